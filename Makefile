@@ -1,0 +1,59 @@
+# The two commands: `make course` sets everything up and builds it, `make test` proves it.
+PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 python,$(shell command -v $(name) 2>/dev/null)))
+TORCH ?=
+PORT ?= 8000
+VENV := .venv
+RUN := $(VENV)/bin/python
+PYTEST := $(RUN) -m pytest autograder/tests
+
+.PHONY: help course venv book exercises sample test quick full bench gpu-test serve lint clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make course     set up, build the book, write the exercises, grade the sample class   (TORCH=cpu: no CUDA build of PyTorch)"
+	@echo "make test       everything that a change can break"
+	@echo "make serve      read the book at http://127.0.0.1:$(PORT)   (PORT=...)"
+	@echo "make quick      the tests that need no book and no browser, under 90 s"
+	@echo "make full       all of it, the two commands on a fresh clone with an empty pip cache included"
+	@echo "make bench      how fast this machine runs the SIMT engine"
+	@echo "make gpu-test   the tests that need a CUDA device"
+	@echo "make venv | book | exercises | sample     one step of make course"
+
+course: venv
+	@$(RUN) -m autograder.course
+
+venv:
+	@$(if $(PYTHON),$(PYTHON) autograder/bootstrap.py --venv $(VENV) --torch "$(TORCH)",echo "make: no Python found, but the course needs 3.11, 3.12 or 3.13; install one (Debian and Ubuntu: apt-get install python3 python3-venv) and run make again" >&2; exit 1)
+
+book exercises sample: venv
+	@$(RUN) -m autograder.course $@
+
+lint: venv
+	@$(RUN) -m ruff check --config autograder/pyproject.toml autograder solutions
+	@$(RUN) -m codespell_lib --toml autograder/pyproject.toml README.md chapters solutions autograder --skip "*.svg,*.bib,*.json,*.ipynb,*/LICENSE,*.egg-info,*.pyc"
+
+test: venv lint
+	@$(RUN) -m autograder.course book
+	$(PYTEST)
+
+quick: venv
+	$(PYTEST) -m "not gpu and not full and not slow and not browser"
+
+full: venv lint
+	@$(RUN) -m autograder.course book
+	$(PYTEST) -m "not gpu"
+
+# On a bare CUDA machine there may be no environment: any Python with numba-cuda, NumPy and pytest will do.
+gpu-test:
+	@PYTHONPATH=autograder $(if $(wildcard $(RUN)),$(RUN),$(PYTHON)) -m pytest autograder/tests -m gpu
+
+bench: venv
+	@$(RUN) autograder/tests/bench_engine.py
+
+serve:
+	@test -f _build/html/index.html || { echo "make: there is no book in _build/html yet; run make course" >&2; exit 1; }
+	@echo "the book is at http://127.0.0.1:$(PORT) (Ctrl-C stops)"
+	@$(PYTHON) -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
+
+clean:
+	rm -rf _build

@@ -1,0 +1,127 @@
+"""The command line: `autograder release | validate | grade | sample`. It parses, shows, and sets the exit status; no more.
+
+Exit status: 0 all is well, 1 the answer is no (drift, malformed), 2 the command cannot be done.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from autograder.errors import UserError
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
+                  help="Release, check and grade the problem sets of the course.")
+console = Console(highlight=False)
+Root = Annotated[Path | None, typer.Option("--course", help="The course folder (default: found from here upwards).")]
+
+
+@app.command()
+def release(
+    names: Annotated[list[str] | None, typer.Argument(help="Problem sets, for example ps04 (default: all).")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; fail if exercises/ is out of date.")] = False,
+    course: Root = None,
+):
+    """Make the students' notebooks in exercises/ from solutions/."""
+    from autograder.layout import find_root
+    from autograder.release import release as run
+
+    root = find_root(course)
+    released = run(root, names or (), check=check)
+    for one in released:
+        if one.state == "drift":
+            raise Refused(f"{shown(one.path, root)} is not what solutions/ gives; run `autograder release {one.name}`")
+        console.print(f"{shown(one.path, root)}: {one.state}", markup=False)
+
+
+@app.command()
+def validate(
+    files: Annotated[list[Path], typer.Argument(help="Notebooks to check before you hand them in.")],
+    assignment: Annotated[str | None, typer.Option(help="Problem set (default: from the file's name).")] = None,
+    course: Root = None,
+):
+    """Check notebooks as the grader will, without running them."""
+    from autograder.layout import find_root, load_assignment
+    from autograder.validate import Malformed, check_file
+
+    root = find_root(course)
+    bad = False
+    for file in files:
+        target = load_assignment(root, assignment or file.name.split("_")[0].removesuffix(".ipynb"))
+        try:
+            notes = check_file(file, target).notes
+            console.print(f"{file}: ready to hand in", markup=False)
+        except Malformed as malformed:
+            bad, notes = True, malformed.defects
+        for defect in notes:
+            console.print(f"{file}: {'' if defect.fatal else 'note, '}{defect}", markup=False, soft_wrap=True)
+    raise typer.Exit(1 if bad else 0)
+
+
+@app.command()
+def grade(
+    assignment: Annotated[str, typer.Argument(help="Problem set, for example ps04.")],
+    submissions: Annotated[Path | None, typer.Option(help="Folder with one folder per student (default: submitted/).")] = None,
+    out: Annotated[Path | None, typer.Option(help="Gets gradebook.db, grades.csv, feedback/ (default: grades/).")] = None,
+    time_limit: Annotated[float, typer.Option(min=1.0, help="Seconds for one cell or one task.")] = 30.0,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the hidden inputs (default: secret, drawn once for --out).")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Submissions at a time.")] = min(4, os.cpu_count() or 1),
+    course: Root = None,
+):
+    """Grade all submissions of one problem set. What is unchanged since the last run is not graded again."""
+    from autograder.grade import Grading
+    from autograder.layout import GRADES, SUBMITTED, find_root
+    from autograder.show import follow, summary
+
+    root = find_root(course)
+    out = out or root / GRADES
+    grading = Grading(root, assignment, submissions or root / SUBMITTED, out, seconds=time_limit, seed=seed, jobs=jobs)
+    rows = follow(console, grading)
+    summary(console, grading, rows, out)
+    raise typer.Exit(1 if any(row.status == "not graded" for row in rows) else 0)
+
+
+@app.command()
+def sample(
+    out: Annotated[Path | None, typer.Option(help="Where the class and its grades go (default: _build/sample).")] = None,
+    course: Root = None,
+):
+    """Grade the bundled sample class and compare with what each submission must get."""
+    from autograder.layout import find_root
+    from autograder.sample_class import grade_sample
+
+    root = find_root(course)
+    wrong = grade_sample(root, out or root / "_build" / "sample", console)
+    if wrong:
+        raise Refused(f"{len(wrong)} of the sample grades differ from expected.yml, the first: {wrong[0]}")
+
+
+class Refused(UserError):
+    """The command worked and its answer is no: exit status 1."""
+
+
+def shown(path, root):
+    """A path relative to the course folder where that is shorter."""
+    try:
+        return Path(path).resolve().relative_to(root)
+    except ValueError:
+        return path
+
+
+def main():
+    """Entry point: every UserError is one line on stderr, never a traceback."""
+    try:
+        app()
+    except UserError as problem:
+        print(f"autograder: {problem}", file=sys.stderr)
+        raise SystemExit(1 if isinstance(problem, Refused) else 2) from None
+    except KeyboardInterrupt:
+        print("autograder: stopped; what was graded is kept, run the same command to go on", file=sys.stderr)
+        raise SystemExit(130) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""`make course` after the environment stands: the book, the students' notebooks, a graded sample class.
+
+Run as `python -m autograder.course [book] [exercises] [sample]`, all three by default. Every step is keyed by a hash of
+the files that it depends on, kept in `_build/.stamps/`, so a second run redoes only what changed.
+"""
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder import book
+from autograder.errors import UserError
+from autograder.layout import find_root
+
+GRADING = ("autograder/warplab", "autograder/autograder", "solutions", "nbgrader_config.py", "requirements.txt")
+SAMPLE = "_build/sample"
+IGNORED = {"__pycache__", ".ipynb_checkpoints", ".pytest_cache"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to make. `inputs`: paths whose content decides it. `made`: what is there afterwards. `run(root, say)`."""
+
+    name: str
+    title: str
+    inputs: tuple[str, ...]
+    made: Callable[[Path], bool]
+    run: Callable[[Path, Callable[[str], None]], None]
+
+
+def fingerprint(root: Path, inputs: tuple[str, ...]) -> str:
+    """SHA-256 of the names and contents of all files at or below `inputs`; a path that is missing counts as empty."""
+    digest = hashlib.sha256(sys.version.encode())
+    for name in inputs:
+        top = root / name
+        files = [top] if top.is_file() else sorted(path for path in top.rglob("*") if path.is_file())
+        for path in files:
+            relative = path.relative_to(root)
+            if not IGNORED.intersection(relative.parts) and path.suffix != ".pyc":
+                digest.update(f"{relative.as_posix()}\0".encode())
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def stamp_path(root: Path, name: str) -> Path:
+    return root / "_build" / ".stamps" / f"{name}.json"
+
+
+def read_stamp(root: Path, name: str) -> str:
+    """The fingerprint of the last good run of a step, or "" where there was none or its file is damaged."""
+    try:
+        return json.loads(stamp_path(root, name).read_text(encoding="utf-8"))["fingerprint"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def write_stamp(root: Path, name: str, value: str) -> None:
+    path = stamp_path(root, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"fingerprint": value}) + "\n", encoding="utf-8")
+
+
+def run_step(root: Path, step: Step, say: Callable[[str], None]) -> bool:
+    """Run `step` unless nothing that it depends on changed; returns whether it ran. Its stamp is written only on success."""
+    now = fingerprint(root, step.inputs)
+    if step.made(root) and read_stamp(root, step.name) == now:
+        say(f"{step.title}: up to date")
+        return False
+    say(f"{step.title}: working")
+    stamp_path(root, step.name).unlink(missing_ok=True)
+    began = time.monotonic()
+    step.run(root, say)
+    write_stamp(root, step.name, now)
+    say(f"{step.title}: done in {time.monotonic() - began:.0f} s")
+    return True
+
+
+def make_book(root: Path, say) -> None:
+    code = fingerprint(root, book.CODE)
+    changed = read_stamp(root, "book-code") != code
+    if changed:
+        stamp_path(root, "book-code").unlink(missing_ok=True)
+    book.build(root, code_changed=changed, say=say)
+    write_stamp(root, "book-code", code)
+
+
+def make_exercises(root: Path, say) -> None:
+    from autograder.release import release
+
+    for released in release(root):
+        say(f"    {released.path.relative_to(root)}: {released.state}")
+
+
+def grade_sample_class(root: Path, say) -> None:
+    from rich.console import Console
+
+    from autograder.sample_class import grade_sample
+
+    wrong = grade_sample(root, root / SAMPLE, Console(highlight=False))
+    if wrong:
+        raise UserError(f"{len(wrong)} of the sample grades differ from what they must be, the first: {wrong[0]}")
+
+
+def released_all(root: Path) -> bool:
+    return all(list((root / "exercises" / source.stem.split("_")[0]).glob("*.ipynb")) for source in (root / "solutions").glob("ps*.py"))
+
+
+STEPS = (
+    Step("book", "book", (*book.PROSE, *book.CODE), lambda root: not book.missing_pages(root), make_book),
+    Step("exercises", "exercises", (*GRADING, "exercises"), released_all, make_exercises),
+    Step("sample", "sample class", (*GRADING, "exercises"), lambda root: any((root / SAMPLE).rglob("grades.csv")), grade_sample_class),
+)
+
+
+def where_to_look(root: Path) -> str:
+    """The closing lines of `make course`."""
+    notebooks = sorted((root / "exercises").glob("ps*/*.ipynb"))
+    lines = ["", "Where to look"]
+    lines.append("  the book        make serve, then http://127.0.0.1:8000 (or open _build/html/index.html)")
+    lines += [f"  a problem set   .venv/bin/jupyter lab {path.relative_to(root)}" for path in notebooks]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    names = sys.argv[1:] if arguments is None else arguments
+    known = [step.name for step in STEPS]
+    say = lambda text: print(text, flush=True)  # noqa: E731
+    try:
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise UserError(f'unknown step "{unknown[0]}" (known: {", ".join(known)})')
+        root = find_root()
+        os.chdir(root)
+        for step in STEPS:
+            if not names or step.name in names:
+                run_step(root, step, say)
+        if not names:
+            say(where_to_look(root))
+    except UserError as error:
+        print(f"make: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"make: {error.filename or root}: {error.strerror}; put that right and run make again", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("make: stopped; run it again to go on where it stopped", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,189 @@
+"""`autograder grade`: every submission of one assignment, validated, run apart, judged, recorded; safe to stop and to repeat."""
+
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import warplab
+from autograder import results
+from autograder.discover import find_submissions
+from autograder.errors import UserError
+from autograder.gradebook import Book, write_csv
+from autograder.judge.attempts import NotStarted
+from autograder.judge.judge import InternalError, Verdict, judge_notebook, make_cases
+from autograder.layout import load_assignment
+from autograder.release.source import stable_json
+from autograder.report import autograded_notebook, feedback_page
+from autograder.sandbox import Limits, LocalProcess
+from autograder.validate import Malformed, check_file
+
+FINAL = ("graded", "timeout", "crashed", "malformed", "missing")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the closing table. fresh: False when the result is from an earlier run. Points are None where not graded."""
+
+    student: str
+    status: str
+    score: float | None
+    ungraded: float | None
+    manual: float | None
+    reason: str
+    fresh: bool
+    seconds: float = 0.0
+
+
+@dataclass
+class Job:
+    """One submission on its way: what was found, checked and judged."""
+
+    submission: object
+    key: str = ""
+    checked: object = None
+    verdict: Verdict | None = None
+    status: str = ""
+    reason: str = ""
+    notes: list = field(default_factory=list)
+
+
+class Grading:
+    """One run over a folder of submissions. `rows()` yields a Row per student as each is done.
+
+    root: the course folder. name: "ps04". out: gets gradebook.db, grades.csv, autograded/, feedback/, results/.
+    seconds: wall-clock limit of one cell or task. seed: of the judge's inputs (default: this out folder's secret one).
+    """
+
+    def __init__(self, root, name, submissions, out, *, seconds=30.0, seed=None, jobs=1, sandbox=None):
+        self.assignment = load_assignment(root, name)
+        self.submissions = find_submissions(submissions, self.assignment)
+        self.inside = Path(submissions)
+        self.out = Path(out)
+        self.limits = Limits(step_seconds=seconds, total_seconds=10 * seconds)
+        self.sandbox = sandbox or LocalProcess()
+        self.jobs = max(1, jobs)
+        try:
+            self.seed = results.secret_seed(self.out) if seed is None else seed
+        except (OSError, ValueError) as problem:
+            raise UserError(f"cannot write to {self.out}: {problem}; choose another --out folder") from None
+        self.stored = results.Results(self.out, name)
+        self.version = results.course_version()
+        self._cases = None
+
+    @property
+    def cases(self):
+        """The judge's inputs, made once a run and only if something is to be graded."""
+        if self._cases is None:
+            self._cases = make_cases(self.assignment, self.seed)
+        return self._cases
+
+    def rows(self):
+        """Grade what is new or changed; stop cleanly on Ctrl-C, with everything already yielded safely recorded."""
+        with Book(self.out) as book:
+            book.add_assignment(self.assignment)
+            waiting = []
+            try:
+                for submission in self.submissions:
+                    job = self._prepare(submission)
+                    known = self.stored.read(submission.student)
+                    if known and known["key"] == job.key and known["status"] in FINAL and self._recorded(book, known):
+                        yield row_of(known, fresh=False)
+                    elif job.status:
+                        yield self._record(book, job)
+                    else:
+                        waiting.append(job)
+                if waiting:
+                    yield from self._judge_all(book, waiting)
+            finally:
+                write_csv(book.gradebook, self.out, self.out / "grades.csv")
+
+    def _judge_all(self, book, waiting):
+        assert self.cases is not None  # made here, before the threads share them
+        pool = ThreadPoolExecutor(self.jobs)
+        try:
+            running = {pool.submit(self._judge, job) for job in waiting}
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield self._record(book, future.result())
+        finally:
+            self.sandbox.stopping.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            self.sandbox.stopping.clear()
+
+    def _prepare(self, submission):
+        """Read and validate one submission; nothing of the student's runs here."""
+        job = Job(submission)
+        data = b""
+        if submission.path is None:
+            job.status, job.reason = "missing", submission.reason
+        else:
+            try:
+                job.checked = check_file(submission.path, self.assignment, inside=self.inside)
+                data = job.checked.data
+                job.notes = [defect.text for defect in job.checked.notes]
+            except Malformed as malformed:
+                job.status, job.reason = "malformed", str(malformed)
+                data = str(malformed).encode()
+        device = warplab.device()
+        job.key = results.key_of(data, timestamp_of(submission) or "", stable_json(self.assignment.document), self.version, device.name,
+                                 device.arch, self.seed, self.limits, job.reason)
+        return job
+
+    def _judge(self, job):
+        """Runs in a thread; the student's code runs in a process of its own."""
+        try:
+            job.verdict = judge_notebook(self.assignment, job.checked.notebook, self.cases, self.sandbox, self.limits)
+            job.status, job.reason = job.verdict.status, job.verdict.reason
+        except NotStarted as problem:
+            job.status, job.reason = "not graded", f"the worker did not run: {problem}"
+        except InternalError as problem:
+            job.status, job.reason = "not graded", f"fault in the task, not in the submission: {problem}"
+        return job
+
+    def _record(self, book, job):
+        """Files first, then the gradebook in one transaction, then the result that says "done"."""
+        student = job.submission.student
+        record = {"student": student, "assignment": self.assignment.name, "key": job.key, "status": job.status,
+                  "reason": job.reason, "notes": job.notes, "isolation": self.sandbox.isolation,
+                  "verdict": job.verdict.as_dict() if job.verdict else None}
+        if job.status != "missing":
+            page = feedback_page(self.assignment, student, record, job.checked and job.checked.notebook, job.verdict)
+            results.write_atomic(self._file("feedback", student, ".html"), page.encode())
+            scores = {key: cell.points for key, cell in job.verdict.cells.items()} if job.verdict else {}
+            self._file("autograded", student, ".ipynb").unlink(missing_ok=True)
+            if job.verdict:
+                notebook = autograded_notebook(job.checked.notebook, job.verdict)
+                results.write_atomic(self._file("autograded", student, ".ipynb"), stable_json(notebook))
+            book.save(self.assignment, student, scores, timestamp_of(job.submission))
+        self.stored.write(student, record)
+        return row_of(record, fresh=True)
+
+    def _file(self, step, student, suffix):
+        return self.out / step / student / self.assignment.name / f"{self.assignment.notebook}{suffix}"
+
+    def _recorded(self, book, record):
+        """Whether the gradebook and the feedback of an earlier run are still there."""
+        student = record["student"]
+        there = book.has(self.assignment, student) and self._file("feedback", student, ".html").exists()
+        return there or record["status"] == "missing"
+
+
+def row_of(record, fresh):
+    """A stored record as a Row."""
+    verdict = Verdict.from_dict(record["verdict"]) if record["verdict"] else None
+    figures = (verdict.score, verdict.pending("ungraded"), verdict.pending("manual")) if verdict else (None, None, None)
+    return Row(record["student"], record["status"], *figures, record["reason"], fresh, verdict.seconds if verdict else 0.0)
+
+
+def timestamp_of(submission):
+    """nbgrader's timestamp.txt beside the notebook, as text; None if there is none or it is not a time."""
+    from nbgrader.utils import parse_utc
+
+    file = submission.folder / "timestamp.txt"
+    if file.is_symlink() or not file.is_file() or file.stat().st_size > 200:
+        return None
+    try:
+        return str(parse_utc(file.read_text(encoding="utf-8").strip()))
+    except (ValueError, OverflowError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,111 @@
+"""Write grades into nbgrader's own database: one writer, one transaction per submission."""
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+
+import nbformat
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.preprocessors import AssignLatePenalties, SaveCells
+
+from autograder.errors import UserError
+
+COURSE = "how-a-gpu-works"
+
+
+class Book:
+    """OUT/gradebook.db, open for writing. Use as a context manager."""
+
+    def __init__(self, out):
+        file = Path(out).resolve() / "gradebook.db"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not file.exists():
+            _create(file)
+        self.url = f"sqlite:///{file}"
+        self.gradebook = Gradebook(self.url, COURSE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.gradebook.close()
+
+    def add_assignment(self, assignment):
+        """Enter a released problem set, its cells and points, as `nbgrader generate_assignment` does; nothing if unchanged.
+
+        Raises UserError when graded submissions exist for an older set of cells.
+        """
+        if self._known(assignment):
+            return
+        self.gradebook.update_or_create_assignment(assignment.name)
+        where = {"nbgrader": {"notebook": assignment.notebook, "assignment": assignment.name, "db_url": self.url}}
+        try:
+            SaveCells().preprocess(nbformat.from_dict(assignment.document), where)
+        except RuntimeError:
+            raise UserError(f"{assignment.name} has other cells than when {self.url.removeprefix('sqlite:///')} was written; "
+                            "grade into a new --out folder") from None
+        finally:
+            self.gradebook.db.expire_all()
+
+    def _known(self, assignment):
+        try:
+            notebook = self.gradebook.find_notebook(assignment.notebook, assignment.name)
+        except MissingEntry:
+            return False
+        checksums = {cell.name: cell.checksum for cell in notebook.source_cells}
+        return checksums == {name: spec.metadata["nbgrader"]["checksum"] for name, spec in assignment.cells.items()}
+
+    def save(self, assignment, student, scores, timestamp=None):
+        """Enter one submission. scores: {grade_id: points, or None for "needs manual grade"}; {} marks all so (malformed).
+
+        A score that a person gave in formgrader stays, and is marked for another look, as nbgrader does.
+        """
+        with self.transaction():
+            self.gradebook.update_or_create_student(student)
+            extra = {} if timestamp is None else {"timestamp": timestamp}
+            submission = self.gradebook.update_or_create_submission(assignment.name, student, **extra)
+            notebook = next(part for part in submission.notebooks if part.name == assignment.notebook)
+            for grade in notebook.grades:
+                grade.auto_score = scores.get(grade.name)
+                grade.needs_manual_grade = grade.auto_score is None or grade.manual_score is not None
+        if timestamp is not None:
+            where = {"notebook": assignment.notebook, "assignment": assignment.name, "student": student, "db_url": self.url}
+            AssignLatePenalties().preprocess(nbformat.v4.new_notebook(), {"nbgrader": where})
+            self.gradebook.db.expire_all()
+
+    @contextlib.contextmanager
+    def transaction(self):
+        """nbgrader's calls each commit; inside this block they only flush, and one commit or rollback ends them all."""
+        session = self.gradebook.db
+        commit, session.commit = session.commit, session.flush
+        try:
+            with session.no_autoflush:  # add_submission builds its objects before it adds them, and autoflush warns of each
+                yield
+            commit()
+        except BaseException:
+            session.rollback()
+            raise
+        finally:
+            session.commit = commit
+
+    def has(self, assignment, student):
+        """Whether this student's submission is in the gradebook."""
+        try:
+            self.gradebook.find_submission(assignment.name, student)
+        except MissingEntry:
+            return False
+        return True
+
+
+def _create(file):
+    """Make an empty gradebook. nbgrader needs several steps and the program alembic for it, so it is made aside and moved."""
+    fresh = file.with_name(".gradebook.new")
+    fresh.unlink(missing_ok=True)
+    path = os.environ.get("PATH", "")
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{path}"
+    try:
+        Gradebook(f"sqlite:///{fresh}", COURSE).close()
+    finally:
+        os.environ["PATH"] = path
+    os.replace(fresh, file)

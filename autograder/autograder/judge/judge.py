@@ -1,0 +1,130 @@
+"""From a validated notebook to points per grade cell."""
+
+import math
+import time
+from dataclasses import asdict, dataclass, field, replace
+
+import warplab
+import warplab.task
+from autograder.judge.attempts import run_all
+from autograder.sandbox import Limits, Request, Step
+
+TOLERANCE = 1e-6
+
+
+class InternalError(Exception):
+    """A task broke its own contract (points outside [0, max]). Never credit, never the student's fault."""
+
+
+@dataclass
+class CellVerdict:
+    """One grade cell. points: float in [0, max], or None: "ungraded" (nothing here can measure it) or "manual" (a person grades it)."""
+
+    grade_id: str
+    points: float | None
+    max: float
+    state: str
+    task: str | None = None
+    rubric: str | None = None
+    lines: list = field(default_factory=list)
+
+
+@dataclass
+class Verdict:
+    """One judged submission. status: "graded", "timeout" or "crashed" (both graded as far as the code came)."""
+
+    status: str
+    reason: str
+    cells: dict[str, CellVerdict]
+    isolation: str
+    seconds: float
+    cell_errors: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def score(self):
+        """Points earned so far; ungraded and manual cells count nothing."""
+        return round(math.fsum(cell.points for cell in self.cells.values() if cell.points is not None), 2)
+
+    def pending(self, state):
+        """Points that nobody has given or refused yet: state "ungraded" or "manual"."""
+        return math.fsum(cell.max for cell in self.cells.values() if cell.state == state)
+
+    def as_dict(self):
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data):
+        """The inverse of as_dict, for results read back from disk."""
+        cells = {key: CellVerdict(**cell) for key, cell in data["cells"].items()}
+        return cls(**(data | {"cells": cells}))
+
+
+def make_cases(assignment, seed):
+    """{task name: [Case]} for one seed. Timed cases are left out where there is no CUDA device: their points stay ungraded."""
+    timed = warplab.device().kind == "cuda"
+    cases = {}
+    for name in assignment.tasks():
+        task = warplab.task.get(name)
+        cases[name] = [case for case in task.cases(seed) if timed or not case.item or task.item(case.item).kind != "time"]
+    return cases
+
+
+def judge_notebook(assignment, notebook, cases, sandbox, limits=None):
+    """Judge one validated notebook (a dict, as autograder.validate returns it). Returns a Verdict.
+
+    cases: from make_cases; the same for every submission of a run. Raises InternalError when a task misbehaves.
+    """
+    started = time.monotonic()
+    run = run_all(Request(steps_of(assignment, notebook), cases, limits or Limits()), sandbox)
+    reports = {name: warplab.task.get(name).judge(cases[name], run.outcomes[name]) for name in cases}
+    cells = {}
+    answers = {cell["metadata"]["nbgrader"]["grade_id"]: cell for cell in notebook["cells"] if "nbgrader" in cell["metadata"]}
+    for spec in assignment.graded():
+        if spec.kind == "manual":
+            cells[spec.grade_id] = _manual(spec, answers[spec.grade_id])
+        else:
+            cells[spec.grade_id] = _judged(spec, reports[spec.task])
+    return Verdict(run.status, run.reason, cells, sandbox.isolation, round(time.monotonic() - started, 2), run.errors)
+
+
+def steps_of(assignment, notebook):
+    """The student's code cells in notebook order, and each task where its first test cell stands.
+
+    The text of test cells never runs: the task's own cases take its place.
+    """
+    steps, seen = [], set()
+    for cell in notebook["cells"]:
+        spec = assignment.cells.get(cell["metadata"].get("nbgrader", {}).get("grade_id"))
+        if spec is not None and spec.kind == "grade":
+            if spec.task not in seen:
+                seen.add(spec.task)
+                steps.append(Step(spec.grade_id, "task", task=spec.task))
+        elif cell["cell_type"] == "code" and cell["source"].strip():
+            steps.append(Step(spec.grade_id if spec else cell["id"], "cell", source=cell["source"]))
+    last = max((number for number, step in enumerate(steps) if step.kind == "task"), default=-1)
+    return tuple(steps[: last + 1])
+
+
+def _manual(spec, cell):
+    """An answer left as the stub earns 0 at once, as in nbgrader; any other waits for a person."""
+    if cell["source"].strip() in (spec.source.strip(), ""):
+        return CellVerdict(spec.grade_id, 0.0, spec.points, "unanswered")
+    return CellVerdict(spec.grade_id, None, spec.points, "manual")
+
+
+def _judged(spec, report):
+    part = report.part(spec.rubric)
+    lines = [_checked(line) for line in part.lines]
+    if abs(math.fsum(line.max for line in lines) - spec.points) > TOLERANCE:
+        raise InternalError(f"{spec.task}: its rows are worth {math.fsum(line.max for line in lines):g} points, the cell {spec.grade_id} {spec.points:g}; run `autograder release`")
+    ungraded = any(line.state == "ungraded" for line in lines)
+    points = None if ungraded else round(math.fsum(line.points for line in lines), 2)
+    state = "ungraded" if ungraded else "full" if points == spec.points else "partial" if points else "lost"
+    return CellVerdict(spec.grade_id, points, spec.points, state, spec.task, spec.rubric, [dict(vars(line)) for line in lines])
+
+
+def _checked(line):
+    """Points must be a built-in float in [0, max]: nbgrader would give full marks for NaN, -1 or a NumPy scalar."""
+    if type(line.points) is not float or not math.isfinite(line.points) or not 0 <= line.points <= line.max:
+        raise InternalError(f"row {line.key!r} has {line.points!r} points of {line.max:g}; expected a float in [0, {line.max:g}]")
+    return replace(line, max=float(line.max))

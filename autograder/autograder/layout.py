@@ -1,0 +1,121 @@
+"""Where things are in a course: the root, the assignments, and what each released notebook promises about its cells."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograder.errors import UserError, nearest
+
+SOLUTIONS = "solutions"
+SOURCE = "_build/source"
+RELEASE = "exercises"
+SUBMITTED = "submitted"
+GRADES = "grades"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One cell with a grade id, as it was released: the only trusted word on its type, points and metadata.
+
+    kind: "solution" (the student writes it), "grade" (a test cell, judged), "manual" (a written answer, graded by hand).
+    """
+
+    grade_id: str
+    kind: str
+    cell_type: str
+    source: str
+    metadata: dict
+    cell_id: str
+    points: float = 0.0
+    task: str | None = None
+    rubric: str | None = None
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A released problem set. `cells` maps grade ids to Spec in notebook order."""
+
+    name: str
+    notebook: str
+    path: Path
+    cells: dict[str, Spec]
+    document: dict = field(repr=False)
+
+    @property
+    def filename(self):
+        return f"{self.notebook}.ipynb"
+
+    @property
+    def max_score(self):
+        return sum(cell.points for cell in self.cells.values())
+
+    def graded(self):
+        """The cells that carry points, in notebook order."""
+        return [cell for cell in self.cells.values() if cell.kind in ("grade", "manual")]
+
+    def tasks(self):
+        """Task names in notebook order, each once."""
+        return list(dict.fromkeys(cell.task for cell in self.cells.values() if cell.task))
+
+
+def find_root(start=None):
+    """The course folder: the nearest one at or above `start` (default: here) that holds nbgrader_config.py.
+
+    A student has no such file: there the nearest folder that holds exercises/ counts.
+    """
+    start = Path(start or Path.cwd()).resolve()
+    for marker in ("nbgrader_config.py", RELEASE):
+        for folder in (start, *start.parents):
+            if (folder / marker).exists():
+                return folder
+    package = Path(__file__).resolve().parents[2]
+    if (package / "nbgrader_config.py").exists():
+        return package
+    raise UserError(f"no course here: neither {start} nor a folder above it holds nbgrader_config.py; change to the course folder")
+
+
+def assignment_names(root):
+    """Names of the released problem sets, sorted."""
+    return sorted(folder.name for folder in (Path(root) / RELEASE).glob("*") if list(folder.glob("*.ipynb")))
+
+
+def load_assignment(root, name):
+    """Read a released problem set. Raises UserError for an unknown name or a folder that is not released."""
+    names = assignment_names(root)
+    if name not in names:
+        if not names:
+            raise UserError(f"nothing is released in {Path(root) / RELEASE}; run `autograder release` first")
+        raise UserError(f'unknown assignment "{name}"{nearest(name, names)}')
+    notebooks = sorted((Path(root) / RELEASE / name).glob("*.ipynb"))
+    if len(notebooks) > 1:
+        raise UserError(f"{notebooks[0].parent} holds {len(notebooks)} notebooks, expected one; remove the stray one")
+    return read_assignment(notebooks[0], name)
+
+
+def read_assignment(path, name):
+    """Build an Assignment from a released notebook file."""
+    document = json.loads(Path(path).read_text(encoding="utf-8"))
+    cells = {}
+    for cell in document["cells"]:
+        cell["source"] = _joined(cell["source"])
+        about = cell["metadata"].get("nbgrader")
+        if not about or "grade_id" not in about:
+            continue
+        ours = cell["metadata"].get("warplab", {})
+        kind = "manual" if about["grade"] and about["solution"] else "grade" if about["grade"] else "solution"
+        cells[about["grade_id"]] = Spec(
+            grade_id=about["grade_id"],
+            kind=kind,
+            cell_type=cell["cell_type"],
+            source=cell["source"],
+            metadata=cell["metadata"],
+            cell_id=cell["id"],
+            points=float(about.get("points", 0)),
+            task=ours.get("task"),
+            rubric=ours.get("rubric"),
+        )
+    return Assignment(name, Path(path).stem, Path(path), cells, document)
+
+
+def _joined(source):
+    return source if isinstance(source, str) else "".join(source)

@@ -1,0 +1,104 @@
+"""Write the source notebooks and let nbgrader make the students' notebooks of them; or check that both are up to date."""
+
+import logging
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder import layout
+from autograder.errors import UserError, nearest
+from autograder.release.source import source_notebook, stable_json
+
+
+@dataclass(frozen=True)
+class Released:
+    """One student notebook: where it is and whether this run changed it ("written", "unchanged", "drift")."""
+
+    name: str
+    path: Path
+    state: str
+
+
+def release(root, names=(), *, check=False):
+    """Release the problem sets `names` (default: all in solutions/). Returns a list of Released, in order.
+
+    check: write nothing, report "drift" where exercises/ differs from what solutions/ would give.
+    Raises UserError for an unknown name or a solution notebook that cannot be converted.
+    """
+    root = Path(root)
+    solutions = solution_files(root)
+    unknown = [name for name in names if name not in solutions]
+    if unknown:
+        raise UserError(f'no solution notebook for "{unknown[0]}" in {root / layout.SOLUTIONS}{nearest(unknown[0], solutions)}')
+    done = []
+    with tempfile.TemporaryDirectory(prefix="release-") as scratch:
+        for name in sorted(names) or sorted(solutions):
+            source = stable_json(source_notebook(solutions[name]))
+            notebook = f"{solutions[name].stem}.ipynb"
+            student = student_bytes(root, name, notebook, source, Path(scratch))
+            if not check:
+                _write(root / layout.SOURCE / name / notebook, source)
+            target = root / layout.RELEASE / name / notebook
+            same = target.exists() and target.read_bytes() == student
+            strays = [path for path in target.parent.glob("*.ipynb") if path != target]
+            if not check:
+                _write(target, student)
+                for path in strays:
+                    path.unlink()
+            state = "unchanged" if same and not strays else "drift" if check else "written"
+            done.append(Released(name, target, state))
+    return done
+
+
+def solution_files(root):
+    """{"ps04": Path(".../solutions/ps04_matmul.py"), ...}. Raises UserError if there is none, or two for one set."""
+    found = {}
+    for path in sorted((Path(root) / layout.SOLUTIONS).glob("ps[0-9]*_*.py")):
+        name = path.stem.split("_")[0]
+        if name in found:
+            raise UserError(f"{path} and {found[name].name} both claim {name}; keep one solution notebook for each set")
+        found[name] = path
+    if not found:
+        raise UserError(f"no solution notebooks (psXX_name.py) in {Path(root) / layout.SOLUTIONS}")
+    return found
+
+
+def student_bytes(root, name, notebook, source, scratch):
+    """Run nbgrader's generate_assignment, with our nbgrader_config.py, on one source notebook; return the result's bytes."""
+    from nbgrader.converters import GenerateAssignment, NbGraderException
+    from nbgrader.coursedir import CourseDirectory
+
+    config = nbgrader_config(root)
+    config.CourseDirectory.root = str(scratch)
+    config.CourseDirectory.source_directory = "source"
+    config.CourseDirectory.release_directory = "release"
+    config.CourseDirectory.db_url = "sqlite://"
+    config.SaveCells.enabled = False
+    _write(scratch / "source" / name / notebook, source)
+    quiet = logging.getLogger("autograder.nbgrader")
+    quiet.setLevel(logging.CRITICAL)
+    courses = CourseDirectory(config=config, assignment_id=name, log=quiet)
+    converter = GenerateAssignment(coursedir=courses, config=config, force=True, no_database=True, log=quiet)
+    try:
+        converter.start()
+    except NbGraderException as problem:
+        raise UserError(f"nbgrader could not release {name}: {problem}") from None
+    return (scratch / "release" / name / notebook).read_bytes()
+
+
+def nbgrader_config(root):
+    """The course's own nbgrader configuration, as traitlets reads it."""
+    from traitlets.config import PyFileConfigLoader
+
+    return PyFileConfigLoader("nbgrader_config.py", path=str(root)).load_config()
+
+
+def _write(path, data):
+    """Replace a file at once, and only if it changes."""
+    if path.exists() and path.read_bytes() == data:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_bytes(data)
+    os.replace(fresh, path)

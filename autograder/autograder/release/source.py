@@ -1,0 +1,129 @@
+"""A solution notebook in py:percent -> nbgrader's source notebook, with all metadata spelt out.
+
+An author writes only a marker per cell; ids, points and nbgrader's schema are derived here:
+
+    # %% solution="matmul_tiled"                              the student fills what stands between BEGIN and END SOLUTION
+    # %% grade="ps04/matmul_tiled"                            a test cell, worth the task's points
+    # %% grade="ps04/matmul_register_tiled" rubric="time"     the timed points of a task, in a cell of their own
+    # %% [markdown] manual="predict_explain" points=5         a written answer, graded by hand
+"""
+
+import hashlib
+import json
+import re
+
+from autograder.errors import UserError, nearest
+
+GRADE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+
+
+def source_notebook(path):
+    """Read a py:percent file and return the source notebook as nbformat 4.5 JSON data (a dict).
+
+    Raises UserError that names the file and the cell for an unknown task, a repeated id or an unbalanced solution region.
+    """
+    import jupytext
+
+    try:
+        parsed = jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")
+    except (ValueError, UnicodeDecodeError) as problem:
+        raise UserError(f"{path}: not a py:percent notebook: {problem}") from None
+    used = set()
+    cells = []
+    for cell in parsed.cells:
+        try:
+            cells.append(_cell(cell, path, used))
+        except ValueError as problem:
+            first = cell.source.strip().splitlines()[:1]
+            raise UserError(f"{path}: {problem} (cell that begins {first[0][:60]!r})" if first else f"{path}: {problem}") from None
+    return {
+        "cells": cells,
+        "metadata": {"kernelspec": dict(KERNELSPEC), "language_info": {"name": "python"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+
+
+def stable_json(document):
+    """The bytes of a notebook: sorted keys, one space, one newline at the end, the same on every run."""
+    return (json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def task_points(name, rubric):
+    """Points of one grade cell: the task's timed items for rubric "time", all its other items for None."""
+    points = sum(item.points for item in get_task(name).items if (item.kind == "time") == (rubric == "time"))
+    return int(points) if points == int(points) else points
+
+
+def get_task(name):
+    """Look a task up in the registry; ValueError with the nearest names if there is none."""
+    import warplab.task
+
+    try:
+        return warplab.task.get(name)
+    except (KeyError, LookupError, ValueError):
+        known = getattr(warplab.task, "names", list)()
+        raise ValueError(f'no task is called "{name}"{nearest(name, known)}') from None
+
+
+def _cell(cell, path, used):
+    marks = {key: cell.metadata[key] for key in ("solution", "grade", "manual", "rubric", "points") if key in cell.metadata}
+    metadata = {key: value for key, value in cell.metadata.items() if key in ("tags",)}
+    kinds = [key for key in ("solution", "grade", "manual") if key in marks]
+    if len(kinds) > 1:
+        raise ValueError(f"a cell carries one marker, this one has {' and '.join(kinds)}")
+    if cell.source.count(BEGIN) != cell.source.count(END):
+        raise ValueError(f"{cell.source.count(BEGIN)} x {BEGIN!r} but {cell.source.count(END)} x {END!r}")
+    if BEGIN in cell.source and kinds not in (["solution"], ["manual"]):
+        raise ValueError('a solution region stands in a cell without solution="..."')
+    if "solution" in marks:
+        if BEGIN not in cell.source:
+            raise ValueError(f"solution={marks['solution']!r} has no {BEGIN!r}")
+        metadata["nbgrader"] = _about(marks["solution"], solution=True)
+    elif "grade" in marks:
+        metadata.update(_grade_metadata(marks))
+    elif "manual" in marks:
+        if cell.cell_type != "markdown":
+            raise ValueError(f"manual={marks['manual']!r} belongs on a [markdown] cell")
+        if not isinstance(marks.get("points"), int | float):
+            raise ValueError(f"manual={marks['manual']!r} needs points=...")
+        metadata["nbgrader"] = _about(marks["manual"], grade=True, solution=True, points=marks["points"])
+    identity = metadata["nbgrader"]["grade_id"] if "nbgrader" in metadata else _content_id(cell, used)
+    if identity in used:
+        raise ValueError(f'the id "{identity}" is used twice')
+    used.add(identity)
+    result = {"cell_type": cell.cell_type, "id": identity, "metadata": metadata, "source": cell.source.splitlines(keepends=True)}
+    if cell.cell_type == "code":
+        result.update(execution_count=None, outputs=[])
+    return result
+
+
+def _grade_metadata(marks):
+    name, rubric = marks["grade"], marks.get("rubric")
+    if rubric not in (None, "time"):
+        raise ValueError(f'rubric={rubric!r} is not known; leave it out, or write rubric="time"')
+    points = task_points(name, rubric)
+    if not points:
+        raise ValueError(f'task "{name}" has no {"timed " if rubric else ""}points for this cell')
+    grade_id = f"{name.split('/')[-1]}-{rubric or 'test'}"
+    ours = {"task": name} if rubric is None else {"task": name, "rubric": rubric}
+    return {"nbgrader": _about(grade_id, grade=True, locked=True, points=points), "warplab": ours}
+
+
+def _about(grade_id, *, grade=False, solution=False, locked=False, points=None):
+    if not isinstance(grade_id, str) or not GRADE_ID.fullmatch(grade_id):
+        raise ValueError(f"{grade_id!r} is no id: use up to 64 letters, digits, - and _")
+    about = {"grade": grade, "grade_id": grade_id, "locked": locked, "schema_version": 3, "solution": solution, "task": False}
+    return about if points is None else about | {"points": points}
+
+
+def _content_id(cell, used):
+    """An id that depends on the cell's text alone, so that an edit elsewhere changes no other id."""
+    digest = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:12]
+    identity, repeat = f"c-{digest}", 1
+    while identity in used:
+        repeat += 1
+        identity = f"c-{digest}-{repeat}"
+    return identity

@@ -1,0 +1,57 @@
+"""Grade the sample class and hold every grade to expected.yml."""
+
+from pathlib import Path
+
+import yaml
+
+from autograder.errors import UserError
+from autograder.grade import Grading
+from autograder.sample_class.build import build_class, members
+
+EXPECTED = Path(__file__).with_name("expected.yml")
+SEED = 2026
+
+
+def expected_grades():
+    """{"ps01": {"perfect": {status, score, ungraded, manual, cells}, ...}, ...}"""
+    return yaml.safe_load(EXPECTED.read_text(encoding="utf-8"))
+
+
+def grade_sample(root, out, console):
+    """Build and grade the class in `out`, print a table and where to look. Returns the differences from expected.yml as sentences."""
+    from autograder.show import follow, grades_table
+
+    wrong, old, total = [], 0, 0
+    for name in members():
+        build_class(root, name, Path(out) / "submitted" / name)
+        grading = Grading(root, name, Path(out) / "submitted" / name, Path(out) / "grades", seed=SEED, jobs=2)
+        rows = follow(console, grading)
+        console.print(grades_table(grading.assignment, rows))
+        failed = [row for row in rows if row.status == "not graded"]
+        if failed:
+            raise UserError(f"sample class {name}/{failed[0].student}: {failed[0].reason}")
+        wrong += compare(name, grading)
+        old, total = old + sum(not row.fresh for row in rows), total + len(rows)
+    console.print(f"Sample class: {total} submissions, {total - len({text.split(':')[0] for text in wrong})} graded as expected, {old} unchanged since the last run.")
+    console.print(f"Stamped unsafe: student code ran with isolation {grading.sandbox.isolation}.")
+    console.print(f"Look at {out}/grades/grades.csv and open {out}/grades/feedback/partly-right/ps04/ps04_matmul.html", soft_wrap=True)
+    return wrong
+
+
+def compare(name, grading):
+    """Sentences "ps04/perfect: ..." for every stored result that is not what expected.yml says."""
+    wrong = []
+    for student, want in expected_grades()[name].items():
+        got = outcome(grading.stored.read(student))
+        if got != want:
+            keys = [key for key in want if got.get(key) != want[key]]
+            wrong.append(f"{name}/{student}: " + ", ".join(f"{key} is {got.get(key)}, expected {want[key]}" for key in keys))
+    return wrong
+
+
+def outcome(record):
+    """A stored record in the form of expected.yml."""
+    if record is None or record["verdict"] is None:
+        return {"status": record["status"] if record else "missing"}
+    cells = {key: cell["points"] if cell["points"] is not None else cell["state"] for key, cell in record["verdict"]["cells"].items()}
+    return {"status": record["status"], "score": round(sum(points for points in cells.values() if not isinstance(points, str)), 2), "cells": cells}

@@ -1,0 +1,38 @@
+"""Progress and tables of `autograder grade`."""
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+
+def follow(console, grading):
+    """Run a Grading with a progress bar; returns its rows sorted by student."""
+    rows = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task(f"grading {grading.assignment.name}", total=len(grading.submissions))
+        for row in grading.rows():
+            rows.append(row)
+            progress.advance(bar)
+    return sorted(rows, key=lambda row: row.student)
+
+
+def summary(console, grading, rows, out):
+    """Print the table of one assignment, what was taken over from an earlier run, and where the files are."""
+    console.print(grades_table(grading.assignment, rows))
+    old = sum(not row.fresh for row in rows)
+    if old:
+        console.print(f"{old} of {len(rows)} unchanged since the last run: not graded again")
+    console.print(f"isolation: {grading.sandbox.isolation}")
+    console.print(f"{out}/grades.csv  {out}/feedback/  {out}/gradebook.db", soft_wrap=True)
+
+
+def grades_table(assignment, rows):
+    """One line a student: status, points, what is still open, why. A submission that was not graded shows no score."""
+    table = Table(title=f"{assignment.notebook} ({assignment.max_score:g} points)", title_justify="left")
+    for name, how in (("student", "left"), ("status", "left"), ("score", "right"), ("ungraded", "right"), ("by hand", "right"), ("why", "left")):
+        table.add_column(name, justify=how)
+    for row in rows:
+        figures = ["" if value is None else f"{value:g}" for value in (row.score, row.ungraded, row.manual)]
+        table.add_row(*(Text(text) for text in (row.student, row.status, *figures, row.reason)))
+    return table

@@ -1,0 +1,36 @@
+"""What all tests share. It imports nothing that a bare CUDA machine lacks: `make gpu-test` runs there too."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The course folder."""
+    return ROOT
+
+
+def find_browser() -> str | None:
+    """Path of a Chromium: $CHROMIUM where it is set, else the first one on PATH."""
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium of the system. The tests that need it are skipped, saying so, where there is none."""
+    path = find_browser()
+    if not path:
+        pytest.skip("no Chromium: install one (Debian and Ubuntu: apt-get install chromium) or set CHROMIUM to its path")
+    sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
+    quiet = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+             "--disable-component-update", "--disable-sync"]
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=quiet)
+        yield chromium
+        chromium.close()

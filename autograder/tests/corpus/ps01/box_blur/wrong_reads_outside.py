@@ -1,0 +1,16 @@
+"""0 points: does not clip the window: it reads in front of the image and behind it."""
+
+from numba import cuda
+
+
+@cuda.jit
+def box_blur(image, radius, out):
+    col, row = cuda.grid(2)
+    height, width = image.shape
+    if col >= width or row >= height:
+        return
+    total = 0.0
+    for r in range(row - radius, row + radius + 1):
+        for c in range(col - radius, col + radius + 1):
+            total += image[r, c]
+    out[row, col] = total / ((2 * radius + 1) * (2 * radius + 1))

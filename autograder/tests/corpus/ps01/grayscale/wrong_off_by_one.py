@@ -1,0 +1,11 @@
+"""0 points: the last column is left out."""
+
+from numba import cuda
+
+
+@cuda.jit
+def grayscale(rgb, out):
+    col, row = cuda.grid(2)
+    if col >= out.shape[1] - 1 or row >= out.shape[0]:
+        return
+    out[row, col] = 0.299 * rgb[row, col, 0] + 0.587 * rgb[row, col, 1] + 0.114 * rgb[row, col, 2]

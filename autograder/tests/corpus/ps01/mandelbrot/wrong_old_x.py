@@ -1,0 +1,18 @@
+"""0 points: uses the new x in the formula for y."""
+
+from numba import cuda
+
+
+@cuda.jit
+def mandelbrot(x_min, y_min, step, max_iterations, out):
+    col, row = cuda.grid(2)
+    if col >= out.shape[1] or row >= out.shape[0]:
+        return
+    x, y = 0.0, 0.0
+    c_x, c_y = x_min + col * step, y_min + row * step
+    steps = 0
+    while steps < max_iterations and x * x + y * y <= 4.0:
+        x = x * x - y * y + c_x
+        y = 2.0 * x * y + c_y
+        steps += 1
+    out[row, col] = steps

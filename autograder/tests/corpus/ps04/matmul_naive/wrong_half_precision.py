@@ -1,0 +1,14 @@
+"""0 points: sums in 16 bits."""
+
+from numba import cuda, float16
+
+
+@cuda.jit
+def matmul_naive(a, b, c):
+    col, row = cuda.grid(2)
+    if col >= c.shape[1] or row >= c.shape[0]:
+        return
+    acc = float16(0)
+    for k in range(a.shape[1]):
+        acc = float16(acc + float16(a[row, k] * b[k, col]))
+    c[row, col] = acc

@@ -1,0 +1,200 @@
+"""Every task against its corpus: the reference earns everything, a blank stub nothing, each wrong answer its stated score."""
+
+import ast
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from warplab import task as tasks
+from warplab.check import report_on
+
+HERE = Path(__file__).parent
+SOLUTIONS = {path.stem.split("_")[0]: path for path in (HERE.parents[1] / "solutions").glob("ps*.py")}
+CORPUS = sorted((HERE / "corpus").glob("ps*/*/*.py"))
+SETS = ("ps01", "ps04")
+NAMES = [name for problem_set in SETS for name in tasks.names(problem_set)]
+SCORE = re.compile(r"([\d.]+) points: ")
+MANUAL_POINTS = 5
+
+
+def execute(source, name):
+    """Run a submission's source and return its namespace; line numbers and source lines stay those of `name`."""
+    namespace = {"__name__": "submission"}
+    exec(compile(source, str(name), "exec"), namespace)
+    return namespace
+
+
+def stated(path):
+    """(points, source) of one corpus file: its docstring begins with the score that it must get."""
+    source = path.read_text()
+    match = SCORE.match(ast.get_docstring(ast.parse(source)) or "")
+    assert match, f"{path}: the docstring must begin with '<n> points: '"
+    return float(match[1]), source
+
+
+def code_cells(path):
+    """(marker, blank-padded source) of each code cell: padding keeps the line numbers of the file."""
+    cells, marker, lines, start = [], None, [], 0
+    for number, line in enumerate([*path.read_text().splitlines(), "# %%"]):
+        if line.startswith("# %%"):
+            if marker is not None and "[markdown]" not in marker:
+                cells.append((marker, "\n" * start + "\n".join(lines)))
+            marker, lines, start = line, [], number + 1
+        else:
+            lines.append(line)
+    return cells
+
+
+def solution_of(name):
+    """(entry, plan) of a task from the set's notebook: the cells before the first solution, then the task's own."""
+    problem_set, short = name.split("/")
+    path = SOLUTIONS[problem_set]
+    namespace, begun = {"__name__": "solutions"}, False
+    for marker, source in code_cells(path):
+        begun = begun or "solution=" in marker
+        if not begun or f'solution="{short}"' in marker:
+            exec(compile(source, str(path), "exec"), namespace)
+    task = tasks.get(name)
+    return namespace[task.entry], namespace.get(task.plan_entry)
+
+
+def submit(name, namespace):
+    """The report of a corpus file's submission."""
+    task = tasks.get(name)
+    return report_on(name, namespace.get(task.entry), namespace.get(task.plan_entry))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_reference_solution_earns_every_point(name):
+    report = report_on(name, *solution_of(name))
+    assert report.score == tasks.get(name).points_for(), report.as_dict()["lines"]
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: "/".join(path.with_suffix("").parts[-3:]))
+def test_a_submission_gets_its_stated_score(path):
+    points, source = stated(path)
+    report = submit("/".join(path.parts[-3:-1]), execute(source, path))
+    assert report.score == pytest.approx(points, abs=0.05), [
+        (line.title, line.points, line.reason) for line in report.lines
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_blank_stub_earns_nothing(name):
+    from numba import cuda
+
+    def stub(*_):
+        pass
+
+    kernel = {name: cuda.jit(lambda *_: None) for name in ("kernel",)}
+    task = tasks.get(name)
+    entry = kernel["kernel"] if task.crossing == "kernel" else stub
+    assert report_on(name, entry, stub).score == 0.0
+    assert report_on(name, None, None).score == 0.0
+
+
+@pytest.mark.parametrize("problem_set", SETS)
+def test_a_set_is_worth_a_hundred_points(problem_set):
+    assert sum(tasks.get(name).points for name in tasks.names(problem_set)) + MANUAL_POINTS == 100
+    manual = re.findall(r'manual="\w+" points=(\d+)', SOLUTIONS[problem_set].read_text())
+    assert manual == [str(MANUAL_POINTS)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_task_has_enough_right_and_wrong_answers(name):
+    kinds = [path.name.split("_")[0] for path in CORPUS if "/".join(path.parts[-3:-1]) == name]
+    assert kinds.count("correct") >= 1
+    assert kinds.count("wrong") >= 3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cases_depend_on_the_seed_and_on_nothing_else(name):
+    def fingerprint(seed):
+        return repr(
+            [
+                (case.name, {k: v.tobytes() if isinstance(v, np.ndarray) else v for k, v in case.inputs.items()})
+                for case in tasks.get(name).cases(seed)
+            ]
+        )
+
+    assert fingerprint(3) == fingerprint(3)
+    assert fingerprint(3) != fingerprint(4)
+    assert fingerprint(2**127)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 2**64 + 5])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_row_has_a_case_whose_reference_can_be_computed(name, seed):
+    task = tasks.get(name)
+    cases = task.cases(seed)
+    assert {case.item for case in cases} == {item.key for item in task.items}
+    for case in cases:
+        expected = task.reference(case.inputs)
+        assert all(np.all(np.asarray(limit) >= 0) for limit in task.tolerance(case.inputs, expected).values())
+        if task.item(case.item).kind != "correctness":
+            bound = task.bounds(case.inputs)[case.item]
+            assert 0 < bound.full < bound.zero
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_row_has_a_title_and_a_hint(name):
+    assert all(item.title and item.hint and item.points > 0 for item in tasks.get(name).items)
+
+
+def test_count_flops_agrees_with_pytorch():
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    task = tasks.get("ps04/count_flops")
+    for case in task.cases(0):
+        batch = case.inputs["batch"]
+        for layer, flops in zip(case.inputs["layers"], task.reference(case.inputs)["flops"], strict=True):
+            with FlopCounterMode(display=False) as counter, torch.no_grad():
+                torch_layer(torch, layer, batch)
+            assert counter.get_total_flops() == flops, layer
+
+
+def torch_layer(torch, layer, batch):
+    """Run one layer of a JSON model in PyTorch on zeros without memory behind them."""
+    with torch.device("meta"):
+        if layer["type"] == "linear":
+            torch.nn.Linear(layer["in"], layer["out"])(torch.empty(batch, layer["tokens"], layer["in"]))
+        elif layer["type"] == "conv2d":
+            conv = torch.nn.Conv2d(layer["in"], layer["out"], layer["kernel"], layer["stride"], layer["padding"])
+            conv(torch.empty(batch, layer["in"], layer["height"], layer["width"]))
+        elif layer["type"] == "attention":
+            query = torch.empty(batch, layer["heads"], layer["tokens"], layer["width"] // layer["heads"])
+            torch.nn.functional.scaled_dot_product_attention(query, query, query)
+
+
+def test_conv_reference_agrees_with_pytorch():
+    import torch
+
+    task = tasks.get("ps04/conv_as_matmul")
+    for case in task.cases(0):
+        image, weights = (torch.from_numpy(case.inputs[name]).double() for name in ("image", "weights"))
+        want = torch.nn.functional.conv2d(image[None], weights, stride=case.inputs["stride"])[0].numpy()
+        np.testing.assert_allclose(task.reference(case.inputs)["out"], want, atol=1e-12)
+
+
+def test_box_blur_reference_agrees_with_a_loop():
+    task = tasks.get("ps01/box_blur")
+    image = np.random.default_rng(0).random((5, 7), dtype=np.float32)
+    got = task.reference({"image": image, "radius": 2})["out"]
+    for row in range(5):
+        for col in range(7):
+            window = image[max(0, row - 2) : row + 3, max(0, col - 2) : col + 3].astype(np.float64)
+            assert got[row, col] == pytest.approx(window.mean())
+
+
+def test_mandelbrot_reference_knows_three_points():
+    task = tasks.get("ps01/mandelbrot")
+    inputs = {"x_min": -1.0, "y_min": 0.0, "step": 1.0, "max_iterations": 9, "height": 1, "width": 4}
+    assert task.reference(inputs)["out"].tolist() == [[9, 9, 3, 2]]  # c = -1 and 0 stay; 1: 0 1 2 5; 2: 0 2 6
+
+
+def test_an_unknown_task_is_named_with_those_that_exist():
+    with pytest.raises(KeyError, match="ps04/matmul_tiled"):
+        tasks.get("ps04/matmul_tilde")

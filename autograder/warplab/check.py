@@ -1,0 +1,124 @@
+"""`from warplab.check import grade`: the visible test cell of every task. Shows the rubric as a table, returns the points."""
+
+from html import escape
+
+from warplab import task as tasks
+
+WORDS = {"full": "full", "partial": "in part", "lost": "lost", "ungraded": "not graded"}
+COLOURS = {"full": "#2a9d6f", "partial": "#c98a1b", "lost": "#d1495b", "ungraded": "#7a869a"}
+CELL = "padding:.35em .7em;text-align:left;vertical-align:top;border-top:1px solid rgba(128,128,128,.35);"
+
+
+def grade(name, submission, plan=None, rubric=None):
+    """Run the public cases of one task on `submission`, show what was checked, and return the points as a float.
+
+    name: for example "ps04/matmul_tiled". plan: your launch plan, for the tasks that ask for one.
+    rubric: None for everything but the timed rows, "time" for the timed rows alone (not graded without CUDA).
+    """
+    report = report_on(name, submission, plan, rubric)
+    show(Table(report))
+    return report.score
+
+
+def report_on(name, submission, plan=None, rubric=None, seed=0):
+    """The warplab.task.Report that `grade` shows: one grade cell of one task, run in this process."""
+    task = tasks.get(name)
+    cases = task.cases(seed)
+    wanted = [case for case in cases if tasks.in_rubric(task.item(case.item).kind, rubric)]
+    outcomes = [tasks.run(task, case, submission, plan) for case in wanted]
+    return task.judge(cases, outcomes).part(rubric)
+
+
+def show(table):
+    """Display in a notebook, print elsewhere."""
+    try:
+        from IPython import get_ipython
+        from IPython.display import display
+    except ImportError:
+        print(table)
+        return
+    if get_ipython() is None:
+        print(table)
+    else:
+        display(table)
+
+
+class Table:
+    """A report as an HTML table that inherits the page's colours, or as plain text."""
+
+    def __init__(self, report):
+        self.report = report
+
+    def __repr__(self):
+        lines = [self._headline()]
+        for line in self.report.lines:
+            lines.append(f"  [{WORDS[line.state]:>10}] {_points(line):>8}  {line.title}")
+            lines += [f"{'':25}{text}" for text in (line.reason, line.hint and f"Hint: {line.hint}") if text]
+        return "\n".join(lines)
+
+    def _repr_html_(self):
+        rows = "".join(_row(line) for line in self.report.lines)
+        heads = "".join(
+            f'<th scope="col" style="{CELL}border-top:0;">{head}</th>' for head in ("Check", "Points", "Why")
+        )
+        return (
+            f'<table class="warplab-grade" style="border-collapse:collapse;color:inherit;background:transparent;'
+            f'width:100%;max-width:60em;"><caption style="caption-side:top;text-align:left;color:inherit;'
+            f'font-weight:600;padding:.35em .7em;">{escape(self._headline())}</caption>'
+            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+        )
+
+    def _headline(self):
+        report = self.report
+        score = (
+            f"{report.task}: {report.score:g} of {report.max:g} points"
+            if report.max
+            else f"{report.task}: nothing to grade here"
+        )
+        return score + (f" ({report.ungraded:g} not graded)" if report.ungraded else "")
+
+
+def _points(line):
+    return f"- / {line.max:g}" if line.state == "ungraded" else f"{line.points:g} / {line.max:g}"
+
+
+def _row(line):
+    colour = COLOURS[line.state]
+    badge = (
+        f'<span style="border-left:.35em solid {colour};padding-left:.45em;">'
+        f"{escape(line.title)}<br><small>{WORDS[line.state]}</small></span>"
+    )
+    why = _multiline(line.reason)
+    if line.hint:
+        why += f'<div style="margin-top:.3em;"><em>Hint: {escape(line.hint)}</em></div>'
+    why += _counters(line.counters)
+    points = f'<td style="{CELL}white-space:nowrap;">{_points(line)}</td>'
+    return (
+        f'<tr style="background:transparent;"><td style="{CELL}">{badge}</td>{points}<td style="{CELL}">{why}</td></tr>'
+    )
+
+
+def _multiline(text):
+    return "<br>".join(escape(part) for part in text.split("\n")) if text else ""
+
+
+def _counters(counters):
+    """A closed <details> with every non-zero counter, one column a case."""
+    cases = [(name, values) for name, values in counters.items() if values]
+    names = [
+        key for key in dict.fromkeys(key for _, values in cases for key in values) if any(v.get(key) for _, v in cases)
+    ]
+    if not names:
+        return ""
+    head = "".join(f'<th scope="col" style="{CELL}">{escape(name)}</th>' for name, _ in cases)
+    body = "".join(
+        f'<tr style="background:transparent;"><th scope="row" style="{CELL}font-weight:400;"><code>{escape(key)}</code></th>'
+        + "".join(f'<td style="{CELL}">{values.get(key, 0):,.6g}</td>' for _, values in cases)
+        + "</tr>"
+        for key in names
+    )
+    return (
+        f'<details style="margin-top:.3em;"><summary>Counters</summary><table style="border-collapse:collapse;color:inherit;'
+        f'background:transparent;font-size:.9em;"><tr style="background:transparent;"><td style="{CELL}"></td>{head}</tr>'
+        f"{body}</table></details>"
+    )

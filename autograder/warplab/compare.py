@@ -1,0 +1,68 @@
+"""Compare plain arrays against expected values, and derive how far apart they may honestly be."""
+
+import numpy as np
+
+
+def sum_tolerance(terms, magnitude, dtype=np.float32, slack=2.0):
+    """Largest error that an honest sum of `terms` products may have, element by element.
+
+    Formula: slack * (terms + 1) * u * sum(|a| * |b|), with u the unit roundoff (2**-24 for float32). It is the bound of
+    Higham, Accuracy and Stability of Numerical Algorithms, section 3.1, which holds for ANY order of summation, with or without
+    fused multiply-add; so no correct kernel is refused, and a kernel that sums in float16 is.
+
+    terms: K, the length of the chain.  magnitude: |A| @ |B| (float64 array, the outputs' shape).
+    """
+    unit = np.finfo(dtype).eps / 2
+    return slack * (terms + 1) * unit * np.asarray(magnitude, dtype=np.float64)
+
+
+def difference(name, got, expected, tolerance=0.0):
+    """One sentence on how `got` differs from `expected`, or None when it does not.
+
+    got, expected: plain arrays; shapes must match exactly. tolerance: absolute, a scalar or an array like `expected`.
+    NaN matches only NaN, and an infinity only the same infinity. Places whose
+    tolerance is infinite are not compared at all.
+    """
+    if got.shape != expected.shape:
+        return f"`{name}` has shape {_shape(got.shape)}, expected {_shape(expected.shape)}"
+    if got.dtype.kind in "iub" and expected.dtype.kind in "iub":
+        wrong = _far_integers(got, expected, tolerance)
+    else:
+        wrong = _far_reals(got.astype(np.float64), expected.astype(np.float64), tolerance)
+    count = int(np.count_nonzero(wrong))
+    if not count:
+        return None
+    if got.ndim == 0:
+        return f"`{name}` is {_value(got[()])}, expected {_value(expected[()])}"
+    if got.size <= 4 and got.ndim == 1:
+        return f"`{name}` is [{', '.join(map(_value, got))}], expected [{', '.join(map(_value, expected))}]"
+    first = tuple(int(i) for i in np.argwhere(wrong)[0])
+    where = ", ".join(map(str, first))
+    written = " (never written?)" if got.dtype.kind == "f" and np.isnan(got[first]) else ""
+    return (
+        f"`{name}` is wrong at {count:,} of {got.size:,} places; first at [{where}]: "
+        f"got {_value(got[first])}{written}, expected {_value(expected[first])}"
+    )
+
+
+def _far_integers(got, expected, tolerance):
+    if np.isscalar(tolerance) and tolerance == 0:
+        return got != expected
+    return (
+        np.abs(got.astype(np.float64) - expected.astype(np.float64)) > tolerance
+    )  # an infinite tolerance lets all pass
+
+
+def _far_reals(got, expected, tolerance):
+    with np.errstate(invalid="ignore"):
+        near = np.abs(got - expected) <= tolerance
+    same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+    return ~(same | (near & np.isfinite(got) & np.isfinite(expected)) | np.isinf(tolerance))
+
+
+def _shape(shape):
+    return "a single number" if shape == () else " x ".join(map(str, shape)) if len(shape) > 1 else f"({shape[0]},)"
+
+
+def _value(number):
+    return f"{number:.6g}" if isinstance(number, np.floating) else f"{int(number):,}"

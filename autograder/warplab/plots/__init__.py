@@ -1,0 +1,13 @@
+"""Figures for the course: drawn with matplotlib, shown in the page's own ink, each with alt text.
+
+    fig, ax = plots.new(6.4, 3)
+    ax.plot(sizes, seconds, color=plots.PALETTE["blue"])
+    plots.show(fig, alt="Time grows with size. It doubles ...", caption="Twice the pixels, twice the time.")
+"""
+
+from .evidence import MARKERS, Time, duration, times
+from .figure import Figure, picture, show
+from .grid import pixels, tiles
+from .theme import INK, PALETTE, PAPER, new
+
+__all__ = ["INK", "MARKERS", "PALETTE", "PAPER", "Figure", "Time", "duration", "new", "picture", "pixels", "show", "tiles", "times"]

@@ -1,0 +1,153 @@
+"""Figures that belong to the page they are on: inline SVG in the page's own ink, readable aloud and on a phone."""
+
+import base64
+import hashlib
+import html
+import io
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from PIL import Image
+
+from .theme import INK, PAPER
+
+SVG = "http://www.w3.org/2000/svg"
+XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
+PAGE_BACKGROUND = "var(--pst-color-background, var(--jp-layout-color0, Canvas))"  # the book, JupyterLab, anything else
+PAGE_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
+CODE_FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
+REFERENCE = re.compile(r"url\(#([^)]+)\)")
+NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
+
+ElementTree.register_namespace("", SVG)
+
+
+class Figure:
+    """A finished figure. A notebook shows it as `<figure>` with inline SVG; `save` writes it for use elsewhere."""
+
+    def __init__(self, drawing, body, alt, caption):
+        self.drawing, self.body, self.alt, self.caption = drawing, body, alt, caption
+
+    def _repr_html_(self):
+        caption = f"<figcaption>{_inline(self.caption)}</figcaption>" if self.caption else ""
+        return f'<figure class="warplab-figure" style="margin: 1em 0">{self.body}{caption}</figure>'
+
+    def __repr__(self):
+        return f"Figure: {self.caption or self.alt}"
+
+    def save(self, path):
+        """Write the figure, by the suffix of `path`, as .svg (follows the viewer's theme) or .png (for a light page)."""
+        path = Path(path)
+        if self.drawing is None or path.suffix not in (".svg", ".png"):
+            raise ValueError(f"cannot save {path.name}: a drawn figure saves as .svg or .png; ask for one of these")
+        if path.suffix == ".png":
+            self.drawing.savefig(path, dpi=144, facecolor="white")
+        else:
+            path.write_text(_standalone(self.body), encoding="utf-8")
+
+
+def show(figure, alt, caption=None):
+    """Return the matplotlib `figure` as a `Figure` that follows the page's light or dark theme.
+
+    alt: what a reader who cannot see it needs to know; required, ValueError when blank. caption: the finding, one sentence.
+    """
+    _require_alt(alt)
+    return Figure(figure, to_svg(figure, alt), alt, caption)
+
+
+def picture(image, alt, caption=None, zoom=1):
+    """Return an (h, w, 3) or (h, w) uint8 image as a `Figure`, each pixel drawn `zoom` times as wide."""
+    _require_alt(alt)
+    image = np.ascontiguousarray(image)
+    if image.dtype != np.uint8:
+        raise ValueError(f"picture() shows uint8 pixels, got {image.dtype}: scale to 0..255 and use .astype(np.uint8)")
+    png = io.BytesIO()
+    Image.fromarray(image).save(png, "PNG", optimize=True)
+    data = base64.b64encode(png.getvalue()).decode()
+    height, width = image.shape[0] * zoom, image.shape[1] * zoom
+    style = "max-width: 100%; height: auto; padding: 0" + ("; image-rendering: pixelated" if zoom > 1 else "")
+    body = (
+        f'<img src="data:image/png;base64,{data}" alt="{html.escape(alt)}" width="{width}" height="{height}" style="{style}">'
+    )
+    return Figure(None, body, alt, caption)
+
+
+def to_svg(figure, alt):
+    """Return `figure` as an SVG string to put into a page: themed, labelled with `alt`, the same bytes for the same drawing."""
+    file = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "warplab"}):
+        figure.savefig(file, format="svg", transparent=True, metadata=NO_METADATA)
+    root = ElementTree.fromstring(file.getvalue())
+    _drop(root, f"{{{SVG}}}metadata")
+    _drop(root, f"{{{SVG}}}style")  # matplotlib's `* {...}` rule would style the whole page
+    for element in root.iter():
+        for name, value in element.attrib.items():
+            element.set(name, _themed(value))
+    _own_ids(root, alt)
+    _frame(root, alt)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _themed(value):
+    value = value.replace(INK, "currentColor").replace(PAPER, PAGE_BACKGROUND)
+    return value.replace("'DejaVu Sans Mono'", CODE_FONT).replace("'DejaVu Sans'", PAGE_FONT)
+
+
+def _own_ids(root, alt):
+    """Keep only ids that something refers to, and make them this figure's own: ids are shared by all figures on a page."""
+    prefix = "w" + hashlib.sha256((alt + ElementTree.tostring(root, encoding="unicode")).encode()).hexdigest()[:10]
+    used = {name for e in root.iter() for v in e.attrib.values() for name in REFERENCE.findall(v)}
+    used |= {e.get(XLINK_HREF)[1:] for e in root.iter() if (e.get(XLINK_HREF) or "").startswith("#")}
+    for element in root.iter():
+        if element.get("id") in used:
+            element.set("id", f"{prefix}-{element.get('id')}")
+        else:
+            element.attrib.pop("id", None)
+        link = element.attrib.pop(XLINK_HREF, None)
+        if link is not None:
+            element.set("href", f"#{prefix}-{link[1:]}" if link.startswith("#") else link)
+        for name, value in element.attrib.items():
+            element.set(name, REFERENCE.sub(rf"url(#{prefix}-\1)", value))
+    root.set("id", prefix)
+
+
+def _frame(root, alt):
+    """Make the root scale down to a phone and give it a name that is read aloud."""
+    prefix = root.get("id")
+    width = float(root.get("width").removesuffix("pt")) * 4 / 3  # points to CSS pixels
+    root.attrib.pop("height")
+    root.set("width", f"{width:g}")
+    root.set("style", "max-width: 100%; height: auto; display: block; stroke-linejoin: round; stroke-linecap: butt")
+    root.set("role", "img")
+    title, _, rest = alt.partition(". ")
+    label = f"{prefix}-title" + (f" {prefix}-desc" if rest else "")
+    root.set("aria-labelledby", label)
+    for position, (tag, text) in enumerate((("title", title), ("desc", rest))):
+        if text:
+            element = ElementTree.Element(f"{{{SVG}}}{tag}", {"id": f"{prefix}-{tag}"})
+            element.text = text
+            root.insert(position, element)
+
+
+def _standalone(body):
+    """The same SVG as a file: no page lends it a text colour, so it brings one for each theme."""
+    theme = "<style>svg{color:#1f2328}@media(prefers-color-scheme:dark){svg{color:#e6edf3}}</style>"
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + body.replace(">", ">" + theme, 1)
+
+
+def _drop(root, tag):
+    for parent in list(root.iter()):
+        for child in parent.findall(tag):
+            parent.remove(child)
+
+
+def _inline(text):
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
+
+
+def _require_alt(alt):
+    if not alt or not alt.strip():
+        raise ValueError("a figure needs alt text: say what a reader who cannot see it should know")

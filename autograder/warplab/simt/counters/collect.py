@@ -1,0 +1,137 @@
+"""Counters: an observer of the machine that counts instructions, requests, sectors, wavefronts and divergence.
+
+Definitions (Nsight Compute's): a *request* is one load or store instruction of one warp; a *sector* is an aligned
+32-byte piece of global memory, counted once a request; a *wavefront* is one pass through shared memory's 32 banks of
+4 bytes, as many as the bank with the most distinct words needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+SECTOR_SHIFT = 5
+BANKS = 32
+
+FLOPS = {"add": 1, "sub": 1, "mul": 1, "fma": 2, "mad": 2, "div": 1, "sqrt": 1, "rcp": 1, "rsqrt": 1, "ex2": 1, "lg2": 1, "sin": 1, "cos": 1, "tanh": 1}
+FLOAT_TYPES = {"f16", "f32", "f64"}
+
+
+@dataclass
+class Traffic:
+    """Counts of one memory instruction."""
+
+    requests: int = 0
+    sectors: int = 0
+    wavefronts: int = 0
+    ideal: int = 0
+
+
+@dataclass
+class Execution:
+    """How often a basic block ran: issues by warps, and by threads."""
+
+    warps: int = 0
+    threads: int = 0
+    branches: int = 0
+    divergent: int = 0
+
+
+def flops_of(instr) -> int:
+    """Floating-point operations of one instruction in one thread; an FMA is 2, comparisons and moves are 0."""
+    return FLOPS.get(instr.opcode, 0) if any(m in FLOAT_TYPES for m in instr.mods) else 0
+
+
+class Counters:
+    """Observer. Read ``traffic`` by site and ``execution`` by block index after the launch."""
+
+    def __init__(self):
+        self.traffic: dict[int, Traffic] = {}
+        self.execution: dict[int, Execution] = {}
+
+    def executed(self, machine, group, block):
+        e = self.execution.get(block.index)
+        if e is None:
+            e = self.execution[block.index] = Execution()
+        e.warps += group.warps
+        e.threads += group.size
+
+    def branched(self, machine, group, block, guard, uniform):
+        e = self.execution[block.index]
+        e.branches += group.warps
+        if not uniform:
+            taken = np.bincount(group.row, guard, group.warps)
+            size = np.bincount(group.row, minlength=group.warps)
+            e.divergent += int(np.count_nonzero((taken > 0) & (taken < size)))
+
+    def barrier(self, machine): ...
+
+    def warp_barrier(self, machine, group): ...
+
+    def done(self, machine): ...
+
+    def accessed(self, machine, group, site, access, offset, width, space, what, values):
+        t = self.traffic.get(site)
+        if t is None:
+            t = self.traffic[site] = Traffic()
+        t.requests += group.warps
+        if space == "global":
+            key = ("sectors", offset % 32, width)  # a whole number of sectors further on, the pattern is the same
+            if key not in access.pattern:
+                access.pattern[key] = count_sectors(machine, group, access.offset + offset, width)
+            t.sectors += access.pattern[key]
+        elif space == "shared":
+            key = ("wavefronts", offset % 4, width)  # a whole number of words further on, every bank moves alike
+            if key not in access.pattern:
+                access.pattern[key] = count_wavefronts(machine, group, access.offset + offset, width)
+            wavefronts, ideal = access.pattern[key]
+            t.wavefronts += wavefronts
+            t.ideal += ideal
+
+
+def by_warp(machine, group, values: np.ndarray) -> np.ndarray:
+    """One row of 32 a warp; lanes that are not in the group repeat their warp's first value, which adds no distinct one."""
+    if group.full and machine.regular:
+        return values.reshape(-1, 32)
+    row, column = group.row, group.column
+    first = np.flatnonzero(np.r_[True, row[1:] != row[:-1]])
+    table = np.repeat(values[first][:, None], 32, axis=1)
+    table[row, column] = values
+    return table
+
+
+def count_distinct(table: np.ndarray) -> int:
+    """Distinct values in each row, added up."""
+    steps = np.diff(table, axis=1)
+    if (steps < 0).any():
+        steps = np.diff(np.sort(table, axis=1), axis=1)
+    return table.shape[0] + int(np.count_nonzero(steps))
+
+
+def count_sectors(machine, group, address: np.ndarray, width: int) -> int:
+    """32-byte sectors that the group's warps touch in one instruction; ``width`` bytes a lane, aligned to its width."""
+    sector = address >> SECTOR_SHIFT
+    per_lane = max(1, width >> SECTOR_SHIFT)
+    if sector.size == 1:
+        return group.warps * per_lane
+    return count_distinct(by_warp(machine, group, sector)) * per_lane
+
+
+def count_wavefronts(machine, group, address: np.ndarray, width: int) -> tuple[int, int]:
+    """Wavefronts, and the fewest that the distinct words need (32 words in each), summed over the group's warps."""
+    words_per_lane = max(1, width // 4)
+    word = address >> 2
+    if word.size == 1:
+        return group.warps, group.warps
+    table = by_warp(machine, group, word)
+    if words_per_lane > 1:
+        table = (table[:, :, None] + np.arange(words_per_lane)).reshape(table.shape[0], -1)
+    table = np.sort(table, axis=1)
+    new = np.ones(table.shape, bool)
+    new[:, 1:] = table[:, 1:] != table[:, :-1]
+    rows = table.shape[0]
+    slot = (np.arange(rows)[:, None] * BANKS + (table & (BANKS - 1)))[new]
+    per_bank = np.bincount(slot, minlength=rows * BANKS).reshape(rows, BANKS)
+    distinct = np.count_nonzero(new, axis=1)
+    return int(per_bank.max(axis=1).sum()), int((-(-distinct // BANKS)).sum())

@@ -1,0 +1,453 @@
+"""The machine: runs a kernel's blocks over lanes, lowest block first, so that divergent lanes meet again.
+
+One *lane* is one CUDA thread. Lanes of as many thread blocks as fit a chunk run together as NumPy arrays. A *group* is a
+set of lanes at the same place in the program with their registers; a branch on which lanes disagree splits a group, and
+groups that reach the same block are merged. Per warp this is the schedule of a GPU that always issues the lowest program
+counter. Observers (counters, sanitizer) are told of every block execution and memory access.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import BarrierDivergence, MisalignedAccess, NoProgress, OutOfBounds
+from .memory import LOCAL_WINDOW, REGION_SHIFT, SHARED_WINDOW, Access, AddressSpace, Region
+from .program import Program
+
+CHUNK_LANES = 1 << 15
+STEP_BUDGET = 2_000_000
+
+
+@dataclass
+class Launch:
+    """One launch: grid and block (x, y, z), bytes of dynamic shared memory, and parameters by name."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    dynamic_shared: int
+    params: dict[str, np.ndarray]
+
+    @property
+    def threads(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def blocks(self) -> int:
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+
+class Group:
+    """Lanes (sorted indices into the chunk) at one place of the program, with their registers."""
+
+    def __init__(self, machine: "Machine", lanes: np.ndarray, regs: dict[str, np.ndarray], full: bool):
+        self.machine, self.lanes, self.regs, self.full = machine, lanes, regs, full
+        self._special: dict[str, np.ndarray] = {}
+        self.accesses: dict[tuple[str, int], Access] = {}
+
+    @property
+    def size(self) -> int:
+        return self.lanes.size
+
+    def special(self, name: str) -> np.ndarray:
+        v = self._special.get(name)
+        if v is None:
+            v = self.machine.special(name)
+            if v.size > 1 and not self.full:
+                v = v[self.lanes]
+            self._special[name] = v
+        return v
+
+    @cached_property
+    def warp(self) -> np.ndarray:
+        """Warp number of each lane, in the chunk."""
+        return self.machine.warp_of_lane if self.full else self.machine.warp_of_lane[self.lanes]
+
+    @cached_property
+    def row(self) -> np.ndarray:
+        """Rank of each lane's warp among the warps that have a lane in this group: 0, 0, ..., 1, 1, ..."""
+        steps = np.zeros(self.size, np.int64)
+        steps[1:] = self.warp[1:] != self.warp[:-1]
+        return np.cumsum(steps)
+
+    @cached_property
+    def warps(self) -> int:
+        if self.full:
+            return self.machine.warps
+        return int(self.row[-1]) + 1 if self.size else 0
+
+    @cached_property
+    def column(self) -> np.ndarray:
+        """Lane number within the warp, 0 to 31."""
+        column = self.machine.column_of_lane
+        return column if self.full else column[self.lanes]
+
+    def split(self, mask: np.ndarray, live: frozenset[str]) -> "Group":
+        """The lanes where ``mask`` holds, with the registers that are live there."""
+        keep = np.flatnonzero(mask)
+        regs = {k: (v if v.size == 1 else v[keep]) for k, v in self.regs.items() if k in live}
+        return Group(self.machine, self.lanes[keep], regs, False)
+
+
+class Machine:
+    """Executes one program for one launch. ``observers`` get ``executed``, ``branched``, ``accessed``, ``barrier``, ``done``."""
+
+    def __init__(self, program: Program, space: AddressSpace, launch: Launch, observers=()):
+        self.program, self.space, self.launch = program, space, launch
+        self.observers = list(observers)
+        self.shared_size = program.shared_static + launch.dynamic_shared
+        self.shared_stride = -(-self.shared_size // 128) * 128  # a block's slice of the chunk's shared memory; keeps alignment and banks
+
+    def run(self) -> None:
+        """Run the whole grid, a chunk of thread blocks at a time.
+
+        Raises LaunchError subclasses for the faults of memory, barriers and progress.
+        """
+        per_chunk = max(1, CHUNK_LANES // self.launch.threads)
+        for start in range(0, self.launch.blocks, per_chunk):
+            self._start_chunk(start, min(per_chunk, self.launch.blocks - start))
+            with np.errstate(all="ignore"):
+                self._run_chunk()
+            for o in self.observers:
+                o.done(self)
+
+    # --- a chunk --------------------------------------------------------------------------------------------------
+    def _start_chunk(self, first: int, count: int) -> None:
+        self.first_block, self.blocks = first, count
+        t = self.launch.threads
+        lanes = count * t
+        if getattr(self, "lanes", None) != lanes:
+            self.lanes = lanes
+            self.block_of_lane = np.repeat(np.arange(count), t)
+            self.thread_of_lane = np.tile(np.arange(t), count)
+            per_block = -(-t // 32)
+            self.warps = per_block * count
+            self.warp_of_lane = self.block_of_lane * per_block + self.thread_of_lane // 32
+            self.column_of_lane = self.thread_of_lane % 32
+            self.regular = t % 32 == 0  # every warp is whole: lanes reshape to (warps, 32)
+            self.all_lanes = np.arange(lanes)
+            self.shared_base = self.block_of_lane * self.shared_stride
+            self.local_base = self.all_lanes * self.program.local_size
+        self._special: dict[str, np.ndarray] = {}
+        self.shared = Region(0, np.zeros(count * self.shared_stride + 128, np.uint8), "shared memory")
+        self.local = Region(0, np.zeros(lanes * self.program.local_size + 16, np.uint8), "local memory")
+
+    def special(self, name: str) -> np.ndarray:
+        """``%tid.x`` and its kin as uint32, one element where all lanes agree."""
+        v = self._special.get(name)
+        if v is None:
+            v = self._special[name] = np.ascontiguousarray(self._make_special(name.lstrip("%")), dtype=np.uint32)
+        return v
+
+    def _make_special(self, name: str) -> np.ndarray:
+        stem, _, axis = name.partition(".")
+        (gx, gy, gz), (bx, by, bz) = self.launch.grid, self.launch.block
+        if stem == "ntid":
+            return np.array([{"x": bx, "y": by, "z": bz}[axis]])
+        if stem == "nctaid":
+            return np.array([{"x": gx, "y": gy, "z": gz}[axis]])
+        if stem == "tid":
+            i = self.thread_of_lane
+            if (by, bz) == (1, 1):
+                return i if axis == "x" else np.zeros(1)
+            return {"x": lambda: i % bx, "y": lambda: i // bx % by, "z": lambda: i // (bx * by)}[axis]()
+        if stem == "ctaid":
+            i = self.first_block + (self.block_of_lane if self.blocks > 1 else np.zeros(1, np.int64))
+            return {"x": lambda: i % gx, "y": lambda: i // gx % gy, "z": lambda: i // (gx * gy)}[axis]()
+        if stem == "laneid":
+            return self.column_of_lane
+        if stem == "warpid":
+            return self.thread_of_lane // 32
+        if stem == "nwarpid":
+            return np.array([-(-self.launch.threads // 32)])
+        if stem == "lanemask_lt":
+            return (1 << self.column_of_lane) - 1
+        if stem == "lanemask_eq":
+            return 1 << self.column_of_lane
+        if stem == "dynamic_smem_size":
+            return np.array([self.launch.dynamic_shared])
+        raise self.program.unsupported_register(name)
+
+    def _run_chunk(self) -> None:
+        blocks, functions = self.program.blocks, self.program.functions
+        start = Group(self, self.all_lanes, {}, True)
+        ready: dict[int, list[Group]] = {0: [start]}
+        waiting: list[tuple[int, Group]] = []
+        alive, steps = self.lanes, 0
+        while ready or waiting:
+            if not ready:
+                waiting = self._release(waiting, ready)
+                continue
+            index = min(ready)
+            groups = ready.pop(index)
+            group = groups[0] if len(groups) == 1 else self._merge(groups, blocks[index].live_in)
+            while True:  # run on while no other group stands below: saves the queue
+                steps += 1
+                if steps > STEP_BUDGET:
+                    raise NoProgress(
+                        f"stopped after {STEP_BUDGET:,} steps; a loop does not end, or threads wait for each other",
+                        kernel=self.program.name, where=self.program.line_of_block(index),
+                        hint="the loop's condition; threads that spin on a lock or flag that another thread of the same warp must set")
+                block = blocks[index]
+                guard = functions[index](self, group, group.regs)
+                for o in self.observers:
+                    o.executed(self, group, block)
+                if block.end == "fall":
+                    index = block.next
+                elif block.end == "jump":
+                    index = block.target
+                elif block.end == "exit":
+                    alive -= group.size
+                    break
+                elif block.end == "barrier":
+                    if group.size == alive:
+                        for o in self.observers:
+                            o.barrier(self)
+                        index = block.next
+                    else:
+                        waiting.append((index, group))
+                        break
+                else:
+                    if guard.size > 1:
+                        taken = int(np.count_nonzero(guard))
+                        uniform = taken in (0, group.size)
+                        goes = taken == group.size
+                    else:
+                        uniform, goes = True, bool(guard[0])
+                    for o in self.observers:
+                        o.branched(self, group, block, guard, uniform)
+                    if uniform:
+                        index = block.target if goes else block.next
+                    else:
+                        for to, mask in ((block.target, guard), (block.next, ~guard)):
+                            ready.setdefault(to, []).append(group.split(mask, blocks[to].live_in))
+                        break
+                if ready and min(ready) <= index:
+                    ready.setdefault(index, []).append(group)
+                    break
+
+    def _release(self, waiting, ready) -> list:
+        """All runnable lanes wait at barriers: let them pass, if each thread block's wait at the same one."""
+        place = np.full(self.blocks, -1)
+        for index, group in waiting:
+            blocks = np.unique(self.block_of_lane[group.lanes])
+            other = place[blocks]
+            clash = (other >= 0) & (other != index)
+            if clash.any():
+                block = int(blocks[clash][0])
+                raise BarrierDivergence(
+                    f"threads of block {self.block_name(block)} wait at two different barriers: {self.program.line_of_block(int(place[block]))} and "
+                    f"{self.program.line_of_block(index)}", kernel=self.program.name, where=self.program.line_of_block(index),
+                    hint="a syncthreads() inside an if or a loop that not all threads of the block take; move it out of the branch")
+            place[blocks] = index
+        for o in self.observers:
+            o.barrier(self)
+        for index, group in waiting:
+            ready.setdefault(index + 1, []).append(group)
+        return []
+
+    def _merge(self, groups: list[Group], live: frozenset[str]) -> Group:
+        lanes = np.concatenate([g.lanes for g in groups])
+        order = None
+        if np.any(lanes[1:] < lanes[:-1]):
+            order = np.argsort(lanes, kind="stable")
+            lanes = lanes[order]
+        regs = {}
+        for name in live:
+            parts = [g.regs.get(name) for g in groups]
+            known = [p for p in parts if p is not None]
+            if not known:
+                continue
+            if all(p is not None and p.size == 1 for p in parts) and all(p[0] == known[0][0] for p in known):
+                regs[name] = known[0]
+                continue
+            zero = np.zeros(1, known[0].dtype)
+            joined = np.concatenate([np.broadcast_to(zero if p is None else p, (g.size,)) for p, g in zip(parts, groups)])
+            regs[name] = joined if order is None else joined[order]
+        return Group(self, self.all_lanes if lanes.size == self.lanes else lanes, regs, lanes.size == self.lanes)
+
+    # --- names for messages ---------------------------------------------------------------------------------------
+    def block_name(self, block: int) -> str:
+        i, (gx, gy, _) = self.first_block + block, self.launch.grid
+        return f"({i % gx}, {i // gx % gy}, {i // (gx * gy)})"
+
+    def thread_name(self, lane: int) -> str:
+        i, (bx, by, _) = int(self.thread_of_lane[lane]), self.launch.block
+        return f"thread ({i % bx}, {i // bx % by}, {i // (bx * by)}) of block {self.block_name(int(self.block_of_lane[lane]))}"
+
+    # --- parameters and memory ------------------------------------------------------------------------------------
+    def param(self, name: str, offset: int, dtype: str) -> np.ndarray:
+        data = self.launch.params[name]
+        return np.frombuffer(data, dtype, 1, offset)
+
+    def _prepare(self, group: Group, space: str, address: np.ndarray) -> Access:
+        """Prepare (or find again) the addresses of one register value; the register array itself is the key."""
+        key = (space, id(address))
+        found = group.accesses.get(key)
+        if found is not None and found.source is address:
+            return found
+        if space != "global":
+            base = self.shared_base if space == "shared" else self.local_base
+            raw = address.view(np.int64)
+            access = Access(address, self.shared if space == "shared" else self.local,
+                            raw + (base if group.full else base[group.lanes]))
+            access.low, access.high = int(raw.min()), int(raw.max())  # bounds hold per block or thread, not per chunk
+        else:
+            region = self.space.find(int(address[0]))
+            access = Access(address, region, (address - np.uint64(region.base if region else 0)).view(np.int64))
+        if len(group.accesses) > 64:
+            group.accesses.clear()
+        group.accesses[key] = access
+        return access
+
+    def _ready(self, group, site, address, offset, dtype, count, space, what) -> Access | None:
+        """The prepared access, checked; None if lanes point into several live regions, which the caller then splits."""
+        access = self._prepare(group, space, address)
+        total = np.dtype(dtype).itemsize * count
+        size = {"shared": self.shared_size, "local": self.program.local_size}.get(space)
+        if size is None:
+            size = access.region.size if access.region else 0
+        if access.low + offset < 0 or access.high + offset + total > size:
+            if space == "global" and self._several_regions(address, offset):
+                return None
+            self._fault(group, site, access, offset, total, size, space, what)
+        if (access.bits | offset) & (total - 1) and np.any((access.offset + offset) & (total - 1)):
+            self._misaligned(group, site, access, offset, total, space, what)
+        return access
+
+    def _load(self, group, site, address, offset, dtype, count, space):
+        access = self._ready(group, site, address, offset, dtype, count, space, "read")
+        if access is None:
+            return self._split_by_region(group, site, address, offset, dtype, count, None)
+        width = np.dtype(dtype).itemsize
+        for o in self.observers:
+            o.accessed(self, group, site, access, offset, width * count, space, "read", None)
+        view = access.region.view(dtype)
+        shift = width.bit_length() - 1
+        if offset % width:
+            index = (access.offset + offset) >> shift
+        else:
+            index = access.index(shift)
+            if offset:
+                index = index + (offset >> shift)
+        return view[index] if count == 1 else [view[index + i] for i in range(count)]
+
+    def _store(self, group, site, address, offset, dtype, values, space):
+        access = self._ready(group, site, address, offset, dtype, len(values), space, "write")
+        if access is None:
+            return self._split_by_region(group, site, address, offset, dtype, len(values), values)
+        width = np.dtype(dtype).itemsize
+        if not access.region.writable:
+            raise OutOfBounds(f"a write to {access.region.label}, which is read-only", kernel=self.program.name,
+                              where=self.program.line_of_site(site), hint="copy the array first: array.copy()")
+        for o in self.observers:
+            o.accessed(self, group, site, access, offset, width * len(values), space, "write", values)
+        view = access.region.view(dtype)
+        index = (access.offset + offset) >> (width.bit_length() - 1)
+        for i, value in enumerate(values):
+            # where all lanes write one address some lane's value stays: here the last lane's
+            view[index + i if i else index] = value[-1] if index.size == 1 < value.size else value
+
+    def load_global(self, group, site, address, offset, dtype, count):
+        return self._load(group, site, address, offset, dtype, count, "global")
+
+    load_const = load_global
+
+    def load_shared(self, group, site, address, offset, dtype, count):
+        return self._load(group, site, address, offset, dtype, count, "shared")
+
+    def load_local(self, group, site, address, offset, dtype, count):
+        return self._load(group, site, address, offset, dtype, count, "local")
+
+    def store_global(self, group, site, address, offset, dtype, values):
+        self._store(group, site, address, offset, dtype, values, "global")
+
+    def store_shared(self, group, site, address, offset, dtype, values):
+        self._store(group, site, address, offset, dtype, values, "shared")
+
+    def store_local(self, group, site, address, offset, dtype, values):
+        self._store(group, site, address, offset, dtype, values, "local")
+
+    def load_generic(self, group, site, address, offset, dtype, count):
+        space, address = self._resolve(site, address)
+        return self._load(group, site, address, offset, dtype, count, space)
+
+    def store_generic(self, group, site, address, offset, dtype, values):
+        space, address = self._resolve(site, address)
+        self._store(group, site, address, offset, dtype, values, space)
+
+    def _resolve(self, site, address):
+        """A generic address belongs to the space whose window it lies in."""
+        windows = np.unique(address >> np.uint64(60))
+        if windows.size > 1:
+            raise self.program.unsupported_site(site, "a generic access whose lanes point into different memory spaces")
+        if int(windows[0]) == SHARED_WINDOW >> 60:
+            return "shared", address - np.uint64(SHARED_WINDOW)
+        if int(windows[0]) == LOCAL_WINDOW >> 60:
+            return "local", address - np.uint64(LOCAL_WINDOW)
+        return "global", address
+
+    def _several_regions(self, address, offset) -> bool:
+        """Whether every lane points into a mapped region, and not all into the same one."""
+        slots = np.unique((address + np.uint64(offset & (1 << 64) - 1)) >> np.uint64(REGION_SHIFT))
+        return slots.size > 1 and all(int(s) in self.space.regions for s in slots)
+
+    def _split_by_region(self, group, site, address, offset, dtype, count, values):
+        out = [np.zeros(group.size, dtype) for _ in range(count)]
+        slots = address >> np.uint64(REGION_SHIFT)
+        for slot in np.unique(slots):
+            mask = slots == slot
+            part = group.split(mask, frozenset())
+            if values is None:
+                got = self._load(part, site, address[mask], offset, dtype, count, "global")
+                for o, g in zip(out, got if count > 1 else [got]):
+                    o[mask] = g
+            else:
+                self._store(part, site, address[mask], offset, dtype, tuple(v if v.size == 1 else v[mask] for v in values), "global")
+        return out[0] if count == 1 else out
+
+    def warp_barrier(self, group) -> None:
+        for o in self.observers:
+            o.warp_barrier(self, group)
+
+    # --- faults ---------------------------------------------------------------------------------------------------
+    def _fault(self, group, site, access, offset, width, size, space, what):
+        where = self.program.line_of_site(site)
+        raw = access.offset if space == "global" else access.source.view(np.int64)
+        bad = np.flatnonzero((raw + offset < 0) | (raw + offset + width > size))
+        lane = int(group.lanes[bad[0]] if raw.size > 1 else group.lanes[0])
+        at = int(raw[bad[0]]) + offset
+        others = (bad.size if raw.size > 1 else group.size) - 1
+        who = self.thread_name(lane) + (f" (and {others} more)" if others else "")
+        region = access.region
+        if space == "global":
+            address = int(access.source[bad[0]]) + offset
+            freed = self.space.freed(address)
+            if freed:
+                raise OutOfBounds(f"{who} {_verb(what)} {freed} after it was freed", kernel=self.program.name, where=where,
+                                  hint="keep a reference to the device array for as long as kernels use it")
+            if region is None:
+                region = self.space.nearest(address)
+                at = address - region.base if region else address
+            if region is None:
+                raise OutOfBounds(f"{who} {_verb(what)} address {address:#x}, where nothing is allocated", kernel=self.program.name, where=where)
+            item = region.itemsize
+            message = (f"{who} {_verb(what)} element {at // item} of {region.label}, which has {region.size // item} elements "
+                       f"({width} bytes at byte offset {at} of {region.size})")
+        else:
+            message = f"{who} {_verb(what)} {width} bytes at byte offset {at} of {space} memory, which has {size} bytes {'a block' if space == 'shared' else 'a thread'}"
+        raise OutOfBounds(message, kernel=self.program.name, where=where,
+                          hint="the bounds check before this line, and the order of the indices (row, column)")
+
+    def _misaligned(self, group, site, access, offset, width, space, what):
+        raw = access.offset if space == "global" else access.source.view(np.int64)
+        bad = int(np.flatnonzero((raw + offset) % width)[0])
+        raise MisalignedAccess(f"{self.thread_name(int(group.lanes[bad]))} {_verb(what)} {width} bytes at byte offset {int(raw[bad]) + offset}, "
+                               f"not a multiple of {width}", kernel=self.program.name, where=self.program.line_of_site(site),
+                               hint="the element type of the pointer or view")
+
+
+def _verb(what: str) -> str:
+    return "reads" if what == "read" else "writes"

@@ -1,0 +1,190 @@
+"""Arithmetic that NumPy does not have: fused multiply-add, high halves of products, conversions, bit tricks.
+
+All functions take and return arrays of one lane per element (or length 1: the same value in every lane).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+I4, I8, U2, U4, U8, F2, F4, F8 = (np.dtype(d) for d in ("i4", "i8", "u2", "u4", "u8", "f2", "f4", "f8"))
+
+
+def fma32(a, b, c):
+    """a*b + c in float32 with one rounding: the product of two float32 is exact in float64.
+
+    The sum is rounded to float64 and then to float32; the two roundings differ from one only when the float64
+    sum lands exactly half-way between two float32, about once in 2**29 random triples.
+    """
+    return np.add(np.multiply(a, b, dtype=F8), c).astype(F4)
+
+
+def fma64(a, b, c):
+    """a*b + c in float64 with one rounding up to the last bit of exotic cases (Dekker product, Knuth sum)."""
+    p = a * b
+    s = p + c
+    split = 134217729.0  # 2**27 + 1
+    with np.errstate(all="ignore"):
+        ah = a * split
+        ah = ah - (ah - a)
+        al = a - ah
+        bh = b * split
+        bh = bh - (bh - b)
+        bl = b - bh
+        error = ((ah * bh - p) + ah * bl + al * bh) + al * bl
+        t = s - p
+        rest = (p - (s - t)) + (c - t)
+        fused = s + (rest + error)
+    return np.where(np.isfinite(fused), fused, s)
+
+
+def mul_hi_s32(a, b):
+    return (np.multiply(a, b, dtype=I8) >> 32).astype(I4)
+
+
+def mul_hi_u32(a, b):
+    return (np.multiply(a, b, dtype=U8) >> np.uint64(32)).astype(U4)
+
+
+def mul_hi_u64(a, b):
+    mask, s = np.uint64(0xFFFFFFFF), np.uint64(32)
+    ah, al, bh, bl = a >> s, a & mask, b >> s, b & mask
+    mid = ah * bl + ((al * bl) >> s)
+    low = (mid & mask) + al * bh
+    return ah * bh + (mid >> s) + (low >> s)
+
+
+def mul_hi_s64(a, b):
+    ua, ub = a.view(U8), b.view(U8)
+    high = mul_hi_u64(ua, ub)
+    high = high - np.where(a < 0, ub, np.uint64(0)) - np.where(b < 0, ua, np.uint64(0))
+    return high.view(I8)
+
+
+def idiv(a, b):
+    """Integer division that truncates towards zero, as C does; division by zero gives all ones, as on a GPU."""
+    zero = b == 0
+    safe = np.where(zero, np.ones_like(b), b)
+    if a.dtype.kind == "u":
+        q = a // safe
+    else:
+        with np.errstate(over="ignore"):
+            q = a // safe
+            q = q + ((q * safe != a) & ((a < 0) != (safe < 0)))
+    q = q.astype(a.dtype)
+    return np.where(zero, np.array(-1 if a.dtype.kind == "i" else ~a.dtype.type(0), a.dtype), q)
+
+
+def irem(a, b):
+    """Remainder with the sign of the dividend, as C has it."""
+    with np.errstate(over="ignore"):
+        return np.where(b == 0, a, a - idiv(a, b) * b).astype(a.dtype)
+
+
+def shift_left(a, n):
+    """``shl``: a shift by the width or more gives 0 (PTX clamps the amount)."""
+    width = a.dtype.itemsize * 8
+    return np.where(n >= width, a.dtype.type(0), a << np.minimum(n, width - 1).astype(a.dtype))
+
+
+def shift_right(a, n):
+    """``shr``: clamps the amount; signed types fill with the sign."""
+    width = a.dtype.itemsize * 8
+    if a.dtype.kind == "i":
+        return a >> np.minimum(n, width - 1).astype(a.dtype)
+    return np.where(n >= width, a.dtype.type(0), a >> np.minimum(n, width - 1).astype(a.dtype))
+
+
+def float_to_int(x, dtype, rounding):
+    """Convert with PTX's rounding (``rni``, ``rzi``, ``rmi``, ``rpi``), saturating; NaN becomes 0."""
+    dtype = np.dtype(dtype)
+    r = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}[rounding](x.astype(F8))
+    info = np.iinfo(dtype)
+    with np.errstate(invalid="ignore"):
+        out = np.where(np.isnan(r), 0.0, r)
+        high = out >= float(info.max)
+        low = out <= float(info.min)
+        body = np.where(high | low, 0.0, out).astype(dtype)
+    return np.where(high, dtype.type(info.max), np.where(low, dtype.type(info.min), body))
+
+
+def float_to_float(x, dtype, rounding):
+    """Convert between float widths; ``rz``, ``rm`` and ``rp`` are rounded by one step where the nearest went past."""
+    dtype = np.dtype(dtype)
+    integral = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}.get(rounding)
+    if integral:
+        return integral(x).astype(dtype)
+    with np.errstate(over="ignore"):
+        y = x.astype(dtype)
+    if rounding in (None, "rn") or dtype.itemsize >= x.dtype.itemsize:
+        return y
+    wide = y.astype(x.dtype)
+    if rounding == "rz":
+        wrong = np.abs(wide) > np.abs(x)
+        return np.where(wrong, np.nextafter(y, dtype.type(0)), y)
+    if rounding == "rm":
+        return np.where(wide > x, np.nextafter(y, dtype.type(-np.inf)), y)
+    return np.where(wide < x, np.nextafter(y, dtype.type(np.inf)), y)
+
+
+def int_to_float(x, dtype, rounding):
+    """Integer to float, rounded to nearest even (the only mode that compilers emit for the course's kernels)."""
+    return x.astype(dtype)
+
+
+def saturate(x):
+    """``.sat``: clamp to [0, 1]; NaN becomes +0."""
+    return np.where(np.isnan(x), x.dtype.type(0), np.clip(x, 0, 1)).astype(x.dtype)
+
+
+def approx(function, x):
+    """An approximate hardware function of a float32, computed in float64 and rounded once."""
+    with np.errstate(all="ignore"):
+        return function(x.astype(F8)).astype(F4)
+
+
+def popc(x):
+    return np.bitwise_count(x).astype(U4)
+
+
+def clz(x):
+    """Leading zeros; the width for 0."""
+    width = x.dtype.itemsize * 8
+    out = np.full(x.shape, width, U4)
+    v = x.copy()
+    n = np.zeros(x.shape, U4)
+    for step in (32, 16, 8, 4, 2, 1):
+        if step < width:
+            big = v >= (x.dtype.type(1) << x.dtype.type(step))
+            n = n + np.where(big, U4.type(step), U4.type(0))
+            v = np.where(big, v >> x.dtype.type(step), v)
+    return np.where(x == 0, out, U4.type(width - 1) - n)
+
+
+def brev(x):
+    """Bits in reverse order."""
+    width = x.dtype.itemsize * 8
+    t = x.dtype.type
+    for step, mask in ((1, 0x5555555555555555), (2, 0x3333333333333333), (4, 0x0F0F0F0F0F0F0F0F), (8, 0x00FF00FF00FF00FF), (16, 0x0000FFFF0000FFFF)):
+        if step < width:
+            m = t(mask & ((1 << width) - 1))
+            x = ((x >> t(step)) & m) | ((x & m) << t(step))
+    return (x >> t(32)) | (x << t(32)) if width == 64 else x
+
+
+def bfe(x, start, length):
+    """Bit-field extract; signed types copy the field's top bit upwards."""
+    width = x.dtype.itemsize * 8
+    unsigned = x.view(f"u{x.dtype.itemsize}")
+    t = unsigned.dtype.type
+    start = np.minimum(start & 0xFF, width).astype(unsigned.dtype)
+    length = np.minimum(length & 0xFF, width).astype(unsigned.dtype)
+    length = np.minimum(length, t(width) - start) if x.dtype.kind == "u" else length
+    body = shift_right(unsigned, start)
+    mask = np.where(length >= width, t(~t(0)), shift_left(np.ones_like(unsigned), length) - t(1))
+    out = body & mask
+    if x.dtype.kind == "i":
+        top = np.minimum(start + length, t(width)) - t(1)
+        sign = (shift_right(unsigned, top) & t(1)).astype(bool) & (length > 0)
+        out = np.where(sign, out | ~mask, out).astype(unsigned.dtype)
+    return out.view(x.dtype)

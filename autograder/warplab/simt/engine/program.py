@@ -1,0 +1,93 @@
+"""A kernel ready to run: parsed, split into blocks, translated, with the sizes of its memories."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from ..errors import InvalidLaunch, UnsupportedInstruction
+from ..ptx.blocks import split
+from ..ptx.parser import Module, parse
+from .memory import AddressSpace, as_bytes
+from .translate import translate
+
+
+class Program:
+    """One entry of a PTX module, translated.
+
+    ``name`` is what the student calls the kernel. ``lines`` are 1-based source lines; ``source(line)`` gives their text.
+    Raises UnsupportedInstruction for what the engine does not execute, InvalidLaunch when there is no such entry.
+    """
+
+    def __init__(self, ptx: str, entry: str, name: str, space: AddressSpace):
+        self.ptx, self.entry, self.name = ptx, entry, name
+        self.module: Module = parse(ptx)
+        if entry not in self.module.functions:
+            raise InvalidLaunch(f"the compiled module has no kernel {entry!r}; it has {', '.join(self.module.functions) or 'none'}")
+        fn = self.module.functions[entry]
+        self.function = fn
+        self.max_threads = fn.max_threads
+        symbols = self._lay_out(space)
+        self.blocks = split(fn)
+        self.functions, self.sites = translate(fn, self.blocks, symbols, name, self.module.files)
+        self.key = hashlib.sha256(ptx.encode()).hexdigest()
+
+    def _lay_out(self, space: AddressSpace) -> dict[str, int]:
+        """Addresses of the module's and the kernel's variables, by space."""
+        symbols: dict[str, int] = {}
+        self.shared_static = self.local_size = 0
+        self.dynamic_symbols: list[str] = []
+        self.regions = []
+        for v in self.module.variables + self.function.variables:
+            if v.space == "shared":
+                if v.size == 0:
+                    self.dynamic_symbols.append(v.name)
+                    continue
+                self.shared_static = -(-self.shared_static // v.align) * v.align
+                symbols[v.name] = self.shared_static
+                self.shared_static += v.size
+            elif v.space == "local":
+                self.local_size = -(-self.local_size // v.align) * v.align
+                symbols[v.name] = self.local_size
+                self.local_size += v.size
+            elif v.space in ("global", "const"):
+                data = np.frombuffer(bytearray(v.data or bytes(max(v.size, 1))), np.uint8)
+                region = space.add(data, f"{v.space} variable {v.name}", writable=v.space == "global")
+                self.regions.append(region)
+                symbols[v.name] = region.base
+        if self.dynamic_symbols:
+            self.shared_static = -(-self.shared_static // 16) * 16
+            for name in self.dynamic_symbols:
+                symbols[name] = self.shared_static
+        self.local_size = -(-self.local_size // 16) * 16
+        return symbols
+
+    def file_of(self, number: int) -> str:
+        return self.module.files.get(number, "")
+
+    def place(self, instr) -> str:
+        """``file:line`` of an instruction; a notebook cell's long temporary path is shortened to its name."""
+        path = self.file_of(instr.file)
+        short = path.rsplit("/", 1)[-1]
+        if "ipykernel" in path or short.startswith("<ipython"):
+            short = "cell"
+        return f"{short}:{instr.line}" if short else f"line {instr.line}"
+
+    def line_of_site(self, site: int) -> str:
+        return self.place(self.sites[site])
+
+    def line_of_block(self, index: int) -> str:
+        block = self.blocks[index]
+        instr = block.branch or (block.instrs[0] if block.instrs else None)
+        return self.place(instr) if instr else ""
+
+    def unsupported_site(self, site: int, why: str) -> UnsupportedInstruction:
+        return UnsupportedInstruction(why, kernel=self.name, where=self.line_of_site(site))
+
+    def unsupported_register(self, name: str) -> UnsupportedInstruction:
+        return UnsupportedInstruction(f"the SIMT engine does not provide the register %{name}", kernel=self.name,
+                                      hint="clocks and SM numbers have no meaning on the engine: run on a CUDA GPU")
+
+
+__all__ = ["Program", "as_bytes"]

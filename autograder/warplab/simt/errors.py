@@ -1,0 +1,68 @@
+"""What can go wrong in a launch, said the way a student can act on it.
+
+Every error names the kind, the kernel, the source line, the block and thread that did it, and what to look at.
+"""
+
+from __future__ import annotations
+
+
+class LaunchError(RuntimeError):
+    """A kernel launch was refused or stopped. ``str(error)`` is the text for the student."""
+
+    kind = "launch error"
+
+    def __init__(self, message: str, *, kernel: str = "", where: str = "", hint: str = ""):
+        self.kernel, self.where, self.hint = kernel, where, hint
+        head = f"{self.kind}"
+        if kernel:
+            head += f" in kernel {kernel}"
+        if where:
+            head += f", {where}"
+        text = f"{head}: {message}"
+        super().__init__(text + (f"\n  Look at: {hint}" if hint else ""))
+
+
+class InvalidLaunch(LaunchError):
+    """The launch configuration or an argument is one that CUDA refuses too."""
+
+    kind = "invalid launch"
+
+
+class UnsupportedInstruction(LaunchError):
+    """The kernel uses a PTX instruction that the engine does not execute."""
+
+    kind = "unsupported instruction"
+
+
+class MemoryError_(LaunchError):
+    """Base of the memory errors; ``address`` is the virtual address in bytes."""
+
+
+class OutOfBounds(MemoryError_):
+    """A thread read or wrote outside the array that it addressed."""
+
+    kind = "out-of-bounds access"
+
+
+class MisalignedAccess(MemoryError_):
+    """An address is not a multiple of the access width, which a GPU faults on."""
+
+    kind = "misaligned access"
+
+
+class SharedRace(LaunchError):
+    """Two threads of a block touched the same shared word, one wrote, and no barrier stood between."""
+
+    kind = "shared-memory race"
+
+
+class BarrierDivergence(LaunchError):
+    """Threads of one block wait at different barriers."""
+
+    kind = "barrier divergence"
+
+
+class NoProgress(LaunchError):
+    """The step budget ran out: an endless loop, or threads that wait for each other."""
+
+    kind = "no progress"

@@ -1,0 +1,81 @@
+"""Kernel arguments, numba's way: each Python value becomes the kernel's flat PTX parameters.
+
+An array is (meminfo, parent, size, itemsize, data, shape..., strides...), as numba's array struct is.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+from numba.cuda import types
+
+from ..engine.memory import AddressSpace, Region, as_bytes
+from ..errors import InvalidLaunch
+
+
+def flatten(names, argument_types, values, space: AddressSpace) -> tuple[list[bytes], list[Region]]:
+    """Parameters in order, and the regions mapped for host arrays (to be unmapped after the launch)."""
+    out: list[bytes] = []
+    regions: list[Region] = []
+    for name, ty, value in zip(names, argument_types, values):
+        _one(name, ty, value, space, out, regions)
+    return out, regions
+
+
+def host_array(value) -> np.ndarray | None:
+    """The NumPy view of a host array or CPU torch tensor, sharing memory; None for anything else."""
+    if isinstance(value, np.ndarray):
+        return value
+    if type(value).__module__.startswith("torch") and hasattr(value, "detach") and value.device.type == "cpu":
+        return value.detach().numpy()
+    return None
+
+
+def describe(name: str, array) -> str:
+    return f"argument '{name}' ({array.dtype}[{', '.join(map(str, array.shape))}])"
+
+
+def _word(value: int) -> bytes:
+    return struct.pack("<q", int(value))
+
+
+def _array(name, value, space, out, regions):
+    array = host_array(value)
+    if array is not None:
+        if not (array.flags.c_contiguous or array.flags.f_contiguous):
+            raise InvalidLaunch(f"{describe(name, array)} is not contiguous, and CUDA copies only contiguous host arrays",
+                                hint="pass np.ascontiguousarray(array), or a slice of a device array (cuda.to_device)")
+        region = space.add(as_bytes(array), describe(name, array), max(array.itemsize, 1), writable=array.flags.writeable)
+        regions.append(region)
+        pointer, shape, strides = region.base, array.shape, array.strides
+    else:
+        array = value
+        pointer = int(value.device_ctypes_pointer.value or 0)
+        shape, strides = value.shape, value.strides
+        region = space.find(pointer)
+        if region is not None:
+            region.label, region.itemsize = describe(name, array), max(array.dtype.itemsize, 1)
+    size = int(np.prod(shape, dtype=np.int64))
+    out.extend(_word(v) for v in (0, 0, size, array.dtype.itemsize, pointer, *shape, *strides))
+
+
+def _one(name, ty, value, space, out, regions):
+    value = getattr(value, "value", value) if type(value).__module__ == "numba.cuda.args" else value  # cuda.In, Out, InOut
+    if isinstance(ty, types.Array):
+        _array(name, value, space, out, regions)
+    elif isinstance(ty, types.Boolean):
+        out.append(struct.pack("<B", bool(value)))
+    elif isinstance(ty, types.Integer):
+        out.append(int(value).to_bytes(ty.bitwidth // 8, "little", signed=ty.signed))
+    elif isinstance(ty, types.Float):
+        out.append(np.array(value, dtype=str(ty)).tobytes())
+    elif isinstance(ty, types.Complex):
+        part = np.float32 if ty.bitwidth == 64 else np.float64
+        out.extend((part(value.real).tobytes(), part(value.imag).tobytes()))
+    elif isinstance(ty, types.BaseTuple):
+        for i, (t, v) in enumerate(zip(ty, value)):
+            _one(f"{name}[{i}]", t, v, space, out, regions)
+    else:
+        raise InvalidLaunch(f"argument '{name}' has type {ty}, which the SIMT engine does not pass yet",
+                            hint="pass arrays, numbers and tuples of them")

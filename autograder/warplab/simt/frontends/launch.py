@@ -1,0 +1,91 @@
+"""One launch on the engine: from a compiled numba kernel and Python arguments to a machine that runs it."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+
+from ..engine.machine import Launch, Machine
+from ..engine.memory import AddressSpace
+from ..engine.program import Program
+from ..errors import InvalidLaunch
+from ..sanitizer.races import RaceDetector
+from .arguments import flatten
+
+_programs: dict[tuple, Program] = {}
+_observers: list = []
+
+
+@contextlib.contextmanager
+def observed_by(*observers):
+    """Within the block, launches on the engine also report to ``observers``."""
+    _observers.extend(observers)
+    try:
+        yield
+    finally:
+        del _observers[-len(observers):]
+
+
+def program_of(kernel, space: AddressSpace, capability=None) -> Program:
+    """The translated program of a compiled numba kernel for a compute capability (default: the device's own)."""
+    ptx = kernel._codelibrary.get_asm_str(cc=capability)
+    key = (id(space), kernel.entry_name, ptx)
+    program = _programs.get(key)
+    if program is None:
+        name = getattr(getattr(kernel, "py_func", None), "__name__", None) or kernel.entry_name
+        program = _programs[key] = Program(ptx, kernel.entry_name, name, space)
+    return program
+
+
+def launch_on_engine(kernel, args, grid, block, dynamic_shared, space: AddressSpace, capability=None) -> Machine:
+    """Check the configuration as CUDA does, bind the arguments, run, and unmap the host arrays.
+
+    Raises InvalidLaunch for what CUDA refuses, other LaunchError subclasses for what goes wrong while running.
+    """
+    from ...device import limits
+
+    program = program_of(kernel, space, capability)
+    grid, block = _three(grid), _three(block)
+    check_limits(program, grid, block, dynamic_shared, limits())
+    names = list(inspect.signature(kernel.py_func).parameters) if hasattr(kernel, "py_func") else [f"arg{i}" for i in range(len(args))]
+    values, regions = flatten(names, kernel.argument_types, args, space)
+    params = {p.name: v.ljust(p.size, b"\0") for p, v in zip(program.function.params, values)}
+    machine = Machine(program, space, Launch(grid, block, dynamic_shared, params), [RaceDetector(), *_observers])
+    try:
+        machine.run()
+    finally:
+        for region in regions:
+            space.remove(region)
+    return machine
+
+
+def _three(dims) -> tuple[int, int, int]:
+    dims = (dims,) if isinstance(dims, int) else tuple(int(d) for d in dims)
+    return dims + (1,) * (3 - len(dims))
+
+
+def check_limits(program: Program, grid, block, dynamic_shared: int, limit) -> None:
+    """What cudaLaunchKernel refuses, with the same limits and a reason."""
+    threads = block[0] * block[1] * block[2]
+
+    def refuse(message, hint=""):
+        raise InvalidLaunch(message, kernel=program.name, hint=hint)
+
+    if min(grid) < 1 or min(block) < 1:
+        refuse(f"grid {grid} and block {block} must be positive in every dimension", "an empty array gives an empty grid: skip the launch")
+    if threads > limit.max_threads_per_block:
+        refuse(f"a block of {block[0]} x {block[1]} x {block[2]} = {threads} threads; the limit is {limit.max_threads_per_block} a block",
+               "fewer threads a block and more blocks")
+    for axis, size, most in zip("xyz", block, limit.max_block_dim):
+        if size > most:
+            refuse(f"block dimension {axis} is {size}; the limit is {most}", "another axis, or fewer threads")
+    for axis, size, most in zip("xyz", grid, limit.max_grid_dim):
+        if size > most:
+            refuse(f"grid dimension {axis} is {size:,}; the limit is {most:,}", "more threads a block, or a grid-stride loop")
+    if program.max_threads and threads > program.max_threads:
+        refuse(f"{threads} threads a block, but the kernel was compiled for at most {program.max_threads} (launch_bounds)")
+    shared = program.shared_static + dynamic_shared
+    if program.shared_static > limit.max_static_shared:
+        refuse(f"{program.shared_static:,} bytes of static shared memory; the limit is {limit.max_static_shared:,} a block", "a smaller tile or element type")
+    if shared > limit.max_shared_per_block:
+        refuse(f"{shared:,} bytes of shared memory; the limit is {limit.max_shared_per_block:,} a block", "a smaller tile or element type")

@@ -1,0 +1,187 @@
+"""numba.cuda without a GPU: a CUDA driver of our own under numba's own code. The only file that touches private names.
+
+What is replaced (numba-cuda is pinned; ``tests/simt/test_numba_hook.py`` is the canary):
+- ``numba.cuda.cudadrv.driver.driver`` - an object with the ``cu...`` calls that numba makes for contexts, memory and
+  streams, here on the engine's address space. Contexts, device arrays, slices and memory managers stay numba's.
+- ``...driver.ExperimentalDevice`` - cuda.core's device.
+- ``_Kernel.bind`` and ``_Kernel.launch`` - launching goes to the engine instead of cuda.core.
+- ``CUDADispatcher.__init__`` - line information is always asked for, so that messages and counters can name source lines.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+
+import numpy as np
+from cuda.bindings import driver as binding
+from numba.cuda import dispatcher as numba_dispatcher
+from numba.cuda.core import config
+from numba.cuda.cudadrv import devices as numba_devices
+from numba.cuda.cudadrv import driver as numba_driver
+
+from ..engine.memory import AddressSpace
+from .launch import launch_on_engine
+
+SPACE = AddressSpace()
+TOTAL_MEMORY = 8 << 30  # what cuMemGetInfo reports: host memory stands in for the card's
+
+
+class _EngineDevice:
+    """Stands in for cuda.core's Device: numba reads its number, name and compute capability."""
+
+    class _Context:
+        handle = binding.CUcontext(1)
+
+    def __init__(self, number: int = 0):
+        self.device_id, self.name, self.uuid = 0, "warplab SIMT engine", "simt-0"
+        self.compute_capability = _EngineDevice.capability
+        self.context = self._Context()
+
+    capability = (9, 0)
+
+    def set_current(self):
+        """There is one device: it is always current."""
+
+
+class EngineDriver(numba_driver.Driver):
+    """The CUDA driver calls that numba makes, on the engine's memory."""
+
+    def __new__(cls):
+        return object.__new__(cls)
+
+    def __init__(self):
+        self.devices, self.is_initialized, self.initialization_error, self.pid = {}, True, None, None
+        self._memory: dict[int, object] = {}
+        self._host: dict[int, np.ndarray] = {}
+        self._handles = 100
+
+    def __getattr__(self, name):
+        raise NotImplementedError(f"{name} is not available on the SIMT engine; it needs a CUDA GPU")
+
+    # devices and contexts
+    def cuInit(self, flags): ...
+    def cuDeviceGetCount(self): return 1
+    def cuDriverGetVersion(self): return 13000
+    def cuCtxGetCurrent(self): return binding.CUcontext(1)
+    def cuCtxGetDevice(self): return 0
+    def cuCtxPushCurrent(self, handle): ...
+    def cuCtxPopCurrent(self): return binding.CUcontext(1)
+    def cuCtxSynchronize(self): ...
+    def cuDevicePrimaryCtxRelease(self, device): ...
+    def cuDevicePrimaryCtxReset(self, device): ...
+
+    def cuDeviceGetAttribute(self, code, device):
+        from ...device import engine_attribute
+
+        return engine_attribute(code.name.removeprefix("CU_DEVICE_ATTRIBUTE_"))
+
+    # memory
+    def cuMemGetInfo(self):
+        return TOTAL_MEMORY - sum(r.size for r in self._memory.values()), TOTAL_MEMORY
+
+    def cuMemAlloc(self, size):
+        if size > self.cuMemGetInfo()[0]:
+            raise numba_driver.CudaAPIError(binding.CUresult.CUDA_ERROR_OUT_OF_MEMORY,
+                                            f"out of memory: {size} bytes asked for, the engine has {TOTAL_MEMORY}")
+        region = SPACE.add(np.zeros(size, np.uint8), "device array")
+        self._memory[region.base] = region
+        return binding.CUdeviceptr(region.base)
+
+    def cuMemFree(self, pointer):
+        region = self._memory.pop(int(pointer), None)
+        if region is not None:
+            SPACE.remove(region)
+
+    def cuMemHostAlloc(self, size, flags):
+        buffer = np.zeros(max(size, 1), np.uint8)
+        self._host[buffer.ctypes.data] = buffer
+        return buffer.ctypes.data
+
+    def cuMemFreeHost(self, pointer):
+        self._host.pop(int(pointer), None)
+
+    def _bytes(self, pointer, size) -> np.ndarray:
+        region = SPACE.find(int(pointer))
+        start = int(pointer) - region.base if region else 0
+        if region is None or start + size > region.size:
+            raise numba_driver.CudaAPIError(binding.CUresult.CUDA_ERROR_INVALID_VALUE, f"copy of {size} bytes outside device memory")
+        return region.data[start:start + size]
+
+    def cuMemcpyHtoD(self, to, source, size):
+        ctypes.memmove(self._bytes(to, size).ctypes.data, int(source), size)
+
+    def cuMemcpyDtoH(self, to, source, size):
+        ctypes.memmove(int(to), self._bytes(source, size).ctypes.data, size)
+
+    def cuMemcpyDtoD(self, to, source, size):
+        self._bytes(to, size)[:] = self._bytes(source, size).copy()
+
+    def cuMemsetD8(self, pointer, value, size):
+        self._bytes(pointer, size)[:] = value
+
+    def cuMemcpyHtoDAsync(self, to, source, size, stream): self.cuMemcpyHtoD(to, source, size)
+    def cuMemcpyDtoHAsync(self, to, source, size, stream): self.cuMemcpyDtoH(to, source, size)
+    def cuMemcpyDtoDAsync(self, to, source, size, stream): self.cuMemcpyDtoD(to, source, size)
+    def cuMemsetD8Async(self, pointer, value, size, stream): self.cuMemsetD8(pointer, value, size)
+
+    # streams: the engine runs at once, so every stream is always idle
+    def cuStreamCreate(self, flags):
+        self._handles += 1
+        return binding.CUstream(self._handles)
+
+    def cuStreamDestroy(self, handle): ...
+    def cuStreamSynchronize(self, handle): ...
+
+
+def _launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0):
+    launch_on_engine(kernel, args, griddim, blockdim, sharedmem, SPACE)
+
+
+_original: dict[str, object] = {}
+
+
+def ask_for_line_information() -> None:
+    """Compile every kernel with line information; code generation is the same with and without."""
+    if "init" in _original:
+        return
+    plain = _original["init"] = numba_dispatcher.CUDADispatcher.__init__
+
+    @functools.wraps(plain)
+    def init(self, py_func, targetoptions, *args, **kwargs):
+        if not targetoptions.get("debug"):
+            targetoptions = {**targetoptions, "lineinfo": True}
+        plain(self, py_func, targetoptions, *args, **kwargs)
+
+    numba_dispatcher.CUDADispatcher.__init__ = init
+
+
+def install(capability: tuple[int, int]) -> None:
+    """Make ``numba.cuda`` run on the engine, compiling for ``capability``. Idempotent."""
+    ask_for_line_information()
+    if "driver" in _original:
+        return
+    _original["driver"] = numba_driver.driver
+    _EngineDevice.capability = capability
+    driver = EngineDriver()
+    numba_driver._logger = numba_driver.make_logger()
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # lessons launch one block on purpose
+    numba_driver.driver = numba_devices.driver = driver
+    numba_driver.ExperimentalDevice = _EngineDevice
+    numba_dispatcher._Kernel.bind = lambda self: None
+    numba_dispatcher._Kernel.launch = _launch
+    _wrap_torch_tensors()
+
+
+def _wrap_torch_tensors() -> None:
+    """Let CPU tensors be kernel arguments: numba types their NumPy view."""
+    from .arguments import host_array
+
+    plain = numba_dispatcher.CUDADispatcher.call
+
+    @functools.wraps(plain)
+    def call(self, args, launch_config):
+        views = tuple(host_array(a) if type(a).__module__.startswith("torch") else a for a in args)
+        return plain(self, views, launch_config)
+
+    numba_dispatcher.CUDADispatcher.call = call

@@ -1,0 +1,344 @@
+"""PTX text to data: modules, functions, instructions. Knows the grammar, not what an instruction does.
+
+Grammar: PTX ISA, https://docs.nvidia.com/cuda/parallel-thread-execution/ (versions 7.0 to 9.x are read alike).
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass, field
+
+WIDTH = {  # bytes of PTX's fundamental types
+    "pred": 1, "b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "bf16": 2,
+    "b32": 4, "u32": 4, "s32": 4, "f32": 4, "f16x2": 4, "bf16x2": 4,
+    "b64": 8, "u64": 8, "s64": 8, "f64": 8, "b128": 16,
+}
+
+
+@dataclass(frozen=True)
+class Reg:
+    """A register by name, such as ``%r1``; ``negated`` for a predicate written ``!%p1``."""
+
+    name: str
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Imm:
+    """A literal: a Python int, or a float with its bit pattern kept exactly."""
+
+    value: int | float
+
+
+@dataclass(frozen=True)
+class Sym:
+    """The address of a variable, a label or a function, plus a byte offset."""
+
+    name: str
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Mem:
+    """``[base + offset]``; base is a Reg, a Sym or an Imm."""
+
+    base: Reg | Sym | Imm
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Vec:
+    """``{a, b, ...}`` of a vector access."""
+
+    items: tuple
+
+
+@dataclass
+class Instr:
+    """One instruction: ``@guard opcode.modifiers operands`` and the source line it came from."""
+
+    opcode: str
+    mods: tuple[str, ...]
+    operands: tuple
+    guard: Reg | None
+    line: int
+    file: int
+    text: str
+
+
+@dataclass
+class Variable:
+    """A variable in some state space: ``size`` in bytes, initial ``data`` or None."""
+
+    name: str
+    space: str
+    align: int
+    size: int
+    data: bytes | None = None
+
+
+@dataclass
+class Param:
+    """A kernel parameter at byte ``offset`` of the parameter space."""
+
+    name: str
+    type: str
+    size: int
+    offset: int
+
+
+@dataclass
+class Function:
+    """An entry or device function: parameters, register types, variables, and a body of instructions and labels."""
+
+    name: str
+    is_entry: bool
+    params: list[Param]
+    regs: dict[str, str] = field(default_factory=dict)
+    variables: list[Variable] = field(default_factory=list)
+    body: list = field(default_factory=list)  # Instr | str (label)
+    max_threads: int | None = None
+
+
+@dataclass
+class Module:
+    """A parsed PTX file; ``files`` maps the .file number to a path."""
+
+    version: str
+    target: str
+    functions: dict[str, Function]
+    variables: list[Variable]
+    files: dict[int, str]
+
+
+class PTXSyntaxError(ValueError):
+    """The text is not PTX that this parser reads; names the statement."""
+
+
+_NAME = r"[A-Za-z_$%][\w$]*"
+_VAR = re.compile(
+    r"\.(?P<space>shared|global|const|local|param)\s*(?P<attrs>(?:\.(?!b\d|u\d|s\d|f\d|pred)\w+\s*(?:\d+\s*)?)*)"
+    r"\.(?P<type>\w+)\s+(?P<name>" + _NAME + r")(?P<dims>(?:\[[^\]]*\])*)\s*(?:=\s*(?P<init>.*))?$",
+    re.S,
+)
+_REG = re.compile(r"\.reg\s+\.(\w+)\s+(.*)$", re.S)
+_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)[^\n;]*")
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.M)
+
+
+def parse_number(text: str) -> int | float:
+    """A PTX literal; ``0f``/``0d`` hexadecimal floats keep their bits."""
+    t = text.strip()
+    low = t.lower()
+    if re.fullmatch(r"0f[0-9a-f]{8}", low):
+        return struct.unpack(">f", bytes.fromhex(low[2:]))[0]
+    if re.fullmatch(r"0d[0-9a-f]{16}", low):
+        return struct.unpack(">d", bytes.fromhex(low[2:]))[0]
+    if re.fullmatch(r"[+-]?(0x[0-9a-f]+|\d+)u?", low):
+        return int(low.rstrip("u"), 16 if "x" in low else 10)
+    if re.fullmatch(r"[+-]?\d*\.\d+(e[+-]?\d+)?", low):
+        return float(low)
+    raise PTXSyntaxError(f"not a PTX literal: {text!r}")
+
+
+def _split(text: str, sep: str = ",") -> list[str]:
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        if c in "[{(":
+            depth += 1
+        elif c in "]})":
+            depth -= 1
+        elif c == sep and depth == 0:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    last = text[start:].strip()
+    return parts + [last] if last else parts
+
+
+def parse_operand(text: str):
+    """One operand: register, literal, address, vector, symbol or parenthesised list."""
+    t = text.strip()
+    if t.startswith("["):
+        base, offset = t[1:-1].strip(), 0
+        m = re.fullmatch(r"(.+?)\s*\+\s*(-?\w+)", base)
+        if m:
+            base, offset = m.group(1), int(parse_number(m.group(2)))
+        inner = parse_operand(base)
+        return Mem(inner, offset)
+    if t[0] in "{(":
+        return Vec(tuple(parse_operand(p) for p in _split(t[1:-1])))
+    if t.startswith("!"):
+        return Reg(t[1:].strip(), negated=True)
+    if "|" in t:
+        return Vec(tuple(parse_operand(p) for p in t.split("|")))
+    if t.startswith("%"):
+        return Reg(t)
+    if t[0].isdigit() or t[0] in "+-":
+        return Imm(parse_number(t))
+    m = re.fullmatch(r"(" + _NAME + r")\s*\+\s*(\d+)", t)
+    if m:
+        return Sym(m.group(1), int(m.group(2)))
+    if t == "_":
+        return Reg("_")
+    if re.fullmatch(_NAME, t):
+        return Sym(t)
+    raise PTXSyntaxError(f"cannot read operand {text!r}")
+
+
+def _variable(statement: str) -> Variable | None:
+    m = _VAR.match(statement)
+    if not m:
+        return None
+    align = re.search(r"\.align\s+(\d+)", m["attrs"] or "")
+    width = WIDTH.get(m["type"])
+    if width is None:
+        return None
+    vector = {"v2": 2, "v4": 4}.get(next((a for a in re.findall(r"\.(v\d)", m["attrs"] or "")), ""), 1)
+    count = vector
+    for dim in re.findall(r"\[([^\]]*)\]", m["dims"]):
+        count *= int(dim) if dim.strip() else 0
+    data = None
+    if m["init"]:
+        flat = re.sub(r"[{}]", " ", m["init"])
+        fmt = {1: "B", 2: "H", 4: "I", 8: "Q"}[width]
+        values = []
+        for item in filter(None, (p.strip() for p in flat.split(","))):
+            try:
+                v = parse_number(item)
+            except PTXSyntaxError:
+                v = 0  # the address of another symbol: unused by the kernels that the engine runs
+            if isinstance(v, float):
+                values.append(struct.pack("<f" if width == 4 else "<d", v))
+            else:
+                values.append(struct.pack("<" + fmt, v & ((1 << 8 * width) - 1)))
+        data = b"".join(values).ljust(count * width, b"\0")
+    return Variable(m["name"], m["space"], int(align.group(1)) if align else width, count * width, data)
+
+
+def _params(text: str) -> list[Param]:
+    params, offset = [], 0
+    for part in _split(text):
+        v = _variable(re.sub(r"\.(ptr|noalias)\b(\s*\.(global|shared|const|local))?", "", part))
+        if v is None:
+            raise PTXSyntaxError(f"cannot read parameter {part!r}")
+        ptype = re.search(r"\.(pred|[busf]\d+|bf16)\b(?=\s+[A-Za-z_$%])", part)
+        offset = -(-offset // v.align) * v.align
+        params.append(Param(v.name, ptype.group(1) if ptype else "b8", v.size, offset))
+        offset += v.size
+    return params
+
+
+def parse_instruction(statement: str, line: int, file: int) -> Instr:
+    """One statement without its semicolon."""
+    t = " ".join(statement.split())
+    guard = None
+    m = re.match(r"@(!?)\s*(%[\w$]+)\s+(.*)$", t)
+    rest = t
+    if m:
+        guard, rest = Reg(m.group(2), bool(m.group(1))), m.group(3)
+    head, _, tail = rest.partition(" ")
+    opcode, *mods = head.split(".")
+    if opcode == "call":
+        return Instr("call", tuple(mods), (tail,), guard, line, file, t)
+    operands = tuple(parse_operand(p) for p in _split(tail))
+    return Instr(opcode, tuple(m for m in mods if m), operands, guard, line, file, t)
+
+
+def _body(text: str, fn: Function) -> None:
+    file, line, pos = 0, 0, 0
+    while True:
+        while pos < len(text) and text[pos].isspace():
+            pos += 1
+        if pos >= len(text):
+            return
+        loc = _LOC.match(text, pos)
+        if loc:
+            file, new = int(loc.group(1)), int(loc.group(2))
+            line = new or line  # line 0 is compiler-made code: it belongs to the line before it
+            pos = loc.end()
+            continue
+        label = re.compile(r"(" + _NAME + r")\s*:(?!:)").match(text, pos)
+        if label:
+            fn.body.append(label.group(1))
+            pos = label.end()
+            continue
+        if text[pos] in "{}":
+            pos += 1
+            continue
+        end = text.find(";", pos)
+        if end < 0:
+            raise PTXSyntaxError(f"statement without a semicolon in {fn.name}: {text[pos:pos + 60]!r}")
+        statement = text[pos:end].strip()
+        pos = end + 1
+        if not statement:
+            continue
+        if statement.startswith(".reg"):
+            kind, names = _REG.match(statement).groups()
+            for name in _split(names):
+                m = re.fullmatch(r"(%[\w$]+)<(\d+)>", name)
+                if m:
+                    for i in range(int(m.group(2))):
+                        fn.regs[f"{m.group(1)}{i}"] = kind
+                else:
+                    fn.regs[name] = kind
+        elif statement.startswith("."):
+            v = _variable(statement)
+            if v is not None:
+                fn.variables.append(v)
+        else:
+            fn.body.append(parse_instruction(statement, line, file))
+
+
+_ENTRY = re.compile(
+    r"\.(?P<kind>entry|func)\s*(?P<ret>\([^)]*\))?\s*(?P<name>" + _NAME + r")\s*(?:\((?P<params>[^)]*)\))?"
+    r"(?P<attrs>[^{;]*)(?P<end>[{;])",
+    re.S,
+)
+
+
+def parse(ptx: str) -> Module:
+    """Parse a whole PTX file.
+
+    Raises PTXSyntaxError naming the statement that could not be read.
+    """
+    text = re.sub(r"/\*.*?\*/", " ", ptx, flags=re.S)
+    files = {int(n): path for n, path in _FILE.findall(text)}
+    text = re.sub(r"//[^\n]*", "", text)
+    text = re.sub(r"(?m)^\s*\.file\b[^\n]*$", "", text)
+    text = re.sub(r"(?s)\.section\s+\.?\w+\s*\{.*?\n\}", "", text)
+    text = re.sub(r'\.pragma\s+"[^"]*"\s*;', "", text)
+    version = re.search(r"\.version\s+(\S+)", text)
+    target = re.search(r"\.target\s+(\w+)", text)
+    if not version or not target:
+        raise PTXSyntaxError("no .version or .target directive: this is not a PTX file")
+    module = Module(version.group(1), target.group(1), {}, [], files)
+    pos, outside = 0, []
+    while True:
+        m = _ENTRY.search(text, pos)
+        if not m:
+            outside.append(text[pos:])
+            break
+        outside.append(text[pos:m.start()])
+        pos = m.end()
+        if m["end"] == ";":
+            continue  # a declaration
+        depth, i = 1, pos
+        while depth:
+            c = text[i]
+            depth += (c == "{") - (c == "}")
+            i += 1
+        fn = Function(m["name"], m["kind"] == "entry", _params(m["params"] or ""))
+        limit = re.search(r"\.maxntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", m["attrs"] or "")
+        if limit:
+            fn.max_threads = int(limit.group(1)) * int(limit.group(2) or 1) * int(limit.group(3) or 1)
+        _body(text[pos:i - 1], fn)
+        module.functions[fn.name] = fn
+        pos = i
+    for statement in "".join(outside).split(";"):
+        start = re.search(r"\.(shared|global|const|local)\b", statement)
+        if start:
+            v = _variable(statement[start.start():].strip())
+            if v is not None:
+                module.variables.append(v)
+    return module

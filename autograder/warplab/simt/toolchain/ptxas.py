@@ -1,0 +1,85 @@
+"""ptxas, the assembler: registers, shared memory and spills of a kernel, from the wheel's own binary and without a GPU."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...device import Limits
+
+
+@dataclass(frozen=True)
+class Report:
+    """What ``ptxas -v`` says of one kernel: registers a thread; bytes a block or thread."""
+
+    registers: int
+    shared_bytes: int
+    spill_bytes: int
+    stack_bytes: int
+
+
+class ToolchainError(RuntimeError):
+    """ptxas is missing or rejected the PTX."""
+
+
+@functools.cache
+def find() -> str:
+    """Path of ptxas: the nvidia-cuda-nvcc wheel's, else the PATH's. Raises ToolchainError when there is none."""
+    import importlib.util
+
+    spec = importlib.util.find_spec("nvidia")
+    for folder in spec.submodule_search_locations if spec else ():
+        for found in sorted(Path(folder).glob("cu*/bin/ptxas")):
+            return str(found)
+    found = shutil.which("ptxas")
+    if found is None:
+        raise ToolchainError("ptxas is not installed; pip install 'cuda-toolkit[nvcc]'")
+    return found
+
+
+@functools.lru_cache(maxsize=256)
+def assemble(ptx: str, entry: str) -> Report:
+    """Assemble PTX for the architecture it names and read the resource report of ``entry``.
+
+    Raises ToolchainError with ptxas's first message when it refuses.
+    """
+    target = re.search(r"\.target\s+(\w+)", ptx).group(1)
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "kernel.ptx")
+        source.write_text(ptx)
+        run = subprocess.run([find(), "-v", f"-arch={target}", str(source), "-o", str(Path(folder, "kernel.cubin"))],
+                             capture_output=True, text=True)
+    if run.returncode:
+        raise ToolchainError(f"ptxas refused the kernel: {run.stderr.strip().splitlines()[0] if run.stderr.strip() else 'no message'}")
+    text = run.stderr + run.stdout
+    at = text.find(f"'{entry}'")
+    text = text[at:] if at >= 0 else text
+
+    def number(pattern: str) -> int:
+        m = re.search(pattern, text)
+        return int(m.group(1)) if m else 0
+
+    return Report(number(r"Used (\d+) registers"), number(r"(\d+) bytes smem"),
+                  number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads"), number(r"(\d+) bytes stack frame"))
+
+
+def blocks_per_sm(registers: int, shared: int, threads: int, limit: Limits) -> dict[str, int]:
+    """Blocks of ``threads`` that fit one SM, by resource: warps, blocks, registers, shared memory.
+
+    The smallest is the answer. As the CUDA occupancy calculator: registers are handed out in units to each warp (of a
+    quarter of the SM's file, one for each scheduler), shared memory in units to each block with CUDA's own 1 KiB added.
+    """
+    warps = -(-threads // 32)
+    out = {"warps": limit.max_warps_per_sm // warps, "blocks": limit.max_blocks_per_sm}
+    if registers:
+        per_warp = -(-registers * 32 // limit.register_unit) * limit.register_unit
+        out["registers"] = (limit.registers_per_sm // 4 // per_warp) * 4 // warps
+    used = -(-(shared + limit.reserved_shared) // limit.shared_unit) * limit.shared_unit
+    if used:
+        out["shared memory"] = limit.shared_per_sm // used
+    return out

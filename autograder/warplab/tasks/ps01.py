@@ -1,0 +1,414 @@
+"""Problem set 1, pixels: a thread per pixel, a grid that covers the picture, and a timer that waits."""
+
+import numpy as np
+
+from warplab.compare import sum_tolerance
+from warplab.task import Bound, Case, Item, KernelTask, Task, task
+from warplab.virtual_device import Timing, VirtualDevice
+
+BLOCK = (16, 16)
+LUMA = (0.299, 0.587, 0.114)
+
+
+def covering_grid(width, height, block=BLOCK):
+    """The smallest grid of `block` that has a thread for every pixel."""
+    return -(-width // block[0]), -(-height // block[1])
+
+
+def warps(height, width):
+    """Warps that hold a pixel of an image whose sides are multiples of 16: a 16 x 16 block has 8, each two rows high."""
+    return height * width // 32
+
+
+class ImageKernel(KernelTask):
+    """A kernel that writes one value for each pixel of `out`, launched with 16 x 16 blocks."""
+
+    out_dtype = "float32"
+
+    def size(self, inputs):
+        """(height, width) of the output."""
+        raise NotImplementedError
+
+    def result(self, inputs):
+        return {"out": (self.size(inputs), self.out_dtype)}
+
+    def plan(self, inputs):
+        height, width = self.size(inputs)
+        return covering_grid(width, height), BLOCK
+
+
+@task("ps01/grayscale", points=20)
+class Grayscale(ImageKernel):
+    """gray = 0.299 R + 0.587 G + 0.114 B for each pixel of a colour image."""
+
+    entry = "grayscale"
+    arguments = ("rgb", "out")
+    items = (
+        Item(
+            "aligned",
+            6,
+            title="An image whose sides are multiples of the block",
+            hint="out[row, col] is the weighted sum of rgb[row, col, 0], rgb[row, col, 1] and rgb[row, col, 2].",
+        ),
+        Item(
+            "ragged",
+            8,
+            title="Images of any other size, down to one pixel",
+            hint="The grid is larger than the image: a thread whose col or row lies outside must do nothing.",
+        ),
+        Item(
+            "coalesced",
+            6,
+            "structure",
+            "Neighbouring threads write neighbouring pixels",
+            hint="cuda.grid(2) gives x first: `col, row = cuda.grid(2)`.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def image(item, height, width):
+            rgb = rng.random((height, width, 3), dtype=np.float32)
+            return Case(f"{item}, {width} x {height}", {"rgb": rgb}, item)
+
+        tall, wide = rng.integers(17, 90, 2)
+        return [
+            image("aligned", 48, 64),
+            image("ragged", 1, 1),
+            image("ragged", 1, 101),
+            image("ragged", 53, 37),
+            image("ragged", int(tall) * 2 + 1, int(wide) * 2 + 1),
+            image("coalesced", 64, 64),
+        ]
+
+    def size(self, inputs):
+        return inputs["rgb"].shape[:2]
+
+    def reference(self, inputs):
+        return {"out": inputs["rgb"].astype(np.float64) @ np.array(LUMA)}
+
+    def tolerance(self, inputs, expected):
+        return {"out": sum_tolerance(3, np.abs(expected["out"]))}
+
+    def bounds(self, inputs):
+        """A sector is 32 bytes, eight float32 pixels; each output pixel is written once. With row and col swapped a warp
+        writes 16 half-empty rows instead of 2 full ones: four times as many sectors."""
+        fewest = np.prod(self.size(inputs)) / 8
+        return {"coalesced": Bound("global_store.sectors", fewest, 2 * fewest, "sectors written")}
+
+
+@task("ps01/launch_plan", points=15)
+class LaunchPlan(Task):
+    """The smallest grid that covers an image, and how many of its threads have no pixel."""
+
+    entry = "launch_plan"
+    arguments = ("width", "height", "block")
+    returns = {"grid": "integers", "idle": "integers"}
+    items = (
+        Item(
+            "divides",
+            4,
+            title="Images that the blocks tile exactly: the grid",
+            hint="A block more than needed is a block wasted.",
+        ),
+        Item(
+            "ragged",
+            6,
+            title="All other images: the grid",
+            hint="Round up: (width + block_x - 1) // block_x blocks in x.",
+        ),
+        Item("idle", 5, title="The number of idle threads", hint="All threads of the grid, minus one for every pixel."),
+    )
+
+    def make_cases(self, rng):
+        def plan(item, width, height, block, only):
+            name = f"{item}, {width} x {height} in blocks of {block[0]} x {block[1]}"
+            return Case(
+                name, {"width": int(width), "height": int(height), "block": [int(b) for b in block]}, item, only
+            )
+
+        cases = [
+            plan("divides", 64, 48, (16, 16), ("grid",)),
+            plan("divides", 3840, 2160, (16, 8), ("grid",)),
+            plan("ragged", 1920, 1080, (16, 16), ("grid",)),
+            plan("ragged", 1, 1, (32, 8), ("grid",)),
+            plan("ragged", 100_003, 1, (128, 2), ("grid",)),
+            plan("idle", 1920, 1080, (16, 16), ("idle",)),
+            plan("idle", 1, 1, (32, 32), ("idle",)),
+            plan("idle", 7680, 4320, (32, 8), ("idle",)),
+        ]
+        for item, only in (("ragged", ("grid",)), ("idle", ("idle",))):
+            block = (int(rng.choice([4, 8, 16, 32])), int(rng.choice([3, 5, 8, 16])))
+            size = rng.integers(200, 9000, 2) * block + rng.integers(1, np.array(block))
+            cases.append(plan(item, size[0], size[1], block, only))
+        return cases
+
+    def reference(self, inputs):
+        width, height, block = inputs["width"], inputs["height"], inputs["block"]
+        grid = covering_grid(width, height, block)
+        idle = grid[0] * block[0] * grid[1] * block[1] - width * height
+        return {"grid": np.array(grid), "idle": np.array(idle)}
+
+
+@task("ps01/box_blur", points=25)
+class BoxBlur(ImageKernel):
+    """Each pixel becomes the mean of the (2 radius + 1)^2 window around it, counting only pixels that exist."""
+
+    entry = "box_blur"
+    arguments = ("image", "radius", "out")
+    items = (
+        Item(
+            "interior",
+            8,
+            title="Pixels whose whole window lies inside the image",
+            hint="Add up image[r, c] for r in row - radius .. row + radius, the same for c, and divide by how many there were.",
+        ),
+        Item(
+            "borders",
+            9,
+            title="Pixels at the border",
+            hint="Clip the window to the image, and divide by the number of pixels you added, not by (2 radius + 1)^2.",
+        ),
+        Item(
+            "tiny",
+            4,
+            title="Images smaller than the window",
+            hint="The window may stick out on both sides at once: clip with max(0, ...) and min(height, ...).",
+        ),
+        Item(
+            "store_once",
+            4,
+            "structure",
+            "Each result is written to global memory once",
+            hint="Add up in a local variable, and write out[row, col] after the loops.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def blur(item, height, width, radius, whole=True):
+            inputs = {
+                "image": rng.random((height, width), dtype=np.float32) * 255,
+                "radius": radius,
+                "whole": int(whole),
+            }
+            return Case(f"{item}, {width} x {height}, radius {radius}", inputs, item)
+
+        ragged = rng.integers(17, 60, 2)
+        return [
+            blur("interior", 48, 64, 1, False),
+            blur("interior", 40, 33, 2, False),
+            blur("borders", 48, 64, 1),
+            blur("borders", 37, 53, 3),
+            blur("borders", int(ragged[0]), int(ragged[1]), 2),
+            blur("borders", 19, 23, 0),
+            blur("tiny", 1, 1, 2),
+            blur("tiny", 1, 7, 3),
+            blur("tiny", 5, 3, 9),
+            blur("store_once", 64, 64, 1),
+        ]
+
+    def size(self, inputs):
+        return inputs["image"].shape
+
+    def reference(self, inputs):
+        """Sums of rectangles from a summed-area table: no loop over the window."""
+        total, count = (
+            self._window_sum(inputs["image"], inputs["radius"]),
+            self._window_sum(np.ones(self.size(inputs)), inputs["radius"]),
+        )
+        return {"out": total / count}
+
+    @staticmethod
+    def _window_sum(image, radius):
+        height, width = image.shape
+        table = np.zeros((height + 1, width + 1))
+        table[1:, 1:] = image.astype(np.float64).cumsum(0).cumsum(1)
+        top, bottom = np.maximum(np.arange(height) - radius, 0), np.minimum(np.arange(height) + radius + 1, height)
+        left, right = np.maximum(np.arange(width) - radius, 0), np.minimum(np.arange(width) + radius + 1, width)
+        return (
+            table[np.ix_(bottom, right)]
+            - table[np.ix_(top, right)]
+            - table[np.ix_(bottom, left)]
+            + table[np.ix_(top, left)]
+        )
+
+    def tolerance(self, inputs, expected):
+        """Window of n pixels: n terms, and all pixels are positive, so |mean| is its own magnitude (the division is one more)."""
+        radius = inputs["radius"]
+        tolerance = sum_tolerance((2 * radius + 1) ** 2 + 1, expected["out"])
+        if not inputs["whole"]:
+            border = np.ones(self.size(inputs), dtype=bool)
+            border[radius:-radius, radius:-radius] = False
+            tolerance[border] = np.inf
+        return {"out": tolerance}
+
+    def bounds(self, inputs):
+        """One store request for each warp. Adding up in out[row, col] itself stores (2 radius + 1)^2 times as often."""
+        fewest = warps(*self.size(inputs))
+        return {"store_once": Bound("global_store.requests", fewest, 2 * fewest, "store requests")}
+
+
+@task("ps01/mandelbrot", points=20)
+class Mandelbrot(ImageKernel):
+    """How many steps of z = z^2 + c each pixel's c survives before |z| passes 2."""
+
+    entry = "mandelbrot"
+    arguments = ("x_min", "y_min", "step", "max_iterations", "out")
+    out_dtype = "int32"
+    # PTX instructions: generous for one iteration (7 to 10 are usual, complex numbers need more) and for start and end.
+    ITERATION, FIXED = 20, 100
+    items = (
+        Item(
+            "picture",
+            8,
+            title="The whole set, from -2 - 1.2i upwards",
+            hint="Test x*x + y*y > 4 before each step, and store how many steps were made.",
+        ),
+        Item(
+            "ragged",
+            6,
+            title="Other places, other sizes",
+            hint="c = x_min + col * step on the real axis, y_min + row * step on the imaginary one; mind the ragged edge.",
+        ),
+        Item(
+            "leave_early",
+            6,
+            "structure",
+            "A warp stops when its last pixel has escaped",
+            hint="Leave the loop (`break`, or a `while` condition) once |z| > 2; do not run on to max_iterations.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def view(item, height, width, x_min, y_min, span, limit):
+            inputs = {
+                "x_min": float(x_min),
+                "y_min": float(y_min),
+                "step": float(span) / width,
+                "max_iterations": limit,
+                "height": height,
+                "width": width,
+            }
+            return Case(f"{item}, {width} x {height}, at most {limit} steps", inputs, item)
+
+        x, y = rng.uniform(-0.8, -0.7), rng.uniform(0.05, 0.15)
+        return [
+            view("picture", 48, 64, -2.0, -1.2, 3.2, 60),
+            view("ragged", 37, 41, x, y, 0.05, 80),
+            view("ragged", 1, 1, 0.3, 0.5, 1.0, 50),
+            view("ragged", 5, 61, -1.5, -0.01, 0.2, 1),
+            view("leave_early", 32, 64, 0.5, 0.3, 1.0, 400),
+        ]
+
+    def size(self, inputs):
+        return inputs["height"], inputs["width"]
+
+    def reference(self, inputs):
+        return {"out": self.escape_steps(inputs)}
+
+    def escape_steps(self, inputs, nudge=0.0, limit=4.0):
+        """The counts in float64, optionally with c moved by `nudge` (complex) and another escape limit for |z|^2."""
+        rows, cols = np.mgrid[: inputs["height"], : inputs["width"]]
+        c = (inputs["x_min"] + cols * inputs["step"]) + 1j * (inputs["y_min"] + rows * inputs["step"]) + nudge
+        z, steps, alive = np.zeros_like(c), np.zeros(c.shape, np.int32), np.ones(c.shape, bool)
+        for _ in range(inputs["max_iterations"]):
+            alive &= z.real**2 + z.imag**2 <= limit
+            z[alive] = z[alive] ** 2 + c[alive]
+            steps += alive
+        return steps
+
+    def tolerance(self, inputs, expected):
+        """Counts are exact, except where rounding decides: a pixel whose count changes when c moves by 1e-9 (ten million
+        times the rounding of float64) is not compared."""
+        shaky = np.zeros(self.size(inputs), bool)
+        for nudge, limit in (
+            (1e-9, 4.0),
+            (-1e-9, 4.0),
+            (1e-9j, 4.0),
+            (-1e-9j, 4.0),
+            (0.0, 4.0 + 1e-9),
+            (0.0, 4.0 - 1e-9),
+        ):
+            shaky |= self.escape_steps(inputs, nudge, limit) != expected["out"]
+        return {"out": np.where(shaky, np.inf, 0.0)}
+
+    def bounds(self, inputs):
+        """A warp is 16 x 2 pixels and runs until its slowest pixel is done: at least sum over warps of max(steps) iterations
+        of about 10 PTX instructions. We allow 20 an iteration and 100 a warp; running to max_iterations takes many times that."""
+        steps = self.escape_steps(inputs)
+        height, width = steps.shape
+        slowest = steps.reshape(height // 2, 2, width // 16, 16).max(axis=(1, 3))
+        full = self.ITERATION * int(slowest.sum()) + self.FIXED * slowest.size
+        return {"leave_early": Bound("warp_instructions", full, 2 * full, "warp instructions")}
+
+
+@task("ps01/time_it", points=15)
+class TimeIt(Task):
+    """The median seconds of one launch on a device that runs behind the host's back."""
+
+    entry = "time_it"
+    crossing = "device"
+    arguments = ("device", "work", "repeats")
+    returns = {"seconds": "numbers"}
+    items = (
+        Item(
+            "waits",
+            5,
+            title="Times the work, not the launch",
+            hint="launch() returns at once. Synchronise between the launch and the second reading of the clock.",
+        ),
+        Item(
+            "queue",
+            3,
+            title="Work that was queued before is not counted",
+            hint="Synchronise once before the first sample, so that the device starts it idle.",
+        ),
+        Item(
+            "warm_up",
+            3,
+            title="The first, slow launches are not counted",
+            hint="Launch at least five times before the first sample, and throw these away.",
+        ),
+        Item(
+            "median",
+            4,
+            title="A few disturbed samples do not move the result",
+            hint="Time each launch by itself and return the median of the samples, not their mean.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def timing(item, repeats, **behaviour):
+            duration = float(rng.uniform(0.2e-3, 2e-3))
+            name = f"{item}, {repeats} sample{'s' if repeats > 1 else ''}"
+            return Case(name, {"repeats": repeats, "timing": {"duration": duration, **behaviour}}, item)
+
+        return [
+            timing("waits", 9),
+            timing("waits", 30),
+            timing("queue", 1, pending=float(rng.uniform(0.02, 0.2))),
+            timing("warm_up", 5, cold_launches=4, cold_factor=20.0),
+            timing("median", 21, outlier_every=7, outlier_factor=40.0),
+        ]
+
+    def device(self, inputs):
+        """The judge's device for one case."""
+        return VirtualDevice(Timing(**inputs["timing"]))
+
+    def device_arguments(self, client, inputs):
+        return client, "work", inputs["repeats"]
+
+    def reference(self, inputs):
+        return {"seconds": np.array(inputs["timing"]["duration"])}
+
+    def tolerance(self, inputs, expected):
+        """2 % for the device's own spread of 1 %, and what one launch, one wait and two clock readings cost the host (8.2 us),
+        doubled; the shortest work takes 200 us, the mistakes below are off by 100 us or more."""
+        return {"seconds": 0.02 * expected["seconds"] + 2 * 8.2e-6}
+
+    def wrong_result(self, case, outcome):
+        repeats = case.inputs["repeats"]
+        if outcome is not None and not outcome.error and outcome.counters.get("device.launches", 0) < repeats:
+            return (
+                f"launched the work {outcome.counters.get('device.launches', 0):.0f} times, asked for {repeats} samples"
+            )
+        return super().wrong_result(case, outcome)

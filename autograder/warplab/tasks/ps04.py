@@ -1,0 +1,420 @@
+"""Problem set 4, matrix multiplication: the same product three times, each reading less, and what else is a product."""
+
+import numpy as np
+
+from warplab.compare import sum_tolerance
+from warplab.task import Bound, Case, Item, KernelTask, Task, task
+
+TILE = 16
+
+
+class Matmul(KernelTask):
+    """c = a @ b for float32 a (M, K), b (K, N), c (M, N), one thread for each element of c, blocks of 16 x 16."""
+
+    arguments = ("a", "b", "c")
+
+    @staticmethod
+    def product(rng, item, m, n, k):
+        """A case with entries in [-1, 1): rows of c are sums with both signs, so a missing term shows."""
+
+        def matrix(rows, cols):
+            return (2 * rng.random((rows, cols)) - 1).astype(np.float32)
+
+        return Case(f"{item}, M={m} N={n} K={k}", {"a": matrix(m, k), "b": matrix(k, n)}, item)
+
+    @staticmethod
+    def shape(inputs):
+        """(M, N, K)."""
+        (m, k), n = inputs["a"].shape, inputs["b"].shape[1]
+        return m, n, k
+
+    def result(self, inputs):
+        m, n, _ = self.shape(inputs)
+        return {"c": ((m, n), "float32")}
+
+    def plan(self, inputs):
+        m, n, _ = self.shape(inputs)
+        return (-(-n // TILE), -(-m // TILE)), (TILE, TILE)
+
+    def reference(self, inputs):
+        return {"c": inputs["a"].astype(np.float64) @ inputs["b"].astype(np.float64)}
+
+    def tolerance(self, inputs, expected):
+        magnitude = np.abs(inputs["a"]).astype(np.float64) @ np.abs(inputs["b"]).astype(np.float64)
+        return {"c": sum_tolerance(inputs["a"].shape[1], magnitude)}
+
+
+def ragged_shape(rng, low=17, high=70):
+    """A random M, N, K of which none is a multiple of 16."""
+    return tuple(int(x) + (x % TILE == 0) for x in rng.integers(low, high, 3))
+
+
+@task("ps04/matmul_naive", points=20)
+class MatmulNaive(Matmul):
+    """One thread walks along a row of a and down a column of b."""
+
+    entry = "matmul_naive"
+    items = (
+        Item(
+            "square",
+            6,
+            title="Square matrices whose side is a multiple of 16",
+            hint="c[row, col] is the sum over k of a[row, k] * b[k, col].",
+        ),
+        Item(
+            "ragged",
+            8,
+            title="Rectangular matrices of any size",
+            hint="M, N and K differ: rows of c come from a.shape[0], columns from b.shape[1]. Check both before you write.",
+        ),
+        Item(
+            "edges",
+            3,
+            title="One row, one column, K = 1, primes",
+            hint="Nothing may depend on a size being larger than one.",
+        ),
+        Item(
+            "sectors",
+            3,
+            "structure",
+            "A warp reads and sums without waste",
+            hint="`col, row = cuda.grid(2)`, so that a warp reads along a row of b; and keep the sum in a local variable.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        shapes = [
+            ("square", 32, 32, 32),
+            ("square", 64, 64, 64),
+            ("ragged", 37, 53, 29),
+            ("ragged", *ragged_shape(rng)),
+            ("ragged", 16, 48, 80),
+            ("edges", 1, 1, 1),
+            ("edges", 1, 67, 31),
+            ("edges", 61, 1, 19),
+            ("edges", 23, 29, 1),
+            ("sectors", 64, 64, 64),
+        ]
+        return [self.product(rng, *shape) for shape in shapes]
+
+    def bounds(self, inputs):
+        """A warp is 2 rows x 16 columns of c. For each k it reads a at 2 places (2 sectors) and b in one run of 16 floats
+        (64 bytes, 2 sectors): 4 K sectors for each of the M N / 32 warps. With x and y swapped it is 17 K; with the sum kept
+        in c it is 8 K."""
+        m, n, k = self.shape(inputs)
+        fewest = 4 * k * m * n / 32
+        return {"sectors": Bound("global_load.sectors", fewest, 2 * fewest, "sectors read")}
+
+
+@task("ps04/matmul_tiled", points=30)
+class MatmulTiled(Matmul):
+    """A block copies a 16 x 16 tile of a and of b to shared memory, and every thread of it uses both sixteen times."""
+
+    entry = "matmul_tiled"
+    items = (
+        Item(
+            "square",
+            6,
+            title="Square matrices whose side is a multiple of 16",
+            hint="Two barriers a step: one after the tiles are written, one before they are overwritten.",
+        ),
+        Item(
+            "ragged",
+            8,
+            title="Rectangular matrices of any size",
+            hint="Where the tile hangs over the edge, write 0 to shared memory. Every thread reaches every barrier.",
+        ),
+        Item(
+            "edges",
+            4,
+            title="One row, one column, K = 1, primes",
+            hint="The number of steps is K divided by 16, rounded up.",
+        ),
+        Item(
+            "requests",
+            8,
+            "structure",
+            "Load requests fall by the width of the tile",
+            hint="In one step a thread loads one element of a and one of b; all sixteen products are made from shared memory.",
+        ),
+        Item(
+            "sectors",
+            4,
+            "structure",
+            "Each of these loads is coalesced",
+            hint="threadIdx.x must run along a row, in a (over k) as in b (over columns).",
+        ),
+    )
+
+    def make_cases(self, rng):
+        shapes = [
+            ("square", 32, 32, 32),
+            ("square", 64, 64, 64),
+            ("ragged", 37, 53, 29),
+            ("ragged", *ragged_shape(rng)),
+            ("ragged", 16, 48, 40),
+            ("edges", 1, 1, 1),
+            ("edges", 1, 67, 31),
+            ("edges", 61, 1, 19),
+            ("edges", 23, 29, 1),
+            ("requests", 64, 64, 96),
+            ("sectors", 64, 64, 80),
+        ]
+        return [self.product(rng, *shape) for shape in shapes]
+
+    def bounds(self, inputs):
+        """There are M N / 32 warps and K / 16 steps; in a step a warp makes 2 load requests, one for each tile. The naive
+        kernel makes 2 for each k, sixteen times as many; points run out at a quarter of that. Each of the requests covers 2 runs
+        of 16 floats, 4 sectors; the naive kernel reads 8 times as many sectors in all, points run out at twice the fewest."""
+        m, n, k = self.shape(inputs)
+        fewest = 2 * (m * n / 32) * (k / TILE)
+        return {
+            "requests": Bound("global_load.requests", fewest, 4 * fewest, "load requests"),
+            "sectors": Bound("global_load.sectors", 4 * fewest, 8 * fewest, "sectors read"),
+        }
+
+
+@task("ps04/matmul_register_tiled", points=15)
+class MatmulRegisterTiled(Matmul):
+    """Each thread computes a small block of c, so that a value read from shared memory is used several times."""
+
+    entry = "matmul_register_tiled"
+    plan_entry = "plan_register_tiled"
+    items = (
+        Item(
+            "square",
+            3,
+            title="Matrices that the tiles fit",
+            hint="Check your plan first: grid times the tile's sides must cover N in x and M in y.",
+        ),
+        Item(
+            "ragged",
+            2,
+            title="Matrices of any other size",
+            hint="Guard the loads and the stores; a thread with nothing to store still takes part in every barrier.",
+        ),
+        Item(
+            "requests",
+            5,
+            "structure",
+            "Fewer load requests for each multiply-add",
+            hint="With 4 x 4 results a thread, 8 values read from shared memory serve 16 multiply-adds.",
+        ),
+        Item(
+            "time",
+            5,
+            "time",
+            "Share of the library's speed (CUDA only)",
+            hint="Half the library's speed earns everything: try larger tiles, more results a thread, and 128-bit loads.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        shapes = [
+            ("square", 64, 64, 64),
+            ("square", 128, 64, 32),
+            ("ragged", 1, 1, 1),
+            ("ragged", 67, 131, 41),
+            ("ragged", *ragged_shape(rng, 60, 100)),
+            ("requests", 128, 128, 64),
+            ("time", 2048, 2048, 2048),
+        ]
+        return [self.product(rng, *shape) for shape in shapes]
+
+    def plan_arguments(self, inputs):
+        m, n, k = self.shape(inputs)
+        return {"M": m, "N": n, "K": k}
+
+    def bounds(self, inputs):
+        """Shared and global load requests together. With 4 x 4 results a thread, a warp owns 512 elements of c and reads 8
+        values from shared memory for each k; a 64 x 64 tile of c adds 2 x 64 global values for each k over 8 warps, half a request a
+        warp. That is 8.5 requests for each k and 512 elements; 9 earn everything. The tiled kernel of the task before makes
+        2 + 2 / 16 for each k and 32 elements, 34 for 512: points run out there.
+
+        Time: "full" is a median of 2 times the library's (half its speed), "zero" is 10 times."""
+        m, n, k = self.shape(inputs)
+        unit = k * m * n / 512
+        return {
+            "requests": Bound("shared_load.requests + global_load.requests", 9 * unit, 34 * unit, "load requests"),
+            "time": Bound("time.ratio", 2.0, 10.0, "times the library's time"),
+        }
+
+    def yardstick(self, inputs):
+        """warplab.bench of torch.matmul on the same shapes, in true float32."""
+        import torch
+
+        import warplab
+
+        a, b = (torch.from_numpy(inputs[name]).to("cuda") for name in "ab")
+        torch.backends.cuda.matmul.allow_tf32 = False
+        return warplab.bench(torch.matmul, a, b)
+
+
+@task("ps04/count_flops", points=15)
+class CountFlops(Task):
+    """Floating-point operations of the products in each layer, a multiply-add being two."""
+
+    entry = "count_flops"
+    arguments = ("layers", "batch")
+    returns = {"flops": "integers"}
+    items = (
+        Item(
+            "linear",
+            4,
+            title="Fully connected layers",
+            hint="A product of (rows, in) with (in, out) is rows * in * out multiply-adds; rows = batch * tokens.",
+        ),
+        Item(
+            "conv2d",
+            5,
+            title="Convolutions",
+            hint="Every output pixel of every output channel is a sum over in_channels * kernel * kernel products.",
+        ),
+        Item(
+            "attention",
+            4,
+            title="Attention",
+            hint="Two products a head: (tokens, d) x (d, tokens), then (tokens, tokens) x (tokens, d), with d = width / heads.",
+        ),
+        Item(
+            "model",
+            2,
+            title="A whole model, with layers that multiply nothing",
+            hint="relu and the like are not products: 0. Return one number for each layer, in order.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def pick(*choices):
+            return int(rng.choice(choices))
+
+        def linear(tokens):
+            return {
+                "type": "linear",
+                "in": int(rng.integers(3, 3000)),
+                "out": int(rng.integers(3, 3000)),
+                "tokens": tokens,
+            }
+
+        def conv(kernel, stride, padding):
+            return {
+                "type": "conv2d",
+                "in": pick(1, 3, 16, 64),
+                "out": pick(7, 32, 128),
+                "kernel": kernel,
+                "stride": stride,
+                "padding": padding,
+                "height": int(rng.integers(kernel, 60)),
+                "width": int(rng.integers(kernel, 60)),
+            }
+
+        def attention():
+            heads = pick(2, 3, 5, 8)
+            return {
+                "type": "attention",
+                "tokens": int(rng.integers(1, 400)),
+                "width": heads * pick(16, 32, 64),
+                "heads": heads,
+            }
+
+        def model(name, item, batch, *layers):
+            return Case(name, {"layers": list(layers), "batch": batch}, item)
+
+        return [
+            model("a vector", "linear", 1, linear(1)),
+            model("tokens", "linear", 8, linear(128), linear(1)),
+            model("3 x 3, same size", "conv2d", 1, conv(3, 1, 1)),
+            model("strides and padding", "conv2d", 4, conv(7, 2, 3), conv(1, 1, 0), conv(5, 3, 0)),
+            model("one attention", "attention", 1, attention()),
+            model("a batch", "attention", 16, attention(), attention()),
+            model(
+                "mixed",
+                "model",
+                32,
+                conv(3, 2, 1),
+                {"type": "relu"},
+                linear(1),
+                {"type": "relu"},
+                attention(),
+                linear(77),
+            ),
+            model("no layers", "model", 2),
+        ]
+
+    def reference(self, inputs):
+        return {"flops": np.array([self.flops(layer, inputs["batch"]) for layer in inputs["layers"]], dtype=np.int64)}
+
+    @staticmethod
+    def flops(layer, batch):
+        """FLOPs of one layer for `batch` inputs; what torch.utils.flop_counter.FlopCounterMode counts for the same layer."""
+        if layer["type"] == "linear":
+            return 2 * batch * layer["tokens"] * layer["in"] * layer["out"]
+        if layer["type"] == "conv2d":
+            high, wide = (
+                (layer[side] + 2 * layer["padding"] - layer["kernel"]) // layer["stride"] + 1
+                for side in ("height", "width")
+            )
+            return 2 * batch * high * wide * layer["out"] * layer["in"] * layer["kernel"] ** 2
+        if layer["type"] == "attention":
+            return 2 * 2 * batch * layer["tokens"] ** 2 * layer["width"]
+        return 0
+
+
+@task("ps04/conv_as_matmul", points=15)
+class ConvAsMatmul(Task):
+    """A convolution as one product: unroll the image's patches into the columns of a matrix (im2col)."""
+
+    entry = "conv_as_matmul"
+    arguments = ("image", "weights", "stride")
+    returns = {"columns": "float32", "out": "float32"}
+    items = (
+        Item(
+            "columns",
+            6,
+            title="The matrix of patches",
+            hint="Column y * W_out + x holds image[:, y*s : y*s+R, x*s : x*s+S], flattened.",
+        ),
+        Item(
+            "out",
+            5,
+            title="The product, folded back into an image",
+            hint="weights.reshape(F, C*R*S) @ columns has shape (F, H_out * W_out).",
+        ),
+        Item(
+            "ragged",
+            4,
+            title="Strides that do not divide, kernels that are not square, one pixel",
+            hint="H_out = (H - R) // stride + 1, and R need not equal S.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def conv(item, image, weights, stride, only=()):
+            arrays = [(2 * rng.random(shape) - 1).astype(np.float32) for shape in (image, weights)]
+            name = f"{item}, image {image}, weights {weights}, stride {stride}"
+            return Case(name, {"image": arrays[0], "weights": arrays[1], "stride": stride}, item, only)
+
+        odd = int(rng.integers(11, 20))
+        return [
+            conv("columns", (1, 4, 5), (1, 1, 2, 2), 1, ("columns",)),
+            conv("columns", (3, 8, 9), (4, 3, 3, 3), 1, ("columns",)),
+            conv("out", (1, 4, 5), (2, 1, 2, 2), 1, ("out",)),
+            conv("out", (3, 16, 16), (8, 3, 3, 3), 1, ("out",)),
+            conv("ragged", (2, odd, odd + 4), (5, 2, 4, 3), 3),
+            conv("ragged", (7, 1, 1), (3, 7, 1, 1), 1),
+            conv("ragged", (1, 6, 11), (1, 1, 1, 5), 2),
+        ]
+
+    def reference(self, inputs):
+        image, weights, stride = inputs["image"], inputs["weights"], inputs["stride"]
+        outputs, channels, high, wide = weights.shape
+        windows = np.lib.stride_tricks.sliding_window_view(image, (high, wide), axis=(1, 2))[:, ::stride, ::stride]
+        rows, cols = windows.shape[1:3]
+        columns = windows.transpose(0, 3, 4, 1, 2).reshape(channels * high * wide, rows * cols)
+        out = weights.reshape(outputs, -1).astype(np.float64) @ columns.astype(np.float64)
+        return {"columns": columns, "out": out.reshape(outputs, rows, cols)}
+
+    def tolerance(self, inputs, expected):
+        weights = np.abs(inputs["weights"]).reshape(len(inputs["weights"]), -1).astype(np.float64)
+        magnitude = (weights @ np.abs(expected["columns"]).astype(np.float64)).reshape(expected["out"].shape)
+        return {"out": sum_tolerance(weights.shape[1], magnitude)}

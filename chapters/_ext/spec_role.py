@@ -1,0 +1,158 @@
+"""Numbers of the hardware registry in prose and in tables, so that no chapter writes one by hand.
+
+    {spec}`h100-sxm memory_bandwidth`       3.35 TB/s, and its source when pointed at
+    {spec}`h100-sxm peak_bf16 0`            989 TFLOP/s: rounded to 0 decimals
+    {spec}`h100-sxm memory_reported:GiB`    79.2 GiB: in another unit
+    ```{spec-table}                         a row for each device, a column for each fact
+    :devices: h100-sxm h100-pcie
+    :facts: sms fp32_lanes memory_bandwidth:TB/s
+    ```
+    ```{spec-sources}                       every document that a device or an architecture names
+    ```
+
+A device or a fact that the registry does not hold is a Sphinx warning with file and line, so it fails the build.
+"""
+
+from __future__ import annotations
+
+from docutils import nodes
+from docutils.parsers.rst import Directive, directives
+from warplab import specs
+
+MISSING = "–"
+
+
+def explanation(fact: specs.Fact) -> str:
+    """What the reader sees when pointing at the number: peak, dense or sparse, form factor; source; date; note."""
+    return "; ".join(part for part in (", ".join(fact.qualities()), fact.origin(), fact.note) if part)
+
+
+def number(fact: specs.Fact, decimals: int | None = None, unit: str = "") -> nodes.abbreviation:
+    """The number as an element that explains itself (<abbr title=...> in HTML); `unit` is said elsewhere, so cut."""
+    text = fact.text(decimals).removesuffix(f" {unit}").replace(" ", "\u00a0")
+    return nodes.abbreviation(text, text, explanation=explanation(fact), classes=["spec"])
+
+
+def spec_role(name, rawtext, text, lineno, inliner, options=None, content=None):
+    """The role {spec}`device fact [decimals]`."""
+    try:
+        fact, decimals = look_up(text)
+    except specs.SpecError as error:
+        message = inliner.reporter.error(f"spec: {error}", line=lineno)
+        return [inliner.problematic(rawtext, rawtext, message)], [message]
+    depend_on_registry(inliner.document)
+    return [number(fact, decimals)], []
+
+
+def look_up(text: str) -> tuple[specs.Fact, int | None]:
+    """Role text -> the fact and the decimals to show. Raises SpecError, also for text of another form."""
+    words = text.split()
+    if len(words) not in (2, 3) or (len(words) == 3 and not words[2].isdigit()):
+        raise specs.SpecError(f"'{text}' is not 'device fact' or 'device fact decimals', as in 'h100-sxm peak_bf16 0'")
+    return in_unit(specs.get(words[0]), words[1]), int(words[2]) if len(words) == 3 else None
+
+
+def in_unit(spec: specs.Spec, name: str) -> specs.Fact:
+    """`name` or `name:unit` -> the fact. Raises SpecError."""
+    name, _, unit = name.partition(":")
+    return spec[name].to(unit) if unit else spec[name]
+
+
+def depend_on_registry(document: nodes.document) -> None:
+    """Rebuild the page when a registry file changes. Outside Sphinx there is nothing to tell."""
+    env = getattr(document.settings, "env", None)
+    if env is not None:
+        for path in specs.root().resolve().rglob("*.yml"):
+            env.note_dependency(str(path))
+
+
+class SpecTable(Directive):
+    """A comparison: devices (or architectures) down, facts across; a unit that a column shares stands in its head."""
+
+    option_spec = {"devices": directives.unchanged_required, "facts": directives.unchanged_required}
+
+    def run(self) -> list[nodes.Node]:
+        try:
+            devices = [holder(name) for name in self.options["devices"].split()]
+            columns = [column(devices, name) for name in self.options["facts"].split()]
+        except KeyError as error:  # SpecError is one
+            raise self.error(f"spec-table: {error}") from None
+        depend_on_registry(self.state.document)
+        head = [nodes.Text(""), *(head for head, _ in columns)]
+        rows = [[device_name(spec), *(cells[i] for _, cells in columns)] for i, spec in enumerate(devices)]
+        return [table(head, rows)]
+
+
+class SpecSources(Directive):
+    """Every document of the registry that something names, the makers' own first."""
+
+    def run(self) -> list[nodes.Node]:
+        depend_on_registry(self.state.document)
+        holders = [specs.get(name) for name in specs.names()] + [specs.for_arch(arch) for arch in specs.archs()]
+        uses: dict[specs.Source, list[str]] = {}
+        for spec in holders:
+            for source in dict.fromkeys(fact.source for fact in spec.values() if fact.source):
+                if spec.key not in uses.setdefault(source, []):
+                    uses[source].append(spec.key)
+        result = nodes.bullet_list()
+        for source in sorted(uses, key=lambda s: (s.by != "vendor", s.publisher, s.title)):
+            link = nodes.reference("", source.title, refuri=source.url)
+            named_by = ", ".join(uses[source])
+            result += nodes.list_item(
+                "", nodes.paragraph("", f"{source.publisher}: ", link, nodes.Text(f" ({named_by})"))
+            )
+        return [result]
+
+
+def holder(name: str) -> specs.Spec:
+    """A device, or an architecture by its sm_ name. Raises SpecError."""
+    return specs.for_arch(name) if name.startswith("sm_") else specs.get(name)
+
+
+def device_name(spec: specs.Spec) -> nodes.Node:
+    short = spec.short.replace(" ", "\u00a0")
+    return nodes.abbreviation(short, short, explanation=spec.name, classes=["spec"])
+
+
+def column(devices: list[specs.Spec], name: str) -> tuple[nodes.Node, list[nodes.Node]]:
+    """One fact over all devices: the head of its column and the cells. Raises SpecError for a fact nobody has."""
+    bare = name.partition(":")[0]
+    facts = [in_unit(spec, name) if bare in spec else None for spec in devices]
+    if not any(facts):
+        raise specs.SpecError(f"none of these devices has the fact '{bare}'")
+    units = {fact.unit for fact in facts if fact}
+    unit = units.pop() if len(units) == 1 else ""
+    head = specs.labels()[bare]["label"]
+    cells = [
+        number(fact, unit=unit) if fact else missing(spec, bare) for spec, fact in zip(devices, facts, strict=True)
+    ]
+    return nodes.Text(f"{head} ({unit})" if unit else head), cells
+
+
+def missing(spec: specs.Spec, name: str) -> nodes.Node:
+    """A dash that carries the reason for the absence."""
+    reason = spec.omitted.get(name, "no such thing on this device, or no source was found")
+    return nodes.abbreviation(MISSING, MISSING, explanation=reason, classes=["spec"])
+
+
+def table(head: list[nodes.Node], rows: list[list[nodes.Node]]) -> nodes.table:
+    """A docutils table; the first column is text, the others are numbers."""
+    group = nodes.tgroup(cols=len(head))
+    group += [nodes.colspec(colwidth=1) for _ in head]
+    group += nodes.thead("", row(head))
+    group += nodes.tbody("", *map(row, rows))
+    return nodes.table("", group, classes=["spec-table", "colwidths-auto"])
+
+
+def row(cells: list[nodes.Node]) -> nodes.row:
+    first, *others = (nodes.entry("", nodes.paragraph("", "", cell)) for cell in cells)
+    for entry in others:
+        entry["classes"].append("text-right")
+    return nodes.row("", first, *others)
+
+
+def setup(app) -> dict:
+    app.add_role("spec", spec_role)
+    app.add_directive("spec-table", SpecTable)
+    app.add_directive("spec-sources", SpecSources)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,192 @@
+"""Figures of chapter 1: how fast pixels come, how a grid covers an image, and the moon on the reader's own GPU."""
+
+import base64
+import html
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+from matplotlib.patches import Circle, Rectangle
+from PIL import Image
+
+from warplab import plots
+
+HERE = Path(__file__).parent
+SCREENS = [
+    ("640 x 480 at 60 Hz", 640 * 480 * 60),
+    ("Full HD at 60 Hz", 1920 * 1080 * 60),
+    ("4K at 60 Hz", 3840 * 2160 * 60),
+    ("4K at 120 Hz", 3840 * 2160 * 120),
+    ("8K at 120 Hz", 7680 * 4320 * 120),
+]
+
+
+def small_moon(height, width):
+    """Return (height, width) float brightness 0-1, the chapter's picture, for figures that need few pixels."""
+    radius = 0.45 * height
+    x = (np.arange(width) + 0.5 - width / 2) / radius
+    y = ((np.arange(height) + 0.5 - height / 2) / radius)[:, None]
+    rest = 1 - x * x - y * y
+    return np.where(rest > 0, np.maximum(-0.64 * x - 0.48 * y + 0.6 * np.sqrt(np.maximum(rest, 0)), 0), 0)
+
+
+def pixel_rate():
+    """How many pixels a screen asks for each second, and the time that leaves for one."""
+    fig, ax = plots.new(6.4, 2.5)
+    for y, (label, rate) in enumerate(SCREENS):
+        colour = plots.PALETTE["orange" if label == "4K at 120 Hz" else "blue"]
+        ax.barh(y, rate / 1e9, height=0.6, color=colour, alpha=0.85)
+        ax.annotate(
+            f"{rate / 1e6:,.0f} million/s: {1e9 / rate:.3g} ns each",
+            (rate / 1e9, y), (6, 0), textcoords="offset points", va="center", fontsize=10.5,
+        )  # fmt: skip
+    ax.set_yticks(range(len(SCREENS)), [label for label, _ in SCREENS])
+    ax.set(xlim=(0, 7.2), ylim=(len(SCREENS) - 0.5, -0.5), xlabel="billion pixels a second")
+    ax.set_xticks([0, 1, 2, 3, 4])
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    ax.grid(axis="x")
+    return plots.show(
+        fig,
+        alt="Bar chart of pixels a second for five screens. "
+        + "; ".join(f"{label}: {rate / 1e6:,.0f} million, one every {1e9 / rate:.3g} nanoseconds" for label, rate in SCREENS),
+        caption="A 4K screen at 120 Hz wants a new pixel every nanosecond: three clock ticks of a 3 GHz core.",
+    )
+
+
+def grid_over_image():
+    """An image under its grid of blocks, and one block taken apart into threads."""
+    image = small_moon(13, 22) * 0.85 + 0.08
+    block, (bx, by), (tx, ty) = (8, 8), (1, 0), (3, 5)
+    fig, (left, right) = plots.new(6.4, 3.0, columns=2, width_ratios=[1.62, 1])
+    plots.tiles(image, block, ax=left)
+    col, row = bx * block[0] + tx, by * block[1] + ty
+    mark = {"fill": False, "edgecolor": plots.PALETTE["blue"], "linewidth": 3}
+    left.add_patch(Rectangle((col, row), 1, 1, **mark))
+    left.set_title("grid: 3 x 2 blocks")
+    left.set_xticks([0, 8, 16, 22])
+    left.set_yticks([0, 8, 13])
+    left.spines[:].set_visible(False)
+    left.set_xlabel("col")
+    left.set_ylabel("row")
+    tile = image[by * 8 : by * 8 + 8, bx * 8 : bx * 8 + 8]
+    plots.pixels(right, tile)
+    right.add_patch(Rectangle((0, 0), 8, 8, fill=False, edgecolor=plots.PALETTE["orange"], linewidth=2.2))
+    right.add_patch(Rectangle((tx, ty), 1, 1, **mark))
+    right.set_xticks(np.arange(8) + 0.5, range(8))
+    right.set_yticks(np.arange(8) + 0.5, range(8))
+    right.tick_params(length=0)
+    right.set(xlim=(-0.1, 8.1), ylim=(8.1, -0.1), xlabel="threadIdx.x", ylabel="threadIdx.y")
+    right.set_title(f"block ({bx}, {by}): 8 x 8 threads")
+    return plots.show(
+        fig,
+        alt="A small picture of a moon, 22 pixels wide and 13 high, under a grid of 3 by 2 blocks of 8 by 8 threads. "
+        "The grid sticks out 2 columns to the right and 3 rows at the bottom; those places are hatched. Beside it block (1, 0) "
+        "is enlarged, with thread (3, 5) marked. It has pixel column 1 times 8 plus 3, which is 11, and row 0 times 8 plus 5, which is 5.",
+        caption="Thread (3, 5) of block (1, 0) colours column 1 x 8 + 3 = 11, row 0 x 8 + 5 = 5. "
+        "Hatched threads have no pixel: 98 of the 384.",
+    )
+
+
+def idle_share():
+    """Share of threads without a pixel, against the side of a square image, for two block sizes."""
+    sides = np.arange(1, 257)
+    fig, ax = plots.new(6.4, 2.7)
+    for block, colour in ((32, "orange"), (8, "blue")):
+        ax.plot(sides, 100 * _idle(sides, block), color=plots.PALETTE[colour], linewidth=1.6, label=f"{block} x {block} threads")
+    ax.set(xlabel="side of the image, pixels", ylabel="threads without a pixel, %", xlim=(0, 256), ylim=(0, 100))
+    ax.set_xticks(range(0, 257, 32))
+    ax.grid()
+    ax.legend(title="block", loc="upper right")
+    return plots.show(
+        fig,
+        alt="Two sawtooth curves of the share of threads without a pixel against the side of a square image, 1 to 256 pixels. "
+        "Each falls to zero at every multiple of the block's side and jumps just after it. For 32 by 32 blocks the jump is to "
+        f"{_idle(33, 32):.0%} at side 33 and {_idle(225, 32):.0%} at side 225; for 8 by 8 blocks to {_idle(225, 8):.0%} at side 225.",
+        caption="The ragged edge is expensive for small images and large blocks, and soon forgotten otherwise.",
+    )
+
+
+def _idle(side, block):
+    """Share of threads without a pixel when blocks of `block` x `block` cover a square of `side` pixels."""
+    return 1 - (side / (-(-side // block) * block)) ** 2
+
+
+def warp_map(height=54, width=96, block=16):
+    """Which groups of 32 threads find only sky, only moon, or both."""
+    radius = 0.45 * height
+    x = (np.arange(width) - width // 2) / radius
+    y = ((np.arange(height) - height // 2) / radius)[:, None]
+    moon = x * x + y * y < 1
+    rows = 32 // block
+    kinds = {"sky": ("grey", 0.3), "moon": ("blue", 0.65), "both": ("orange", 0.9)}
+    fig, ax = plots.new(6.4, 4.1)
+    counts = dict.fromkeys(kinds, 0)
+    for top in range(0, height, rows):
+        for left in range(0, width, block):
+            share = moon[top : top + rows, left : left + block].mean()
+            kind = "sky" if share == 0 else "moon" if share == 1 else "both"
+            counts[kind] += 1
+            colour, alpha = kinds[kind]
+            ax.add_patch(
+                Rectangle((left + 0.15, top + 0.15), block - 0.3, rows - 0.3, facecolor=plots.PALETTE[colour], alpha=alpha, linewidth=0)
+            )
+    ax.add_patch(Circle((width // 2 + 0.5, height // 2 + 0.5), radius, fill=False, edgecolor=plots.INK, linewidth=1.6))
+    ax.set(xlim=(0, width), ylim=(height, 0), aspect="equal", xticks=range(0, width + 1, block), yticks=range(0, height, block))
+    ax.spines[:].set_visible(False)
+    words = {"sky": "only sky", "moon": "only moon", "both": "both: the whole warp walks through the sphere's lines"}
+    handles = [Rectangle((0, 0), 1, 1, facecolor=plots.PALETTE[kinds[k][0]], alpha=kinds[k][1], linewidth=0) for k in kinds]
+    fig.legend(handles, [f"{counts[k]} warps: {words[k]}" for k in kinds], loc="outside lower left", ncols=1)
+    total = sum(counts.values())
+    return plots.show(
+        fig,
+        alt=f"Map of a {width} by {height} image cut into {total} warps, each {block} pixels wide and {rows} high. "
+        f"{counts['sky']} lie in the sky, {counts['moon']} on the moon, and {counts['both']} along its rim hold both kinds of pixel.",
+        caption=f"Only the {counts['both']} warps on the moon's rim must do both: neighbours in a picture mostly agree.",
+    )
+
+
+def race(loop, array, core, gpu=None):
+    """One 4K frame on each worker: seconds of the Python loop (extrapolated), NumPy, compiled core, and GPU or None."""
+    rows = [
+        plots.Time("Python loop, one core", loop, "extrapolated"),
+        plots.Time("NumPy, one core", array),
+        plots.Time("compiled loop, one core", core),
+        plots.Time("CUDA kernel, this GPU", gpu, "missing" if gpu is None else "live"),
+    ]
+    said = "; ".join(f"{r.label}: {'not recorded yet' if r.seconds is None else plots.duration(r.seconds)}" for r in rows)
+    return plots.show(
+        plots.times(rows, budget=1 / 120, budget_label="deadline at 120 Hz, 8.3 ms"),
+        alt=f"Time to colour one 4K frame, on a logarithmic axis with the 8.3 ms deadline of 120 Hz marked. {said}",
+        caption="The same 8.3 million pixels, four workers. The engine has no row here: it counts, it does not time.",
+    )
+
+
+class LiveMoon:
+    """The chapter's moon as a fragment shader in the page; `still` stands in where there is no WebGPU."""
+
+    def __init__(self, still, alt):
+        file = io.BytesIO()
+        Image.fromarray(still).save(file, "PNG", optimize=True)
+        self.still, self.alt = base64.b64encode(file.getvalue()).decode(), html.escape(alt)
+
+    def _repr_html_(self):
+        script = (HERE / "moon.js").read_text(encoding="utf-8")
+        shader = json.dumps((HERE / "moon.wgsl").read_text(encoding="utf-8")).replace("</", "<\\/")
+        style = "width: 100%; max-width: 640px; height: auto; aspect-ratio: 16 / 9; padding: 0"
+        return (
+            '<figure class="warplab-figure live-moon" style="margin: 1em 0">'
+            f'<img src="data:image/png;base64,{self.still}" alt="{self.alt}" width="480" height="270" style="{style}">'
+            f'<canvas hidden role="img" aria-label="{self.alt}" width="960" height="540" style="{style}"></canvas>'
+            '<p class="controls" hidden><button type="button" class="play">Pause</button> '
+            '<button type="button" class="measure">Measure my GPU</button></p>'
+            '<p class="status" role="status">Still picture, computed by the kernel above. Looking for WebGPU ...</p>'
+            "<figcaption>The moon again, coloured on the GPU that draws this page, where the browser offers it.</figcaption>"
+            f"<script>(() => {{ const shader = {shader};\n{script}}})();</script></figure>"
+        )
+
+
+def live_moon(image):
+    """Return the WebGPU moon; `image` is the (h, w) uint8 picture to show where there is none."""
+    return LiveMoon(image, "A grey sphere on black, lit from the upper left, like a moon four days from full.")

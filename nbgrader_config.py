@@ -1,0 +1,36 @@
+"""nbgrader's settings for this course: `nbgrader generate_assignment`, `autograde`, `formgrader`, `generate_feedback`, `export`."""
+
+from pathlib import Path
+
+c = get_config()  # noqa: F821  (nbgrader provides it)
+
+root = Path(__file__).resolve().parent
+
+c.CourseDirectory.course_id = "how-a-gpu-works"
+c.CourseDirectory.root = str(root)
+c.CourseDirectory.source_directory = "_build/source"
+c.CourseDirectory.release_directory = "exercises"
+c.CourseDirectory.submitted_directory = "submitted"
+c.CourseDirectory.autograded_directory = "grades/autograded"
+c.CourseDirectory.feedback_directory = "grades/feedback"
+c.CourseDirectory.db_url = f"sqlite:///{root / 'grades' / 'gradebook.db'}"
+(root / "grades").mkdir(exist_ok=True)
+
+# Written answers have no test: the whole text is the stub.
+c.ClearSolutions.text_stub = "YOUR ANSWER HERE"
+
+# Student code never runs in nbgrader's kernel: our judge takes the place of Execute, and knows "ungraded" from 0.
+c.Autograde.sanitize_preprocessors = [
+    "nbgrader.preprocessors.ClearOutput",
+    "nbgrader.preprocessors.DeduplicateIds",
+    "nbgrader.preprocessors.OverwriteKernelspec",
+    "autograder.plugins.Restore",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+c.Autograde.autograde_preprocessors = [
+    "autograder.plugins.Judge",
+    "autograder.plugins.SaveJudged",
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+c.ExportApp.plugin_class = "autograder.gradebook.export.GradesExport"
