@@ -1,5 +1,7 @@
 """nbgrader's settings for this course: `nbgrader generate_assignment`, `autograde`, `formgrader`, `generate_feedback`, `export`."""
 
+import os
+import sys
 from pathlib import Path
 
 c = get_config()  # noqa: F821  (nbgrader provides it)
@@ -15,6 +17,8 @@ c.CourseDirectory.autograded_directory = "grades/autograded"
 c.CourseDirectory.feedback_directory = "grades/feedback"
 c.CourseDirectory.db_url = f"sqlite:///{root / 'grades' / 'gradebook.db'}"
 (root / "grades").mkdir(exist_ok=True)
+# nbgrader calls the program alembic when it makes a gradebook; it stands beside this Python, on the PATH or not.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 
 # Written answers have no test: the whole text is the stub.
 c.ClearSolutions.text_stub = "YOUR ANSWER HERE"

@@ -53,6 +53,10 @@ class Assignment:
         """The cells that carry points, in notebook order."""
         return [cell for cell in self.cells.values() if cell.kind in ("grade", "manual")]
 
+    def given(self):
+        """Texts of the released code cells that carry no grade id: imports, helpers, demonstrations."""
+        return {cell["source"].strip() for cell in self.document["cells"] if cell["cell_type"] == "code" and "nbgrader" not in cell["metadata"]}
+
     def tasks(self):
         """Task names in notebook order, each once."""
         return list(dict.fromkeys(cell.task for cell in self.cells.values() if cell.task))

@@ -22,8 +22,9 @@ WITHOUT_PROBLEM_SET = {"12-beyond"}
 FEWEST_WORDS, MOST_WORDS = 2400, 4700  # prose only, quiz included; issue 5 says "about 2,500-4,500"
 LONGEST_CELL, MEDIAN_CELL = 15, 7  # lines that are not blank
 FILLER = (
-    "in this chapter we", "in this section we", "we will explore", "important to note", "worth noting", "powerful", "seamless",
-    "revolutioni", "delve", "cutting-edge", "game-chang", "unlock the", "harness the", "in today's", "needless to say", "simply put",
+    "in this chapter we", "in this section we", "we will explore", "important to note", "worth noting", "powerful",
+    "seamless", "revolutioni", "delve", "cutting-edge", "game-chang", "unlock the", "harness the", "in today's",
+    "needless to say", "simply put",
 )  # fmt: skip
 PARSER = MarkdownIt("commonmark").enable("table").use(colon_fence_plugin).use(dollarmath_plugin).use(myst_role_plugin)
 
@@ -60,12 +61,12 @@ def _parse(text):
         yield token
         if token.type == "colon_fence" or (token.type == "fence" and token.info.startswith("{")):
             yield from _parse(token.content)
-        for child in token.children or ():
-            yield child
+        yield from token.children or ()
 
 
 def directives(path, name):
-    return [token for token in tokens(path) if token.type in ("colon_fence", "fence") and token.info.startswith(f"{{{name}}}")]
+    fences = [token for token in tokens(path) if token.type in ("colon_fence", "fence")]
+    return [token for token in fences if token.info.startswith(f"{{{name}}}")]
 
 
 def roles(path, *names):
@@ -164,7 +165,8 @@ def test_every_term_is_in_the_glossary(page):
 
 @each_page
 def test_every_citation_is_in_the_bibliography(page):
-    keys = {key.strip() for role in roles(page, "cite", "cite:t", "cite:p", "cite:ps", "cite:ts") for key in role.split(",")}
+    cited = roles(page, "cite", "cite:t", "cite:p", "cite:ts", "cite:ps")
+    keys = {key.strip() for role in cited for key in role.split(",")}
     assert keys - set(bibliography()) == set()
 
 
@@ -191,6 +193,16 @@ def test_the_book_is_spelt_correctly():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_ratios_that_chapter_04_quotes_follow_from_the_speeds_that_it_cites():
+    from warplab import specs
+
+    coalesced, shared_tile, register_tile, naive = 1986.5, 2980.3, 15971.7, 309.0  # GFLOP/s, boehm2022
+    assert shared_tile / coalesced == pytest.approx(1.5, abs=0.05)
+    assert register_tile / shared_tile == pytest.approx(5.4, abs=0.05)
+    assert coalesced / naive > 6
+    assert 797.8e12 / specs.get("h100-sxm")["peak_bf16"].si == pytest.approx(0.8, abs=0.01)  # fastcu2024
+
+
 @pytest.fixture(scope="module")
 def matmul():
     """The kernels that chapter 04 shows, taken from its own cells."""
@@ -199,8 +211,9 @@ def matmul():
     import warplab
 
     space = {"np": np, "warplab": warplab}
+    needed = ("from numba import cuda", "T = 16", "@cuda.jit\n", "@cuda.jit(device=True)")
     for cell in code_cells(BOOK / "04-matmul.md"):
-        if "@cuda.jit" in cell.source:
+        if cell.source.startswith(needed) or needed[0] in cell.source:
             exec(compile(cell.source, "04-matmul.md", "exec"), space)
     return space
 
@@ -213,6 +226,11 @@ def square():
     return [rng.standard_normal((64, 64)).astype(np.float32) for _ in range(2)] + [np.zeros((64, 64), np.float32)]
 
 
+quiet = pytest.mark.filterwarnings("ignore:Grid size")  # one block is enough to count
+
+
+@quiet
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "grid", "block", "requests", "sectors", "shared"),
     [  # 64 x 64 x 64: 128 warps of outputs, 64 steps
@@ -222,12 +240,40 @@ def square():
         ("matmul_register_tiled", (1, 1), (16, 16), 8 * 4 * 8, 8 * 4 * 8 * 4, 8 * 64 * 8),
     ],
 )
-def test_the_counts_that_chapter_04_derives_by_hand_are_the_engines(matmul, square, kernel, grid, block, requests, sectors, shared):
+def test_the_counts_derived_in_chapter_04_are_the_engines(matmul, square, kernel, grid, block, requests, sectors, shared):
     import numpy as np
 
     a, b, c = square
     p = matmul["warplab"].profile(matmul[kernel][grid, block], a, b, c)
-    assert (p.global_load.requests, p.global_load.sectors, p.shared_load.requests) == (requests, sectors, shared)
+    counted = (p.global_load.requests, p.global_load.sectors, p.shared_load.requests)
+    assert counted == (requests, sectors, shared)
     assert p.flops == 2 * 64**3
     assert p.shared_load.bank_conflicts == 0 and p.spill_bytes == 0
     np.testing.assert_allclose(c, a @ b, rtol=0, atol=64 * 1e-6)
+
+
+@quiet
+@pytest.mark.slow
+def test_swapped_indices_touch_33_sectors_a_step_as_quiz_2_says(matmul, square):
+    swapped = matmul["cuda"].jit(variant(matmul, "matmul_naive", "col, row = cuda.grid(2)", "row, col = cuda.grid(2)"))
+    p = matmul["warplab"].profile(swapped[(2, 2), (32, 32)], *square)
+    assert p.global_load.sectors == 128 * 64 * 33
+    assert p.global_store.sectors == 128 * 32
+
+
+@quiet
+@pytest.mark.slow
+def test_a_padded_tile_removes_the_conflicts_of_quiz_5(matmul, square):
+    before = matmul["warplab"].profile(matmul["matmul_register_tiled"][(1, 1), (16, 16)], *square)
+    padded = matmul["cuda"].jit(variant(matmul, "matmul_register_tiled", "(16, 64)", "(16, 80)"))
+    after = matmul["warplab"].profile(padded[(1, 1), (16, 16)], *square)
+    assert (before.shared_store.bank_conflicts, after.shared_store.bank_conflicts) == (8 * 4 * 4, 0)
+
+
+def variant(space, name, old, new):
+    """The Python function `name` of chapter 04 with `old` replaced by `new`."""
+    source = next(cell.source for cell in code_cells(BOOK / "04-matmul.md") if f"def {name}(" in cell.source)
+    assert old in source
+    changed = dict(space)
+    exec(compile(source.replace(old, new).replace("@cuda.jit\n", ""), "04-matmul.md", "exec"), changed)
+    return changed[name]

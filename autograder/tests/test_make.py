@@ -249,7 +249,7 @@ def test_every_command_the_readme_names_is_a_target():
 @pytest.mark.slow
 def test_a_students_wheel_holds_the_registry_the_tasks_and_the_sample_class(tmp_path):
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "corpus")
-    shutil.copytree(ROOT / "autograder", tmp_path / "autograder", ignore=ignored)
+    shutil.copytree(ROOT / "autograder", tmp_path / "autograder", ignore=ignored, symlinks=True)
     shutil.copytree(ROOT / "chapters" / "specs", tmp_path / "chapters" / "specs")
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path)]
     subprocess.run([*build, str(tmp_path / "autograder")], check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""`from warplab.check import grade`: the visible test cell of every task. Shows the rubric as a table, returns the points."""
+"""`from warplab.check import grade`: a task's visible test cell. Shows the rubric as a table, returns points."""
 
 from html import escape
 
@@ -110,15 +110,12 @@ def _counters(counters):
     ]
     if not names:
         return ""
+    plain = "background:transparent;"
     head = "".join(f'<th scope="col" style="{CELL}">{escape(name)}</th>' for name, _ in cases)
-    body = "".join(
-        f'<tr style="background:transparent;"><th scope="row" style="{CELL}font-weight:400;"><code>{escape(key)}</code></th>'
-        + "".join(f'<td style="{CELL}">{values.get(key, 0):,.6g}</td>' for _, values in cases)
-        + "</tr>"
-        for key in names
-    )
-    return (
-        f'<details style="margin-top:.3em;"><summary>Counters</summary><table style="border-collapse:collapse;color:inherit;'
-        f'background:transparent;font-size:.9em;"><tr style="background:transparent;"><td style="{CELL}"></td>{head}</tr>'
-        f"{body}</table></details>"
-    )
+    rows = [f'<tr style="{plain}"><td style="{CELL}"></td>{head}</tr>']
+    for key in names:
+        label = f'<th scope="row" style="{CELL}font-weight:400;"><code>{escape(key)}</code></th>'
+        numbers = "".join(f'<td style="{CELL}">{values.get(key, 0):,.6g}</td>' for _, values in cases)
+        rows.append(f'<tr style="{plain}">{label}{numbers}</tr>')
+    table = f'<table style="border-collapse:collapse;color:inherit;{plain}font-size:.9em;">{"".join(rows)}</table>'
+    return f'<details style="margin-top:.3em;"><summary>Counters</summary>{table}</details>'

@@ -7,8 +7,8 @@ def sum_tolerance(terms, magnitude, dtype=np.float32, slack=2.0):
     """Largest error that an honest sum of `terms` products may have, element by element.
 
     Formula: slack * (terms + 1) * u * sum(|a| * |b|), with u the unit roundoff (2**-24 for float32). It is the bound of
-    Higham, Accuracy and Stability of Numerical Algorithms, section 3.1, which holds for ANY order of summation, with or without
-    fused multiply-add; so no correct kernel is refused, and a kernel that sums in float16 is.
+    Higham, Accuracy and Stability of Numerical Algorithms, section 3.1, and holds for ANY order of summation, with or
+    without fused multiply-add: no correct kernel is refused, and a short sum in float16 is.
 
     terms: K, the length of the chain.  magnitude: |A| @ |B| (float64 array, the outputs' shape).
     """

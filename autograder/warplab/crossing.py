@@ -95,7 +95,7 @@ def check_kernel(entry, name):
 
 
 def launch_shape(task, case, plan):
-    """(grid, block, shared bytes), each checked: from the student's plan where the task takes one, else from the task file."""
+    """(grid, block, shared bytes), checked: from the student's plan where the task takes one, else the task's own."""
     if task.plan_entry is None:
         return checked_plan(task.plan(case.inputs), task.entry)
     if plan is None:
@@ -161,7 +161,7 @@ def read_results(task, value):
 
 
 def poisoned(shape, dtype):
-    """A new array that no correct kernel could produce by leaving it alone: NaN, or a scrambled pattern for integers."""
+    """A new array that is wrong wherever a kernel leaves it alone: full of NaN, or of scrambled bytes for integers."""
     dtype = np.dtype(dtype)
     if dtype.kind == "f":
         return np.full(shape, np.nan, dtype)
@@ -216,6 +216,8 @@ def explain(error, entry=None):
 
 def _numba_lines(lines):
     """numba's messages run to a page: keep what failed and the source line it points at."""
+    if any("array>" in line or ".array at" in line for line in lines[:3]):
+        return ["the shape of a shared or local array must be constants: numbers, or names set outside the kernel"]
     start = [line for line in lines if not line.startswith(("Failed in", "During:", "This error may", "-"))]
     place = [line for line in lines if line.startswith("File ")]
     return start[:2] + place[:1]

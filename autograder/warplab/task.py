@@ -10,8 +10,9 @@ any task. In a student's notebook all three run in one process (warplab.check).
 
 import importlib
 import math
+import re
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -36,8 +37,9 @@ class Item:
 
 @dataclass(frozen=True)
 class Case:
-    """One run of the submission. inputs: name -> ndarray, int, float, str, list or dict. item: the rubric row it belongs to.
+    """One run of the submission.
 
+    inputs: name -> ndarray, int, float, str, list or dict.  item: key of the rubric row that it belongs to.
     only: names of the results that this row compares; empty means all of them.
     """
 
@@ -49,7 +51,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came back for the case called `case`: plain arrays, counters, or one sentence saying why there is no result."""
+    """What came back for the case called `case`: plain arrays and counters, or one sentence on why there is no result.
+
+    modified: names of the inputs that the submission changed.
+    """
 
     case: str
     outputs: dict = field(default_factory=dict)
@@ -60,7 +65,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Bound:
-    """Full points for a total of `full` or less, none for `zero` or more, a straight line between. All are absolute totals.
+    """Full points for a total of `full` or less, none for `zero` or more, a straight line between: absolute totals.
 
     counter: a key of Profile.as_dict(), or several joined by " + ".
     """
@@ -131,7 +136,7 @@ class Report:
 
 
 class Task:
-    """Base of every task. A subclass is data first: `entry`, `crossing`, `arguments`, `items`; then cases and reference.
+    """Base of every task. A subclass is data first: entry, crossing, arguments, items; then cases and reference.
 
     Set by @task: name, points.  To be given by the subclass:
     entry        name of the submission in the student's namespace
@@ -157,10 +162,12 @@ class Task:
 
     def cases(self, seed=0):
         """Inputs for every rubric row. The same seed (a non-negative int of any size) gives the same cases."""
-        cases = self.make_cases(np.random.default_rng([seed, zlib.crc32(self.name.encode())]))
-        names = [case.name for case in cases]
-        if len(set(names)) != len(names):
-            raise ValueError(f"{self.name}: two cases share a name")
+        cases, names = [], set()
+        for case in self.make_cases(np.random.default_rng([seed, zlib.crc32(self.name.encode())])):
+            if case.name in names:  # two random sizes may agree
+                case = replace(case, name=f"{case.name} ({len(names)})")
+            names.add(case.name)
+            cases.append(case)
         return cases
 
     def make_cases(self, rng):
@@ -184,9 +191,18 @@ class Task:
         return float(sum(item.points for item in self.items if in_rubric(item.kind, rubric)))
 
     def judge(self, cases, outcomes):
-        """Compare outcomes with the reference, row by row. A missing or malformed outcome loses the row, it never raises."""
+        """Compare outcomes with the reference, row by row. A missing or malformed outcome loses its row, no more."""
         found = {outcome.case: outcome for outcome in outcomes}
-        return Report(self.name, tuple(self._line(item, cases, found) for item in self.items))
+        lines, seen = [], {}
+        for item in self.items:
+            line = self._line(item, cases, found)
+            failure = next((found[c.name].error for c in cases if c.item == item.key and c.name in found), None)
+            if failure:
+                first = seen.setdefault(re.sub(r"\d+", "0", failure), line)
+                if first is not line:
+                    line = replace(line, reason=f"stopped by the same error as {first.title!r}", hint="")
+            lines.append(line)
+        return Report(self.name, tuple(lines))
 
     def _line(self, item, cases, found):
         mine = [case for case in cases if case.item == item.key]
@@ -213,8 +229,8 @@ class Task:
             share = min(share, fraction)
             if text:
                 told.setdefault(text, case.name)
-        reason = next((f"{name}: {text}" for text, name in told.items()), "")
-        reason += f" ({len(told) - 1} more of this kind)" if len(told) > 1 else ""
+        others = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
+        reason = next((f"{name}{others}: {text}" for text, name in told.items()), "")
         points = round(float(item.points * min(max(share, 0.0), 1.0)), 2) if mine else 0.0
         state = "full" if points == item.points else "partial" if points > 0 else "lost"
         return Line(
@@ -319,7 +335,7 @@ def get(name):
 
 
 def names(problem_set=None):
-    """Task names of one problem set ("ps04"), in the order of its file; None means all sets. Empty for an unknown set."""
+    """Task names of one problem set ("ps04") in the order of its file, none for an unknown set; None: of all sets."""
     folder = Path(__file__).with_name("tasks")
     for module in sorted(folder.glob("ps*.py")):
         if problem_set in (None, module.stem):
@@ -335,8 +351,10 @@ def in_rubric(kind, rubric):
 
 
 def run(task, case, entry, plan=None):
-    """Run a submission on one case and return an Outcome. The only function that touches student objects; it never raises
-    for anything that they do (Ctrl-C excepted)."""
+    """Run a submission on one case and return an Outcome.
+
+    The only function that touches student objects; whatever they do, it does not raise (Ctrl-C excepted).
+    """
     kinds = {item.key: item.kind for item in task.items}
     cross = crossing.run_timed if kinds.get(case.item) == "time" else crossing.CROSSINGS[task.crossing]
     try:

@@ -1,8 +1,8 @@
 """A device that runs behind the host's back, on a virtual clock: what a GPU looks like to the program that times it.
 
 The judge owns a VirtualDevice. A student's code holds a Device, whose every method is one message through
-`call(message) -> reply`, both JSON objects; so the two may live in different processes. No real time passes and nothing is
-computed: launches only occupy the device's queue for their duration, which is what a timer has to get right without a GPU.
+`call(message) -> reply`, both JSON objects; so the two may live in different processes. No real time passes and nothing
+is computed: launches only keep the device's queue busy for a while, which is all that a timer has to get right.
 """
 
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class VirtualDevice:
         return Device(self.call)
 
     def call(self, message):
-        """Serve one message, for example {"op": "launch", "work": "matmul"}; always replies, with {"error": text} if it must."""
+        """Serve one message, such as {"op": "launch", "work": "work"}. Always replies, if need be {"error": text}."""
         if type(message) is not dict or type(message.get("op")) is not str:
             return {"error": "a message is a JSON object with an `op`"}
         handler = getattr(self, f"_do_{message['op']}", None)

@@ -91,7 +91,9 @@ class SpecSources(Directive):
         holders = [specs.get(name) for name in specs.names()] + [specs.for_arch(arch) for arch in specs.archs()]
         uses: dict[specs.Source, list[str]] = {}
         for spec in holders:
-            for source in dict.fromkeys(fact.source for fact in spec.values() if fact.source):
+            for source in dict.fromkeys(
+                fact.source for fact in spec.values() if fact.source and fact.device == spec.key
+            ):
                 if spec.key not in uses.setdefault(source, []):
                     uses[source].append(spec.key)
         result = nodes.bullet_list()

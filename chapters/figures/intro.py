@@ -7,23 +7,23 @@ from warplab import plots
 
 def running_pictures():
     """The professor beside the hall of students, with the desk and the door between paper and people."""
-    fig, ax = plots.new(6.4, 3.1)
+    fig, ax = plots.new(6.4, 2.3)
     blue, gold, grey = (plots.PALETTE[name] for name in ("blue", "gold", "grey"))
     ax.add_patch(Rectangle((0, 0), 18, 26, facecolor=grey, alpha=0.12))
     ax.add_patch(Circle((9, 12), 4.2, facecolor=blue, alpha=0.9, linewidth=0))
     ax.text(9, 23, "the professor", ha="center", va="center", weight="bold")
-    ax.text(9, 4, "a CPU core: one sum\nafter another, soon", ha="center", va="center", fontsize=10)
+    ax.text(9, 4, "a CPU core: one\nsum after another", ha="center", va="center", fontsize=10)
 
     ax.add_patch(Rectangle((23, 0), 17, 26, facecolor=gold, alpha=0.16))
     for i in range(4):
         for j in range(3):
             ax.add_patch(Rectangle((25 + 4.6 * j, 8.4 + 3 * i), 3.6, 2.2, facecolor=gold, alpha=0.75, linewidth=0))
     ax.text(31.5, 23, "the desk", ha="center", va="center", weight="bold")
-    ax.text(31.5, 4, "VRAM: how much\npaper lies ready", ha="center", va="center", fontsize=10)
+    ax.text(31.5, 4, "VRAM: what\nlies ready", ha="center", va="center", fontsize=10)
 
     ax.add_patch(FancyArrowPatch((38, 13), (51, 13), arrowstyle="simple,head_width=12,head_length=10,tail_width=5", color=plots.PALETTE["orange"]))
     ax.text(45, 23, "the door", ha="center", va="center", weight="bold")
-    ax.text(45.2, 4, "bandwidth:\nhow fast", ha="center", va="center", fontsize=10)
+    ax.text(45.2, 4, "how fast\nit comes", ha="center", va="center", fontsize=10)
     for low, high in ((6.5, 10), (16, 20.5)):
         ax.plot([45, 45], [low, high], color=plots.INK, linewidth=3)
 
@@ -32,14 +32,14 @@ def running_pictures():
         for j in range(14):
             ax.add_patch(Circle((53 + 1.9 * j, 8.7 + 2.2 * i), 0.72, facecolor=blue, alpha=0.9, linewidth=0))
     ax.text(65, 23, "the hall", ha="center", va="center", weight="bold")
-    ax.text(65, 4, "a GPU: thousands of sums\nat once, each not so soon", ha="center", va="center", fontsize=10)
+    ax.text(65, 4, "a GPU: thousands of sums\nat once, each slower", ha="center", va="center", fontsize=10)
     ax.set(xlim=(-0.2, 80.2), ylim=(-0.2, 26.2), aspect="equal", xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     return plots.show(
         fig,
-        alt="Four pictures side by side. The professor, one large dot: a CPU core, one sum after another, soon. "
-        "The desk with a dozen sheets of paper: VRAM, how much lies ready. The door, an arrow through a gap: bandwidth, how fast paper comes. "
-        "The hall, 84 small dots: a GPU, thousands of sums at once, each not so soon.",
+        alt="Four pictures side by side. The professor, one large dot: a CPU core, one sum after another. "
+        "The desk with a dozen sheets of paper: VRAM, what lies ready. The door, an arrow through a gap: bandwidth, how fast paper comes. "
+        "The hall, 84 small dots: a GPU, thousands of sums at once, each slower.",
         caption="The pictures of this course. Adding students helps until paper comes too slowly; then only the door matters.",
     )
 

@@ -51,7 +51,7 @@ async function start() {
     draw(context.getCurrentTexture().createView(), canvas.width, canvas.height, clock);
     frames += 1;
     if (now - since >= 1000) {
-      say(`${name}${software}: ${Math.round((frames * 1000) / (now - since))} frames of ${canvas.width} x ${canvas.height} a second.`);
+      say(`${name}${software}: ${Math.round((frames * 1000) / (now - since))} frames of ${canvas.width} × ${canvas.height} a second.`);
       [frames, since] = [0, now];
     }
     requestAnimationFrame(tick);
@@ -61,7 +61,7 @@ async function start() {
     requestAnimationFrame(tick);
   }
 
-  // Time to finish n pictures of 3840 x 2160, n doubling until the whole takes a quarter of a second.
+  // Time to finish n pictures of 3840 × 2160, n doubling until the whole takes a quarter of a second.
   async function measure() {
     const size = [3840, 2160];
     const texture = device.createTexture({ size, format, usage: GPUTextureUsage.RENDER_ATTACHMENT });
@@ -76,7 +76,7 @@ async function start() {
     }
     texture.destroy();
     const rate = (n * size[0] * size[1]) / elapsed / 1e9;
-    say(`${name}${software}: ${rate.toPrecision(3)} billion pixels a second, measured just now (${n} pictures of 3840 x 2160 `
+    say(`${name}${software}: ${rate.toPrecision(3)} billion pixels a second, measured just now (${n} pictures of 3840 × 2160 `
       + `in ${elapsed.toPrecision(3)} s). A 4K screen at 120 Hz needs 0.995.`);
   }
 

@@ -10,11 +10,12 @@ import numpy as np
 from matplotlib.patches import Circle, Rectangle
 from PIL import Image
 
+import warplab
 from warplab import plots
 
 HERE = Path(__file__).parent
 SCREENS = [
-    ("640 x 480 at 60 Hz", 640 * 480 * 60),
+    ("640 × 480 at 60 Hz", 640 * 480 * 60),
     ("Full HD at 60 Hz", 1920 * 1080 * 60),
     ("4K at 60 Hz", 3840 * 2160 * 60),
     ("4K at 120 Hz", 3840 * 2160 * 120),
@@ -64,7 +65,7 @@ def grid_over_image():
     col, row = bx * block[0] + tx, by * block[1] + ty
     mark = {"fill": False, "edgecolor": plots.PALETTE["blue"], "linewidth": 3}
     left.add_patch(Rectangle((col, row), 1, 1, **mark))
-    left.set_title("grid: 3 x 2 blocks")
+    left.set_title("a grid of 3 × 2 blocks")
     left.set_xticks([0, 8, 16, 22])
     left.set_yticks([0, 8, 13])
     left.spines[:].set_visible(False)
@@ -78,13 +79,13 @@ def grid_over_image():
     right.set_yticks(np.arange(8) + 0.5, range(8))
     right.tick_params(length=0)
     right.set(xlim=(-0.1, 8.1), ylim=(8.1, -0.1), xlabel="threadIdx.x", ylabel="threadIdx.y")
-    right.set_title(f"block ({bx}, {by}): 8 x 8 threads")
+    right.set_title(f"block ({bx}, {by})")
     return plots.show(
         fig,
         alt="A small picture of a moon, 22 pixels wide and 13 high, under a grid of 3 by 2 blocks of 8 by 8 threads. "
         "The grid sticks out 2 columns to the right and 3 rows at the bottom; those places are hatched. Beside it block (1, 0) "
         "is enlarged, with thread (3, 5) marked. It has pixel column 1 times 8 plus 3, which is 11, and row 0 times 8 plus 5, which is 5.",
-        caption="Thread (3, 5) of block (1, 0) colours column 1 x 8 + 3 = 11, row 0 x 8 + 5 = 5. "
+        caption="Thread (3, 5) of block (1, 0) colours column 1 × 8 + 3 = 11, row 0 × 8 + 5 = 5. "
         "Hatched threads have no pixel: 98 of the 384.",
     )
 
@@ -94,7 +95,7 @@ def idle_share():
     sides = np.arange(1, 257)
     fig, ax = plots.new(6.4, 2.7)
     for block, colour in ((32, "orange"), (8, "blue")):
-        ax.plot(sides, 100 * _idle(sides, block), color=plots.PALETTE[colour], linewidth=1.6, label=f"{block} x {block} threads")
+        ax.plot(sides, 100 * _idle(sides, block), color=plots.PALETTE[colour], linewidth=1.6, label=f"{block} × {block} threads")
     ax.set(xlabel="side of the image, pixels", ylabel="threads without a pixel, %", xlim=(0, 256), ylim=(0, 100))
     ax.set_xticks(range(0, 257, 32))
     ax.grid()
@@ -149,11 +150,12 @@ def warp_map(height=54, width=96, block=16):
 
 def race(loop, array, core, gpu=None):
     """One 4K frame on each worker: seconds of the Python loop (extrapolated), NumPy, compiled core, and GPU or None."""
+    device = "a GPU" if gpu is None else warplab.device().name
     rows = [
         plots.Time("Python loop, one core", loop, "extrapolated"),
         plots.Time("NumPy, one core", array),
         plots.Time("compiled loop, one core", core),
-        plots.Time("CUDA kernel, this GPU", gpu, "missing" if gpu is None else "live"),
+        plots.Time(f"CUDA kernel, {device}", gpu, "missing" if gpu is None else "live"),
     ]
     said = "; ".join(f"{r.label}: {'not recorded yet' if r.seconds is None else plots.duration(r.seconds)}" for r in rows)
     return plots.show(

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 import warplab
 import warplab.task
 from autograder.judge.attempts import run_all
+from autograder.judge.needed import needed_cells
 from autograder.sandbox import Limits, Request, Step
 
 TOLERANCE = 1e-6
@@ -90,7 +91,7 @@ def judge_notebook(assignment, notebook, cases, sandbox, limits=None):
 def steps_of(assignment, notebook):
     """The student's code cells in notebook order, and each task where its first test cell stands.
 
-    The text of test cells never runs: the task's own cases take its place.
+    The text of test cells never runs: the task's own cases take its place. Given cells run where their names are used.
     """
     steps, seen = [], set()
     for cell in notebook["cells"]:
@@ -102,7 +103,9 @@ def steps_of(assignment, notebook):
         elif cell["cell_type"] == "code" and cell["source"].strip():
             steps.append(Step(spec.grade_id if spec else cell["id"], "cell", source=cell["source"]))
     last = max((number for number, step in enumerate(steps) if step.kind == "task"), default=-1)
-    return tuple(steps[: last + 1])
+    steps = steps[: last + 1]
+    needed = needed_cells([(step.id, step.source) for step in steps if step.kind == "cell"], assignment.given())
+    return tuple(step for step in steps if step.kind == "task" or step.id in needed)
 
 
 def _manual(spec, cell):

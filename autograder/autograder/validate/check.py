@@ -1,7 +1,9 @@
 """Read one submitted notebook, find every defect, and restore what the student must not change."""
 
+import copy
 import json
 import stat
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,12 +96,15 @@ def parse(data):
 
 
 def _check_schema(document):
+    """nbformat's own check, on a copy: it repairs ids in place as it goes."""
     import nbformat
 
     minor = document.get("nbformat_minor")
     _require("wrong-format", type(minor) is int and 0 <= minor <= 5, f"nbformat_minor is {str(minor)[:20]}, expected 0 to 5")
     try:
-        nbformat.validate(document, version=4, version_minor=minor, relax_add_props=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            nbformat.validate(copy.deepcopy(document), version=4, version_minor=minor, relax_add_props=True)
     except nbformat.ValidationError as problem:
         text = " ".join(str(problem).split("\n")[0].split())[:160]
         raise Malformed([Defect("bad-schema", f"the notebook breaks Jupyter's schema: {text}")]) from None

@@ -34,7 +34,7 @@ def _problems(given, assignment, defect):
     ids = Counter(cell["id"] for cell in given if cell["id"] is not None)
     for identity, count in ids.items():
         if count > 1:
-            defects.append(defect("duplicate-id", f'{count} cells share the id "{_short(identity)}": delete the copies'))
+            defects.append(defect("duplicate-id", f'{count} cells share the id "{_short(identity)}"; they got new ones', False))
     for grade_id, spec in assignment.cells.items():
         if grade_id in counts:
             continue

@@ -41,7 +41,8 @@ def times(rows, budget=None, budget_label=""):
     low, high = min(known) / 4, max(known) * 12
     for y, row in enumerate(rows):
         if row.kind == "missing":
-            ax.text(low * 1.3, y, "not recorded yet", va="center", style="italic", color=PALETTE["grey"])
+            box = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}  # the words stay legible where the budget's line crosses them
+            ax.text(low * 1.3, y, "not recorded yet", va="center", style="italic", color=PALETTE["grey"], bbox=box)
             continue
         style = MARKERS[row.kind]
         ax.plot([low, row.seconds], [y, y], color=style["color"], alpha=0.35, linewidth=1.5)

@@ -138,9 +138,12 @@ def saturate(x):
 
 
 def approx(function, x):
-    """An approximate hardware function of a float32, computed in float64 and rounded once."""
-    with np.errstate(all="ignore"):
-        return function(x.astype(F8)).astype(F4)
+    """An approximate hardware function, computed in float64 and rounded once to the type of ``x``."""
+    return function(x.astype(F8)).astype(x.dtype)
+
+
+def rsqrt(x):
+    return 1 / np.sqrt(x)
 
 
 def popc(x):
@@ -188,3 +191,25 @@ def bfe(x, start, length):
         sign = (shift_right(unsigned, top) & t(1)).astype(bool) & (length > 0)
         out = np.where(sign, out | ~mask, out).astype(unsigned.dtype)
     return out.view(x.dtype)
+
+
+def bfi(field, into, start, length):
+    """Bit-field insert: ``length`` low bits of ``field`` put into ``into`` at bit ``start``."""
+    width, t = field.dtype.itemsize * 8, field.dtype.type
+    start = (start & 0xFF).astype(field.dtype)
+    length = np.minimum(length & 0xFF, width).astype(field.dtype)
+    ones = np.where(length >= width, t(~t(0)), shift_left(np.ones_like(length), length) - t(1))
+    mask = shift_left(ones, start)
+    return (into & ~mask) | (shift_left(field, start) & mask)
+
+
+def prmt(a, b, selector):
+    """Byte permute: each nibble of ``selector`` picks one of the eight bytes of (b, a); its top bit copies that byte's sign."""
+    both = (b.astype(U8) << np.uint64(32)) | a
+    out = np.zeros(1, U8)
+    for i in range(4):
+        nibble = (selector >> np.uint32(4 * i)).astype(U8) & np.uint64(15)
+        byte = (both >> ((nibble & np.uint64(7)) * np.uint64(8))) & np.uint64(255)
+        signed = np.where(byte >= np.uint64(128), np.uint64(255), np.uint64(0))
+        out = out | (np.where(nibble >= np.uint64(8), signed, byte) << np.uint64(8 * i))
+    return out.astype(U4)

@@ -31,22 +31,32 @@ def _finish_float(t, instr: Instr, expression: str, dtype: str) -> str:
     return expression
 
 
-def _refuse_directed_rounding(t, instr: Instr) -> None:
-    if any(m in ("rz", "rm", "rp") for m in instr.mods):
+def directed(t, instr: Instr, dtype: str) -> str | None:
+    """The directed rounding of a float instruction, None for to-nearest; float64 has no wider type to round from."""
+    rounding = next((m for m in instr.mods if m in ("rz", "rm", "rp")), None)
+    if rounding and dtype != "f4":
         raise t.unsupported(instr, "directed rounding")
+    return rounding
+
+
+def _rounded(template: str, operands: list[str], rounding: str) -> str:
+    """A float32 operation done in float64 and rounded once in the given direction."""
+    wide = [f"{o}.astype('f8')" for o in operands]
+    return f"n.float_to_float({template.format(*wide)}, 'f4', {rounding!r})"
 
 
 def binary(operator: str):
-    """add and sub: integers wrap, floats round to nearest."""
+    """add and sub: integers wrap, floats round to nearest unless the instruction says otherwise."""
 
     def handler(t, instr):
         dtype = type_of(t, instr)
-        if dtype[0] == "f":
-            _refuse_directed_rounding(t, instr)
-        elif "sat" in instr.mods or "cc" in instr.mods:
+        d, a, b = instr.operands
+        if dtype[0] == "f" and (rounding := directed(t, instr, dtype)):
+            t.define(d, _rounded(f"({{0}} {operator} {{1}})", [t.use(a, dtype), t.use(b, dtype)], rounding), dtype)
+            return
+        if dtype[0] != "f" and "sat" in instr.mods:
             raise t.unsupported(instr)
         work = unsigned(dtype)
-        d, a, b = instr.operands
         t.define(d, _finish_float(t, instr, f"{t.use(a, work)} {operator} {t.use(b, work)}", work), work)
 
     return handler
@@ -55,8 +65,9 @@ def binary(operator: str):
 def mul(t, instr):
     dtype = type_of(t, instr)
     d, a, b = instr.operands
-    if dtype[0] == "f":
-        _refuse_directed_rounding(t, instr)
+    if dtype[0] == "f" and (rounding := directed(t, instr, dtype)):
+        t.define(d, _rounded("({0} * {1})", [t.use(a, dtype), t.use(b, dtype)], rounding), dtype)
+    elif dtype[0] == "f":
         t.define(d, _finish_float(t, instr, f"{t.use(a, dtype)} * {t.use(b, dtype)}", dtype), dtype)
     elif "wide" in instr.mods:
         wide = f"{dtype[0]}{2 * int(dtype[1])}"
@@ -88,19 +99,52 @@ def mad(t, instr):
 
 def fma(t, instr):
     dtype = type_of(t, instr)
-    _refuse_directed_rounding(t, instr)
     if dtype not in ("f4", "f8"):
         raise t.unsupported(instr)
     d, a, b, c = instr.operands
+    if rounding := directed(t, instr, dtype):
+        t.define(d, _rounded("({0} * {1} + {2})", [t.use(o, dtype) for o in (a, b, c)], rounding), dtype)
+        return
     call = f"n.fma{int(dtype[1]) * 8}({t.use(a, dtype)}, {t.use(b, dtype)}, {t.use(c, dtype)})"
     t.define(d, _finish_float(t, instr, call, dtype), dtype)
+
+
+def carried(operation: str, *, takes: bool):
+    """32-bit add, sub and mad with the carry flag: ``.cc`` sets it, the ``c`` forms (``takes``) add it in."""
+
+    def handler(t, instr):
+        if type_of(t, instr) not in ("i4", "u4"):
+            raise t.unsupported(instr, "a carry of other than 32 bits")
+        d, *sources = instr.operands
+        x = [f"{t.use(o, 'u4')}.astype('u8')" for o in sources]
+        if operation == "mad":
+            product = f"({x[0]} * {x[1]})"
+            part = f"({product} >> np.uint64(32))" if "hi" in instr.mods else f"({product} & np.uint64(0xFFFFFFFF))"
+            total = f"{part} + {x[2]}"
+        else:
+            total = f"{x[0]} {'+' if operation == 'add' else '-'} {x[1]}"
+        if takes:
+            total += f" {'-' if operation == 'sub' else '+'} carry"
+        t.emit(f"total = {total}")
+        if "cc" in instr.mods:
+            t.emit("carry = (total >> np.uint64(32)) & np.uint64(1)")
+        t.define(d, "total.astype('u4')", "u4")
+
+    return handler
+
+
+def with_carry(plain, operation: str):
+    """The plain instruction, or its carrying form when it says ``.cc``."""
+    setting = carried(operation, takes=False)
+    return lambda t, instr: (setting if "cc" in instr.mods else plain)(t, instr)
 
 
 def div(t, instr):
     dtype = type_of(t, instr)
     d, a, b = instr.operands
     if dtype[0] == "f":
-        _refuse_directed_rounding(t, instr)
+        if directed(t, instr, dtype):
+            raise t.unsupported(instr, "directed rounding")
         t.define(d, f"{t.use(a, dtype)} / {t.use(b, dtype)}", dtype)
     else:
         t.define(d, f"n.idiv({t.use(a, dtype)}, {t.use(b, dtype)})", dtype)
@@ -125,13 +169,28 @@ def unary(template: str, *, floats=True, ints=True):
     return handler
 
 
-def approximate(template: str):
-    """A special-function instruction: float32 approximations and the correctly rounded sqrt and rcp."""
+def rounded_function(template: str):
+    """sqrt and rcp, correctly rounded; ``{1}`` is the dtype."""
 
     def handler(t, instr):
         dtype = type_of(t, instr)
+        if directed(t, instr, dtype):
+            raise t.unsupported(instr, "directed rounding")
         d, a = instr.operands
         t.define(d, template.format(t.use(a, dtype), dtype), dtype)
+
+    return handler
+
+
+def approximate(function: str):
+    """A special-function instruction such as ``ex2.approx.f32``: computed in float64, rounded once."""
+
+    def handler(t, instr):
+        dtype = type_of(t, instr)
+        if dtype not in ("f4", "f8"):
+            raise t.unsupported(instr)
+        d, a = instr.operands
+        t.define(d, f"n.approx({function}, {t.use(a, dtype)})", dtype)
 
     return handler
 
@@ -322,6 +381,19 @@ def bfe(t, instr):
     t.define(d, f"n.bfe({t.use(a, dtype)}, {t.use(b, 'u4')}, {t.use(c, 'u4')})", dtype)
 
 
+def bfi(t, instr):
+    dtype = type_of(t, instr)
+    d, field, into, start, length = instr.operands
+    t.define(d, f"n.bfi({t.use(field, dtype)}, {t.use(into, dtype)}, {t.use(start, 'u4')}, {t.use(length, 'u4')})", dtype)
+
+
+def prmt(t, instr):
+    if len(instr.mods) != 1:
+        raise t.unsupported(instr, "a prmt mode")
+    d, a, b, selector = instr.operands
+    t.define(d, f"n.prmt({t.use(a, 'u4')}, {t.use(b, 'u4')}, {t.use(selector, 'u4')})", "u4")
+
+
 def load(t, instr):
     dtype = type_of(t, instr)
     d, address = instr.operands
@@ -370,18 +442,17 @@ def call(t, instr):
 
 
 HANDLERS = {
-    "add": binary("+"), "sub": binary("-"), "mul": mul, "mad": mad, "fma": fma, "div": div, "rem": rem,
+    "add": with_carry(binary("+"), "add"), "sub": with_carry(binary("-"), "sub"), "mad": with_carry(mad, "mad"), "mul": mul, "fma": fma,
+    "addc": carried("add", takes=True), "subc": carried("sub", takes=True), "madc": carried("mad", takes=True), "div": div, "rem": rem,
     "abs": unary("np.abs({0})"), "neg": unary("np.negative({0})"), "min": minmax("min"), "max": minmax("max"),
     "and": logic("&"), "or": logic("|"), "xor": logic("^"), "not": unary("~{0}"), "lop3": lop3,
-    "shl": shift("left"), "shr": shift("right"), "shf": shf, "bfe": bfe,
+    "shl": shift("left"), "shr": shift("right"), "shf": shf, "bfe": bfe, "bfi": bfi, "prmt": prmt,
     "popc": lambda t, i: t.define(i.operands[0], f"n.popc({t.use(i.operands[1], type_of(t, i))})", "u4"),
     "clz": lambda t, i: t.define(i.operands[0], f"n.clz({t.use(i.operands[1], unsigned(type_of(t, i)))})", "u4"),
     "brev": unary("n.brev({0})", floats=False),
     "setp": setp, "set": set_, "selp": selp, "mov": mov, "cvt": cvt, "cvta": cvta, "copysign": copysign, "testp": testp,
-    "sqrt": approximate("np.sqrt({0})"), "rcp": approximate("(np.{1}(1) / {0})".replace("np.{1}(1)", "np.ones(1, '{1}')")),
-    "rsqrt": unary("n.approx(lambda x: 1 / np.sqrt(x), {0})", ints=False), "ex2": unary("n.approx(np.exp2, {0})", ints=False),
-    "lg2": unary("n.approx(np.log2, {0})", ints=False), "sin": unary("n.approx(np.sin, {0})", ints=False),
-    "cos": unary("n.approx(np.cos, {0})", ints=False), "tanh": unary("n.approx(np.tanh, {0})", ints=False),
+    "sqrt": rounded_function("np.sqrt({0})"), "rcp": rounded_function("(np.ones(1, '{1}') / {0})"), "rsqrt": approximate("n.rsqrt"),
+    "ex2": approximate("np.exp2"), "lg2": approximate("np.log2"), "sin": approximate("np.sin"), "cos": approximate("np.cos"), "tanh": approximate("np.tanh"),
     "ld": load, "ldu": load, "st": store, "bar": warp_barrier, "membar": nothing, "fence": nothing,
     "nanosleep": nothing, "prefetch": nothing, "call": call,
 }

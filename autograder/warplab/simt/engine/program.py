@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import InvalidLaunch, UnsupportedInstruction
 from ..ptx.blocks import split
+from ..ptx.inline import CannotInline, inline_calls
 from ..ptx.parser import Module, parse
 from .memory import AddressSpace, as_bytes
 from .translate import translate
@@ -25,7 +26,12 @@ class Program:
         self.module: Module = parse(ptx)
         if entry not in self.module.functions:
             raise InvalidLaunch(f"the compiled module has no kernel {entry!r}; it has {', '.join(self.module.functions) or 'none'}")
-        fn = self.module.functions[entry]
+        try:
+            fn = inline_calls(self.module, self.module.functions[entry])
+        except CannotInline as error:
+            instr = error.instr
+            raise UnsupportedInstruction(f"the SIMT engine does not execute `{' '.join(instr.text.split())};`: {error.why}",
+                                         kernel=name, where=self.place(instr), hint="run this kernel on a CUDA GPU") from None
         self.function = fn
         self.max_threads = fn.max_threads
         symbols = self._lay_out(space)

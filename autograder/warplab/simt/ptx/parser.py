@@ -290,6 +290,15 @@ def _body(text: str, fn: Function) -> None:
             fn.body.append(parse_instruction(statement, line, file))
 
 
+def _as_register(op, regs: dict[str, str]):
+    """Inline assembly declares registers without a percent sign: what was read as a symbol is one if it is declared."""
+    if isinstance(op, Sym):
+        return Reg(op.name) if op.name in regs else op
+    if isinstance(op, Mem):
+        return Mem(_as_register(op.base, regs), op.offset)
+    return Vec(tuple(_as_register(i, regs) for i in op.items)) if isinstance(op, Vec) else op
+
+
 _ENTRY = re.compile(
     r"\.(?P<kind>entry|func)\s*(?P<ret>\([^)]*\))?\s*(?P<name>" + _NAME + r")\s*(?:\((?P<params>[^)]*)\))?"
     r"(?P<attrs>[^{;]*)(?P<end>[{;])",
@@ -333,6 +342,10 @@ def parse(ptx: str) -> Module:
         if limit:
             fn.max_threads = int(limit.group(1)) * int(limit.group(2) or 1) * int(limit.group(3) or 1)
         _body(text[pos:i - 1], fn)
+        if any(not name.startswith("%") for name in fn.regs):
+            for item in fn.body:
+                if isinstance(item, Instr) and item.opcode not in ("bra", "call"):
+                    item.operands = tuple(_as_register(o, fn.regs) for o in item.operands)
         module.functions[fn.name] = fn
         pos = i
     for statement in "".join(outside).split(";"):

@@ -1,6 +1,7 @@
 """0 points: tiles of 16-bit floats."""
 
-from numba import cuda, float16, float32
+import numpy as np
+from numba import cuda, float32
 
 TILE = 16
 
@@ -9,14 +10,14 @@ TILE = 16
 def matmul_tiled(a, b, c):
     col, row = cuda.grid(2)
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    tile_a = cuda.shared.array((TILE, TILE), float16)
-    tile_b = cuda.shared.array((TILE, TILE), float16)
+    tile_a = cuda.shared.array((TILE, TILE), np.float16)
+    tile_b = cuda.shared.array((TILE, TILE), np.float16)
     acc = float32(0)
     M, N = c.shape
     K = a.shape[1]
     for start in range(0, K, TILE):
-        tile_a[ty, tx] = float16(a[row, start + tx]) if row < M and start + tx < K else float16(0)
-        tile_b[ty, tx] = float16(b[start + ty, col]) if start + ty < K and col < N else float16(0)
+        tile_a[ty, tx] = np.float16(a[row, start + tx]) if row < M and start + tx < K else np.float16(0)
+        tile_b[ty, tx] = np.float16(b[start + ty, col]) if start + ty < K and col < N else np.float16(0)
         cuda.syncthreads()
         for k in range(TILE):
             acc += tile_a[ty, k] * tile_b[k, tx]

@@ -1,0 +1,87 @@
+"""What the grading tests share: a tiny course with two real tasks that need no kernel, and ways to hand something in."""
+
+import json
+import shutil
+from pathlib import Path
+
+from autograder.layout import load_assignment
+from autograder.release import release
+from autograder.sample_class.build import without_markers
+
+ROOT = Path(__file__).resolve().parents[2]
+
+TINY = '''# %% [markdown]
+# # A tiny set
+# %%
+import numpy as np
+from warplab.check import grade
+
+HALF = 2
+# %% solution="launch_plan"
+def launch_plan(width, height, block):
+    """The smallest grid and its idle threads."""
+    ### BEGIN SOLUTION
+    secret_columns = -(-width // block[0])
+    secret_rows = -(-height // block[1])
+    return (secret_columns, secret_rows), secret_columns * block[0] * secret_rows * block[1] - width * height
+    ### END SOLUTION
+# %% grade="ps01/launch_plan"
+grade("ps01/launch_plan", launch_plan)
+# %%
+print("a demonstration", launch_plan(100, 50, (32, 8)))
+# %% solution="time_it"
+def time_it(device, work, repeats):
+    """Median seconds of one launch."""
+    ### BEGIN SOLUTION
+    for _ in range(10 // HALF):
+        device.launch(work)
+    device.synchronize()
+    samples = []
+    for _ in range(repeats):
+        start = device.clock()
+        device.launch(work)
+        device.synchronize()
+        samples.append(device.clock() - start)
+    return float(np.median(samples))
+    ### END SOLUTION
+# %% grade="ps01/time_it"
+grade("ps01/time_it", time_it)
+# %% [markdown] manual="explain" points=5
+# ### BEGIN SOLUTION
+# The clock runs on the host, so it must wait.
+# ### END SOLUTION
+'''
+
+
+def make_course(folder, text=TINY):
+    """A course folder with one released set, ps01 (35 points: 15 + 15 + 5). Returns (root, Assignment)."""
+    folder = Path(folder)
+    (folder / "solutions").mkdir(parents=True)
+    (folder / "solutions" / "ps01_tiny.py").write_text(text)
+    shutil.copy(ROOT / "nbgrader_config.py", folder)
+    release(folder)
+    return folder, load_assignment(folder, "ps01")
+
+
+def answers(root):
+    """{grade id: solution text without markers} of the tiny set."""
+    document = json.loads((Path(root) / "_build/source/ps01/ps01_tiny.ipynb").read_text())
+    return {cell["id"]: without_markers("".join(cell["source"])) for cell in document["cells"]}
+
+
+def notebook(assignment, **sources):
+    """A submission as a dict: the released notebook with some cells' text replaced, by grade id."""
+    document = json.loads(assignment.path.read_text())
+    for cell in document["cells"]:
+        if cell["id"] in sources:
+            cell["source"] = sources[cell["id"]]
+    return document
+
+
+def hand_in(folder, student, document, name="ps01_tiny.ipynb"):
+    """Write a submission: a dict becomes JSON, text and bytes stay as they are."""
+    path = Path(folder) / student / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = json.dumps(document) if isinstance(document, dict) else document
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path

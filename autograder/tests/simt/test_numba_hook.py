@@ -1,0 +1,93 @@
+"""The canary: fails first when numba-cuda moves a private name that the hook leans on. And the host API on the engine."""
+
+import inspect
+
+import numba_cuda
+import numpy as np
+import pytest
+import torch
+import warplab
+from numba import cuda
+from numba.cuda import dispatcher
+from numba.cuda.cudadrv import devices, driver
+from warplab.simt.frontends import numba_hook
+
+pytestmark = pytest.mark.skipif(warplab.device().kind == "cuda", reason="the hook is not installed where there is CUDA")
+
+
+def test_numba_cuda_is_the_version_the_hook_was_written_for():
+    assert numba_cuda.__version__ == "0.30.4"
+
+
+def test_the_private_names_are_where_the_hook_expects_them():
+    assert list(inspect.signature(numba_hook._original["init"]).parameters) == ["self", "py_func", "targetoptions", "pipeline_class"]
+    assert list(inspect.signature(dispatcher._Kernel.launch).parameters)[1:] == ["args", "griddim", "blockdim", "stream", "sharedmem"]
+    for owner, name in [(driver, "driver"), (devices, "driver"), (driver, "ExperimentalDevice"), (driver, "make_logger"),
+                        (dispatcher._Kernel, "bind"), (dispatcher.CUDADispatcher, "call"), (dispatcher, "_LaunchConfiguration")]:
+        assert hasattr(owner, name), f"{owner.__name__}.{name}"
+    assert type(driver.driver) is numba_hook.EngineDriver
+
+
+@cuda.jit
+def double(x):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] *= 2
+
+
+def test_device_arrays_are_copied_there_and_back():
+    x = np.arange(10, dtype=np.float32)
+    d = cuda.to_device(x)
+    double[1, 32](d)
+    np.testing.assert_array_equal(d.copy_to_host(), 2 * np.arange(10))
+    np.testing.assert_array_equal(x, np.arange(10))  # the device's copy changed, not ours
+
+
+def test_a_slice_of_a_device_array_is_a_view():
+    d = cuda.to_device(np.ones(10, np.float32))
+    double[1, 32](d[3:5])
+    np.testing.assert_array_equal(d.copy_to_host(), [1, 1, 1, 2, 2, 1, 1, 1, 1, 1])
+
+
+def test_host_arrays_are_changed_in_place():
+    x = np.ones(5, np.float32)
+    double[1, 32](x)
+    assert (x == 2).all()
+
+
+def test_torch_tensors_share_their_memory():
+    t = torch.ones(5)
+    double[1, 32](t)
+    assert t.tolist() == [2.0] * 5
+
+
+def test_freed_device_memory_is_given_back():
+    pending = cuda.current_context().memory_manager.deallocations
+    pending.clear()
+    before = len(numba_hook.SPACE.regions)
+    d = cuda.to_device(np.zeros(1000))
+    assert len(numba_hook.SPACE.regions) == before + 1
+    del d
+    pending.clear()
+    assert len(numba_hook.SPACE.regions) == before
+
+
+def test_a_signature_given_up_front_compiles_and_runs():
+    kernel = cuda.jit("void(float32[::1])")(double.py_func)
+    x = np.ones(3, np.float32)
+    kernel[1, 32](x)
+    assert (x == 2).all()
+
+
+def test_streams_synchronise():
+    stream = cuda.stream()
+    d = cuda.to_device(np.ones(4, np.float32), stream=stream)
+    double[1, 32, stream](d)
+    stream.synchronize()
+    cuda.synchronize()
+    assert (d.copy_to_host(stream=stream) == 2).all()
+
+
+def test_what_the_engine_has_not_says_that_it_needs_a_gpu():
+    with pytest.raises(NotImplementedError, match="cuEventCreate is not available on the SIMT engine"):
+        cuda.event()

@@ -1,0 +1,91 @@
+"""PTX text to data, on text written by hand."""
+
+import pytest
+from warplab.simt.ptx.blocks import registers_read, registers_written, split
+from warplab.simt.ptx.parser import Imm, Instr, Mem, PTXSyntaxError, Reg, Sym, Vec, parse, parse_number, parse_operand
+
+PTX = """
+// a comment
+.version 9.0
+.target sm_90a
+.address_size 64
+.const .align 4 .b8 table[8] = {1, 2, 3, 4, 0xff};
+.visible .shared .align 4 .b8 tile[1024];
+.visible .entry scale(
+    .param .u64 scale_param_0,
+    .param .align 8 .b8 scale_param_1[24]
+)
+.maxntid 128, 1, 1
+{
+    .reg .pred %p<2>;
+    .reg .f32 %f<4>;
+    .reg .b64 %rd<5>;
+    .loc 1 7 5
+    ld.param.u64 %rd1, [scale_param_0];
+    setp.gt.s64 %p1, %rd1, 3;
+    @!%p1 bra $L_end;
+    .loc 1 8 9, function_name $L__info_string0, inlined_at 1 20 3
+    ld.global.v2.f32 {%f1, %f2}, [%rd1+-8];
+    @%p1 add.f32 %f3, %f1, 0f3F800000;
+$L_end:
+    ret;
+}
+.file 1 "/tmp/lesson.py"
+"""
+
+
+def test_a_module_has_its_version_target_variables_and_files():
+    m = parse(PTX)
+    assert (m.version, m.target, m.files) == ("9.0", "sm_90a", {1: "/tmp/lesson.py"})
+    table, tile = m.variables
+    assert (table.space, table.size, table.data) == ("const", 8, bytes([1, 2, 3, 4, 255, 0, 0, 0]))
+    assert (tile.space, tile.size, tile.data) == ("shared", 1024, None)
+
+
+def test_a_function_has_parameters_at_offsets_and_a_thread_limit():
+    f = parse(PTX).functions["scale"]
+    assert f.is_entry and f.max_threads == 128
+    assert [(p.size, p.offset) for p in f.params] == [(8, 0), (24, 8)]
+    assert f.regs["%p1"] == "pred" and f.regs["%rd4"] == "b64"
+
+
+def test_instructions_carry_guard_operands_and_source_line():
+    body = parse(PTX).functions["scale"].body
+    load = next(i for i in body if isinstance(i, Instr) and "v2" in i.mods)
+    assert load.operands == (Vec((Reg("%f1"), Reg("%f2"))), Mem(Reg("%rd1"), -8))
+    assert load.line == 8
+    jump = next(i for i in body if isinstance(i, Instr) and i.opcode == "bra")
+    assert jump.guard == Reg("%p1", negated=True) and jump.line == 7
+
+
+def test_blocks_split_at_branches_labels_and_guarded_instructions():
+    blocks = split(parse(PTX).functions["scale"])
+    assert [b.end for b in blocks] == ["branch", "branch", "fall", "exit"]
+    assert blocks[0].target == 3 and blocks[1].target == 3
+    assert blocks[1].live_in == {"%rd1", "%p1"}
+
+
+@pytest.mark.parametrize(
+    "text, value",
+    [("0", 0), ("-12", -12), ("0xFF", 255), ("0f3F800000", 1.0), ("0d4000000000000000", 2.0), ("7U", 7), ("1.5", 1.5)],
+)
+def test_literals(text, value):
+    assert parse_number(text) == value
+
+
+@pytest.mark.parametrize(
+    "text, operand",
+    [("%tid.x", Reg("%tid.x")), ("[%r1]", Mem(Reg("%r1"))), ("[sym+4]", Mem(Sym("sym"), 4)), ("sym+8", Sym("sym", 8)), ("-3", Imm(-3))],
+)
+def test_operands(text, operand):
+    assert parse_operand(text) == operand
+
+
+def test_a_store_reads_all_its_operands_and_writes_no_register():
+    store = Instr("st", ("global", "f32"), (Mem(Reg("%rd1")), Reg("%f1")), None, 1, 1, "")
+    assert registers_read(store) == {"%rd1", "%f1"} and registers_written(store) == set()
+
+
+def test_text_that_is_not_ptx_says_so():
+    with pytest.raises(PTXSyntaxError, match="not a PTX file"):
+        parse("int main() {}")

@@ -1,0 +1,123 @@
+"""PTX written by hand, for what numba's compiler does not emit on demand: calls, carries, permutes, vectors, fields."""
+
+import numpy as np
+import pytest
+from warplab.simt.engine.machine import Launch, Machine
+from warplab.simt.engine.memory import AddressSpace
+from warplab.simt.engine.program import Program
+from warplab.simt.errors import UnsupportedInstruction
+
+HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
+
+
+def run(body, regs="", functions="", threads=32, words=1):
+    """Run ``body`` with %r1 = lane and %rd1 = &out[lane * words]; returns out as uint32 (threads, words)."""
+    space = AddressSpace()
+    ptx = f"""{HEAD}{functions}
+    .visible .entry k(.param .u64 k_param_0)
+    {{
+        .reg .pred %p<9>; .reg .b32 %r<40>; .reg .f32 %f<20>; .reg .b64 %rd<20>; .reg .f64 %fd<9>; .reg .b16 %rs<9>; {regs}
+        ld.param.u64 %rd1, [k_param_0];
+        mov.u32 %r1, %tid.x;
+        mul.wide.u32 %rd2, %r1, {4 * words};
+        add.s64 %rd1, %rd1, %rd2;
+        {body}
+        ret;
+    }}"""
+    out = np.zeros((threads, words), np.uint32)
+    program = Program(ptx, "k", "k", space)
+    region = space.add(out.reshape(-1).view(np.uint8), "out", 4)
+    params = {"k_param_0": region.base.to_bytes(8, "little")}
+    Machine(program, space, Launch((1, 1, 1), (threads, 1, 1), 0, params)).run()
+    return out
+
+
+LANE = np.arange(32, dtype=np.uint32)
+
+SQUARE = """
+.func (.param .b32 func_retval0) square(.param .b32 square_param_0)
+{
+    .reg .b32 %r<3>;
+    ld.param.u32 %r1, [square_param_0];
+    mul.lo.s32 %r2, %r1, %r1;
+    st.param.b32 [func_retval0+0], %r2;
+    ret;
+}
+"""
+
+
+def call(name, argument, result):
+    return f"""{{
+        .param .b32 param0;
+        st.param.b32 [param0+0], {argument};
+        .param .b32 retval0;
+        call.uni (retval0), {name}, (param0);
+        ld.param.b32 {result}, [retval0+0];
+    }}"""
+
+
+def test_a_device_function_gets_its_argument_and_returns_its_value():
+    out = run(call("square", "%r1", "%r2") + call("square", "%r2", "%r3") + "st.global.u32 [%rd1], %r3;", functions=SQUARE)
+    np.testing.assert_array_equal(out[:, 0], LANE**4)
+
+
+def test_recursion_is_refused_by_name():
+    loop = SQUARE.replace("mul.lo.s32 %r2, %r1, %r1;", call("square", "%r1", "%r2"))
+    with pytest.raises(UnsupportedInstruction, match="recursion"):
+        run(call("square", "%r1", "%r2"), functions=loop)
+
+
+def test_an_extern_function_is_refused_by_name():
+    with pytest.raises(UnsupportedInstruction, match="a call to vprintf, which has no body"):
+        run(call("vprintf", "%r1", "%r2"))
+
+
+def test_carries_add_64_bits_in_two_halves():
+    out = run("""mov.u32 %r2, 0xFFFFFFF0; add.cc.u32 %r3, %r2, %r1; addc.u32 %r4, %r1, 7;
+                 st.global.v2.u32 [%rd1], {%r3, %r4};""", words=2)
+    low = 0xFFFFFFF0 + LANE.astype(np.uint64)
+    np.testing.assert_array_equal(out[:, 0], low.astype(np.uint32))
+    np.testing.assert_array_equal(out[:, 1], LANE + 7 + (low >> np.uint64(32)).astype(np.uint32))
+
+
+def test_prmt_picks_bytes():
+    out = run("mov.u32 %r2, 0x33221100; mov.u32 %r3, 0x77665544; prmt.b32 %r4, %r2, %r3, 0x7250; st.global.u32 [%rd1], %r4;")
+    assert (out[:, 0] == 0x77225500).all()
+
+
+def test_bit_fields_are_cut_out_and_put_in():
+    out = run("""mov.u32 %r2, 0xF0F0; bfe.u32 %r3, %r2, 4, 8; bfe.s32 %r4, %r2, 4, 4; bfi.b32 %r5, 5, %r2, 8, 4;
+                 st.global.v4.u32 [%rd1], {%r3, %r4, %r5, %r1};""", words=4)
+    np.testing.assert_array_equal(out[0], [0x0F, 0xFFFFFFFF, 0xF5F0, 0])
+
+
+def test_shifts_by_the_width_or_more_give_zero_or_the_sign():
+    out = run("""mov.u32 %r2, 0x80000000; mov.u32 %r9, 40; shl.b32 %r3, %r2, %r9; shr.u32 %r4, %r2, %r9; shr.s32 %r5, %r2, %r9;
+                 st.global.v4.u32 [%rd1], {%r3, %r4, %r5, %r9};""", words=4)
+    np.testing.assert_array_equal(out[0], [0, 0, 0xFFFFFFFF, 40])
+
+
+@pytest.mark.parametrize(
+    "instruction, expected",
+    [("clz.b32 %r3, %r2;", 8), ("popc.b32 %r3, %r2;", 24), ("brev.b32 %r3, %r2;", 0xFFFFFF00), ("mul.hi.u32 %r3, %r2, 512;", 1),
+     ("not.b32 %r3, %r2;", 0xFF000000), ("lop3.b32 %r3, %r2, 15, 3, 0x80;", 3), ("shf.l.wrap.b32 %r3, %r2, 1, 4;", 16)],
+)
+def test_bit_instructions(instruction, expected):
+    out = run(f"mov.u32 %r2, 0x00FFFFFF; {instruction} st.global.u32 [%rd1], %r3;")
+    assert (out[:, 0] == expected).all()
+
+
+def test_a_guarded_instruction_runs_only_in_lanes_whose_guard_holds():
+    out = run("mov.u32 %r2, 1; setp.lt.u32 %p1, %r1, 5; @%p1 mov.u32 %r2, 9; @!%p1 add.u32 %r2, %r2, 1; st.global.u32 [%rd1], %r2;")
+    np.testing.assert_array_equal(out[:, 0], np.where(LANE < 5, 9, 2))
+
+
+@pytest.mark.parametrize(
+    "instruction, expected",
+    [("cvt.rni.s32.f32 %r3, %f1;", 2), ("cvt.rzi.s32.f32 %r3, %f1;", 2), ("cvt.rpi.s32.f32 %r3, %f1;", 3), ("cvt.rmi.s32.f32 %r3, %f2;", 0xFFFFFFFD),
+     ("cvt.rni.s32.f32 %r3, %f2;", 0xFFFFFFFE), ("cvt.rzi.u32.f32 %r3, %f2;", 0), ("cvt.rzi.s32.f32 %r3, %f3;", 0x7FFFFFFF), ("cvt.rzi.s32.f32 %r3, %f4;", 0)],
+)
+def test_conversions_round_as_they_say_and_saturate(instruction, expected):
+    setup = "mov.f32 %f1, 0f40200000; mov.f32 %f2, 0fC0200000; mov.f32 %f3, 0f7E967699; mov.f32 %f4, 0f7FC00000;"  # 2.5 -2.5 1e38 NaN
+    out = run(f"{setup} {instruction} st.global.u32 [%rd1], %r3;")
+    assert (out[:, 0] == expected).all()

@@ -1,0 +1,41 @@
+"""Resources and occupancy against the CUDA occupancy calculator's arithmetic, by hand."""
+
+import numpy as np
+import pytest
+import warplab
+from numba import cuda
+from warplab.device import limits
+from warplab.simt.toolchain.ptxas import ToolchainError, assemble, blocks_per_sm
+
+
+@pytest.mark.parametrize(
+    "registers, shared, threads, expected",
+    [
+        (32, 0, 256, {"warps": 8, "blocks": 32, "registers": 8, "shared memory": 228}),  # 65,536 / (32 x 256) = 8 blocks
+        (64, 0, 256, {"warps": 8, "registers": 4}),
+        (33, 0, 256, {"registers": 6}),  # 33 x 32 = 1,056 -> 1,280 a warp; 16,384 / 1,280 = 12 warps a quarter, 48 an SM
+        (16, 48 * 1024, 1024, {"warps": 2, "shared memory": 4}),  # 228 / (48 + 1) = 4
+        (16, 0, 32, {"warps": 64, "blocks": 32}),
+    ],
+)
+def test_blocks_that_fit_an_sm_90(registers, shared, threads, expected):
+    fits = blocks_per_sm(registers, shared, threads, limits("sm_90"))
+    assert {k: fits[k] for k in expected} == expected
+
+
+@cuda.jit
+def copy(x, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i] = x[i]
+
+
+def test_profile_reports_what_the_assembler_says():
+    p = warplab.profile(copy[1, 32], np.zeros(32, np.float32), np.zeros(32, np.float32))
+    assert 4 <= p.registers <= 32 and p.spill_bytes == 0 and p.shared_bytes == 0
+    assert (p.occupancy, p.occupancy_limit) == (0.5, "blocks")  # 32 blocks of one warp in 64 warps
+
+
+def test_ptx_that_the_assembler_refuses_is_an_error_with_its_message():
+    with pytest.raises(ToolchainError, match="ptxas refused"):
+        assemble(".version 9.0\n.target sm_90\n.address_size 64\nnonsense", "k")

@@ -1,0 +1,215 @@
+"""Each fault is found, at its line, in words for the student; legal code passes."""
+
+import numpy as np
+import pytest
+import warplab
+from numba import cuda, float32
+
+
+def line_of(function, marker):
+    import inspect
+
+    source, first = inspect.getsourcelines(function.py_func)
+    return first + next(i for i, text in enumerate(source) if marker in text)
+
+
+@cuda.jit
+def no_bounds_check(x, out):
+    i = cuda.grid(1)
+    out[i] = 2 * x[0]  # fault
+
+
+def test_a_missing_bounds_check_is_an_out_of_bounds_write_that_names_thread_and_element():
+    out = np.zeros(1000, np.float32)
+    with pytest.raises(warplab.OutOfBounds) as caught:
+        no_bounds_check[4, 256](np.ones(1, np.float32), out)
+    text = str(caught.value)
+    assert f"test_sanitizer.py:{line_of(no_bounds_check, '# fault')}" in text
+    assert "kernel no_bounds_check" in text
+    assert "thread (232, 0, 0) of block (3, 0, 0)" in text  # 3 * 256 + 232 = 1000
+    assert "writes element 1000 of argument 'out' (float32[1000])" in text
+    assert "23 more" in text  # threads 1001 to 1023
+
+
+@cuda.jit
+def swapped(x, out):
+    col, row = cuda.grid(2)
+    if row < x.shape[0] and col < x.shape[1]:
+        out[row, col] = x[col, row]  # fault
+
+
+def test_swapped_indices_of_a_wide_image_leave_the_array():
+    x = np.zeros((8, 64), np.float32)
+    with pytest.raises(warplab.OutOfBounds, match=f":{line_of(swapped, '# fault')}"):
+        swapped[(2, 1), (32, 8)](x, np.zeros((8, 64), np.float32))
+
+
+@cuda.jit
+def into_a_neighbour(x, out, far):
+    out[cuda.grid(1)] = x[cuda.grid(1) + far]
+
+
+def test_an_address_that_would_hit_another_live_array_is_still_out_of_bounds():
+    x, other = np.zeros(64, np.float32), np.zeros(64, np.float32)
+    for far in (64, 1000, 1 << 20, -1 << 20):
+        with pytest.raises(warplab.OutOfBounds):
+            into_a_neighbour[2, 32](x, other, far)
+
+
+@cuda.jit
+def shared_overrun(out):
+    s = cuda.shared.array(16, float32)
+    s[cuda.threadIdx.x] = 1  # fault
+    out[cuda.threadIdx.x] = s[0]
+
+
+def test_an_overrun_of_shared_memory_names_its_size():
+    with pytest.raises(warplab.OutOfBounds, match="byte offset 64 of shared memory, which has 64 bytes a block"):
+        shared_overrun[1, 32](np.zeros(32, np.float32))
+
+
+@cuda.jit
+def missing_barrier(x, out):
+    s = cuda.shared.array(64, float32)
+    i = cuda.threadIdx.x
+    s[i] = x[i]  # write
+    out[i] = s[63 - i]  # read
+
+
+def test_a_missing_barrier_is_a_race_that_names_both_lines():
+    with pytest.raises(warplab.SharedRace) as caught:
+        missing_barrier[1, 64](np.zeros(64, np.float32), np.zeros(64, np.float32))
+    assert f":{line_of(missing_barrier, '# write')}" in str(caught.value)
+    assert f":{line_of(missing_barrier, '# read')}" in str(caught.value)
+    assert "no barrier" in str(caught.value)
+
+
+@cuda.jit
+def second_barrier_missing(x, out):
+    s = cuda.shared.array(64, float32)
+    i = cuda.threadIdx.x
+    for k in range(4):
+        s[i] = x[i] + k
+        cuda.syncthreads()
+        out[i] += s[63 - i]
+
+
+def test_a_loop_that_overwrites_a_tile_others_still_read_is_a_race():
+    with pytest.raises(warplab.SharedRace):
+        second_barrier_missing[1, 64](np.zeros(64, np.float32), np.zeros(64, np.float32))
+
+
+@cuda.jit
+def all_write_the_same(out):
+    s = cuda.shared.array(1, float32)
+    s[0] = 5
+    cuda.syncthreads()
+    out[cuda.threadIdx.x] = s[0]
+
+
+def test_every_thread_writing_one_value_is_legal():
+    out = np.zeros(64, np.float32)
+    all_write_the_same[1, 64](out)
+    assert (out == 5).all()
+
+
+@cuda.jit
+def all_write_their_own(out):
+    s = cuda.shared.array(1, float32)
+    s[0] = cuda.threadIdx.x
+    cuda.syncthreads()
+    out[cuda.threadIdx.x] = s[0]
+
+
+def test_threads_writing_different_values_to_one_word_race():
+    with pytest.raises(warplab.SharedRace):
+        all_write_their_own[1, 64](np.zeros(64, np.float32))
+
+
+@cuda.jit
+def own_word_only(x):
+    s = cuda.shared.array(64, float32)
+    i = cuda.threadIdx.x
+    s[i] = x[i]
+    s[i] = s[i] + 1
+    x[i] = s[i]
+
+
+def test_a_thread_may_read_what_it_wrote_itself():
+    x = np.zeros(64, np.float32)
+    own_word_only[1, 64](x)
+    assert (x == 1).all()
+
+
+@cuda.jit
+def barrier_in_a_branch(out):
+    s = cuda.shared.array(64, float32)
+    i = cuda.threadIdx.x
+    if i < 20:
+        s[i] = 1
+        cuda.syncthreads()
+        out[i] = s[19 - i]
+    else:
+        s[i] = 2
+        cuda.syncthreads()
+        out[i] = s[83 - i]
+
+
+def test_threads_of_a_block_at_two_barriers_are_barrier_divergence():
+    with pytest.raises(warplab.BarrierDivergence, match="two different barriers"):
+        barrier_in_a_branch[1, 64](np.zeros(64, np.float32))
+
+
+@cuda.jit
+def waits_for_ever(flag, out):
+    while flag[0] == 0:
+        out[0] += 1
+
+
+def test_an_endless_loop_ends_with_an_error(monkeypatch):
+    from warplab.simt.engine import machine
+
+    monkeypatch.setattr(machine, "STEP_BUDGET", 1000)
+    with pytest.raises(warplab.NoProgress, match="1,000 steps"):
+        waits_for_ever[1, 1](np.zeros(1, np.int32), np.zeros(1, np.float32))
+
+
+@pytest.mark.parametrize(
+    "grid, block, reason",
+    [(1, 2048, "2048 threads; the limit is 1024"), (1, (1, 1, 128), "dimension z is 128; the limit is 64"),
+     ((1, 70_000), 32, "dimension y is 70,000; the limit is 65,535"), (0, 32, "must be positive")],
+)
+def test_what_cuda_refuses_to_launch_is_refused_with_the_limit(grid, block, reason):
+    with pytest.raises(warplab.InvalidLaunch, match=reason):
+        no_bounds_check[grid, block](np.zeros(1, np.float32), np.zeros(4096, np.float32))
+
+
+def test_dynamic_shared_memory_beyond_the_blocks_limit_is_refused():
+    with pytest.raises(warplab.InvalidLaunch, match="limit is 232,448 a block"):
+        no_bounds_check[1, 32, 0, 300_000](np.zeros(1, np.float32), np.zeros(32, np.float32))
+
+
+def test_a_strided_host_array_is_refused_as_cuda_refuses_it():
+    x = np.zeros(64, np.float32)[::2]
+    with pytest.raises(warplab.InvalidLaunch, match="not contiguous"):
+        no_bounds_check[1, 32](x, np.zeros(32, np.float32))
+
+
+@cuda.jit
+def fetches(x, out):
+    out[cuda.grid(1)] = cuda.atomic.cas(x, 0, 0, 1)
+
+
+def test_an_unsupported_instruction_names_itself_its_kernel_and_its_line():
+    with pytest.raises(warplab.UnsupportedInstruction) as caught:
+        fetches[1, 32](np.zeros(1, np.int32), np.zeros(32, np.int32))
+    text = str(caught.value)
+    assert "atom" in text and "kernel fetches" in text and f":{line_of(fetches, 'atomic.cas')}" in text
+
+
+def test_a_launch_that_fails_leaves_the_engine_usable():
+    with pytest.raises(warplab.LaunchError):
+        no_bounds_check[4, 256](np.ones(1, np.float32), np.zeros(10, np.float32))
+    out = np.zeros(32, np.float32)
+    no_bounds_check[1, 32](np.ones(1, np.float32), out)
+    assert (out == 2).all()
