@@ -6,7 +6,6 @@ found, what is needed and the next step. A second run does nothing until require
 """
 import argparse
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -29,6 +28,10 @@ def supported(version):
     return OLDEST <= tuple(version[:2]) <= NEWEST
 
 
+def dotted(version):
+    return ".".join(map(str, version[:2]))
+
+
 def version_of(python):
     """(major, minor) of an interpreter, or None where it does not run."""
     ask = [python, "-c", "import sys; print(*sys.version_info[:2])"]
@@ -45,12 +48,12 @@ def choose_python(running=None, which=shutil.which, version=version_of):
     if supported(running):
         return sys.executable
     for minor in range(NEWEST[1], OLDEST[1] - 1, -1):
-        found = which("python3.%d" % minor)
+        found = which(f"python3.{minor}")
         if found and version(found) == (3, minor):
             return found
     raise Stop(
-        "found Python %d.%d, but the course needs 3.11, 3.12 or 3.13; install one (Debian and Ubuntu: apt-get install "
-        "python3.11 python3.11-venv) and run make again, or name it: make course PYTHON=/path/to/python3.12" % running
+        f"found Python {dotted(running)}, but the course needs 3.11, 3.12 or 3.13; install one (Debian and Ubuntu: apt-get "
+        "install python3.11 python3.11-venv) and run make again, or name it: make course PYTHON=/path/to/python3.12"
     )
 
 
@@ -58,15 +61,15 @@ def check_venv_module(python):
     """Debian splits ensurepip from Python; without it `-m venv` fails half way with a long message."""
     code = subprocess.run([python, "-c", "import ensurepip, venv"], stderr=subprocess.DEVNULL, check=False).returncode
     if code:
-        name = "python%d.%d-venv" % (version_of(python) or OLDEST)
-        raise Stop("%s has no venv module; install it (Debian and Ubuntu: apt-get install %s) and run make again" % (python, name))
+        name = f"python{dotted(version_of(python) or OLDEST)}-venv"
+        raise Stop(f"{python} has no venv module; install it (Debian and Ubuntu: apt-get install {name}) and run make again")
 
 
 def check_disk(folder, need_gb=NEED_GB, usage=shutil.disk_usage):
     """Raises Stop where the file system of `folder` has less than `need_gb` decimal gigabytes free."""
     free = usage(str(folder)).free / 1e9
     if free < need_gb:
-        raise Stop("%s has %.1f GB free, but the set-up needs about %.0f GB; free some space and run make again" % (folder, free, need_gb))
+        raise Stop(f"{folder} has {free:.1f} GB free, but the set-up needs about {need_gb:.0f} GB; free some space and run make again")
 
 
 def why_pip_failed(log):
@@ -116,11 +119,11 @@ def make_venv(root, venv, torch, say):
     if not have or not supported(have):
         python = choose_python()
         check_venv_module(python)
-        say("  environment: %s from %s (Python %d.%d)" % ((venv, python) + version_of(python)))
+        say(f"  environment: {venv} from {python} (Python {dotted(version_of(python))})")
         try:
             subprocess.run([python, "-m", "venv", "--clear", str(venv)], check=True)
         except (OSError, subprocess.CalledProcessError) as error:
-            raise Stop("could not make %s: %s" % (venv, error))
+            raise Stop(f"could not make {venv}: {error}") from error
     if stamp.exists():
         stamp.unlink()
     say("  packages: some 170 from the package index, a few minutes the first time (log: _build/install.log)")
@@ -140,7 +143,7 @@ def main(arguments=None):
     try:
         changed = make_venv(ROOT, Path(options.venv).absolute(), options.torch, say=lambda text: print(text, flush=True))
     except Stop as reason:
-        print("make: %s" % reason, file=sys.stderr)
+        print(f"make: {reason}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("make: stopped; run it again to go on where it stopped", file=sys.stderr)

@@ -44,10 +44,12 @@ from warplab.virtual_device import Timing, VirtualDevice
 # %%
 y, x = np.mgrid[0:128, 0:192].astype(np.float32)
 sun = np.hypot(x - 130, y - 62) < 26
-sky = np.stack([0.95 - y / 400, 0.35 + y / 300, 0.75 - y / 220], axis=-1)
+dusk = np.clip(y / 100, 0, 1)[..., None]
+sky = (1 - dusk) * [0.24, 0.32, 0.60] + dusk * [0.98, 0.62, 0.38]
 hills = y > 84 + 10 * np.sin(x / 21) + 5 * np.sin(x / 8)
-photo = np.where(hills[..., None], [0.09, 0.28, 0.26], np.where(sun[..., None], [1.0, 0.86, 0.35], sky)).astype(np.float32)
-plots.picture((255 * photo).astype(np.uint8), alt="A yellow sun over dark green hills, in a pink sky.", zoom=3)
+photo = np.where(sun[..., None], [1.0, 0.86, 0.35], sky)
+photo = np.where(hills[..., None], [0.09, 0.28, 0.26], photo).astype(np.float32)
+plots.picture((255 * photo).astype(np.uint8), alt="A yellow sun over dark green hills, at dusk.", zoom=3)
 
 # %% [markdown]
 # ## 1. Grey
@@ -63,14 +65,17 @@ plots.picture((255 * photo).astype(np.uint8), alt="A yellow sun over dark green 
 # Threads come in blocks, here of 16 x 16, and blocks are never cut. An image 37 wide and 20 high gets 3 x 2 blocks, 48 x 32 threads:
 #
 # ```text
-#          16       32   37   48
-#     +--------+--------+----:---+
-#     |        |        |    : . |      .  threads without a pixel:
-#  16 +--------+--------+----:---+         they run your kernel too,
-#  20 |........|........|....:...|         and must not write anything
-#     | .  .  .| .  .  .| .  : . |
-#  32 +--------+--------+----:---+
+#     0        16       32   37  48
+#   0 +--------+--------+----+---+
+#     |        |        |    |xxx|
+#  16 +--------+--------+----+xxx|
+#     |        |        |    |xxx|
+#  20 +--------+--------+----+xxx|
+#     |xxxxxxxx|xxxxxxxx|xxxxxxxx|
+#  32 +--------+--------+--------+
 # ```
+#
+# The threads marked x have no pixel. They run your kernel all the same, and must not write anything.
 
 # %% solution="grayscale"
 @cuda.jit
@@ -303,7 +308,7 @@ for name, view in {"outside": (1.5, 1.5, 0.3), "inside": (-0.2, -0.1, 0.3), "bor
 # readings are the same on every machine. Here is work that takes one millisecond, timed wrongly:
 
 # %%
-device = VirtualDevice(Timing(duration=1e-3)).connect()
+device = VirtualDevice(Timing(duration=1e-3, noise=0)).connect()
 start = device.clock()
 device.launch("work")
 print(f"after launch()       {1e3 * (device.clock() - start):.4f} ms")
@@ -359,7 +364,7 @@ print(f"{1e3 * time_it(VirtualDevice(moody).connect(), 'work', 21):.4f} ms")
 # ## 6. Predict and explain
 #
 # The view `(-0.9, 0.1, 0.3)` crosses the border of the set. Rendered in blocks of 16 x 16, a warp holds a piece of 16 x 2
-# pixels. In blocks of 256 x 1 it would hold 32 x 1, in blocks of 8 x 32 a piece of 8 x 4.
+# pixels. In blocks of 32 x 8 it would hold 32 x 1, in blocks of 8 x 32 a piece of 8 x 4. The image is the same each time.
 #
 # 1. **Predict**, before you run the cell: which of the three has the highest warp execution efficiency on this view, and which the lowest?
 # 2. Run the cell, and **explain** the order that you see: what does a warp have to wait for, and what has the shape of its piece to do with it?
@@ -368,10 +373,21 @@ print(f"{1e3 * time_it(VirtualDevice(moody).connect(), 'work', 21):.4f} ms")
 # About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
 
 # %%
-for block in ((256, 1), (16, 16), (8, 32)):
+for block in ((32, 8), (16, 16), (8, 32)):
     print(block, f"{efficiency(-0.9, 0.1, 0.3, block):.3f}")
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION
-# **Sample answer.** TO BE MEASURED
+# **Sample answer.** The efficiencies are EFF32 for 32 x 1, EFF16 for 16 x 2 and EFF8 for 8 x 4: the more compact the piece, the higher.
+#
+# A warp runs until its slowest pixel has escaped. Until then the lanes that are done are switched off but still issued, so the efficiency of
+# a warp is about the mean of its 32 step counts divided by the largest of them. Neighbouring pixels mostly need similar numbers of steps, except across the border. In
+# a strip of 32 x 1 the two ends are 31 pixels apart, and one pixel of the set in it keeps 31 others waiting. In a piece of 8 x 4 no two pixels are more than 7
+# columns and 3 rows apart, so fewer pieces straddle the border and those that do are smaller in extent.
+#
+# Inside the set every pixel takes exactly `max_iterations` steps. All lanes finish together: 1.0. This is the most expensive view of all and the most efficient
+# one; efficiency says how many lanes wait, not how much work there is.
+#
+# **Marking.** 1 point: order predicted, or the wrong prediction corrected. 2 points: a warp waits for its slowest pixel, the others are switched off (1 of the 2 for "divergence" without
+# saying who waits for whom). 1 point: compact pieces hold more similar counts. 1 point: inside, 1.0, because all counts are equal.
 # ### END SOLUTION

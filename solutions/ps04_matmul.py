@@ -337,15 +337,15 @@ print(f"PyTorch  {counter.get_total_flops():,}\nyou      {count_flops([first], 1
 # matrix product, once the patches under the window are laid out as columns. With one channel and a 2 x 2 window:
 #
 # ```text
-#     image          patches as columns            weights as a row       result
-#     1 2 3          1 2 4 5                                              row @ columns =
-#     4 5 6          2 3 5 6                       10 20 30 40            one number
-#     7 8 9          4 5 7 8                                              for each patch
-#                    5 6 8 9
-#                    ^ the patch at (0, 0), read row by row
+#     image     patches as columns     weights as a row
+#     1 2 3     1 2 4 5
+#     4 5 6     2 3 5 6                10 20 30 40
+#     7 8 9     4 5 7 8
+#               5 6 8 9
+#               ^ the patch at (0, 0), read row by row
 # ```
 #
-# The first number is 10*1 + 20*2 + 30*4 + 40*5 = 370. With C channels a column holds the patch of channel 0, then that of channel 1, and so on;
+# The first number is `10*1 + 20*2 + 30*4 + 40*5 = 370`. With C channels a column holds the patch of channel 0, then that of channel 1, and so on;
 # with F filters, that is F sets of weights, there are F rows. Patches are taken in the order of the output image: along its rows.
 #
 # Notice what it costs: an inner pixel stands in four columns here, in nine for a 3 x 3 window. Real libraries build the columns piece by piece in shared memory, inside a
@@ -357,8 +357,10 @@ def conv_as_matmul(image, weights, stride):
 
     image    float32 (C, H, W)
     weights  float32 (F, C, R, S)
-    columns  float32 (C*R*S, H_out*W_out), one patch a column; H_out = (H - R) // stride + 1, W_out = (W - S) // stride + 1
+    columns  float32 (C*R*S, H_out*W_out), one patch a column
     out      float32 (F, H_out, W_out), one product of the weights with columns
+
+    H_out = (H - R) // stride + 1, and W_out = (W - S) // stride + 1.
     """
     ### BEGIN SOLUTION
     F, C, R, S = weights.shape

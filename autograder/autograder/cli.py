@@ -1,8 +1,9 @@
 """The command line: `autograder release | validate | grade | sample`. It parses, shows, and sets the exit status; no more.
 
-Exit status: 0 all is well, 1 the answer is no (drift, malformed), 2 the command cannot be done.
+Exit status: 0 all is well, 1 the answer is no (drift, malformed), 2 the command cannot be done, 130 stopped by Ctrl-C.
 """
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -79,7 +80,8 @@ def grade(
     root = find_root(course)
     out = out or root / GRADES
     grading = Grading(root, assignment, submissions or root / SUBMITTED, out, seconds=time_limit, seed=seed, jobs=jobs)
-    rows = follow(console, grading)
+    with resumable():
+        rows = follow(console, grading)
     summary(console, grading, rows, out)
     raise typer.Exit(1 if any(row.status == "not graded" for row in rows) else 0)
 
@@ -94,13 +96,31 @@ def sample(
     from autograder.sample_class import grade_sample
 
     root = find_root(course)
-    wrong = grade_sample(root, out or root / "_build" / "sample", console)
+    with resumable():
+        wrong = grade_sample(root, out or root / "_build" / "sample", console)
     if wrong:
         raise Refused(f"{len(wrong)} of the sample grades differ from expected.yml, the first: {wrong[0]}")
 
 
 class Refused(UserError):
-    """The command worked and its answer is no: exit status 1."""
+    """The command worked and its answer is no."""
+
+    status = 1
+
+
+class Stopped(UserError):
+    """Ctrl-C."""
+
+    status = 130
+
+
+@contextlib.contextmanager
+def resumable():
+    """Ctrl-C in here is one line, not a traceback."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Stopped("stopped; what was graded is kept, run the same command to go on") from None
 
 
 def shown(path, root):
@@ -117,10 +137,7 @@ def main():
         app()
     except UserError as problem:
         print(f"autograder: {problem}", file=sys.stderr)
-        raise SystemExit(1 if isinstance(problem, Refused) else 2) from None
-    except KeyboardInterrupt:
-        print("autograder: stopped; what was graded is kept, run the same command to go on", file=sys.stderr)
-        raise SystemExit(130) from None
+        raise SystemExit(problem.status) from None
 
 
 if __name__ == "__main__":

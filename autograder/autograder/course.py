@@ -3,6 +3,7 @@
 Run as `python -m autograder.course [book] [exercises] [sample]`, all three by default. Every step is keyed by a hash of
 the files that it depends on, kept in `_build/.stamps/`, so a second run redoes only what changed.
 """
+import functools
 import hashlib
 import json
 import os
@@ -23,13 +24,18 @@ IGNORED = {"__pycache__", ".ipynb_checkpoints", ".pytest_cache"}
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to make. `inputs`: paths whose content decides it. `made`: what is there afterwards. `run(root, say)`."""
+    """One thing to make: `run(root, say)`.
+
+    inputs: paths whose content decides it. made: whether its result is there. kept: results that a person may have edited
+    since, so that their content is watched too.
+    """
 
     name: str
     title: str
     inputs: tuple[str, ...]
     made: Callable[[Path], bool]
     run: Callable[[Path, Callable[[str], None]], None]
+    kept: tuple[str, ...] = ()
 
 
 def fingerprint(root: Path, inputs: tuple[str, ...]) -> str:
@@ -67,14 +73,14 @@ def write_stamp(root: Path, name: str, value: str) -> None:
 def run_step(root: Path, step: Step, say: Callable[[str], None]) -> bool:
     """Run `step` unless nothing that it depends on changed; returns whether it ran. Its stamp is written only on success."""
     now = fingerprint(root, step.inputs)
-    if step.made(root) and read_stamp(root, step.name) == now:
+    if step.made(root) and read_stamp(root, step.name) == now + fingerprint(root, step.kept):
         say(f"{step.title}: up to date")
         return False
     say(f"{step.title}: working")
     stamp_path(root, step.name).unlink(missing_ok=True)
     began = time.monotonic()
     step.run(root, say)
-    write_stamp(root, step.name, now)
+    write_stamp(root, step.name, now + fingerprint(root, step.kept))
     say(f"{step.title}: done in {time.monotonic() - began:.0f} s")
     return True
 
@@ -100,7 +106,7 @@ def grade_sample_class(root: Path, say) -> None:
 
     from autograder.sample_class import grade_sample
 
-    wrong = grade_sample(root, root / SAMPLE, Console(highlight=False))
+    wrong = grade_sample(root, root / SAMPLE, Console(highlight=False, width=None if sys.stdout.isatty() else 110))
     if wrong:
         raise UserError(f"{len(wrong)} of the sample grades differ from what they must be, the first: {wrong[0]}")
 
@@ -111,40 +117,45 @@ def released_all(root: Path) -> bool:
 
 STEPS = (
     Step("book", "book", (*book.PROSE, *book.CODE), lambda root: not book.missing_pages(root), make_book),
-    Step("exercises", "exercises", (*GRADING, "exercises"), released_all, make_exercises),
+    Step("exercises", "exercises", GRADING, released_all, make_exercises, kept=("exercises",)),
     Step("sample", "sample class", (*GRADING, "exercises"), lambda root: any((root / SAMPLE).rglob("grades.csv")), grade_sample_class),
 )
 
 
 def where_to_look(root: Path) -> str:
     """The closing lines of `make course`."""
-    notebooks = sorted((root / "exercises").glob("ps*/*.ipynb"))
-    lines = ["", "Where to look"]
-    lines.append("  the book        make serve, then http://127.0.0.1:8000 (or open _build/html/index.html)")
-    lines += [f"  a problem set   .venv/bin/jupyter lab {path.relative_to(root)}" for path in notebooks]
+    lines = ["", "Where to look", "  the book        make serve, then http://127.0.0.1:8000 (or open _build/html/index.html)"]
+    for path in sorted((root / "exercises").glob("ps*/*.ipynb")):
+        lines.append(f"  a problem set   .venv/bin/jupyter lab {path.relative_to(root)}")
+    lines.append(f"  the grades      {SAMPLE}/grades/grades.csv, and what each student gets back in {SAMPLE}/grades/feedback/")
     return "\n".join(lines)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    names = sys.argv[1:] if arguments is None else arguments
+def make(names: list[str], say: Callable[[str], None]) -> None:
+    """Run the named steps, or all of them and say where to look. Raises UserError."""
     known = [step.name for step in STEPS]
-    say = lambda text: print(text, flush=True)  # noqa: E731
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise UserError(f'unknown step "{unknown[0]}" (known: {", ".join(known)})')
+    root = find_root()
+    os.chdir(root)
+    for step in STEPS:
+        if not names or step.name in names:
+            run_step(root, step, say)
+    if not names:
+        say(where_to_look(root))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point: what a person can put right is one line on stderr, never a traceback."""
     try:
-        unknown = [name for name in names if name not in known]
-        if unknown:
-            raise UserError(f'unknown step "{unknown[0]}" (known: {", ".join(known)})')
-        root = find_root()
-        os.chdir(root)
-        for step in STEPS:
-            if not names or step.name in names:
-                run_step(root, step, say)
-        if not names:
-            say(where_to_look(root))
+        make(sys.argv[1:] if arguments is None else arguments, say=functools.partial(print, flush=True))
     except UserError as error:
         print(f"make: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"make: {error.filename or root}: {error.strerror}; put that right and run make again", file=sys.stderr)
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"make: {where}{error.strerror or error}; put that right and run make again", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("make: stopped; run it again to go on where it stopped", file=sys.stderr)

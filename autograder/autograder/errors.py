@@ -4,7 +4,9 @@ import difflib
 
 
 class UserError(Exception):
-    """Something the user can put right. The message is one line: what, where, the limit, the next step."""
+    """Something the user can put right. The message is one line: what, where, the limit, the next step. status: of the exit."""
+
+    status = 2
 
 
 def nearest(word, known):

@@ -7,13 +7,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import jupytext
+import numpy as np
 import pytest
-from markdown_it import MarkdownIt
-from mdit_py_plugins.colon_fence import colon_fence_plugin
-from mdit_py_plugins.dollarmath import dollarmath_plugin
-from mdit_py_plugins.myst_role import myst_role_plugin
-from pybtex.database import parse_file
 
 BOOK = Path(__file__).resolve().parents[2] / "chapters"
 CHAPTERS = sorted(BOOK.glob("[0-9][0-9]-*.md"))
@@ -26,7 +21,6 @@ FILLER = (
     "seamless", "revolutioni", "delve", "cutting-edge", "game-chang", "unlock the", "harness the", "in today's",
     "needless to say", "simply put",
 )  # fmt: skip
-PARSER = MarkdownIt("commonmark").enable("table").use(colon_fence_plugin).use(dollarmath_plugin).use(myst_role_plugin)
 
 each_chapter = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
@@ -34,6 +28,8 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 
 @cache
 def cells(path):
+    import jupytext
+
     return jupytext.read(path, fmt="md:myst").cells
 
 
@@ -56,8 +52,19 @@ def tokens(path):
     return [token for cell in cells(path) if cell.cell_type == "markdown" for token in _parse(cell.source)]
 
 
+@cache
+def _parser():
+    from markdown_it import MarkdownIt
+    from mdit_py_plugins.colon_fence import colon_fence_plugin
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
+    from mdit_py_plugins.myst_role import myst_role_plugin
+
+    parser = MarkdownIt("commonmark").enable("table")
+    return parser.use(colon_fence_plugin).use(dollarmath_plugin).use(myst_role_plugin)
+
+
 def _parse(text):
-    for token in PARSER.parse(text):
+    for token in _parser().parse(text):
         yield token
         if token.type == "colon_fence" or (token.type == "fence" and token.info.startswith("{")):
             yield from _parse(token.content)
@@ -92,6 +99,8 @@ def glossary():
 
 @cache
 def bibliography():
+    from pybtex.database import parse_file
+
     return parse_file(str(BOOK / "references.bib")).entries
 
 
@@ -206,8 +215,6 @@ def test_the_ratios_that_chapter_04_quotes_follow_from_the_speeds_that_it_cites(
 @pytest.fixture(scope="module")
 def matmul():
     """The kernels that chapter 04 shows, taken from its own cells."""
-    import numpy as np
-
     import warplab
 
     space = {"np": np, "warplab": warplab}
@@ -220,13 +227,12 @@ def matmul():
 
 @pytest.fixture(scope="module")
 def square():
-    import numpy as np
-
     rng = np.random.default_rng(0)
     return [rng.standard_normal((64, 64)).astype(np.float32) for _ in range(2)] + [np.zeros((64, 64), np.float32)]
 
 
-quiet = pytest.mark.filterwarnings("ignore:Grid size")  # one block is enough to count
+# one block is enough to count, and a kernel taken from a page has no source file
+quiet = pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not find source")
 
 
 @quiet
@@ -240,9 +246,9 @@ quiet = pytest.mark.filterwarnings("ignore:Grid size")  # one block is enough to
         ("matmul_register_tiled", (1, 1), (16, 16), 8 * 4 * 8, 8 * 4 * 8 * 4, 8 * 64 * 8),
     ],
 )
-def test_the_counts_derived_in_chapter_04_are_the_engines(matmul, square, kernel, grid, block, requests, sectors, shared):
-    import numpy as np
-
+def test_the_counts_derived_in_chapter_04_are_the_engines(
+    matmul, square, kernel, grid, block, requests, sectors, shared
+):
     a, b, c = square
     p = matmul["warplab"].profile(matmul[kernel][grid, block], a, b, c)
     counted = (p.global_load.requests, p.global_load.sectors, p.shared_load.requests)

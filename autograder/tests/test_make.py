@@ -1,4 +1,5 @@
 """The build's own promises: one-line reasons when something is missing, and nothing done twice."""
+import dataclasses
 import importlib.util
 import os
 import re
@@ -158,6 +159,15 @@ def test_a_step_that_failed_is_tried_again_even_when_nothing_changed(step):
     assert runs == ["one", "bad", "bad"]
 
 
+def test_a_result_that_somebody_edited_is_made_again(step):
+    root, made, runs = step
+    watched = dataclasses.replace(made, kept=("out.txt",))
+    assert [quietly(root, watched), quietly(root, watched)] == [True, False]
+    (root / "out.txt").write_text("edited")
+    assert [quietly(root, watched), quietly(root, watched)] == [True, False]
+    assert (root / "out.txt").read_text() == "one"
+
+
 def test_a_damaged_stamp_counts_as_no_stamp(step):
     root, made, _ = step
     quietly(root, made)
@@ -204,6 +214,12 @@ def test_a_failing_cell_or_a_warning_fails_the_build_every_time_until_it_is_put_
         with pytest.raises(book.BookError, match="page.md.*nowhere"):
             build(warned)
     build(small_book(2))
+
+
+def test_the_folder_autograder_does_not_hide_the_package_of_that_name():
+    ask = [sys.executable, "-c", "import autograder; print(autograder.__file__)"]
+    done = subprocess.run(ask, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(ROOT / "autograder" / "autograder" / "__init__.py")
 
 
 def pins() -> dict[str, str]:

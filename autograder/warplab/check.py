@@ -63,7 +63,7 @@ class Table:
         )
         return (
             f'<table class="warplab-grade" style="border-collapse:collapse;color:inherit;background:transparent;'
-            f'width:100%;max-width:60em;"><caption style="caption-side:top;text-align:left;color:inherit;'
+            f'width:100%;max-width:60em;table-layout:auto;margin:0;"><caption style="caption-side:top;text-align:left;color:inherit;'
             f'font-weight:600;padding:.35em .7em;">{escape(self._headline())}</caption>'
             f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
         )

@@ -263,7 +263,9 @@ def _fill(p: Profile, program, counters: Counters) -> None:
         instr = program.sites[site]
         kind = "store" if instr.opcode == "st" else "load"
         for c in (p, line_of(instr)):
-            if "shared" in instr.mods:
+            if instr.opcode in ("atom", "red"):
+                part = c.atomics
+            elif "shared" in instr.mods:
                 part = getattr(c, f"shared_{kind}")
                 part.wavefronts += traffic.wavefronts
                 part.bank_conflicts += traffic.wavefronts - traffic.ideal

@@ -230,7 +230,8 @@ class Task:
             if text:
                 told.setdefault(text, case.name)
         others = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
-        reason = next((f"{name}{others}: {text}" for text, name in told.items()), "")
+        right = f"right in {'all ' if len(mine) > 1 else ''}{len(mine)} case{'s' * (len(mine) > 1)}"
+        reason = next((f"{name}{others}: {text}" for text, name in told.items()), right)
         points = round(float(item.points * min(max(share, 0.0), 1.0)), 2) if mine else 0.0
         state = "full" if points == item.points else "partial" if points > 0 else "lost"
         return Line(
@@ -257,7 +258,7 @@ class Task:
         word = bound.unit or bound.counter
         return bound.fraction(
             total
-        ), f"{total:,.6g} {word}; full points up to {bound.full:,.6g}, none from {bound.zero:,.6g}"
+        ), f"{_number(total)} {word}; full points up to {_number(bound.full)}, none from {_number(bound.zero)}"
 
     def wrong_result(self, case, outcome):
         """Why this outcome is not a right result, in one sentence; None when it is right."""
@@ -364,6 +365,10 @@ def run(task, case, entry, plan=None):
     except BaseException as error:  # noqa: BLE001 - a student's SystemExit is a mistake, not an order to this program
         return Outcome(case.name, error=crossing.explain(error))
     return Outcome(case.name, outputs, counters, None, modified)
+
+
+def _number(value):
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.3g}"
 
 
 def _finite(counters):

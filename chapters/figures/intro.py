@@ -1,7 +1,6 @@
 """Figures of the preface: the running pictures, and the marker that each kind of evidence has."""
 
 from matplotlib.patches import Circle, FancyArrowPatch, Rectangle
-
 from warplab import plots
 
 
@@ -21,7 +20,8 @@ def running_pictures():
     ax.text(31.5, 23, "the desk", ha="center", va="center", weight="bold")
     ax.text(31.5, 4, "VRAM: what\nlies ready", ha="center", va="center", fontsize=10)
 
-    ax.add_patch(FancyArrowPatch((38, 13), (51, 13), arrowstyle="simple,head_width=12,head_length=10,tail_width=5", color=plots.PALETTE["orange"]))
+    arrow = "simple,head_width=12,head_length=10,tail_width=5"
+    ax.add_patch(FancyArrowPatch((38, 13), (51, 13), arrowstyle=arrow, color=plots.PALETTE["orange"]))
     ax.text(45, 23, "the door", ha="center", va="center", weight="bold")
     ax.text(45.2, 4, "how fast\nit comes", ha="center", va="center", fontsize=10)
     for low, high in ((6.5, 10), (16, 20.5)):
@@ -38,9 +38,11 @@ def running_pictures():
     return plots.show(
         fig,
         alt="Four pictures side by side. The professor, one large dot: a CPU core, one sum after another. "
-        "The desk with a dozen sheets of paper: VRAM, what lies ready. The door, an arrow through a gap: bandwidth, how fast paper comes. "
+        "The desk with a dozen sheets of paper: VRAM, what lies ready. "
+        "The door, an arrow through a gap: bandwidth, how fast paper comes. "
         "The hall, 84 small dots: a GPU, thousands of sums at once, each slower.",
-        caption="The pictures of this course. Adding students helps until paper comes too slowly; then only the door matters.",
+        caption="The pictures of this course. Adding students helps until paper comes too slowly; "
+        "then only the door matters.",
     )
 
 

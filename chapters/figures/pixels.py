@@ -7,10 +7,9 @@ import json
 from pathlib import Path
 
 import numpy as np
+import warplab
 from matplotlib.patches import Circle, Rectangle
 from PIL import Image
-
-import warplab
 from warplab import plots
 
 HERE = Path(__file__).parent
@@ -48,10 +47,10 @@ def pixel_rate():
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.grid(axis="x")
+    said = "; ".join(f"{label}: {rate / 1e6:,.0f} million, {1e9 / rate:.3g} ns each" for label, rate in SCREENS)
     return plots.show(
         fig,
-        alt="Bar chart of pixels a second for five screens. "
-        + "; ".join(f"{label}: {rate / 1e6:,.0f} million, one every {1e9 / rate:.3g} nanoseconds" for label, rate in SCREENS),
+        alt="Bar chart of pixels a second for five screens. " + said,
         caption="A 4K screen at 120 Hz wants a new pixel every nanosecond: three clock ticks of a 3 GHz core.",
     )
 
@@ -83,8 +82,9 @@ def grid_over_image():
     return plots.show(
         fig,
         alt="A small picture of a moon, 22 pixels wide and 13 high, under a grid of 3 by 2 blocks of 8 by 8 threads. "
-        "The grid sticks out 2 columns to the right and 3 rows at the bottom; those places are hatched. Beside it block (1, 0) "
-        "is enlarged, with thread (3, 5) marked. It has pixel column 1 times 8 plus 3, which is 11, and row 0 times 8 plus 5, which is 5.",
+        "The grid sticks out 2 columns to the right and 3 rows at the bottom; those places are hatched. "
+        "Beside it block (1, 0) is enlarged, with thread (3, 5) marked. "
+        "It has pixel column 1 times 8 plus 3, which is 11, and row 0 times 8 plus 5, which is 5.",
         caption="Thread (3, 5) of block (1, 0) colours column 1 × 8 + 3 = 11, row 0 × 8 + 5 = 5. "
         "Hatched threads have no pixel: 98 of the 384.",
     )
@@ -95,16 +95,18 @@ def idle_share():
     sides = np.arange(1, 257)
     fig, ax = plots.new(6.4, 2.7)
     for block, colour in ((32, "orange"), (8, "blue")):
-        ax.plot(sides, 100 * _idle(sides, block), color=plots.PALETTE[colour], linewidth=1.6, label=f"{block} × {block} threads")
+        label = f"{block} × {block} threads"
+        ax.plot(sides, 100 * _idle(sides, block), color=plots.PALETTE[colour], linewidth=1.6, label=label)
     ax.set(xlabel="side of the image, pixels", ylabel="threads without a pixel, %", xlim=(0, 256), ylim=(0, 100))
     ax.set_xticks(range(0, 257, 32))
     ax.grid()
     ax.legend(title="block", loc="upper right")
     return plots.show(
         fig,
-        alt="Two sawtooth curves of the share of threads without a pixel against the side of a square image, 1 to 256 pixels. "
-        "Each falls to zero at every multiple of the block's side and jumps just after it. For 32 by 32 blocks the jump is to "
-        f"{_idle(33, 32):.0%} at side 33 and {_idle(225, 32):.0%} at side 225; for 8 by 8 blocks to {_idle(225, 8):.0%} at side 225.",
+        alt="Two sawtooth curves of the share of threads without a pixel against the side of a square image, 1 to 256. "
+        "Each falls to zero at every multiple of the block's side and jumps just after it. "
+        f"For 32 by 32 blocks the jump is to {_idle(33, 32):.0%} at side 33 and {_idle(225, 32):.0%} at side 225; "
+        f"for 8 by 8 blocks to {_idle(225, 8):.0%} at side 225.",
         caption="The ragged edge is expensive for small images and large blocks, and soon forgotten otherwise.",
     )
 
@@ -130,21 +132,22 @@ def warp_map(height=54, width=96, block=16):
             kind = "sky" if share == 0 else "moon" if share == 1 else "both"
             counts[kind] += 1
             colour, alpha = kinds[kind]
-            ax.add_patch(
-                Rectangle((left + 0.15, top + 0.15), block - 0.3, rows - 0.3, facecolor=plots.PALETTE[colour], alpha=alpha, linewidth=0)
-            )
+            look = {"facecolor": plots.PALETTE[colour], "alpha": alpha, "linewidth": 0}
+            ax.add_patch(Rectangle((left + 0.15, top + 0.15), block - 0.3, rows - 0.3, **look))
     ax.add_patch(Circle((width // 2 + 0.5, height // 2 + 0.5), radius, fill=False, edgecolor=plots.INK, linewidth=1.6))
-    ax.set(xlim=(0, width), ylim=(height, 0), aspect="equal", xticks=range(0, width + 1, block), yticks=range(0, height, block))
+    ax.set(xlim=(0, width), ylim=(height, 0), aspect="equal")
+    ax.set(xticks=range(0, width + 1, block), yticks=range(0, height, block))
     ax.spines[:].set_visible(False)
     words = {"sky": "only sky", "moon": "only moon", "both": "both: the whole warp walks through the sphere's lines"}
-    handles = [Rectangle((0, 0), 1, 1, facecolor=plots.PALETTE[kinds[k][0]], alpha=kinds[k][1], linewidth=0) for k in kinds]
+    handles = [Rectangle((0, 0), 1, 1, facecolor=plots.PALETTE[c], alpha=a, linewidth=0) for c, a in kinds.values()]
     fig.legend(handles, [f"{counts[k]} warps: {words[k]}" for k in kinds], loc="outside lower left", ncols=1)
     total = sum(counts.values())
     return plots.show(
         fig,
         alt=f"Map of a {width} by {height} image cut into {total} warps, each {block} pixels wide and {rows} high. "
-        f"{counts['sky']} lie in the sky, {counts['moon']} on the moon, and {counts['both']} along its rim hold both kinds of pixel.",
-        caption=f"Only the {counts['both']} warps on the moon's rim must do both: neighbours in a picture mostly agree.",
+        f"{counts['sky']} lie in the sky, {counts['moon']} on the moon, "
+        f"and {counts['both']} along its rim hold both kinds of pixel.",
+        caption=f"Only the {counts['both']} warps on the rim must do both: neighbours in a picture mostly agree.",
     )
 
 
@@ -157,7 +160,8 @@ def race(loop, array, core, gpu=None):
         plots.Time("compiled loop, one core", core),
         plots.Time(f"CUDA kernel, {device}", gpu, "missing" if gpu is None else "live"),
     ]
-    said = "; ".join(f"{r.label}: {'not recorded yet' if r.seconds is None else plots.duration(r.seconds)}" for r in rows)
+    known = {row.label: "not recorded yet" if row.seconds is None else plots.duration(row.seconds) for row in rows}
+    said = "; ".join(f"{label}: {time}" for label, time in known.items())
     return plots.show(
         plots.times(rows, budget=1 / 120, budget_label="deadline at 120 Hz, 8.3 ms"),
         alt=f"Time to colour one 4K frame, on a logarithmic axis with the 8.3 ms deadline of 120 Hz marked. {said}",
@@ -184,7 +188,7 @@ class LiveMoon:
             '<p class="controls" hidden><button type="button" class="play">Pause</button> '
             '<button type="button" class="measure">Measure my GPU</button></p>'
             '<p class="status" role="status">Still picture, computed by the kernel above. Looking for WebGPU ...</p>'
-            "<figcaption>The moon again, coloured on the GPU that draws this page, where the browser offers it.</figcaption>"
+            "<figcaption>The moon, coloured by the GPU that draws this page, where the browser offers one.</figcaption>"
             f"<script>(() => {{ const shader = {shader};\n{script}}})();</script></figure>"
         )
 

@@ -72,6 +72,11 @@ def test_an_extern_function_is_refused_by_name():
         run(call("vprintf", "%r1", "%r2"))
 
 
+def test_an_instruction_that_is_not_there_is_named():
+    with pytest.raises(UnsupportedInstruction, match=r"does not execute `bmsk.clamp.b32`; the statement is `bmsk.clamp.b32 %r2, %r1, 3;`"):
+        run("bmsk.clamp.b32 %r2, %r1, 3;")
+
+
 def test_carries_add_64_bits_in_two_halves():
     out = run("""mov.u32 %r2, 0xFFFFFFF0; add.cc.u32 %r3, %r2, %r1; addc.u32 %r4, %r1, 7;
                  st.global.v2.u32 [%rd1], {%r3, %r4};""", words=2)

@@ -196,15 +196,16 @@ def test_a_strided_host_array_is_refused_as_cuda_refuses_it():
 
 
 @cuda.jit
-def fetches(x, out):
-    out[cuda.grid(1)] = cuda.atomic.cas(x, 0, 0, 1)
+def waits_for_the_grid(out):
+    out[cuda.grid(1)] = 1
+    cuda.cg.this_grid().sync()
 
 
-def test_an_unsupported_instruction_names_itself_its_kernel_and_its_line():
+def test_what_the_engine_cannot_run_is_named_with_its_kernel_and_its_line():
     with pytest.raises(warplab.UnsupportedInstruction) as caught:
-        fetches[1, 32](np.zeros(1, np.int32), np.zeros(32, np.int32))
+        waits_for_the_grid[1, 32](np.zeros(32, np.int32))
     text = str(caught.value)
-    assert "atom" in text and "kernel fetches" in text and f":{line_of(fetches, 'atomic.cas')}" in text
+    assert "call" in text and "kernel waits_for_the_grid" in text and f":{line_of(waits_for_the_grid, 'sync()')}" in text
 
 
 def test_a_launch_that_fails_leaves_the_engine_usable():

@@ -10,4 +10,7 @@ from .figure import Figure, picture, show
 from .grid import pixels, tiles
 from .theme import INK, PALETTE, PAPER, new
 
-__all__ = ["INK", "MARKERS", "PALETTE", "PAPER", "Figure", "Time", "duration", "new", "picture", "pixels", "show", "tiles", "times"]
+__all__ = [
+    "INK", "MARKERS", "PALETTE", "PAPER",
+    "Figure", "Time", "duration", "new", "picture", "pixels", "show", "tiles", "times",
+]  # fmt: skip

@@ -35,13 +35,17 @@ class Time:
 
 
 def times(rows, budget=None, budget_label=""):
-    """Return a matplotlib figure: one row a `Time`, on a logarithmic axis; `budget` (seconds) draws a line to stay left of."""
+    """Return a matplotlib figure with one row a `Time`, on a logarithmic axis.
+
+    budget: seconds; draws a line to stay left of, with the words `budget_label`.
+    """
     known = [row.seconds for row in rows if row.seconds is not None] + ([budget] if budget else [])
     figure, ax = new(6.4, 0.9 + 0.42 * (len(rows) + 1))
     low, high = min(known) / 4, max(known) * 12
     for y, row in enumerate(rows):
         if row.kind == "missing":
-            box = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}  # the words stay legible where the budget's line crosses them
+            # The words stay legible where the budget's line crosses them.
+            box = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}
             ax.text(low * 1.3, y, "not recorded yet", va="center", style="italic", color=PALETTE["grey"], bbox=box)
             continue
         style = MARKERS[row.kind]
@@ -50,7 +54,8 @@ def times(rows, budget=None, budget_label=""):
         ax.annotate(duration(row.seconds), (row.seconds, y), (9, 0), textcoords="offset points", va="center")
     if budget:
         ax.axvline(budget, color=INK, linestyle=(0, (4, 3)), linewidth=1.2)
-        ax.annotate(budget_label, (budget, len(rows) - 0.35), (5, 0), textcoords="offset points", va="center", fontsize=10.5)
+        place = {"textcoords": "offset points", "va": "center", "fontsize": 10.5}
+        ax.annotate(budget_label, (budget, len(rows) - 0.35), (5, 0), **place)
     ax.set(xscale="log", xlim=(low, high), ylim=(len(rows) - (0 if budget else 0.4), -0.6))
     ax.set_yticks(range(len(rows)), [row.label for row in rows])
     ax.tick_params(axis="y", length=0)

@@ -39,7 +39,7 @@ class Figure:
         return f"Figure: {self.caption or self.alt}"
 
     def save(self, path):
-        """Write the figure, by the suffix of `path`, as .svg (follows the viewer's theme) or .png (for a light page)."""
+        """Write the figure as .svg (follows the viewer's theme) or .png (for a light page), by the suffix of `path`."""
         path = Path(path)
         if self.drawing is None or path.suffix not in (".svg", ".png"):
             raise ValueError(f"cannot save {path.name}: a drawn figure saves as .svg or .png; ask for one of these")
@@ -52,7 +52,7 @@ class Figure:
 def show(figure, alt, caption=None):
     """Return the matplotlib `figure` as a `Figure` that follows the page's light or dark theme.
 
-    alt: what a reader who cannot see it needs to know; required, ValueError when blank. caption: the finding, one sentence.
+    alt: what a reader who cannot see it needs to know; ValueError when blank. caption: the finding, one sentence.
     """
     _require_alt(alt)
     return Figure(figure, to_svg(figure, alt), alt, caption)
@@ -69,14 +69,13 @@ def picture(image, alt, caption=None, zoom=1):
     data = base64.b64encode(png.getvalue()).decode()
     height, width = image.shape[0] * zoom, image.shape[1] * zoom
     style = "max-width: 100%; height: auto; padding: 0" + ("; image-rendering: pixelated" if zoom > 1 else "")
-    body = (
-        f'<img src="data:image/png;base64,{data}" alt="{html.escape(alt)}" width="{width}" height="{height}" style="{style}">'
-    )
+    source = f'src="data:image/png;base64,{data}" alt="{html.escape(alt)}"'
+    body = f'<img {source} width="{width}" height="{height}" style="{style}">'
     return Figure(None, body, alt, caption)
 
 
 def to_svg(figure, alt):
-    """Return `figure` as an SVG string to put into a page: themed, labelled with `alt`, the same bytes for the same drawing."""
+    """Return `figure` as SVG for a page: themed, labelled with `alt`, the same bytes for the same drawing."""
     file = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "warplab"}):
         figure.savefig(file, format="svg", transparent=True, metadata=NO_METADATA)
@@ -97,7 +96,7 @@ def _themed(value):
 
 
 def _own_ids(root, alt):
-    """Keep only ids that something refers to, and make them this figure's own: ids are shared by all figures on a page."""
+    """Keep only ids that something refers to, and make them this figure's own: a page has many figures."""
     prefix = "w" + hashlib.sha256((alt + ElementTree.tostring(root, encoding="unicode")).encode()).hexdigest()[:10]
     used = {name for e in root.iter() for v in e.attrib.values() for name in REFERENCE.findall(v)}
     used |= {e.get(XLINK_HREF)[1:] for e in root.iter() if (e.get(XLINK_HREF) or "").startswith("#")}

@@ -34,7 +34,7 @@ def tiles(image, block, ax=None, label_blocks=True):
 
 
 def pixels(ax, image):
-    """Draw `image` (h, w[, 3], values 0-1) on `ax` as squares with thin seams: column x spans x to x + 1, row 0 is on top."""
+    """Draw `image` (h, w[, 3], values 0-1) on `ax` as squares: column x spans x to x + 1, row 0 is on top."""
     height, width = image.shape[:2]
     colours = np.broadcast_to(image[..., None], (height, width, 3)) if image.ndim == 2 else image
     ax.pcolormesh(np.arange(width + 1), np.arange(height + 1), colours, edgecolors="face", linewidth=0.3)

@@ -337,8 +337,8 @@ class Mandelbrot(ImageKernel):
 
     def bounds(self, inputs):
         """A warp is 16 x 2 pixels and runs until its slowest pixel is done: the fewest iterations are the sum over all
-        warps of max(steps), at about 10 PTX instructions each. We allow 40 (abs() of a complex number costs 30) and 150 for
-        start and end; running on to max_iterations takes many times that."""
+        warps of max(steps), at about 10 PTX instructions each. We allow 40 (abs() of a complex number costs 30) and 150
+        for start and end; running on to max_iterations takes many times that."""
         steps = self.escape_steps(inputs)
         height, width = steps.shape
         slowest = steps.reshape(height // 2, 2, width // 16, 16).max(axis=(1, 3))

@@ -263,7 +263,7 @@ class CountFlops(Task):
             "attention",
             4,
             title="Attention",
-            hint="A head is two products: (tokens, d) x (d, tokens) and (tokens, tokens) x (tokens, d), d = width / heads.",
+            hint="Each head: (tokens, d) x (d, tokens) and (tokens, tokens) x (tokens, d); d = width / heads.",
         ),
         Item(
             "model",

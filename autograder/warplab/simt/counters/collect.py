@@ -76,6 +76,8 @@ class Counters:
         if t is None:
             t = self.traffic[site] = Traffic()
         t.requests += group.warps
+        if what == "atomic":
+            return
         if space == "global":
             key = ("sectors", offset % 32, width)  # a whole number of sectors further on, the pattern is the same
             if key not in access.pattern:

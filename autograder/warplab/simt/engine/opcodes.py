@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ptx.parser import WIDTH, Imm, Instr, Mem, Sym, Vec
+from ..ptx.parser import WIDTH, Imm, Instr, Mem, Reg, Sym, Vec
 
 NUMPY = {"s8": "i1", "u8": "u1", "b8": "u1", "s16": "i2", "u16": "u2", "b16": "u2", "s32": "i4", "u32": "u4", "b32": "u4",
          "s64": "i8", "u64": "u8", "b64": "u8", "f16": "f2", "f32": "f4", "f64": "f8", "pred": "?"}
@@ -427,6 +427,72 @@ def store(t, instr):
     t.emit(f"M.store_{space}(G, {t.site(instr)}, {base}, {offset}, '{dtype}', ({', '.join(values)},))")
 
 
+ATOMICS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
+
+
+def atomic(t, instr):
+    """``atom`` returns what was there, ``red`` does not."""
+    dtype = type_of(t, instr)
+    operation = next((m for m in instr.mods if m in ATOMICS), None)
+    if operation is None or "noftz" in instr.mods:
+        raise t.unsupported(instr)
+    space = next((m for m in instr.mods if m in ("global", "shared")), "generic")
+    operands = list(instr.operands)
+    target = operands.pop(0) if instr.opcode == "atom" else None
+    base, offset = t.base_and_offset(operands.pop(0))
+    if operation in ("add", "exch", "and", "or", "xor", "cas") and dtype[0] == "i":
+        dtype = unsigned(dtype)
+    sources = [t.use(o, dtype) for o in operands]
+    compare, value = (sources[0], sources[1]) if operation == "cas" else ("None", sources[0])
+    wanted = target is not None and not (isinstance(target, Reg) and target.name == "_")
+    call_ = f"M.atomic(G, {t.site(instr)}, {space!r}, {base}, {offset}, '{dtype}', {operation!r}, {value}, {compare}, {wanted})"
+    if wanted:
+        t.define(target, call_, dtype)
+    else:
+        t.emit(call_)
+
+
+def shfl(t, instr):
+    d, value, b, c, _mask = instr.operands
+    mode = next(m for m in instr.mods if m in ("up", "down", "bfly", "idx"))
+    t.emit(f"got = w.shuffle(G.table, {mode!r}, {t.use(value, 'u4')}, {t.use(b, 'u4')}, {t.use(c, 'u4')})")
+    targets = d.items if isinstance(d, Vec) else (d,)
+    t.define(targets[0], "got[0]", "u4")
+    if len(targets) > 1:
+        t.define(targets[1], "got[1]", "?")
+
+
+def vote(t, instr):
+    d, flag, *mask = instr.operands
+    mode = next(m for m in instr.mods if m in ("all", "any", "uni", "ballot"))
+    members = t.use(mask[0], "u4") if mask else t.constant(0xFFFFFFFF, "u4")
+    t.define(d, f"w.vote(G.table, {mode!r}, {t.use(flag, '?')}, {members})", "u4" if mode == "ballot" else "?")
+
+
+def match(t, instr):
+    d, value, mask = instr.operands
+    dtype = type_of(t, instr)
+    if "any" in instr.mods:
+        t.define(d, f"w.match_any(G.table, {t.use(value, dtype)}, {t.use(mask, 'u4')})", "u4")
+        return
+    t.emit(f"got = w.match_all(G.table, {t.use(value, dtype)}, {t.use(mask, 'u4')})")
+    targets = d.items if isinstance(d, Vec) else (d,)
+    t.define(targets[0], "got[0]", "u4")
+    if len(targets) > 1:
+        t.define(targets[1], "got[1]", "?")
+
+
+def redux(t, instr):
+    dtype = type_of(t, instr)
+    d, value, mask = instr.operands
+    operation = next(m for m in instr.mods if m in ATOMICS)
+    t.define(d, f"w.reduce_(G.table, {operation!r}, {t.use(value, dtype)}, {t.use(mask, 'u4')})", dtype)
+
+
+def activemask(t, instr):
+    t.define(instr.operands[0], "G.table.bits(np.ones(1, bool))[G.row]", "u4")
+
+
 def nothing(t, instr):
     """Fences and hints: the engine's memory is always up to date."""
 
@@ -453,6 +519,7 @@ HANDLERS = {
     "setp": setp, "set": set_, "selp": selp, "mov": mov, "cvt": cvt, "cvta": cvta, "copysign": copysign, "testp": testp,
     "sqrt": rounded_function("np.sqrt({0})"), "rcp": rounded_function("(np.ones(1, '{1}') / {0})"), "rsqrt": approximate("n.rsqrt"),
     "ex2": approximate("np.exp2"), "lg2": approximate("np.log2"), "sin": approximate("np.sin"), "cos": approximate("np.cos"), "tanh": approximate("np.tanh"),
+    "atom": atomic, "red": atomic, "shfl": shfl, "vote": vote, "match": match, "redux": redux, "activemask": activemask,
     "ld": load, "ldu": load, "st": store, "bar": warp_barrier, "membar": nothing, "fence": nothing,
     "nanosleep": nothing, "prefetch": nothing, "call": call,
 }

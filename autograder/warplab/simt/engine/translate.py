@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import UnsupportedInstruction
 from ..ptx.blocks import Block, is_special
 from ..ptx.parser import Function, Imm, Instr, Mem, Reg, Sym
-from . import numeric
+from . import numeric, warp
 
 CANONICAL = {"pred": "?", "b8": "u1", "u8": "u1", "s8": "u1", "b16": "u2", "u16": "u2", "s16": "u2", "f16": "u2", "bf16": "u2",
              "b32": "u4", "u32": "u4", "s32": "u4", "f32": "f4", "f16x2": "u4", "b64": "u8", "u64": "u8", "s64": "u8", "f64": "f8"}
@@ -179,7 +179,7 @@ def translate(fn: Function, blocks: list[Block], symbols: dict[str, int], kernel
     for block in blocks:
         body, _ = translator.block(block)
         sources.append(f"def b{block.index}(M, G, R):\n    {body}\n")
-    namespace = {"np": np, "n": numeric, **translator.constants}
+    namespace = {"np": np, "n": numeric, "w": warp, **translator.constants}
     code = "\n".join(sources)
     exec(compile(code, f"<simt {kernel}>", "exec"), namespace)
     return [namespace[f"b{b.index}"] for b in blocks], translator.memory_sites

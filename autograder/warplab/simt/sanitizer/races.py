@@ -32,8 +32,8 @@ class RaceDetector:
         self._warp_barriers = True
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
-        if space != "shared":
-            return
+        if space != "shared" or what == "atomic":
+            return  # atomics do not race with each other
         if what == "write":
             self.writes.append((site, access, offset, width, group.lanes, values))
         elif len(self.reads) < MAX_READS:

@@ -1,4 +1,4 @@
-"""9 points: takes K from the rows of c, which holds for square matrices only."""
+"""6 points: takes K from the rows of c, which holds for square matrices only."""
 
 from numba import cuda, float32
 

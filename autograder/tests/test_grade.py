@@ -1,0 +1,394 @@
+"""Grading a folder: whatever one submission does, the others keep their grades, and nothing that was earned is lost."""
+
+import csv
+import json
+import os
+import signal
+import sqlite3
+import time
+
+import numpy as np
+import pytest
+from grading import answers, hand_in, make_course, notebook
+from nbgrader.api import Gradebook
+
+import warplab.task
+from autograder.grade import Grading
+from autograder.gradebook.export import guard
+from autograder.judge.attempts import run_all
+from autograder.judge.judge import InternalError, _checked
+from autograder.judge.needed import needed_cells
+from autograder.sandbox import Limits, LocalProcess, Request, Response, Step, messages
+
+SEED = 11
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    return make_course(tmp_path_factory.mktemp("grade") / "course")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_course_version():
+    """The key of a result holds a hash of our own sources; while somebody edits them these tests must not depend on it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("autograder.results.course_version", lambda: "test")
+        yield
+
+
+def run(course, folder, out, **options):
+    """Grade `folder` into `out`; returns {student: Row}."""
+    options = {"seconds": 10, "seed": SEED, "jobs": 2} | options
+    return {row.student: row for row in Grading(course[0], "ps01", folder, out, **options).rows()}
+
+
+def perfect(course, **sources):
+    return notebook(course[1], **answers(course[0]) | sources)
+
+
+def stored(out, student):
+    return json.loads((out / "results" / "ps01" / f"{student}.json").read_text())
+
+
+def rows_of(out):
+    with open(out / "grades.csv", newline="") as handle:
+        return {row["student_id"]: row for row in csv.DictReader(handle)}
+
+
+def points(out, student):
+    return {key: cell["points"] for key, cell in stored(out, student)["verdict"]["cells"].items()}
+
+
+LOOP = "def launch_plan(width, height, block):\n    while True:\n        pass\n"
+LEAVE = "import os\ndef launch_plan(width, height, block):\n    os._exit(0)\n"
+SHOUT = "import sys\nfor _ in range(2000):\n    sys.stdout.write('x' * 100_000)\n    sys.stderr.write('y' * 100_000)\n"
+
+
+@pytest.fixture(scope="module")
+def graded(course, tmp_path_factory):
+    """One class with everything in it, graded once. Returns (submissions, out, rows)."""
+    folder = tmp_path_factory.mktemp("class")
+    submitted, out = folder / "submitted", folder / "out"
+    good = answers(course[0])
+    for student, document in {
+        "ada": perfect(course),
+        "blank": notebook(course[1]),
+        "leaver": perfect(course, launch_plan=LEAVE),
+        "looper": perfect(course, launch_plan=LOOP),
+        "shouter": perfect(course, launch_plan=SHOUT + good["launch_plan"]),
+        "child": perfect(course, launch_plan="import subprocess\nsubprocess.Popen(['sleep', '313'])\n" + good["launch_plan"]),
+        "hungry": perfect(course, launch_plan="def launch_plan(width, height, block):\n    return bytearray(10 ** 11)\n"),
+        "stopper": perfect(course, launch_plan="raise SystemExit(1)\n"),
+        "html": perfect(course, launch_plan="def launch_plan(*a):\n    raise ValueError('<script>alert(1)</script>')\n"),
+        "=cmd()": perfect(course, launch_plan="import os\nos.kill(os.getpid(), 9)\n"),
+        "broken": "{",
+    }.items():
+        hand_in(submitted, student, document)
+    hand_in(submitted, "nested/ps01", perfect(course))
+    (submitted / "nobody").mkdir()
+    secret = hand_in(folder / "elsewhere", "teacher", perfect(course))
+    (submitted / "linker").mkdir()
+    (submitted / "linker" / "ps01_tiny.ipynb").symlink_to(secret)
+    return submitted, out, run(course, submitted, out, seconds=4)
+
+
+def test_honest_work_gets_its_points_wherever_the_notebook_stands(graded):
+    _, out, rows = graded
+    assert (rows["ada"].status, rows["ada"].score, rows["ada"].manual) == ("graded", 30, 5)
+    assert points(out, "nested") == points(out, "ada") == {"launch_plan-test": 15, "time_it-test": 15, "explain": None}
+
+
+def test_a_blank_notebook_is_an_earned_0_with_nothing_pending(graded):
+    _, out, rows = graded
+    assert (rows["blank"].score, rows["blank"].manual) == (0, 0)
+    assert rows_of(out)["blank"]["score"] == "0"
+
+
+@pytest.mark.parametrize("student, status, why", [
+    ("leaver", "crashed", "exit status 0"), ("looper", "timeout", "limit of 4 s"), ("=cmd()", "crashed", "SIGKILL"),
+])
+def test_a_crash_or_a_loop_costs_its_own_task_only(graded, student, status, why):
+    _, out, rows = graded
+    assert rows[student].status == status
+    assert why in rows[student].reason
+    assert points(out, student) == {"launch_plan-test": 0, "time_it-test": 15, "explain": None}
+    reasons = [line["reason"] for line in stored(out, student)["verdict"]["cells"]["launch_plan-test"]["lines"]]
+    assert all(reasons)
+
+
+@pytest.mark.parametrize("student", ["shouter", "child"])
+def test_output_and_child_processes_cost_nothing(graded, student):
+    assert graded[2][student].score == 30
+
+
+@pytest.mark.parametrize("student, why", [
+    ("hungry", "MemoryError"), ("stopper", "SystemExit"), ("html", "<script>"),
+])
+def test_an_exception_is_told_in_the_task_it_stopped(graded, student, why):
+    _, out, rows = graded
+    assert (rows[student].status, rows[student].score) == ("graded", 15)
+    assert why in stored(out, student)["verdict"]["cells"]["launch_plan-test"]["lines"][0]["reason"]
+
+
+@pytest.mark.parametrize("student, status, code", [
+    ("broken", "malformed", "not-json"), ("linker", "malformed", "link-outside"), ("nobody", "missing", "no ps01_tiny.ipynb"),
+])
+def test_what_cannot_be_graded_fails_alone_and_is_not_a_0(graded, student, status, code):
+    _, out, rows = graded
+    row = rows_of(out)[student]
+    assert rows[student].status == row["status"] == status
+    assert code in row["reason"]
+    assert row["score"] == row["ungraded_points"] == row["manual_points_pending"] == ""
+    assert rows[student].score is None
+
+
+def test_no_process_is_left_behind(graded):
+    left = []
+    for folder in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{folder}/cmdline", "rb") as handle:
+                command = handle.read()
+        except OSError:
+            continue
+        if b"sleep\x00313" in command or b"autograder.sandbox.worker" in command and b"submission-" in command:
+            left.append(command)
+    assert left == []
+
+
+def test_nbgraders_gradebook_holds_the_same_grades(graded):
+    _, out, _ = graded
+    with Gradebook(f"sqlite:///{out / 'gradebook.db'}") as gradebook:
+        grades = {grade.name: grade for grade in gradebook.find_submission("ps01", "ada").notebooks[0].grades}
+        assert {name: grade.auto_score for name, grade in grades.items()} == points(out, "ada")
+        assert {name for name, grade in grades.items() if grade.needs_manual_grade} == {"explain"}
+        broken = gradebook.find_submission("ps01", "broken").notebooks[0].grades
+        assert all(grade.needs_manual_grade and grade.auto_score is None for grade in broken)
+        assert "nobody" not in {student.id for student in gradebook.students}
+
+
+def test_a_spreadsheet_takes_no_name_for_a_formula(graded):
+    assert "'=cmd()" in rows_of(graded[1])
+    assert [guard(text) for text in ("+1", "-1", "@x", "\tx", "ada", "a=b")] == ["'+1", "'-1", "'@x", "'\tx", "ada", "a=b"]
+
+
+def test_feedback_names_checks_and_points_and_escapes_what_the_student_wrote(graded):
+    _, out, _ = graded
+    page = (out / "feedback" / "html" / "ps01" / "ps01_tiny.html").read_text()
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "15 of 35 points" in page
+    for item in warplab.task.get("ps01/launch_plan").items:
+        assert item.title in page
+    for _, where in (("http", "src="), ("http", "url(")):
+        assert where not in page
+
+
+@pytest.mark.slow
+def test_nothing_that_students_get_names_the_seed(course, tmp_path):
+    hand_in(tmp_path / "submitted", "ada", perfect(course))
+    out = tmp_path / "out"
+    run(course, tmp_path / "submitted", out, seed=None)
+    seed = (out / "seed").read_text().strip()
+    assert oct((out / "seed").stat().st_mode)[-3:] == "600"
+    for path in [*out.rglob("*.html"), *out.rglob("*.ipynb"), *out.rglob("*.json"), out / "grades.csv"]:
+        assert seed not in path.read_text()
+
+
+def test_the_autograded_notebook_shows_the_report_and_no_output_of_the_students(graded):
+    _, out, _ = graded
+    document = json.loads((out / "autograded" / "ada" / "ps01" / "ps01_tiny.ipynb").read_text())
+    outputs = {cell["id"]: cell["outputs"] for cell in document["cells"] if cell.get("outputs")}
+    assert set(outputs) == {"launch_plan-test", "time_it-test"}
+    assert "15 of 15 points" in outputs["time_it-test"][0]["data"]["text/plain"]
+
+
+@pytest.mark.slow
+def test_a_second_run_grades_only_what_changed(course, tmp_path):
+    submitted, out = tmp_path / "submitted", tmp_path / "out"
+    hand_in(submitted, "ada", perfect(course))
+    hand_in(submitted, "bob", "{")
+    hand_in(submitted, "cyd", notebook(course[1]))
+    assert all(row.fresh for row in run(course, submitted, out).values())
+    hand_in(submitted, "cyd", perfect(course))
+    again = run(course, submitted, out)
+    assert {student: row.fresh for student, row in again.items()} == {"ada": False, "bob": False, "cyd": True}
+    assert again["cyd"].score == 30
+    assert rows_of(out)["cyd"]["score"] == "30"
+    assert run(course, submitted, out, seed=SEED + 1)["ada"].fresh
+
+
+@pytest.mark.slow
+def test_stopping_half_way_keeps_what_is_graded_and_a_lost_result_is_graded_again(course, tmp_path):
+    submitted, out = tmp_path / "submitted", tmp_path / "out"
+    for student in ("ada", "bob", "cyd"):
+        hand_in(submitted, student, perfect(course))
+    rows = Grading(course[0], "ps01", submitted, out, seed=SEED).rows()
+    first = next(rows)
+    rows.close()
+    assert rows_of(out)[first.student]["score"] == "30"
+    again = run(course, submitted, out)
+    assert [student for student, row in again.items() if not row.fresh] == [first.student]
+    (out / "results" / "ps01" / "bob.json").write_text('{"half')
+    assert run(course, submitted, out)["bob"].fresh
+
+
+@pytest.mark.slow
+def test_a_grade_given_by_hand_survives_a_regrade(course, tmp_path):
+    submitted, out = tmp_path / "submitted", tmp_path / "out"
+    hand_in(submitted, "ada", perfect(course))
+    run(course, submitted, out)
+    with Gradebook(f"sqlite:///{out / 'gradebook.db'}") as gradebook:
+        grade = gradebook.find_grade("explain", "ps01_tiny", "ps01", "ada")
+        grade.manual_score, grade.needs_manual_grade = 4, False
+        gradebook.db.commit()
+    run(course, submitted, out)
+    assert (rows_of(out)["ada"]["score"], rows_of(out)["ada"]["manual_points_pending"]) == ("34", "0")
+    hand_in(submitted, "ada", notebook(course[1], **answers(course[0]) | {"time_it": "time_it = None"}))
+    run(course, submitted, out)
+    assert rows_of(out)["ada"]["score"] == "19"
+
+
+def test_a_failing_write_leaves_no_half_submission_in_the_gradebook(course, tmp_path, monkeypatch):
+    submitted, out = tmp_path / "submitted", tmp_path / "out"
+    hand_in(submitted, "ada", "{")
+    grading = Grading(course[0], "ps01", submitted, out, seed=SEED)
+    monkeypatch.setattr(Gradebook, "update_or_create_submission", lambda *a, **k: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        list(grading.rows())
+    with sqlite3.connect(out / "gradebook.db") as database:
+        assert database.execute("select count(*) from student").fetchone() == (0,)
+
+
+def test_points_outside_the_range_are_an_internal_error_never_credit():
+    line = warplab.task.Line("a", "correctness", "t", 1.0, 2.0, "full")
+    assert _checked(line).points == 1.0
+    for wrong in (float("nan"), -1.0, 2.5, True, 1, np.float64(1.0), None):
+        with pytest.raises(InternalError):
+            _checked(warplab.task.Line("a", "correctness", "t", wrong, 2.0, "full"))
+
+
+def test_timed_points_stay_open_without_a_gpu(root):
+    task = warplab.task.get("ps04/matmul_register_tiled")
+    from autograder.judge.judge import make_cases
+    from autograder.layout import load_assignment
+
+    if warplab.device().kind == "cuda":
+        pytest.skip("this machine can time them")
+    cases = make_cases(load_assignment(root, "ps04"), SEED)["ps04/matmul_register_tiled"]
+    report = task.judge(cases, []).part("time")
+    assert [line.state for line in report.lines] == ["ungraded"]
+
+
+class Scripted:
+    """A sandbox that answers from a list, to test the retries without processes."""
+
+    isolation = "scripted"
+
+    def __init__(self, *responses):
+        self.responses, self.requests = list(responses), []
+
+    def run(self, request):
+        self.requests.append([step.id for step in request.steps])
+        return self.responses.pop(0)
+
+
+def test_after_a_crash_the_rest_runs_without_the_step_that_caused_it():
+    steps = (Step("a", "cell"), Step("a-test", "task", task="t1"), Step("b", "cell"), Step("b-test", "task", task="t2"))
+    cases = {"t1": [warplab.task.Case("one", {})], "t2": [warplab.task.Case("one", {}), warplab.task.Case("two", {})]}
+    kept = warplab.task.Outcome("one")
+    sandbox = Scripted(
+        Response("exited", "b-test", "gone", outcomes={"t1": [kept], "t2": [kept]}, finished=["a", "a-test", "b"]),
+    )
+    run = run_all(Request(steps, cases, Limits()), sandbox)
+    assert sandbox.requests == [["a", "a-test", "b", "b-test"]]
+    assert run.status == "crashed"
+    assert run.outcomes["t1"] == [kept]
+    assert [(outcome.case, outcome.error) for outcome in run.outcomes["t2"]] == [("one", None), ("two", "gone")]
+    sandbox = Scripted(Response("timeout", "a", "slow"), Response("done", outcomes={"t2": [kept, kept]}))
+    run = run_all(Request(steps, cases, Limits()), sandbox)
+    assert sandbox.requests[1] == ["a-test", "b", "b-test"]
+    assert (run.status, run.errors) == ("timeout", {"a": "slow"})
+
+
+def test_arrays_cross_without_pickle(tmp_path):
+    value = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": [1, 2.5, float("nan"), "x", None], "c": np.float64(2)}
+    messages.write(tmp_path / "m.json", value)
+    back = messages.read(tmp_path / "m.json")
+    assert back["a"].dtype == np.float32 and back["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert back["b"][:2] == [1, 2.5] and np.isnan(back["b"][2]) and back["c"] == 2
+    with pytest.raises(messages.BadMessage):
+        messages.write(tmp_path / "o.json", {"o": np.array([object()])})
+    np.save(tmp_path / "m.0.npy", np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(messages.BadMessage):
+        messages.read(tmp_path / "m.json")
+
+
+@pytest.mark.parametrize("text", [
+    '{"__array__": "../m.0.npy"}', '{"__array__": "/etc/passwd"}', '{"__array__": "m.x.npy"}', '{"a": NaN}', "{",
+    '{"__array__": 5}', "[" * 10_000,
+])
+def test_a_forged_message_is_refused(tmp_path, text):
+    (tmp_path / "m.json").write_text(text)
+    with pytest.raises(messages.BadMessage):
+        messages.read(tmp_path / "m.json")
+
+
+def test_a_given_cell_runs_only_if_its_names_are_used():
+    cells = [("imports", "import numpy as np\nfrom m import grade"), ("helper", "SIDE = 4\ndef f(n):\n    return n * SIDE"),
+             ("demo", "y, x = 1, 2\nprint(x)"), ("answer", "def g(x):\n    return np.zeros(f(x))"), ("own", "print('mine')"),
+             ("star", "from math import *")]
+    given = {source for identity, source in cells if identity not in ("answer", "own")}
+    assert needed_cells(cells, given) == {"imports", "helper", "answer", "own", "star"}
+
+
+def test_a_stopped_sandbox_ends_at_once_and_leaves_no_folder(course, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    sandbox = LocalProcess()
+    sandbox.stopping.set()
+    started = time.monotonic()
+    response = sandbox.run(Request((Step("loop", "cell", source="while True: pass"),), {}, Limits()))
+    assert response.ended == "not started"
+    assert time.monotonic() - started < 5
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_is_graded(course, tmp_path):
+    import subprocess
+    import sys
+
+    hand_in(tmp_path / "submitted", "ada", perfect(course))
+    hand_in(tmp_path / "submitted", "zed", perfect(course, launch_plan=LOOP))
+    command = [sys.executable, "-m", "autograder.cli", "grade", "ps01", "--submissions", str(tmp_path / "submitted"), "--out",
+               str(tmp_path / "out"), "--jobs", "1", "--course", str(course[0])]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "out" / "results" / "ps01" / "ada.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    assert "what was graded is kept" in process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+    assert rows_of(tmp_path / "out")["ada"]["score"] == "30"
+
+
+@pytest.mark.slow
+def test_nbgrader_autograde_with_our_configuration_gives_the_same_grades(course, tmp_path):
+    import shutil
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    root = shutil.copytree(course[0], tmp_path / "course")
+    for student, document in {"ada": perfect(course), "bob": perfect(course, launch_plan=LEAVE), "eve": "{"}.items():
+        hand_in(root / "submitted", f"{student}/ps01", document)
+    program = Path(sys.executable).with_name("nbgrader")
+    for words in (["generate_assignment", "ps01", "--force"], ["autograde", "ps01"], ["generate_feedback", "ps01"], ["export"]):
+        subprocess.run([program, *words], cwd=root, capture_output=True, text=True, timeout=120)
+    with Gradebook(f"sqlite:///{root / 'grades' / 'gradebook.db'}") as gradebook:
+        for student, score in {"ada": 30, "bob": 15}.items():
+            submission = gradebook.find_submission("ps01", student)
+            assert submission.score == score
+            assert {g.name: g.needs_manual_grade for g in submission.notebooks[0].grades}["explain"]
+    assert (root / "grades" / "feedback" / "ada" / "ps01" / "ps01_tiny.html").exists()
+    assert rows_of(root / "grades")["ada"]["score"] == "30"

@@ -1,0 +1,58 @@
+"""Atomic operations: lanes that name the same address take turns, in lane order, as some order on a GPU would have it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def _increment(old, value):
+    return np.where(old >= value, old.dtype.type(0), old + old.dtype.type(1))
+
+
+def _decrement(old, value):
+    return np.where((old == 0) | (old > value), value, old - old.dtype.type(1))
+
+
+STEP = {
+    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+    "exch": lambda old, value: value, "inc": _increment, "dec": _decrement,
+}
+AT = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+
+
+def turns(index: np.ndarray) -> np.ndarray:
+    """For each lane, how many lanes before it name the same element: 0 for the first, 1 for the second, ..."""
+    order = np.argsort(index, kind="stable")
+    ordered = index[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    position = np.arange(index.size) - np.repeat(starts, np.diff(np.r_[starts, index.size]))
+    turn = np.empty(index.size, np.int64)
+    turn[order] = position
+    return turn
+
+
+def update(view: np.ndarray, index: np.ndarray, operation: str, value: np.ndarray, compare: np.ndarray | None, wants_old: bool):
+    """Apply ``operation`` at ``view[index]`` for every lane; returns what each lane found there, or None if nobody asks.
+
+    ``index`` has one element a lane; ``value`` and ``compare`` one a lane or one for all.
+    """
+    if not wants_old and operation in AT:
+        AT[operation].at(view, index, np.broadcast_to(value, index.shape))
+        return None
+    value = np.broadcast_to(value, index.shape)
+    old = np.empty(index.shape, view.dtype)
+    turn = turns(index)
+    by_turn = np.argsort(turn, kind="stable")
+    ends = np.cumsum(np.bincount(turn))
+    start = 0
+    for end in ends:
+        lanes = by_turn[start:end]
+        found = view[index[lanes]]
+        old[lanes] = found
+        if operation == "cas":
+            same = found == np.broadcast_to(compare, index.shape)[lanes]
+            view[index[lanes]] = np.where(same, value[lanes], found)
+        else:
+            view[index[lanes]] = STEP[operation](found, value[lanes])
+        start = end
+    return old if wants_old else None

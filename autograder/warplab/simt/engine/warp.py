@@ -1,0 +1,92 @@
+"""Warp-level operations: lanes of one warp exchange values, vote and match. A table has one row of 32 columns a warp."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class WarpTable:
+    """The lanes of a group laid out by warp: ``present[w, l]`` says whether lane l of warp w is in the group."""
+
+    def __init__(self, group):
+        self.row, self.column, self.rows = group.row, group.column, group.warps
+        self.present = np.zeros((self.rows, 32), bool)
+        self.present[self.row, self.column] = True
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """Per-lane values as a table; absent lanes hold zero."""
+        table = np.zeros((self.rows, 32), values.dtype)
+        table[self.row, self.column] = values
+        return table
+
+    def gather(self, table: np.ndarray) -> np.ndarray:
+        return table[self.row, self.column]
+
+    def bits(self, flags: np.ndarray) -> np.ndarray:
+        """One uint32 a warp: bit l set where lane l is present and its flag holds."""
+        table = self.spread(np.broadcast_to(flags, self.row.shape)) & self.present
+        return (table.astype(np.uint64) << np.arange(32, dtype=np.uint64)).sum(axis=1).astype(np.uint32)
+
+
+def shuffle(table: WarpTable, mode: str, value: np.ndarray, b: np.ndarray, c: np.ndarray):
+    """``shfl.sync``: (value from the source lane, whether the source was in range).
+
+    ``c`` packs the segment mask and the clamp, as the PTX manual's pseudo-code reads them.
+    """
+    lane = table.column.astype(np.int64)
+    b = np.broadcast_to(b, lane.shape).astype(np.int64) & 31
+    c = np.broadcast_to(c, lane.shape).astype(np.int64)
+    clamp, segment = c & 31, (c >> 8) & 31
+    most = (lane & segment) | (clamp & ~segment)
+    if mode == "up":
+        source = lane - b
+        good = source >= most
+    elif mode == "down":
+        source = lane + b
+        good = source <= most
+    elif mode == "bfly":
+        source = lane ^ b
+        good = source <= most
+    else:
+        source = (lane & segment) | (b & ~segment)
+        good = source <= most
+    source = np.where(good, source, lane)
+    values = table.spread(np.broadcast_to(value, lane.shape))
+    return values[table.row, source], good
+
+
+def vote(table: WarpTable, mode: str, flag: np.ndarray, mask: np.ndarray):
+    """``vote.sync``: all, any, uni (bool a lane) or ballot (uint32 a lane) over the lanes that ``mask`` names."""
+    mask = np.broadcast_to(mask, table.row.shape)
+    here = table.bits(np.ones(1, bool))[table.row] & mask
+    ballot = table.bits(flag)[table.row] & mask
+    return {"ballot": lambda: ballot, "all": lambda: ballot == here, "any": lambda: ballot != 0,
+            "uni": lambda: (ballot == here) | (ballot == 0)}[mode]()
+
+
+def match_any(table: WarpTable, value: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """``match.any.sync``: the lanes of the warp that hold the same value as this one."""
+    values = table.spread(np.broadcast_to(value, table.row.shape))
+    same = (values[:, :, None] == values[:, None, :]) & table.present[:, None, :]
+    bits = (same.astype(np.uint64) << np.arange(32, dtype=np.uint64)).sum(axis=2).astype(np.uint32)
+    return bits[table.row, table.column] & np.broadcast_to(mask, table.row.shape)
+
+
+def match_all(table: WarpTable, value: np.ndarray, mask: np.ndarray):
+    """``match.all.sync``: (mask if all its lanes hold one value else 0, whether they do)."""
+    members = match_any(table, value, mask)
+    here = table.bits(np.ones(1, bool))[table.row] & np.broadcast_to(mask, table.row.shape)
+    agree = members == here
+    return np.where(agree, members, np.uint32(0)), agree
+
+
+def reduce_(table: WarpTable, operation: str, value: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """``redux.sync``: add, min, max, and, or, xor over the warp's lanes, given to each of them."""
+    lanes = np.broadcast_to(value, table.row.shape)
+    inside = (np.broadcast_to(mask, table.row.shape) >> table.column.astype(np.uint32)) & np.uint32(1)
+    identity = {"add": 0, "or": 0, "xor": 0, "and": -1, "min": np.iinfo(lanes.dtype).max, "max": np.iinfo(lanes.dtype).min}[operation]
+    fill = np.array(identity, np.int64).astype(lanes.dtype)
+    values = np.full((table.rows, 32), fill, lanes.dtype)
+    values[table.row, table.column] = np.where(inside == 1, lanes, fill)
+    ufunc = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[operation]
+    return ufunc.reduce(values, axis=1, dtype=lanes.dtype)[table.row]
