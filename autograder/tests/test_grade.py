@@ -222,7 +222,7 @@ def test_stopping_half_way_keeps_what_is_graded_and_a_lost_result_is_graded_agai
     submitted, out = tmp_path / "submitted", tmp_path / "out"
     for student in ("ada", "bob", "cyd"):
         hand_in(submitted, student, perfect(course))
-    rows = Grading(course[0], "ps01", submitted, out, seed=SEED).rows()
+    rows = Grading(course[0], "ps01", submitted, out, seconds=10, seed=SEED).rows()
     first = next(rows)
     rows.close()
     assert rows_of(out)[first.student]["score"] == "30"

@@ -255,10 +255,8 @@ class Task:
             return 1.0, ""
         bound = self.bounds(case.inputs)[item.key]
         total = bound.total(_finite(outcome.counters))
-        word = bound.unit or bound.counter
-        return bound.fraction(
-            total
-        ), f"{_number(total)} {word}; full points up to {_number(bound.full)}, none from {_number(bound.zero)}"
+        limits = f"full points up to {_number(bound.full)}, none from {_number(bound.zero)}"
+        return bound.fraction(total), f"{_number(total)} {bound.unit or bound.counter}; {limits}"
 
     def wrong_result(self, case, outcome):
         """Why this outcome is not a right result, in one sentence; None when it is right."""

@@ -123,7 +123,7 @@ _VAR = re.compile(
     re.S,
 )
 _REG = re.compile(r"\.reg\s+\.(\w+)\s+(.*)$", re.S)
-_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)[^\n;]*")
+_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:[^\n;]*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?[^\n;]*")
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.M)
 
 
@@ -246,7 +246,12 @@ def parse_instruction(statement: str, line: int, file: int) -> Instr:
 
 
 def _body(text: str, fn: Function) -> None:
-    file, line, pos = 0, 0, 0
+    """Fill in registers, variables, labels and instructions.
+
+    Code inlined from another file (a library's) belongs to the line of the kernel's own file that called it.
+    """
+    home, file, line, pos = 0, 0, 0, 0
+    called_from: dict[tuple, tuple] = {}
     while True:
         while pos < len(text) and text[pos].isspace():
             pos += 1
@@ -254,8 +259,16 @@ def _body(text: str, fn: Function) -> None:
             return
         loc = _LOC.match(text, pos)
         if loc:
-            file, new = int(loc.group(1)), int(loc.group(2))
-            line = new or line  # line 0 is compiler-made code: it belongs to the line before it
+            place = tuple(int(n) for n in loc.group(1, 2, 3))
+            home = home or place[0]
+            if loc.group(4):
+                called_from[place] = tuple(int(n) for n in loc.group(4, 5, 6))
+            seen = set()
+            while place[0] != home and place in called_from and place not in seen:
+                seen.add(place)
+                place = called_from[place]
+            if place[1]:  # line 0 is compiler-made code: it belongs to the line before it
+                file, line = place[:2]
             pos = loc.end()
             continue
         label = re.compile(r"(" + _NAME + r")\s*:(?!:)").match(text, pos)

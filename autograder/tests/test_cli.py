@@ -1,0 +1,103 @@
+"""The command line: a mistake is one line that says what, where and what next, and the exit status tells the truth."""
+
+import pytest
+from grading import answers, hand_in, make_course, notebook
+
+from autograder import cli
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    return make_course(tmp_path_factory.mktemp("cli") / "course")
+
+
+@pytest.fixture
+def command(course, monkeypatch, capsys):
+    """Run `autograder ...` in the tiny course; returns (exit status, stdout, stderr)."""
+    monkeypatch.chdir(course[0])
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["autograder", *map(str, words)])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        out = capsys.readouterr()
+        return left.value.code or 0, out.out, out.err
+
+    return run
+
+
+def one_line(text):
+    assert text.endswith("\n") and text.count("\n") == 1 and "Traceback" not in text, text
+    return text
+
+
+@pytest.mark.parametrize("words, complaint", [
+    (["grade", "ps10"], 'unknown assignment "ps10" (did you mean ps01?)'),
+    (["grade", "ps01"], "no submissions folder"),
+    (["grade", "ps01", "--submissions", "nowhere"], "no submissions folder nowhere; expected nowhere/<student>/ps01_tiny.ipynb"),
+    (["grade", "ps01", "--submissions", "solutions"], "solutions holds no student folders"),
+    (["release", "ps77"], 'no solution notebook for "ps77"'),
+    (["validate", "psxx_thing.ipynb"], 'unknown assignment "psxx"'),
+])
+def test_a_mistake_is_one_line_and_status_2(command, words, complaint):
+    status, out, err = command(*words)
+    assert status == 2
+    assert complaint in one_line(err)
+    assert "Traceback" not in out
+
+
+def test_outside_a_course_the_error_says_so(command, course, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("autograder.layout.__file__", str(tmp_path / "a" / "b" / "c" / "layout.py"))
+    status, _, err = command("release")
+    assert status == 2
+    assert "no course here" in one_line(err)
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(command, course, tmp_path):
+    hand_in(tmp_path, "ada", notebook(course[1]))
+    (tmp_path / "file").write_text("")
+    status, _, err = command("grade", "ps01", "--submissions", tmp_path, "--out", tmp_path / "file" / "grades")
+    assert status == 2
+    assert "cannot write to" in one_line(err)
+
+
+def test_validate_tells_the_truth_by_its_status(command, course, tmp_path):
+    good = hand_in(tmp_path, "ada", notebook(course[1], **answers(course[0])))
+    assert command("validate", good)[:2] == (0, f"{good}: ready to hand in\n")
+    bad = hand_in(tmp_path, "bob", "{")
+    status, out, _ = command("validate", good, bad)
+    assert status == 1
+    assert f"{bad}: not-json: the file is not JSON" in out
+    missing = tmp_path / "ps01_gone.ipynb"
+    status, out, _ = command("validate", missing)
+    assert (status, "not-found" in out) == (1, True)
+
+
+def test_drift_names_the_file_and_the_command(command, course):
+    assert command("release", "--check")[0] == 0
+    kept = course[1].path.read_bytes()
+    course[1].path.write_bytes(kept.replace(b"smallest", b"largest"))
+    status, _, err = command("release", "--check")
+    assert status == 1
+    assert one_line(err) == (f"autograder: exercises/ps01/ps01_tiny.ipynb is not what solutions/ gives; "
+                             f"run `autograder release ps01`\n")
+    assert command("release")[1] == "exercises/ps01/ps01_tiny.ipynb: written\n"
+    assert course[1].path.read_bytes() == kept
+
+
+def test_grade_prints_the_table_and_where_to_look(command, course, tmp_path):
+    hand_in(tmp_path / "in", "ada", notebook(course[1], **answers(course[0])))
+    hand_in(tmp_path / "in", "bob", "{")
+    status, out, _ = command("grade", "ps01", "--submissions", tmp_path / "in", "--out", tmp_path / "out", "--seed", 5)
+    assert status == 0
+    for text in ("ada", "graded", "30", "malformed", "not-json", "isolation: none (unsafe", "grades.csv"):
+        assert text in out
+    again = command("grade", "ps01", "--submissions", tmp_path / "in", "--out", tmp_path / "out", "--seed", 5)[1]
+    assert "of 2 unchanged since the last run: not graded again" in again or "ada" in again
+
+
+def test_help_lists_the_verbs(command):
+    status, out, _ = command("--help")
+    assert status == 0
+    assert all(verb in out for verb in ("release", "validate", "grade", "sample"))
