@@ -35,7 +35,7 @@ def release(
     for one in released:
         if one.state == "drift":
             raise Refused(f"{shown(one.path, root)} is not what solutions/ gives; run `autograder release {one.name}`")
-        console.print(f"{shown(one.path, root)}: {one.state}", markup=False)
+        typer.echo(f"{shown(one.path, root)}: {one.state}")
 
 
 @app.command()
@@ -54,11 +54,11 @@ def validate(
         target = load_assignment(root, assignment or file.name.split("_")[0].removesuffix(".ipynb"))
         try:
             notes = check_file(file, target).notes
-            console.print(f"{file}: ready to hand in", markup=False)
+            typer.echo(f"{file}: ready to hand in")
         except Malformed as malformed:
             bad, notes = True, malformed.defects
         for defect in notes:
-            console.print(f"{file}: {'' if defect.fatal else 'note, '}{defect}", markup=False, soft_wrap=True)
+            typer.echo(f"{file}: {'' if defect.fatal else 'note, '}{defect}")
     raise typer.Exit(1 if bad else 0)
 
 

@@ -149,7 +149,7 @@ class Grading:
                   "verdict": job.verdict.as_dict() if job.verdict else None}
         if job.status != "missing":
             page = feedback_page(self.assignment, student, record, job.checked and job.checked.notebook, job.verdict)
-            results.write_atomic(self._file("feedback", student, ".html"), page.encode())
+            results.write_atomic(self.feedback(student), page.encode())
             scores = {key: cell.points for key, cell in job.verdict.cells.items()} if job.verdict else {}
             self._file("autograded", student, ".ipynb").unlink(missing_ok=True)
             if job.verdict:
@@ -159,13 +159,17 @@ class Grading:
         self.stored.write(student, record)
         return row_of(record, fresh=True)
 
+    def feedback(self, student):
+        """Path of one student's feedback page."""
+        return self._file("feedback", student, ".html")
+
     def _file(self, step, student, suffix):
         return self.out / step / student / self.assignment.name / f"{self.assignment.notebook}{suffix}"
 
     def _recorded(self, book, record):
         """Whether the gradebook and the feedback of an earlier run are still there."""
         student = record["student"]
-        there = book.has(self.assignment, student) and self._file("feedback", student, ".html").exists()
+        there = book.has(self.assignment, student) and self.feedback(student).exists()
         return there or record["status"] == "missing"
 
 

@@ -22,9 +22,14 @@ def summary(console, grading, rows, out):
     console.print(grades_table(grading.assignment, rows))
     old = sum(not row.fresh for row in rows)
     if old:
-        console.print(f"{old} of {len(rows)} unchanged since the last run: not graded again")
-    console.print(f"isolation: {grading.sandbox.isolation}")
-    console.print(f"{out}/grades.csv  {out}/feedback/  {out}/gradebook.db", soft_wrap=True)
+        tell(console, f"{old} of {len(rows)} unchanged since the last run: not graded again")
+    tell(console, f"isolation: {grading.sandbox.isolation}")
+    tell(console, f"{out}/grades.csv  {out}/feedback/  {out}/gradebook.db")
+
+
+def tell(console, text):
+    """One line as it is: no markup, no wrapping."""
+    console.print(text, markup=False, soft_wrap=True)
 
 
 def grades_table(assignment, rows):

@@ -18,7 +18,11 @@ def test_the_engine_can_be_forced():
 
 
 def test_another_architecture_can_be_chosen():
-    run = python("import warplab; print(warplab.device().arch, warplab.device().limits.max_shared_per_block)", WARPLAB_DEVICE="simt", WARPLAB_ARCH="sm_80")
+    run = python(
+        "import warplab; print(warplab.device().arch, warplab.device().limits.max_shared_per_block)",
+        WARPLAB_DEVICE="simt",
+        WARPLAB_ARCH="sm_80",
+    )
     assert run.stdout.split() == ["sm_80", str(163 * 1024)]
 
 

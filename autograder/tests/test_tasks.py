@@ -84,9 +84,7 @@ def test_the_reference_solution_earns_every_point_on_other_cases_too(name):
 def test_a_submission_gets_its_stated_score(path):
     points, source = stated(path)
     report = submit("/".join(path.parts[-3:-1]), execute(source, path))
-    assert report.score == pytest.approx(points, abs=0.05), [
-        (line.title, line.points, line.reason) for line in report.lines
-    ]
+    assert report.score == pytest.approx(points, abs=0.05), [(line.title, line.points, line.reason) for line in report.lines]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,12 +10,36 @@ from .bench import NotTimed, Timing, bench
 from .device import Device, DeviceError, device
 from .profile import Profile, ProfileError, profile
 from .simt.errors import (
-    BarrierDivergence, InvalidLaunch, LaunchError, MisalignedAccess, NoProgress, OutOfBounds, SharedRace, UnsupportedInstruction,
+    BarrierDivergence,
+    InvalidLaunch,
+    LaunchError,
+    MisalignedAccess,
+    NoProgress,
+    OutOfBounds,
+    SharedRace,
+    UnsupportedInstruction,
 )
 
 __all__ = [
-    "BarrierDivergence", "Device", "DeviceError", "InvalidLaunch", "LaunchError", "MisalignedAccess", "NoProgress", "NotTimed", "OutOfBounds",
-    "Profile", "ProfileError", "SharedRace", "Timing", "UnsupportedInstruction", "bench", "device", "profile", "specs", "torch_device",
+    "BarrierDivergence",
+    "Device",
+    "DeviceError",
+    "InvalidLaunch",
+    "LaunchError",
+    "MisalignedAccess",
+    "NoProgress",
+    "NotTimed",
+    "OutOfBounds",
+    "Profile",
+    "ProfileError",
+    "SharedRace",
+    "Timing",
+    "UnsupportedInstruction",
+    "bench",
+    "device",
+    "profile",
+    "specs",
+    "torch_device",
 ]
 __version__ = "0.1.0"
 

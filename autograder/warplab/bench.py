@@ -73,7 +73,9 @@ def bench(fn, *args, max_seconds: float = MAX_S) -> Timing:
     """
     on_cuda = device().kind == "cuda"
     if not on_cuda and type(fn).__name__ == "_LaunchConfiguration":
-        raise NotTimed("this machine has no CUDA GPU: the SIMT engine counts a kernel's work (warplab.profile) but its run time is not a GPU's")
+        raise NotTimed(
+            "this machine has no CUDA GPU: the SIMT engine counts a kernel's work (warplab.profile) but its run time is not a GPU's"
+        )
     sample = _cuda_sampler(fn, args) if on_cuda else _host_sampler(fn, args)
     start = time.perf_counter()
     sample()

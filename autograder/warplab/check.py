@@ -6,7 +6,11 @@ from warplab import task as tasks
 
 WORDS = {"full": "full", "partial": "in part", "lost": "lost", "ungraded": "not graded"}
 COLOURS = {"full": "#2a9d6f", "partial": "#c98a1b", "lost": "#d1495b", "ungraded": "#7a869a"}
+COLUMNS = {"Check": "32%", "Points": "6em", "Why": "auto"}
+PLAIN = "color:inherit;background:transparent;"  # the page's own colours, light or dark
+TABLE = f"{PLAIN}border-collapse:collapse;table-layout:auto;margin:0;"
 CELL = "padding:.35em .7em;text-align:left;vertical-align:top;border-top:1px solid rgba(128,128,128,.35);"
+CAPTION = "caption-side:top;text-align:left;color:inherit;font-weight:600;padding:.35em .7em;"
 
 
 def grade(name, submission, plan=None, rubric=None):
@@ -58,24 +62,18 @@ class Table:
 
     def _repr_html_(self):
         rows = "".join(_row(line) for line in self.report.lines)
-        heads = "".join(
-            f'<th scope="col" style="{CELL}border-top:0;">{head}</th>' for head in ("Check", "Points", "Why")
-        )
+        heads = "".join(f'<th scope="col" style="{CELL}border-top:0;width:{width};">{name}</th>' for name, width in COLUMNS.items())
         return (
-            f'<table class="warplab-grade" style="border-collapse:collapse;color:inherit;background:transparent;'
-            f'width:100%;max-width:60em;table-layout:auto;margin:0;"><caption style="caption-side:top;text-align:left;color:inherit;'
-            f'font-weight:600;padding:.35em .7em;">{escape(self._headline())}</caption>'
+            f'<table class="warplab-grade" style="{TABLE}width:100%;max-width:60em;">'
+            f'<caption style="{CAPTION}">{escape(self._headline())}</caption>'
             f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
         )
 
     def _headline(self):
         report = self.report
-        score = (
-            f"{report.task}: {report.score:g} of {report.max:g} points"
-            if report.max
-            else f"{report.task}: nothing to grade here"
-        )
-        return score + (f" ({report.ungraded:g} not graded)" if report.ungraded else "")
+        parts = [f"{report.score:g} of {report.max:g} points"] if report.max else []
+        parts += [f"{report.ungraded:g} points left open"] if report.ungraded else []
+        return f"{report.task}: {', '.join(parts)}"
 
 
 def _points(line):
@@ -83,19 +81,17 @@ def _points(line):
 
 
 def _row(line):
-    colour = COLOURS[line.state]
-    badge = (
-        f'<span style="border-left:.35em solid {colour};padding-left:.45em;">'
-        f"{escape(line.title)}<br><small>{WORDS[line.state]}</small></span>"
-    )
-    why = _multiline(line.reason)
+    mark = f"border-left:.35em solid {COLOURS[line.state]};padding-left:.45em;"
+    title = f'<div style="{mark}">{escape(line.title)}<br><small>{WORDS[line.state]}</small></div>'
+    why = f"<div>{_multiline(line.reason)}</div>" if line.reason else ""
     if line.hint:
         why += f'<div style="margin-top:.3em;"><em>Hint: {escape(line.hint)}</em></div>'
-    why += _counters(line.counters)
-    points = f'<td style="{CELL}white-space:nowrap;">{_points(line)}</td>'
-    return (
-        f'<tr style="background:transparent;"><td style="{CELL}">{badge}</td>{points}<td style="{CELL}">{why}</td></tr>'
+    cells = (
+        f'<td style="{CELL}">{title}</td>',
+        f'<td style="{CELL}white-space:nowrap;">{_points(line)}</td>',
+        f'<td style="{CELL}overflow-wrap:anywhere;">{why}{_counters(line.counters)}</td>',
     )
+    return f'<tr style="{PLAIN}">{"".join(cells)}</tr>'
 
 
 def _multiline(text):
@@ -105,17 +101,14 @@ def _multiline(text):
 def _counters(counters):
     """A closed <details> with every non-zero counter, one column a case."""
     cases = [(name, values) for name, values in counters.items() if values]
-    names = [
-        key for key in dict.fromkeys(key for _, values in cases for key in values) if any(v.get(key) for _, v in cases)
-    ]
+    names = [key for key in dict.fromkeys(key for _, values in cases for key in values) if any(v.get(key) for _, v in cases)]
     if not names:
         return ""
-    plain = "background:transparent;"
     head = "".join(f'<th scope="col" style="{CELL}">{escape(name)}</th>' for name, _ in cases)
-    rows = [f'<tr style="{plain}"><td style="{CELL}"></td>{head}</tr>']
+    rows = [f'<tr style="{PLAIN}"><td style="{CELL}"></td>{head}</tr>']
     for key in names:
         label = f'<th scope="row" style="{CELL}font-weight:400;"><code>{escape(key)}</code></th>'
         numbers = "".join(f'<td style="{CELL}">{values.get(key, 0):,.6g}</td>' for _, values in cases)
-        rows.append(f'<tr style="{plain}">{label}{numbers}</tr>')
-    table = f'<table style="border-collapse:collapse;color:inherit;{plain}font-size:.9em;">{"".join(rows)}</table>'
+        rows.append(f'<tr style="{PLAIN}">{label}{numbers}</tr>')
+    table = f'<div style="overflow-x:auto;"><table style="{TABLE}font-size:.9em;">{"".join(rows)}</table></div>'
     return f'<details style="margin-top:.3em;"><summary>Counters</summary>{table}</details>'

@@ -48,9 +48,7 @@ def difference(name, got, expected, tolerance=0.0):
 def _far_integers(got, expected, tolerance):
     if np.isscalar(tolerance) and tolerance == 0:
         return got != expected
-    return (
-        np.abs(got.astype(np.float64) - expected.astype(np.float64)) > tolerance
-    )  # an infinite tolerance lets all pass
+    return np.abs(got.astype(np.float64) - expected.astype(np.float64)) > tolerance  # an infinite tolerance lets all pass
 
 
 def _far_reals(got, expected, tolerance):

@@ -188,9 +188,7 @@ def _unchanged(before, after):
 
 def _check_callable(entry, name):
     if entry is None or not callable(entry):
-        raise Refused(
-            f"`{name}` must be a function, and it is {'None' if entry is None else 'a ' + type(entry).__name__}"
-        )
+        raise Refused(f"`{name}` must be a function, and it is {'None' if entry is None else 'a ' + type(entry).__name__}")
 
 
 def explain(error, entry=None):

@@ -83,12 +83,18 @@ def limits(name: str | None = None) -> Limits:
     capable = capability(name or arch())
     xy, z = integer("max_block_xy"), integer("max_block_z")
     return Limits(
-        max_threads_per_block=integer("max_threads_per_block"), max_block_dim=(xy, xy, z),
+        max_threads_per_block=integer("max_threads_per_block"),
+        max_block_dim=(xy, xy, z),
         max_grid_dim=(integer("max_grid_x"), integer("max_grid_yz"), integer("max_grid_yz")),
-        max_static_shared=integer("static_shared_memory_per_block"), max_shared_per_block=per_block,
-        max_threads_per_sm=integer("max_threads_per_sm"), max_warps_per_sm=integer("max_warps_per_sm"),
-        max_blocks_per_sm=integer("max_blocks_per_sm"), registers_per_sm=integer("registers_per_sm"), shared_per_sm=shared,
-        register_unit=integer("register_allocation_unit"), shared_unit=integer("shared_memory_allocation_unit"),
+        max_static_shared=integer("static_shared_memory_per_block"),
+        max_shared_per_block=per_block,
+        max_threads_per_sm=integer("max_threads_per_sm"),
+        max_warps_per_sm=integer("max_warps_per_sm"),
+        max_blocks_per_sm=integer("max_blocks_per_sm"),
+        registers_per_sm=integer("registers_per_sm"),
+        shared_per_sm=shared,
+        register_unit=integer("register_allocation_unit"),
+        shared_unit=integer("shared_memory_allocation_unit"),
         reserved_shared=1024 if capable >= (8, 0) else 0,  # CUDA keeps 1 KiB of shared memory a block from 8.0 on
     )
 
@@ -97,11 +103,19 @@ def engine_attribute(name: str) -> int:
     """A CU_DEVICE_ATTRIBUTE of the engine, by the architecture's limits. Raises AttributeError for one it has not."""
     limit = limits()
     values = {
-        "MAX_THREADS_PER_BLOCK": limit.max_threads_per_block, "WARP_SIZE": 32,
-        "MAX_BLOCK_DIM_X": limit.max_block_dim[0], "MAX_BLOCK_DIM_Y": limit.max_block_dim[1], "MAX_BLOCK_DIM_Z": limit.max_block_dim[2],
-        "MAX_GRID_DIM_X": limit.max_grid_dim[0], "MAX_GRID_DIM_Y": limit.max_grid_dim[1], "MAX_GRID_DIM_Z": limit.max_grid_dim[2],
-        "MAX_SHARED_MEMORY_PER_BLOCK": limit.max_static_shared, "MAX_THREADS_PER_MULTIPROCESSOR": limit.max_threads_per_sm,
-        "MAX_REGISTERS_PER_BLOCK": limit.registers_per_sm, "CAN_MAP_HOST_MEMORY": 1, "UNIFIED_ADDRESSING": 1,
+        "MAX_THREADS_PER_BLOCK": limit.max_threads_per_block,
+        "WARP_SIZE": 32,
+        "MAX_BLOCK_DIM_X": limit.max_block_dim[0],
+        "MAX_BLOCK_DIM_Y": limit.max_block_dim[1],
+        "MAX_BLOCK_DIM_Z": limit.max_block_dim[2],
+        "MAX_GRID_DIM_X": limit.max_grid_dim[0],
+        "MAX_GRID_DIM_Y": limit.max_grid_dim[1],
+        "MAX_GRID_DIM_Z": limit.max_grid_dim[2],
+        "MAX_SHARED_MEMORY_PER_BLOCK": limit.max_static_shared,
+        "MAX_THREADS_PER_MULTIPROCESSOR": limit.max_threads_per_sm,
+        "MAX_REGISTERS_PER_BLOCK": limit.registers_per_sm,
+        "CAN_MAP_HOST_MEMORY": 1,
+        "UNIFIED_ADDRESSING": 1,
     }
     if name not in values:
         raise AttributeError(f"the SIMT engine has no device attribute {name}")
@@ -130,7 +144,9 @@ def device() -> Device:
         raise DeviceError(f"WARPLAB_DEVICE={wanted}: must be simt or cuda")
     present = wanted != "simt" and _cuda_present()
     if wanted == "cuda" and not present:
-        raise DeviceError("WARPLAB_DEVICE=cuda, but this machine has no NVIDIA GPU with a driver (no /dev/nvidia0 or libcuda.so.1); unset it to use the SIMT engine")
+        raise DeviceError(
+            "WARPLAB_DEVICE=cuda, but this machine has no NVIDIA GPU with a driver (no /dev/nvidia0 or libcuda.so.1); unset it to use the SIMT engine"
+        )
     if not present:
         name = arch()
         return Device("warplab SIMT engine", "simt", name, limits(name))

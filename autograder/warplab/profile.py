@@ -124,8 +124,20 @@ class Profile(Counts):
             part = getattr(self, space)
             out |= {f"{space}.{k}": getattr(part, k) for k in ("requests", "wavefronts", "bank_conflicts")}
         out["atomics.requests"] = self.atomics.requests
-        for name in ("warp_instructions", "thread_instructions", "warp_execution_efficiency", "branches", "divergent_branches",
-                     "branch_efficiency", "flops", "registers", "shared_bytes", "spill_bytes", "occupancy", "ptx_instructions"):
+        for name in (
+            "warp_instructions",
+            "thread_instructions",
+            "warp_execution_efficiency",
+            "branches",
+            "divergent_branches",
+            "branch_efficiency",
+            "flops",
+            "registers",
+            "shared_bytes",
+            "spill_bytes",
+            "occupancy",
+            "ptx_instructions",
+        ):
             out[name] = getattr(self, name)
         return out
 
@@ -145,7 +157,12 @@ class Profile(Counts):
         rows = [("launch", f"grid {_dims(self.grid)}, block {_dims(self.block)}")]
         for label, part in (("global loads", self.global_load), ("global stores", self.global_store)):
             if part.requests:
-                rows.append((label, f"{part.requests:,} requests, {part.sectors:,} sectors ({part.sectors_per_request:.2f} a request), {part.bytes:,} bytes"))
+                rows.append(
+                    (
+                        label,
+                        f"{part.requests:,} requests, {part.sectors:,} sectors ({part.sectors_per_request:.2f} a request), {part.bytes:,} bytes",
+                    )
+                )
         for label, part in (("shared loads", self.shared_load), ("shared stores", self.shared_store)):
             if part.requests:
                 rows.append((label, f"{part.requests:,} requests, {part.wavefronts:,} wavefronts, {part.bank_conflicts:,} bank conflicts"))
@@ -155,7 +172,10 @@ class Profile(Counts):
             ("instructions", f"{self.warp_instructions:,} issued to warps; {self.warp_execution_efficiency:.1%} of lanes active"),
             ("branches", f"{self.branches:,}, of which {self.divergent_branches:,} diverge ({self.branch_efficiency:.1%} efficient)"),
             ("floating point", f"{self.flops:,} operations (an FMA is 2)"),
-            ("resources", f"{self.registers} registers a thread, {self.shared_bytes:,} bytes of shared memory a block, {self.spill_bytes} spilled"),
+            (
+                "resources",
+                f"{self.registers} registers a thread, {self.shared_bytes:,} bytes of shared memory a block, {self.spill_bytes} spilled",
+            ),
             ("occupancy", f"{self.occupancy:.0%} of an SM's warps, limited by {self.occupancy_limit}"),
         ]
         return rows
@@ -168,9 +188,14 @@ class Profile(Counts):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th style='text-align:left'>{html.escape(a)}</th><td style='text-align:left'>{html.escape(b)}</td></tr>" for a, b in self.rows())
-        return (f"<table class='warplab-profile'><caption style='text-align:left;caption-side:top'><code>{html.escape(self.kernel)}</code> "
-                f"counted on the SIMT engine for {self.arch} - counts, not times</caption><tbody>{rows}</tbody></table>")
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(a)}</th><td style='text-align:left'>{html.escape(b)}</td></tr>"
+            for a, b in self.rows()
+        )
+        return (
+            f"<table class='warplab-profile'><caption style='text-align:left;caption-side:top'><code>{html.escape(self.kernel)}</code> "
+            f"counted on the SIMT engine for {self.arch} - counts, not times</caption><tbody>{rows}</tbody></table>"
+        )
 
 
 def _dims(dims) -> str:
@@ -203,14 +228,23 @@ def profile(launcher, *args, arch: str | None = None) -> Profile:
     for size in (*launcher.griddim, *launcher.blockdim):
         threads *= size
     if threads > MAX_THREADS:
-        raise ProfileError(f"{threads:,} threads are too many to count here; the cap is {MAX_THREADS:,}: profile a smaller problem of the same shape")
+        raise ProfileError(
+            f"{threads:,} threads are too many to count here; the cap is {MAX_THREADS:,}: profile a smaller problem of the same shape"
+        )
     arch = arch or default_arch()
     kernel, args = compiled(launcher.dispatcher, args)
     major, minor = capability(arch)
     counters = Counters()
     with observed_by(counters):
-        machine = launch_on_engine(kernel, args, launcher.griddim, launcher.blockdim, launcher.sharedmem, SPACE,
-                                   (major, minor, "a" if (major, minor) >= (9, 0) else ""))
+        machine = launch_on_engine(
+            kernel,
+            args,
+            launcher.griddim,
+            launcher.blockdim,
+            launcher.sharedmem,
+            SPACE,
+            (major, minor, "a" if (major, minor) >= (9, 0) else ""),
+        )
     program = machine.program
     p = Profile(kernel=program.name, arch=arch, grid=tuple(machine.launch.grid), block=tuple(machine.launch.block), ptx=program.ptx)
     _fill(p, program, counters)

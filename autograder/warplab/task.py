@@ -208,9 +208,7 @@ class Task:
         mine = [case for case in cases if case.item == item.key]
         counters = {case.name: _finite(found[case.name].counters) for case in mine if case.name in found}
         if item.kind == "time" and not any("time.seconds" in row for row in counters.values()):
-            failed = next(
-                (found[case.name].error for case in mine if case.name in found and found[case.name].error), None
-            )
+            failed = next((found[case.name].error for case in mine if case.name in found and found[case.name].error), None)
             if failed is None:
                 return Line(
                     item.key,
@@ -371,8 +369,4 @@ def _number(value):
 
 def _finite(counters):
     """Counters that are real, finite numbers; anything else is dropped."""
-    return {
-        str(key): float(value)
-        for key, value in dict(counters).items()
-        if type(value) in (int, float) and math.isfinite(value)
-    }
+    return {str(key): float(value) for key, value in dict(counters).items() if type(value) in (int, float) and math.isfinite(value)}

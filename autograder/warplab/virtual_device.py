@@ -73,9 +73,7 @@ class VirtualDevice:
 
     def counters(self):
         """How often each kind of call was made, plus the host's clock: plain floats."""
-        return {f"device.{name}": float(count) for name, count in self.counts.items()} | {
-            "device.host_seconds": self.now
-        }
+        return {f"device.{name}": float(count) for name, count in self.counts.items()} | {"device.host_seconds": self.now}
 
     def _do_launch(self, message):
         if message.get("work") != "work":

@@ -19,7 +19,7 @@ def expected_grades():
 
 def grade_sample(root, out, console):
     """Build and grade the class in `out`, print a table and where to look. Returns the differences from expected.yml as sentences."""
-    from autograder.show import follow, grades_table
+    from autograder.show import follow, grades_table, tell
 
     wrong, old, total = [], 0, 0
     for name in members():
@@ -32,9 +32,11 @@ def grade_sample(root, out, console):
             raise UserError(f"sample class {name}/{failed[0].student}: {failed[0].reason}")
         wrong += compare(name, grading)
         old, total = old + sum(not row.fresh for row in rows), total + len(rows)
-    console.print(f"Sample class: {total} submissions, {total - len({text.split(':')[0] for text in wrong})} graded as expected, {old} unchanged since the last run.")
-    console.print(f"Stamped unsafe: student code ran with isolation {grading.sandbox.isolation}.")
-    console.print(f"Look at {out}/grades/grades.csv and open {out}/grades/feedback/partly-right/ps04/ps04_matmul.html", soft_wrap=True)
+    right = total - len({text.split(":")[0] for text in wrong})
+    tell(console, f"Sample class: {total} submissions, {right} graded as expected, {old} unchanged since the last run.")
+    tell(console, f"Student code ran unsafe: isolation is {grading.sandbox.isolation}.")
+    tell(console, f"Look at {out}/grades/grades.csv")
+    tell(console, f"and open {grading.feedback('partly-right')}")
     return wrong
 
 

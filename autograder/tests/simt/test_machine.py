@@ -42,8 +42,14 @@ def test_block_sizes_that_are_not_a_multiple_of_the_warp_run_every_thread(thread
 def indices(out):
     x, y, z = cuda.grid(3)
     if x < out.shape[2] and y < out.shape[1] and z < out.shape[0]:
-        out[z, y, x] = (cuda.threadIdx.x + 10 * cuda.threadIdx.y + 100 * cuda.threadIdx.z
-                        + 1000 * cuda.blockIdx.x + 10_000 * cuda.blockIdx.y + 100_000 * cuda.blockIdx.z)
+        out[z, y, x] = (
+            cuda.threadIdx.x
+            + 10 * cuda.threadIdx.y
+            + 100 * cuda.threadIdx.z
+            + 1000 * cuda.blockIdx.x
+            + 10_000 * cuda.blockIdx.y
+            + 100_000 * cuda.blockIdx.z
+        )
 
 
 def test_three_dimensional_indices_are_those_of_cuda():
@@ -74,8 +80,19 @@ def test_integer_arithmetic_is_pythons(dtype):
     out = np.zeros((500, 8), dtype)
     arithmetic[4, 128](a, b, out)
     shift = b & 7
-    expected = np.stack([a // b, a % b, a * b, a << shift, a >> shift, (a & b) ^ (a | 3), np.minimum(a, b) - np.maximum(a, b),
-                         np.abs(a) + np.where(a < b, 1, -1)], 1)
+    expected = np.stack(
+        [
+            a // b,
+            a % b,
+            a * b,
+            a << shift,
+            a >> shift,
+            (a & b) ^ (a | 3),
+            np.minimum(a, b) - np.maximum(a, b),
+            np.abs(a) + np.where(a < b, 1, -1),
+        ],
+        1,
+    )
     np.testing.assert_array_equal(out, expected)
 
 
@@ -98,7 +115,9 @@ def test_mathematical_functions_agree_with_numpy_to_rounding(dtype, tolerance):
     out = np.zeros((300, 7), dtype)
     functions[3, 128](x, out)
     y = x.astype(np.float64)
-    expected = np.stack([np.sqrt(abs(y)), np.exp(y), np.sin(y), np.log(abs(y) + 1), np.tanh(y), np.floor(y) + np.ceil(y), 1 / (1 + y * y)], 1)
+    expected = np.stack(
+        [np.sqrt(abs(y)), np.exp(y), np.sin(y), np.log(abs(y) + 1), np.tanh(y), np.floor(y) + np.ceil(y), 1 / (1 + y * y)], 1
+    )
     np.testing.assert_allclose(out, expected, rtol=tolerance, atol=tolerance)
 
 

@@ -22,8 +22,15 @@ def test_numba_cuda_is_the_version_the_hook_was_written_for():
 def test_the_private_names_are_where_the_hook_expects_them():
     assert list(inspect.signature(numba_hook._original["init"]).parameters) == ["self", "py_func", "targetoptions", "pipeline_class"]
     assert list(inspect.signature(dispatcher._Kernel.launch).parameters)[1:] == ["args", "griddim", "blockdim", "stream", "sharedmem"]
-    for owner, name in [(driver, "driver"), (devices, "driver"), (driver, "ExperimentalDevice"), (driver, "make_logger"),
-                        (dispatcher._Kernel, "bind"), (dispatcher.CUDADispatcher, "call"), (dispatcher, "_LaunchConfiguration")]:
+    for owner, name in [
+        (driver, "driver"),
+        (devices, "driver"),
+        (driver, "ExperimentalDevice"),
+        (driver, "make_logger"),
+        (dispatcher._Kernel, "bind"),
+        (dispatcher.CUDADispatcher, "call"),
+        (dispatcher, "_LaunchConfiguration"),
+    ]:
         assert hasattr(owner, name), f"{owner.__name__}.{name}"
     assert type(driver.driver) is numba_hook.EngineDriver
 

@@ -78,8 +78,11 @@ def test_an_instruction_that_is_not_there_is_named():
 
 
 def test_carries_add_64_bits_in_two_halves():
-    out = run("""mov.u32 %r2, 0xFFFFFFF0; add.cc.u32 %r3, %r2, %r1; addc.u32 %r4, %r1, 7;
-                 st.global.v2.u32 [%rd1], {%r3, %r4};""", words=2)
+    out = run(
+        """mov.u32 %r2, 0xFFFFFFF0; add.cc.u32 %r3, %r2, %r1; addc.u32 %r4, %r1, 7;
+                 st.global.v2.u32 [%rd1], {%r3, %r4};""",
+        words=2,
+    )
     low = 0xFFFFFFF0 + LANE.astype(np.uint64)
     np.testing.assert_array_equal(out[:, 0], low.astype(np.uint32))
     np.testing.assert_array_equal(out[:, 1], LANE + 7 + (low >> np.uint64(32)).astype(np.uint32))
@@ -91,21 +94,34 @@ def test_prmt_picks_bytes():
 
 
 def test_bit_fields_are_cut_out_and_put_in():
-    out = run("""mov.u32 %r2, 0xF0F0; bfe.u32 %r3, %r2, 4, 8; bfe.s32 %r4, %r2, 4, 4; bfi.b32 %r5, 5, %r2, 8, 4;
-                 st.global.v4.u32 [%rd1], {%r3, %r4, %r5, %r1};""", words=4)
+    out = run(
+        """mov.u32 %r2, 0xF0F0; bfe.u32 %r3, %r2, 4, 8; bfe.s32 %r4, %r2, 4, 4; bfi.b32 %r5, 5, %r2, 8, 4;
+                 st.global.v4.u32 [%rd1], {%r3, %r4, %r5, %r1};""",
+        words=4,
+    )
     np.testing.assert_array_equal(out[0], [0x0F, 0xFFFFFFFF, 0xF5F0, 0])
 
 
 def test_shifts_by_the_width_or_more_give_zero_or_the_sign():
-    out = run("""mov.u32 %r2, 0x80000000; mov.u32 %r9, 40; shl.b32 %r3, %r2, %r9; shr.u32 %r4, %r2, %r9; shr.s32 %r5, %r2, %r9;
-                 st.global.v4.u32 [%rd1], {%r3, %r4, %r5, %r9};""", words=4)
+    out = run(
+        """mov.u32 %r2, 0x80000000; mov.u32 %r9, 40; shl.b32 %r3, %r2, %r9; shr.u32 %r4, %r2, %r9; shr.s32 %r5, %r2, %r9;
+                 st.global.v4.u32 [%rd1], {%r3, %r4, %r5, %r9};""",
+        words=4,
+    )
     np.testing.assert_array_equal(out[0], [0, 0, 0xFFFFFFFF, 40])
 
 
 @pytest.mark.parametrize(
     "instruction, expected",
-    [("clz.b32 %r3, %r2;", 8), ("popc.b32 %r3, %r2;", 24), ("brev.b32 %r3, %r2;", 0xFFFFFF00), ("mul.hi.u32 %r3, %r2, 512;", 1),
-     ("not.b32 %r3, %r2;", 0xFF000000), ("lop3.b32 %r3, %r2, 15, 3, 0x80;", 3), ("shf.l.wrap.b32 %r3, %r2, 1, 4;", 16)],
+    [
+        ("clz.b32 %r3, %r2;", 8),
+        ("popc.b32 %r3, %r2;", 24),
+        ("brev.b32 %r3, %r2;", 0xFFFFFF00),
+        ("mul.hi.u32 %r3, %r2, 512;", 1),
+        ("not.b32 %r3, %r2;", 0xFF000000),
+        ("lop3.b32 %r3, %r2, 15, 3, 0x80;", 3),
+        ("shf.l.wrap.b32 %r3, %r2, 1, 4;", 16),
+    ],
 )
 def test_bit_instructions(instruction, expected):
     out = run(f"mov.u32 %r2, 0x00FFFFFF; {instruction} st.global.u32 [%rd1], %r3;")
@@ -119,8 +135,16 @@ def test_a_guarded_instruction_runs_only_in_lanes_whose_guard_holds():
 
 @pytest.mark.parametrize(
     "instruction, expected",
-    [("cvt.rni.s32.f32 %r3, %f1;", 2), ("cvt.rzi.s32.f32 %r3, %f1;", 2), ("cvt.rpi.s32.f32 %r3, %f1;", 3), ("cvt.rmi.s32.f32 %r3, %f2;", 0xFFFFFFFD),
-     ("cvt.rni.s32.f32 %r3, %f2;", 0xFFFFFFFE), ("cvt.rzi.u32.f32 %r3, %f2;", 0), ("cvt.rzi.s32.f32 %r3, %f3;", 0x7FFFFFFF), ("cvt.rzi.s32.f32 %r3, %f4;", 0)],
+    [
+        ("cvt.rni.s32.f32 %r3, %f1;", 2),
+        ("cvt.rzi.s32.f32 %r3, %f1;", 2),
+        ("cvt.rpi.s32.f32 %r3, %f1;", 3),
+        ("cvt.rmi.s32.f32 %r3, %f2;", 0xFFFFFFFD),
+        ("cvt.rni.s32.f32 %r3, %f2;", 0xFFFFFFFE),
+        ("cvt.rzi.u32.f32 %r3, %f2;", 0),
+        ("cvt.rzi.s32.f32 %r3, %f3;", 0x7FFFFFFF),
+        ("cvt.rzi.s32.f32 %r3, %f4;", 0),
+    ],
 )
 def test_conversions_round_as_they_say_and_saturate(instruction, expected):
     setup = "mov.f32 %f1, 0f40200000; mov.f32 %f2, 0fC0200000; mov.f32 %f3, 0f7E967699; mov.f32 %f4, 0f7FC00000;"  # 2.5 -2.5 1e38 NaN

@@ -176,8 +176,12 @@ def test_an_endless_loop_ends_with_an_error(monkeypatch):
 
 @pytest.mark.parametrize(
     "grid, block, reason",
-    [(1, 2048, "2048 threads; the limit is 1024"), (1, (1, 1, 128), "dimension z is 128; the limit is 64"),
-     ((1, 70_000), 32, "dimension y is 70,000; the limit is 65,535"), (0, 32, "must be positive")],
+    [
+        (1, 2048, "2048 threads; the limit is 1024"),
+        (1, (1, 1, 128), "dimension z is 128; the limit is 64"),
+        ((1, 70_000), 32, "dimension y is 70,000; the limit is 65,535"),
+        (0, 32, "must be positive"),
+    ],
 )
 def test_what_cuda_refuses_to_launch_is_refused_with_the_limit(grid, block, reason):
     with pytest.raises(warplab.InvalidLaunch, match=reason):

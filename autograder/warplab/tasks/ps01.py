@@ -127,9 +127,7 @@ class LaunchPlan(Task):
     def make_cases(self, rng):
         def plan(item, width, height, block, only):
             name = f"{item}, {width} x {height} in blocks of {block[0]} x {block[1]}"
-            return Case(
-                name, {"width": int(width), "height": int(height), "block": [int(b) for b in block]}, item, only
-            )
+            return Case(name, {"width": int(width), "height": int(height), "block": [int(b) for b in block]}, item, only)
 
         cases = [
             plan("divides", 64, 48, (16, 16), ("grid",)),
@@ -227,12 +225,7 @@ class BoxBlur(ImageKernel):
         table[1:, 1:] = image.astype(np.float64).cumsum(0).cumsum(1)
         top, bottom = np.maximum(np.arange(height) - radius, 0), np.minimum(np.arange(height) + radius + 1, height)
         left, right = np.maximum(np.arange(width) - radius, 0), np.minimum(np.arange(width) + radius + 1, width)
-        return (
-            table[np.ix_(bottom, right)]
-            - table[np.ix_(top, right)]
-            - table[np.ix_(bottom, left)]
-            + table[np.ix_(top, left)]
-        )
+        return table[np.ix_(bottom, right)] - table[np.ix_(top, right)] - table[np.ix_(bottom, left)] + table[np.ix_(top, left)]
 
     def tolerance(self, inputs, expected):
         """A window of n pixels is a sum of n terms and a division; no pixel is negative, so |mean| is the magnitude."""
@@ -413,7 +406,5 @@ class TimeIt(Task):
     def wrong_result(self, case, outcome):
         repeats = case.inputs["repeats"]
         if outcome is not None and not outcome.error and outcome.counters.get("device.launches", 0) < repeats:
-            return (
-                f"launched the work {outcome.counters.get('device.launches', 0):.0f} times, asked for {repeats} samples"
-            )
+            return f"launched the work {outcome.counters.get('device.launches', 0):.0f} times, asked for {repeats} samples"
         return super().wrong_result(case, outcome)

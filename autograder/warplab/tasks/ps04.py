@@ -339,10 +339,7 @@ class CountFlops(Task):
         if layer["type"] == "linear":
             return 2 * batch * layer["tokens"] * layer["in"] * layer["out"]
         if layer["type"] == "conv2d":
-            high, wide = (
-                (layer[side] + 2 * layer["padding"] - layer["kernel"]) // layer["stride"] + 1
-                for side in ("height", "width")
-            )
+            high, wide = ((layer[side] + 2 * layer["padding"] - layer["kernel"]) // layer["stride"] + 1 for side in ("height", "width"))
             return 2 * batch * high * wide * layer["out"] * layer["in"] * layer["kernel"] ** 2
         if layer["type"] == "attention":
             return 2 * 2 * batch * layer["tokens"] ** 2 * layer["width"]

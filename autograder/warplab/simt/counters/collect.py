@@ -14,7 +14,22 @@ import numpy as np
 SECTOR_SHIFT = 5
 BANKS = 32
 
-FLOPS = {"add": 1, "sub": 1, "mul": 1, "fma": 2, "mad": 2, "div": 1, "sqrt": 1, "rcp": 1, "rsqrt": 1, "ex2": 1, "lg2": 1, "sin": 1, "cos": 1, "tanh": 1}
+FLOPS = {
+    "add": 1,
+    "sub": 1,
+    "mul": 1,
+    "fma": 2,
+    "mad": 2,
+    "div": 1,
+    "sqrt": 1,
+    "rcp": 1,
+    "rsqrt": 1,
+    "ex2": 1,
+    "lg2": 1,
+    "sin": 1,
+    "cos": 1,
+    "tanh": 1,
+}
 FLOAT_TYPES = {"f16", "f32", "f64"}
 
 

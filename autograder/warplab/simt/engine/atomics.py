@@ -14,8 +14,15 @@ def _decrement(old, value):
 
 
 STEP = {
-    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-    "exch": lambda old, value: value, "inc": _increment, "dec": _decrement,
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "exch": lambda old, value: value,
+    "inc": _increment,
+    "dec": _decrement,
 }
 AT = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 

@@ -22,7 +22,7 @@ class LoadStoreUnit:
         data = self.machine.launch.params[name]
         return np.frombuffer(data, dtype, 1, offset)
 
-    def _prepare(self, group: Group, space: str, address: np.ndarray) -> Access:
+    def _prepare(self, group, space: str, address: np.ndarray) -> Access:
         """Prepare (or find again) the addresses of one register value; the register array itself is the key."""
         key = (space, id(address))
         found = group.accesses.get(key)
@@ -31,8 +31,9 @@ class LoadStoreUnit:
         if space != "global":
             base = self.machine.shared_base if space == "shared" else self.machine.local_base
             raw = address.view(np.int64)
-            access = Access(address, self.machine.shared if space == "shared" else self.machine.local,
-                            raw + (base if group.full else base[group.lanes]))
+            access = Access(
+                address, self.machine.shared if space == "shared" else self.machine.local, raw + (base if group.full else base[group.lanes])
+            )
             access.low, access.high = int(raw.min()), int(raw.max())  # bounds hold per block or thread, not per chunk
         else:
             region = self.space.find(int(address[0]))
@@ -80,8 +81,12 @@ class LoadStoreUnit:
             return self._split_by_region(group, site, address, offset, dtype, len(values), values)
         width = np.dtype(dtype).itemsize
         if not access.region.writable:
-            raise OutOfBounds(f"a write to {access.region.label}, which is read-only", kernel=self.program.name,
-                              where=self.program.line_of_site(site), hint="copy the array first: array.copy()")
+            raise OutOfBounds(
+                f"a write to {access.region.label}, which is read-only",
+                kernel=self.program.name,
+                where=self.program.line_of_site(site),
+                hint="copy the array first: array.copy()",
+            )
         for o in self.observers:
             o.accessed(self.machine, group, site, access, offset, width * len(values), space, "write", values)
         view = access.region.view(dtype)
@@ -178,27 +183,43 @@ class LoadStoreUnit:
             address = int(access.source[bad[0]]) + offset
             freed = self.space.freed(address)
             if freed:
-                raise OutOfBounds(f"{who} {_verb(what)} {freed} after it was freed", kernel=self.program.name, where=where,
-                                  hint="keep a reference to the device array for as long as kernels use it")
+                raise OutOfBounds(
+                    f"{who} {_verb(what)} {freed} after it was freed",
+                    kernel=self.program.name,
+                    where=where,
+                    hint="keep a reference to the device array for as long as kernels use it",
+                )
             if region is None:
                 region = self.space.nearest(address)
                 at = address - region.base if region else address
             if region is None:
-                raise OutOfBounds(f"{who} {_verb(what)} address {address:#x}, where nothing is allocated", kernel=self.program.name, where=where)
+                raise OutOfBounds(
+                    f"{who} {_verb(what)} address {address:#x}, where nothing is allocated", kernel=self.program.name, where=where
+                )
             item = region.itemsize
-            message = (f"{who} {_verb(what)} element {at // item} of {region.label}, which has {region.size // item} elements "
-                       f"({width} bytes at byte offset {at} of {region.size})")
+            message = (
+                f"{who} {_verb(what)} element {at // item} of {region.label}, which has {region.size // item} elements "
+                f"({width} bytes at byte offset {at} of {region.size})"
+            )
         else:
             message = f"{who} {_verb(what)} {width} bytes at byte offset {at} of {space} memory, which has {size} bytes {'a block' if space == 'shared' else 'a thread'}"
-        raise OutOfBounds(message, kernel=self.program.name, where=where,
-                          hint="the bounds check before this line, and the order of the indices (row, column)")
+        raise OutOfBounds(
+            message,
+            kernel=self.program.name,
+            where=where,
+            hint="the bounds check before this line, and the order of the indices (row, column)",
+        )
 
     def _misaligned(self, group, site, access, offset, width, space, what):
         raw = access.offset if space == "global" else access.source.view(np.int64)
         bad = int(np.flatnonzero((raw + offset) % width)[0])
-        raise MisalignedAccess(f"{self.machine.thread_name(int(group.lanes[bad]))} {_verb(what)} {width} bytes at byte offset {int(raw[bad]) + offset}, "
-                               f"not a multiple of {width}", kernel=self.program.name, where=self.program.line_of_site(site),
-                               hint="the element type of the pointer or view")
+        raise MisalignedAccess(
+            f"{self.machine.thread_name(int(group.lanes[bad]))} {_verb(what)} {width} bytes at byte offset {int(raw[bad]) + offset}, "
+            f"not a multiple of {width}",
+            kernel=self.program.name,
+            where=self.program.line_of_site(site),
+            hint="the element type of the pointer or view",
+        )
 
 
 def _verb(what: str) -> str:

@@ -196,8 +196,10 @@ class Machine:
                 if steps > STEP_BUDGET:
                     raise NoProgress(
                         f"stopped after {STEP_BUDGET:,} steps; a loop does not end, or threads wait for each other",
-                        kernel=self.program.name, where=self.program.line_of_block(index),
-                        hint="the loop's condition; threads that spin on a lock or flag that another thread of the same warp must set")
+                        kernel=self.program.name,
+                        where=self.program.line_of_block(index),
+                        hint="the loop's condition; threads that spin on a lock or flag that another thread of the same warp must set",
+                    )
                 block = blocks[index]
                 guard = functions[index](self.lsu, group, group.regs)
                 for o in self.observers:
@@ -247,8 +249,11 @@ class Machine:
                 block = int(blocks[clash][0])
                 raise BarrierDivergence(
                     f"threads of block {self.block_name(block)} wait at two different barriers: {self.program.line_of_block(int(place[block]))} and "
-                    f"{self.program.line_of_block(index)}", kernel=self.program.name, where=self.program.line_of_block(index),
-                    hint="a syncthreads() inside an if or a loop that not all threads of the block take; move it out of the branch")
+                    f"{self.program.line_of_block(index)}",
+                    kernel=self.program.name,
+                    where=self.program.line_of_block(index),
+                    hint="a syncthreads() inside an if or a loop that not all threads of the block take; move it out of the branch",
+                )
             place[blocks] = index
         for o in self.observers:
             o.barrier(self)

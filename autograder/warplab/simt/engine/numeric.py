@@ -168,7 +168,13 @@ def brev(x):
     """Bits in reverse order."""
     width = x.dtype.itemsize * 8
     t = x.dtype.type
-    for step, mask in ((1, 0x5555555555555555), (2, 0x3333333333333333), (4, 0x0F0F0F0F0F0F0F0F), (8, 0x00FF00FF00FF00FF), (16, 0x0000FFFF0000FFFF)):
+    for step, mask in (
+        (1, 0x5555555555555555),
+        (2, 0x3333333333333333),
+        (4, 0x0F0F0F0F0F0F0F0F),
+        (8, 0x00FF00FF00FF00FF),
+        (16, 0x0000FFFF0000FFFF),
+    ):
         if step < width:
             m = t(mask & ((1 << width) - 1))
             x = ((x >> t(step)) & m) | ((x & m) << t(step))

@@ -30,8 +30,12 @@ class Program:
             fn = inline_calls(self.module, self.module.functions[entry])
         except CannotInline as error:
             instr = error.instr
-            raise UnsupportedInstruction(f"the SIMT engine does not execute `{' '.join(instr.text.split())};`: {error.why}",
-                                         kernel=name, where=self.place(instr), hint="run this kernel on a CUDA GPU") from None
+            raise UnsupportedInstruction(
+                f"the SIMT engine does not execute `{' '.join(instr.text.split())};`: {error.why}",
+                kernel=name,
+                where=self.place(instr),
+                hint="run this kernel on a CUDA GPU",
+            ) from None
         self.function = fn
         self.max_threads = fn.max_threads
         symbols = self._lay_out(space)
@@ -92,8 +96,11 @@ class Program:
         return UnsupportedInstruction(why, kernel=self.name, where=self.line_of_site(site))
 
     def unsupported_register(self, name: str) -> UnsupportedInstruction:
-        return UnsupportedInstruction(f"the SIMT engine does not provide the register %{name}", kernel=self.name,
-                                      hint="clocks and SM numbers have no meaning on the engine: run on a CUDA GPU")
+        return UnsupportedInstruction(
+            f"the SIMT engine does not provide the register %{name}",
+            kernel=self.name,
+            hint="clocks and SM numbers have no meaning on the engine: run on a CUDA GPU",
+        )
 
 
 __all__ = ["Program", "as_bytes"]

@@ -14,8 +14,26 @@ from ..ptx.blocks import Block, is_special
 from ..ptx.parser import Function, Imm, Instr, Mem, Reg, Sym
 from . import numeric, warp
 
-CANONICAL = {"pred": "?", "b8": "u1", "u8": "u1", "s8": "u1", "b16": "u2", "u16": "u2", "s16": "u2", "f16": "u2", "bf16": "u2",
-             "b32": "u4", "u32": "u4", "s32": "u4", "f32": "f4", "f16x2": "u4", "b64": "u8", "u64": "u8", "s64": "u8", "f64": "f8"}
+CANONICAL = {
+    "pred": "?",
+    "b8": "u1",
+    "u8": "u1",
+    "s8": "u1",
+    "b16": "u2",
+    "u16": "u2",
+    "s16": "u2",
+    "f16": "u2",
+    "bf16": "u2",
+    "b32": "u4",
+    "u32": "u4",
+    "s32": "u4",
+    "f32": "f4",
+    "f16x2": "u4",
+    "b64": "u8",
+    "u64": "u8",
+    "s64": "u8",
+    "f64": "f8",
+}
 
 SPECIAL_DTYPE = "u4"
 
@@ -64,7 +82,8 @@ class Translator:
         name = ".".join((instr.opcode, *instr.mods))
         return UnsupportedInstruction(
             f"the SIMT engine does not execute `{name}`{' (' + why + ')' if why else ''}; the statement is `{instr.text};`",
-            kernel=self.kernel, where=self.where(instr),
+            kernel=self.kernel,
+            where=self.where(instr),
             hint="run this kernel on a CUDA GPU, or write the line without this operation",
         )
 
@@ -90,8 +109,11 @@ class Translator:
             self.counter += 1
             var = f"s{self.counter}"
             self.emit(f"{var} = G.special({op.name!r})")
-            return var if dtype == SPECIAL_DTYPE else (
-                f"{var}.view('{dtype}')" if np.dtype(dtype).itemsize == 4 else f"{var}.astype('{dtype}')")
+            return (
+                var
+                if dtype == SPECIAL_DTYPE
+                else (f"{var}.view('{dtype}')" if np.dtype(dtype).itemsize == 4 else f"{var}.astype('{dtype}')")
+            )
         if not isinstance(op, Reg):
             raise self.unsupported(self.instr, f"operand {op}")
         if op.name not in self.local:

@@ -60,8 +60,12 @@ def vote(table: WarpTable, mode: str, flag: np.ndarray, mask: np.ndarray):
     mask = np.broadcast_to(mask, table.row.shape)
     here = table.bits(np.ones(1, bool))[table.row] & mask
     ballot = table.bits(flag)[table.row] & mask
-    return {"ballot": lambda: ballot, "all": lambda: ballot == here, "any": lambda: ballot != 0,
-            "uni": lambda: (ballot == here) | (ballot == 0)}[mode]()
+    return {
+        "ballot": lambda: ballot,
+        "all": lambda: ballot == here,
+        "any": lambda: ballot != 0,
+        "uni": lambda: (ballot == here) | (ballot == 0),
+    }[mode]()
 
 
 def match_any(table: WarpTable, value: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -88,5 +92,7 @@ def reduce_(table: WarpTable, operation: str, value: np.ndarray, mask: np.ndarra
     fill = np.array(identity, np.int64).astype(lanes.dtype)
     values = np.full((table.rows, 32), fill, lanes.dtype)
     values[table.row, table.column] = np.where(inside == 1, lanes, fill)
-    ufunc = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[operation]
+    ufunc = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[
+        operation
+    ]
     return ufunc.reduce(values, axis=1, dtype=lanes.dtype)[table.row]

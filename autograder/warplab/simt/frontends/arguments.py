@@ -44,8 +44,10 @@ def _array(name, value, space, out, regions):
     array = host_array(value)
     if array is not None:
         if not (array.flags.c_contiguous or array.flags.f_contiguous):
-            raise InvalidLaunch(f"{describe(name, array)} is not contiguous, and CUDA copies only contiguous host arrays",
-                                hint="pass np.ascontiguousarray(array), or a slice of a device array (cuda.to_device)")
+            raise InvalidLaunch(
+                f"{describe(name, array)} is not contiguous, and CUDA copies only contiguous host arrays",
+                hint="pass np.ascontiguousarray(array), or a slice of a device array (cuda.to_device)",
+            )
         region = space.add(as_bytes(array), describe(name, array), max(array.itemsize, 1), writable=array.flags.writeable)
         regions.append(region)
         pointer, shape, strides = region.base, array.shape, array.strides
@@ -77,5 +79,6 @@ def _one(name, ty, value, space, out, regions):
         for i, (t, v) in enumerate(zip(ty, value)):
             _one(f"{name}[{i}]", t, v, space, out, regions)
     else:
-        raise InvalidLaunch(f"argument '{name}' has type {ty}, which the SIMT engine does not pass yet",
-                            hint="pass arrays, numbers and tuples of them")
+        raise InvalidLaunch(
+            f"argument '{name}' has type {ty}, which the SIMT engine does not pass yet", hint="pass arrays, numbers and tuples of them"
+        )

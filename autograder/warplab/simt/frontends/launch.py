@@ -23,7 +23,7 @@ def observed_by(*observers):
     try:
         yield
     finally:
-        del _observers[-len(observers):]
+        del _observers[-len(observers) :]
 
 
 def program_of(kernel, space: AddressSpace, capability=None) -> Program:
@@ -74,8 +74,10 @@ def check_limits(program: Program, grid, block, dynamic_shared: int, limit) -> N
     if min(grid) < 1 or min(block) < 1:
         refuse(f"grid {grid} and block {block} must be positive in every dimension", "an empty array gives an empty grid: skip the launch")
     if threads > limit.max_threads_per_block:
-        refuse(f"a block of {block[0]} x {block[1]} x {block[2]} = {threads} threads; the limit is {limit.max_threads_per_block} a block",
-               "fewer threads a block and more blocks")
+        refuse(
+            f"a block of {block[0]} x {block[1]} x {block[2]} = {threads} threads; the limit is {limit.max_threads_per_block} a block",
+            "fewer threads a block and more blocks",
+        )
     for axis, size, most in zip("xyz", block, limit.max_block_dim):
         if size > most:
             refuse(f"block dimension {axis} is {size}; the limit is {most}", "another axis, or fewer threads")
@@ -86,6 +88,9 @@ def check_limits(program: Program, grid, block, dynamic_shared: int, limit) -> N
         refuse(f"{threads} threads a block, but the kernel was compiled for at most {program.max_threads} (launch_bounds)")
     shared = program.shared_static + dynamic_shared
     if program.shared_static > limit.max_static_shared:
-        refuse(f"{program.shared_static:,} bytes of static shared memory; the limit is {limit.max_static_shared:,} a block", "a smaller tile or element type")
+        refuse(
+            f"{program.shared_static:,} bytes of static shared memory; the limit is {limit.max_static_shared:,} a block",
+            "a smaller tile or element type",
+        )
     if shared > limit.max_shared_per_block:
         refuse(f"{shared:,} bytes of shared memory; the limit is {limit.max_shared_per_block:,} a block", "a smaller tile or element type")

@@ -61,12 +61,22 @@ class EngineDriver(numba_driver.Driver):
 
     # devices and contexts
     def cuInit(self, flags): ...
-    def cuDeviceGetCount(self): return 1
-    def cuDriverGetVersion(self): return 13000
-    def cuCtxGetCurrent(self): return binding.CUcontext(1)
-    def cuCtxGetDevice(self): return 0
+    def cuDeviceGetCount(self):
+        return 1
+
+    def cuDriverGetVersion(self):
+        return 13000
+
+    def cuCtxGetCurrent(self):
+        return binding.CUcontext(1)
+
+    def cuCtxGetDevice(self):
+        return 0
+
     def cuCtxPushCurrent(self, handle): ...
-    def cuCtxPopCurrent(self): return binding.CUcontext(1)
+    def cuCtxPopCurrent(self):
+        return binding.CUcontext(1)
+
     def cuCtxSynchronize(self): ...
     def cuDevicePrimaryCtxRelease(self, device): ...
     def cuDevicePrimaryCtxReset(self, device): ...
@@ -82,8 +92,9 @@ class EngineDriver(numba_driver.Driver):
 
     def cuMemAlloc(self, size):
         if size > self.cuMemGetInfo()[0]:
-            raise numba_driver.CudaAPIError(binding.CUresult.CUDA_ERROR_OUT_OF_MEMORY,
-                                            f"out of memory: {size} bytes asked for, the engine has {TOTAL_MEMORY}")
+            raise numba_driver.CudaAPIError(
+                binding.CUresult.CUDA_ERROR_OUT_OF_MEMORY, f"out of memory: {size} bytes asked for, the engine has {TOTAL_MEMORY}"
+            )
         region = SPACE.add(np.zeros(size, np.uint8), "device array")
         self._memory[region.base] = region
         return binding.CUdeviceptr(region.base)
@@ -106,7 +117,7 @@ class EngineDriver(numba_driver.Driver):
         start = int(pointer) - region.base if region else 0
         if region is None or start + size > region.size:
             raise numba_driver.CudaAPIError(binding.CUresult.CUDA_ERROR_INVALID_VALUE, f"copy of {size} bytes outside device memory")
-        return region.data[start:start + size]
+        return region.data[start : start + size]
 
     def cuMemcpyHtoD(self, to, source, size):
         ctypes.memmove(self._bytes(to, size).ctypes.data, int(source), size)
@@ -120,10 +131,17 @@ class EngineDriver(numba_driver.Driver):
     def cuMemsetD8(self, pointer, value, size):
         self._bytes(pointer, size)[:] = value
 
-    def cuMemcpyHtoDAsync(self, to, source, size, stream): self.cuMemcpyHtoD(to, source, size)
-    def cuMemcpyDtoHAsync(self, to, source, size, stream): self.cuMemcpyDtoH(to, source, size)
-    def cuMemcpyDtoDAsync(self, to, source, size, stream): self.cuMemcpyDtoD(to, source, size)
-    def cuMemsetD8Async(self, pointer, value, size, stream): self.cuMemsetD8(pointer, value, size)
+    def cuMemcpyHtoDAsync(self, to, source, size, stream):
+        self.cuMemcpyHtoD(to, source, size)
+
+    def cuMemcpyDtoHAsync(self, to, source, size, stream):
+        self.cuMemcpyDtoH(to, source, size)
+
+    def cuMemcpyDtoDAsync(self, to, source, size, stream):
+        self.cuMemcpyDtoD(to, source, size)
+
+    def cuMemsetD8Async(self, pointer, value, size, stream):
+        self.cuMemsetD8(pointer, value, size)
 
     # streams: the engine runs at once, so every stream is always idle
     def cuStreamCreate(self, flags):

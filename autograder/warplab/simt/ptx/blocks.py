@@ -119,8 +119,11 @@ def _is_warp_barrier(instr: Instr) -> bool:
 def successors(block: Block) -> list[int]:
     """Indices of the blocks that can follow."""
     return {
-        "fall": [block.next], "barrier": [block.next], "jump": [block.target],
-        "branch": [block.target, block.next], "exit": [],
+        "fall": [block.next],
+        "barrier": [block.next],
+        "jump": [block.target],
+        "branch": [block.target, block.next],
+        "exit": [],
     }[block.end]
 
 
@@ -150,8 +153,23 @@ def _liveness(blocks: list[Block]) -> None:
         b.live_in = frozenset(n for n in names if not is_special(n))
 
 
-SPECIAL = ("tid", "ntid", "ctaid", "nctaid", "laneid", "warpid", "nwarpid", "lanemask_", "clock", "globaltimer",
-           "smid", "nsmid", "gridid", "dynamic_smem_size", "total_smem_size")
+SPECIAL = (
+    "tid",
+    "ntid",
+    "ctaid",
+    "nctaid",
+    "laneid",
+    "warpid",
+    "nwarpid",
+    "lanemask_",
+    "clock",
+    "globaltimer",
+    "smid",
+    "nsmid",
+    "gridid",
+    "dynamic_smem_size",
+    "total_smem_size",
+)
 
 
 def is_special(name: str) -> bool:

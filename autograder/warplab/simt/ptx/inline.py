@@ -83,11 +83,15 @@ class _Copier:
                     raise CannotInline(item, f"part of the argument at byte {offset} is read but was not passed as such")
                 self._move(item, rename(item.operands[0]), Reg(f"{stem}_{offset}"))
             elif item.opcode == "ret" and suffix:
-                self.out.body.append(replace(item, opcode="bra", mods=(), operands=(Sym(f"$return{suffix}"),),
-                                             guard=rename(item.guard) if item.guard else None))
+                self.out.body.append(
+                    replace(
+                        item, opcode="bra", mods=(), operands=(Sym(f"$return{suffix}"),), guard=rename(item.guard) if item.guard else None
+                    )
+                )
             else:
-                self.out.body.append(replace(item, operands=tuple(rename(o) for o in item.operands),
-                                             guard=rename(item.guard) if item.guard else None))
+                self.out.body.append(
+                    replace(item, operands=tuple(rename(o) for o in item.operands), guard=rename(item.guard) if item.guard else None)
+                )
         if suffix:
             self.out.body.append(f"$return{suffix}")
 
@@ -118,5 +122,3 @@ class _Copier:
                 self.out.body.append(Instr("mov", (kind,), (Reg(f"{stem}_{offset}"), source), None, item.line, item.file, item.text))
         self.copy(callee, inner, arguments, f"%ret{inner}", depth + 1)
         return f"%ret{inner}"
-
-

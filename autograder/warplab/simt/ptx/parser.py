@@ -10,9 +10,26 @@ import struct
 from dataclasses import dataclass, field
 
 WIDTH = {  # bytes of PTX's fundamental types
-    "pred": 1, "b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "bf16": 2,
-    "b32": 4, "u32": 4, "s32": 4, "f32": 4, "f16x2": 4, "bf16x2": 4,
-    "b64": 8, "u64": 8, "s64": 8, "f64": 8, "b128": 16,
+    "pred": 1,
+    "b8": 1,
+    "u8": 1,
+    "s8": 1,
+    "b16": 2,
+    "u16": 2,
+    "s16": 2,
+    "f16": 2,
+    "bf16": 2,
+    "b32": 4,
+    "u32": 4,
+    "s32": 4,
+    "f32": 4,
+    "f16x2": 4,
+    "bf16x2": 4,
+    "b64": 8,
+    "u64": 8,
+    "s64": 8,
+    "f64": 8,
+    "b128": 16,
 }
 
 
@@ -281,7 +298,7 @@ def _body(text: str, fn: Function) -> None:
             continue
         end = text.find(";", pos)
         if end < 0:
-            raise PTXSyntaxError(f"statement without a semicolon in {fn.name}: {text[pos:pos + 60]!r}")
+            raise PTXSyntaxError(f"statement without a semicolon in {fn.name}: {text[pos : pos + 60]!r}")
         statement = text[pos:end].strip()
         pos = end + 1
         if not statement:
@@ -341,7 +358,7 @@ def parse(ptx: str) -> Module:
         if not m:
             outside.append(text[pos:])
             break
-        outside.append(text[pos:m.start()])
+        outside.append(text[pos : m.start()])
         pos = m.end()
         if m["end"] == ";":
             continue  # a declaration
@@ -354,7 +371,7 @@ def parse(ptx: str) -> Module:
         limit = re.search(r"\.maxntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", m["attrs"] or "")
         if limit:
             fn.max_threads = int(limit.group(1)) * int(limit.group(2) or 1) * int(limit.group(3) or 1)
-        _body(text[pos:i - 1], fn)
+        _body(text[pos : i - 1], fn)
         if any(not name.startswith("%") for name in fn.regs):
             for item in fn.body:
                 if isinstance(item, Instr) and item.opcode not in ("bra", "call"):
@@ -364,7 +381,7 @@ def parse(ptx: str) -> Module:
     for statement in "".join(outside).split(";"):
         start = re.search(r"\.(shared|global|const|local)\b", statement)
         if start:
-            v = _variable(statement[start.start():].strip())
+            v = _variable(statement[start.start() :].strip())
             if v is not None:
                 module.variables.append(v)
     return module

@@ -83,8 +83,10 @@ class RaceDetector:
         raise SharedRace(
             f"{machine.thread_name(lane)} {'reads' if what == 'read' else 'writes'} a shared word ({here}) that {machine.thread_name(rival)} "
             f"writes ({there}), with no barrier between them; {int(bad.sum())} accesses clash",
-            kernel=program.name, where=here,
-            hint="put cuda.syncthreads() after the writes and before other threads read, and again before the next writes")
+            kernel=program.name,
+            where=here,
+            hint="put cuda.syncthreads() after the writes and before other threads read, and again before the next writes",
+        )
 
 
 def _same(values, lanes) -> bool:

@@ -52,8 +52,9 @@ def assemble(ptx: str, entry: str) -> Report:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "kernel.ptx")
         source.write_text(ptx)
-        run = subprocess.run([find(), "-v", f"-arch={target}", str(source), "-o", str(Path(folder, "kernel.cubin"))],
-                             capture_output=True, text=True)
+        run = subprocess.run(
+            [find(), "-v", f"-arch={target}", str(source), "-o", str(Path(folder, "kernel.cubin"))], capture_output=True, text=True
+        )
     if run.returncode:
         raise ToolchainError(f"ptxas refused the kernel: {run.stderr.strip().splitlines()[0] if run.stderr.strip() else 'no message'}")
     text = run.stderr + run.stdout
@@ -64,8 +65,12 @@ def assemble(ptx: str, entry: str) -> Report:
         m = re.search(pattern, text)
         return int(m.group(1)) if m else 0
 
-    return Report(number(r"Used (\d+) registers"), number(r"(\d+) bytes smem"),
-                  number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads"), number(r"(\d+) bytes stack frame"))
+    return Report(
+        number(r"Used (\d+) registers"),
+        number(r"(\d+) bytes smem"),
+        number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads"),
+        number(r"(\d+) bytes stack frame"),
+    )
 
 
 def blocks_per_sm(registers: int, shared: int, threads: int, limit: Limits) -> dict[str, int]:

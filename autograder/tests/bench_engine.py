@@ -1,0 +1,244 @@
+"""`make bench`: the SIMT engine, checks on, against numba's own simulator on the same kernels, in one run.
+
+The simulator must be chosen before numba is imported, so it runs in a child process (this file with --simulator).
+Times are of this machine's CPU and compare two ways of running a kernel without a GPU; neither is a GPU's time.
+"""
+
+import functools
+import json
+import math
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+SIMULATOR = "--simulator" in sys.argv
+if SIMULATOR:
+    os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
+else:
+    import warplab
+
+import numpy as np  # noqa: E402
+from numba import cuda, float32, int32  # noqa: E402
+
+N = 4096  # threads of the one-dimensional kernels
+S = 64  # edge of the images and matrices
+
+
+@cuda.jit
+def add(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + b[i]
+
+
+@cuda.jit
+def saxpy_strided(a, x, y):
+    i = cuda.grid(1)
+    step = cuda.gridsize(1)
+    while i < y.size:
+        y[i] = a * x[i] + y[i]
+        i += step
+
+
+@cuda.jit
+def grayscale(rgb, out):
+    col, row = cuda.grid(2)
+    if row < out.shape[0] and col < out.shape[1]:
+        out[row, col] = 0.299 * rgb[row, col, 0] + 0.587 * rgb[row, col, 1] + 0.114 * rgb[row, col, 2]
+
+
+@cuda.jit
+def box_blur(image, out):
+    col, row = cuda.grid(2)
+    if row < out.shape[0] and col < out.shape[1]:
+        total, count = float32(0), 0
+        for y in range(max(row - 1, 0), min(row + 2, image.shape[0])):
+            for x in range(max(col - 1, 0), min(col + 2, image.shape[1])):
+                total += image[y, x]
+                count += 1
+        out[row, col] = total / count
+
+
+@cuda.jit
+def mandelbrot(out, limit):
+    col, row = cuda.grid(2)
+    if row < out.shape[0] and col < out.shape[1]:
+        cr, ci = -2 + 3 * col / out.shape[1], -1 + 2 * row / out.shape[0]
+        zr, zi, k = 0.0, 0.0, 0
+        while k < limit and zr * zr + zi * zi <= 4:
+            zr, zi = zr * zr - zi * zi + cr, 2 * zr * zi + ci
+            k += 1
+        out[row, col] = k
+
+
+@cuda.jit
+def transpose(x, out):
+    tile = cuda.shared.array((16, 17), float32)
+    col, row = cuda.grid(2)
+    tile[cuda.threadIdx.y, cuda.threadIdx.x] = x[row, col]
+    cuda.syncthreads()
+    out[cuda.blockIdx.x * 16 + cuda.threadIdx.y, cuda.blockIdx.y * 16 + cuda.threadIdx.x] = tile[cuda.threadIdx.x, cuda.threadIdx.y]
+
+
+@cuda.jit
+def matmul_naive(a, b, c):
+    col, row = cuda.grid(2)
+    if row < c.shape[0] and col < c.shape[1]:
+        acc = float32(0)
+        for k in range(a.shape[1]):
+            acc += a[row, k] * b[k, col]
+        c[row, col] = acc
+
+
+@cuda.jit
+def matmul_tiled(a, b, c):
+    tile_a = cuda.shared.array((16, 16), float32)
+    tile_b = cuda.shared.array((16, 16), float32)
+    col, row = cuda.grid(2)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    acc = float32(0)
+    for start in range(0, a.shape[1], 16):
+        tile_a[ty, tx] = a[row, start + tx]
+        tile_b[ty, tx] = b[start + ty, col]
+        cuda.syncthreads()
+        for k in range(16):
+            acc += tile_a[ty, k] * tile_b[k, tx]
+        cuda.syncthreads()
+    c[row, col] = acc
+
+
+@cuda.jit
+def reduce_tree(x, out):
+    partial = cuda.shared.array(128, float32)
+    t = cuda.threadIdx.x
+    partial[t] = x[cuda.grid(1)]
+    cuda.syncthreads()
+    stride = 64
+    while stride > 0:
+        if t < stride:
+            partial[t] += partial[t + stride]
+        cuda.syncthreads()
+        stride //= 2
+    if t == 0:
+        out[cuda.blockIdx.x] = partial[0]
+
+
+@cuda.jit
+def histogram(x, bins):
+    i = cuda.grid(1)
+    if i < x.size:
+        cuda.atomic.add(bins, x[i], 1)
+
+
+@cuda.jit
+def softmax(x, out):
+    row = cuda.grid(1)
+    if row < x.shape[0]:
+        top = x[row, 0]
+        for k in range(x.shape[1]):
+            top = max(top, x[row, k])
+        total = float32(0)
+        for k in range(x.shape[1]):
+            total += math.exp(x[row, k] - top)
+        for k in range(x.shape[1]):
+            out[row, k] = math.exp(x[row, k] - top) / total
+
+
+@cuda.jit
+def collatz(start, steps):
+    i = cuda.grid(1)
+    if i < start.size:
+        n, count = start[i], int32(0)
+        while n != 1:
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+            count += 1
+        steps[i] = count
+
+
+def cases():
+    """(kernel, grid, block, arguments) of each of the twelve."""
+    rng = np.random.default_rng(0)
+
+    def f32(*shape):
+        return rng.standard_normal(shape).astype(np.float32)
+
+    image = (S // 16, S // 16), (16, 16)
+    line = (N // 128, 128)
+    return [
+        (add, *line, (f32(N), f32(N), np.zeros(N, np.float32))),
+        (saxpy_strided, 8, 128, (np.float32(2), f32(N), f32(N))),
+        (grayscale, *image, (f32(S, S, 3), np.zeros((S, S), np.float32))),
+        (box_blur, *image, (f32(S, S), np.zeros((S, S), np.float32))),
+        (mandelbrot, *image, (np.zeros((S, S), np.int32), 50)),
+        (transpose, *image, (f32(S, S), np.zeros((S, S), np.float32))),
+        (matmul_naive, *image, (f32(S, S), f32(S, S), np.zeros((S, S), np.float32))),
+        (matmul_tiled, *image, (f32(S, S), f32(S, S), np.zeros((S, S), np.float32))),
+        (reduce_tree, *line, (f32(N), np.zeros(N // 128, np.float32))),
+        (histogram, *line, (rng.integers(0, 16, N).astype(np.int32), np.zeros(16, np.int32))),
+        (softmax, 1, 64, (f32(64, 64), np.zeros((64, 64), np.float32))),
+        (collatz, 8, 128, (np.arange(1, 1025), np.zeros(1024, np.int32))),
+    ]
+
+
+def timed(call, repeats):
+    samples = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        samples.append(time.perf_counter() - start)
+    return statistics.median(samples)
+
+
+def measure(repeats):
+    """Seconds of the first launch (compilation included) and the median of the next ones, by kernel."""
+    out = {}
+    for kernel, grid, block, args in cases():
+        launch = functools.partial(kernel[grid, block], *args)
+        name = kernel.fn.__name__ if SIMULATOR else kernel.py_func.__name__
+        out[name] = timed(launch, 1), timed(launch, repeats)
+    return out
+
+
+def larger():
+    """The engine alone on sizes that the simulator does not finish in a coffee break."""
+    rng = np.random.default_rng(0)
+    million = [rng.standard_normal(1_000_000).astype(np.float32) for _ in range(3)]
+    a, b, c = (rng.standard_normal((256, 256)).astype(np.float32) for _ in range(3))
+    for name, launch in [
+        ("add, 1,000,000 elements", lambda: add[-(-1_000_000 // 256), 256](*million)),
+        ("tiled matmul, 256 x 256 x 256", lambda: matmul_tiled[(16, 16), (16, 16)](a, b, c)),
+    ]:
+        launch()
+        plain = timed(launch, 3)
+        print(f"  {name:<32}{1e3 * plain:10.1f} ms, checks on")
+    counted = timed(lambda: warplab.profile(matmul_tiled[(16, 16), (16, 16)], a, b, c), 3)
+    print(f"  {'the same under profile()':<32}{1e3 * counted:10.1f} ms, checks and counters on")
+
+
+def main():
+    if SIMULATOR:
+        print(json.dumps(measure(1)))
+        return
+    print("warming up the compiler and running numba's simulator (about a minute) ...", flush=True)
+    child = subprocess.Popen([sys.executable, __file__, "--simulator"], stdout=subprocess.PIPE, text=True)
+    simulator = json.loads(child.communicate()[0])  # one after the other: they share the machine's cores
+    warm_up = cuda.jit(add.py_func)
+    warm_up[1, 1](np.zeros(1), np.zeros(1), np.zeros(1))
+    engine = measure(5)
+    print(f"{'kernel':<16}{'simulator':>12}{'engine':>12}{'ratio':>8}   with compilation, ratio")
+    warm, cold = [], []
+    for name, (first, again) in engine.items():
+        sim_first, sim_again = simulator[name]
+        warm.append(sim_again / again)
+        cold.append(sim_first / first)
+        print(f"{name:<16}{1e3 * sim_again:>9.1f} ms{1e3 * again:>9.2f} ms{warm[-1]:>7.0f}x   {1e3 * first:8.0f} ms {cold[-1]:6.1f}x")
+    print(f"median ratio {statistics.median(warm):.0f}x warm; smallest with compilation {min(cold):.1f}x")
+    larger()
+    print(f"  peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()
