@@ -49,7 +49,11 @@ sky = (1 - dusk) * [0.24, 0.32, 0.60] + dusk * [0.98, 0.62, 0.38]
 hills = y > 84 + 10 * np.sin(x / 21) + 5 * np.sin(x / 8)
 photo = np.where(sun[..., None], [1.0, 0.86, 0.35], sky)
 photo = np.where(hills[..., None], [0.09, 0.28, 0.26], photo).astype(np.float32)
-plots.picture((255 * photo).astype(np.uint8), alt="A yellow sun over dark green hills, at dusk.", zoom=3)
+plots.picture(
+    (255 * photo).astype(np.uint8),
+    alt="A yellow sun over dark green hills, at dusk.",
+    zoom=3,
+)
 
 # %% [markdown]
 # ## 1. Grey
@@ -77,6 +81,7 @@ plots.picture((255 * photo).astype(np.uint8), alt="A yellow sun over dark green 
 #
 # The threads marked x have no pixel. They run your kernel all the same, and must not write anything.
 
+
 # %% solution="grayscale"
 @cuda.jit
 def grayscale(rgb, out):
@@ -98,6 +103,7 @@ def grayscale(rgb, out):
     out[row, col] = 0.299 * red + 0.587 * green + 0.114 * blue
     ### END SOLUTION
 
+
 # %% grade="ps01/grayscale"
 grade("ps01/grayscale", grayscale)
 
@@ -107,7 +113,9 @@ grade("ps01/grayscale", grayscale)
 # %%
 gray = np.zeros((128, 192), np.float32)
 grayscale[(12, 8), (16, 16)](photo, gray)
-plots.picture((255 * gray).astype(np.uint8), alt="The same picture in shades of grey.", zoom=3)
+plots.picture(
+    (255 * gray).astype(np.uint8), alt="The same picture in shades of grey.", zoom=3
+)
 
 # %% [markdown]
 # ## 2. How many blocks?
@@ -123,6 +131,7 @@ plots.picture((255 * gray).astype(np.uint8), alt="The same picture in shades of 
 #
 # That launches 4 x 32 = 128 by 7 x 8 = 56 threads, 7,168 in all, for 5,000 pixels: 2,168 threads find that they have nothing to do.
 # A block more in either direction would be waste; a block fewer would leave pixels without a thread.
+
 
 # %% solution="launch_plan"
 def launch_plan(width, height, block):
@@ -140,6 +149,7 @@ def launch_plan(width, height, block):
     idle = blocks_x * threads_x * blocks_y * threads_y - width * height
     return (blocks_x, blocks_y), idle
     ### END SOLUTION
+
 
 # %% grade="ps01/launch_plan"
 grade("ps01/launch_plan", launch_plan)
@@ -174,6 +184,7 @@ plots.show(plots.tiles(photo[60:85, 100:144], (16, 16)), alt=alt, caption=captio
 # Keep the running sum in a local variable. It lives in a register; `out[row, col] += ...` would go to memory and back for every pixel of the window,
 # and one of the checks counts the stores.
 
+
 # %% solution="box_blur"
 @cuda.jit
 def box_blur(image, radius, out):
@@ -202,6 +213,7 @@ def box_blur(image, radius, out):
     out[row, col] = total / count
     ### END SOLUTION
 
+
 # %% grade="ps01/box_blur"
 grade("ps01/box_blur", box_blur)
 
@@ -212,7 +224,11 @@ grade("ps01/box_blur", box_blur)
 # %%
 blurred = np.zeros_like(gray)
 box_blur[(12, 8), (16, 16)](gray, 4, blurred)
-plots.picture((255 * np.hstack([gray, blurred])).astype(np.uint8), alt="The grey picture, sharp and blurred.", zoom=2)
+plots.picture(
+    (255 * np.hstack([gray, blurred])).astype(np.uint8),
+    alt="The grey picture, sharp and blurred.",
+    zoom=2,
+)
 
 # %% [markdown]
 # ## 4. Pixels that take longer
@@ -239,6 +255,7 @@ plots.picture((255 * np.hstack([gray, blurred])).astype(np.uint8), alt="The grey
 #
 # The 32 threads of a warp share one instruction stream. Those that have escaped wait, switched off, for the last one: this is called *divergence*.
 # A warp therefore costs what its slowest pixel costs, and a kernel that does not stop at all costs `max_iterations` for everybody.
+
 
 # %% solution="mandelbrot"
 @cuda.jit
@@ -271,6 +288,7 @@ def mandelbrot(x_min, y_min, step, max_iterations, out):
     out[row, col] = steps
     ### END SOLUTION
 
+
 # %% grade="ps01/mandelbrot"
 grade("ps01/mandelbrot", mandelbrot)
 
@@ -281,21 +299,32 @@ grade("ps01/mandelbrot", mandelbrot)
 steps = np.zeros((128, 192), np.int32)
 mandelbrot[(12, 8), (16, 16)](-2.2, -1.0, 3.0 / 192, 60, steps)
 shade = np.where(steps == 60, 0, 255 * np.sqrt(steps / 60)).astype(np.uint8)
-plots.picture(shade, alt="The Mandelbrot set, black, in a halo that is brightest along its border.", zoom=3)
+plots.picture(
+    shade,
+    alt="The Mandelbrot set, black, in a halo that is brightest along its border.",
+    zoom=3,
+)
 
 # %% [markdown]
 # And what the warps did. `warp_execution_efficiency` is the share of lanes that were switched on, averaged over all warp instructions: 1.0 means that
 # nobody ever waited for a neighbour. Three views of equal size: far outside the set, inside it, and across its border.
+
 
 # %%
 def efficiency(x_min, y_min, width, block=(16, 16)):
     """Warp execution efficiency of a view that is `width` wide, at 96 x 64 pixels."""
     view = np.zeros((64, 96), np.int32)
     grid = (-(-96 // block[0]), -(-64 // block[1]))
-    return warplab.profile(mandelbrot[grid, block], x_min, y_min, width / 96, 200, view).warp_execution_efficiency
+    return warplab.profile(
+        mandelbrot[grid, block], x_min, y_min, width / 96, 200, view
+    ).warp_execution_efficiency
 
 
-for name, view in {"outside": (1.5, 1.5, 0.3), "inside": (-0.2, -0.1, 0.3), "border": (-0.9, 0.1, 0.3)}.items():
+for name, view in {
+    "outside": (1.5, 1.5, 0.3),
+    "inside": (-0.2, -0.1, 0.3),
+    "border": (-0.9, 0.1, 0.3),
+}.items():
     print(f"{name:8} {efficiency(*view):.3f}")
 
 # %% [markdown]
@@ -325,6 +354,7 @@ print(f"after synchronize()  {1e3 * (device.clock() - start):.4f} ms")
 # The device has `launch(work)`, `synchronize()` and `clock()`. For work on a real GPU there are also time stamps in the queue itself, `event = record()` and
 # `elapsed(first, second)`; use them if you like.
 
+
 # %% solution="time_it"
 def time_it(device, work, repeats):
     """Return the median seconds of one launch of `work`, over `repeats` samples. About 10 lines.
@@ -349,6 +379,7 @@ def time_it(device, work, repeats):
     return statistics.median(samples)
     ### END SOLUTION
 
+
 # %% grade="ps01/time_it"
 grade("ps01/time_it", time_it)
 
@@ -357,7 +388,14 @@ grade("ps01/time_it", time_it)
 # say one millisecond, give or take one percent.
 
 # %%
-moody = Timing(duration=1e-3, pending=0.2, cold_launches=4, cold_factor=20, outlier_every=7, outlier_factor=40)
+moody = Timing(
+    duration=1e-3,
+    pending=0.2,
+    cold_launches=4,
+    cold_factor=20,
+    outlier_every=7,
+    outlier_factor=40,
+)
 print(f"{1e3 * time_it(VirtualDevice(moody).connect(), 'work', 21):.4f} ms")
 
 # %% [markdown]

@@ -47,12 +47,17 @@ def matrices(m, n, k, seed=0):
     """Random a (m, k) and b (k, n), and a c (m, n) full of NaN: what you do not write will show."""
     rng = np.random.default_rng(seed)
     a, b = rng.standard_normal((m, k)), rng.standard_normal((k, n))
-    return a.astype(np.float32), b.astype(np.float32), np.full((m, n), np.nan, np.float32)
+    return (
+        a.astype(np.float32),
+        b.astype(np.float32),
+        np.full((m, n), np.nan, np.float32),
+    )
 
 
 def grid_for(m, n):
     """The smallest grid of TILE x TILE blocks that covers an (m, n) matrix; x counts columns."""
     return -(-n // TILE), -(-m // TILE)
+
 
 # %% [markdown]
 # ## 1. One thread, one chain
@@ -74,6 +79,7 @@ def grid_for(m, n):
 #
 # So one thread takes one element, walks along a row of `a` and down a column of `b`, and keeps the sum in a local variable. Start the sum with
 # `float32(0)`: a plain `0.0` is a 64-bit number to the compiler, and most GPUs are slow at those.
+
 
 # %% solution="matmul_naive"
 @cuda.jit
@@ -98,6 +104,7 @@ def matmul_naive(a, b, c):
         acc += a[row, k] * b[k, col]
     c[row, col] = acc
     ### END SOLUTION
+
 
 # %% grade="ps04/matmul_naive"
 grade("ps04/matmul_naive", matmul_naive)
@@ -138,6 +145,7 @@ naive
 #   `cuda.syncthreads()` in each step, and *every* thread of the block must reach both, also those that have no element of `c`: no early `return` here.
 # - **Edges.** K need not be a multiple of 16, nor M and N. Where a tile hangs over the edge, put a 0 into shared memory: 0 times anything adds nothing.
 
+
 # %% solution="matmul_tiled"
 @cuda.jit
 def matmul_tiled(a, b, c):
@@ -176,6 +184,7 @@ def matmul_tiled(a, b, c):
         c[row, col] = acc
     ### END SOLUTION
 
+
 # %% grade="ps04/matmul_tiled"
 grade("ps04/matmul_tiled", matmul_tiled)
 
@@ -185,8 +194,10 @@ grade("ps04/matmul_tiled", matmul_tiled)
 
 # %%
 tiled = warplab.profile(matmul_tiled[grid_for(64, 64), (TILE, TILE)], a, b, c)
-for name, before, after in [("load requests", naive.global_load.requests, tiled.global_load.requests),
-                            ("sectors read", naive.global_load.sectors, tiled.global_load.sectors)]:
+for name, before, after in [
+    ("load requests", naive.global_load.requests, tiled.global_load.requests),
+    ("sectors read", naive.global_load.sectors, tiled.global_load.sectors),
+]:
     print(f"{name:14} {before:8,.0f} {after:8,.0f}   1/{before / max(after, 1):.0f}")
 
 # %% [markdown]
@@ -212,7 +223,11 @@ for name, before, after in [("load requests", naive.global_load.requests, tiled.
 # You choose the launch yourself this time: `plan_register_tiled` returns it.
 
 # %% solution="matmul_register_tiled"
-SIDE, STEP, EACH = 64, 16, 4    # a block's tile of c, depth of a step, results of a thread in each direction
+SIDE, STEP, EACH = (
+    64,
+    16,
+    4,
+)  # a block's tile of c, depth of a step, results of a thread in each direction
 
 
 def plan_register_tiled(M, N, K):
@@ -267,6 +282,7 @@ def matmul_register_tiled(a, b, c):
                 c[row, col] = acc[i, j]
     ### END SOLUTION
 
+
 # %% grade="ps04/matmul_register_tiled"
 grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled)
 
@@ -275,7 +291,12 @@ grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled)
 # points. Without CUDA there is nothing to time: the points stay open, and your instructor's machine may fill them in.
 
 # %% grade="ps04/matmul_register_tiled" rubric="time"
-grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled, rubric="time")
+grade(
+    "ps04/matmul_register_tiled",
+    matmul_register_tiled,
+    plan_register_tiled,
+    rubric="time",
+)
 
 # %% [markdown]
 # ## 4. How much work is in a network?
@@ -290,6 +311,7 @@ grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled, 
 # | `{"type": "attention", "tokens": 128, "width": 768, "heads": 12}` | for each head, all queries with all keys, then the weights with all values; a head is `width / heads` wide |
 #
 # Biases, `relu`, `softmax` and the like are not products: 0. Worked example: the linear layer above, batch 32, is 2 x 32 x 784 x 100 = 5,017,600 FLOPs.
+
 
 # %% solution="count_flops"
 def count_flops(layers, batch):
@@ -308,12 +330,15 @@ def count_flops(layers, batch):
             reach = 2 * layer["padding"] - layer["kernel"]
             rows = (layer["height"] + reach) // layer["stride"] + 1
             cols = (layer["width"] + reach) // layer["stride"] + 1
-            multiply_adds = batch * rows * cols * layer["out"] * layer["in"] * layer["kernel"] ** 2
+            multiply_adds = (
+                batch * rows * cols * layer["out"] * layer["in"] * layer["kernel"] ** 2
+            )
         elif layer["type"] == "attention":
             multiply_adds = 2 * batch * layer["tokens"] ** 2 * layer["width"]
         flops.append(2 * multiply_adds)
     return flops
     ### END SOLUTION
+
 
 # %% grade="ps04/count_flops"
 grade("ps04/count_flops", count_flops)
@@ -325,10 +350,21 @@ grade("ps04/count_flops", count_flops)
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-first = {"type": "conv2d", "in": 3, "out": 64, "kernel": 7, "stride": 2, "padding": 3, "height": 224, "width": 224}
+first = {
+    "type": "conv2d",
+    "in": 3,
+    "out": 64,
+    "kernel": 7,
+    "stride": 2,
+    "padding": 3,
+    "height": 224,
+    "width": 224,
+}
 with FlopCounterMode(display=False) as counter:
     torch.nn.Conv2d(3, 64, 7, stride=2, padding=3)(torch.zeros(1, 3, 224, 224))
-print(f"PyTorch  {counter.get_total_flops():,}\nyou      {count_flops([first], 1)[0]:,}")
+print(
+    f"PyTorch  {counter.get_total_flops():,}\nyou      {count_flops([first], 1)[0]:,}"
+)
 
 # %% [markdown]
 # ## 5. A convolution is a product
@@ -350,6 +386,7 @@ print(f"PyTorch  {counter.get_total_flops():,}\nyou      {count_flops([first], 1
 #
 # Notice what it costs: an inner pixel stands in four columns here, in nine for a 3 x 3 window. Real libraries build the columns piece by piece in shared memory, inside a
 # tiled kernel like yours, and never write them out.
+
 
 # %% solution="conv_as_matmul"
 def conv_as_matmul(image, weights, stride):
@@ -375,6 +412,7 @@ def conv_as_matmul(image, weights, stride):
     return columns, out.reshape(F, H_out, W_out)
     ### END SOLUTION
 
+
 # %% grade="ps04/conv_as_matmul"
 grade("ps04/conv_as_matmul", conv_as_matmul)
 
@@ -383,11 +421,17 @@ grade("ps04/conv_as_matmul", conv_as_matmul)
 
 # %%
 y, x = np.mgrid[0:96, 0:96].astype(np.float32)
-scene = ((np.hypot(x - 40, y - 44) < 26) * 0.6 + (abs(x - 66) + abs(y - 62) < 20) * 0.4).astype(np.float32)
+scene = (
+    (np.hypot(x - 40, y - 44) < 26) * 0.6 + (abs(x - 66) + abs(y - 62) < 20) * 0.4
+).astype(np.float32)
 edge = np.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]], np.float32)
 _, edges = conv_as_matmul(scene[None], np.stack([edge, edge.T])[:, None], 1)
 panels = np.hstack([scene[1:-1, 1:-1], *(0.5 + edges / 8)])
-plots.picture((255 * panels.clip(0, 1)).astype(np.uint8), alt="A disc and a diamond; their upright edges; their level edges.", zoom=2)
+plots.picture(
+    (255 * panels.clip(0, 1)).astype(np.uint8),
+    alt="A disc and a diamond; their upright edges; their level edges.",
+    zoom=2,
+)
 
 # %% [markdown]
 # ## 6. Predict and explain

@@ -1,5 +1,7 @@
 """`autograder grade`: every submission of one assignment, validated, run apart, judged, recorded; safe to stop and to repeat."""
 
+import contextlib
+import fcntl
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +14,7 @@ from autograder.gradebook import Book, write_csv
 from autograder.judge.attempts import NotStarted
 from autograder.judge.judge import InternalError, Verdict, judge_notebook, make_cases
 from autograder.layout import load_assignment
+from autograder.release.release import nbgrader_config
 from autograder.release.source import stable_json
 from autograder.report import autograded_notebook, feedback_page
 from autograder.sandbox import Limits, LocalProcess
@@ -55,6 +58,7 @@ class Grading:
     """
 
     def __init__(self, root, name, submissions, out, *, seconds=30.0, seed=None, jobs=1, sandbox=None):
+        self.root = root
         self.assignment = load_assignment(root, name)
         self.submissions = find_submissions(submissions, self.assignment)
         self.inside = Path(submissions)
@@ -63,6 +67,7 @@ class Grading:
         self.sandbox = sandbox or LocalProcess()
         self.jobs = max(1, jobs)
         try:
+            self.out.mkdir(parents=True, exist_ok=True)
             self.seed = results.secret_seed(self.out) if seed is None else seed
         except (OSError, ValueError) as problem:
             raise UserError(f"cannot write to {self.out}: {problem}; choose another --out folder") from None
@@ -79,7 +84,7 @@ class Grading:
 
     def rows(self):
         """Grade what is new or changed; stop cleanly on Ctrl-C, with everything already yielded safely recorded."""
-        with Book(self.out) as book:
+        with only_one(self.out), Book(self.out, nbgrader_config(self.root)) as book:
             book.add_assignment(self.assignment)
             waiting = []
             try:
@@ -126,8 +131,17 @@ class Grading:
                 job.status, job.reason = "malformed", str(malformed)
                 data = str(malformed).encode()
         device = warplab.device()
-        job.key = results.key_of(data, timestamp_of(submission) or "", stable_json(self.assignment.document), self.version, device.name,
-                                 device.arch, self.seed, self.limits, job.reason)
+        job.key = results.key_of(
+            data,
+            timestamp_of(submission) or "",
+            stable_json(self.assignment.document),
+            self.version,
+            device.name,
+            device.arch,
+            self.seed,
+            self.limits,
+            job.reason,
+        )
         return job
 
     def _judge(self, job):
@@ -144,9 +158,16 @@ class Grading:
     def _record(self, book, job):
         """Files first, then the gradebook in one transaction, then the result that says "done"."""
         student = job.submission.student
-        record = {"student": student, "assignment": self.assignment.name, "key": job.key, "status": job.status,
-                  "reason": job.reason, "notes": job.notes, "isolation": self.sandbox.isolation,
-                  "verdict": job.verdict.as_dict() if job.verdict else None}
+        record = {
+            "student": student,
+            "assignment": self.assignment.name,
+            "key": job.key,
+            "status": job.status,
+            "reason": job.reason,
+            "notes": job.notes,
+            "isolation": self.sandbox.isolation,
+            "verdict": job.verdict.as_dict() if job.verdict else None,
+        }
         if job.status != "missing":
             page = feedback_page(self.assignment, student, record, job.checked and job.checked.notebook, job.verdict)
             results.write_atomic(self.feedback(student), page.encode())
@@ -171,6 +192,17 @@ class Grading:
         student = record["student"]
         there = book.has(self.assignment, student) and self.feedback(student).exists()
         return there or record["status"] == "missing"
+
+
+@contextlib.contextmanager
+def only_one(out):
+    """The gradebook has one writer: a second run into the same folder is refused."""
+    with open(out / ".lock", "w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"another run is grading into {out}; wait for it, or choose another --out folder") from None
+        yield
 
 
 def row_of(record, fresh):

@@ -23,7 +23,7 @@ def summary(console, grading, rows, out):
     old = sum(not row.fresh for row in rows)
     if old:
         tell(console, f"{old} of {len(rows)} unchanged since the last run: not graded again")
-    tell(console, f"isolation: {grading.sandbox.isolation}")
+    tell(console, f"student code ran {grading.sandbox.isolation}")
     tell(console, f"{out}/grades.csv  {out}/feedback/  {out}/gradebook.db")
 
 
@@ -35,7 +35,14 @@ def tell(console, text):
 def grades_table(assignment, rows):
     """One line a student: status, points, what is still open, why. A submission that was not graded shows no score."""
     table = Table(title=f"{assignment.notebook} ({assignment.max_score:g} points)", title_justify="left")
-    for name, how in (("student", "left"), ("status", "left"), ("score", "right"), ("ungraded", "right"), ("by hand", "right"), ("why", "left")):
+    for name, how in (
+        ("student", "left"),
+        ("status", "left"),
+        ("score", "right"),
+        ("ungraded", "right"),
+        ("by hand", "right"),
+        ("why", "left"),
+    ):
         table.add_column(name, justify=how)
     for row in rows:
         figures = ["" if value is None else f"{value:g}" for value in (row.score, row.ungraded, row.manual)]

@@ -205,9 +205,17 @@ def test_whole_numbers_cross_unchanged(numbers):
 def test_nan_matches_nan_only():
     nan, one = np.array([math.nan]), np.array([1.0])
     assert difference("x", nan, nan) is None
-    assert "never written?" in difference("x", np.full(9, math.nan), np.ones(9))
     assert difference("x", one, nan, 1e9)
     assert difference("x", nan, one, 1e9)
+
+
+def test_what_a_kernel_left_alone_is_called_so():
+    before = crossing.poisoned((3, 5), "int32")
+    half = before.copy()
+    half[0] = 7
+    want = np.full((3, 5), 7, np.int32)
+    assert difference("x", before, want, untouched=before) == "`x` was never written to"
+    assert "first at [1, 0]: got nothing (never written), expected 7" in difference("x", half, want, untouched=before)
 
 
 def test_infinities_match_only_themselves():

@@ -13,7 +13,8 @@ from grading import answers, hand_in, make_course, notebook
 from nbgrader.api import Gradebook
 
 import warplab.task
-from autograder.grade import Grading
+from autograder.errors import UserError
+from autograder.grade import Grading, only_one
 from autograder.gradebook.export import guard
 from autograder.judge.attempts import run_all
 from autograder.judge.judge import InternalError, _checked
@@ -104,9 +105,14 @@ def test_a_blank_notebook_is_an_earned_0_with_nothing_pending(graded):
     assert rows_of(out)["blank"]["score"] == "0"
 
 
-@pytest.mark.parametrize("student, status, why", [
-    ("leaver", "crashed", "exit status 0"), ("looper", "timeout", "limit of 4 s"), ("=cmd()", "crashed", "SIGKILL"),
-])
+@pytest.mark.parametrize(
+    "student, status, why",
+    [
+        ("leaver", "crashed", "exit status 0"),
+        ("looper", "timeout", "limit of 4 s"),
+        ("=cmd()", "crashed", "SIGKILL"),
+    ],
+)
 def test_a_crash_or_a_loop_costs_its_own_task_only(graded, student, status, why):
     _, out, rows = graded
     assert rows[student].status == status
@@ -121,18 +127,28 @@ def test_output_and_child_processes_cost_nothing(graded, student):
     assert graded[2][student].score == 30
 
 
-@pytest.mark.parametrize("student, why", [
-    ("hungry", "MemoryError"), ("stopper", "SystemExit"), ("html", "<script>"),
-])
+@pytest.mark.parametrize(
+    "student, why",
+    [
+        ("hungry", "MemoryError"),
+        ("stopper", "SystemExit"),
+        ("html", "<script>"),
+    ],
+)
 def test_an_exception_is_told_in_the_task_it_stopped(graded, student, why):
     _, out, rows = graded
     assert (rows[student].status, rows[student].score) == ("graded", 15)
     assert why in stored(out, student)["verdict"]["cells"]["launch_plan-test"]["lines"][0]["reason"]
 
 
-@pytest.mark.parametrize("student, status, code", [
-    ("broken", "malformed", "not-json"), ("linker", "malformed", "link-outside"), ("nobody", "missing", "no ps01_tiny.ipynb"),
-])
+@pytest.mark.parametrize(
+    "student, status, code",
+    [
+        ("broken", "malformed", "not-json"),
+        ("linker", "malformed", "link-outside"),
+        ("nobody", "missing", "no ps01_tiny.ipynb"),
+    ],
+)
 def test_what_cannot_be_graded_fails_alone_and_is_not_a_0(graded, student, status, code):
     _, out, rows = graded
     row = rows_of(out)[student]
@@ -248,6 +264,7 @@ def test_a_grade_given_by_hand_survives_a_regrade(course, tmp_path):
     assert rows_of(out)["ada"]["score"] == "19"
 
 
+@pytest.mark.slow
 def test_a_failing_write_leaves_no_half_submission_in_the_gradebook(course, tmp_path, monkeypatch):
     submitted, out = tmp_path / "submitted", tmp_path / "out"
     hand_in(submitted, "ada", "{")
@@ -323,10 +340,18 @@ def test_arrays_cross_without_pickle(tmp_path):
         messages.read(tmp_path / "m.json")
 
 
-@pytest.mark.parametrize("text", [
-    '{"__array__": "../m.0.npy"}', '{"__array__": "/etc/passwd"}', '{"__array__": "m.x.npy"}', '{"a": NaN}', "{",
-    '{"__array__": 5}', "[" * 10_000,
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"__array__": "../m.0.npy"}',
+        '{"__array__": "/etc/passwd"}',
+        '{"__array__": "m.x.npy"}',
+        '{"a": NaN}',
+        "{",
+        '{"__array__": 5}',
+        "[" * 10_000,
+    ],
+)
 def test_a_forged_message_is_refused(tmp_path, text):
     (tmp_path / "m.json").write_text(text)
     with pytest.raises(messages.BadMessage):
@@ -334,9 +359,14 @@ def test_a_forged_message_is_refused(tmp_path, text):
 
 
 def test_a_given_cell_runs_only_if_its_names_are_used():
-    cells = [("imports", "import numpy as np\nfrom m import grade"), ("helper", "SIDE = 4\ndef f(n):\n    return n * SIDE"),
-             ("demo", "y, x = 1, 2\nprint(x)"), ("answer", "def g(x):\n    return np.zeros(f(x))"), ("own", "print('mine')"),
-             ("star", "from math import *")]
+    cells = [
+        ("imports", "import numpy as np\nfrom m import grade"),
+        ("helper", "SIDE = 4\ndef f(n):\n    return n * SIDE"),
+        ("demo", "y, x = 1, 2\nprint(x)"),
+        ("answer", "def g(x):\n    return np.zeros(f(x))"),
+        ("own", "print('mine')"),
+        ("star", "from math import *"),
+    ]
     given = {source for identity, source in cells if identity not in ("answer", "own")}
     assert needed_cells(cells, given) == {"imports", "helper", "answer", "own", "star"}
 
@@ -360,8 +390,21 @@ def test_ctrl_c_keeps_what_is_graded(course, tmp_path):
 
     hand_in(tmp_path / "submitted", "ada", perfect(course))
     hand_in(tmp_path / "submitted", "zed", perfect(course, launch_plan=LOOP))
-    command = [sys.executable, "-m", "autograder.cli", "grade", "ps01", "--submissions", str(tmp_path / "submitted"), "--out",
-               str(tmp_path / "out"), "--jobs", "1", "--course", str(course[0])]
+    command = [
+        sys.executable,
+        "-m",
+        "autograder.cli",
+        "grade",
+        "ps01",
+        "--submissions",
+        str(tmp_path / "submitted"),
+        "--out",
+        str(tmp_path / "out"),
+        "--jobs",
+        "1",
+        "--course",
+        str(course[0]),
+    ]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     deadline = time.monotonic() + 60
     while not (tmp_path / "out" / "results" / "ps01" / "ada.json").exists() and time.monotonic() < deadline:
@@ -392,3 +435,9 @@ def test_nbgrader_autograde_with_our_configuration_gives_the_same_grades(course,
             assert {g.name: g.needs_manual_grade for g in submission.notebooks[0].grades}["explain"]
     assert (root / "grades" / "feedback" / "ada" / "ps01" / "ps01_tiny.html").exists()
     assert rows_of(root / "grades")["ada"]["score"] == "30"
+
+
+def test_a_second_run_into_the_same_folder_is_refused(course, tmp_path):
+    hand_in(tmp_path / "submitted", "ada", "{")
+    with only_one(tmp_path), pytest.raises(UserError, match="another run is grading into"):
+        run(course, tmp_path / "submitted", tmp_path)

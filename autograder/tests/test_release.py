@@ -116,16 +116,19 @@ def test_drift_is_found_and_nothing_is_written(tmp_path):
     assert [one.state for one in release(root, check=True)] == ["unchanged"]
 
 
-@pytest.mark.parametrize("old, new, complaint", [
-    ('grade="ps01/launch_plan"', 'grade="ps01/lunch_plan"', "did you mean ps01/launch_plan"),
-    ("    ### END SOLUTION\n# %% grade=\"ps01/launch_plan\"", '# %% grade="ps01/launch_plan"', "END SOLUTION"),
-    ('solution="time_it"', 'solution="launch_plan"', "used twice"),
-    ('solution="time_it"', 'solution="time it"', "is no id"),
-    (' solution="time_it"', "", "a solution region stands in a cell without"),
-    ('manual="explain" points=5', 'manual="explain"', "needs points"),
-    ('grade="ps01/time_it"', 'grade="ps01/time_it" rubric="speed"', "rubric='speed' is not known"),
-    ('grade="ps01/time_it"', 'grade="ps01/time_it" rubric="time"', "has no timed points"),
-])
+@pytest.mark.parametrize(
+    "old, new, complaint",
+    [
+        ('grade="ps01/launch_plan"', 'grade="ps01/lunch_plan"', "did you mean ps01/launch_plan"),
+        ('    ### END SOLUTION\n# %% grade="ps01/launch_plan"', '# %% grade="ps01/launch_plan"', "END SOLUTION"),
+        ('solution="time_it"', 'solution="launch_plan"', "used twice"),
+        ('solution="time_it"', 'solution="time it"', "is no id"),
+        (' solution="time_it"', "", "a solution region stands in a cell without"),
+        ('manual="explain" points=5', 'manual="explain"', "needs points"),
+        ('grade="ps01/time_it"', 'grade="ps01/time_it" rubric="speed"', "rubric='speed' is not known"),
+        ('grade="ps01/time_it"', 'grade="ps01/time_it" rubric="time"', "has no timed points"),
+    ],
+)
 def test_a_wrong_marker_is_one_sentence_with_the_file(tmp_path, old, new, complaint):
     path = tmp_path / "ps01_tiny.py"
     assert old in TINY

@@ -54,27 +54,42 @@ def old_format(document):
     document["nbformat"] = 3
 
 
-@pytest.mark.parametrize("edit, code", [
-    (rename, "unknown-cell"), (double, "duplicate-cell"), (no_outputs, "bad-schema"),
-    (many, "too-many-cells"), (huge_cell, "long-cell"), (old_format, "wrong-format"),
-    (lambda document: without(document, "time_it"), "missing-cell"),
-    (lambda document: without(document, "explain"), "missing-cell"),
-    (lambda document: document.pop("cells"), "not-notebook"),
-    (lambda document: document.update(cells=7), "not-notebook"),
-    (lambda document: document.update(nbformat_minor="x"), "wrong-format"),
-])
+@pytest.mark.parametrize(
+    "edit, code",
+    [
+        (rename, "unknown-cell"),
+        (double, "duplicate-cell"),
+        (no_outputs, "bad-schema"),
+        (many, "too-many-cells"),
+        (huge_cell, "long-cell"),
+        (old_format, "wrong-format"),
+        (lambda document: without(document, "time_it"), "missing-cell"),
+        (lambda document: without(document, "explain"), "missing-cell"),
+        (lambda document: document.pop("cells"), "not-notebook"),
+        (lambda document: document.update(cells=7), "not-notebook"),
+        (lambda document: document.update(nbformat_minor="x"), "wrong-format"),
+    ],
+)
 def test_a_broken_notebook(course, tmp_path, edit, code):
     document = notebook(course[1])
     edit(document)
     assert code in codes(hand_in(tmp_path, "ada", document), course[1])
 
 
-@pytest.mark.parametrize("data, code", [
-    (b"", "empty"), (b"{", "not-json"), (b"[1, 2]", "not-notebook"), (b"\xff\xfe\x00", "not-text"),
-    (b'{"cells": [], "nbformat": 4, "x": "\\ud800"}', "bad-text"), (b"[" * 100_000, "too-deep"),
-    (b'{"nbformat": 3, "worksheets": []}', "wrong-format"), (b" " * (MAX_BYTES + 1), "too-large"),
-    (b'{"cells": [], "nbformat": 1' + b"0" * 10_000 + b"}", "not-json"),
-])
+@pytest.mark.parametrize(
+    "data, code",
+    [
+        (b"", "empty"),
+        (b"{", "not-json"),
+        (b"[1, 2]", "not-notebook"),
+        (b"\xff\xfe\x00", "not-text"),
+        (b'{"cells": [], "nbformat": 4, "x": "\\ud800"}', "bad-text"),
+        (b"[" * 100_000, "too-deep"),
+        (b'{"nbformat": 3, "worksheets": []}', "wrong-format"),
+        (b" " * (MAX_BYTES + 1), "too-large"),
+        (b'{"cells": [], "nbformat": 1' + b"0" * 10_000 + b"}", "not-json"),
+    ],
+)
 def test_a_file_that_is_no_notebook(course, tmp_path, data, code):
     assert codes(hand_in(tmp_path, "ada", data), course[1]) == [code]
 

@@ -1,4 +1,5 @@
 """The workflows for the course's users: valid, pinned, read-only, and made of commands that exist."""
+
 import re
 import shlex
 import subprocess

@@ -16,10 +16,11 @@ def sum_tolerance(terms, magnitude, dtype=np.float32, slack=2.0):
     return slack * (terms + 1) * unit * np.asarray(magnitude, dtype=np.float64)
 
 
-def difference(name, got, expected, tolerance=0.0):
+def difference(name, got, expected, tolerance=0.0, untouched=None):
     """One sentence on how `got` differs from `expected`, or None when it does not.
 
     got, expected: plain arrays; shapes must match exactly. tolerance: absolute, a scalar or an array like `expected`.
+    untouched: what the array held before a kernel ran, if one did.
     NaN matches only NaN, and an infinity only the same infinity. Places whose
     tolerance is infinite are not compared at all.
     """
@@ -38,11 +39,11 @@ def difference(name, got, expected, tolerance=0.0):
         return f"`{name}` is [{', '.join(map(_value, got))}], expected [{', '.join(map(_value, expected))}]"
     first = tuple(int(i) for i in np.argwhere(wrong)[0])
     where = ", ".join(map(str, first))
-    written = " (never written?)" if got.dtype.kind == "f" and np.isnan(got[first]) else ""
-    return (
-        f"`{name}` is wrong at {count:,} of {got.size:,} places; first at [{where}]: "
-        f"got {_value(got[first])}{written}, expected {_value(expected[first])}"
-    )
+    if untouched is not None and got.tobytes() == untouched.tobytes():
+        return f"`{name}` was never written to"
+    same = untouched is not None and got[first].tobytes() == untouched[first].tobytes()
+    value = "nothing (never written)" if same else _value(got[first])
+    return f"`{name}` is wrong at {count:,} of {got.size:,} places; first at [{where}]: got {value}, expected {_value(expected[first])}"
 
 
 def _far_integers(got, expected, tolerance):

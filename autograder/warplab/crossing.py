@@ -191,15 +191,16 @@ def _check_callable(entry, name):
         raise Refused(f"`{name}` must be a function, and it is {'None' if entry is None else 'a ' + type(entry).__name__}")
 
 
-def explain(error, entry=None):
+def explain(error):
     """One or two lines a student can act on: the message, and the line of the student's own code it came from."""
     import warplab
 
     if isinstance(error, Refused):
         return str(error)
-    launch_error = getattr(warplab, "LaunchError", None)
-    if launch_error is not None and isinstance(error, launch_error):
+    if isinstance(error, warplab.LaunchError):
         return str(error)
+    if isinstance(error, NotImplementedError):
+        return "not written yet: the stub is still there" + _student_line(error)
     try:
         text = str(error).strip()
     except BaseException:  # noqa: BLE001 - a student's exception class may fail to print itself
@@ -216,9 +217,12 @@ def _numba_lines(lines):
     """numba's messages run to a page: keep what failed and the source line it points at."""
     if any("array>" in line or ".array at" in line for line in lines[:3]):
         return ["the shape of a shared or local array must be constants: numbers, or names set outside the kernel"]
-    start = [line for line in lines if not line.startswith(("Failed in", "During:", "This error may", "-"))]
-    place = [line for line in lines if line.startswith("File ")]
-    return start[:2] + place[:1]
+    missing = next((line.removeprefix(">>>").strip() for line in lines if line.startswith(">>>")), None)
+    if missing:
+        return [f"a kernel cannot do `{missing}`"]
+    noise = ("Failed in", "During:", "This error may", "-", "File ")
+    place = [f"({line})" for line in lines if line.startswith("File ")]
+    return [line for line in lines if not line.startswith(noise)][:2] + place[:1]
 
 
 def _student_line(error):

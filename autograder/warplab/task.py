@@ -228,7 +228,7 @@ class Task:
             if text:
                 told.setdefault(text, case.name)
         others = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
-        right = f"right in {'all ' if len(mine) > 1 else ''}{len(mine)} case{'s' * (len(mine) > 1)}"
+        right = {1: "right", 2: "right in both cases"}.get(len(mine), f"right in all {len(mine)} cases")
         reason = next((f"{name}{others}: {text}" for text, name in told.items()), right)
         points = round(float(item.points * min(max(share, 0.0), 1.0)), 2) if mine else 0.0
         state = "full" if points == item.points else "partial" if points > 0 else "lost"
@@ -253,8 +253,8 @@ class Task:
             return 1.0, ""
         bound = self.bounds(case.inputs)[item.key]
         total = bound.total(_finite(outcome.counters))
-        limits = f"full points up to {_number(bound.full)}, none from {_number(bound.zero)}"
-        return bound.fraction(total), f"{_number(total)} {bound.unit or bound.counter}; {limits}"
+        limits = f"full points up to {number(bound.full)}, none from {number(bound.zero)}"
+        return bound.fraction(total), f"{number(total) if math.isfinite(total) else 'no'} {bound.unit or bound.counter}; {limits}"
 
     def wrong_result(self, case, outcome):
         """Why this outcome is not a right result, in one sentence; None when it is right."""
@@ -275,9 +275,14 @@ class Task:
                 got = as_array(outcome.outputs[name], self.kind_of(name, case.inputs))
             except NotPlain as problem:
                 return f"`{name}`: {problem}"
-            wrong = difference(name, got, np.asarray(want), tolerance.get(name, 0.0))
+            before = self.untouched(name, case.inputs)
+            wrong = difference(name, got, np.asarray(want), tolerance.get(name, 0.0), before)
             if wrong:
                 return wrong
+        return None
+
+    def untouched(self, name, inputs):
+        """What result `name` holds before the submission runs: None, but for kernels."""
         return None
 
     def kind_of(self, name, inputs):
@@ -299,6 +304,9 @@ class KernelTask(Task):
     def plan_arguments(self, inputs):
         """Keyword arguments of the student's plan function: the shapes."""
         return {}
+
+    def untouched(self, name, inputs):
+        return crossing.poisoned(*self.result(inputs)[name])
 
     def kind_of(self, name, inputs):
         return np.dtype(self.result(inputs)[name][1]).name
@@ -363,8 +371,9 @@ def run(task, case, entry, plan=None):
     return Outcome(case.name, outputs, counters, None, modified)
 
 
-def _number(value):
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.3g}"
+def number(value):
+    """A total with thousands separators, or a small number with three digits: 16,384 and 0.75."""
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:,.3g}"
 
 
 def _finite(counters):

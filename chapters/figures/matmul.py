@@ -230,12 +230,12 @@ def roofline(peak, bandwidth, intensities, fewest):
 
 
 def speeds(rows):
-    """`rows`: (label, TFLOP/s or None, kind), kind a key of plots.MARKERS or "missing"; one marker a row, log axis."""
+    """`rows`: (label, TFLOP/s or None, kind), kind a key of plots.MARKERS; None is drawn as "not recorded yet"."""
     fig, ax = plots.new(WIDTH, 0.95 + 0.4 * (len(rows) + 1))
     known = [speed for _, speed, _ in rows if speed]
     low, high = min(known) / 4, max(known) * 8e3
     for y, (_, speed, kind) in enumerate(rows):
-        if kind == "missing":
+        if speed is None:
             ax.text(low * 1.5, y, "not recorded yet", va="center", style="italic", color=COLOUR["grey"])
             continue
         ax.plot([speed], [y], markersize=9, markeredgewidth=2, linestyle="none", **plots.MARKERS[kind])
@@ -249,7 +249,7 @@ def speeds(rows):
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x")
     ax.spines["left"].set_visible(False)
-    used = [kind for kind in plots.MARKERS if any(row[2] == kind for row in rows)]
+    used = [kind for kind in plots.MARKERS if kind in {row[2] for row in rows if row[1]}]
     said = "; ".join(f"{name}: {f'{_speed(v)}, {kind}' if v else 'not recorded yet'}" for name, v, kind in rows)
     style = {"markersize": 8, "markeredgewidth": 2, "linestyle": "none"}
     handles = [ax.plot([], [], **style, **plots.MARKERS[kind])[0] for kind in used]

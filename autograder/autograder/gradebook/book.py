@@ -15,13 +15,14 @@ COURSE = "how-a-gpu-works"
 
 
 class Book:
-    """OUT/gradebook.db, open for writing. Use as a context manager."""
+    """OUT/gradebook.db, open for writing. Use as a context manager. config: nbgrader's, for the late penalties."""
 
-    def __init__(self, out):
+    def __init__(self, out, config=None):
         file = Path(out).resolve() / "gradebook.db"
         file.parent.mkdir(parents=True, exist_ok=True)
         if not file.exists():
             _create(file)
+        self.config = config
         self.url = f"sqlite:///{file}"
         self.gradebook = Gradebook(self.url, COURSE)
 
@@ -43,8 +44,10 @@ class Book:
         try:
             SaveCells().preprocess(nbformat.from_dict(assignment.document), where)
         except RuntimeError:
-            raise UserError(f"{assignment.name} has other cells than when {self.url.removeprefix('sqlite:///')} was written; "
-                            "grade into a new --out folder") from None
+            raise UserError(
+                f"{assignment.name} has other cells than when {self.url.removeprefix('sqlite:///')} was written; "
+                "grade into a new --out folder"
+            ) from None
         finally:
             self.gradebook.db.expire_all()
 
@@ -71,7 +74,7 @@ class Book:
                 grade.needs_manual_grade = grade.auto_score is None or grade.manual_score is not None
         if timestamp is not None:
             where = {"notebook": assignment.notebook, "assignment": assignment.name, "student": student, "db_url": self.url}
-            AssignLatePenalties().preprocess(nbformat.v4.new_notebook(), {"nbgrader": where})
+            AssignLatePenalties(config=self.config).preprocess(nbformat.v4.new_notebook(), {"nbgrader": where})
             self.gradebook.db.expire_all()
 
     @contextlib.contextmanager

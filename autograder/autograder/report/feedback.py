@@ -6,14 +6,20 @@ import jinja2
 
 from autograder.report.notebook import table
 
-ENVIRONMENT = jinja2.Environment(loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True,
-                                 undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 
 
 def feedback_page(assignment, student, record, notebook=None, verdict=None):
     """HTML text. record: the stored result (status, reason, notes, isolation); notebook and verdict: None if it was not graded."""
     return ENVIRONMENT.get_template("feedback.html.j2").render(
-        assignment=assignment, student=student, record=record, verdict=verdict, blocks=_blocks(notebook, verdict) if verdict else [])
+        assignment=assignment, student=student, record=record, verdict=verdict, blocks=_blocks(notebook, verdict) if verdict else []
+    )
 
 
 def _blocks(notebook, verdict):
@@ -26,7 +32,14 @@ def _blocks(notebook, verdict):
         judged = verdict.cells.get(about["grade_id"])
         if about["solution"]:
             error = verdict.cell_errors.get(about["grade_id"], "")
-            blocks.append({"kind": "answer", "title": about["grade_id"], "source": cell["source"], "error": error, "judged": judged})
+            blocks.append({"kind": "answer", "id": about["grade_id"], "source": cell["source"], "error": error, "judged": judged})
         elif judged is not None:
-            blocks.append({"kind": "report", "title": judged.task, "html": jinja2.utils.markupsafe.Markup(table(judged)._repr_html_()), "judged": judged})
+            blocks.append(
+                {
+                    "kind": "report",
+                    "id": about["grade_id"],
+                    "html": jinja2.utils.markupsafe.Markup(table(judged)._repr_html_()),
+                    "judged": judged,
+                }
+            )
     return blocks

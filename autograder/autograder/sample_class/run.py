@@ -34,7 +34,7 @@ def grade_sample(root, out, console):
         old, total = old + sum(not row.fresh for row in rows), total + len(rows)
     right = total - len({text.split(":")[0] for text in wrong})
     tell(console, f"Sample class: {total} submissions, {right} graded as expected, {old} unchanged since the last run.")
-    tell(console, f"Student code ran unsafe: isolation is {grading.sandbox.isolation}.")
+    tell(console, f"Student code ran {grading.sandbox.isolation}.")
     tell(console, f"Look at {out}/grades/grades.csv")
     tell(console, f"and open {grading.feedback('partly-right')}")
     return wrong
@@ -56,4 +56,8 @@ def outcome(record):
     if record is None or record["verdict"] is None:
         return {"status": record["status"] if record else "missing"}
     cells = {key: cell["points"] if cell["points"] is not None else cell["state"] for key, cell in record["verdict"]["cells"].items()}
-    return {"status": record["status"], "score": round(sum(points for points in cells.values() if not isinstance(points, str)), 2), "cells": cells}
+    return {
+        "status": record["status"],
+        "score": round(sum(points for points in cells.values() if not isinstance(points, str)), 2),
+        "cells": cells,
+    }

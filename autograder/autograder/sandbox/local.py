@@ -15,7 +15,17 @@ import warplab.task
 from autograder.sandbox import messages
 from autograder.sandbox.types import Request, Response
 
-KEEP = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
+KEEP = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "VIRTUAL_ENV",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+)
 
 
 class LocalProcess:
@@ -24,7 +34,7 @@ class LocalProcess:
     Setting `stopping` ends every run within half a second; such a run counts as not started.
     """
 
-    isolation = "none (unsafe: time, memory and file limits only)"
+    isolation = "unsafe: limits on time, memory and file size, no isolation"
 
     def __init__(self):
         self.stopping = threading.Event()
@@ -44,8 +54,14 @@ class LocalProcess:
         try:
             process = subprocess.Popen(
                 [sys.executable, "-m", "autograder.sandbox.worker", str(folder), str(writer)],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                cwd=folder / "home", env=_environment(folder / "home"), pass_fds=(writer,), start_new_session=True)
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=folder / "home",
+                env=_environment(folder / "home"),
+                pass_fds=(writer,),
+                start_new_session=True,
+            )
         finally:
             os.close(writer)
         try:
@@ -60,8 +76,15 @@ class LocalProcess:
 def _environment(home):
     """What the worker inherits: enough to find Python and a GPU, none of the instructor's secrets."""
     kept = {key: value for key, value in os.environ.items() if key in KEEP or key.startswith(("WARPLAB_", "NUMBA_"))}
-    return kept | {"HOME": str(home), "TMPDIR": str(home), "MPLBACKEND": "Agg", "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1",
-                   "PYTHONDONTWRITEBYTECODE": "1", "PYTHONSAFEPATH": "1"}
+    return kept | {
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "MPLBACKEND": "Agg",
+        "PYTHONHASHSEED": "0",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONSAFEPATH": "1",
+    }
 
 
 def _write_request(request, folder):
@@ -106,7 +129,9 @@ def _watch(process, reader, request, stopping):
         elif left <= 0:
             if response.ended != "not started":
                 response.ended = "timeout"
-            response.detail = f"ran longer than the limit of {limits.step_seconds:g} s" if response.step else "the worker did not start in time"
+            response.detail = (
+                f"ran longer than the limit of {limits.step_seconds:g} s" if response.step else "the worker did not start in time"
+            )
             return response
         elif process.poll() is not None:
             return _left(process, response)

@@ -1,7 +1,10 @@
 """Put the submitted cells against the released ones: what the student may write is kept, all else comes from the release."""
 
 import copy
+import re
 from collections import Counter
+
+CELL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def restore(document, assignment, defect):
@@ -27,8 +30,12 @@ def _problems(given, assignment, defect):
     counts = Counter(cell["grade_id"] for cell in given if cell["grade_id"] is not None)
     for grade_id, count in counts.items():
         if grade_id not in assignment.cells:
-            defects.append(defect("unknown-cell", f'the cell "{_short(grade_id)}" is not part of {assignment.name}: '
-                                                  f"copy your answers into a fresh {assignment.filename}"))
+            defects.append(
+                defect(
+                    "unknown-cell",
+                    f'the cell "{_short(grade_id)}" is not part of {assignment.name}: copy your answers into a fresh {assignment.filename}',
+                )
+            )
         elif count > 1:
             defects.append(defect("duplicate-cell", f'the cell "{grade_id}" is there {count} times: delete the copies'))
     ids = Counter(cell["id"] for cell in given if cell["id"] is not None)
@@ -41,13 +48,17 @@ def _problems(given, assignment, defect):
         if spec.kind == "grade":
             defects.append(defect("missing-test", f'the test cell "{grade_id}" was deleted; it was put back', False))
         else:
-            defects.append(defect("missing-cell", f'the cell "{grade_id}" is missing: put your answer back into a fresh {assignment.filename}'))
+            defects.append(
+                defect("missing-cell", f'the cell "{grade_id}" is missing: put your answer back into a fresh {assignment.filename}')
+            )
     return defects
 
 
 def _released_cell(cell, spec, defects, defect):
     if cell["cell_type"] != spec.cell_type:
-        defects.append(defect("changed-type", f'the cell "{spec.grade_id}" was made a {cell["cell_type"]} cell; it counts as {spec.cell_type}', False))
+        defects.append(
+            defect("changed-type", f'the cell "{spec.grade_id}" was made a {cell["cell_type"]} cell; it counts as {spec.cell_type}', False)
+        )
     if _trusted(cell["about"]) != _trusted(spec.metadata["nbgrader"]):
         defects.append(defect("edited-metadata", f'the grading metadata of "{spec.grade_id}" was changed; it was restored', False))
     source = cell["source"]
@@ -88,7 +99,9 @@ def _plain(cell):
     grade_id = about.get("grade_id") if any(about.get(flag) for flag in ("grade", "solution", "locked", "task")) else None
     source = cell["source"]
     return {
-        "cell_type": cell["cell_type"], "id": cell.get("id"), "about": about,
+        "cell_type": cell["cell_type"],
+        "id": cell["id"] if isinstance(cell.get("id"), str) and CELL_ID.fullmatch(cell["id"]) else None,
+        "about": about,
         "grade_id": None if grade_id is None else str(grade_id),
         "source": source if isinstance(source, str) else "".join(source),
     }

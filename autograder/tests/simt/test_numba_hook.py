@@ -95,6 +95,27 @@ def test_streams_synchronise():
     assert (d.copy_to_host(stream=stream) == 2).all()
 
 
+def test_events_order_work_but_have_no_times():
+    start, end = cuda.event(), cuda.event()
+    start.record()
+    end.record()
+    end.synchronize()
+    with pytest.raises(NotImplementedError, match="no event times"):
+        start.elapsed_time(end)
+
+
+def test_mapped_and_pinned_host_arrays_are_arguments():
+    mapped, pinned = cuda.mapped_array(4, np.float32), cuda.pinned_array(4, np.float32)
+    mapped[:] = pinned[:] = 3
+    double[1, 32](mapped)
+    double[1, 32](pinned)
+    assert (mapped == 6).all() and (pinned == 6).all()
+
+
+def test_memory_that_nobody_wrote_is_not_zero():
+    assert np.isnan(cuda.device_array(4, np.float32).copy_to_host()).all()
+
+
 def test_what_the_engine_has_not_says_that_it_needs_a_gpu():
-    with pytest.raises(NotImplementedError, match="cuEventCreate is not available on the SIMT engine"):
-        cuda.event()
+    with pytest.raises(NotImplementedError, match="cuMemAllocManaged is not available on the SIMT engine"):
+        cuda.managed_array(4)

@@ -256,7 +256,7 @@ class Mandelbrot(ImageKernel):
         Item(
             "picture",
             8,
-            title="The whole set, from -2 - 1.2i upwards",
+            title="The whole set",
             hint="Test x*x + y*y > 4 before each step, and store how many steps were made.",
         ),
         Item(

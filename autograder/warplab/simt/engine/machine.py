@@ -139,8 +139,9 @@ class Machine:
             self.shared_base = self.block_of_lane * self.shared_stride
             self.local_base = self.all_lanes * self.program.local_size
         self._special: dict[str, np.ndarray] = {}
-        self.shared = Region(0, np.zeros(count * self.shared_stride + 128, np.uint8), "shared memory")
-        self.local = Region(0, np.zeros(lanes * self.program.local_size + 16, np.uint8), "local memory")
+        # what was never written reads as NaN or -1, so that a missing initialisation shows
+        self.shared = Region(0, np.full(count * self.shared_stride + 128, 0xFF, np.uint8), "shared memory")
+        self.local = Region(0, np.full(lanes * self.program.local_size + 16, 0xFF, np.uint8), "local memory")
 
     def special(self, name: str) -> np.ndarray:
         """``%tid.x`` and its kin as uint32, one element where all lanes agree."""

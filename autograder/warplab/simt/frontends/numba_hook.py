@@ -54,6 +54,7 @@ class EngineDriver(numba_driver.Driver):
         self.devices, self.is_initialized, self.initialization_error, self.pid = {}, True, None, None
         self._memory: dict[int, object] = {}
         self._host: dict[int, np.ndarray] = {}
+        self._mapped: dict[int, object] = {}
         self._handles = 100
 
     def __getattr__(self, name):
@@ -95,7 +96,7 @@ class EngineDriver(numba_driver.Driver):
             raise numba_driver.CudaAPIError(
                 binding.CUresult.CUDA_ERROR_OUT_OF_MEMORY, f"out of memory: {size} bytes asked for, the engine has {TOTAL_MEMORY}"
             )
-        region = SPACE.add(np.zeros(size, np.uint8), "device array")
+        region = SPACE.add(np.full(size, 0xFF, np.uint8), "device array")  # as on a GPU not zeroed: NaN, or -1
         self._memory[region.base] = region
         return binding.CUdeviceptr(region.base)
 
@@ -111,6 +112,25 @@ class EngineDriver(numba_driver.Driver):
 
     def cuMemFreeHost(self, pointer):
         self._host.pop(int(pointer), None)
+        self.cuMemHostUnregister(pointer)
+
+    def cuMemHostRegister(self, pointer, size, flags):
+        self._host[int(pointer)] = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(int(pointer)))
+
+    def cuMemHostUnregister(self, pointer):
+        self._host.pop(int(pointer), None)
+        region = self._mapped.pop(int(pointer), None)
+        if region is not None:
+            SPACE.remove(region)
+
+    def cuMemHostGetDevicePointer(self, pointer, flags):
+        if int(pointer) not in self._mapped:
+            self._mapped[int(pointer)] = SPACE.add(self._host[int(pointer)], "mapped host array")
+        return binding.CUdeviceptr(self._mapped[int(pointer)].base)
+
+    def cuMemGetAddressRange(self, pointer):
+        region = SPACE.find(int(pointer))
+        return binding.CUdeviceptr(region.base), region.size
 
     def _bytes(self, pointer, size) -> np.ndarray:
         region = SPACE.find(int(pointer))
@@ -150,6 +170,20 @@ class EngineDriver(numba_driver.Driver):
 
     def cuStreamDestroy(self, handle): ...
     def cuStreamSynchronize(self, handle): ...
+
+    # events: they order work, which the engine does anyway; their times would be times of this CPU
+    def cuEventCreate(self, flags):
+        self._handles += 1
+        return binding.CUevent(self._handles)
+
+    def cuEventDestroy(self, event): ...
+    def cuEventRecord(self, event, stream): ...
+    def cuEventQuery(self, event): ...
+    def cuEventSynchronize(self, event): ...
+    def cuStreamWaitEvent(self, stream, event, flags): ...
+
+    def cuEventElapsedTime(self, start, end):
+        raise NotImplementedError("the SIMT engine has no event times: they would be this CPU's and say nothing about a GPU")
 
 
 def _launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0):
