@@ -18,9 +18,7 @@ c.CourseDirectory.feedback_directory = "grades/feedback"
 c.CourseDirectory.db_url = f"sqlite:///{root / 'grades' / 'gradebook.db'}"
 (root / "grades").mkdir(exist_ok=True)
 # nbgrader calls the program alembic when it makes a gradebook; it stands beside this Python, on the PATH or not.
-os.environ["PATH"] = (
-    f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-)
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 
 # Written answers have no test: the whole text is the stub.
 c.ClearSolutions.text_stub = "YOUR ANSWER HERE"

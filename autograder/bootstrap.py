@@ -4,7 +4,6 @@ It runs before anything is installed, so it keeps to the standard library and to
 missing (a Python that is new enough, the venv module, disk, the package index) ends it with one line that says what was
 found, what is needed and the next step. A second run does nothing until requirements.txt, pyproject.toml or Python change.
 """
-
 import argparse
 import hashlib
 import re

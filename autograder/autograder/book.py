@@ -4,7 +4,6 @@ Jupyter Book can end with exit code 0 and no book: 2.x writes no HTML from this 
 repeat the warnings of pages that it did not read again. So a build counts only when the version is right, nothing was
 warned about, no cell failed and every page of _toc.yml is there; after a failure the next build reads every page again.
 """
-
 import re
 import shutil
 import subprocess
@@ -60,9 +59,8 @@ def run_sphinx(root: Path, every_page: bool, say) -> tuple[int, str]:
     command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()", "build", ".", "--path-output", "."]
     command += ["-W", "-n", "--keep-going"] + (["--all"] if every_page else [])
     lines, last = [], None
-    with subprocess.Popen(
-        command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace"
-    ) as process:
+    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          encoding="utf-8", errors="replace") as process:
         for raw in process.stdout:
             line = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", raw)
             lines.append(line)

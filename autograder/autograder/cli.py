@@ -14,12 +14,8 @@ from rich.console import Console
 
 from autograder.errors import UserError
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="Release, check and grade the problem sets of the course.",
-)
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
+                  help="Release, check and grade the problem sets of the course.")
 console = Console(highlight=False)
 Root = Annotated[Path | None, typer.Option("--course", help="The course folder (default: found from here upwards).")]
 

@@ -3,7 +3,6 @@
 Run as `python -m autograder.course [book] [exercises] [sample]`, all three by default. Every step is keyed by a hash of
 the files that it depends on, kept in `_build/.stamps/`, so a second run redoes only what changed.
 """
-
 import functools
 import hashlib
 import json

@@ -55,9 +55,7 @@ class Assignment:
 
     def given(self):
         """Texts of the released code cells that carry no grade id: imports, helpers, demonstrations."""
-        return {
-            cell["source"].strip() for cell in self.document["cells"] if cell["cell_type"] == "code" and "nbgrader" not in cell["metadata"]
-        }
+        return {cell["source"].strip() for cell in self.document["cells"] if cell["cell_type"] == "code" and "nbgrader" not in cell["metadata"]}
 
     def tasks(self):
         """Task names in notebook order, each once."""

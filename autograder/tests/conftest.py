@@ -28,15 +28,8 @@ def browser():
     if not path:
         pytest.skip("no Chromium: install one (Debian and Ubuntu: apt-get install chromium) or set CHROMIUM to its path")
     sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
-    quiet = [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-    ]
+    quiet = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+             "--disable-component-update", "--disable-sync"]
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=quiet)
         yield chromium

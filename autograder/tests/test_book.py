@@ -3,7 +3,6 @@
 A page must load without an error, ask nobody but its own server, fit a phone and a desktop in light and in dark, and
 name every picture for those who do not see it. Links inside the book must lead somewhere.
 """
-
 import functools
 import threading
 from html.parser import HTMLParser
@@ -65,18 +64,11 @@ def open_page(browser, url, width="desktop", scheme="light"):
     page.on("pageerror", lambda error: troubles.append(f"uncaught: {error}"))
     page.on("requestfailed", lambda request: troubles.append(f"failed: {request.url}"))
     page.on("response", lambda reply: reply.status >= 400 and troubles.append(f"{reply.status}: {reply.url}"))
-    page.on(
-        "request",
-        lambda request: (
-            urlsplit(request.url).scheme in ("http", "https")
-            and urlsplit(request.url).netloc != home
-            and troubles.append(f"asks a third party: {request.url}")
-        ),
-    )
+    page.on("request", lambda request: urlsplit(request.url).scheme in ("http", "https") and urlsplit(request.url).netloc != home
+            and troubles.append(f"asks a third party: {request.url}"))
     page.goto(url, wait_until="load")
-    page.wait_for_function(
-        "() => !window.MathJax || !MathJax.startup || !MathJax.startup.promise || MathJax.startup.promise.then(() => true)", timeout=20_000
-    )
+    page.wait_for_function("() => !window.MathJax || !MathJax.startup || !MathJax.startup.promise || "
+                           "MathJax.startup.promise.then(() => true)", timeout=20_000)
     return context, page, troubles
 
 

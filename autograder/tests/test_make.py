@@ -1,5 +1,4 @@
 """The build's own promises: one-line reasons when something is missing, and nothing done twice."""
-
 import dataclasses
 import importlib.util
 import os
@@ -77,14 +76,11 @@ def test_no_network_is_one_line_and_not_a_traceback(tmp_path, monkeypatch):
     assert "did not answer" in one_line(error) and "run make again" in one_line(error)
 
 
-@pytest.mark.parametrize(
-    ("log", "reason"),
-    [
-        ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", "disk filled up"),
-        ("WARNING: Retrying after connection broken by NameResolutionError", "did not answer"),
-        ("noise\nERROR: No matching distribution found for torch==9\n", "No matching distribution found for torch==9"),
-    ],
-)
+@pytest.mark.parametrize(("log", "reason"), [
+    ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", "disk filled up"),
+    ("WARNING: Retrying after connection broken by NameResolutionError", "did not answer"),
+    ("noise\nERROR: No matching distribution found for torch==9\n", "No matching distribution found for torch==9"),
+])
 def test_pips_failure_becomes_one_reason(log, reason):
     assert reason in bootstrap.why_pip_failed(log)
     assert "\n" not in bootstrap.why_pip_failed(log)
@@ -275,11 +271,8 @@ def test_a_students_wheel_holds_the_registry_the_tasks_and_the_sample_class(tmp_
     subprocess.run([*build, str(tmp_path / "autograder")], check=True, capture_output=True)
     names = set(zipfile.ZipFile(next(tmp_path.glob("warplab-*.whl"))).namelist())
     assert {"warplab/_specs/h100-sxm.yml", "warplab/_specs/common/facts.yml", "warplab/tasks/ps04.py", "autograder/cli.py"} <= names
-    data = {
-        path.relative_to(ROOT / "autograder").as_posix()
-        for path in (ROOT / "autograder/autograder/sample_class").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
+    data = {path.relative_to(ROOT / "autograder").as_posix() for path in (ROOT / "autograder/autograder/sample_class").rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts}
     assert data <= names
     assert not any(name.startswith("tests/") for name in names)
 

@@ -1,5 +1,4 @@
 """The workflows for the course's users: valid, pinned, read-only, and made of commands that exist."""
-
 import re
 import shlex
 import subprocess

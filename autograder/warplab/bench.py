@@ -67,16 +67,19 @@ def half_width(samples) -> float:
 def bench(fn, *args, max_seconds: float = MAX_S) -> Timing:
     """Time ``fn(*args)``: at least 10 samples, until the median is known to 1 % or ``max_seconds`` have passed.
 
-    Warm-up calls come first. On CUDA each sample is one call between two events, and the device is idle before it;
-    without CUDA the host's monotonic clock times the call.
+    Warm-up calls come first. A kernel, or a function that is given device arrays, is timed by CUDA events around one call
+    on an idle device. Anything else is timed by the host's monotonic clock, which on a CUDA machine stops only when
+    the device is idle again.
     Raises NotTimed for a kernel on the SIMT engine: profile() counts it, nothing here can time it.
     """
-    on_cuda = device().kind == "cuda"
-    if not on_cuda and type(fn).__name__ == "_LaunchConfiguration":
+    cuda_here = device().kind == "cuda"
+    kernel = type(fn).__name__ == "_LaunchConfiguration"
+    if kernel and not cuda_here:
         raise NotTimed(
             "this machine has no CUDA GPU: the SIMT engine counts a kernel's work (warplab.profile) but its run time is not a GPU's"
         )
-    sample = _cuda_sampler(fn, args) if on_cuda else _host_sampler(fn, args)
+    on_device = cuda_here and (kernel or any(_on_device(a) for a in args))
+    sample = _cuda_sampler(fn, args) if on_device else _host_sampler(fn, args, cuda_here)
     start = time.perf_counter()
     sample()
     while time.perf_counter() - start < WARM_UP_S:
@@ -89,13 +92,23 @@ def bench(fn, *args, max_seconds: float = MAX_S) -> Timing:
             break
         if len(samples) >= 3 and time.perf_counter() - start > 5 * max_seconds:
             break
-    return Timing(tuple(samples), "cuda" if on_cuda else "host", device().name if on_cuda else _processor())
+    return Timing(tuple(samples), "cuda" if on_device else "host", device().name if on_device else _processor())
 
 
-def _host_sampler(fn, args):
+def _on_device(value) -> bool:
+    return getattr(value, "is_cuda", False) or getattr(value, "__cuda_ndarray__", False)
+
+
+def _host_sampler(fn, args, cuda_here: bool):
+    from numba import cuda
+
+    wait = cuda.synchronize if cuda_here else lambda: None
+
     def sample() -> float:
+        wait()
         start = time.perf_counter()
         fn(*args)
+        wait()
         return time.perf_counter() - start
 
     return sample

@@ -342,7 +342,10 @@ def _per_byte(precision: str) -> str:
 
 #: In order: a rule may use what an earlier one computed; a stored fact always wins.
 RULES = [
-    *(Rule(f"peak_{p}", (f"peak_{p}_sparse",), _rate(p), 4, _half, dense=True) for p in ("tf32", "bf16", "fp16", "fp8", "int8", "fp4")),
+    *(
+        Rule(f"peak_{p}", (f"peak_{p}_sparse",), _rate(p), 4, _half, dense=True)
+        for p in ("tf32", "bf16", "fp16", "fp8", "int8", "fp4")
+    ),
     Rule("peak_fp32", ("cores", "fma_units_per_core", "simd_width", "base_clock"), "TFLOP/s", 3, _cpu_fp32, dense=True),
     Rule("memory_bandwidth", ("memory_channels", "memory_channel_width", "memory_data_rate"), "GB/s", 4, _channels),
     Rule("peak_fp64", ("peak_fp32", "fp32_to_fp64"), "TFLOP/s", 3, _fp64_of_ratio, dense=True),

@@ -24,19 +24,13 @@ MISSING = "–"
 
 def explanation(fact: specs.Fact) -> str:
     """What the reader sees when pointing at the number: peak, dense or sparse, form factor; source; date; note."""
-    return "; ".join(
-        part for part in (", ".join(fact.qualities()), fact.origin(), fact.note) if part
-    )
+    return "; ".join(part for part in (", ".join(fact.qualities()), fact.origin(), fact.note) if part)
 
 
-def number(
-    fact: specs.Fact, decimals: int | None = None, unit: str = ""
-) -> nodes.abbreviation:
+def number(fact: specs.Fact, decimals: int | None = None, unit: str = "") -> nodes.abbreviation:
     """The number as an element that explains itself (<abbr title=...> in HTML); `unit` is said elsewhere, so cut."""
     text = fact.text(decimals).removesuffix(f" {unit}").replace(" ", "\u00a0")
-    return nodes.abbreviation(
-        text, text, explanation=explanation(fact), classes=["spec"]
-    )
+    return nodes.abbreviation(text, text, explanation=explanation(fact), classes=["spec"])
 
 
 def spec_role(name, rawtext, text, lineno, inliner, options=None, content=None):
@@ -54,12 +48,8 @@ def look_up(text: str) -> tuple[specs.Fact, int | None]:
     """Role text -> the fact and the decimals to show. Raises SpecError, also for text of another form."""
     words = text.split()
     if len(words) not in (2, 3) or (len(words) == 3 and not words[2].isdigit()):
-        raise specs.SpecError(
-            f"'{text}' is not 'device fact' or 'device fact decimals', as in 'h100-sxm peak_bf16 0'"
-        )
-    return in_unit(specs.get(words[0]), words[1]), int(words[2]) if len(
-        words
-    ) == 3 else None
+        raise specs.SpecError(f"'{text}' is not 'device fact' or 'device fact decimals', as in 'h100-sxm peak_bf16 0'")
+    return in_unit(specs.get(words[0]), words[1]), int(words[2]) if len(words) == 3 else None
 
 
 def in_unit(spec: specs.Spec, name: str) -> specs.Fact:
@@ -79,10 +69,7 @@ def depend_on_registry(document: nodes.document) -> None:
 class SpecTable(Directive):
     """A comparison: devices (or architectures) down, facts across; a unit that a column shares stands in its head."""
 
-    option_spec = {
-        "devices": directives.unchanged_required,
-        "facts": directives.unchanged_required,
-    }
+    option_spec = {"devices": directives.unchanged_required, "facts": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         try:
@@ -92,10 +79,7 @@ class SpecTable(Directive):
             raise self.error(f"spec-table: {error}") from None
         depend_on_registry(self.state.document)
         head = [nodes.Text(""), *(head for head, _ in columns)]
-        rows = [
-            [device_name(spec), *(cells[i] for _, cells in columns)]
-            for i, spec in enumerate(devices)
-        ]
+        rows = [[device_name(spec), *(cells[i] for _, cells in columns)] for i, spec in enumerate(devices)]
         return [table(head, rows)]
 
 
@@ -104,29 +88,20 @@ class SpecSources(Directive):
 
     def run(self) -> list[nodes.Node]:
         depend_on_registry(self.state.document)
-        holders = [specs.get(name) for name in specs.names()] + [
-            specs.for_arch(arch) for arch in specs.archs()
-        ]
+        holders = [specs.get(name) for name in specs.names()] + [specs.for_arch(arch) for arch in specs.archs()]
         uses: dict[specs.Source, list[str]] = {}
         for spec in holders:
             for source in dict.fromkeys(
-                fact.source
-                for fact in spec.values()
-                if fact.source and fact.device == spec.key
+                fact.source for fact in spec.values() if fact.source and fact.device == spec.key
             ):
                 if spec.key not in uses.setdefault(source, []):
                     uses[source].append(spec.key)
         result = nodes.bullet_list()
-        for source in sorted(
-            uses, key=lambda s: (s.by != "vendor", s.publisher, s.title)
-        ):
+        for source in sorted(uses, key=lambda s: (s.by != "vendor", s.publisher, s.title)):
             link = nodes.reference("", source.title, refuri=source.url)
             named_by = ", ".join(uses[source])
             result += nodes.list_item(
-                "",
-                nodes.paragraph(
-                    "", f"{source.publisher}: ", link, nodes.Text(f" ({named_by})")
-                ),
+                "", nodes.paragraph("", f"{source.publisher}: ", link, nodes.Text(f" ({named_by})"))
             )
         return [result]
 
@@ -151,17 +126,14 @@ def column(devices: list[specs.Spec], name: str) -> tuple[nodes.Node, list[nodes
     unit = units.pop() if len(units) == 1 else ""
     head = specs.labels()[bare]["label"]
     cells = [
-        number(fact, unit=unit) if fact else missing(spec, bare)
-        for spec, fact in zip(devices, facts, strict=True)
+        number(fact, unit=unit) if fact else missing(spec, bare) for spec, fact in zip(devices, facts, strict=True)
     ]
     return nodes.Text(f"{head} ({unit})" if unit else head), cells
 
 
 def missing(spec: specs.Spec, name: str) -> nodes.Node:
     """A dash that carries the reason for the absence."""
-    reason = spec.omitted.get(
-        name, "no such thing on this device, or no source was found"
-    )
+    reason = spec.omitted.get(name, "no such thing on this device, or no source was found")
     return nodes.abbreviation(MISSING, MISSING, explanation=reason, classes=["spec"])
 
 

@@ -28,11 +28,7 @@ def small_moon(height, width):
     x = (np.arange(width) + 0.5 - width / 2) / radius
     y = ((np.arange(height) + 0.5 - height / 2) / radius)[:, None]
     rest = 1 - x * x - y * y
-    return np.where(
-        rest > 0,
-        np.maximum(-0.64 * x - 0.48 * y + 0.6 * np.sqrt(np.maximum(rest, 0)), 0),
-        0,
-    )
+    return np.where(rest > 0, np.maximum(-0.64 * x - 0.48 * y + 0.6 * np.sqrt(np.maximum(rest, 0)), 0), 0)
 
 
 def pixel_rate():
@@ -46,17 +42,12 @@ def pixel_rate():
             (rate / 1e9, y), (6, 0), textcoords="offset points", va="center", fontsize=10.5,
         )  # fmt: skip
     ax.set_yticks(range(len(SCREENS)), [label for label, _ in SCREENS])
-    ax.set(
-        xlim=(0, 7.2), ylim=(len(SCREENS) - 0.5, -0.5), xlabel="billion pixels a second"
-    )
+    ax.set(xlim=(0, 7.2), ylim=(len(SCREENS) - 0.5, -0.5), xlabel="billion pixels a second")
     ax.set_xticks([0, 1, 2, 3, 4])
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.grid(axis="x")
-    said = "; ".join(
-        f"{label}: {rate / 1e6:,.0f} million, {1e9 / rate:.3g} ns each"
-        for label, rate in SCREENS
-    )
+    said = "; ".join(f"{label}: {rate / 1e6:,.0f} million, {1e9 / rate:.3g} ns each" for label, rate in SCREENS)
     return plots.show(
         fig,
         alt="Bar chart of pixels a second for five screens. " + said,
@@ -81,18 +72,12 @@ def grid_over_image():
     left.set_ylabel("row")
     tile = image[by * 8 : by * 8 + 8, bx * 8 : bx * 8 + 8]
     plots.pixels(right, tile)
-    right.add_patch(
-        Rectangle(
-            (0, 0), 8, 8, fill=False, edgecolor=plots.PALETTE["orange"], linewidth=2.2
-        )
-    )
+    right.add_patch(Rectangle((0, 0), 8, 8, fill=False, edgecolor=plots.PALETTE["orange"], linewidth=2.2))
     right.add_patch(Rectangle((tx, ty), 1, 1, **mark))
     right.set_xticks(np.arange(8) + 0.5, range(8))
     right.set_yticks(np.arange(8) + 0.5, range(8))
     right.tick_params(length=0)
-    right.set(
-        xlim=(-0.1, 8.1), ylim=(8.1, -0.1), xlabel="threadIdx.x", ylabel="threadIdx.y"
-    )
+    right.set(xlim=(-0.1, 8.1), ylim=(8.1, -0.1), xlabel="threadIdx.x", ylabel="threadIdx.y")
     right.set_title(f"block ({bx}, {by})")
     return plots.show(
         fig,
@@ -111,19 +96,8 @@ def idle_share():
     fig, ax = plots.new(6.4, 2.7)
     for block, colour in ((32, "orange"), (8, "blue")):
         label = f"{block} × {block} threads"
-        ax.plot(
-            sides,
-            100 * _idle(sides, block),
-            color=plots.PALETTE[colour],
-            linewidth=1.6,
-            label=label,
-        )
-    ax.set(
-        xlabel="side of the image, pixels",
-        ylabel="threads without a pixel, %",
-        xlim=(0, 256),
-        ylim=(0, 100),
-    )
+        ax.plot(sides, 100 * _idle(sides, block), color=plots.PALETTE[colour], linewidth=1.6, label=label)
+    ax.set(xlabel="side of the image, pixels", ylabel="threads without a pixel, %", xlim=(0, 256), ylim=(0, 100))
     ax.set_xticks(range(0, 257, 32))
     ax.grid()
     ax.legend(title="block", loc="upper right")
@@ -159,36 +133,14 @@ def warp_map(height=54, width=96, block=16):
             counts[kind] += 1
             colour, alpha = kinds[kind]
             look = {"facecolor": plots.PALETTE[colour], "alpha": alpha, "linewidth": 0}
-            ax.add_patch(
-                Rectangle((left + 0.15, top + 0.15), block - 0.3, rows - 0.3, **look)
-            )
-    ax.add_patch(
-        Circle(
-            (width // 2 + 0.5, height // 2 + 0.5),
-            radius,
-            fill=False,
-            edgecolor=plots.INK,
-            linewidth=1.6,
-        )
-    )
+            ax.add_patch(Rectangle((left + 0.15, top + 0.15), block - 0.3, rows - 0.3, **look))
+    ax.add_patch(Circle((width // 2 + 0.5, height // 2 + 0.5), radius, fill=False, edgecolor=plots.INK, linewidth=1.6))
     ax.set(xlim=(0, width), ylim=(height, 0), aspect="equal")
     ax.set(xticks=range(0, width + 1, block), yticks=range(0, height, block))
     ax.spines[:].set_visible(False)
-    words = {
-        "sky": "only sky",
-        "moon": "only moon",
-        "both": "both: the whole warp walks through the sphere's lines",
-    }
-    handles = [
-        Rectangle((0, 0), 1, 1, facecolor=plots.PALETTE[c], alpha=a, linewidth=0)
-        for c, a in kinds.values()
-    ]
-    fig.legend(
-        handles,
-        [f"{counts[k]} warps: {words[k]}" for k in kinds],
-        loc="outside lower left",
-        ncols=1,
-    )
+    words = {"sky": "only sky", "moon": "only moon", "both": "both: the whole warp walks through the sphere's lines"}
+    handles = [Rectangle((0, 0), 1, 1, facecolor=plots.PALETTE[c], alpha=a, linewidth=0) for c, a in kinds.values()]
+    fig.legend(handles, [f"{counts[k]} warps: {words[k]}" for k in kinds], loc="outside lower left", ncols=1)
     total = sum(counts.values())
     return plots.show(
         fig,
@@ -208,12 +160,7 @@ def race(loop, array, core, gpu=None):
         plots.Time("compiled loop, one core", core),
         plots.Time(f"CUDA kernel, {device}", gpu, "missing" if gpu is None else "live"),
     ]
-    known = {
-        row.label: "not recorded yet"
-        if row.seconds is None
-        else plots.duration(row.seconds)
-        for row in rows
-    }
+    known = {row.label: "not recorded yet" if row.seconds is None else plots.duration(row.seconds) for row in rows}
     said = "; ".join(f"{label}: {time}" for label, time in known.items())
     return plots.show(
         plots.times(rows, budget=1 / 120, budget_label="deadline at 120 Hz, 8.3 ms"),
@@ -228,16 +175,11 @@ class LiveMoon:
     def __init__(self, still, alt):
         file = io.BytesIO()
         Image.fromarray(still).save(file, "PNG", optimize=True)
-        self.still, self.alt = (
-            base64.b64encode(file.getvalue()).decode(),
-            html.escape(alt),
-        )
+        self.still, self.alt = base64.b64encode(file.getvalue()).decode(), html.escape(alt)
 
     def _repr_html_(self):
         script = (HERE / "moon.js").read_text(encoding="utf-8")
-        shader = json.dumps((HERE / "moon.wgsl").read_text(encoding="utf-8")).replace(
-            "</", "<\\/"
-        )
+        shader = json.dumps((HERE / "moon.wgsl").read_text(encoding="utf-8")).replace("</", "<\\/")
         style = "width: 100%; max-width: 640px; height: auto; aspect-ratio: 16 / 9; padding: 0"
         return (
             '<figure class="warplab-figure live-moon" style="margin: 1em 0">'
@@ -253,7 +195,4 @@ class LiveMoon:
 
 def live_moon(image):
     """Return the WebGPU moon; `image` is the (h, w) uint8 picture to show where there is none."""
-    return LiveMoon(
-        image,
-        "A grey sphere on black, lit from the upper left, like a moon four days from full.",
-    )
+    return LiveMoon(image, "A grey sphere on black, lit from the upper left, like a moon four days from full.")

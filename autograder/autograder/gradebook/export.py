@@ -8,18 +8,8 @@ from nbgrader.plugins import ExportPlugin
 
 from autograder.results import Results, write_atomic
 
-COLUMNS = (
-    "assignment",
-    "student_id",
-    "status",
-    "score",
-    "max_score",
-    "ungraded_points",
-    "manual_points_pending",
-    "late_penalty",
-    "reason",
-    "isolation",
-)
+COLUMNS = ("assignment", "student_id", "status", "score", "max_score", "ungraded_points", "manual_points_pending",
+           "late_penalty", "reason", "isolation")
 
 
 class GradesExport(ExportPlugin):
@@ -40,22 +30,15 @@ def write_csv(gradebook, out, path):
         entered = {submission.student_id: submission for submission in assignment.submissions}
         for student in sorted(records.keys() | entered.keys()):
             row = row_of(assignment, entered.get(student), records.get(student, {"status": "graded"}))
-            writer.writerow(
-                {"assignment": assignment.name, "student_id": student}
-                | row
-                | {key: guard(value) for key, value in (("student_id", student), ("reason", row["reason"]))}
-            )
+            writer.writerow({"assignment": assignment.name, "student_id": student} | row
+                            | {key: guard(value) for key, value in (("student_id", student), ("reason", row["reason"]))})
     write_atomic(path, text.getvalue().encode())
 
 
 def row_of(assignment, submission, record):
     """The figures of one row. A submission that could not be graded has empty figures, never 0."""
-    row = dict.fromkeys(COLUMNS[3:], "") | {
-        "status": record["status"],
-        "max_score": f"{assignment.max_score:g}",
-        "reason": record.get("reason", ""),
-        "isolation": record.get("isolation", ""),
-    }
+    row = dict.fromkeys(COLUMNS[3:], "") | {"status": record["status"], "max_score": f"{assignment.max_score:g}",
+                                          "reason": record.get("reason", ""), "isolation": record.get("isolation", "")}
     if submission is None or record["status"] in ("malformed", "missing", "not graded"):
         return row
     grades = [grade for notebook in submission.notebooks for grade in notebook.grades]

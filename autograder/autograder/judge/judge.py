@@ -119,9 +119,7 @@ def _judged(spec, report):
     part = report.part(spec.rubric)
     lines = [_checked(line) for line in part.lines]
     if abs(math.fsum(line.max for line in lines) - spec.points) > TOLERANCE:
-        raise InternalError(
-            f"{spec.task}: its rows are worth {math.fsum(line.max for line in lines):g} points, the cell {spec.grade_id} {spec.points:g}; run `autograder release`"
-        )
+        raise InternalError(f"{spec.task}: its rows are worth {math.fsum(line.max for line in lines):g} points, the cell {spec.grade_id} {spec.points:g}; run `autograder release`")
     ungraded = any(line.state == "ungraded" for line in lines)
     points = None if ungraded else round(math.fsum(line.points for line in lines), 2)
     state = "ungraded" if ungraded else "full" if points == spec.points else "partial" if points else "lost"

@@ -1,5 +1,6 @@
 """Write the source notebooks and let nbgrader make the students' notebooks of them; or check that both are up to date."""
 
+import hashlib
 import logging
 import os
 import tempfile
@@ -38,7 +39,7 @@ def release(root, names=(), *, check=False):
             notebook = f"{solutions[name].stem}.ipynb"
             student = student_bytes(root, name, notebook, source, Path(scratch))
             if not check:
-                _write(root / layout.SOURCE / name / notebook, source)
+                write_source(root / layout.SOURCE / name / notebook, source, solutions[name])
             target = root / layout.RELEASE / name / notebook
             same = target.exists() and target.read_bytes() == student
             strays = [path for path in target.parent.glob("*.ipynb") if path != target]
@@ -92,6 +93,23 @@ def nbgrader_config(root):
     from traitlets.config import PyFileConfigLoader
 
     return PyFileConfigLoader("nbgrader_config.py", path=str(root)).load_config()
+
+
+def write_source(path, data, solution):
+    """Write nbgrader's source notebook, unless somebody edited it there (formgrader offers to): such an edit is not lost.
+
+    A hidden file beside the notebook holds the hash of what was last written.
+    """
+    stamp = path.with_name(f".{path.stem}.sha256")
+    edited = path.exists() and stamp.exists() and _digest(path.read_bytes()) != stamp.read_text().strip()
+    if edited and path.read_bytes() != data:
+        raise UserError(f"{path} was edited after it was generated; bring the edit into {solution}, delete the notebook, run again")
+    _write(path, data)
+    _write(stamp, f"{_digest(data)}\n".encode())
+
+
+def _digest(data):
+    return hashlib.sha256(data).hexdigest()
 
 
 def _write(path, data):

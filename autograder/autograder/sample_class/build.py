@@ -57,10 +57,8 @@ def apply(edit, notebook, answers, where):
     elif edit.get("blank"):
         cell["source"] = answers[edit["cell"]].source
     elif cell["source"].count(edit["old"]) != 1:
-        raise UserError(
-            f"sample class {where}: {edit['old'][:50]!r} stands {cell['source'].count(edit['old'])} times in {edit['cell']}, "
-            "expected once; put class.yml right"
-        )
+        raise UserError(f"sample class {where}: {edit['old'][:50]!r} stands {cell['source'].count(edit['old'])} times in {edit['cell']}, "
+                        "expected once; put class.yml right")
     else:
         cell["source"] = cell["source"].replace(edit["old"], edit["new"])
 

@@ -1,8 +1,8 @@
 """Figures for the course: drawn with matplotlib, shown in the page's own ink, each with alt text.
 
-fig, ax = plots.new(6.4, 3)
-ax.plot(sizes, seconds, color=plots.PALETTE["blue"])
-plots.show(fig, alt="Time grows with size. It doubles ...", caption="Twice the pixels, twice the time.")
+    fig, ax = plots.new(6.4, 3)
+    ax.plot(sizes, seconds, color=plots.PALETTE["blue"])
+    plots.show(fig, alt="Time grows with size. It doubles ...", caption="Twice the pixels, twice the time.")
 """
 
 from .evidence import MARKERS, Time, duration, times

@@ -26,7 +26,7 @@ def flatten(names, argument_types, values, space: AddressSpace) -> tuple[list[by
 def host_array(value) -> np.ndarray | None:
     """The NumPy view of a host array or CPU torch tensor, sharing memory; None for anything else."""
     if isinstance(value, np.ndarray):
-        return value
+        return np.asarray(value)  # a plain view, also of numba's mapped and pinned arrays
     if type(value).__module__.startswith("torch") and hasattr(value, "detach") and value.device.type == "cpu":
         return value.detach().numpy()
     return None
