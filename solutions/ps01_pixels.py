@@ -13,19 +13,21 @@
 # %% [markdown]
 # # Problem set 1: Pixels
 #
-# A screen of 3840 x 2160 pixels, redrawn 120 times a second, wants a billion pixels a second, and no pixel asks another
-# for help. In this set you write kernels that colour one pixel each: a grey one, a blurred one, and one of the
-# Mandelbrot set, whose pixels do not all take the same time. Then you repair a stopwatch.
+# A screen of 3840 x 2160 pixels, redrawn 120 times a second, wants a billion pixels a second, and no pixel asks
+# another for help. In this set you write kernels that colour one pixel each: a grey one, a blurred one, and one
+# of the Mandelbrot set, whose pixels do not all take the same time. Then you repair a stopwatch.
 #
-# **Time** about 3 hours, with chapter 1 read. **Points** 100: 95 are given by the checks below, 5 by your instructor for the answer at the end.
+# **Time** about 3 hours, with chapter 1 read. **Points** 100: 95 are given by the checks below, 5 by your
+# instructor for the answer at the end.
 #
-# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks your code
-# passes, what each is worth, and a hint where points are missing. Run it as often as you like. The final grade comes from
-# the same checks with other sizes and other numbers, so code that works only for the sizes you can see here will lose points.
+# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
+# your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
+# final grade comes from the same checks with other sizes and other numbers, so code that works only for the
+# sizes you can see here will lose points.
 #
-# **With or without a GPU.** This notebook is the same in both cases. Without one, your kernels are compiled by the real
-# CUDA compiler and executed by the course's SIMT engine; with one, launches run on the GPU. The counters in the tables
-# always come from the engine, so the points do not depend on your machine.
+# **With or without a GPU.** This notebook is the same in both cases. Without one, your kernels are compiled by
+# the real CUDA compiler and executed by the course's SIMT engine; with one, launches run on the GPU. The
+# counters in the tables always come from the engine, so the points do not depend on your machine.
 
 # %%
 import statistics
@@ -38,8 +40,9 @@ from warplab.check import grade
 from warplab.virtual_device import Timing, VirtualDevice
 
 # %% [markdown]
-# Here is a picture to work on: 192 pixels wide, 128 high, three numbers from 0 to 1 for each. Row 0 is at the top. The shape
-# is `(height, width, 3)`, so a pixel is `photo[row, col]`: the row comes first, although we say "192 by 128".
+# Here is a picture to work on: 192 pixels wide, 128 high, three numbers from 0 to 1 for each. Row 0 is at the
+# top. The shape is `(height, width, 3)`, so a pixel is `photo[row, col]`: the row comes first, although we say
+# "192 by 128".
 
 # %%
 y, x = np.mgrid[0:128, 0:192].astype(np.float32)
@@ -49,11 +52,8 @@ sky = (1 - dusk) * [0.24, 0.32, 0.60] + dusk * [0.98, 0.62, 0.38]
 hills = y > 84 + 10 * np.sin(x / 21) + 5 * np.sin(x / 8)
 photo = np.where(sun[..., None], [1.0, 0.86, 0.35], sky)
 photo = np.where(hills[..., None], [0.09, 0.28, 0.26], photo).astype(np.float32)
-plots.picture(
-    (255 * photo).astype(np.uint8),
-    alt="A yellow sun over dark green hills, at dusk.",
-    zoom=3,
-)
+alt = "A yellow sun over dark green hills, at dusk."
+plots.picture((255 * photo).astype(np.uint8), alt=alt, zoom=3)
 
 # %% [markdown]
 # ## 1. Grey
@@ -63,10 +63,12 @@ plots.picture(
 # $$\text{grey} = 0.299\,R + 0.587\,G + 0.114\,B .$$
 #
 # A Python loop would visit the 24,576 pixels one after another. A kernel is the body of that loop: every thread
-# runs it once, for the pixel that its own position names. `cuda.grid(2)` gives that position, **x first**: x is the column.
-# Neighbours in x sit in the same warp and should touch neighbours in memory.
+# runs it once, for the pixel that its own position names. `cuda.grid(2)` gives that position, **x first**: x is
+# the column. Neighbours in x sit in the same *warp*, 32 threads that run in step, and should touch neighbours in
+# memory.
 #
-# Threads come in blocks, here of 16 x 16, and blocks are never cut. An image 37 wide and 20 high gets 3 x 2 blocks, 48 x 32 threads:
+# Threads come in blocks, here of 16 x 16, and blocks are never cut. An image 37 wide and 20 high gets 3 x 2
+# blocks, 48 x 32 threads:
 #
 # ```text
 #     0        16       32   37  48
@@ -113,14 +115,14 @@ grade("ps01/grayscale", grayscale)
 # %%
 gray = np.zeros((128, 192), np.float32)
 grayscale[(12, 8), (16, 16)](photo, gray)
-plots.picture(
-    (255 * gray).astype(np.uint8), alt="The same picture in shades of grey.", zoom=3
-)
+alt = "The same picture in shades of grey."
+plots.picture((255 * gray).astype(np.uint8), alt=alt, zoom=3)
 
 # %% [markdown]
 # ## 2. How many blocks?
 #
-# Somebody has to work out the grid before the launch. For an image of 100 x 50 pixels in blocks of 32 x 8 threads:
+# Somebody has to work out the grid before the launch. For an image of 100 x 50 pixels in blocks of 32 x 8
+# threads:
 #
 # | | x | y |
 # |---|---|---|
@@ -129,13 +131,14 @@ plots.picture(
 # | pixels / threads | 3.125 | 6.25 |
 # | blocks | 4 | 7 |
 #
-# That launches 4 x 32 = 128 by 7 x 8 = 56 threads, 7,168 in all, for 5,000 pixels: 2,168 threads find that they have nothing to do.
-# A block more in either direction would be waste; a block fewer would leave pixels without a thread.
+# That launches 4 x 32 = 128 by 7 x 8 = 56 threads, 7,168 in all, for 5,000 pixels: 2,168 threads find that they
+# have nothing to do. A block more in either direction would be waste; a block fewer would leave pixels without
+# a thread.
 
 
 # %% solution="launch_plan"
 def launch_plan(width, height, block):
-    """Return ((blocks_x, blocks_y), idle): the smallest grid that covers the image, and its idle threads. About 4 lines.
+    """Return ((blocks_x, blocks_y), idle): smallest grid, idle threads. About 4 lines.
 
     width, height  pixels, whole numbers from 1
     block          (threads_x, threads_y)
@@ -155,23 +158,24 @@ def launch_plan(width, height, block):
 grade("ps01/launch_plan", launch_plan)
 
 # %% [markdown]
-# The same arithmetic as a picture: a corner of our photo, 44 x 25 pixels, under blocks of 16 x 16. Compare the hatched part with
-# the number that your function gives.
+# The same arithmetic as a picture: a corner of our photo, 44 x 25 pixels, under blocks of 16 x 16. Compare the
+# hatched part with the number that your function gives.
 
 # %%
-grid, idle = launch_plan(44, 25, (16, 16))
-caption = f"{grid[0]} x {grid[1]} blocks cover 44 x 25 pixels; {idle:,} threads (hatched) have none."
-alt = "A piece of the photo under six blocks. The last column of blocks and the last row stick out over the image."
+(blocks_x, blocks_y), idle = launch_plan(44, 25, (16, 16))
+caption = f"{blocks_x} x {blocks_y} blocks; {idle:,} threads (hatched) have no pixel."
+alt = "Six blocks over a piece of the photo, sticking out at the right and below."
 plots.show(plots.tiles(photo[60:85, 100:144], (16, 16)), alt=alt, caption=caption)
 
 # %% [markdown]
 # ## 3. Blur
 #
-# A pixel of a blurred image is the mean of a square window around it: with radius 1 the pixel and its eight neighbours,
-# with radius *r* a window of $(2r+1)^2$ pixels. Threads read what their neighbours read too, but each still writes only its own pixel.
+# A pixel of a blurred image is the mean of a square window around it: with radius 1 the pixel and its eight
+# neighbours, with radius *r* a window of $(2r+1)^2$ pixels. Threads read what their neighbours read too, but
+# each still writes only its own pixel.
 #
-# At the border a part of the window hangs over the edge, and there is nothing to read there. Take the mean of the pixels that exist. In the
-# corner of an image, with radius 1, there are four:
+# At the border a part of the window hangs over the edge, and there is nothing to read there. Take the mean of
+# the pixels that exist. In the corner of an image, with radius 1, there are four:
 #
 # ```text
 #     image           window of (0, 0)     window of (0, 2)
@@ -181,8 +185,8 @@ plots.show(plots.tiles(photo[60:85, 100:144], (16, 16)), alt=alt, caption=captio
 #                     16 / 4 = 4            26 / 6 = 4.33
 # ```
 #
-# Keep the running sum in a local variable. It lives in a register; `out[row, col] += ...` would go to memory and back for every pixel of the window,
-# and one of the checks counts the stores.
+# Keep the running sum in a local variable. It lives in a register; `out[row, col] += ...` would go to memory
+# and back for every pixel of the window, and one of the checks counts the stores.
 
 
 # %% solution="box_blur"
@@ -218,27 +222,25 @@ def box_blur(image, radius, out):
 grade("ps01/box_blur", box_blur)
 
 # %% [markdown]
-# Left the grey picture, right the same with radius 4. The border should be neither darker nor brighter than what lies beside it: a dark frame is what you see when
-# the sum is divided by 81 everywhere.
+# Left the grey picture, right the same with radius 4. The border should be neither darker nor brighter than
+# what lies beside it: a dark frame is what you see when the sum is divided by 81 everywhere.
 
 # %%
 blurred = np.zeros_like(gray)
 box_blur[(12, 8), (16, 16)](gray, 4, blurred)
-plots.picture(
-    (255 * np.hstack([gray, blurred])).astype(np.uint8),
-    alt="The grey picture, sharp and blurred.",
-    zoom=2,
-)
+alt = "The grey picture, sharp and blurred."
+plots.picture((255 * np.hstack([gray, blurred])).astype(np.uint8), alt=alt, zoom=2)
 
 # %% [markdown]
 # ## 4. Pixels that take longer
 #
-# So far every thread did the same amount of work. Now each pixel stands for a complex number $c$, and the question is how long
-# the sequence $z \leftarrow z^2 + c$, from $z = 0$, stays within a circle of radius 2. As two real numbers, $z = x + iy$:
+# So far every thread did the same amount of work. Now each pixel stands for a complex number $c$, and the
+# question is how long the sequence $z \leftarrow z^2 + c$, from $z = 0$, stays within a circle of radius 2. As
+# two real numbers, $z = x + iy$:
 #
 # $$x \leftarrow x^2 - y^2 + c_x, \qquad y \leftarrow 2xy + c_y .$$
 #
-# The reference is eight lines of Python:
+# The reference is seven lines of Python:
 #
 # ```python
 # def escape_steps(c_x, c_y, max_iterations):
@@ -250,11 +252,12 @@ plots.picture(
 #     return max_iterations
 # ```
 #
-# For $c = 1$ the sequence is 0, 1, 2, 5: its square passes 4 after three steps, so the pixel's value is 3. For $c = -1$ it is 0, -1, 0, -1, and goes
-# on until `max_iterations`.
+# For $c = 1$ the sequence is 0, 1, 2, 5: its square passes 4 after three steps, so the pixel's value is 3. For
+# $c = -1$ it is 0, -1, 0, -1, and goes on until `max_iterations`.
 #
-# The 32 threads of a warp share one instruction stream. Those that have escaped wait, switched off, for the last one: this is called *divergence*.
-# A warp therefore costs what its slowest pixel costs, and a kernel that does not stop at all costs `max_iterations` for everybody.
+# The 32 threads of a warp share one instruction stream. Those that have escaped wait, switched off, for the
+# last one: this is called *divergence*. A warp therefore costs what its slowest pixel costs, and a kernel that
+# does not stop at all costs `max_iterations` for everybody.
 
 
 # %% solution="mandelbrot"
@@ -293,48 +296,44 @@ def mandelbrot(x_min, y_min, step, max_iterations, out):
 grade("ps01/mandelbrot", mandelbrot)
 
 # %% [markdown]
-# The whole set, with at most 60 steps. Bright pixels ran longest; the ones inside the set, the longest of all, are drawn black.
+# The whole set, with at most 60 steps. Bright pixels ran longest; the ones inside the set, the longest of all,
+# are drawn black.
 
 # %%
 steps = np.zeros((128, 192), np.int32)
 mandelbrot[(12, 8), (16, 16)](-2.2, -1.0, 3.0 / 192, 60, steps)
 shade = np.where(steps == 60, 0, 255 * np.sqrt(steps / 60)).astype(np.uint8)
-plots.picture(
-    shade,
-    alt="The Mandelbrot set, black, in a halo that is brightest along its border.",
-    zoom=3,
-)
+alt = "The Mandelbrot set, black, in a halo that is brightest along its border."
+plots.picture(shade, alt=alt, zoom=3)
 
 # %% [markdown]
-# And what the warps did. `warp_execution_efficiency` is the share of lanes that were switched on, averaged over all warp instructions: 1.0 means that
-# nobody ever waited for a neighbour. Three views of equal size: far outside the set, inside it, and across its border.
+# And what the warps did. `warp_execution_efficiency` is the share of lanes that were switched on, averaged over
+# all warp instructions: 1.0 means that nobody ever waited for a neighbour. Three views of equal size: far
+# outside the set, inside it, and across its border.
 
 
 # %%
 def efficiency(x_min, y_min, width, block=(16, 16)):
     """Warp execution efficiency of a view that is `width` wide, at 96 x 64 pixels."""
     view = np.zeros((64, 96), np.int32)
-    grid = (-(-96 // block[0]), -(-64 // block[1]))
-    return warplab.profile(
-        mandelbrot[grid, block], x_min, y_min, width / 96, 200, view
-    ).warp_execution_efficiency
+    launch = mandelbrot[(96 // block[0], 64 // block[1]), block]
+    counts = warplab.profile(launch, x_min, y_min, width / 96, 200, view)
+    return counts.warp_execution_efficiency
 
 
-for name, view in {
-    "outside": (1.5, 1.5, 0.3),
-    "inside": (-0.2, -0.1, 0.3),
-    "border": (-0.9, 0.1, 0.3),
-}.items():
-    print(f"{name:8} {efficiency(*view):.3f}")
+print(f"outside {efficiency(1.5, 1.5, 0.3):.3f}")
+print(f"inside  {efficiency(-0.2, -0.1, 0.3):.3f}")
+print(f"border  {efficiency(-0.9, 0.1, 0.3):.3f}")
 
 # %% [markdown]
 # ## 5. A stopwatch that waits
 #
-# A launch does not wait for the device. It puts the work into a queue and returns after a few microseconds, whatever the work is. A
-# stopwatch that is read right after the launch has timed the queueing.
+# A launch does not wait for the device. It puts the work into a queue and returns after a few microseconds,
+# whatever the work is. A stopwatch that is read right after the launch has timed the queueing.
 #
-# To see this without a GPU, the course has a *virtual device*: a queue and a clock that behave like a GPU's. No real time passes, so its
-# readings are the same on every machine. Here is work that takes one millisecond, timed wrongly:
+# To see this without a GPU, the course has a *virtual device*: a queue and a clock that behave like a GPU's. No
+# real time passes, so its readings are the same on every machine. Here is work that takes one millisecond,
+# timed wrongly:
 
 # %%
 device = VirtualDevice(Timing(duration=1e-3, noise=0)).connect()
@@ -345,19 +344,22 @@ device.synchronize()
 print(f"after synchronize()  {1e3 * (device.clock() - start):.4f} ms")
 
 # %% [markdown]
-# Waiting is the first of four things that a good timer does. The others are there because real devices are moody:
+# Waiting is the first of four things that a good timer does. The others are there because real devices are
+# moody:
 #
 # - somebody's earlier work may still be in the queue when you begin;
-# - the first launches are slow: code is compiled, caches are cold, clocks have not risen. Five launches before the first sample are enough here;
-# - now and then a sample is disturbed and takes forty times as long. A mean carries that into the result, a median does not.
+# - the first launches are slow: code is compiled, caches are cold, clocks have not risen. Five launches before
+#   the first sample are enough here;
+# - now and then a sample is disturbed and takes forty times as long. A mean carries that into the result, a
+#   median does not.
 #
-# The device has `launch(work)`, `synchronize()` and `clock()`. For work on a real GPU there are also time stamps in the queue itself, `event = record()` and
-# `elapsed(first, second)`; use them if you like.
+# The device has `launch(work)`, `synchronize()` and `clock()`. For work on a real GPU there are also time
+# stamps in the queue itself, `event = record()` and `elapsed(first, second)`; use them if you like.
 
 
 # %% solution="time_it"
 def time_it(device, work, repeats):
-    """Return the median seconds of one launch of `work`, over `repeats` samples. About 10 lines.
+    """Return the median seconds of one launch of `work`. About 10 lines.
 
     device   has launch(work), synchronize(), clock() in seconds
     repeats  number of samples, 1 or more; each sample times one launch
@@ -384,8 +386,8 @@ def time_it(device, work, repeats):
 grade("ps01/time_it", time_it)
 
 # %% [markdown]
-# The same work on a device in a bad mood: two tenths of a second of other work in the queue, a slow start, and every seventh launch disturbed. Your timer should still
-# say one millisecond, give or take one percent.
+# The same work on a device in a bad mood: two tenths of a second of other work in the queue, a slow start, and
+# every seventh launch disturbed. Your timer should still say one millisecond, give or take one percent.
 
 # %%
 moody = Timing(
@@ -401,14 +403,18 @@ print(f"{1e3 * time_it(VirtualDevice(moody).connect(), 'work', 21):.4f} ms")
 # %% [markdown]
 # ## 6. Predict and explain
 #
-# The view `(-0.9, 0.1, 0.3)` crosses the border of the set. Rendered in blocks of 16 x 16, a warp holds a piece of 16 x 2
-# pixels. In blocks of 32 x 8 it would hold 32 x 1, in blocks of 8 x 32 a piece of 8 x 4. The image is the same each time.
+# The view `(-0.9, 0.1, 0.3)` crosses the border of the set. Rendered in blocks of 16 x 16, a warp holds a piece
+# of 16 x 2 pixels. In blocks of 32 x 8 it would hold 32 x 1, in blocks of 8 x 32 a piece of 8 x 4. The image is
+# the same each time.
 #
-# 1. **Predict**, before you run the cell: which of the three has the highest warp execution efficiency on this view, and which the lowest?
-# 2. Run the cell, and **explain** the order that you see: what does a warp have to wait for, and what has the shape of its piece to do with it?
+# 1. **Predict**, before you run the cell: which of the three has the highest warp execution efficiency on this
+#    view, and which the lowest?
+# 2. Run the cell, and **explain** the order that you see: what does a warp have to wait for, and what has the
+#    shape of its piece to do with it?
 # 3. A view that lies wholly inside the set takes by far the most steps of all. What is its efficiency, and why?
 #
-# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
+# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is
+# right.
 
 # %%
 for block in ((32, 8), (16, 16), (8, 32)):
@@ -416,16 +422,21 @@ for block in ((32, 8), (16, 16), (8, 32)):
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION
-# **Sample answer.** The efficiencies are 0.73 for 32 x 1, 0.83 for 16 x 2 and 0.87 for 8 x 4: the more compact the piece, the higher.
+# **Sample answer.** The efficiencies are 0.73 for 32 x 1, 0.83 for 16 x 2 and 0.87 for 8 x 4: the more compact
+# the piece, the higher.
 #
-# A warp runs until its slowest pixel has escaped. Until then the lanes that are done are switched off but still issued, so the efficiency of
-# a warp is about the mean of its 32 step counts divided by the largest of them. Neighbouring pixels mostly need similar numbers of steps, except across the border. In
-# a strip of 32 x 1 the two ends are 31 pixels apart, and one pixel of the set in it keeps 31 others waiting. In a piece of 8 x 4 no two pixels are more than 7
-# columns and 3 rows apart, so fewer pieces straddle the border and those that do are smaller in extent.
+# A warp runs until its slowest pixel has escaped. Until then the lanes that are done are switched off but still
+# issued, so the efficiency of a warp is about the mean of its 32 step counts divided by the largest of them.
+# Neighbouring pixels mostly need similar numbers of steps, except across the border. In a strip of 32 x 1 the
+# two ends are 31 pixels apart, and one pixel of the set in it keeps 31 others waiting. In a piece of 8 x 4 no
+# two pixels are more than 7 columns and 3 rows apart, so fewer pieces straddle the border: 38 of the 192
+# against 58 and 87 (counted from the image; an estimate by eye is fine).
 #
-# Inside the set every pixel takes exactly `max_iterations` steps. All lanes finish together: 1.0. This is the most expensive view of all and the most efficient
-# one; efficiency says how many lanes wait, not how much work there is.
+# Inside the set every pixel takes exactly `max_iterations` steps. All lanes finish together: 1.0. This is the
+# most expensive view of all and the most efficient one; efficiency says how many lanes wait, not how much work
+# there is.
 #
-# **Marking.** 1 point: order predicted, or the wrong prediction corrected. 2 points: a warp waits for its slowest pixel, the others are switched off (1 of the 2 for "divergence" without
-# saying who waits for whom). 1 point: compact pieces hold more similar counts. 1 point: inside, 1.0, because all counts are equal.
+# **Marking.** 1 point: order predicted, or the wrong prediction corrected. 2 points: a warp waits for its
+# slowest pixel, the others are switched off (1 of the 2 for "divergence" without saying who waits for whom). 1
+# point: compact pieces hold more similar counts. 1 point: inside, 1.0, because all counts are equal.
 # ### END SOLUTION

@@ -13,20 +13,24 @@
 # %% [markdown]
 # # Problem set 4: Matrix multiplication
 #
-# You will write the same product three times. The arithmetic never changes; what changes is how often each number is carried
-# from memory to the place where it is used: once for every multiplication, then once for sixteen, then once for
-# sixty-four. After that you count the products in a network, and turn a convolution into one.
+# You will write the same product three times. The arithmetic never changes; what changes is how often each
+# number is carried from memory to the place where it is used: once for every multiplication, then once for
+# sixteen, then once for sixty-four. After that you count the products in a network, and turn a convolution into
+# one.
 #
-# **Time** about 4 hours, with chapter 4 read. **Points** 100: 95 are given by the checks below (5 of them only where there is a CUDA GPU), 5
-# by your instructor for the answer at the end. The task marked * is a stretch: its checks need everything that came before.
+# **Time** about 4 hours, with chapter 4 read. **Points** 100: 95 are given by the checks below (5 of them only
+# where there is a CUDA GPU), 5 by your instructor for the answer at the end. The task marked * is a stretch:
+# its checks need everything that came before.
 #
-# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks your code
-# passes, what each is worth, and a hint where points are missing. Run it as often as you like. The final grade comes from
-# the same checks with other sizes and other numbers, so code that works only for the sizes you can see here will lose points.
+# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
+# your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
+# final grade comes from the same checks with other sizes and other numbers, so code that works only for the
+# sizes you can see here will lose points.
 #
-# **With or without a GPU.** This notebook is the same in both cases. Without one, your kernels are compiled by the real
-# CUDA compiler and executed by the course's SIMT engine; with one, launches run on the GPU. The counters in the tables
-# always come from the engine, so the points do not depend on your machine. Points for speed are left open without a GPU, and not lost.
+# **With or without a GPU.** This notebook is the same in both cases. Without one, your kernels are compiled by
+# the real CUDA compiler and executed by the course's SIMT engine; with one, launches run on the GPU. The
+# counters in the tables always come from the engine, so the points do not depend on your machine. Points for
+# speed are left open without a GPU, and not lost.
 
 # %%
 import numpy as np
@@ -36,26 +40,24 @@ from warplab import plots
 from warplab.check import grade
 
 # %% [markdown]
-# Matrices are called `a` (M x K), `b` (K x N) and `c` (M x N) throughout, and every element is a 32-bit float. All launches use blocks of
-# 16 x 16 threads, one thread for each element of `c`, until you choose otherwise in part 3.
+# Matrices are called `a` (M x K), `b` (K x N) and `c` (M x N) throughout, and every element is a 32-bit float.
+# All launches use blocks of 16 x 16 threads, one thread for each element of `c`, until you choose otherwise in
+# part 3.
 
 # %%
 TILE = 16
 
 
 def matrices(m, n, k, seed=0):
-    """Random a (m, k) and b (k, n), and a c (m, n) full of NaN: what you do not write will show."""
+    """Random a and b, and a c full of NaN: what you do not write will show."""
     rng = np.random.default_rng(seed)
-    a, b = rng.standard_normal((m, k)), rng.standard_normal((k, n))
-    return (
-        a.astype(np.float32),
-        b.astype(np.float32),
-        np.full((m, n), np.nan, np.float32),
-    )
+    a = rng.standard_normal((m, k), dtype=np.float32)
+    b = rng.standard_normal((k, n), dtype=np.float32)
+    return a, b, np.full((m, n), np.nan, np.float32)
 
 
 def grid_for(m, n):
-    """The smallest grid of TILE x TILE blocks that covers an (m, n) matrix; x counts columns."""
+    """The smallest grid of TILE x TILE blocks over an (m, n) matrix; x counts columns."""
     return -(-n // TILE), -(-m // TILE)
 
 
@@ -77,8 +79,9 @@ def grid_for(m, n):
 #     . . .             . . . . . .
 # ```
 #
-# So one thread takes one element, walks along a row of `a` and down a column of `b`, and keeps the sum in a local variable. Start the sum with
-# `float32(0)`: a plain `0.0` is a 64-bit number to the compiler, and most GPUs are slow at those.
+# So one thread takes one element, walks along a row of `a` and down a column of `b`, and keeps the sum in a
+# local variable. Start the sum with `float32(0)`: a plain `0.0` is a 64-bit number to the compiler, and most
+# GPUs are slow at those.
 
 
 # %% solution="matmul_naive"
@@ -110,8 +113,8 @@ def matmul_naive(a, b, c):
 grade("ps04/matmul_naive", matmul_naive)
 
 # %% [markdown]
-# What does that cost in reading? For M = N = K = 64 there are 64 x 64 = 4,096 threads, 128 warps, and each makes 2 load requests for each of 64 values of
-# k: 16,384 requests. Count them.
+# What does that cost in reading? For M = N = K = 64 there are 64 x 64 = 4,096 threads, 128 warps, and each
+# makes 2 load requests for each of 64 values of k: 16,384 requests. Count them.
 
 # %%
 a, b, c = matrices(64, 64, 64)
@@ -121,9 +124,10 @@ naive
 # %% [markdown]
 # ## 2. Sixteen uses for each number
 #
-# The 256 threads of a block need only 16 rows of `a` and 16 columns of `b`, and each of those numbers is wanted by 16 threads. So let the
-# block fetch it once. In one *step* the block copies a 16 x 16 tile of `a` and one of `b` into shared memory, each thread one
-# element of each; then every thread adds 16 products from the two tiles to its sum; then the tiles move on, to the right in `a`, down in `b`.
+# The 256 threads of a block need only 16 rows of `a` and 16 columns of `b`, and each of those numbers is wanted
+# by 16 threads. So let the block fetch it once. In one *step* the block copies a 16 x 16 tile of `a` and one of
+# `b` into shared memory, each thread one element of each; then every thread adds 16 products from the two tiles
+# to its sum; then the tiles move on, to the right in `a`, down in `b`.
 #
 # ```text
 #                                 b
@@ -141,9 +145,11 @@ naive
 #
 # Two things go wrong in nearly every first version.
 #
-# - **Barriers.** A thread may read a tile only when all have written it, and may overwrite it only when all have read it. That is two
-#   `cuda.syncthreads()` in each step, and *every* thread of the block must reach both, also those that have no element of `c`: no early `return` here.
-# - **Edges.** K need not be a multiple of 16, nor M and N. Where a tile hangs over the edge, put a 0 into shared memory: 0 times anything adds nothing.
+# - **Barriers.** A thread may read a tile only when all have written it, and may overwrite it only when all
+#   have read it. That is two `cuda.syncthreads()` in each step, and *every* thread of the block must reach
+#   both, also those that have no element of `c`: no early `return` here.
+# - **Edges.** K need not be a multiple of 16, nor M and N. Where a tile hangs over the edge, put a 0 into
+#   shared memory: 0 times anything adds nothing.
 
 
 # %% solution="matmul_tiled"
@@ -189,24 +195,23 @@ def matmul_tiled(a, b, c):
 grade("ps04/matmul_tiled", matmul_tiled)
 
 # %% [markdown]
-# Side by side, on the same matrices. The requests should be fewer by a factor of 16, the width of the tile. The sectors fall by 8 only: can you say
-# why, before the last question of this set asks?
+# Side by side, on the same matrices. The requests should be fewer by a factor of 16, the width of the tile. The
+# sectors fall by 8 only: can you say why, before the last question of this set asks?
 
 # %%
 tiled = warplab.profile(matmul_tiled[grid_for(64, 64), (TILE, TILE)], a, b, c)
-for name, before, after in [
-    ("load requests", naive.global_load.requests, tiled.global_load.requests),
-    ("sectors read", naive.global_load.sectors, tiled.global_load.sectors),
-]:
-    print(f"{name:14} {before:8,.0f} {after:8,.0f}   1/{before / max(after, 1):.0f}")
+for name in ("requests", "sectors"):
+    before, after = getattr(naive.global_load, name), getattr(tiled.global_load, name)
+    print(f"{name:9} {before:7,} -> {after:6,}, {before / max(after, 1):.0f} times")
 
 # %% [markdown]
 # ## 3.* Sixteen results for each thread
 #
-# Now the tiled kernel waits at another door. For each multiply-add it reads two numbers from shared memory, and shared memory can serve one
-# request of a warp in a cycle, while the SM could do four warps' multiply-adds. The cure is the same once more: use what you fetched again. If a
-# thread computes 4 x 4 elements of `c`, then for each k it reads 4 numbers of `a` and 4 of `b` and makes 16 products of them: half a read
-# for each multiply-add instead of two.
+# Now the tiled kernel waits at another door. For each multiply-add it reads two numbers from shared memory, and
+# shared memory can serve one request of a warp in a cycle, while the SM could do four warps' multiply-adds. The
+# cure is the same once more: use what you fetched again. If a thread computes 4 x 4 elements of `c`, then for
+# each k it reads 4 numbers of `a` and 4 of `b` and makes 16 products of them: half a read for each multiply-add
+# instead of two.
 #
 # ```text
 #                  b0  b1  b2  b3
@@ -216,18 +221,17 @@ for name, before, after in [
 #             a3    *   *   *   *
 # ```
 #
-# One arrangement that works: blocks of 16 x 16 threads, each block a 64 x 64 tile of `c`. Thread (tx, ty) takes rows `ty, ty + 16, ty + 32, ty + 48` of the
-# tile, and columns `tx, tx + 16 ...`, so that neighbouring threads still touch neighbouring columns. In a step the block brings in a 64 x 16 tile of
-# `a` and a 16 x 64 tile of `b`, four elements of each for every thread.
+# One arrangement that works: blocks of 16 x 16 threads, each block a 64 x 64 tile of `c`. Thread (tx, ty) takes
+# rows `ty, ty + 16, ty + 32, ty + 48` of the tile, and columns `tx, tx + 16 ...`, so that neighbouring threads
+# still touch neighbouring columns. In a step the block brings in a 64 x 16 tile of `a` and a 16 x 64 tile of
+# `b`, four elements of each for every thread.
 #
 # You choose the launch yourself this time: `plan_register_tiled` returns it.
 
 # %% solution="matmul_register_tiled"
-SIDE, STEP, EACH = (
-    64,
-    16,
-    4,
-)  # a block's tile of c, depth of a step, results of a thread in each direction
+SIDE = 64  # a block computes SIDE x SIDE elements of c
+STEP = 16  # values of k that it brings in at a time
+EACH = 4  # a thread computes EACH x EACH elements
 
 
 def plan_register_tiled(M, N, K):
@@ -243,8 +247,9 @@ def matmul_register_tiled(a, b, c):
 
     a, b, c  as in matmul_naive, launched as plan_register_tiled says
 
-    1. Set the thread's EACH x EACH sums to 0: acc = cuda.local.array((EACH, EACH), float32).
-    2. For each step: bring in both tiles, wait; for each k read EACH values of a and EACH of b and add their products; wait.
+    1. Set the sums to 0: acc = cuda.local.array((EACH, EACH), float32).
+    2. For each step: bring in both tiles, and wait. For each k read EACH values of a
+       and EACH of b, and add their products to the sums. Wait.
     3. Write the sums that lie inside c.
     """
     ### BEGIN SOLUTION
@@ -287,22 +292,19 @@ def matmul_register_tiled(a, b, c):
 grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled)
 
 # %% [markdown]
-# On a CUDA GPU the next cell compares your kernel with the library's product, 2,048 cubed in full float32. Half the library's speed earns all five
-# points. Without CUDA there is nothing to time: the points stay open, and your instructor's machine may fill them in.
+# On a CUDA GPU the next cell compares your kernel with the library's product, 2,048 cubed in full float32. Half
+# the library's speed earns all five points. Without CUDA there is nothing to time: the points stay open, and
+# your instructor's machine may fill them in.
 
 # %% grade="ps04/matmul_register_tiled" rubric="time"
-grade(
-    "ps04/matmul_register_tiled",
-    matmul_register_tiled,
-    plan_register_tiled,
-    rubric="time",
-)
+grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled, "time")
 
 # %% [markdown]
 # ## 4. How much work is in a network?
 #
-# A multiply-add is two floating-point operations (FLOPs): the 64-cubed product above has 64 x 64 x 64 = 262,144 multiply-adds, 524,288 FLOPs. Nearly all the work in a
-# network is in its products, so counting these is enough. Three kinds of layer contain them:
+# A multiply-add is two floating-point operations (FLOPs): the 64-cubed product above has 64 x 64 x 64 = 262,144
+# multiply-adds, 524,288 FLOPs. Nearly all the work in a network is in its products, so counting these is
+# enough. Three kinds of layer contain them:
 #
 # | layer | its products |
 # |---|---|
@@ -310,12 +312,13 @@ grade(
 # | `{"type": "conv2d", "in": 3, "out": 64, "kernel": 7, "stride": 2, "padding": 3, "height": 224, "width": 224}` | each pixel of each of the `out` channels is a sum over `in` x `kernel` x `kernel` products; it yields $\lfloor (h + 2\,\text{padding} - \text{kernel}) / \text{stride} \rfloor + 1$ rows, columns likewise |
 # | `{"type": "attention", "tokens": 128, "width": 768, "heads": 12}` | for each head, all queries with all keys, then the weights with all values; a head is `width / heads` wide |
 #
-# Biases, `relu`, `softmax` and the like are not products: 0. Worked example: the linear layer above, batch 32, is 2 x 32 x 784 x 100 = 5,017,600 FLOPs.
+# Biases, `relu`, `softmax` and the like are not products: 0. Worked example: the linear layer above, batch 32,
+# is 2 x 32 x 784 x 100 = 5,017,600 FLOPs.
 
 
 # %% solution="count_flops"
 def count_flops(layers, batch):
-    """Return a list with the FLOPs of each layer, whole numbers, in order. About 14 lines.
+    """Return a list of whole numbers, the FLOPs of each layer. About 14 lines.
 
     layers  list of dicts as in the table; a type that is not in it counts 0
     batch   number of inputs that go through together
@@ -330,9 +333,8 @@ def count_flops(layers, batch):
             reach = 2 * layer["padding"] - layer["kernel"]
             rows = (layer["height"] + reach) // layer["stride"] + 1
             cols = (layer["width"] + reach) // layer["stride"] + 1
-            multiply_adds = (
-                batch * rows * cols * layer["out"] * layer["in"] * layer["kernel"] ** 2
-            )
+            window = layer["in"] * layer["kernel"] ** 2
+            multiply_adds = batch * rows * cols * layer["out"] * window
         elif layer["type"] == "attention":
             multiply_adds = 2 * batch * layer["tokens"] ** 2 * layer["width"]
         flops.append(2 * multiply_adds)
@@ -344,33 +346,27 @@ def count_flops(layers, batch):
 grade("ps04/count_flops", count_flops)
 
 # %% [markdown]
-# PyTorch can count too: `FlopCounterMode` watches the operations of a real forward pass. Here is the first layer of ResNet-50, by PyTorch and by you.
+# PyTorch can count too: `FlopCounterMode` watches the operations of a real forward pass. Here is the first
+# layer of ResNet-50, by PyTorch and by you.
 
 # %%
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-first = {
-    "type": "conv2d",
-    "in": 3,
-    "out": 64,
-    "kernel": 7,
-    "stride": 2,
-    "padding": 3,
-    "height": 224,
-    "width": 224,
-}
+layer = torch.nn.Conv2d(3, 64, kernel_size=7, stride=2, padding=3)
+first = {"type": "conv2d", "in": 3, "out": 64, "kernel": 7, "stride": 2, "padding": 3}
+first |= {"height": 224, "width": 224}
 with FlopCounterMode(display=False) as counter:
-    torch.nn.Conv2d(3, 64, 7, stride=2, padding=3)(torch.zeros(1, 3, 224, 224))
-print(
-    f"PyTorch  {counter.get_total_flops():,}\nyou      {count_flops([first], 1)[0]:,}"
-)
+    layer(torch.zeros(1, 3, 224, 224))
+print(f"PyTorch {counter.get_total_flops():,}")
+print(f"you     {count_flops([first], batch=1)[0]:,}")
 
 # %% [markdown]
 # ## 5. A convolution is a product
 #
-# A convolution slides a small window over an image, and at each place takes the sum of products of window and weights. Every such sum is one element of a
-# matrix product, once the patches under the window are laid out as columns. With one channel and a 2 x 2 window:
+# A convolution slides a small window over an image, and at each place takes the sum of products of window and
+# weights. Every such sum is one element of a matrix product, once the patches under the window are laid out as
+# columns. With one channel and a 2 x 2 window:
 #
 # ```text
 #     image     patches as columns     weights as a row
@@ -381,11 +377,12 @@ print(
 #               ^ the patch at (0, 0), read row by row
 # ```
 #
-# The first number is `10*1 + 20*2 + 30*4 + 40*5 = 370`. With C channels a column holds the patch of channel 0, then that of channel 1, and so on;
-# with F filters, that is F sets of weights, there are F rows. Patches are taken in the order of the output image: along its rows.
+# The first number is `10*1 + 20*2 + 30*4 + 40*5 = 370`. With C channels a column holds the patch of channel 0,
+# then that of channel 1, and so on; with F filters, that is F sets of weights, there are F rows. Patches are
+# taken in the order of the output image: along its rows.
 #
-# Notice what it costs: an inner pixel stands in four columns here, in nine for a 3 x 3 window. Real libraries build the columns piece by piece in shared memory, inside a
-# tiled kernel like yours, and never write them out.
+# Notice what it costs: an inner pixel stands in four columns here, in nine for a 3 x 3 window. Real libraries
+# build the columns piece by piece in shared memory, inside a tiled kernel like yours, and never write them out.
 
 
 # %% solution="conv_as_matmul"
@@ -417,46 +414,51 @@ def conv_as_matmul(image, weights, stride):
 grade("ps04/conv_as_matmul", conv_as_matmul)
 
 # %% [markdown]
-# Two 3 x 3 windows that find edges, in one product: left the image, then where it changes from left to right, then from top to bottom.
+# Two 3 x 3 windows that find edges, in one product: left the image, then where it changes from left to right,
+# then from top to bottom.
 
 # %%
 y, x = np.mgrid[0:96, 0:96].astype(np.float32)
-scene = (
-    (np.hypot(x - 40, y - 44) < 26) * 0.6 + (abs(x - 66) + abs(y - 62) < 20) * 0.4
-).astype(np.float32)
+disc = np.hypot(x - 40, y - 44) < 26
+diamond = abs(x - 66) + abs(y - 62) < 20
+scene = (0.6 * disc + 0.4 * diamond).astype(np.float32)
 edge = np.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]], np.float32)
 _, edges = conv_as_matmul(scene[None], np.stack([edge, edge.T])[:, None], 1)
-panels = np.hstack([scene[1:-1, 1:-1], *(0.5 + edges / 8)])
-plots.picture(
-    (255 * panels.clip(0, 1)).astype(np.uint8),
-    alt="A disc and a diamond; their upright edges; their level edges.",
-    zoom=2,
-)
+panels = np.hstack([scene[1:-1, 1:-1], *(0.5 + edges / 8)]).clip(0, 1)
+alt = "A disc and a diamond; their upright edges; their level edges."
+plots.picture((255 * panels).astype(np.uint8), alt=alt, zoom=2)
 
 # %% [markdown]
 # ## 6. Predict and explain
 #
-# Take M = N = K = 1024, and tiles of 32 x 32 with blocks of 32 x 32 threads, the largest block there is. A warp is now one row of 32 threads.
-# Compare a naive and a tiled kernel, both with these blocks.
+# Take M = N = K = 1024, and tiles of 32 x 32 with blocks of 32 x 32 threads, the largest block there is. A warp
+# is now one row of 32 threads. Compare a naive and a tiled kernel, both with these blocks.
 #
-# 1. **Predict** by what factor the *load requests* fall, and by what factor the *sectors* fall. (A sector is 32 bytes, eight floats. Do it for one warp and 32 values of k.)
+# 1. **Predict** by what factor the *load requests* fall, and by what factor the *sectors* fall. (A sector is 32
+#    bytes, eight floats. Do it for one warp and 32 values of k.)
 # 2. **Explain** why the two factors differ, and why at a tile width of 16 the second was 8.
-# 3. A colleague looks at sectors per request, sees it *rise* from the naive to the tiled kernel, and concludes that the tiled one reads memory worse. What do you answer?
+# 3. A colleague looks at sectors per request, sees it *rise* from the naive to the tiled kernel, and concludes
+#    that the tiled one reads memory worse. What do you answer?
 #
-# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation finds the mistake.
+# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation finds
+# the mistake.
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION
-# **Sample answer.** *One warp, 32 values of k.* The naive kernel makes 2 requests for each k, 64 in all. In `a` all 32 threads read the same number (a broadcast): 1 sector.
-# In `b` they read 32 neighbouring floats, 128 bytes: 4 sectors. That is 5 sectors for each k, 160 in all. The tiled kernel makes 2 requests, one row of each tile, 4 sectors
-# each: 8 sectors. So **requests fall by 32**, the width of the tile, and **sectors by 160 / 8 = 20**.
+# **Sample answer.** *One warp, 32 values of k.* The naive kernel makes 2 requests for each k, 64 in all. In `a`
+# all 32 threads read the same number (a broadcast): 1 sector. In `b` they read 32 neighbouring floats, 128
+# bytes: 4 sectors. That is 5 sectors for each k, 160 in all. The tiled kernel makes 2 requests, one row of each
+# tile, 4 sectors each: 8 sectors. So **requests fall by 32**, the width of the tile, and **sectors by 160 / 8 =
+# 20**.
 #
-# The factors differ because the naive kernel's reads of `a` were requests that cost almost no sectors: thirty-two threads shared one. The tiled kernel fetches `a` in full rows, 4 sectors
-# a request. At width 16 a warp is two rows of 16: naive 2 + 2 = 4 sectors for each k, 64 for 16 of them; tiled 4 + 4 = 8. Hence 8.
+# The factors differ because the naive kernel's reads of `a` were requests that cost almost no sectors:
+# thirty-two threads shared one. The tiled kernel fetches `a` in full rows, 4 sectors a request. At width 16 a
+# warp is two rows of 16: naive 2 + 2 = 4 sectors for each k, 64 for 16 of them; tiled 4 + 4 = 8. Hence 8.
 #
-# Sectors per request rises from 5 / 2 = 2.5 to 4, but that is a ratio: broadcasts, which waste a request on one number, make it look good. What has to come through
-# the door is the *total*, and that fell by 20.
+# Sectors per request rises from 5 / 2 = 2.5 to 4, but that is a ratio: broadcasts, which waste a request on one
+# number, make it look good. What has to come through the door is the *total*, and that fell by 20.
 #
-# **Marking.** 1 point: requests 32, from counting. 1 point: sectors 20, from counting (1 + 4 against 8 in 32). 1 point: names the broadcast of `a` as the reason. 1 point: the same
-# count for width 16 gives 8. 1 point: totals decide, not the ratio.
+# **Marking.** 1 point: requests 32, from counting. 1 point: sectors 20, from counting (1 + 4 against 8 in 32).
+# 1 point: names the broadcast of `a` as the reason. 1 point: the same count for width 16 gives 8. 1 point:
+# totals decide, not the ratio.
 # ### END SOLUTION

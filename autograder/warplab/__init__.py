@@ -9,6 +9,8 @@ from . import specs
 from .bench import NotTimed, Timing, bench
 from .device import Device, DeviceError, device
 from .profile import Profile, ProfileError, profile
+from .simt.frontends.cuda_cpp import cuda_kernel
+from .simt.toolchain.nvrtc import CompileError
 from .simt.errors import (
     BarrierDivergence,
     InvalidLaunch,
@@ -22,6 +24,7 @@ from .simt.errors import (
 
 __all__ = [
     "BarrierDivergence",
+    "CompileError",
     "Device",
     "DeviceError",
     "InvalidLaunch",
@@ -36,6 +39,7 @@ __all__ = [
     "Timing",
     "UnsupportedInstruction",
     "bench",
+    "cuda_kernel",
     "device",
     "profile",
     "specs",

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, field
 
 from .device import device
+from .profile import is_launcher
 
 WARM_UP_S, MAX_S, MIN_SAMPLES, MAX_SAMPLES, PRECISION = 0.1, 2.0, 10, 200, 0.01
 
@@ -73,7 +74,7 @@ def bench(fn, *args, max_seconds: float = MAX_S) -> Timing:
     Raises NotTimed for a kernel on the SIMT engine: profile() counts it, nothing here can time it.
     """
     cuda_here = device().kind == "cuda"
-    kernel = type(fn).__name__ == "_LaunchConfiguration"
+    kernel = is_launcher(fn)
     if kernel and not cuda_here:
         raise NotTimed(
             "this machine has no CUDA GPU: the SIMT engine counts a kernel's work (warplab.profile) but its run time is not a GPU's"

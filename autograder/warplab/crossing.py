@@ -87,7 +87,7 @@ def check_kernel(entry, name):
     """Raise Refused unless `entry` is a launchable @cuda.jit kernel."""
     from numba.cuda.dispatcher import CUDADispatcher
 
-    if not isinstance(entry, CUDADispatcher):
+    if type(entry) is not CUDADispatcher:
         what = "None" if entry is None else f"a {type(entry).__name__}"
         raise Refused(f"`{name}` must be a kernel, and it is {what}: put @cuda.jit above `def {name}(...)`")
     if entry.targetoptions.get("device"):

@@ -13,6 +13,11 @@ from dataclasses import dataclass, field
 from .device import arch as default_arch
 from .device import capability, limits
 from .simt.counters.collect import Counters, flops_of
+from .simt.frontends.arguments import host_array
+from .simt.frontends.cuda_cpp import Launcher
+from .simt.frontends.launch import launch_on_engine, observed_by
+from .simt.frontends.numba_hook import SPACE
+from .simt.toolchain.ptxas import assemble, blocks_per_sm
 
 MAX_THREADS = 1 << 26  # 67 million threads: minutes on one core
 
@@ -218,11 +223,7 @@ def profile(launcher, *args, arch: str | None = None) -> Profile:
     architecture compiled for (default WARPLAB_ARCH or sm_90).
     Raises ProfileError for another object or more than 67,108,864 threads, LaunchError for what goes wrong inside.
     """
-    from .simt.frontends.launch import launch_on_engine, observed_by
-    from .simt.frontends.numba_hook import SPACE
-    from .simt.toolchain.ptxas import assemble, blocks_per_sm
-
-    if type(launcher).__name__ != "_LaunchConfiguration":
+    if not is_launcher(launcher):
         raise ProfileError(f"profile() takes a configured kernel, such as kernel[grid, block], and got {type(launcher).__name__}")
     threads = 1
     for size in (*launcher.griddim, *launcher.blockdim):
@@ -232,19 +233,12 @@ def profile(launcher, *args, arch: str | None = None) -> Profile:
             f"{threads:,} threads are too many to count here; the cap is {MAX_THREADS:,}: profile a smaller problem of the same shape"
         )
     arch = arch or default_arch()
-    kernel, args = compiled(launcher.dispatcher, args)
-    major, minor = capability(arch)
     counters = Counters()
     with observed_by(counters):
-        machine = launch_on_engine(
-            kernel,
-            args,
-            launcher.griddim,
-            launcher.blockdim,
-            launcher.sharedmem,
-            SPACE,
-            (major, minor, "a" if (major, minor) >= (9, 0) else ""),
-        )
+        if isinstance(launcher, Launcher):
+            machine = launcher.run_on_engine(args, arch)
+        else:
+            machine = _run_numba(launcher, args, arch)
     program = machine.program
     p = Profile(kernel=program.name, arch=arch, grid=tuple(machine.launch.grid), block=tuple(machine.launch.block), ptx=program.ptx)
     _fill(p, program, counters)
@@ -258,12 +252,18 @@ def profile(launcher, *args, arch: str | None = None) -> Profile:
     return p
 
 
-def compiled(dispatcher, args):
-    """The compiled kernel for these arguments, and the arguments with CPU tensors as NumPy views."""
-    from .simt.frontends.arguments import host_array
+def is_launcher(value) -> bool:
+    """True of ``kernel[grid, block]``, numba's and ``cuda_kernel``'s."""
+    return type(value).__name__ == "_LaunchConfiguration" or isinstance(value, Launcher)
 
+
+def _run_numba(launcher, args, arch: str):
+    """Compile for these arguments and run on the engine, also where there is CUDA."""
     args = tuple(a if (v := host_array(a)) is None else v for a in args)
-    return dispatcher.compile(tuple(dispatcher.typeof_pyval(a) for a in args)), args
+    kernel = launcher.dispatcher.compile(tuple(launcher.dispatcher.typeof_pyval(a) for a in args))
+    major, minor = capability(arch)
+    target = (major, minor, "a" if (major, minor) >= (9, 0) else "")
+    return launch_on_engine(kernel, args, launcher.griddim, launcher.blockdim, launcher.sharedmem, SPACE, target)
 
 
 def _fill(p: Profile, program, counters: Counters) -> None:

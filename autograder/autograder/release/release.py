@@ -98,9 +98,9 @@ def nbgrader_config(root):
 def write_source(path, data, solution):
     """Write nbgrader's source notebook, unless somebody edited it there (formgrader offers to): such an edit is not lost.
 
-    A hidden file beside the notebook holds the hash of what was last written.
+    _build/.stamps/ holds the hash of what was last written (beside the notebook nbgrader would release it).
     """
-    stamp = path.with_name(f".{path.stem}.sha256")
+    stamp = path.parents[2] / ".stamps" / f"{path.stem}.sha256"
     edited = path.exists() and stamp.exists() and _digest(path.read_bytes()) != stamp.read_text().strip()
     if edited and path.read_bytes() != data:
         raise UserError(f"{path} was edited after it was generated; bring the edit into {solution}, delete the notebook, run again")

@@ -38,20 +38,25 @@ def program_of(kernel, space: AddressSpace, capability=None) -> Program:
 
 
 def launch_on_engine(kernel, args, grid, block, dynamic_shared, space: AddressSpace, capability=None) -> Machine:
-    """Check the configuration as CUDA does, bind the arguments, run, and unmap the host arrays.
+    """Launch a compiled numba kernel. Raises as ``run`` does."""
+    program = program_of(kernel, space, capability)
+    names = list(inspect.signature(kernel.py_func).parameters) if hasattr(kernel, "py_func") else [f"arg{i}" for i in range(len(args))]
+    values, regions = flatten(names, kernel.argument_types, args, space)
+    return run(program, values, regions, grid, block, dynamic_shared, space)
+
+
+def run(program: Program, values, regions, grid, block, dynamic_shared, space: AddressSpace) -> Machine:
+    """Check the configuration as CUDA does, run with ``values`` (bytes) as parameters, then unmap ``regions``.
 
     Raises InvalidLaunch for what CUDA refuses, other LaunchError subclasses for what goes wrong while running.
     """
     from ...device import limits
 
-    program = program_of(kernel, space, capability)
-    grid, block = _three(grid), _three(block)
-    check_limits(program, grid, block, dynamic_shared, limits())
-    names = list(inspect.signature(kernel.py_func).parameters) if hasattr(kernel, "py_func") else [f"arg{i}" for i in range(len(args))]
-    values, regions = flatten(names, kernel.argument_types, args, space)
-    params = {p.name: v.ljust(p.size, b"\0") for p, v in zip(program.function.params, values)}
-    machine = Machine(program, space, Launch(grid, block, dynamic_shared, params), [RaceDetector(), *_observers])
     try:
+        grid, block = _three(grid), _three(block)
+        check_limits(program, grid, block, dynamic_shared, limits())
+        params = {p.name: v.ljust(p.size, b"\0") for p, v in zip(program.function.params, values, strict=True)}
+        machine = Machine(program, space, Launch(grid, block, dynamic_shared, params), [RaceDetector(), *_observers])
         machine.run()
     finally:
         for region in regions:

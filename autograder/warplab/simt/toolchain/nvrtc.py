@@ -1,0 +1,63 @@
+"""NVRTC: CUDA C++ to PTX, without a GPU. Headers (mma.h, cuda_fp16.h, cooperative_groups.h ...) come from the wheels."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from cuda import pathfinder
+from cuda.bindings import nvrtc
+
+from ..errors import LaunchError
+
+
+class CompileError(LaunchError):
+    """NVRTC refused the source; the message has its errors with the source's own line numbers."""
+
+    kind = "compile error"
+
+
+@functools.cache
+def include_folders() -> tuple[str, ...]:
+    """Folders of CUDA's headers in the installed wheels."""
+    found = (pathfinder.find_nvidia_header_directory(name) for name in ("cudart", "cccl"))
+    return tuple(dict.fromkeys(folder for folder in found if folder))
+
+
+def _checked(result):
+    status, *values = result
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise CompileError(f"NVRTC failed with {status.name}")
+    return values[0] if len(values) == 1 else values
+
+
+@functools.lru_cache(maxsize=128)
+def compile_ptx(source: str, name: str, arch: str) -> tuple[str, str]:
+    """PTX of ``source`` for ``arch`` ("sm_90") and the entry that ``name`` became there (C++ mangles names).
+
+    Raises CompileError with the compiler's messages.
+    """
+    file = f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}.cu"
+    options = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", "--std=c++17", "-lineinfo"]
+    options += [f"-I{folder}" for folder in include_folders()]
+    program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), file.encode(), 0, [], []))
+    try:
+        _checked(nvrtc.nvrtcAddNameExpression(program, name.encode()))
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
+        log = b" " * _checked(nvrtc.nvrtcGetProgramLogSize(program))
+        _checked(nvrtc.nvrtcGetProgramLog(program, log))
+        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise CompileError(_errors(log.decode(errors="replace").strip("\0 \n"), name), kernel=name)
+        entry = _checked(nvrtc.nvrtcGetLoweredName(program, name.encode())).decode()
+        ptx = b" " * _checked(nvrtc.nvrtcGetPTXSize(program))
+        _checked(nvrtc.nvrtcGetPTX(program, ptx))
+        return ptx.decode().rstrip("\0 "), entry
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _errors(log: str, name: str) -> str:
+    """The compiler's errors, one a paragraph; a kernel that is not there gets a sentence of its own."""
+    if "name expression" in log or "__nv_name_expr" in log.lower():
+        return f"the source has no kernel {name!r}; it must say __global__ void {name}(...)\n{log}"
+    return log
