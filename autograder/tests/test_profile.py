@@ -35,7 +35,10 @@ def test_as_dict_is_json_of_flat_numbers(p):
 
 
 def test_ncu_uses_nsight_computes_names(p):
-    assert p.ncu()["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == 16
+    metrics = p.ncu()
+    assert metrics["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == 16
+    assert metrics["memory_l1_wavefronts_shared"] == metrics["memory_l1_wavefronts_shared_ideal"] == 8
+    assert metrics["smsp__thread_inst_executed_per_inst_executed.ratio"] == 32
 
 
 def test_a_notebook_shows_a_table_that_says_these_are_counts(p):

@@ -35,7 +35,8 @@ class _Progress(unittest.TestResult):
         self.failed: set[str] = set()
 
     def _say(self, test, outcome, why=""):
-        last = why.strip().splitlines()[-1][:300] if why.strip() else ""
+        said = [line for line in why.strip().splitlines() if line.strip() and not line.startswith("  Look at:")]
+        last = said[-1][:300] if said else ""
         print(json.dumps({"test": test.id().removeprefix(PACKAGE + "."), "outcome": outcome, "why": last}), file=self.out, flush=True)
 
     def addSuccess(self, test):
@@ -120,7 +121,7 @@ def main() -> int:
         )
         for r in results:
             if r["outcome"] not in ("pass", "skip"):
-                print(f"      {r['test'].split('.', 1)[-1]}: {r['why'][:160]}")
+                print(f"      {r['test'].split('.', 1)[-1]}: {r['why'][:220]}")
     if options.json:
         options.json.write_text(json.dumps(everything, indent=1))
     passed = sum(r["outcome"] == "pass" for r in everything)

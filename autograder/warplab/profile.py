@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from .device import arch as default_arch
 from .device import capability, limits
 from .simt.counters.collect import Counters, flops_of
+from .simt.counters.watch import FirstWarp, Sample, Step
 from .simt.frontends.arguments import host_array
 from .simt.frontends.cuda_cpp import Launcher
 from .simt.frontends.launch import launch_on_engine, observed_by
@@ -118,6 +119,8 @@ class Profile(Counts):
     ptx_instructions: int = 0
     lines: list[Line] = field(default_factory=list)
     ptx: str = field(default="", repr=False)
+    samples: list[Sample] = field(default_factory=list, repr=False)
+    timeline: list[Step] = field(default_factory=list, repr=False)
 
     def as_dict(self) -> dict[str, int | float | str]:
         """Flat and JSON-able: {"global_load.requests": 128, ...}."""
@@ -152,8 +155,11 @@ class Profile(Counts):
         out = {metric: flat[name] for metric, name in NCU.items()}
         out["smsp__thread_inst_executed_per_inst_executed.ratio"] = 32 * self.warp_execution_efficiency
         out["smsp__sass_average_branch_targets_threads_uniform.pct"] = 100 * self.branch_efficiency
-        out["launch__registers_thread"] = self.registers
-        out["launch__shared_mem_per_block_static"] = self.shared_bytes
+        wavefronts = self.shared_load.wavefronts + self.shared_store.wavefronts
+        conflicts = self.shared_load.bank_conflicts + self.shared_store.bank_conflicts
+        out["memory_l1_wavefronts_shared"] = wavefronts
+        out["memory_l1_wavefronts_shared_ideal"] = wavefronts - conflicts
+        out["launch__registers_per_thread"] = self.registers
         out["sm__maximum_warps_per_active_cycle_pct"] = 100 * self.occupancy
         return out
 
@@ -233,14 +239,15 @@ def profile(launcher, *args, arch: str | None = None) -> Profile:
             f"{threads:,} threads are too many to count here; the cap is {MAX_THREADS:,}: profile a smaller problem of the same shape"
         )
     arch = arch or default_arch()
-    counters = Counters()
-    with observed_by(counters):
+    counters, lens = Counters(), FirstWarp()
+    with observed_by(counters, lens):
         if isinstance(launcher, Launcher):
             machine = launcher.run_on_engine(args, arch)
         else:
             machine = _run_numba(launcher, args, arch)
     program = machine.program
     p = Profile(kernel=program.name, arch=arch, grid=tuple(machine.launch.grid), block=tuple(machine.launch.block), ptx=program.ptx)
+    p.samples, p.timeline = list(lens.samples.values()), lens.timeline
     _fill(p, program, counters)
     report = assemble(program.ptx, program.entry)
     p.registers, p.spill_bytes = report.registers, report.spill_bytes

@@ -5,6 +5,7 @@
     plots.show(fig, alt="Time grows with size. It doubles ...", caption="Twice the pixels, twice the time.")
 """
 
+from .access import access, divergence
 from .evidence import MARKERS, Time, duration, times
 from .figure import Figure, picture, show
 from .grid import pixels, tiles
@@ -12,5 +13,5 @@ from .theme import INK, PALETTE, PAPER, new
 
 __all__ = [
     "INK", "MARKERS", "PALETTE", "PAPER",
-    "Figure", "Time", "duration", "new", "picture", "pixels", "show", "tiles", "times",
+    "Figure", "Time", "access", "divergence", "duration", "new", "picture", "pixels", "show", "tiles", "times",
 ]  # fmt: skip
