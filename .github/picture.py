@@ -12,21 +12,18 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
-# page, heading at the top of the picture, width and height in CSS pixels, colour scheme
-DESKTOP = ("01-pixels", "thirty-two-at-a-time", 1180, 760, "light")
-PHONE = ("04-matmul", "a-table-for-the-group", 390, 760, "dark")
+# page, what stands at the top of the picture, width and height in CSS pixels, colour scheme
+DESKTOP = ("01-pixels", "#thirty-two-at-a-time", 1180, 800, "light")
+PHONE = ("04-matmul", ".cell:has(.warplab-profile)", 390, 800, "dark")
 
 
-def screenshot(chromium, name, heading, width, height, scheme):
+def screenshot(chromium, name, top, width, height, scheme):
     page = chromium.new_page(
         viewport={"width": width, "height": height}, color_scheme=scheme
     )
     page.goto(f"{(ROOT / '_build' / 'html' / 'chapters' / name).as_uri()}.html")
     page.wait_for_timeout(1500)
-    page.evaluate(
-        "id => document.getElementById(id).scrollIntoView({behavior: 'instant'})",
-        heading,
-    )
+    page.evaluate("top => { document.querySelector(top).scrollIntoView({behavior: 'instant'}) }", top)
     page.wait_for_timeout(500)
     return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
 
@@ -49,7 +46,7 @@ def main():
     )
     picture.paste(desktop, (0, 0))
     picture.paste(phone, (desktop.width + gap, 0))
-    picture.quantize(128, dither=Image.Dither.NONE).save(
+    picture.quantize(255, dither=Image.Dither.NONE).save(
         ROOT / ".github" / "book.png", optimize=True
     )
 

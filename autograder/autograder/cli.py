@@ -138,6 +138,11 @@ def main():
     except UserError as problem:
         print(f"autograder: {problem}", file=sys.stderr)
         raise SystemExit(problem.status) from None
+    except RuntimeError as problem:
+        if type(problem).__module__ != "warplab.device":  # import warplab raises it, so its class cannot be imported first
+            raise
+        print(f"autograder: {problem}", file=sys.stderr)
+        raise SystemExit(2) from None
 
 
 if __name__ == "__main__":

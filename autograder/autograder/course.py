@@ -3,6 +3,7 @@
 Run as `python -m autograder.course [book] [exercises] [sample]`, all three by default. Every step is keyed by a hash of
 the files that it depends on, kept in `_build/.stamps/`, so a second run redoes only what changed.
 """
+import csv
 import functools
 import hashlib
 import json
@@ -122,9 +123,20 @@ STEPS = (
 )
 
 
+def score_lines(root: Path) -> list[str]:
+    """The sample class in short: a line for each problem set, a score or a status for each submission."""
+    sets: dict[str, list[str]] = {}
+    with open(root / SAMPLE / "grades" / "grades.csv", encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            result = row["score"] or row["status"]
+            sets.setdefault(row["assignment"], []).append(f"{row['student_id']} {result}")
+    return [f"  {name}  {', '.join(results)}" for name, results in sets.items()]
+
+
 def where_to_look(root: Path) -> str:
     """The closing lines of `make course`."""
-    lines = ["", "Where to look", "  the book        make serve, then http://127.0.0.1:8000 (or open _build/html/index.html)"]
+    lines = ["", "The sample class, points of 100", *score_lines(root)]
+    lines += ["", "Where to look", "  the book        make serve, then http://127.0.0.1:8000 (or open _build/html/index.html)"]
     for path in sorted((root / "exercises").glob("ps*/*.ipynb")):
         lines.append(f"  a problem set   .venv/bin/jupyter lab {path.relative_to(root)}")
     lines.append(f"  the grades      {SAMPLE}/grades/grades.csv, and what each student gets back in {SAMPLE}/grades/feedback/")

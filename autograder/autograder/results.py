@@ -72,7 +72,7 @@ def course_version():
 
 def secret_seed(out):
     """The seed of this grading folder: drawn once, kept readable for its owner only, so that a second run gives the same grades."""
-    file = Path(out) / "seed"
+    file = Path(out) / ".seed"
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,5 +1,9 @@
 """The command line: a mistake is one line that says what, where and what next, and the exit status tells the truth."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from grading import answers, hand_in, make_course, notebook
 
@@ -55,6 +59,13 @@ def test_outside_a_course_the_error_says_so(command, course, tmp_path, monkeypat
     status, _, err = command("release")
     assert status == 2
     assert "no course here" in one_line(err)
+
+
+def test_a_device_that_is_not_there_is_one_line(course):
+    command = [sys.executable, "-m", "autograder.cli", "release", "--course", course[0]]
+    done = subprocess.run(command, env=os.environ | {"WARPLAB_DEVICE": "abacus"}, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "WARPLAB_DEVICE" in one_line(done.stderr)
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(command, course, tmp_path):

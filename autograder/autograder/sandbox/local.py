@@ -17,6 +17,7 @@ from autograder.sandbox.types import Request, Response
 
 KEEP = (
     "PATH",
+    "PYTHONPATH",
     "LANG",
     "LC_ALL",
     "LD_LIBRARY_PATH",

@@ -88,6 +88,11 @@ def test_carries_add_64_bits_in_two_halves():
     np.testing.assert_array_equal(out[:, 1], LANE + 7 + (low >> np.uint64(32)).astype(np.uint32))
 
 
+def test_a_register_that_was_never_written_reads_as_zero():
+    out = run("setp.lt.u32 %p1, %r1, 5; @%p1 mov.u32 %r2, 9; st.global.u32 [%rd1], %r2;")
+    np.testing.assert_array_equal(out[:, 0], np.where(LANE < 5, 9, 0))
+
+
 def test_prmt_picks_bytes():
     out = run("mov.u32 %r2, 0x33221100; mov.u32 %r3, 0x77665544; prmt.b32 %r4, %r2, %r3, 0x7250; st.global.u32 [%rd1], %r4;")
     assert (out[:, 0] == 0x77225500).all()

@@ -218,3 +218,100 @@ def test_a_launch_that_fails_leaves_the_engine_usable():
     out = np.zeros(32, np.float32)
     no_bounds_check[1, 32](np.ones(1, np.float32), out)
     assert (out == 2).all()
+
+
+@cuda.jit
+def same_value_twice(out):
+    s = cuda.shared.array(32, float32)
+    s[cuda.threadIdx.x % 32] = 4
+    s[0] = 4
+    cuda.syncthreads()
+    out[cuda.threadIdx.x] = s[0]
+
+
+def test_writing_the_same_value_over_it_again_is_legal():
+    out = np.zeros(64, np.float32)
+    same_value_twice[1, 64](out)
+    assert (out == 4).all()
+
+
+@cuda.jit
+def overwritten_while_read(x, out):
+    s = cuda.shared.array(64, float32)
+    i = cuda.threadIdx.x
+    s[i] = x[i]
+    cuda.syncthreads()
+    out[i] = s[0]
+    s[i] = 2 * x[i]
+    cuda.syncthreads()
+    out[i] += s[i]
+
+
+def test_a_word_that_all_read_and_one_then_overwrites_is_a_race():
+    with pytest.raises(warplab.SharedRace, match="writes a shared word .* that several threads read"):
+        overwritten_while_read[1, 64](np.zeros(64, np.float32), np.zeros(64, np.float32))
+
+
+@cuda.jit
+def warp_synchronous(x, out):
+    s = cuda.shared.array(64, float32)
+    i = cuda.threadIdx.x
+    s[i] = x[i]
+    cuda.syncwarp()
+    out[i] = s[i ^ 1]
+    cuda.syncwarp()
+    s[i ^ 3] = out[i]
+    cuda.syncwarp()
+    out[i] += s[i]
+
+
+def test_warp_synchronous_code_with_syncwarp_is_legal():
+    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    warp_synchronous[1, 64](x, out)
+    i = np.arange(64)
+    np.testing.assert_array_equal(out, x[i ^ 1] + x[i ^ 3 ^ 1])
+
+
+@cuda.jit
+def warp_synchronous_across_warps(x, out):
+    s = cuda.shared.array(64, float32)
+    i = cuda.threadIdx.x
+    s[i] = x[i]
+    cuda.syncwarp()
+    out[i] = s[63 - i]
+
+
+def test_syncwarp_does_not_order_two_warps():
+    with pytest.raises(warplab.SharedRace):
+        warp_synchronous_across_warps[1, 64](np.zeros(64, np.float32), np.zeros(64, np.float32))
+
+
+@cuda.jit
+def long_private_loop(x):
+    s = cuda.shared.array(64, float32)
+    i = cuda.threadIdx.x
+    s[i] = 0
+    for k in range(2000):
+        s[i] += x[i]
+    x[i] = s[63 - i]
+
+
+def test_a_race_after_a_long_interval_is_still_found():
+    with pytest.raises(warplab.SharedRace):
+        long_private_loop[1, 64](np.ones(64, np.float32))
+
+
+@cuda.jit
+def bytes_side_by_side(x, out):
+    s = cuda.shared.array(64, np.uint8)
+    i = cuda.threadIdx.x
+    s[i] = x[i]
+    s[i] = s[i] + 1
+    cuda.syncthreads()
+    out[i] = s[63 - i]
+
+
+def test_neighbouring_bytes_of_one_word_do_not_race():
+    x, out = np.arange(64, dtype=np.uint8), np.zeros(64, np.uint8)
+    bytes_side_by_side[1, 64](x, out)
+    np.testing.assert_array_equal(out, x[::-1] + 1)

@@ -30,7 +30,7 @@ FLOPS = {
     "cos": 1,
     "tanh": 1,
 }
-FLOAT_TYPES = {"f16", "f32", "f64"}
+FLOAT_TYPES = {"f16": 1, "bf16": 1, "f16x2": 2, "bf16x2": 2, "f32": 1, "f64": 1}  # values that one register holds
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Execution:
 
 def flops_of(instr) -> int:
     """Floating-point operations of one instruction in one thread; an FMA is 2, comparisons and moves are 0."""
-    return FLOPS.get(instr.opcode, 0) if any(m in FLOAT_TYPES for m in instr.mods) else 0
+    return FLOPS.get(instr.opcode, 0) * max((FLOAT_TYPES.get(m, 0) for m in instr.mods), default=0)
 
 
 class Counters:

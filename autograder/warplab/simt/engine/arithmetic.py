@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ptx.parser import Imm, Vec
+from ..ptx.parser import WIDTH, Imm, Vec
+from .halves import BITS, both, kind_of
 from .types import NUMPY, directed, rounded, saturated, type_of, unsigned
 
 
@@ -217,9 +218,15 @@ COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
 
 
 def compare(t, instr, a, b) -> str:
-    dtype = type_of(t, instr)
+    """Expression of a comparison; for a packed pair it has a column for each half."""
     op = instr.mods[0]
-    x, y = t.use(a, dtype), t.use(b, dtype)
+    kind = kind_of(instr)
+    if kind and kind == [m for m in instr.mods if m in WIDTH][-1]:
+        dtype = "f4"
+        x, y = (f"h.open_({t.use(o, BITS[kind])}, {kind!r})" for o in (a, b))
+    else:
+        dtype = type_of(t, instr)
+        x, y = t.use(a, dtype), t.use(b, dtype)
     if dtype[0] == "f":
         if op == "num":
             return f"~(np.isnan({x}) | np.isnan({y}))"
@@ -236,11 +243,18 @@ def compare(t, instr, a, b) -> str:
     return f"({x} {COMPARE[op]} {y})"
 
 
+LOGIC = {"and": "&", "or": "|", "xor": "^"}
+
+
 def setp(t, instr):
     d, a, b, *rest = instr.operands
     result = compare(t, instr, a, b)
-    if rest:
-        operator = {"and": "&", "or": "|", "xor": "^"}[instr.mods[1]]
+    if (kind_of(instr) or "").endswith("x2"):
+        if rest:
+            raise t.unsupported(instr, "a second predicate")
+        both(t, d, result)
+    elif rest:
+        operator = LOGIC[instr.mods[1]]
         second = t.use(rest[0], "?")
         if isinstance(d, Vec):
             t.emit(f"cmp = {result}")
@@ -257,11 +271,21 @@ def setp(t, instr):
 
 
 def set_(t, instr):
-    d, a, b = instr.operands
-    out = NUMPY[instr.mods[1] if instr.mods[1] in NUMPY else instr.mods[-2]]
+    """``set``: all ones (integers) or 1.0 (floats) where the comparison holds, else 0."""
+    d, a, b, *rest = instr.operands
+    to = [m for m in instr.mods if m in WIDTH][0]
     result = compare(t, instr, a, b)
-    ones = "np.float32(1)" if out == "f4" else f"np.{np.dtype(out).name}({-1 if out[0] == 'i' else (1 << 8 * int(out[1])) - 1})"
-    t.define(d, f"np.where({result}, {ones}, np.{np.dtype(out).name}(0))", out)
+    if rest:
+        result = f"({result} {LOGIC[next(m for m in instr.mods if m in LOGIC)]} {t.use(rest[0], '?')})"
+    if to in BITS:
+        t.define(d, f"h.close({result}.astype('f4'), {to!r})", BITS[to])
+    elif to == "f32":
+        t.define(d, f"{result}.astype('f4')", "f4")
+    elif (kind_of(instr) or "").endswith("x2"):
+        t.define(d, f"(np.where({result}, np.uint16(0xFFFF), np.uint16(0))).view('u4').reshape(-1)", "u4")
+    else:
+        out = f"i{NUMPY[to][1]}"
+        t.define(d, f"-{result}.astype('{out}')", out)
 
 
 def selp(t, instr):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .halves import BITS, close, open_
+
 
 def _increment(old, value):
     return np.where(old >= value, old.dtype.type(0), old + old.dtype.type(1))
@@ -24,6 +26,7 @@ STEP = {
     "inc": _increment,
     "dec": _decrement,
 }
+STEP |= {f"add.{kind}": lambda old, value, kind=kind: close(open_(old, kind) + open_(value, kind), kind) for kind in BITS}
 AT = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
 

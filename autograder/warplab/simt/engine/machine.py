@@ -20,7 +20,7 @@ from .program import Program
 from .warp import WarpTable
 
 CHUNK_LANES = 1 << 15
-STEP_BUDGET = 2_000_000
+STEP_BUDGET = 1_000_000
 
 
 @dataclass

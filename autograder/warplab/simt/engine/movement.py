@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ptx.parser import WIDTH, Mem, Reg, Sym, Vec
+from .halves import BITS, convert, kind_of
 from .types import NUMPY, ROUNDINGS, saturated, type_of, unsigned
 
 
@@ -37,6 +38,8 @@ def cvta(t, instr):
 
 
 def cvt(t, instr):
+    if convert(t, instr):
+        return
     types = [m for m in instr.mods if m in WIDTH]
     if len(types) != 2 or any(m not in NUMPY for m in types):
         raise t.unsupported(instr, "type")
@@ -100,10 +103,14 @@ ATOMICS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
 
 def atomic(t, instr):
     """``atom`` returns what was there, ``red`` does not."""
-    dtype = type_of(t, instr)
     operation = next((m for m in instr.mods if m in ATOMICS), None)
-    if operation is None or "noftz" in instr.mods:
+    half = kind_of(instr)
+    if operation is None or (half and operation != "add"):
         raise t.unsupported(instr)
+    if half:
+        dtype, operation = BITS[half], f"add.{half}"
+    else:
+        dtype = type_of(t, instr)
     space = next((m for m in instr.mods if m in ("global", "shared")), "generic")
     operands = list(instr.operands)
     target = operands.pop(0) if instr.opcode == "atom" else None

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from . import arithmetic as a
 from . import movement as m
+from .halves import half_or
 from .types import type_of, unsigned
 
 HANDLERS = {
-    "add": a.with_carry(a.binary("+"), "add"),
-    "sub": a.with_carry(a.binary("-"), "sub"),
+    "add": half_or(a.with_carry(a.binary("+"), "add")),
+    "sub": half_or(a.with_carry(a.binary("-"), "sub")),
     "mad": a.with_carry(a.mad, "mad"),
-    "mul": a.mul,
-    "fma": a.fma,
+    "mul": half_or(a.mul),
+    "fma": half_or(a.fma),
     "addc": a.carried("add", takes=True),
     "subc": a.carried("sub", takes=True),
     "madc": a.carried("mad", takes=True),
     "div": a.div,
     "rem": a.rem,
-    "abs": a.unary("np.abs({0})"),
-    "neg": a.unary("np.negative({0})"),
-    "min": a.minmax("min"),
-    "max": a.minmax("max"),
+    "abs": half_or(a.unary("np.abs({0})")),
+    "neg": half_or(a.unary("np.negative({0})")),
+    "min": half_or(a.minmax("min")),
+    "max": half_or(a.minmax("max")),
     "and": a.logic("&"),
     "or": a.logic("|"),
     "xor": a.logic("^"),
@@ -46,11 +47,11 @@ HANDLERS = {
     "sqrt": a.rounded_function("np.sqrt({0})"),
     "rcp": a.rounded_function("(np.ones(1, '{1}') / {0})"),
     "rsqrt": a.approximate("n.rsqrt"),
-    "ex2": a.approximate("np.exp2"),
+    "ex2": half_or(a.approximate("np.exp2")),
     "lg2": a.approximate("np.log2"),
     "sin": a.approximate("np.sin"),
     "cos": a.approximate("np.cos"),
-    "tanh": a.approximate("np.tanh"),
+    "tanh": half_or(a.approximate("np.tanh")),
     "atom": m.atomic,
     "red": m.atomic,
     "shfl": m.shfl,

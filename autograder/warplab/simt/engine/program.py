@@ -9,21 +9,22 @@ import numpy as np
 from ..errors import InvalidLaunch, UnsupportedInstruction
 from ..ptx.blocks import split
 from ..ptx.inline import CannotInline, inline_calls
+from ..ptx.link import link
 from ..ptx.parser import Module, parse
 from .memory import AddressSpace, as_bytes
 from .translate import translate
 
 
 class Program:
-    """One entry of a PTX module, translated.
+    """One entry of a PTX module, translated, with the PTX of the modules ``linked`` to it.
 
     ``name`` is what the student calls the kernel. ``lines`` are 1-based source lines; ``source(line)`` gives their text.
     Raises UnsupportedInstruction for what the engine does not execute, InvalidLaunch when there is no such entry.
     """
 
-    def __init__(self, ptx: str, entry: str, name: str, space: AddressSpace):
+    def __init__(self, ptx: str, entry: str, name: str, space: AddressSpace, linked: tuple[str, ...] = ()):
         self.ptx, self.entry, self.name = ptx, entry, name
-        self.module: Module = parse(ptx)
+        self.module: Module = link([parse(text) for text in (ptx, *linked)])
         if entry not in self.module.functions:
             raise InvalidLaunch(f"the compiled module has no kernel {entry!r}; it has {', '.join(self.module.functions) or 'none'}")
         try:

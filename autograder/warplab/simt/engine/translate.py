@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import UnsupportedInstruction
 from ..ptx.blocks import Block, is_special
 from ..ptx.parser import Function, Imm, Instr, Mem, Reg, Sym
-from . import numeric, warp
+from . import halves, numeric, warp
 
 CANONICAL = {
     "pred": "?",
@@ -29,6 +29,7 @@ CANONICAL = {
     "s32": "u4",
     "f32": "f4",
     "f16x2": "u4",
+    "bf16x2": "u4",
     "b64": "u8",
     "u64": "u8",
     "s64": "u8",
@@ -118,7 +119,8 @@ class Translator:
             raise self.unsupported(self.instr, f"operand {op}")
         if op.name not in self.local:
             var = self.python_name(op.name)
-            self.emit(f"{var} = R[{op.name!r}]")
+            zero = self.constant(0, self.canonical(op.name))  # what was never written reads as zero
+            self.emit(f"{var} = R.get({op.name!r}, {zero})")
             self.local[op.name] = (var, self.canonical(op.name))
         var, have = self.local[op.name]
         if have == "?" or dtype == "?":
@@ -201,7 +203,7 @@ def translate(fn: Function, blocks: list[Block], symbols: dict[str, int], kernel
     for block in blocks:
         body, _ = translator.block(block)
         sources.append(f"def b{block.index}(M, G, R):\n    {body}\n")
-    namespace = {"np": np, "n": numeric, "w": warp, **translator.constants}
+    namespace = {"np": np, "n": numeric, "h": halves, "w": warp, **translator.constants}
     code = "\n".join(sources)
     exec(compile(code, f"<simt {kernel}>", "exec"), namespace)
     return [namespace[f"b{b.index}"] for b in blocks], translator.memory_sites

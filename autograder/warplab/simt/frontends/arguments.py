@@ -8,19 +8,26 @@ from __future__ import annotations
 import struct
 
 import numpy as np
+from numba import cuda
 from numba.cuda import types
 
 from ..engine.memory import AddressSpace, Region, as_bytes
 from ..errors import InvalidLaunch
 
 
-def flatten(names, argument_types, values, space: AddressSpace) -> tuple[list[bytes], list[Region]]:
-    """Parameters in order, and the regions mapped for host arrays (to be unmapped after the launch)."""
+def flatten(names, argument_types, values, space: AddressSpace, extensions=()):
+    """Parameters in order, the regions mapped for host values (to be unmapped after the launch), and what to call after it.
+
+    ``extensions`` are numba's: each may replace a type and value, and ask for a call after the launch.
+    """
     out: list[bytes] = []
     regions: list[Region] = []
+    after: list = []
     for name, ty, value in zip(names, argument_types, values):
-        _one(name, ty, value, space, out, regions)
-    return out, regions
+        for extension in reversed(extensions):
+            ty, value = extension.prepare_args(ty, value, stream=0, retr=after)
+        _one(name, ty, value, space, out, regions, after)
+    return out, regions, after
 
 
 def host_array(value) -> np.ndarray | None:
@@ -52,6 +59,8 @@ def _array(name, value, space, out, regions):
         regions.append(region)
         pointer, shape, strides = region.base, array.shape, array.strides
     else:
+        if not hasattr(value, "device_ctypes_pointer"):  # another library's device array
+            value = cuda.as_cuda_array(value)
         array = value
         pointer = int(value.device_ctypes_pointer.value or 0)
         shape, strides = value.shape, value.strides
@@ -62,14 +71,36 @@ def _array(name, value, space, out, regions):
     out.extend(_word(v) for v in (0, 0, size, array.dtype.itemsize, pointer, *shape, *strides))
 
 
-def _one(name, ty, value, space, out, regions):
+def _record(name, value, space, out, regions, after):
+    """A record travels as a pointer. A host record is copied there, and back into ``value`` by an entry of ``after``."""
+    if hasattr(value, "device_ctypes_pointer"):
+        out.append(_word(value.device_ctypes_pointer.value or 0))
+        return
+    data = np.frombuffer(bytearray(value.tobytes()), np.uint8)
+    region = space.add(data, f"argument '{name}' (record of {data.size} bytes)")
+    regions.append(region)
+    out.append(_word(region.base))
+
+    def write_back():
+        new = data.view(value.dtype)[0]
+        if isinstance(value, np.ndarray):
+            value[()] = new
+            return
+        for field in value.dtype.names or ():
+            value[field] = new[field]
+
+    after.append(write_back)
+
+
+def _one(name, ty, value, space, out, regions, after):
     value = getattr(value, "value", value) if type(value).__module__ == "numba.cuda.args" else value  # cuda.In, Out, InOut
     if isinstance(ty, types.Array):
         _array(name, value, space, out, regions)
     elif isinstance(ty, types.Boolean):
         out.append(struct.pack("<B", bool(value)))
     elif isinstance(ty, types.Integer):
-        out.append(int(value).to_bytes(ty.bitwidth // 8, "little", signed=ty.signed))
+        width = ty.bitwidth
+        out.append((int(value) & ((1 << width) - 1)).to_bytes(width // 8, "little"))
     elif isinstance(ty, types.Float):
         out.append(np.array(value, dtype=str(ty)).tobytes())
     elif isinstance(ty, types.Complex):
@@ -77,8 +108,17 @@ def _one(name, ty, value, space, out, regions):
         out.extend((part(value.real).tobytes(), part(value.imag).tobytes()))
     elif isinstance(ty, types.BaseTuple):
         for i, (t, v) in enumerate(zip(ty, value)):
-            _one(f"{name}[{i}]", t, v, space, out, regions)
+            _one(f"{name}[{i}]", t, v, space, out, regions, after)
+    elif isinstance(ty, types.Record):
+        _record(name, value, space, out, regions, after)
+    elif isinstance(ty, types.NPDatetime | types.NPTimedelta):
+        out.append(_word(np.asarray(value).astype(np.int64)))
+    elif isinstance(ty, types.CPointer):
+        out.append(_word(getattr(value, "value", value) or 0))
+    elif isinstance(ty, types.EnumMember):
+        _one(name, ty.dtype, value.value, space, out, regions, after)
     else:
         raise InvalidLaunch(
-            f"argument '{name}' has type {ty}, which the SIMT engine does not pass yet", hint="pass arrays, numbers and tuples of them"
+            f"argument '{name}' has type {ty}, which a kernel does not take",
+            hint="pass arrays, numbers, records, enum members and tuples of them",
         )

@@ -11,6 +11,7 @@ from ..engine.program import Program
 from ..errors import InvalidLaunch
 from ..sanitizer.races import RaceDetector
 from .arguments import flatten
+from .linking import linked_ptx
 
 _programs: dict[tuple, Program] = {}
 _observers: list = []
@@ -28,12 +29,16 @@ def observed_by(*observers):
 
 def program_of(kernel, space: AddressSpace, capability=None) -> Program:
     """The translated program of a compiled numba kernel for a compute capability (default: the device's own)."""
-    ptx = kernel._codelibrary.get_asm_str(cc=capability)
-    key = (id(space), kernel.entry_name, ptx)
+    library = kernel._codelibrary
+    capability = library._ensure_cc(capability)
+    modules = library.get_asm_strs(cc=capability)  # more than one where the kernel is compiled for debugging
+    key = (id(space), kernel.entry_name, *modules)
     program = _programs.get(key)
     if program is None:
+        first = next((m for m in modules if f".entry {kernel.entry_name}(" in m), modules[0])
+        others = tuple(m for m in modules if m is not first) + linked_ptx(library, capability)
         name = getattr(getattr(kernel, "py_func", None), "__name__", None) or kernel.entry_name
-        program = _programs[key] = Program(ptx, kernel.entry_name, name, space)
+        program = _programs[key] = Program(first, kernel.entry_name, name, space, others)
     return program
 
 
@@ -41,8 +46,11 @@ def launch_on_engine(kernel, args, grid, block, dynamic_shared, space: AddressSp
     """Launch a compiled numba kernel. Raises as ``run`` does."""
     program = program_of(kernel, space, capability)
     names = list(inspect.signature(kernel.py_func).parameters) if hasattr(kernel, "py_func") else [f"arg{i}" for i in range(len(args))]
-    values, regions = flatten(names, kernel.argument_types, args, space)
-    return run(program, values, regions, grid, block, dynamic_shared, space)
+    values, regions, after = flatten(names, kernel.argument_types, args, space, getattr(kernel, "extensions", ()))
+    machine = run(program, values, regions, grid, block, dynamic_shared, space)
+    for call in after:
+        call()
+    return machine
 
 
 def run(program: Program, values, regions, grid, block, dynamic_shared, space: AddressSpace) -> Machine:

@@ -93,6 +93,7 @@ class Variable:
     align: int
     size: int
     data: bytes | None = None
+    linkage: str = "static"  # "extern" (declared here, defined elsewhere) | "visible" | "weak" | "common" | "static"
 
 
 @dataclass
@@ -116,6 +117,7 @@ class Function:
     variables: list[Variable] = field(default_factory=list)
     body: list = field(default_factory=list)  # Instr | str (label)
     max_threads: int | None = None
+    linkage: str = "static"
 
 
 @dataclass
@@ -329,6 +331,12 @@ def _as_register(op, regs: dict[str, str]):
     return Vec(tuple(_as_register(i, regs) for i in op.items)) if isinstance(op, Vec) else op
 
 
+def _linkage(before: str) -> str:
+    """The linkage directive at the end of the text before a definition."""
+    m = re.search(r"\.(extern|visible|weak|common)\s*$", before)
+    return m.group(1) if m else "static"
+
+
 _ENTRY = re.compile(
     r"\.(?P<kind>entry|func)\s*(?P<ret>\([^)]*\))?\s*(?P<name>" + _NAME + r")\s*(?:\((?P<params>[^)]*)\))?"
     r"(?P<attrs>[^{;]*)(?P<end>[{;])",
@@ -367,7 +375,7 @@ def parse(ptx: str) -> Module:
             c = text[i]
             depth += (c == "{") - (c == "}")
             i += 1
-        fn = Function(m["name"], m["kind"] == "entry", _params(m["params"] or ""))
+        fn = Function(m["name"], m["kind"] == "entry", _params(m["params"] or ""), linkage=_linkage(text[max(0, m.start() - 20) : m.start()]))
         limit = re.search(r"\.maxntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", m["attrs"] or "")
         if limit:
             fn.max_threads = int(limit.group(1)) * int(limit.group(2) or 1) * int(limit.group(3) or 1)
@@ -383,5 +391,6 @@ def parse(ptx: str) -> Module:
         if start:
             v = _variable(statement[start.start() :].strip())
             if v is not None:
+                v.linkage = _linkage(statement[: start.start()])
                 module.variables.append(v)
     return module

@@ -56,6 +56,28 @@ def compile_ptx(source: str, name: str, arch: str) -> tuple[str, str]:
         nvrtc.nvrtcDestroyProgram(program)
 
 
+@functools.lru_cache(maxsize=128)
+def compile_to_link(source: str, name: str, arch: str, folders: tuple[str, ...] = ()) -> str:
+    """PTX of a CUDA C++ file whose functions other modules will call; ``folders`` hold further headers.
+
+    Raises CompileError with the compiler's messages.
+    """
+    options = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", "--std=c++17", "-lineinfo", "-rdc=true"]
+    options += [f"-I{folder}" for folder in (*folders, *include_folders())]
+    program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], []))
+    try:
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
+        log = b" " * _checked(nvrtc.nvrtcGetProgramLogSize(program))
+        _checked(nvrtc.nvrtcGetProgramLog(program, log))
+        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise CompileError(log.decode(errors="replace").strip("\0 \n"), kernel=name)
+        ptx = b" " * _checked(nvrtc.nvrtcGetPTXSize(program))
+        _checked(nvrtc.nvrtcGetPTX(program, ptx))
+        return ptx.decode().rstrip("\0 ")
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
 def _errors(log: str, name: str) -> str:
     """The compiler's errors, one a paragraph; a kernel that is not there gets a sentence of its own."""
     if "name expression" in log or "__nv_name_expr" in log.lower():

@@ -52,9 +52,10 @@ def assemble(ptx: str, entry: str) -> Report:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "kernel.ptx")
         source.write_text(ptx)
-        run = subprocess.run(
-            [find(), "-v", f"-arch={target}", str(source), "-o", str(Path(folder, "kernel.cubin"))], capture_output=True, text=True
-        )
+        command = [find(), "-v", f"-arch={target}", str(source), "-o", str(Path(folder, "kernel.cubin"))]
+        run = subprocess.run(command, capture_output=True, text=True)
+        if run.returncode and "nresolved extern" in run.stderr:  # functions that are linked in later: registers without them
+            run = subprocess.run([*command, "-c"], capture_output=True, text=True)
     if run.returncode:
         raise ToolchainError(f"ptxas refused the kernel: {run.stderr.strip().splitlines()[0] if run.stderr.strip() else 'no message'}")
     text = run.stderr + run.stdout

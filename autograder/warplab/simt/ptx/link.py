@@ -1,0 +1,71 @@
+"""Several PTX modules to one, as nvJitLink does: a definition anywhere answers every ``.extern`` of its name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .parser import Function, Instr, Mem, Module, Sym, Vec
+
+
+def link(modules: list[Module]) -> Module:
+    """One module with the functions and variables of all; the first is the kernel's own and gives version and target.
+
+    Names that a module keeps to itself (no linkage directive) are told apart by a suffix. Line numbers stay with their files.
+    """
+    if len(modules) == 1:
+        return modules[0]
+    out = Module(modules[0].version, modules[0].target, {}, [], {})
+    defined: dict[str, str] = {}
+    wanted = []
+    for number, module in enumerate(modules):
+        shift = max(out.files, default=0) + 1 if number else 0
+        out.files.update({n + shift: path for n, path in module.files.items()})
+        own = {}
+        for item in [*module.variables, *module.functions.values()]:
+            if item.linkage == "static" and item.name in defined and not getattr(item, "is_entry", False):
+                own[item.name] = f"{item.name}__{number}"
+        for v in module.variables:
+            name = own.get(v.name, v.name)
+            if v.linkage == "extern":
+                wanted.append(v)
+            elif name not in defined:
+                defined[name] = v.linkage
+                out.variables.append(replace(v, name=name))
+        for fn in module.functions.values():
+            name = own.get(fn.name, fn.name)
+            if name not in defined or defined[name] == "weak" != fn.linkage:
+                defined[name] = fn.linkage
+                out.functions[name] = _moved(fn, name, own, shift)
+    for v in wanted:  # dynamic shared memory is extern everywhere
+        if v.name not in defined:
+            defined[v.name] = v.linkage
+            out.variables.append(v)
+    return out
+
+
+def _moved(fn: Function, name: str, own: dict[str, str], shift: int) -> Function:
+    """``fn`` under ``name``, with its file numbers moved by ``shift`` and its module's private names replaced."""
+
+    def rename(op):
+        if isinstance(op, Sym):
+            return Sym(own.get(op.name, op.name), op.offset)
+        if isinstance(op, Mem):
+            return Mem(rename(op.base), op.offset)
+        return Vec(tuple(rename(i) for i in op.items)) if isinstance(op, Vec) else op
+
+    if not own and not shift:
+        return fn
+    body = []
+    for item in fn.body:
+        if isinstance(item, Instr):
+            operands = item.operands
+            if item.opcode == "call":
+                text = operands[0]
+                for old, new in own.items():
+                    text = text.replace(f" {old},", f" {new},")
+                operands = (text,)
+            elif own:
+                operands = tuple(rename(o) for o in operands)
+            item = replace(item, operands=operands, file=item.file + shift)
+        body.append(item)
+    return replace(fn, name=name, body=body)
