@@ -116,9 +116,14 @@ class Stopped(UserError):
 
 @contextlib.contextmanager
 def resumable():
-    """Ctrl-C in here is one line, not a traceback."""
+    """Ctrl-C, a full disk or a locked gradebook in here is one line, not a traceback."""
+    from sqlalchemy.exc import OperationalError
+
     try:
         yield
+    except (OSError, OperationalError) as problem:
+        what = str(getattr(problem, "orig", None) or problem)
+        raise UserError(f"stopped: {what}; what was graded is kept, put that right and run the same command") from None
     except KeyboardInterrupt:
         raise Stopped("stopped; what was graded is kept, run the same command to go on") from None
 

@@ -3,7 +3,7 @@
 import contextlib
 import fcntl
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import warplab
@@ -125,7 +125,7 @@ class Grading:
         else:
             try:
                 job.checked = check_file(submission.path, self.assignment, inside=self.inside)
-                data = job.checked.data
+                data, job.checked = job.checked.data, replace(job.checked, data=b"")
                 job.notes = [defect.text for defect in job.checked.notes]
             except Malformed as malformed:
                 job.status, job.reason = "malformed", str(malformed)

@@ -7,7 +7,7 @@ import sys
 import pytest
 from grading import answers, hand_in, make_course, notebook
 
-from autograder import cli
+from autograder import cli, grade
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +97,24 @@ def test_drift_names_the_file_and_the_command(command, course):
     assert one_line(err) == ("autograder: exercises/ps01/ps01_tiny.ipynb is not what solutions/ gives; run `autograder release ps01`\n")
     assert command("release")[1] == "exercises/ps01/ps01_tiny.ipynb: written\n"
     assert course[1].path.read_bytes() == kept
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_one_line_and_keeps_what_is_graded(command, course, tmp_path, monkeypatch):
+    hand_in(tmp_path / "in", "ada", "{")
+    hand_in(tmp_path / "in", "bob", "{")
+    real = grade.results.write_atomic
+
+    def full(path, data):
+        if "bob" in str(path):
+            raise OSError(28, "No space left on device", str(path))
+        real(path, data)
+
+    monkeypatch.setattr(grade.results, "write_atomic", full)
+    status, _, err = command("grade", "ps01", "--submissions", tmp_path / "in", "--out", tmp_path / "out")
+    assert status == 2
+    assert "No space left on device" in one_line(err)
+    assert "ada,malformed" in (tmp_path / "out" / "grades.csv").read_text()
 
 
 @pytest.mark.slow

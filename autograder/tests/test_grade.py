@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import time
@@ -261,6 +262,23 @@ def test_a_grade_given_by_hand_survives_a_regrade(course, tmp_path):
 
 
 @pytest.mark.slow
+def test_nbgraders_late_policy_counts(course, tmp_path):
+    root = shutil.copytree(course[0], tmp_path / "course")
+    with open(root / "nbgrader_config.py", "a") as config:
+        config.write("from nbgrader.plugins import LateSubmissionPlugin\n"
+                     "class Ten(LateSubmissionPlugin):\n    def late_submission_penalty(self, *_):\n        return 10\n"
+                     "c.AssignLatePenalties.plugin_class = Ten\n")
+    submitted, out = tmp_path / "submitted", tmp_path / "out"
+    notebook_file = hand_in(submitted, "ada", perfect(course))
+    run((root,), submitted, out)
+    with Gradebook(f"sqlite:///{out / 'gradebook.db'}") as gradebook:
+        gradebook.update_or_create_assignment("ps01", duedate="2026-02-01 12:00:00")
+    notebook_file.with_name("timestamp.txt").write_text("2026-02-01 12:00:01 UTC")
+    assert run((root,), submitted, out)["ada"].fresh
+    assert (rows_of(out)["ada"]["score"], rows_of(out)["ada"]["late_penalty"]) == ("20", "10")
+
+
+@pytest.mark.slow
 def test_a_failing_write_leaves_no_half_submission_in_the_gradebook(course, tmp_path, monkeypatch):
     submitted, out = tmp_path / "submitted", tmp_path / "out"
     hand_in(submitted, "ada", "{")
@@ -413,7 +431,6 @@ def test_ctrl_c_keeps_what_is_graded(course, tmp_path):
 
 @pytest.mark.slow
 def test_nbgrader_autograde_with_our_configuration_gives_the_same_grades(course, tmp_path):
-    import shutil
     import subprocess
     import sys
     from pathlib import Path

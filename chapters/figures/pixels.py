@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import warplab
-from matplotlib.patches import Circle, Rectangle
+from matplotlib.patches import Rectangle
 from PIL import Image
 from warplab import plots
 
@@ -116,39 +116,44 @@ def _idle(side, block):
     return 1 - (side / (-(-side // block) * block)) ** 2
 
 
-def warp_map(height=54, width=96, block=16):
-    """Which groups of 32 threads find only sky, only moon, or both."""
+def warp_map(height=270, width=480, block=16):
+    """Which groups of 32 threads find only sky, only moon, or both; the sizes are the chapter's."""
     radius = 0.45 * height
     x = (np.arange(width) - width // 2) / radius
     y = ((np.arange(height) - height // 2) / radius)[:, None]
     moon = x * x + y * y < 1
     rows = 32 // block
-    kinds = {"sky": ("grey", 0.3), "moon": ("blue", 0.65), "both": ("orange", 0.9)}
-    fig, ax = plots.new(6.4, 4.1)
-    counts = dict.fromkeys(kinds, 0)
-    for top in range(0, height, rows):
-        for left in range(0, width, block):
-            share = moon[top : top + rows, left : left + block].mean()
-            kind = "sky" if share == 0 else "moon" if share == 1 else "both"
-            counts[kind] += 1
-            colour, alpha = kinds[kind]
+    kinds = {"sky": ("grey", 0.25), "moon": ("blue", 0.6), "both": ("orange", 1.0)}
+    fig, ax = plots.new(6.4, 4.3)
+    shares = moon.reshape(height // rows, rows, width // block, block).mean(axis=(1, 3))
+    found = [tuple("sky" if s == 0 else "moon" if s == 1 else "both" for s in row) for row in shares]
+    counts = {kind: sum(row.count(kind) for row in found) for kind in kinds}
+    for top, bottom in _runs(found):  # equal neighbours are drawn as one rectangle: the page stays small
+        for left, right in _runs(found[top]):
+            colour, alpha = kinds[found[top][left]]
+            corner, size = (block * left, rows * top), (block * (right - left), rows * (bottom - top))
             look = {"facecolor": plots.PALETTE[colour], "alpha": alpha, "linewidth": 0}
-            ax.add_patch(Rectangle((left + 0.15, top + 0.15), block - 0.3, rows - 0.3, **look))
-    ax.add_patch(Circle((width // 2 + 0.5, height // 2 + 0.5), radius, fill=False, edgecolor=plots.INK, linewidth=1.6))
-    ax.set(xlim=(0, width), ylim=(height, 0), aspect="equal")
-    ax.set(xticks=range(0, width + 1, block), yticks=range(0, height, block))
+            ax.add_patch(Rectangle(corner, *size, **look))
+    ax.set(xlim=(0, width), ylim=(height, 0), aspect="equal", xlabel="col", ylabel="row")
+    ax.set(xticks=range(0, width + 1, 6 * block), yticks=range(0, height, 6 * block))
     ax.spines[:].set_visible(False)
-    words = {"sky": "only sky", "moon": "only moon", "both": "both: the whole warp walks through the sphere's lines"}
+    words = {"sky": "only sky", "moon": "only moon", "both": "both, so the whole warp walks through the moon's lines"}
     handles = [Rectangle((0, 0), 1, 1, facecolor=plots.PALETTE[c], alpha=a, linewidth=0) for c, a in kinds.values()]
-    fig.legend(handles, [f"{counts[k]} warps: {words[k]}" for k in kinds], loc="outside lower left", ncols=1)
+    fig.legend(handles, [f"{counts[k]:,} warps: {words[k]}" for k in kinds], loc="outside lower left", ncols=1)
     total = sum(counts.values())
     return plots.show(
         fig,
-        alt=f"Map of a {width} by {height} image cut into {total} warps, each {block} pixels wide and {rows} high. "
-        f"{counts['sky']} lie in the sky, {counts['moon']} on the moon, "
-        f"and {counts['both']} along its rim hold both kinds of pixel.",
-        caption=f"Only the {counts['both']} warps on the rim must do both: neighbours in a picture mostly agree.",
+        alt=f"Map of the {width} by {height} picture cut into {total:,} warps, each {block} pixels wide and {rows} high. "
+        f"{counts['sky']:,} lie in the sky, {counts['moon']:,} on the moon, "
+        f"and {counts['both']:,} along its rim hold both kinds of pixel.",
+        caption=f"Of {total:,} warps only the {counts['both']:,} on the rim must do both: neighbours in a picture mostly agree.",
     )
+
+
+def _runs(items):
+    """(start, end) of each run of equal neighbours."""
+    starts = [i for i in range(len(items)) if i == 0 or items[i] != items[i - 1]]
+    return list(zip(starts, [*starts[1:], len(items)], strict=True))
 
 
 def race(loop, array, core, gpu=None):

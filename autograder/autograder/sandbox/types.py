@@ -9,7 +9,7 @@ class Step:
     """One thing to do, in notebook order: execute a cell's `source`, or run a task's cases.
 
     id: the cell's grade id or cell id. kind: "cell" or "task".
-    A task step names its `task`; its cases are in Request.cases. `solutions` are the student's cells it depends on.
+    A task step names its `task`; its cases are in Request.cases.
     """
 
     id: str
@@ -20,7 +20,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Limits:
-    """Wall-clock seconds for one step and for one process as a whole, memory and file size in MiB, cases' output in MiB."""
+    """Wall-clock seconds for one step and for one process as a whole, memory and file size in MiB."""
 
     step_seconds: float = 30.0
     total_seconds: float = 300.0

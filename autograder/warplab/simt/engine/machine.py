@@ -13,7 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ..errors import BarrierDivergence, NoProgress
+from ..errors import NoProgress
+from .barriers import release
 from .loadstore import LoadStoreUnit
 from .memory import Access, AddressSpace, Region
 from .program import Program
@@ -21,6 +22,8 @@ from .warp import WarpTable
 
 CHUNK_LANES = 1 << 15
 STEP_BUDGET = 1_000_000
+PATIENCE = 32  # polls (atomics, volatile loads) in a row in which no lane leaves the loop, before other lanes get a turn
+BOOST = 256  # steps of that turn
 
 
 @dataclass
@@ -114,6 +117,8 @@ class Machine:
         Raises LaunchError subclasses for the faults of memory, barriers and progress.
         """
         per_chunk = max(1, CHUNK_LANES // self.launch.threads)
+        if self.program.grid_barrier:  # all blocks meet: they run as one chunk
+            per_chunk = self.launch.blocks
         for start in range(0, self.launch.blocks, per_chunk):
             self._start_chunk(start, min(per_chunk, self.launch.blocks - start))
             with np.errstate(all="ignore"):
@@ -185,11 +190,18 @@ class Machine:
         ready: dict[int, list[Group]] = {0: [start]}
         waiting: list[tuple[int, Group]] = []
         alive, steps = self.lanes, 0
+        polls = turn = boost = 0
         while ready or waiting:
             if not ready:
-                waiting = self._release(waiting, ready)
+                passing, waiting = release(self, waiting)
+                for o in self.observers:
+                    o.barrier(self)
+                for index, group in passing:
+                    ready.setdefault(index + 1, []).append(group)
                 continue
-            index = min(ready)
+            if polls >= PATIENCE and len(ready) > 1:  # the lowest lanes spin: the others get a turn, one place after the other
+                polls, turn, boost = 0, turn + 1, BOOST
+            index = sorted(ready)[turn % len(ready)] if boost else min(ready)
             groups = ready.pop(index)
             group = groups[0] if len(groups) == 1 else self._merge(groups, blocks[index].live_in)
             while True:  # run on while no other group stands below: saves the queue
@@ -202,6 +214,8 @@ class Machine:
                         hint="the loop's condition; threads that spin on a lock or flag that another thread of the same warp must set",
                     )
                 block = blocks[index]
+                polls += block.polls
+                boost = max(0, boost - 1)
                 guard = functions[index](self.lsu, group, group.regs)
                 for o in self.observers:
                     o.executed(self, group, block)
@@ -213,7 +227,7 @@ class Machine:
                     alive -= group.size
                     break
                 elif block.end == "barrier":
-                    if group.size == alive:
+                    if group.size == alive and block.plain_barrier:
                         for o in self.observers:
                             o.barrier(self)
                         index = block.next
@@ -232,35 +246,13 @@ class Machine:
                     if uniform:
                         index = block.target if goes else block.next
                     else:
+                        polls = 0  # a lane left the loop, or may have
                         for to, mask in ((block.target, guard), (block.next, ~guard)):
                             ready.setdefault(to, []).append(group.split(mask, blocks[to].live_in))
                         break
-                if ready and min(ready) <= index:
+                if ready and not boost and (min(ready) <= index or polls >= PATIENCE):
                     ready.setdefault(index, []).append(group)
                     break
-
-    def _release(self, waiting, ready) -> list:
-        """All runnable lanes wait at barriers: let them pass, if each thread block's wait at the same one."""
-        place = np.full(self.blocks, -1)
-        for index, group in waiting:
-            blocks = np.unique(self.block_of_lane[group.lanes])
-            other = place[blocks]
-            clash = (other >= 0) & (other != index)
-            if clash.any():
-                block = int(blocks[clash][0])
-                raise BarrierDivergence(
-                    f"threads of block {self.block_name(block)} wait at two different barriers: {self.program.line_of_block(int(place[block]))} and "
-                    f"{self.program.line_of_block(index)}",
-                    kernel=self.program.name,
-                    where=self.program.line_of_block(index),
-                    hint="a syncthreads() inside an if or a loop that not all threads of the block take; move it out of the branch",
-                )
-            place[blocks] = index
-        for o in self.observers:
-            o.barrier(self)
-        for index, group in waiting:
-            ready.setdefault(index + 1, []).append(group)
-        return []
 
     def _merge(self, groups: list[Group], live: frozenset[str]) -> Group:
         lanes = np.concatenate([g.lanes for g in groups])

@@ -41,6 +41,7 @@ class Program:
         self.max_threads = fn.max_threads
         symbols = self._lay_out(space)
         self.blocks = split(fn)
+        self.grid_barrier = any(b.end == "barrier" and "grid" in b.branch.mods for b in self.blocks)
         self.functions, self.sites = translate(fn, self.blocks, symbols, name, self.module.files)
         self.key = hashlib.sha256(ptx.encode()).hexdigest()
 

@@ -66,6 +66,9 @@ class Translator:
             guard = self.use(Reg(block.branch.guard.name), "?")
             if block.branch.guard.negated:
                 guard = f"~{guard}"
+        elif block.end == "barrier" and "red" in block.branch.mods:
+            self.instr = block.branch
+            self.emit(f"R['$vote'] = {self.use(block.branch.operands[-1], '?')}")
         for name in self.defined:
             var, dtype = self.local[name]
             want = self.canonical(name)

@@ -24,10 +24,17 @@ class Block:
     target: int = -1
     branch: Instr | None = None
     live_in: frozenset[str] = frozenset()
+    polls: bool = False  # has an instruction that a spinning thread uses to look again
+    plain_barrier: bool = False  # all threads of the block, nothing to compute
 
     @property
     def next(self) -> int:
         return self.index + 1
+
+
+def has_result(instr: Instr) -> bool:
+    """Whether the first operand is written."""
+    return instr.opcode not in NO_RESULT or (instr.opcode in BARRIERS and "red" in instr.mods)
 
 
 def registers_read(instr: Instr) -> set[str]:
@@ -46,7 +53,7 @@ def registers_read(instr: Instr) -> set[str]:
 
     for i, op in enumerate(instr.operands):
         if not isinstance(op, str):
-            visit(op, i == 0 and instr.opcode not in NO_RESULT)
+            visit(op, i == 0 and has_result(instr))
     if instr.guard is not None:
         names.add(instr.guard.name)
     return names
@@ -54,7 +61,7 @@ def registers_read(instr: Instr) -> set[str]:
 
 def registers_written(instr: Instr) -> set[str]:
     """Names of the registers that an instruction writes."""
-    if instr.opcode in NO_RESULT or not instr.operands:
+    if not has_result(instr) or not instr.operands:
         return set()
     first = instr.operands[0]
     items = first.items if isinstance(first, Vec) else (first,)
@@ -96,11 +103,13 @@ def split(fn: Function) -> list[Block]:
             head = current
             if item.opcode in ("ret", "exit"):
                 guarded.end = "exit"
+            elif is_barrier(item):
+                guarded.end, guarded.branch = "barrier", guarded.instrs.pop()
             current = new()
             head.target = current.index
         elif item.opcode in ("ret", "exit"):
             current.end = "exit"
-        elif item.opcode in BARRIERS and item.mods and item.mods[0] in ("sync", "cta") and not _is_warp_barrier(item):
+        elif is_barrier(item):
             current.end, current.branch = "barrier", item
         else:
             current.instrs.append(item)
@@ -108,12 +117,24 @@ def split(fn: Function) -> list[Block]:
         blocks[-1].end = "exit"
     for block, label in jumps:
         block.target = labels[label]
+    for block in blocks:
+        block.polls = _polls(block)
+        if block.end == "barrier":
+            mods = block.branch.mods
+            block.plain_barrier = "red" not in mods and ("grid" in mods or len(block.branch.operands) < 2)
     _liveness(blocks)
     return blocks
 
 
-def _is_warp_barrier(instr: Instr) -> bool:
-    return instr.opcode == "bar" and "warp" in instr.mods
+def is_barrier(instr: Instr) -> bool:
+    """A barrier of a thread block or the grid; ``bar.warp.sync``, ``bar.arrive`` and clusters' are ordinary instructions."""
+    return instr.opcode in BARRIERS and not {"warp", "arrive", "cluster"} & set(instr.mods)
+
+
+def _polls(block: Block) -> bool:
+    return any(
+        i.opcode in ("atom", "nanosleep") or (i.opcode == "ld" and {"volatile", "acquire", "relaxed"} & set(i.mods)) for i in block.instrs
+    )
 
 
 def successors(block: Block) -> list[int]:
@@ -137,6 +158,7 @@ def _liveness(blocks: list[Block]) -> None:
             written |= registers_written(i)
         if b.branch is not None:
             read |= registers_read(b.branch) - written
+            written |= registers_written(b.branch)
         use.append(read)
         define.append(written)
     live = [set(u) for u in use]

@@ -1,0 +1,19 @@
+"""The numbers that chapters/engine.md works out in prose are what the engine counts."""
+
+import numpy as np
+import warplab
+from numba import cuda
+
+
+@cuda.jit
+def scale(x, out, factor):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = factor * x[i]
+
+
+def test_the_first_table_is_the_one_that_the_page_explains():
+    p = warplab.profile(scale[4, 256], np.ones(1000, np.float32), np.zeros(1000, np.float32), np.float32(3))
+    assert (p.global_load.requests, p.global_load.bytes, p.global_load.sectors) == (32, 4000, 125)
+    assert (p.flops, p.divergent_branches) == (1000, 1)
+    assert "mul.f32" in p.ptx
