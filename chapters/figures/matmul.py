@@ -162,6 +162,28 @@ def tiling(tile=16):
     )
 
 
+def patch(side=4):
+    """One step of k: what a thread reads and makes with one answer, and with a patch of `side` x `side`."""
+    fig, ax = _canvas(2.75, xlim=(-0.1, 9.4), ylim=(6.6, -0.3))
+    for x, n, title, reads in ((0.9, 1, "one answer", "2 reads, 1 FMA"), (4.9, side, f"a patch of {side} × {side}", "")):
+        top = 1.1
+        for i in range(n):
+            _box(ax, x + 0.9 * i, top, 0.8, 0.8, B_COLOUR, alpha=0.8)
+            _box(ax, x - 1.0, top + 1.0 + 0.9 * i, 0.8, 0.8, A_COLOUR, alpha=0.8)
+            for j in range(n):
+                _box(ax, x + 0.9 * i, top + 1.0 + 0.9 * j, 0.8, 0.8, C_COLOUR)
+        ax.text(x - 1.0, 0.2, title, va="center", weight="bold")
+        reads = reads or f"{2 * n} reads, {n * n} FMAs"
+        ax.text(x - 1.0, top + 1.0 + 0.9 * n + 0.45, reads, va="center")
+    return plots.show(
+        fig,
+        alt=f"One step of k. With one answer a thread reads one number of A and one of B for one multiply-add. With a "
+        f"patch of {side} by {side} answers it reads {side} and {side}, and each pair of them is one of "
+        f"{side * side} multiply-adds.",
+        caption=f"One step. In the patch each number that is read serves {side} FMAs: half a read for each FMA, not two.",
+    )
+
+
 def counters(profiles):
     """`profiles`: {kernel name: profile}. Global load requests, bytes asked for and shared load requests, as bars."""
     names = list(profiles)

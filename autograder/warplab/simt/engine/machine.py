@@ -191,6 +191,7 @@ class Machine:
         waiting: list[tuple[int, Group]] = []
         alive, steps = self.lanes, 0
         polls = turn = boost = 0
+        patience = PATIENCE
         while ready or waiting:
             if not ready:
                 passing, waiting = release(self, waiting)
@@ -199,8 +200,8 @@ class Machine:
                 for index, group in passing:
                     ready.setdefault(index + 1, []).append(group)
                 continue
-            if polls >= PATIENCE and len(ready) > 1:  # the lowest lanes spin: the others get a turn, one place after the other
-                polls, turn, boost = 0, turn + 1, BOOST
+            if polls >= patience and len(ready) > 1:  # the lowest lanes spin: the others get a turn, one place after the other
+                polls, turn, boost, patience = 0, turn + 1, BOOST, 4
             index = sorted(ready)[turn % len(ready)] if boost else min(ready)
             groups = ready.pop(index)
             group = groups[0] if len(groups) == 1 else self._merge(groups, blocks[index].live_in)
@@ -250,7 +251,7 @@ class Machine:
                         for to, mask in ((block.target, guard), (block.next, ~guard)):
                             ready.setdefault(to, []).append(group.split(mask, blocks[to].live_in))
                         break
-                if ready and not boost and (min(ready) <= index or polls >= PATIENCE):
+                if ready and not boost and (min(ready) <= index or polls >= patience):
                     ready.setdefault(index, []).append(group)
                     break
 
