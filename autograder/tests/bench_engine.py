@@ -23,8 +23,9 @@ else:
 import numpy as np  # noqa: E402
 from numba import cuda, float32, int32  # noqa: E402
 
-N = 4096  # threads of the one-dimensional kernels
-S = 64  # edge of the images and matrices
+N = 16_384  # threads of the one-dimensional kernels
+S = 128  # edge of the images
+M = 64  # edge of the matrices
 
 
 @cuda.jit
@@ -166,20 +167,21 @@ def cases():
         return rng.standard_normal(shape).astype(np.float32)
 
     image = (S // 16, S // 16), (16, 16)
+    matrix = (M // 16, M // 16), (16, 16)
     line = (N // 128, 128)
     return [
         (add, *line, (f32(N), f32(N), np.zeros(N, np.float32))),
-        (saxpy_strided, 8, 128, (np.float32(2), f32(N), f32(N))),
+        (saxpy_strided, 32, 128, (np.float32(2), f32(8 * N), f32(8 * N))),
         (grayscale, *image, (f32(S, S, 3), np.zeros((S, S), np.float32))),
         (box_blur, *image, (f32(S, S), np.zeros((S, S), np.float32))),
         (mandelbrot, *image, (np.zeros((S, S), np.int32), 50)),
         (transpose, *image, (f32(S, S), np.zeros((S, S), np.float32))),
-        (matmul_naive, *image, (f32(S, S), f32(S, S), np.zeros((S, S), np.float32))),
-        (matmul_tiled, *image, (f32(S, S), f32(S, S), np.zeros((S, S), np.float32))),
+        (matmul_naive, *matrix, (f32(M, 3 * M), f32(3 * M, M), np.zeros((M, M), np.float32))),
+        (matmul_tiled, *matrix, (f32(M, M), f32(M, M), np.zeros((M, M), np.float32))),
         (reduce_tree, *line, (f32(N), np.zeros(N // 128, np.float32))),
         (histogram, *line, (rng.integers(0, 16, N).astype(np.int32), np.zeros(16, np.int32))),
-        (softmax, 1, 64, (f32(64, 64), np.zeros((64, 64), np.float32))),
-        (collatz, 8, 128, (np.arange(1, 1025), np.zeros(1024, np.int32))),
+        (softmax, *line, (f32(N, 16), np.zeros((N, 16), np.float32))),
+        (collatz, *line, (np.arange(1, N + 1), np.zeros(N, np.int32))),
     ]
 
 
@@ -222,7 +224,7 @@ def main():
     if SIMULATOR:
         print(json.dumps(measure(1)))
         return
-    print("warming up the compiler and running numba's simulator (about a minute) ...", flush=True)
+    print("warming up the compiler and running numba's simulator (two minutes or so) ...", flush=True)
     child = subprocess.Popen([sys.executable, __file__, "--simulator"], stdout=subprocess.PIPE, text=True)
     simulator = json.loads(child.communicate()[0])  # one after the other: they share the machine's cores
     warm_up = cuda.jit(add.py_func)

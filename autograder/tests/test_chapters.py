@@ -166,6 +166,34 @@ def test_a_chapter_has_three_figures_drawn_by_code(chapter):
     assert len(drawn) >= 3
 
 
+@each_chapter
+def test_the_title_has_the_number_of_the_file(chapter):
+    assert headings(chapter)[0].startswith(f"{int(chapter.stem[:2])}. ")
+
+
+def test_the_preface_names_the_chapters_that_this_edition_has():
+    import yaml
+
+    toc = yaml.safe_load((BOOK.parent / "_toc.yml").read_text(encoding="utf-8"))
+    files = [entry["file"].removeprefix("chapters/") for part in toc["parts"] for entry in part["chapters"]]
+    numbers = [str(int(name[:2])) for name in files if name[:2].isdigit()]
+    assert numbers == [str(int(path.stem[:2])) for path in CHAPTERS]
+    listed = " and ".join(filter(None, [", ".join(numbers[:-1]), numbers[-1]]))
+    said = re.sub(r"\s+", " ", prose(BOOK / "intro.md"))
+    assert len(numbers) == 13 or f"This edition has chapters {listed};" in said
+
+
+def test_the_numbers_in_the_preface():
+    from warplab import specs
+
+    h100 = specs.get("h100-sxm")
+    a_line_a_second = 100_000 * 365 * 86_400  # multiplications written down in a hundred thousand years
+    assert h100["peak_fp32"].si / 2 > a_line_a_second and h100["peak_bf16"].si / 2 > a_line_a_second
+    assert 270 < h100["peak_bf16"].si / h100["memory_bandwidth"].si < 300  # "almost three hundred"
+    assert round(h100["peak_fp32"].si / h100["memory_bandwidth"].si) == 20
+    assert 4 * 256 - 1000 == 24 and 1000 / (3 * 4 * 1000) == pytest.approx(1 / 12)
+
+
 @each_page
 def test_every_term_is_in_the_glossary(page):
     named = {re.sub(r".*<(.+)>$", r"\1", role).strip().lower() for role in roles(page, "term")}
@@ -208,6 +236,40 @@ def test_the_ratios_that_chapter_04_quotes_follow_from_the_speeds_that_it_cites(
     assert register_tile / shared_tile == pytest.approx(5.4, abs=0.05)
     assert coalesced / naive > 6
     assert 797.8e12 / specs.get("h100-sxm")["peak_bf16"].si == pytest.approx(0.8, abs=0.01)  # fastcu2024
+
+
+@pytest.mark.slow
+def test_products_are_more_than_99_percent_of_both_models_and_90_at_ten_times_the_price():
+    """The cells of "Three disguises", run with the chart's data caught in place of the chart."""
+    caught, space = {}, {}
+    space["figure"] = type("Chart", (), {"shares": caught.update})
+    page = [cell.source for cell in code_cells(BOOK / "04-matmul.md") if "from figures" not in cell.source]
+    drawn = next(i for i, source in enumerate(page) if "figure.shares(" in source)
+    for source in page[: drawn + 1]:
+        if not source.startswith(("figure.worksheet", "figure.one_answer")):
+            exec(compile(source, "04-matmul.md", "exec"), space)
+    assert list(caught) == ["transformer", "CNN"]
+    for work in caught.values():
+        rest = work["everything else"]
+        products = sum(work.values()) - rest
+        assert products / (products + rest) > 0.99
+        assert products / (products + 10 * rest) > 0.90
+
+
+def test_the_counts_and_ratios_in_the_prose_of_chapter_04():
+    n, lanes = 256, 32
+    warps, steps = n * n // lanes, n
+    asked = {16: warps * steps * (2 + 2) * 32, 32: warps * steps * (1 + 4) * 32}  # bytes, naive
+    assert asked[16] == 64 * 2**20 and asked[16] / (2 * n * n * 4) == 128
+    register_tiled = (n // 64) ** 2 * 8 * (n // 16) * 8  # blocks, warps, rounds, loads of a thread
+    assert warps * steps * 2 / register_tiled == 64
+    assert asked[16] / (register_tiled * 4 * 32) == 32
+    assert n**3 / 1e6 == pytest.approx(16.8, abs=0.05)
+    assert 2 * n**3 / asked[16] == 0.5 and 2 * n**3 / asked[32] == 0.4
+    assert (16 * 2 / 4, 32 * 2.5 / 4) == (8, 20)
+    assert 1024**3 == pytest.approx(1.07e9, rel=0.005) and 2 * 1024**3 == pytest.approx(2.15e9, rel=0.005)
+    assert 8 * 4 * 16 * 16 == 8192  # quiz 5: warps, stores, rounds, blocks
+    assert 80 % 32 == 16 and np.log2(7) == pytest.approx(2.81, abs=0.005)
 
 
 @pytest.fixture(scope="module")

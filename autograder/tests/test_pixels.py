@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import warplab
+from warplab import specs
 
 BOOK = Path(__file__).resolve().parents[2] / "chapters"
 
@@ -67,7 +68,13 @@ def test_the_numbers_in_the_prose():
     for number in (3840 * 2160 * 120 // 10**6, blocks, blocks * 256, blocks * 256 - 700_000, 320 * 180, 1024 * 4096, 33 * 33):
         assert f"{number:,}" in text
     assert (3840 * 2160) / (320 * 180) == 144
-    assert round(3.35e12 / (3840 * 2160 * 4 * 120), -2) == 800
+    assert 1e3 / 120 == pytest.approx(8.3, abs=0.05)  # ms, the deadline
+    assert 3840 * 2160 * 4 == pytest.approx(33e6, rel=0.01)  # bytes, one sweep of NumPy's
+    assert 3840 * 2160 * 4 * 120 == pytest.approx(4e9, rel=0.01)  # bytes a second
+    assert round(specs.get("h100-sxm")["memory_bandwidth"].si / (3840 * 2160 * 4 * 120), -2) == 800
+    assert 1 - 33 * 33 / (2 * 32) ** 2 == pytest.approx(0.73, abs=0.01)  # "almost three threads of four"
+    assert math.hypot(0.64, 0.48, 0.6) == pytest.approx(1)  # the sun's direction has length 1
+    assert 33 * 33 == 34 * 32 + 1
 
 
 def test_the_grid_in_the_figure_has_98_idle_threads():
@@ -75,9 +82,13 @@ def test_the_grid_in_the_figure_has_98_idle_threads():
     assert 3 * 2 * 64 - 22 * 13 == 98
 
 
-def test_the_three_warp_counts_of_the_figure_cover_the_image():
-    counts = [int(n) for n in re.findall(r"(\d+) warps:", figures().warp_map().body)]
-    assert sum(counts) == 54 * 96 // 32
+def test_the_rim_of_the_warp_map_is_what_the_engine_sees_diverge():
+    sky, moon, both = (int(n.replace(",", "")) for n in re.findall(r"([\d,]+) warps:", figures().warp_map().body))
+    assert sky + moon + both == 480 * 270 // 32
+    book, image = chapter(), np.zeros((270, 480), np.float32)
+    counts = warplab.profile(book["moon"][(30, 17), (16, 16)], image, np.float32(0.45 * 270))
+    assert counts.divergent_branches == both == 246
+    assert "the 246 warps" in (BOOK / "01-pixels.md").read_text(encoding="utf-8")
 
 
 def test_a_gpu_that_nobody_measured_is_not_given_a_time():

@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -76,6 +77,14 @@ def run_module(name: str, simulator: bool) -> None:
 def supervise(name: str, simulator: bool, limit: float) -> list[dict]:
     """Run one module in its own process; what it did not finish within ``limit`` seconds is a failure."""
     environment = {**os.environ, "WARPLAB_DEVICE": "simt", "NUMBA_ENABLE_CUDASIM": "1" if simulator else "0", "PYTHONWARNINGS": "ignore"}
+    with tempfile.TemporaryDirectory() as folder:
+        if not simulator:  # tests that start a Python of their own get the hook too
+            Path(folder, "sitecustomize.py").write_text("import warplab\n")
+            environment["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
+        return _results(name, simulator, limit, environment)
+
+
+def _results(name: str, simulator: bool, limit: float, environment: dict) -> list[dict]:
     command = [sys.executable, "-m", "warplab.conformance", "--module", name] + (["--numba-simulator"] if simulator else [])
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
     try:

@@ -6,12 +6,12 @@ from warplab import plots
 
 def running_pictures():
     """The professor beside the hall of students, with the desk and the door between paper and people."""
-    fig, ax = plots.new(6.4, 2.3)
+    fig, ax = plots.new(5.6, 2.2)
     blue, gold, grey = (plots.PALETTE[name] for name in ("blue", "gold", "grey"))
     ax.add_patch(Rectangle((0, 0), 18, 26, facecolor=grey, alpha=0.12))
     ax.add_patch(Circle((9, 12), 4.2, facecolor=blue, alpha=0.9, linewidth=0))
     ax.text(9, 23, "the professor", ha="center", va="center", weight="bold")
-    ax.text(9, 4, "a CPU core: one\nsum after another", ha="center", va="center", fontsize=10)
+    ax.text(9, 4, "a CPU core: one\nsum at a time", ha="center", va="center", fontsize=10)
 
     ax.add_patch(Rectangle((23, 0), 17, 26, facecolor=gold, alpha=0.16))
     for i in range(4):
@@ -37,7 +37,7 @@ def running_pictures():
     ax.spines[:].set_visible(False)
     return plots.show(
         fig,
-        alt="Four pictures side by side. The professor, one large dot: a CPU core, one sum after another. "
+        alt="Four pictures side by side. The professor, one large dot: a CPU core, one sum at a time. "
         "The desk with a dozen sheets of paper: VRAM, what lies ready. "
         "The door, an arrow through a gap: bandwidth, how fast paper comes. "
         "The hall, 84 small dots: a GPU, thousands of sums at once, each slower.",
@@ -49,17 +49,17 @@ def running_pictures():
 def evidence():
     """One row for each kind of evidence, with the marker that it has in every figure of the book."""
     words = {
-        "live": "live: measured on this machine when the page was made",
+        "live": "live: measured by the machine that made the page",
         "extrapolated": "extrapolated: from a smaller live run, scaled",
-        "recorded": "recorded: on another device, named with driver and date",
-        "published": "published: somebody else's figure, cited",
+        "recorded": "recorded: on a device named with driver and date",
+        "published": "published: somebody else's number, cited",
     }
-    fig, ax = plots.new(6.4, 1.7)
+    fig, ax = plots.new(5.2, 1.7)
     for y, (kind, text) in enumerate(words.items()):
         ax.plot([0], [y], markersize=10, markeredgewidth=2, linestyle="none", **plots.MARKERS[kind])
-        ax.text(0.5, y, text, va="center")
+        ax.text(0.55, y, text, va="center")
     ax.text(0, len(words), "not recorded yet", va="center", style="italic", color=plots.PALETTE["grey"])
-    ax.text(2.6, len(words), "nobody has measured it for this book: the place stays empty", va="center")
+    ax.text(3.1, len(words), "not measured: the place stays empty", va="center")
     ax.set(xlim=(-0.3, 10), ylim=(len(words) + 0.6, -0.6), xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     return plots.show(

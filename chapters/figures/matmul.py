@@ -164,23 +164,26 @@ def tiling(tile=16):
 
 def patch(side=4):
     """One step of k: what a thread reads and makes with one answer, and with a patch of `side` x `side`."""
-    fig, ax = _canvas(2.75, xlim=(-0.1, 9.4), ylim=(6.6, -0.3))
-    for x, n, title, reads in ((0.9, 1, "one answer", "2 reads, 1 FMA"), (4.9, side, f"a patch of {side} × {side}", "")):
-        top = 1.1
+    fig, ax = _canvas(2.75, xlim=(-0.2, 9.0), ylim=(6.3, -0.3))
+    for x, n, title, work in (
+        (1.0, 1, "one answer", "2 reads, 1 FMA"),
+        (5.0, side, f"a patch of {side} × {side}", f"{2 * side} reads, {side * side} FMAs"),
+    ):
         for i in range(n):
-            _box(ax, x + 0.9 * i, top, 0.8, 0.8, B_COLOUR, alpha=0.8)
-            _box(ax, x - 1.0, top + 1.0 + 0.9 * i, 0.8, 0.8, A_COLOUR, alpha=0.8)
+            for name, left, top, colour in (("B", x + 0.9 * i, 0.9, B_COLOUR), ("A", x - 1.0, 1.9 + 0.9 * i, A_COLOUR)):
+                _box(ax, left, top, 0.8, 0.8, colour, alpha=0.8)
+                ax.text(left + 0.4, top + 0.4, name, ha="center", va="center")
             for j in range(n):
-                _box(ax, x + 0.9 * i, top + 1.0 + 0.9 * j, 0.8, 0.8, C_COLOUR)
+                _box(ax, x + 0.9 * i, 1.9 + 0.9 * j, 0.8, 0.8, C_COLOUR)
+                ax.text(x + 0.9 * i + 0.4, 2.3 + 0.9 * j, "+", ha="center", va="center")
         ax.text(x - 1.0, 0.2, title, va="center", weight="bold")
-        reads = reads or f"{2 * n} reads, {n * n} FMAs"
-        ax.text(x - 1.0, top + 1.0 + 0.9 * n + 0.45, reads, va="center")
+        ax.text(x - 1.0, 2.35 + 0.9 * n, work, va="center")
     return plots.show(
         fig,
         alt=f"One step of k. With one answer a thread reads one number of A and one of B for one multiply-add. With a "
         f"patch of {side} by {side} answers it reads {side} and {side}, and each pair of them is one of "
         f"{side * side} multiply-adds.",
-        caption=f"One step. In the patch each number that is read serves {side} FMAs: half a read for each FMA, not two.",
+        caption=f"One step of the sum. With the patch, each number that is read serves {side} FMAs instead of one.",
     )
 
 

@@ -4,15 +4,17 @@ import base64
 import html
 import io
 import json
-from pathlib import Path
+import pathlib
 
 import numpy as np
 import warplab
-from matplotlib.patches import Rectangle
+from matplotlib.patches import PathPatch, Rectangle
+from matplotlib.path import Path
 from PIL import Image
 from warplab import plots
 
-HERE = Path(__file__).parent
+HERE = pathlib.Path(__file__).parent
+WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
 SCREENS = [
     ("640 × 480 at 60 Hz", 640 * 480 * 60),
     ("Full HD at 60 Hz", 1920 * 1080 * 60),
@@ -33,16 +35,16 @@ def small_moon(height, width):
 
 def pixel_rate():
     """How many pixels a screen asks for each second, and the time that leaves for one."""
-    fig, ax = plots.new(6.4, 2.5)
+    fig, ax = plots.new(WIDTH, 2.4)
     for y, (label, rate) in enumerate(SCREENS):
         colour = plots.PALETTE["orange" if label == "4K at 120 Hz" else "blue"]
         ax.barh(y, rate / 1e9, height=0.6, color=colour, alpha=0.85)
         ax.annotate(
-            f"{rate / 1e6:,.0f} million/s: {1e9 / rate:.3g} ns each",
+            f"{1e9 / rate:.2g} ns each",
             (rate / 1e9, y), (6, 0), textcoords="offset points", va="center", fontsize=10.5,
         )  # fmt: skip
     ax.set_yticks(range(len(SCREENS)), [label for label, _ in SCREENS])
-    ax.set(xlim=(0, 7.2), ylim=(len(SCREENS) - 0.5, -0.5), xlabel="billion pixels a second")
+    ax.set(xlim=(0, 5.4), ylim=(len(SCREENS) - 0.5, -0.5), xlabel="billion pixels a second")
     ax.set_xticks([0, 1, 2, 3, 4])
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
@@ -93,7 +95,7 @@ def grid_over_image():
 def idle_share():
     """Share of threads without a pixel, against the side of a square image, for two block sizes."""
     sides = np.arange(1, 257)
-    fig, ax = plots.new(6.4, 2.7)
+    fig, ax = plots.new(WIDTH, 2.6)
     for block, colour in ((32, "orange"), (8, "blue")):
         label = f"{block} × {block} threads"
         ax.plot(sides, 100 * _idle(sides, block), color=plots.PALETTE[colour], linewidth=1.6, label=label)
@@ -124,20 +126,22 @@ def warp_map(height=270, width=480, block=16):
     moon = x * x + y * y < 1
     rows = 32 // block
     kinds = {"sky": ("grey", 0.25), "moon": ("blue", 0.6), "both": ("orange", 1.0)}
-    fig, ax = plots.new(6.4, 4.3)
+    fig, ax = plots.new(WIDTH, 3.9)
     shares = moon.reshape(height // rows, rows, width // block, block).mean(axis=(1, 3))
     found = [tuple("sky" if s == 0 else "moon" if s == 1 else "both" for s in row) for row in shares]
     counts = {kind: sum(row.count(kind) for row in found) for kind in kinds}
-    for top, bottom in _runs(found):  # equal neighbours are drawn as one rectangle: the page stays small
+    shapes = {kind: [] for kind in kinds}
+    for top, bottom in _runs(found):  # equal neighbours are one rectangle, and one kind is one path: small, without seams
         for left, right in _runs(found[top]):
-            colour, alpha = kinds[found[top][left]]
-            corner, size = (block * left, rows * top), (block * (right - left), rows * (bottom - top))
-            look = {"facecolor": plots.PALETTE[colour], "alpha": alpha, "linewidth": 0}
-            ax.add_patch(Rectangle(corner, *size, **look))
+            x0, x1, y0, y1 = block * left, block * right, rows * top, rows * bottom
+            shapes[found[top][left]].append(Path([(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)], closed=True))
+    for kind, (colour, alpha) in kinds.items():
+        look = {"facecolor": plots.PALETTE[colour], "alpha": alpha, "linewidth": 0}
+        ax.add_patch(PathPatch(Path.make_compound_path(*shapes[kind]), **look))
     ax.set(xlim=(0, width), ylim=(height, 0), aspect="equal", xlabel="col", ylabel="row")
     ax.set(xticks=range(0, width + 1, 6 * block), yticks=range(0, height, 6 * block))
     ax.spines[:].set_visible(False)
-    words = {"sky": "only sky", "moon": "only moon", "both": "both, so the whole warp walks through the moon's lines"}
+    words = {"sky": "only sky", "moon": "only moon", "both": "both, so all 32 walk the moon's lines"}
     handles = [Rectangle((0, 0), 1, 1, facecolor=plots.PALETTE[c], alpha=a, linewidth=0) for c, a in kinds.values()]
     fig.legend(handles, [f"{counts[k]:,} warps: {words[k]}" for k in kinds], loc="outside lower left", ncols=1)
     total = sum(counts.values())
@@ -158,19 +162,20 @@ def _runs(items):
 
 def race(loop, array, core, gpu=None):
     """One 4K frame on each worker: seconds of the Python loop (extrapolated), NumPy, compiled core, and GPU or None."""
-    device = "a GPU" if gpu is None else warplab.device().name
+    missing = gpu is None
     rows = [
         plots.Time("Python loop, one core", loop, "extrapolated"),
         plots.Time("NumPy, one core", array),
         plots.Time("compiled loop, one core", core),
-        plots.Time(f"CUDA kernel, {device}", gpu, "missing" if gpu is None else "live"),
+        plots.Time("CUDA kernel, a GPU" if missing else "CUDA kernel, this GPU", gpu, "missing" if missing else "live"),
     ]
     known = {row.label: "not recorded yet" if row.seconds is None else plots.duration(row.seconds) for row in rows}
     said = "; ".join(f"{label}: {time}" for label, time in known.items())
     return plots.show(
         plots.times(rows, budget=1 / 120, budget_label="deadline at 120 Hz, 8.3 ms"),
         alt=f"Time to colour one 4K frame, on a logarithmic axis with the 8.3 ms deadline of 120 Hz marked. {said}",
-        caption="The same 8.3 million pixels, four workers. The engine has no row here: it counts, it does not time.",
+        caption="The same 8.3 million pixels, four workers. "
+        + ("The engine has no row here: it counts, it does not time." if missing else f"The GPU: {warplab.device().name}."),
     )
 
 

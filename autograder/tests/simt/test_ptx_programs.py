@@ -5,7 +5,7 @@ import pytest
 from warplab.simt.engine.machine import Launch, Machine
 from warplab.simt.engine.memory import AddressSpace
 from warplab.simt.engine.program import Program
-from warplab.simt.errors import UnsupportedInstruction
+from warplab.simt.errors import OutOfBounds, UnsupportedInstruction
 
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
 
@@ -68,8 +68,8 @@ def test_recursion_is_refused_by_name():
 
 
 def test_an_extern_function_is_refused_by_name():
-    with pytest.raises(UnsupportedInstruction, match="a call to vprintf, which has no body"):
-        run(call("vprintf", "%r1", "%r2"))
+    with pytest.raises(UnsupportedInstruction, match="a call to cudaLaunchDeviceV2, which has no body"):
+        run(call("cudaLaunchDeviceV2", "%r1", "%r2"))
 
 
 def test_an_instruction_that_is_not_there_is_named():
@@ -91,6 +91,13 @@ def test_carries_add_64_bits_in_two_halves():
 def test_a_register_that_was_never_written_reads_as_zero():
     out = run("setp.lt.u32 %p1, %r1, 5; @%p1 mov.u32 %r2, 9; st.global.u32 [%rd1], %r2;")
     np.testing.assert_array_equal(out[:, 0], np.where(LANE < 5, 9, 0))
+
+
+def test_a_base_below_the_array_is_legal_if_the_constant_brings_it_back():
+    out = run("sub.s64 %rd3, %rd1, 4; st.global.u32 [%rd3+4], %r1;")
+    np.testing.assert_array_equal(out[:, 0], LANE)
+    with pytest.raises(OutOfBounds, match="writes element -1 of out, which has 32 elements"):
+        run("st.global.u32 [%rd1+-4], %r1;")
 
 
 def test_prmt_picks_bytes():

@@ -40,7 +40,7 @@ def times(rows, budget=None, budget_label=""):
     budget: seconds; draws a line to stay left of, with the words `budget_label`.
     """
     known = [row.seconds for row in rows if row.seconds is not None] + ([budget] if budget else [])
-    figure, ax = new(6.4, 0.9 + 0.42 * (len(rows) + 1))
+    figure, ax = new(5.6, 0.9 + 0.42 * (len(rows) + 1))
     low, high = min(known) / 4, max(known) * 12
     for y, row in enumerate(rows):
         if row.kind == "missing":

@@ -66,3 +66,9 @@ class NoProgress(LaunchError):
     """The step budget ran out: an endless loop, or threads that wait for each other."""
 
     kind = "no progress"
+
+
+class KernelAssertion(LaunchError):
+    """An ``assert`` in the kernel failed."""
+
+    kind = "assertion failed"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 
 from ..ptx.parser import WIDTH, Imm, Vec
 from .halves import BITS, both, kind_of

@@ -30,11 +30,8 @@ class LoadStoreUnit:
             return found
         if space != "global":
             base = self.machine.shared_base if space == "shared" else self.machine.local_base
-            raw = address.view(np.int64)
-            access = Access(
-                address, self.machine.shared if space == "shared" else self.machine.local, raw + (base if group.full else base[group.lanes])
-            )
-            access.low, access.high = int(raw.min()), int(raw.max())  # bounds hold per block or thread, not per chunk
+            within, region = address.view(np.int64), self.machine.shared if space == "shared" else self.machine.local
+            access = Access(address, region, within + (base if group.full else base[group.lanes]), within)
         else:
             region = self.space.find(int(address[0]))
             access = Access(address, region, (address - np.uint64(region.base if region else 0)).view(np.int64))
@@ -50,7 +47,7 @@ class LoadStoreUnit:
         size = {"shared": self.machine.shared_size, "local": self.program.local_size}.get(space)
         if size is None:
             size = access.region.size if access.region else 0
-        if access.low + offset < 0 or access.high + offset + total > size:
+        if access.high + offset + total > size or ((offset < 0 or access._low is not None) and access.low + offset < 0):
             if space == "global" and self._several_regions(address, offset):
                 return None
             self._fault(group, site, access, offset, total, size, space, what)

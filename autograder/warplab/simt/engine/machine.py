@@ -20,7 +20,7 @@ from .memory import Access, AddressSpace, Region
 from .program import Program
 from .warp import WarpTable
 
-CHUNK_LANES = 1 << 15
+CHUNK_LANES = 1 << 14
 STEP_BUDGET = 1_000_000
 PATIENCE = 32  # polls (atomics, volatile loads) in a row in which no lane leaves the loop, before other lanes get a turn
 BOOST = 256  # steps of that turn
@@ -119,12 +119,17 @@ class Machine:
         per_chunk = max(1, CHUNK_LANES // self.launch.threads)
         if self.program.grid_barrier:  # all blocks meet: they run as one chunk
             per_chunk = self.launch.blocks
-        for start in range(0, self.launch.blocks, per_chunk):
-            self._start_chunk(start, min(per_chunk, self.launch.blocks - start))
-            with np.errstate(all="ignore"):
-                self._run_chunk()
-            for o in self.observers:
-                o.done(self)
+        self.printed: list[str] = []
+        try:
+            for start in range(0, self.launch.blocks, per_chunk):
+                self._start_chunk(start, min(per_chunk, self.launch.blocks - start))
+                with np.errstate(all="ignore"):
+                    self._run_chunk()
+                for o in self.observers:
+                    o.done(self)
+        finally:
+            if self.printed:
+                print("".join(self.printed), end="", flush=True)
 
     # --- a chunk --------------------------------------------------------------------------------------------------
     def _start_chunk(self, first: int, count: int) -> None:
@@ -168,8 +173,9 @@ class Machine:
                 return i if axis == "x" else np.zeros(1)
             return {"x": lambda: i % bx, "y": lambda: i // bx % by, "z": lambda: i // (bx * by)}[axis]()
         if stem == "ctaid":
-            i = self.first_block + (self.block_of_lane if self.blocks > 1 else np.zeros(1, np.int64))
-            return {"x": lambda: i % gx, "y": lambda: i // gx % gy, "z": lambda: i // (gx * gy)}[axis]()
+            i = self.first_block + np.arange(self.blocks)
+            of_block = {"x": lambda: i % gx, "y": lambda: i // gx % gy, "z": lambda: i // (gx * gy)}[axis]()
+            return np.repeat(of_block.astype(np.uint32), self.launch.threads) if self.blocks > 1 else of_block
         if stem == "laneid":
             return self.column_of_lane
         if stem == "warpid":

@@ -1,6 +1,6 @@
 """Memory spaces: virtual addresses to NumPy buffers, with bounds and alignment checked on every access.
 
-Global regions lie 2**36 bytes apart, so that an index that is too large or negative cannot fall into another array:
+Global regions lie 2**36 bytes apart, each in the middle of its slot, so that an index that is too large or negative cannot fall into another array:
 every out-of-bounds access is found, also one that would have hit a live allocation. A region's base is a multiple of
 256 bytes, as cudaMalloc's are, so sectors are counted as a GPU counts them wherever NumPy put the buffer.
 """
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 REGION_SHIFT = 36
+FIRST_SLOT = 1 << 12  # the slots below hold the addresses of this process: managed memory has one address for both
 SHARED_WINDOW, LOCAL_WINDOW = 1 << 60, 1 << 61
 
 
@@ -44,15 +45,22 @@ class AddressSpace:
 
     def __init__(self):
         self.regions: dict[int, Region] = {}
-        self._next = 1
+        self._next = FIRST_SLOT
         self._freed: dict[int, str] = {}
+        self.heap: dict[int, int] = {}  # regions that kernels allocated themselves, and how many of their parts are in use
 
     def add(self, data: np.ndarray, label: str, itemsize: int = 1, writable: bool = True) -> Region:
         """Map ``data`` (contiguous bytes, uint8) and return its region."""
-        slots = max(1, -(-data.size >> REGION_SHIFT)) + 1
-        region = Region(self._next << REGION_SHIFT, data, label, itemsize, writable)
+        slots = 1 + (data.size >> REGION_SHIFT)
+        base = (self._next << REGION_SHIFT) + (1 << REGION_SHIFT - 1)  # mid-slot: a pointer a little below it finds it too
+        region = Region(base, data, label, itemsize, writable)
         self.regions[self._next] = region
         self._next += slots
+        return region
+
+    def add_at(self, base: int, data: np.ndarray, label: str) -> Region:
+        """Map ``data`` at its own address ``base``, a multiple of a slot's size."""
+        region = self.regions[base >> REGION_SHIFT] = Region(base, data, label)
         return region
 
     def remove(self, region: Region) -> None:
@@ -62,7 +70,7 @@ class AddressSpace:
             self._freed[key] = region.label
 
     def find(self, address: int) -> Region | None:
-        """The region whose slot ``address`` lies in; an address just below a base belongs to the slot below it."""
+        """The region whose slot ``address`` lies in, also if the address is outside the region itself."""
         return self.regions.get(address >> REGION_SHIFT)
 
     def nearest(self, address: int) -> Region | None:
@@ -89,18 +97,29 @@ def as_bytes(array: np.ndarray) -> np.ndarray:
 class Access:
     """Addresses of one register value, prepared once: offsets into their region, extremes and alignment.
 
-    ``offset`` is int64, one element per lane or one for all. A kernel reads ``[%rd1]``, ``[%rd1+4]``, ``[%rd1+8]``...
-    off the same register, and reads them again in the next iteration: the preparation is shared.
+    ``offset`` is int64, one element per lane or one for all; ``within`` holds the same relative to the block or thread for
+    shared and local memory, where bounds hold per block or thread. A kernel reads ``[%rd1]``, ``[%rd1+4]``, ``[%rd1+8]``... off
+    the same register, and reads them again in the next iteration: the preparation is shared.
     """
 
-    __slots__ = ("source", "region", "offset", "low", "high", "bits", "_index", "pattern")
+    __slots__ = ("source", "region", "offset", "within", "high", "bits", "_low", "_index", "pattern")
 
-    def __init__(self, source: np.ndarray, region: Region | None, offset: np.ndarray):
+    def __init__(self, source: np.ndarray, region: Region | None, offset: np.ndarray, within: np.ndarray | None = None):
         self.source, self.region, self.offset = source, region, offset
-        self.low, self.high = int(offset.min()), int(offset.max())
+        self.within = offset if within is None else within
+        self.high, self._low = int(self.within.view(np.uint64).max()), None
+        if self.high >> 63:  # some offset is negative: a base below the array, or a stray pointer
+            self.high, self._low = int(self.within.max()), int(self.within.min())
         self.bits = int(np.bitwise_or.reduce(offset))
         self._index: dict[int, np.ndarray] = {}
         self.pattern: dict = {}  # counters' results, by (constant offset modulo the period, width)
+
+    @property
+    def low(self) -> int:
+        """The smallest offset; needed only where a constant is subtracted from it, so found when asked."""
+        if self._low is None:
+            self._low = int(self.within.min())
+        return self._low
 
     def index(self, shift: int) -> np.ndarray:
         found = self._index.get(shift)

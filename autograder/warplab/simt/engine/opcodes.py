@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import arithmetic as a
+from . import external
 from . import movement as m
 from .halves import half_or
 from .types import type_of, unsigned
@@ -68,4 +69,5 @@ HANDLERS = {
     "nanosleep": m.nothing,
     "prefetch": m.nothing,
     "call": m.call,
+    "extern": external.call,
 }

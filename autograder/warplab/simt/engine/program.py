@@ -11,7 +11,7 @@ from ..ptx.blocks import split
 from ..ptx.inline import CannotInline, inline_calls
 from ..ptx.link import link
 from ..ptx.parser import Module, parse
-from .memory import AddressSpace, as_bytes
+from .memory import AddressSpace, Region, as_bytes
 from .translate import translate
 
 
@@ -51,6 +51,7 @@ class Program:
         self.shared_static = self.local_size = 0
         self.dynamic_symbols: list[str] = []
         self.regions = []
+        self.globals: dict[str, Region] = {}
         for v in self.module.variables + self.function.variables:
             if v.space == "shared":
                 if v.size == 0:
@@ -67,6 +68,7 @@ class Program:
                 data = np.frombuffer(bytearray(v.data or bytes(max(v.size, 1))), np.uint8)
                 region = space.add(data, f"{v.space} variable {v.name}", writable=v.space == "global")
                 self.regions.append(region)
+                self.globals[v.name] = region
                 symbols[v.name] = region.base
         if self.dynamic_symbols:
             self.shared_static = -(-self.shared_static // 16) * 16

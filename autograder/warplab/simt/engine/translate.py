@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import UnsupportedInstruction
-from ..ptx.blocks import Block, is_special
+from ..ptx.blocks import Block, is_special, successors
 from ..ptx.parser import Function, Imm, Instr, Mem, Reg, Sym
-from . import halves, numeric, warp
+from . import external, halves, numeric, warp
 
 CANONICAL = {
     "pred": "?",
@@ -47,7 +47,8 @@ class Translator:
         self.constants: dict[str, object] = {}
         self.memory_sites: list[Instr] = []  # every load, store and atomic, numbered across the function
 
-    def block(self, block: Block) -> tuple[str, set[str]]:
+    def block(self, block: Block, live_out: set[str]) -> str:
+        """Python source of a block's body; only registers in ``live_out`` are kept for the blocks that follow."""
         self.lines: list[str] = []
         self.local: dict[str, tuple[str, str]] = {}  # register -> (python name, dtype now)
         self.defined: dict[str, str] = {}
@@ -69,13 +70,13 @@ class Translator:
         elif block.end == "barrier" and "red" in block.branch.mods:
             self.instr = block.branch
             self.emit(f"R['$vote'] = {self.use(block.branch.operands[-1], '?')}")
-        for name in self.defined:
+        for name in sorted(self.defined.keys() & live_out):
             var, dtype = self.local[name]
             want = self.canonical(name)
             self.lines.append(f"R[{name!r}] = {self.cast_view(var, dtype, want)}")
         if guard is not None:
             self.lines.append(f"return {guard}")
-        return "\n    ".join(self.lines or ["pass"]), set(self.defined)
+        return "\n    ".join(self.lines or ["pass"])
 
     # --- errors ---------------------------------------------------------------------------------------------------
     def where(self, instr: Instr) -> str:
@@ -204,9 +205,10 @@ def translate(fn: Function, blocks: list[Block], symbols: dict[str, int], kernel
     translator = Translator(fn, symbols, kernel, files)
     sources = []
     for block in blocks:
-        body, _ = translator.block(block)
+        live_out = set().union(*(blocks[i].live_in for i in successors(block)))
+        body = translator.block(block, live_out)
         sources.append(f"def b{block.index}(M, G, R):\n    {body}\n")
-    namespace = {"np": np, "n": numeric, "h": halves, "w": warp, **translator.constants}
+    namespace = {"np": np, "n": numeric, "h": halves, "w": warp, "x": external, **translator.constants}
     code = "\n".join(sources)
     exec(compile(code, f"<simt {kernel}>", "exec"), namespace)
     return [namespace[f"b{b.index}"] for b in blocks], translator.memory_sites

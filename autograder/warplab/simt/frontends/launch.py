@@ -29,16 +29,20 @@ def observed_by(*observers):
 
 def program_of(kernel, space: AddressSpace, capability=None) -> Program:
     """The translated program of a compiled numba kernel for a compute capability (default: the device's own)."""
-    library = kernel._codelibrary
+    name = getattr(getattr(kernel, "py_func", None), "__name__", None) or kernel.entry_name
+    return program_of_library(kernel._codelibrary, kernel.entry_name, name, space, capability)
+
+
+def program_of_library(library, entry: str, name: str, space: AddressSpace, capability=None) -> Program:
+    """The same from numba's code library and the name of the entry in it."""
     capability = library._ensure_cc(capability)
     modules = library.get_asm_strs(cc=capability)  # more than one where the kernel is compiled for debugging
-    key = (id(space), kernel.entry_name, *modules)
+    key = (id(space), entry, *modules)
     program = _programs.get(key)
     if program is None:
-        first = next((m for m in modules if f".entry {kernel.entry_name}(" in m), modules[0])
+        first = next((m for m in modules if f".entry {entry}(" in m), modules[0])
         others = tuple(m for m in modules if m is not first) + linked_ptx(library, capability)
-        name = getattr(getattr(kernel, "py_func", None), "__name__", None) or kernel.entry_name
-        program = _programs[key] = Program(first, kernel.entry_name, name, space, others)
+        program = _programs[key] = Program(first, entry, name, space, others)
     return program
 
 

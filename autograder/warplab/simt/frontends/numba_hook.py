@@ -4,7 +4,7 @@ What is replaced (numba-cuda is pinned; ``tests/simt/test_numba_hook.py`` is the
 - ``numba.cuda.cudadrv.driver.driver`` - an object with the ``cu...`` calls that numba makes for contexts, memory and
   streams, here on the engine's address space. Contexts, device arrays, slices and memory managers stay numba's.
 - ``...driver.ExperimentalDevice`` - cuda.core's device.
-- ``_Kernel.bind`` and ``_Kernel.launch`` - launching goes to the engine instead of cuda.core.
+- ``_Kernel.bind``, ``_Kernel.launch`` and ``CUDACodeLibrary.get_cufunc`` - launching goes to the engine instead of cuda.core.
 - ``CUDADispatcher.__init__`` - line information is always asked for, so that messages and counters can name source lines.
 """
 
@@ -15,16 +15,30 @@ import functools
 
 import numpy as np
 from cuda.bindings import driver as binding
+from numba.cuda import codegen as numba_codegen
 from numba.cuda import dispatcher as numba_dispatcher
 from numba.cuda.core import config
 from numba.cuda.cudadrv import devices as numba_devices
 from numba.cuda.cudadrv import driver as numba_driver
 
 from ..engine.memory import AddressSpace
-from .launch import launch_on_engine
+from .launch import launch_on_engine, program_of, program_of_library
+from .loaded import LoadedKernel, clear_exception, raise_exception
+from .managed import reserve
 
 SPACE = AddressSpace()
 TOTAL_MEMORY = 8 << 30  # what cuMemGetInfo reports: host memory stands in for the card's
+MORE_ATTRIBUTES = {  # what numba asks beyond the architecture's limits; the engine has no bus, no watchdog and one multiprocessor
+    "PCI_DOMAIN_ID": 0,
+    "PCI_BUS_ID": 0,
+    "PCI_DEVICE_ID": 0,
+    "KERNEL_EXEC_TIMEOUT": 0,
+    "TCC_DRIVER": 0,
+    "SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO": 2,
+    "MULTIPROCESSOR_COUNT": 1,
+    "MANAGED_MEMORY": 1,
+    "CONCURRENT_MANAGED_ACCESS": 1,
+}
 
 
 class _EngineDevice:
@@ -85,7 +99,8 @@ class EngineDriver(numba_driver.Driver):
     def cuDeviceGetAttribute(self, code, device):
         from ...device import engine_attribute
 
-        return engine_attribute(code.name.removeprefix("CU_DEVICE_ATTRIBUTE_"))
+        name = code.name.removeprefix("CU_DEVICE_ATTRIBUTE_")
+        return MORE_ATTRIBUTES[name] if name in MORE_ATTRIBUTES else engine_attribute(name)
 
     # memory
     def cuMemGetInfo(self):
@@ -104,6 +119,11 @@ class EngineDriver(numba_driver.Driver):
         region = self._memory.pop(int(pointer), None)
         if region is not None:
             SPACE.remove(region)
+
+    def cuMemAllocManaged(self, size, flags):
+        region = SPACE.add_at(*reserve(size), "managed array")
+        self._memory[region.base] = region
+        return binding.CUdeviceptr(region.base)
 
     def cuMemHostAlloc(self, size, flags):
         buffer = np.zeros(max(size, 1), np.uint8)
@@ -170,6 +190,25 @@ class EngineDriver(numba_driver.Driver):
 
     def cuStreamDestroy(self, handle): ...
     def cuStreamSynchronize(self, handle): ...
+    def cuStreamAddCallback(self, handle, callback, data, flags):
+        numba_driver.Stream._stream_callback(None, 0, ctypes.cast(data, ctypes.py_object).value)
+
+    # occupancy and function settings
+    def cuOccupancyMaxActiveBlocksPerMultiprocessor(self, kernel, threads, dynamic_shared):
+        return kernel.blocks_per_sm(int(threads), int(dynamic_shared))
+
+    def cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(self, kernel, threads, dynamic_shared, flags):
+        return kernel.blocks_per_sm(int(threads), int(dynamic_shared))
+
+    def cuKernelSetCacheConfig(self, *settings): ...
+    def cuKernelSetAttribute(self, *settings): ...
+    def cuProfilerStart(self): ...
+    def cuProfilerStop(self): ...
+    def cuPointerGetAttribute(self, attribute, pointer):
+        return pointer
+
+    def cuDeviceCanAccessPeer(self, device, peer):
+        return 0
 
     # events: they order work, which the engine does anyway; their times would be times of this CPU
     def cuEventCreate(self, flags):
@@ -187,7 +226,37 @@ class EngineDriver(numba_driver.Driver):
 
 
 def _launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0):
+    if not kernel.debug:
+        launch_on_engine(kernel, args, griddim, blockdim, sharedmem, SPACE)
+        return
+    program = program_of(kernel, SPACE)
+    clear_exception(kernel, program)
     launch_on_engine(kernel, args, griddim, blockdim, sharedmem, SPACE)
+    raise_exception(kernel, program)
+
+
+def _bind(kernel):
+    """numba binds a kernel to a context once; here that is when linked code's own set-up functions run."""
+    library = kernel._codelibrary
+    library._student_name = getattr(kernel.py_func, "__name__", None)
+    if library._setup_functions:
+        module = library.get_cufunc().module
+        if not module.initialized:
+            module.initialized = True
+            for function in library._setup_functions:
+                function(module)
+
+
+def _loaded_kernel(library):
+    """What numba calls a cufunc: the kernel's resources and its module's variables, without loading anything."""
+    if library._entry_name is None:
+        raise RuntimeError("Missing entry_name - are you trying to get the cufunc for a device function?")
+    found = library._cufunc_cache.get(0)
+    if found is None:
+        name = getattr(library, "_student_name", None) or library._entry_name
+        program = program_of_library(library, library._entry_name, name, SPACE)
+        found = library._cufunc_cache[0] = LoadedKernel(program, numba_devices.get_context())
+    return found
 
 
 _original: dict[str, object] = {}
@@ -220,7 +289,8 @@ def install(capability: tuple[int, int]) -> None:
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # lessons launch one block on purpose
     numba_driver.driver = numba_devices.driver = driver
     numba_driver.ExperimentalDevice = _EngineDevice
-    numba_dispatcher._Kernel.bind = lambda self: None
+    numba_dispatcher._Kernel.bind = _bind
+    numba_codegen.CUDACodeLibrary.get_cufunc = _loaded_kernel
     numba_dispatcher._Kernel.launch = _launch
     _wrap_torch_tensors()
 

@@ -9,9 +9,17 @@ import re
 from dataclasses import replace
 
 from .blocks import is_special
-from .parser import Function, Instr, Mem, Module, Reg, Sym, Vec
+from .parser import WIDTH, Function, Imm, Instr, Mem, Module, Reg, Sym, Vec
 
 MAX_DEPTH = 16
+EXTERNAL = {  # functions that the engine has itself: type of the result, "" for none
+    "vprintf": "b32",
+    "malloc": "b64",
+    "free": "",
+    "__assertfail": "",
+    "cudaCGGetIntrinsicHandle": "b64",
+    "cudaCGSynchronize": "b32",
+}
 
 
 class CannotInline(Exception):
@@ -34,6 +42,12 @@ def inline_calls(module: Module, entry: Function) -> Function:
     return out
 
 
+def _parts(value, offset: int, kind: str):
+    """A scalar, or the elements of a vector, each with its byte offset and type."""
+    items = value.items if isinstance(value, Vec) else (value,)
+    return [(item, (offset + i * WIDTH[kind], kind)) for i, item in enumerate(items)]
+
+
 class _Copier:
     def __init__(self, module: Module, out: Function):
         self.module, self.out, self.calls = module, out, 0
@@ -45,7 +59,7 @@ class _Copier:
             self.out.regs.update({f"{name}{suffix}": kind for name, kind in fn.regs.items()})
             self.out.variables.extend(replace(v, name=own[v.name]) for v in fn.variables)
         labels = {item for item in fn.body if isinstance(item, str)}
-        passed: dict[str, dict[int, str]] = {}  # .param variable of a pending call -> offset -> type
+        passed: dict[str, dict[int, tuple[str, Reg]]] = {}  # .param variable of a pending call -> offset -> type, register
         returned = ""
 
         def rename(op):
@@ -64,24 +78,26 @@ class _Copier:
             if isinstance(item, str):
                 self.out.body.append(f"{item}{suffix}")
             elif item.opcode == "call":
-                returned = self._call(item, passed, suffix, depth)
+                returned = self._call(item, passed, depth)
                 passed = {}
             elif item.opcode == "st" and "param" in item.mods:
                 address, value = item.operands
                 name, offset = address.base.name, address.base.offset + address.offset
-                stem = result if name.startswith("func_retval") else f"%call{suffix}_{name}"
-                if stem != result:
-                    passed.setdefault(name, {})[offset] = item.mods[-1]
-                self._move(item, Reg(f"{stem}_{offset}"), rename(value), declare=True)
+                stem = result if name.startswith("func_retval") else f"%call{self.calls}_{name}"
+                for part, (at, kind) in _parts(value, offset, item.mods[-1]):
+                    if stem != result:
+                        passed.setdefault(name, {})[at] = kind, Reg(f"{stem}_{at}")
+                    self._move(item, Reg(f"{stem}_{at}"), rename(part), declare=True)
             elif item.opcode == "ld" and "param" in item.mods and isinstance(item.operands[1].base, Sym):
                 base, offset = item.operands[1].base, item.operands[1].base.offset + item.operands[1].offset
                 stem = arguments.get(base.name) or (returned if base.name.startswith("retval") else None)
                 if stem is None:
                     self.out.body.append(replace(item, operands=tuple(rename(o) for o in item.operands)))
                     continue
-                if f"{stem}_{offset}" not in self.out.regs:
-                    raise CannotInline(item, f"part of the argument at byte {offset} is read but was not passed as such")
-                self._move(item, rename(item.operands[0]), Reg(f"{stem}_{offset}"))
+                for part, (at, _) in _parts(item.operands[0], offset, item.mods[-1]):
+                    if f"{stem}_{at}" not in self.out.regs:
+                        raise CannotInline(item, f"part of the argument at byte {at} is read but was not passed as such")
+                    self._move(item, rename(part), Reg(f"{stem}_{at}"))
             elif item.opcode == "ret" and suffix:
                 self.out.body.append(
                     replace(
@@ -99,14 +115,14 @@ class _Copier:
         kind = item.mods[-1]
         if declare:
             self.out.regs.setdefault(target.name, kind)
-        if isinstance(target, Vec) or isinstance(source, Vec):
-            raise CannotInline(item, "a vector argument")
         self.out.body.append(Instr("mov", (kind,), (target, source), item.guard, item.line, item.file, item.text))
 
-    def _call(self, item: Instr, passed: dict[str, dict[int, str]], suffix: str, depth: int) -> str:
+    def _call(self, item: Instr, passed: dict[str, dict[int, tuple]], depth: int) -> str:
         m = re.fullmatch(r"\s*(?:\(\s*([\w$]+)\s*\)\s*,)?\s*([\w$%]+)\s*(?:,\s*\(([^)]*)\))?\s*(?:,.*)?", item.operands[0], re.S)
         name = m.group(2) if m else item.operands[0]
         callee = self.module.functions.get(name)
+        if m and callee is None and name in EXTERNAL:
+            return self._external(item, name, [a.strip() for a in (m.group(3) or "").split(",") if a.strip()], passed)
         if m is None or callee is None:
             raise CannotInline(item, f"a call to {name}, which has no body here")
         if depth >= MAX_DEPTH:
@@ -116,9 +132,28 @@ class _Copier:
         arguments = {}
         for param, given in zip(callee.params, [a.strip() for a in (m.group(3) or "").split(",") if a.strip()]):
             stem = arguments[param.name] = f"%arg{inner}_{param.name}"
-            for offset, kind in passed.get(given, {}).items():
+            for offset, (kind, source) in passed.get(given, {}).items():
                 self.out.regs[f"{stem}_{offset}"] = kind
-                source = Reg(f"%call{suffix}_{given}_{offset}")
                 self.out.body.append(Instr("mov", (kind,), (Reg(f"{stem}_{offset}"), source), None, item.line, item.file, item.text))
         self.copy(callee, inner, arguments, f"%ret{inner}", depth + 1)
         return f"%ret{inner}"
+
+    def _external(self, item: Instr, name: str, given: list[str], passed: dict) -> str:
+        """A function of CUDA's run-time library becomes an instruction of its own, ``extern.<name>``, or a grid barrier."""
+        self.calls += 1
+        stem = f"%ret__{self.calls}"
+        result = Reg(f"{stem}_0") if EXTERNAL[name] else Reg("_")
+        if EXTERNAL[name]:
+            self.out.regs[result.name] = EXTERNAL[name]
+        arguments = [passed[a][0][1] for a in given]
+
+        def put(opcode, mods, operands):
+            self.out.body.append(Instr(opcode, mods, operands, None, item.line, item.file, item.text))
+
+        if name.startswith("cudaCG"):
+            if name == "cudaCGSynchronize":
+                put("barrier", ("grid",), ())
+            put("mov", (EXTERNAL[name],), (result, Imm(1 if "Handle" in name else 0)))
+        else:
+            put("extern", (name.lstrip("_"),), (result, *arguments))
+        return stem

@@ -270,6 +270,8 @@ def _body(text: str, fn: Function) -> None:
     Code inlined from another file (a library's) belongs to the line of the kernel's own file that called it.
     """
     home, file, line, pos = 0, 0, 0, 0
+    scopes: list[dict[str, str]] = []
+    shadows = 0
     called_from: dict[tuple, tuple] = {}
     while True:
         while pos < len(text) and text[pos].isspace():
@@ -296,6 +298,10 @@ def _body(text: str, fn: Function) -> None:
             pos = label.end()
             continue
         if text[pos] in "{}":
+            if text[pos] == "{":
+                scopes.append({})
+            elif scopes:
+                scopes.pop()
             pos += 1
             continue
         end = text.find(";", pos)
@@ -309,17 +315,37 @@ def _body(text: str, fn: Function) -> None:
             kind, names = _REG.match(statement).groups()
             for name in _split(names):
                 m = re.fullmatch(r"(%[\w$]+)<(\d+)>", name)
-                if m:
-                    for i in range(int(m.group(2))):
-                        fn.regs[f"{m.group(1)}{i}"] = kind
-                else:
-                    fn.regs[name] = kind
+                for each in [f"{m.group(1)}{i}" for i in range(int(m.group(2)))] if m else [name]:
+                    if scopes and each in fn.regs:  # inline assembly's own register of a name that is in use outside
+                        shadows += 1
+                        scopes[-1][each] = each = f"{each}_s{shadows}"
+                    fn.regs[each] = kind
         elif statement.startswith("."):
             v = _variable(statement)
             if v is not None:
                 fn.variables.append(v)
         else:
-            fn.body.append(parse_instruction(statement, line, file))
+            instr = parse_instruction(statement, line, file)
+            if any(scopes) and instr.opcode != "call":
+                _shadow(instr, {old: new for scope in scopes for old, new in scope.items()})
+            fn.body.append(instr)
+
+
+def _shadow(instr: Instr, names: dict[str, str]) -> None:
+    """Give registers that an inner ``{ .reg ... }`` declares anew their own names."""
+
+    def visit(op):
+        if isinstance(op, Reg):
+            return Reg(names.get(op.name, op.name), op.negated)
+        if isinstance(op, Sym):
+            return Sym(names.get(op.name, op.name), op.offset)
+        if isinstance(op, Mem):
+            return Mem(visit(op.base), op.offset)
+        return Vec(tuple(visit(i) for i in op.items)) if isinstance(op, Vec) else op
+
+    instr.operands = tuple(visit(o) for o in instr.operands)
+    if instr.guard is not None:
+        instr.guard = visit(instr.guard)
 
 
 def _as_register(op, regs: dict[str, str]):

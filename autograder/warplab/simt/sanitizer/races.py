@@ -93,13 +93,17 @@ class Touched:
         self.warp = np.full(cells, NOBODY, np.int64)
         self.epoch = np.zeros(cells, np.int64)
         self.site = np.zeros(cells, np.int32)
+        self.empty = True
 
     def set(self, cell, request: Request) -> None:
+        self.empty = False
         self.lane[cell], self.warp[cell] = request.lanes, request.warp
         self.epoch[cell], self.site[cell] = request.epoch, request.site
 
     def clashes(self, cell, request: Request) -> np.ndarray:
         """Lanes whose cell another lane touched, unless a syncwarp of their common warp stands between."""
+        if self.empty:
+            return np.zeros(1, bool)
         lane = self.lane[cell]
         ordered = (self.warp[cell] == request.warp) & (self.epoch[cell] < request.epoch)
         return (lane != NOBODY) & (lane != request.lanes) & ~ordered

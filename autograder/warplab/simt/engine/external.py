@@ -1,0 +1,125 @@
+"""Functions that CUDA's run-time library gives to kernels: printf, malloc and free, assert."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ..errors import KernelAssertion, OutOfBounds
+from .memory import LOCAL_WINDOW, SHARED_WINDOW
+
+CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|z|j|t|L)?([diouxXcsfFeEgGaAp%])")
+
+
+def call(t, instr):
+    """``extern.<name> result, arguments...``, which ptx.inline made of a call."""
+    target, *arguments = instr.operands
+    given = ", ".join(t.use(a, t.canonical(a.name)) for a in arguments)
+    t.define(target, f"x.{instr.mods[0]}(M, G, {t.site(instr)}, {given})", "u8" if instr.mods[0] == "malloc" else "u4")
+
+
+def memory_of(M, group, lane: int, address: int) -> np.ndarray:
+    """Bytes from a lane's generic address to the end of what is mapped there."""
+    machine = M.machine
+    if address >= LOCAL_WINDOW:
+        start = address - LOCAL_WINDOW
+        base = int(machine.local_base[lane])
+        return machine.local.data[base + start : base + machine.program.local_size]
+    if address >= SHARED_WINDOW:
+        base = int(machine.shared_base[lane])
+        return machine.shared.data[base + address - SHARED_WINDOW : base + machine.shared_size]
+    region = M.space.find(address)
+    if region is None or address - region.base >= region.size:
+        raise OutOfBounds(f"a string or argument list at {address:#x}, where nothing is allocated", kernel=machine.program.name)
+    return region.data[address - region.base :]
+
+
+def text_at(M, group, lane: int, address: int) -> str:
+    """The C string at an address."""
+    data = memory_of(M, group, lane, address)
+    end = np.flatnonzero(data == 0)
+    return data[: int(end[0]) if end.size else data.size].tobytes().decode(errors="replace")
+
+
+def vprintf(M, group, site, template, arguments):
+    """Format one line a lane, lanes in order; the machine prints them when the launch ends."""
+    template, arguments = np.broadcast_to(template, (group.size,)), np.broadcast_to(arguments, (group.size,))
+    known: dict[int, str] = {}
+    for lane, where, pointer in zip(group.lanes.tolist(), template.tolist(), arguments.tolist()):
+        if where not in known:
+            known[where] = text_at(M, group, lane, where)
+        data = memory_of(M, group, lane, pointer) if "%" in known[where] and pointer else np.empty(0, np.uint8)
+        M.machine.printed.append(_format(M, group, lane, known[where], data))
+    return np.zeros(1, np.uint32)
+
+
+def _format(M, group, lane: int, template: str, data: np.ndarray) -> str:
+    at = 0
+
+    def take(dtype: str):
+        nonlocal at
+        width = np.dtype(dtype).itemsize
+        at = -(-at // width) * width
+        value = data[at : at + width].view(dtype)[0]
+        at += width
+        return value
+
+    def one(m: re.Match) -> str:
+        flags, width, precision, length, kind = m.groups()
+        if kind == "%":
+            return "%"
+        width = str(int(take("i4"))) if width == "*" else width or ""
+        precision = str(int(take("i4"))) if precision == "*" else precision
+        style = f"%{flags}{width}" + (f".{precision}" if precision is not None else "")
+        long = length in ("l", "ll", "z", "j", "t")
+        if kind in "di":
+            return style + "d", int(take("i8" if long else "i4"))
+        if kind in "ouxX":
+            return style + ("d" if kind == "u" else kind), int(take("u8" if long else "u4"))
+        if kind == "c":
+            return style + "s", chr(int(take("i4")) & 0xFF)
+        if kind == "s":
+            return style + "s", text_at(M, group, lane, int(take("u8")))
+        if kind == "p":
+            return style + "s", hex(int(take("u8")))
+        if kind in "aA":
+            return style + "s", float(take("f8")).hex()
+        return style + kind, float(take("f8"))
+
+    def put(m: re.Match) -> str:
+        found = one(m)
+        return found if isinstance(found, str) else found[0] % found[1]
+
+    return CONVERSION.sub(put, template)
+
+
+def malloc(M, group, site, size):
+    """Memory on the device's heap: one region for the group's lanes, 16-byte aligned, until every lane has freed its part."""
+    each = (np.broadcast_to(size, (group.size,)).astype(np.int64) + 15) // 16 * 16
+    starts = np.cumsum(each) - each
+    region = M.space.add(np.full(max(int(each.sum()), 1), 0xFF, np.uint8), "memory from malloc() in the kernel")
+    M.space.heap[region.base] = group.size
+    return (starts + region.base).astype(np.uint64)
+
+
+def free(M, group, site, pointer):
+    for base, count in zip(*np.unique(np.broadcast_to(pointer, (group.size,)), return_counts=True)):
+        region = M.space.find(int(base))
+        if region is not None and region.base in M.space.heap:
+            M.space.heap[region.base] -= int(count)
+            if M.space.heap[region.base] <= 0:
+                del M.space.heap[region.base]
+                M.space.remove(region)
+    return np.zeros(1, np.uint32)
+
+
+def assertfail(M, group, site, message, file, line, function, charsize):
+    """``assert`` in CUDA C++: the first lane's message stops the launch."""
+    lane = int(group.lanes[0])
+    said, place = text_at(M, group, lane, int(message[0])), text_at(M, group, lane, int(file[0]))
+    raise KernelAssertion(
+        f"{M.machine.thread_name(lane)} found `{said}` to be false",
+        kernel=M.program.name,
+        where=f"{place.rsplit('/', 1)[-1]}:{int(line[0])}",
+    )
