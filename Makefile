@@ -43,9 +43,12 @@ full: venv lint
 	@$(RUN) -m autograder.course book
 	$(PYTEST) -m "not gpu"
 
-# On a bare CUDA machine there may be no environment: any Python with numba-cuda, NumPy and pytest will do.
+# A bare CUDA machine has no environment and few packages: any Python with numba-cuda, NumPy and pytest will do, and only the
+# files that hold GPU tests are read.
+GPU_PYTHON = $(if $(wildcard $(RUN)),$(RUN),$(PYTHON))
 gpu-test:
-	@PYTHONPATH=autograder $(if $(wildcard $(RUN)),$(RUN),$(PYTHON)) -m pytest autograder/tests -m gpu
+	@$(GPU_PYTHON) -c "import sys; from numba import cuda; sys.exit(not cuda.is_available())" || { echo "make: $(GPU_PYTHON) finds no CUDA device; the GPU tests need an NVIDIA GPU with its driver, numba-cuda, NumPy and pytest" >&2; exit 1; }
+	PYTHONPATH=autograder $(GPU_PYTHON) -m pytest -m gpu $$(grep -rl --include='test_*.py' 'mark\.gpu' autograder/tests)
 
 bench: venv
 	@$(RUN) autograder/tests/bench_engine.py
@@ -53,7 +56,7 @@ bench: venv
 serve:
 	@test -f _build/html/index.html || { echo "make: there is no book in _build/html yet; run make course" >&2; exit 1; }
 	@echo "the book is at http://127.0.0.1:$(PORT) (Ctrl-C stops)"
-	@$(PYTHON) -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
+	@$(PYTHON) -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html 2> _build/serve.log || { echo "make: could not serve at port $(PORT) (in use?); try make serve PORT=$$(($(PORT) + 1))" >&2; exit 1; }
 
 clean:
 	rm -rf _build

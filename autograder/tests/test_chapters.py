@@ -320,6 +320,19 @@ def test_the_counts_derived_in_chapter_04_are_the_engines(
 
 @quiet
 @pytest.mark.slow
+def test_a_bare_zero_makes_three_64_bit_instructions_of_one_fma_as_the_box_says(matmul):
+    import numba
+
+    lists = (numba.float32[:, ::1],) * 3
+    bare = variant(matmul, "matmul_naive", "np.float32(0)", "0.0")
+    good = matmul["matmul_naive"].py_func
+    ptx = [matmul["cuda"].compile_ptx(kernel, lists, cc=(9, 0))[0] for kernel in (good, bare)]
+    assert "fma.rn.f32" in ptx[0] and "f64" not in ptx[0]
+    assert all(name in ptx[1] for name in ("mul.f32", "cvt.f64.f32", "add.f64")) and "fma" not in ptx[1]
+
+
+@quiet
+@pytest.mark.slow
 def test_swapped_indices_touch_33_sectors_a_step_as_quiz_2_says(matmul, square):
     swapped = matmul["cuda"].jit(variant(matmul, "matmul_naive", "col, row = cuda.grid(2)", "row, col = cuda.grid(2)"))
     p = matmul["warplab"].profile(swapped[(2, 2), (32, 32)], *square)

@@ -19,6 +19,7 @@ from .simt.errors import (
     NoProgress,
     OutOfBounds,
     SharedRace,
+    UninitialisedRead,
     UnsupportedInstruction,
 )
 
@@ -37,6 +38,7 @@ __all__ = [
     "ProfileError",
     "SharedRace",
     "Timing",
+    "UninitialisedRead",
     "UnsupportedInstruction",
     "bench",
     "cuda_kernel",

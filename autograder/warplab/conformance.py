@@ -76,7 +76,7 @@ def run_module(name: str, simulator: bool) -> None:
 
 def supervise(name: str, simulator: bool, limit: float) -> list[dict]:
     """Run one module in its own process; what it did not finish within ``limit`` seconds is a failure."""
-    environment = {**os.environ, "WARPLAB_DEVICE": "simt", "NUMBA_ENABLE_CUDASIM": "1" if simulator else "0", "PYTHONWARNINGS": "ignore"}
+    environment = {**os.environ, "WARPLAB_DEVICE": "simt", "NUMBA_ENABLE_CUDASIM": "1" if simulator else "0"}
     with tempfile.TemporaryDirectory() as folder:
         if not simulator:  # tests that start a Python of their own get the hook too
             Path(folder, "sitecustomize.py").write_text("import warplab\n")

@@ -5,7 +5,8 @@ import pytest
 from warplab.simt.engine.machine import Launch, Machine
 from warplab.simt.engine.memory import AddressSpace
 from warplab.simt.engine.program import Program
-from warplab.simt.errors import OutOfBounds, UnsupportedInstruction
+from warplab.simt.sanitizer.uninitialised import InitialisationCheck
+from warplab.simt.errors import OutOfBounds, UninitialisedRead, UnsupportedInstruction
 
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
 
@@ -28,7 +29,7 @@ def run(body, regs="", functions="", threads=32, words=1):
     program = Program(ptx, "k", "k", space)
     region = space.add(out.reshape(-1).view(np.uint8), "out", 4)
     params = {"k_param_0": region.base.to_bytes(8, "little")}
-    Machine(program, space, Launch((1, 1, 1), (threads, 1, 1), 0, params)).run()
+    Machine(program, space, Launch((1, 1, 1), (threads, 1, 1), 0, params), [InitialisationCheck()]).run()
     return out
 
 
@@ -98,6 +99,14 @@ def test_a_base_below_the_array_is_legal_if_the_constant_brings_it_back():
     np.testing.assert_array_equal(out[:, 0], LANE)
     with pytest.raises(OutOfBounds, match="writes element -1 of out, which has 32 elements"):
         run("st.global.u32 [%rd1+-4], %r1;")
+
+
+def test_local_memory_is_private_and_must_be_written_first():
+    depot = ".local .align 4 .b8 depot[16];"
+    out = run("mov.u64 %rd3, depot; st.local.u32 [%rd3+8], %r1; ld.local.u32 %r2, [%rd3+8]; st.global.u32 [%rd1], %r2;", regs=depot)
+    np.testing.assert_array_equal(out[:, 0], LANE)
+    with pytest.raises(UninitialisedRead, match="reads local memory at byte offset 4, which it has not written"):
+        run("mov.u64 %rd3, depot; st.local.u32 [%rd3+8], %r1; ld.local.u32 %r2, [%rd3+4]; st.global.u32 [%rd1], %r2;", regs=depot)
 
 
 def test_prmt_picks_bytes():

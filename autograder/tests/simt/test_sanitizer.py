@@ -315,3 +315,34 @@ def test_neighbouring_bytes_of_one_word_do_not_race():
     x, out = np.arange(64, dtype=np.uint8), np.zeros(64, np.uint8)
     bytes_side_by_side[1, 64](x, out)
     np.testing.assert_array_equal(out, x[::-1] + 1)
+
+
+@cuda.jit
+def sums_without_zeroing(x, out):
+    s = cuda.shared.array(32, float32)
+    i = cuda.threadIdx.x
+    s[i] += x[i]  # fault
+    cuda.syncthreads()
+    out[i] = s[i]
+
+
+def test_adding_to_shared_memory_that_nobody_zeroed_is_found():
+    with pytest.raises(warplab.UninitialisedRead) as caught:
+        sums_without_zeroing[1, 32](np.ones(32, np.float32), np.zeros(32, np.float32))
+    assert f":{line_of(sums_without_zeroing, '# fault')}" in str(caught.value)
+    assert "no thread of its block has written" in str(caught.value)
+
+
+@cuda.jit
+def half_filled(out):
+    s = cuda.shared.array(32, float32)
+    i = cuda.threadIdx.x
+    if i < 20:
+        s[i] = i
+    cuda.syncthreads()
+    out[i] = s[i]
+
+
+def test_a_tile_that_was_only_partly_filled_names_the_first_empty_word():
+    with pytest.raises(warplab.UninitialisedRead, match=r"thread \(20, 0, 0\) .* byte offset 80"):
+        half_filled[1, 32](np.zeros(32, np.float32))

@@ -50,6 +50,12 @@ class MisalignedAccess(MemoryError_):
     kind = "misaligned access"
 
 
+class UninitialisedRead(MemoryError_):
+    """A thread read shared or local memory that was never written."""
+
+    kind = "uninitialised read"
+
+
 class SharedRace(LaunchError):
     """Two threads of a block touched the same shared word, one wrote, and no barrier stood between."""
 

@@ -10,6 +10,7 @@ from ..engine.memory import AddressSpace
 from ..engine.program import Program
 from ..errors import InvalidLaunch
 from ..sanitizer.races import RaceDetector
+from ..sanitizer.uninitialised import InitialisationCheck
 from .arguments import flatten
 from .linking import linked_ptx
 
@@ -68,7 +69,7 @@ def run(program: Program, values, regions, grid, block, dynamic_shared, space: A
         grid, block = _three(grid), _three(block)
         check_limits(program, grid, block, dynamic_shared, limits())
         params = {p.name: v.ljust(p.size, b"\0") for p, v in zip(program.function.params, values, strict=True)}
-        machine = Machine(program, space, Launch(grid, block, dynamic_shared, params), [RaceDetector(), *_observers])
+        machine = Machine(program, space, Launch(grid, block, dynamic_shared, params), [RaceDetector(), InitialisationCheck(), *_observers])
         machine.run()
     finally:
         for region in regions:

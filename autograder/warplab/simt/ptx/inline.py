@@ -94,10 +94,13 @@ class _Copier:
                 if stem is None:
                     self.out.body.append(replace(item, operands=tuple(rename(o) for o in item.operands)))
                     continue
-                for part, (at, _) in _parts(item.operands[0], offset, item.mods[-1]):
-                    if f"{stem}_{at}" not in self.out.regs:
-                        raise CannotInline(item, f"part of the argument at byte {at} is read but was not passed as such")
-                    self._move(item, rename(part), Reg(f"{stem}_{at}"))
+                for part, (at, kind) in _parts(item.operands[0], offset, item.mods[-1]):
+                    source = Reg(f"{stem}_{at}")
+                    if source.name not in self.out.regs:
+                        if stem != returned:
+                            raise CannotInline(item, f"part of the argument at byte {at} is read but was not passed as such")
+                        source = Imm(0)  # the caller declares a result that the callee does not give: numba's None
+                    self._move(replace(item, mods=(kind,)), rename(part), source)
             elif item.opcode == "ret" and suffix:
                 self.out.body.append(
                     replace(

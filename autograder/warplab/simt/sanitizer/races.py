@@ -114,8 +114,7 @@ class Tables:
 
     def __init__(self, machine):
         self.machine = machine
-        widths = (WIDTH[m] for i in machine.program.sites for m in i.mods[-1:] if m in WIDTH)
-        self.unit = min(4, *widths, 4)
+        self.unit = cell_size(machine.program)
         cells = machine.shared.size // self.unit
         self.written, self.read = Touched(cells), Touched(cells)
         self.value = np.zeros(cells, np.uint64)
@@ -161,6 +160,11 @@ class Tables:
             where=here,
             hint="put cuda.syncthreads() after the writes and before other threads read, and again before the next writes",
         )
+
+
+def cell_size(program) -> int:
+    """Bytes of the cells that shared memory is watched in: a word, or the narrowest access of the program."""
+    return min([4, *(WIDTH[m] for i in program.sites for m in i.mods[-1:] if m in WIDTH)])
 
 
 def _bits(values: np.ndarray, shape) -> np.ndarray:
