@@ -34,3 +34,14 @@ def browser():
         chromium = playwright.chromium.launch(executable_path=path, args=quiet)
         yield chromium
         chromium.close()
+
+
+def pytest_collection_modifyitems(items):
+    """Tests marked gpu are skipped, saying so, where there is no CUDA device."""
+    import warplab
+
+    if warplab.device().kind == "cuda":
+        return
+    for item in items:
+        if item.get_closest_marker("gpu"):
+            item.add_marker(pytest.mark.skip(reason="needs a CUDA device, and this machine has none"))

@@ -31,6 +31,11 @@ def _checked(result):
     return values[0] if len(values) == 1 else values
 
 
+def _buffer(size: int) -> bytes:
+    """Bytes for NVRTC to write into; never a single byte, which Python shares among all that are equal."""
+    return b" " * (size + 1)
+
+
 @functools.lru_cache(maxsize=128)
 def compile_ptx(source: str, name: str, arch: str) -> tuple[str, str]:
     """PTX of ``source`` for ``arch`` ("sm_90") and the entry that ``name`` became there (C++ mangles names).
@@ -44,12 +49,12 @@ def compile_ptx(source: str, name: str, arch: str) -> tuple[str, str]:
     try:
         _checked(nvrtc.nvrtcAddNameExpression(program, name.encode()))
         (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
-        log = b" " * _checked(nvrtc.nvrtcGetProgramLogSize(program))
+        log = _buffer(_checked(nvrtc.nvrtcGetProgramLogSize(program)))
         _checked(nvrtc.nvrtcGetProgramLog(program, log))
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             raise CompileError(_errors(log.decode(errors="replace").strip("\0 \n"), name), kernel=name)
         entry = _checked(nvrtc.nvrtcGetLoweredName(program, name.encode())).decode()
-        ptx = b" " * _checked(nvrtc.nvrtcGetPTXSize(program))
+        ptx = _buffer(_checked(nvrtc.nvrtcGetPTXSize(program)))
         _checked(nvrtc.nvrtcGetPTX(program, ptx))
         return ptx.decode().rstrip("\0 "), entry
     finally:
@@ -67,11 +72,11 @@ def compile_to_link(source: str, name: str, arch: str, folders: tuple[str, ...] 
     program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], []))
     try:
         (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
-        log = b" " * _checked(nvrtc.nvrtcGetProgramLogSize(program))
+        log = _buffer(_checked(nvrtc.nvrtcGetProgramLogSize(program)))
         _checked(nvrtc.nvrtcGetProgramLog(program, log))
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             raise CompileError(log.decode(errors="replace").strip("\0 \n"), kernel=name)
-        ptx = b" " * _checked(nvrtc.nvrtcGetPTXSize(program))
+        ptx = _buffer(_checked(nvrtc.nvrtcGetPTXSize(program)))
         _checked(nvrtc.nvrtcGetPTX(program, ptx))
         return ptx.decode().rstrip("\0 ")
     finally:

@@ -1,0 +1,265 @@
+"""Figures of chapter 05: the hierarchy, a walk through caches, halos, strides, rooflines, floors of time, attention's bytes."""
+
+import numpy as np
+from matplotlib.patches import Rectangle
+from warplab import plots
+
+INK, COLOUR = plots.INK, plots.PALETTE
+WIDTH = 5.6  # inches: narrower than a full column, so that a phone shrinks the letters less
+SMALL = {"fontsize": 10.5}
+THEORY = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.8}
+UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+CHAPTER_4 = {"matmul, naive": 0.498, "matmul, tile of 32": 7.53, "matmul, register tile": 14.2}  # FLOP a byte, counted there
+
+
+def hierarchy(spec, latencies):
+    """What an H100 SXM holds at each level, and the published cycles to fetch from it.
+
+    spec: registry entry; latencies: {level: [(cycles, source), ...]} with the levels "shared", "L1", "L2", "HBM".
+    """
+    sms = spec["sms"].value
+    rows = [
+        ("registers", 4 * spec["registers_per_sm"].value * sms, []),
+        ("shared + L1", spec["unified_cache_per_sm"].si * sms, [*latencies["shared"], *latencies["L1"]]),
+        ("L2", spec["l2_cache"].si, latencies["L2"]),
+        ("HBM", spec["memory_capacity"].si, latencies["HBM"]),
+    ]
+    fig, (left, right) = plots.new(WIDTH, 2.7, columns=2, width_ratios=[1.15, 1])
+    colours = ("green", "blue", "purple", "orange")
+    for y, ((_, size, cycles), colour) in enumerate(zip(rows, colours, strict=True)):
+        left.barh(y, size, height=0.6, color=COLOUR[colour], alpha=0.8)
+        left.annotate(binary(size) if y < 3 else "80 GB", (size, y), (5, 0), textcoords="offset points", va="center", **SMALL)
+        style = {"markersize": 8, "markeredgewidth": 2, "linestyle": "none"}
+        for number, _ in cycles:
+            right.plot([number], [y], **style, **plots.MARKERS["published"])
+    left.set(xscale="log", xlim=(4e6, 4e12), ylim=(3.6, -0.6), title="holds, all SMs together")
+    left.set_yticks(range(4), [name for name, _, _ in rows])
+    left.set_xticks([2**20 * 10, 2**30, 2**40], ["10 MiB", "1 GiB", "1 TiB"])
+    right.set(xscale="log", xlim=(10, 2000), ylim=(3.6, -0.6), title="latency, clock cycles")
+    right.set_yticks([])
+    right.set_xticks([10, 30, 100, 300, 1000], ["10", "30", "100", "300", "1,000"])
+    right.text(12, 0, "no request at all", va="center", style="italic", **SMALL)
+    for ax in (left, right):
+        ax.minorticks_off()
+        ax.tick_params(axis="y", length=0)
+        ax.grid(axis="x")
+        ax.spines["left"].set_visible(False)
+    said = "; ".join(
+        f"{name}: {binary(size) if name != 'HBM' else '80 GB'}"
+        + (f", {' or '.join(f'{c:.0f}' for c, _ in cycles)} cycles" if cycles else "")
+        for name, size, cycles in rows
+    )
+    return plots.show(
+        fig,
+        alt=f"Capacity and published latency of an H100 SXM's memories. {said}.",
+        caption="An H100 SXM: each level down holds more and answers later. Sizes from the registry; triangles are "
+        "latencies published by others, two measurements each for L1, L2 and HBM.",
+    )
+
+
+def binary(size):
+    """Bytes with a binary unit: 34603008 is "33 MiB"."""
+    scale, unit = next((scale, unit) for scale, unit in UNITS if size >= scale)
+    return f"{size / scale:.3g} {unit}"
+
+
+def chase(sizes, shuffled, in_order):
+    """Live: nanoseconds a step for walks over arrays of `sizes` bytes, with the links shuffled and in order."""
+    fig, ax = plots.new(WIDTH, 2.9)
+    for times, colour, name in ((shuffled, "orange", "links shuffled"), (in_order, "blue", "links in order")):
+        style = {**plots.MARKERS["live"], "color": COLOUR[colour], "markerfacecolor": COLOUR[colour]}
+        ax.plot(sizes, [1e9 * t for t in times], linewidth=1.5, markersize=6, label=name, **style)
+    ax.set(xscale="log", yscale="log", xlabel="size of the array", ylabel="nanoseconds a step")
+    ticks = [2**k for k in (13, 16, 20, 24, 27) if sizes[0] <= 2**k <= sizes[-1]]
+    ax.set_xticks(ticks, [binary(t) for t in ticks])
+    low, high = 1e9 * min(*shuffled, *in_order), 1e9 * max(*shuffled, *in_order)
+    ticks = [t for t in (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500) if low / 2 < t < high * 2]
+    ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
+    ax.minorticks_off()
+    ax.grid()
+    ax.legend(loc="upper left")
+    first, last = 1e9 * shuffled[0], 1e9 * shuffled[-1]
+    return plots.show(
+        fig,
+        alt=f"Time of one step against the array's size, measured on this machine. Shuffled: {first:.3g} ns at "
+        f"{binary(sizes[0])}, rising in steps to {last:.3g} ns at {binary(sizes[-1])}. "
+        f"In order: {1e9 * in_order[0]:.3g} ns to {1e9 * in_order[-1]:.3g} ns.",
+        caption="Live, one core of this machine: the same number of steps, and each cache that the array outgrows makes "
+        "a step dearer. In order, the hardware fetches ahead.",
+    )
+
+
+def halo():
+    """A 32 x 32 tile with its border of one pixel, and the sectors that one of its 34 rows touches."""
+    fig, (left, right) = plots.new(WIDTH, 2.7, columns=2, width_ratios=[1, 1.75])
+    for ax in (left, right):
+        ax.set_axis_off()
+    left.set(xlim=(-1, 35), ylim=(37, -4), aspect="equal")
+    left.add_patch(Rectangle((0, 0), 34, 34, facecolor=COLOUR["orange"], alpha=0.35, edgecolor=INK, linewidth=1))
+    left.add_patch(Rectangle((1, 1), 32, 32, facecolor=plots.PAPER, edgecolor="none"))
+    left.add_patch(Rectangle((1, 1), 32, 32, facecolor=COLOUR["blue"], alpha=0.35, edgecolor=INK, linewidth=1))
+    left.text(17, 17, "32 × 32\npixels made", ha="center", va="center", **SMALL)
+    left.text(17, -1.5, "34 × 34 read", ha="center", **SMALL)
+    right.set(xlim=(-0.3, 48.3), ylim=(6.2, -1.6))
+    right.text(24, -0.75, "one row of 34 in memory", ha="center", va="center", **SMALL)
+    for sector in range(6):
+        right.add_patch(Rectangle((8 * sector, 0), 8, 1.1, fill=False, edgecolor=INK, linewidth=1.6))
+        right.text(8 * sector + 4, 1.65, "32 bytes", ha="center", va="center", fontsize=10)
+    for start, count, y, colour, name in ((7, 32, 2.5, "blue", "first request: 5 sectors"), (39, 2, 4.3, "purple", "second: 2")):
+        right.add_patch(Rectangle((start, 0), count, 1.1, facecolor=COLOUR[colour], alpha=0.55, linewidth=0))
+        for sector in sorted({cell // 8 for cell in range(start, start + count)}):
+            right.add_patch(Rectangle((8 * sector + 0.3, y), 7.4, 0.55, facecolor=COLOUR[colour], alpha=0.85, linewidth=0))
+        middle = start + count / 2
+        right.text(middle, y + 1.05, name, ha="center", va="center", **SMALL)
+    return plots.show(
+        fig,
+        alt="A tile of 32 by 32 pixels needs 34 by 34. A row of 34 floats begins four bytes before an aligned sector. "
+        "The first request, 32 floats, touches five sectors; the second, two floats, touches two, one of them again.",
+        caption="A halo of one pixel costs two more rows, and in each row three more sectors: 34 × 7 = 238 where "
+        "32 × 4 = 128 would be the fewest.",
+    )
+
+
+def strides(counted, here, gpu):
+    """Cost of copying one number against the stride, relative to stride 1.
+
+    counted: {stride: sectors a request}; here: {stride: seconds on this machine}; gpu: the same on a GPU, or empty.
+    """
+    fig, ax = plots.new(WIDTH, 3.1)
+    steps = list(counted)
+    ax.plot(steps, [counted[s] / counted[1] for s in steps], color=COLOUR["green"], linewidth=1.8, marker="D", markersize=5,
+            label="GPU kernel: sectors, counted")  # fmt: skip
+    style = plots.MARKERS["live"]
+    ax.plot(steps, [here[s] / here[1] for s in steps], linewidth=1.5, markersize=7, label="NumPy, here: time, live", **style)
+    if gpu:
+        live = {**style, "color": COLOUR["orange"], "markerfacecolor": COLOUR["orange"]}
+        ax.plot(steps, [gpu[s] / gpu[1] for s in steps], linewidth=1.5, markersize=7, label="GPU kernel: time, live", **live)
+    else:
+        ax.plot([], [], linestyle="none", label="GPU kernel: time, not recorded yet")
+    ax.set(xscale="log", yscale="log", xlabel="stride, in numbers of 4 bytes", ylabel="cost, stride 1 = 1")
+    ax.set_xticks(steps, [str(s) for s in steps])
+    ax.set_yticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
+    ax.minorticks_off()
+    ax.grid()
+    ax.legend(loc="upper left")
+    said = ", ".join(f"{s}: {counted[s] / counted[1]:g} and {here[s] / here[1]:.1f}" for s in steps)
+    return plots.show(
+        fig,
+        alt=f"Cost of copying one number, relative to stride 1. Counted sectors of the GPU kernel and measured time of "
+        f"NumPy on this machine, by stride: {said}. The GPU kernel's time: {'live' if gpu else 'not recorded yet'}.",
+        caption="The kernel's sectors stop growing at stride 8, where each number already has a sector of its own. A CPU's "
+        "cache lines are 64 bytes on most machines, so its copy goes on getting dearer.",
+    )
+
+
+def roofline(spec, kernels):
+    """This chapter's and chapter 4's kernels under an H100's FP32 roof, by counted work and counted bytes.
+
+    kernels: {name: FLOP a byte, counted}. Nothing on the plot is a measured speed.
+    """
+    peak, bandwidth, points = spec["peak_fp32"].si, spec["memory_bandwidth"].si, {**kernels, **CHAPTER_4}
+    fig, ax = plots.new(WIDTH, 3.7)
+    x = np.array([0.05, peak / bandwidth, 100])
+    ax.plot(x, np.minimum(peak, bandwidth * x) / 1e12, **THEORY)
+    floor = 0.02
+    for name, value in points.items():
+        colour = COLOUR["grey" if name in CHAPTER_4 else "blue"]
+        ax.plot([value, value], [floor, min(peak, bandwidth * value) / 1e12], color=colour, linewidth=2)
+        at = {"textcoords": "offset points", "rotation": 90, "ha": "right", **SMALL}
+        ax.annotate(name, (value, floor * 1.15), (-2, 0), **at)
+    ax.text(98, peak / 1e12 * 1.15, f"FP32 peak {peak / 1e12:.0f} TFLOP/s", ha="right", va="bottom", **SMALL)
+    ax.annotate(f"{bandwidth / 1e12:.2f} TB/s", (1.2, 4), (-6, 6), textcoords="offset points", ha="right", **SMALL)
+    ax.set(xscale="log", yscale="log", xlim=(0.05, 100), ylim=(floor, 180))
+    ax.set(xlabel="FLOP for each byte asked of memory", ylabel="at most (TFLOP/s)")
+    ax.set_xticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
+    ax.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
+    ax.minorticks_off()
+    said = ", ".join(f"{name} {value:.3g}" for name, value in points.items())
+    return plots.show(
+        fig,
+        alt=f"A roofline from data-sheet numbers: a slope of {bandwidth / 1e12:.2f} TB/s up to a ridge at "
+        f"{peak / bandwidth:.0f} FLOP a byte, then flat. Counted FLOP a byte: {said}. All stand left of the ridge.",
+        caption="Theory, not measurement (dashed). Every kernel of this book so far stands left of the ridge at "
+        f"{peak / bandwidth:.0f} FLOP a byte; grey ones are chapter 4's.",
+    )
+
+
+def intensities(spec, operations):
+    """Operations of deep learning as bars of FLOP a byte, against the BF16 ridge of an H100. operations: {name: FLOP a byte}."""
+    ridge = spec["ridge_bf16"].value
+    fig, ax = plots.new(WIDTH, 0.8 + 0.36 * len(operations))
+    for y, (_, value) in enumerate(operations.items()):
+        ax.barh(y, value, left=0, height=0.6, color=COLOUR["green" if value > ridge else "orange"], alpha=0.8)
+        share = min(1, value / ridge)
+        label = f"{value:,.2g}" if value < 10 else f"{value:,.0f}"
+        label += f"  ({share:.2%} of peak)" if share < 0.01 else f"  ({share:.0%} of peak)" if share < 1 else ""
+        ax.annotate(label, (value, y), (5, 0), textcoords="offset points", va="center", **SMALL)
+    ax.axvline(ridge, **THEORY)
+    ax.set(xscale="log", xlim=(0.08, 4e5), ylim=(len(operations) - 0.4, -0.6), xlabel="FLOP a byte, every byte once")
+    ax.set_yticks(range(len(operations)), list(operations))
+    ax.set_xticks([0.1, 1, 10, 100, 1000], ["0.1", "1", "10", "100", "1,000"])
+    ax.minorticks_off()
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    said = "; ".join(f"{name}: {value:.3g}" for name, value in operations.items())
+    return plots.show(
+        fig,
+        alt=f"Arithmetic intensity of operations in BF16, in FLOP a byte. {said}. The ridge of an H100 SXM is at {ridge:.0f}.",
+        caption=f"Theory: in brackets, the most of an H100 SXM's dense BF16 peak that the door allows. Only what passes the "
+        f"dashed ridge at {ridge:.0f} FLOP a byte can keep the Tensor Cores busy.",
+    )
+
+
+def floors(parts):
+    """`parts`: {name: (FLOP, seconds)}: shares of the arithmetic, and of the shortest time that peaks and door allow."""
+    fig, ax = plots.new(WIDTH, 2.5)
+    colours = ("blue", "green", "orange", "purple")
+    for y, (title, column, unit) in enumerate((("arithmetic", 0, ""), ("time, at least (theory)", 1, ""))):
+        whole, left = sum(part[column] for part in parts.values()), 0.0
+        ax.text(0, y - 0.38, title + unit, va="bottom", weight="bold")
+        for (_, part), colour in zip(parts.items(), colours, strict=True):
+            share = 100 * part[column] / whole
+            hatch = "///" if column else None
+            ax.barh(y, share, left=left, height=0.6, color=COLOUR[colour], alpha=0.75, hatch=hatch, edgecolor=plots.PAPER)
+            if share > 6:
+                box = {"facecolor": plots.PAPER, "edgecolor": "none", "pad": 1.5, "alpha": 0.85}
+                ax.text(left + share / 2, y, f"{share:.0f} %", ha="center", va="center", bbox=box, **SMALL)
+            left += share
+    handles = [Rectangle((0, 0), 1, 1, color=COLOUR[colour], alpha=0.75) for colour in colours]
+    fig.legend(handles, list(parts), loc="outside lower left", ncols=2)
+    ax.set(xlim=(0, 100), ylim=(1.5, -0.75))
+    ax.set_axis_off()
+    flop, time = (sum(part[i] for part in parts.values()) for i in (0, 1))
+    said = "; ".join(f"{name}: {p[0] / flop:.2%} of the arithmetic, {p[1] / time:.0%} of the time" for name, p in parts.items())
+    return plots.show(
+        fig,
+        alt=f"Two bars for one transformer block on an H100 SXM, computed from peaks. {said}.",
+        caption="Computed from data-sheet peaks, not measured: what is a sliver of the arithmetic is a good part of the time.",
+    )
+
+
+def attention_bytes(d=64, rows=128):
+    """Bytes of one attention head against the number of tokens: with N x N matrices, by tiles, every byte once; in BF16."""
+    n = 2.0 ** np.arange(9, 17)
+    lines = (
+        ("N × N matrices stored", 8 * n * n + 8 * n * d, "orange", "-"),
+        (f"by tiles, {rows} queries at a time", 4 * n * d + 4 * n * n * d / rows, "blue", "-"),
+        ("every byte once", 8 * n * d, "green", (0, (5, 3))),
+    )
+    fig, ax = plots.new(WIDTH, 3.1)
+    for name, values, colour, dashes in lines:
+        ax.plot(n, values, color=COLOUR[colour], linestyle=dashes, linewidth=2, label=name)
+    ax.set(xscale="log", yscale="log", xlabel="tokens N", ylabel="bytes for one head")
+    ax.set_xticks([512, 2048, 8192, 32768], ["512", "2,048", "8,192", "32,768"])
+    ax.set_yticks([1e6, 1e8, 1e10], ["1 MB", "100 MB", "10 GB"])
+    ax.minorticks_off()
+    ax.grid()
+    ax.legend(loc="upper left")
+    i = list(n).index(8192)
+    said = "; ".join(f"{name}: {values[i] / 1e6:,.0f} MB" for name, values, _, _ in lines)
+    return plots.show(
+        fig,
+        alt=f"Bytes moved for one attention head with d = {d}, against the number of tokens. At 8,192 tokens, {said}.",
+        caption="Theory. Stored, the N × N matrices dominate. By tiles they are never stored; what is left are K and V, read again "
+        "for each group of queries, and those repeats can come from L2.",
+    )

@@ -1,0 +1,300 @@
+"""Figures of chapter 03: dependencies, the two laws, a warp's mask, a lost update, reduction and scan steps, counters, times."""
+
+import numpy as np
+from matplotlib.patches import Circle, Rectangle
+from warplab import plots
+
+INK, PAPER, COLOUR = plots.INK, plots.PAPER, plots.PALETTE
+TINT = 0.28
+WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
+
+
+def dependencies():
+    """Eight sums that wait for nobody, a chain of eight, and a tree: work and span of each."""
+    fig, ax = _canvas(3.5, xlim=(-0.2, 11.2), ylim=(8.6, -0.4))
+    for i in range(8):
+        _node(ax, 0.6 + 1.35 * (i % 2), 1.3 + 1.35 * (i // 2), "blue")
+    for i in range(8):
+        _node(ax, 5.0, 0.9 + 0.72 * i, "orange", 0.26)
+        if i:
+            _edge(ax, (5.0, 0.9 + 0.72 * (i - 1)), (5.0, 0.9 + 0.72 * i), 0.26)
+    for level, count in enumerate((4, 2, 1)):
+        for i in range(count):
+            at = 7.6 + (i + 0.5) * 3.6 / count, 2.1 + 1.6 * level
+            _node(ax, *at, "green")
+            for side in (-0.25, 0.25) if level else ():
+                _edge(ax, (at[0] + side * 3.6 / count, at[1] - 1.6), at, 0.36)
+    for i in range(8):
+        x = 7.6 + (i // 2 + 0.5) * 0.9 + (-0.2, 0.2)[i % 2]
+        ax.plot([x, 7.6 + (i // 2 + 0.5) * 0.9], [1.2, 1.76], color=INK, linewidth=1.2)
+    for x, name, said in ((1.25, "independent", "work 8, span 1"), (5.0, "a chain", "work 8, span 8"), (9.4, "a tree", "work 7, span 3")):
+        ax.text(x, 0.1, name, ha="center", va="center", weight="bold")
+        ax.text(x, 7.9, said, ha="center", va="center")
+    return plots.show(
+        fig,
+        alt="Three graphs of small sums. Eight independent sums have no arrow between them: work 8, span 1. A chain of "
+        "eight, each with an arrow to the next: work 8, span 8. A tree that adds eight numbers in pairs, four sums, "
+        "then two, then one: work 7, span 3.",
+        caption="An arrow means *needs the answer of*. The longest path, the span, is what no number of students shortens.".replace("*", "“", 1).replace("*", "”", 1),
+    )  # fmt: skip
+
+
+def laws(serial, fixed, scaled):
+    """Amdahl's and Gustafson's curves for the share `serial`, with measured speedups.
+
+    fixed, scaled: {workers: speedup measured on this machine} for a job of fixed size and one that grows with the workers.
+    """
+    fig, axes = plots.new(WIDTH, 3.3, columns=2)
+    n = np.geomspace(1, 256, 200)
+    panels = (
+        (axes[0], "same job (Amdahl)", {s: 1 / (s + (1 - s) / n) for s in (serial, serial / 10)}, fixed),
+        (axes[1], "job grows (Gustafson)", {s: s + (1 - s) * n for s in (serial, serial / 10)}, scaled),
+    )
+    for ax, title, curves, measured in panels:
+        ax.plot(n, n, color=INK, linestyle=(0, (2, 3)), linewidth=1.2)
+        for (share, curve), colour in zip(curves.items(), ("orange", "green"), strict=True):
+            ax.plot(n, curve, color=COLOUR[colour], label=f"{100 * share:g} % serial")
+        marks = {"linestyle": "none", "markersize": 8, "markeredgewidth": 2, **plots.MARKERS["live"]}
+        ax.plot(list(measured), list(measured.values()), label="live, this machine", **marks)
+        ax.set(xscale="log", yscale="log", xlim=(0.9, 256), ylim=(0.5, 256), xlabel="workers")
+        ax.set_title(title, loc="left", fontsize=11)
+        ax.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
+        ax.set_yticks([1, 10, 100], ["1", "10", "100"])
+        ax.minorticks_off()
+        ax.grid()
+    axes[0].set_ylabel("times as fast as one worker")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=2)
+    top = 1 / (serial + (1 - serial) / 256)
+    return plots.show(
+        fig,
+        alt=f"Two plots of speedup against the number of workers. With a job of fixed size and {100 * serial:g} % of it serial "
+        f"the curve bends over, reaches {top:.1f} at 256 workers and never {1 / serial:g}. With a job that grows with "
+        f"the workers the curve stays almost straight. Points measured on this machine, fixed: "
+        f"{_listed(fixed)}; growing: {_listed(scaled)}.",
+        caption="The same serial tenth caps a job of fixed size and hardly slows one that grows. Dots: measured here, now.",
+    )
+
+
+def mask(steps):
+    """Which lanes of a warp are still at work in each round of a loop, from the rounds that each lane needs."""
+    steps = np.asarray(steps)
+    rounds, lanes = int(steps.max()), len(steps)
+    fig, ax = plots.new(WIDTH, 3.0)
+    ax.add_patch(Rectangle((0, 0), rounds, lanes, facecolor=COLOUR["grey"], alpha=0.25, linewidth=0))
+    for lane, count in enumerate(steps):
+        ax.add_patch(Rectangle((0, lane), count, 0.86, facecolor=COLOUR["blue"], linewidth=0))
+    longest = int(steps.argmax())
+    ax.set(xlim=(0, rounds), ylim=(lanes, 0), xlabel="rounds of the loop", ylabel="lane", yticks=[0.4, longest + 0.4, lanes - 0.6])
+    ax.set_yticklabels(["0", str(longest), str(lanes - 1)])
+    share = steps.sum() / (rounds * lanes)
+    return plots.show(
+        fig,
+        alt=f"One row for each of {lanes} lanes, filled as long as the lane is at work. Two lanes run past 100 rounds, the longest, lane "
+        f"{longest}, for {rounds}; most stop within 20. Filled: {share:.1%} of the area.",
+        caption=f"The warp stays for its slowest lane. Of {rounds * lanes:,} places in {rounds} rounds, {steps.sum()} do work: {share:.1%}.",
+    )
+
+
+def lost_update():
+    """Two threads add 1 to the same word, step by step: one addition disappears."""
+    fig, ax = _canvas(2.9, xlim=(-0.1, 11.2), ylim=(6.6, -0.3))
+    for x, name in ((2.2, "thread A"), (5.6, "total in memory"), (9.0, "thread B")):
+        ax.text(x, 0.1, name, ha="center", va="center", weight="bold")
+    rows = (("reads 7", "7", ""), ("", "7", "reads 7"), ("7 + 1", "7", "7 + 1"), ("writes 8", "8", ""), ("", "8", "writes 8"))
+    for i, (left, middle, right) in enumerate(rows):
+        y = 0.7 + 1.12 * i
+        for x, text, colour in ((0.8, left, "blue"), (7.6, right, "green")):
+            if text:
+                _box(ax, x, y, 2.8, 0.8, COLOUR[colour])
+                ax.text(x + 1.4, y + 0.42, text, ha="center", va="center")
+        _box(ax, 5.1, y, 1.0, 0.8, COLOUR["orange"] if middle == "8" else None)
+        ax.text(5.6, y + 0.42, middle, ha="center", va="center")
+        for text, near, far in ((left, 3.65, 5.05), (right, 7.55, 6.15)):
+            if "reads" in text:
+                near, far = far, near
+            if "s" in text:
+                ax.annotate("", (far, y + 0.4), (near, y + 0.4), arrowprops=_arrow())
+    return plots.show(
+        fig,
+        alt="Time runs down. The total is 7. Thread A reads 7, then thread B reads 7. Both add 1. Thread A writes 8, then thread B "
+        "writes 8. Two additions were made and the total went from 7 to 8.",
+        caption="Two additions, and the total grew by one. Each thread did its own sum right; the reading and the writing came apart.",
+    )
+
+
+def reduction(size=16, warp=4):
+    """Which lanes add in each step of the two trees, drawn for `size` threads in warps of `warp`."""
+    fig, axes = plots.new(WIDTH, 3.9, rows=2)
+    strides = [size >> k for k in range(1, size.bit_length())]
+    orders = (
+        (axes[0], "neighbours first: t % (2 · stride) == 0", strides[::-1], lambda t, s: t % (2 * s) == 0),
+        (axes[1], "halves first: t < stride", strides, lambda t, s: t < s),
+    )
+    used = []
+    for ax, title, order, adds in orders:
+        warps = 0
+        for row, stride in enumerate(order):
+            for t in range(size):
+                ax.add_patch(Rectangle((t, row), 0.9, 0.72, facecolor=COLOUR["grey"], alpha=0.2, linewidth=0))
+                if adds(t, stride):
+                    ax.add_patch(Rectangle((t, row), 0.9, 0.72, facecolor=COLOUR["blue"], linewidth=0))
+            at_work = sum(any(adds(t, stride) for t in range(w, w + warp)) for w in range(0, size, warp))
+            warps += at_work
+            plural = "s" if at_work > 1 else ""
+            ax.text(size + 0.3, row + 0.4, f"{at_work} warp{plural}", va="center", fontsize=10.5)
+            ax.text(-0.3, row + 0.4, f"stride {stride}", va="center", ha="right", fontsize=10.5)
+        for edge in range(warp, size, warp):
+            ax.plot([edge - 0.05] * 2, [-0.1, len(order) - 0.2], color=INK, linewidth=1.2)
+        ax.set(xlim=(-3.6, size + 3.2), ylim=(len(order), -0.2))
+        ax.set_title(title, loc="left", fontsize=11)
+        ax.set_axis_off()
+        used.append(warps)
+    return plots.show(
+        fig,
+        alt=f"Two trees over {size} threads in warps of {warp}, a row for each step, the threads that add filled. Both make 8, 4, 2 and 1 "
+        f"additions. With neighbours first the adding threads are spread over all warps: {used[0]} warp steps. With halves first they "
+        f"stand side by side: {used[1]} warp steps.",
+        caption=f"The same {size - 1} additions take {used[0]} warp instructions in one order and {used[1]} in the other. (Warps of {warp}, to fit the page.)",
+    )
+
+
+def counters(profiles):
+    """`profiles`: {kernel name: profile}. Atomic requests, shared-memory requests and warp instructions, as bars."""
+    names = list(profiles)
+    shared = [p.shared_load.requests + p.shared_store.requests for p in profiles.values()]
+    panels = (
+        ("atomic requests", [p.atomics.requests for p in profiles.values()], COLOUR["orange"]),
+        ("shared-memory requests", shared, COLOUR["green"]),
+        ("warp instructions", [p.warp_instructions for p in profiles.values()], COLOUR["blue"]),
+    )
+    fig, axes = plots.new(WIDTH, 5.0, rows=3)
+    for ax, (title, values, colour) in zip(axes, panels, strict=True):
+        ax.barh(names, values, height=0.66, color=colour, alpha=0.75)
+        for y, value in enumerate(values):
+            ax.annotate(f"{value:,}", (value, y), (5, 0), textcoords="offset points", va="center", fontsize=10.5)
+        ax.set_title(title, loc="left", fontsize=11)
+        ax.set(xlim=(0, 1.25 * max(values)), xticks=[])
+        ax.invert_yaxis()
+        ax.tick_params(axis="y", length=0)
+        ax.spines["bottom"].set_visible(False)
+    said = "; ".join(
+        f"{name}: {p.atomics.requests:,} atomic requests, {s:,} shared-memory requests, {p.warp_instructions:,} warp instructions"
+        for (name, p), s in zip(profiles.items(), shared, strict=True)
+    )
+    return plots.show(
+        fig,
+        alt=f"Counters of four kernels that add the same numbers. {said}.",
+        caption="Counts, not times. The tree trades atomics for shared memory; the shuffle needs hardly any of either.",
+    )
+
+
+def scans(values):
+    """The steps of two scans of eight numbers: Hillis and Steele's, and Blelloch's two sweeps."""
+    n = len(values)
+    fig, (left, right) = plots.new(6.4, 4.1, columns=2)
+    rows, arrows = [list(values)], []
+    reach = 1
+    while reach < n:
+        before = rows[-1]
+        rows.append([before[i] + (before[i - reach] if i >= reach else 0) for i in range(n)])
+        arrows.append([(i - reach, i) for i in range(reach, n)])
+        reach *= 2
+    _steps(left, rows, arrows, COLOUR["orange"])
+    adds = sum(map(len, arrows))
+    left.set_title(f"Hillis–Steele: {len(arrows)} steps, {adds} additions", loc="left", fontsize=10.5)
+    rows, arrows, sweeps = [list(values)], [], 0
+    while reach > 1 and sweeps < n:
+        stride = 1 << len(arrows)
+        if stride == n:
+            break
+        pairs = [(i - stride, i) for i in range(2 * stride - 1, n, 2 * stride)]
+        row = list(rows[-1])
+        for a, b in pairs:
+            row[b] += row[a]
+        rows.append(row)
+        arrows.append(pairs)
+        sweeps += len(pairs)
+    rows.append([*rows[-1][:-1], 0])
+    arrows.append([])
+    stride = n // 2
+    while stride:
+        pairs = [(i - stride, i) for i in range(2 * stride - 1, n, 2 * stride)]
+        row = list(rows[-1])
+        for a, b in pairs:
+            row[a], row[b] = row[b], row[a] + row[b]
+        rows.append(row)
+        arrows.append([*pairs, *((b, a) for a, b in pairs)])
+        sweeps += len(pairs)
+        stride //= 2
+    _steps(right, rows, arrows, COLOUR["green"])
+    steps = len(arrows) - 1
+    right.set_title(f"Blelloch: {steps} steps, {sweeps} additions", loc="left", fontsize=10.5)
+    return plots.show(
+        fig,
+        alt=f"Two ways to all running totals of {', '.join(map(str, values))}. Hillis and Steele: in step k each number takes the one 1, 2, then "
+        f"4 places to its left; {adds} additions in 3 steps. Blelloch: a tree up that ends in the grand total, the total replaced by 0, "
+        f"and a tree down in which each pair swaps and adds; {sweeps} additions in {steps} steps, and the result is shifted by one place.",
+        caption="Fewer steps or less work: the left scan is shorter, the right one does half the additions here and far fewer for more numbers.",
+    )
+
+
+def _steps(ax, rows, arrows, colour):
+    n, height = len(rows[0]), 7 / (len(rows) - 1)
+    for y, row in enumerate(rows):
+        changed = [y > 0 and row[i] != rows[y - 1][i] for i in range(n)]
+        for i, value in enumerate(row):
+            _box(ax, i, y * height, 0.9, 0.62, colour if changed[i] else None, line=0.8)
+            ax.text(i + 0.45, y * height + 0.33, str(value), ha="center", va="center", fontsize=10)
+    for y, pairs in enumerate(arrows):
+        for a, b in pairs:
+            ax.plot([a + 0.45, b + 0.45], [y * height + 0.62, (y + 1) * height], color=colour, linewidth=1.2)
+        if not pairs:
+            ax.text(n - 0.1, (y + 0.5) * height + 0.31, "last := 0", ha="right", va="center", fontsize=10)
+    ax.set(xlim=(-0.1, n + 0.1), ylim=(7.8, -0.15))
+    ax.set_axis_off()
+
+
+def race(host, gpu, size):
+    """Times of adding `size` float32 numbers: NumPy on this host, and the four kernels if `gpu` {name: seconds or None} has them."""
+    rows = [plots.Time("np.sum, one core, here", host)]
+    rows += [plots.Time(f"{name}, GPU", s, "live" if s else "missing") for name, s in gpu.items()]
+    missing = [name for name, s in gpu.items() if not s]
+    said = f"{len(missing)} of {len(gpu)} kernels: not recorded yet" if missing else "all kernels measured here"
+    return plots.show(
+        plots.times(rows),
+        alt=f"Times of adding {size:,} numbers. np.sum on one core of this machine: {plots.duration(host)}. Kernels on a GPU: {said}.",
+        caption="What was not measured stays empty. The kernels' rows fill when this page is run on a CUDA machine.",
+    )
+
+
+def _listed(measured):
+    return ", ".join(f"{n} workers {speedup:.2f}" for n, speedup in measured.items())
+
+
+def _canvas(height, xlim, ylim):
+    """An empty drawing, `WIDTH` wide, whose coordinates are the drawing's own."""
+    fig, ax = plots.new(WIDTH, height)
+    ax.set(xlim=xlim, ylim=ylim)
+    ax.set_axis_off()
+    return fig, ax
+
+
+def _box(ax, x, y, width, height, colour=None, line=1.2):
+    if colour:
+        ax.add_patch(Rectangle((x, y), width, height, facecolor=colour, alpha=TINT, linewidth=0))
+    ax.add_patch(Rectangle((x, y), width, height, fill=False, edgecolor=INK, linewidth=line))
+
+
+def _node(ax, x, y, colour, radius=0.36):
+    ax.add_patch(Circle((x, y), radius, facecolor=COLOUR[colour], edgecolor=INK, linewidth=1.2))
+
+
+def _edge(ax, start, end, radius):
+    """An arrow between two nodes, from rim to rim."""
+    start, end = np.array(start), np.array(end)
+    along = (end - start) / np.hypot(*(end - start)) * radius
+    ax.annotate("", tuple(end - along), tuple(start + along), arrowprops=_arrow(1.2))
+
+
+def _arrow(width=1.6):
+    return {"arrowstyle": "-|>", "color": INK, "linewidth": width, "shrinkA": 0, "shrinkB": 0}
