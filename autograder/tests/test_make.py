@@ -262,6 +262,33 @@ def test_every_command_the_readme_names_is_a_target():
     assert {"course", "test"} <= named <= targets
 
 
+STUDENT = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {absent}:
+            raise ModuleNotFoundError(f"No module named {name!r} in a student's environment")
+
+sys.meta_path.insert(0, Missing())
+import warplab, warplab.check, warplab.plots, warplab.specs, torch
+from warplab import task
+task.get("ps01/grayscale"), task.get("ps04/matmul_tiled"), warplab.specs.get("h100-sxm")
+sys.argv = ["autograder", "validate", *{notebooks}]
+from autograder.cli import main
+main()
+"""
+
+
+def test_what_a_student_installs_is_enough_for_notebooks_and_for_validate():
+    absent = {"nbgrader", "jupytext", "jupyter_book", "sphinx", "pytest", "hypothesis", "playwright"}
+    notebooks = [str(path) for path in sorted((ROOT / "exercises").glob("*/*.ipynb"))]
+    code = STUDENT.replace("{absent}", repr(absent)).replace("{notebooks}", repr(notebooks))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("ready to hand in") == len(notebooks) == 2
+
+
 @pytest.mark.slow
 def test_a_students_wheel_holds_the_registry_the_tasks_and_the_sample_class(tmp_path):
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "corpus")

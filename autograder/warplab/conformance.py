@@ -46,7 +46,11 @@ class _Progress(unittest.TestResult):
     def addFailure(self, test, error):
         self._say(test, "fail", self._exc_info_to_string(error, test))
 
-    addError = addFailure
+    def addError(self, test, error):
+        if error[0].__name__ == "Skipped":  # pytest.importorskip in a unittest
+            self._say(test, "skip", str(error[1]))
+        else:
+            self.addFailure(test, error)
 
     def addSubTest(self, test, subtest, error):
         if error is not None and test.id() not in self.failed:  # a test whose sub-tests fail counts once

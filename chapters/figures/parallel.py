@@ -15,9 +15,9 @@ def dependencies():
     for i in range(8):
         _node(ax, 0.6 + 1.35 * (i % 2), 1.3 + 1.35 * (i // 2), "blue")
     for i in range(8):
-        _node(ax, 5.0, 0.9 + 0.72 * i, "orange", 0.26)
+        _node(ax, 5.0, 0.9 + 0.82 * i, "orange", 0.2)
         if i:
-            _edge(ax, (5.0, 0.9 + 0.72 * (i - 1)), (5.0, 0.9 + 0.72 * i), 0.26)
+            _edge(ax, (5.0, 0.9 + 0.82 * (i - 1)), (5.0, 0.9 + 0.82 * i), 0.2)
     for level, count in enumerate((4, 2, 1)):
         for i in range(count):
             at = 7.6 + (i + 0.5) * 3.6 / count, 2.1 + 1.6 * level
@@ -35,8 +35,8 @@ def dependencies():
         alt="Three graphs of small sums. Eight independent sums have no arrow between them: work 8, span 1. A chain of "
         "eight, each with an arrow to the next: work 8, span 8. A tree that adds eight numbers in pairs, four sums, "
         "then two, then one: work 7, span 3.",
-        caption="An arrow means *needs the answer of*. The longest path, the span, is what no number of students shortens.".replace("*", "“", 1).replace("*", "”", 1),
-    )  # fmt: skip
+        caption="An arrow leads to a sum that needs the answer. The longest path, the span, is what no number of students shortens.",
+    )
 
 
 def laws(serial, fixed, scaled):
@@ -202,11 +202,8 @@ def scans(values):
     _steps(left, rows, arrows, COLOUR["orange"])
     adds = sum(map(len, arrows))
     left.set_title(f"Hillis–Steele: {len(arrows)} steps, {adds} additions", loc="left", fontsize=10.5)
-    rows, arrows, sweeps = [list(values)], [], 0
-    while reach > 1 and sweeps < n:
-        stride = 1 << len(arrows)
-        if stride == n:
-            break
+    rows, arrows, sweeps, stride = [list(values)], [], 0, 1
+    while stride < n:
         pairs = [(i - stride, i) for i in range(2 * stride - 1, n, 2 * stride)]
         row = list(rows[-1])
         for a, b in pairs:
@@ -214,6 +211,7 @@ def scans(values):
         rows.append(row)
         arrows.append(pairs)
         sweeps += len(pairs)
+        stride *= 2
     rows.append([*rows[-1][:-1], 0])
     arrows.append([])
     stride = n // 2
@@ -234,16 +232,16 @@ def scans(values):
         alt=f"Two ways to all running totals of {', '.join(map(str, values))}. Hillis and Steele: in step k each number takes the one 1, 2, then "
         f"4 places to its left; {adds} additions in 3 steps. Blelloch: a tree up that ends in the grand total, the total replaced by 0, "
         f"and a tree down in which each pair swaps and adds; {sweeps} additions in {steps} steps, and the result is shifted by one place.",
-        caption="Fewer steps or less work: the left scan is shorter, the right one does half the additions here and far fewer for more numbers.",
+        caption=f"Fewer steps or less work. {adds} additions against {sweeps} are close; with more numbers the left scan falls behind.",
     )
 
 
 def _steps(ax, rows, arrows, colour):
     n, height = len(rows[0]), 7 / (len(rows) - 1)
     for y, row in enumerate(rows):
-        changed = [y > 0 and row[i] != rows[y - 1][i] for i in range(n)]
+        written = {b for _, b in arrows[y - 1]} or {n - 1} if y else set()
         for i, value in enumerate(row):
-            _box(ax, i, y * height, 0.9, 0.62, colour if changed[i] else None, line=0.8)
+            _box(ax, i, y * height, 0.9, 0.62, colour if i in written else None, line=0.8)
             ax.text(i + 0.45, y * height + 0.33, str(value), ha="center", va="center", fontsize=10)
     for y, pairs in enumerate(arrows):
         for a, b in pairs:

@@ -199,17 +199,20 @@ def test_a_strided_host_array_is_refused_as_cuda_refuses_it():
         no_bounds_check[1, 32](x, np.zeros(32, np.float32))
 
 
+elsewhere = cuda.declare_device("elsewhere", "int32(int32)")
+
+
 @cuda.jit
-def waits_for_the_grid(out):
-    out[cuda.grid(1)] = 1
-    cuda.cg.this_grid().sync()
+def calls_what_nobody_wrote(out):
+    out[cuda.grid(1)] = elsewhere(1)
 
 
 def test_what_the_engine_cannot_run_is_named_with_its_kernel_and_its_line():
     with pytest.raises(warplab.UnsupportedInstruction) as caught:
-        waits_for_the_grid[1, 32](np.zeros(32, np.int32))
+        calls_what_nobody_wrote[1, 32](np.zeros(32, np.int32))
     text = str(caught.value)
-    assert "call" in text and "kernel waits_for_the_grid" in text and f":{line_of(waits_for_the_grid, 'sync()')}" in text
+    assert "a call to elsewhere, which has no body" in text and "kernel calls_what_nobody_wrote" in text
+    assert f":{line_of(calls_what_nobody_wrote, 'elsewhere(1)')}" in text
 
 
 def test_a_launch_that_fails_leaves_the_engine_usable():

@@ -309,6 +309,13 @@ def testp(t, instr):
     t.define(d, test[instr.mods[0]], "?")
 
 
+def bfind(t, instr):
+    """The highest bit that is set (of a negative number: that is clear), all ones if none; ``shiftamt`` counts from the top."""
+    dtype = type_of(t, instr)
+    d, a = instr.operands
+    t.define(d, f"n.bfind({t.use(a, dtype)}, {'shiftamt' in instr.mods})", "u4")
+
+
 def bfe(t, instr):
     dtype = type_of(t, instr)
     d, a, b, c = instr.operands

@@ -123,3 +123,13 @@ def assertfail(M, group, site, message, file, line, function, charsize):
         kernel=M.program.name,
         where=f"{place.rsplit('/', 1)[-1]}:{int(line[0])}",
     )
+
+
+def bad_call(M, group, site, pointer):
+    """A function pointer that holds no function's address."""
+    raise OutOfBounds(
+        f"{M.machine.thread_name(int(group.lanes[0]))} calls through a pointer that holds {int(pointer[0]):#x}, where no function is",
+        kernel=M.program.name,
+        where=M.program.line_of_site(site),
+        hint="the function pointer was never set",
+    )

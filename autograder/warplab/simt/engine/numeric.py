@@ -164,6 +164,15 @@ def clz(x):
     return np.where(x == 0, out, U4.type(width - 1) - n)
 
 
+def bfind(x, shift: bool):
+    """``bfind``: bit number of the leading one, or 0xFFFFFFFF; signed types look at ~x where x is negative."""
+    if x.dtype.kind == "i":
+        x = np.where(x < 0, ~x, x)
+    width = x.dtype.itemsize * 8
+    zeros = clz(x.view(f"u{x.dtype.itemsize}"))
+    return np.where(zeros == width, U4.type(0xFFFFFFFF), zeros if shift else U4.type(width - 1) - zeros)
+
+
 def brev(x):
     """Bits in reverse order."""
     width = x.dtype.itemsize * 8

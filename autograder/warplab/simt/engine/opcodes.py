@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from . import arithmetic as a
-from . import external
+from . import exchange as e
+from . import external, packed, tensor
 from . import movement as m
 from .halves import half_or
 from .types import type_of, unsigned
 
 HANDLERS = {
-    "add": half_or(a.with_carry(a.binary("+"), "add")),
+    "add": packed.pair_or(half_or(a.with_carry(a.binary("+"), "add"))),
     "sub": half_or(a.with_carry(a.binary("-"), "sub")),
     "mad": a.with_carry(a.mad, "mad"),
     "mul": half_or(a.mul),
@@ -21,8 +22,8 @@ HANDLERS = {
     "rem": a.rem,
     "abs": half_or(a.unary("np.abs({0})")),
     "neg": half_or(a.unary("np.negative({0})")),
-    "min": half_or(a.minmax("min")),
-    "max": half_or(a.minmax("max")),
+    "min": packed.pair_or(half_or(a.minmax("min"))),
+    "max": packed.pair_or(half_or(a.minmax("max"))),
     "and": a.logic("&"),
     "or": a.logic("|"),
     "xor": a.logic("^"),
@@ -36,12 +37,13 @@ HANDLERS = {
     "prmt": a.prmt,
     "popc": lambda t, i: t.define(i.operands[0], f"n.popc({t.use(i.operands[1], type_of(t, i))})", "u4"),
     "clz": lambda t, i: t.define(i.operands[0], f"n.clz({t.use(i.operands[1], unsigned(type_of(t, i)))})", "u4"),
+    "bfind": a.bfind,
     "brev": a.unary("n.brev({0})", floats=False),
     "setp": a.setp,
     "set": a.set_,
     "selp": a.selp,
     "mov": m.mov,
-    "cvt": m.cvt,
+    "cvt": tensor.cvt_or(m.cvt),
     "cvta": m.cvta,
     "copysign": a.copysign,
     "testp": a.testp,
@@ -70,4 +72,14 @@ HANDLERS = {
     "prefetch": m.nothing,
     "call": m.call,
     "extern": external.call,
+    "wmma": tensor.wmma,
+    "mma": tensor.mma,
+    "ldmatrix": e.ldmatrix,
+    "stmatrix": e.stmatrix,
+    "movmatrix": e.movmatrix,
+    "cp": e.cp,
+    "dp4a": packed.dot,
+    "dp2a": packed.dot,
+    "sad": packed.sad,
+    **dict.fromkeys((f"{name}{n}" for name in packed.VIDEO for n in (2, 4)), packed.video),
 }

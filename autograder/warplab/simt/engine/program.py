@@ -15,6 +15,9 @@ from .memory import AddressSpace, Region, as_bytes
 from .translate import translate
 
 
+CODE = 1 << 20  # addresses of functions: nothing is ever mapped there
+
+
 class Program:
     """One entry of a PTX module, translated, with the PTX of the modules ``linked`` to it.
 
@@ -52,6 +55,8 @@ class Program:
         self.dynamic_symbols: list[str] = []
         self.regions = []
         self.globals: dict[str, Region] = {}
+        for number, function in enumerate(self.module.functions):
+            symbols[function] = CODE + 16 * number  # what a function pointer holds
         for v in self.module.variables + self.function.variables:
             if v.space == "shared":
                 if v.size == 0:

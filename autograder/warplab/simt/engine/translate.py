@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import UnsupportedInstruction
 from ..ptx.blocks import Block, is_special, successors
 from ..ptx.parser import Function, Imm, Instr, Mem, Reg, Sym
-from . import external, halves, numeric, warp
+from . import exchange, external, halves, numeric, packed, tensor, warp
 
 CANONICAL = {
     "pred": "?",
@@ -158,6 +158,8 @@ class Translator:
         return key
 
     def address_of(self, symbol: str) -> int:
+        if symbol == "WARP_SZ":
+            return 32
         if symbol not in self.symbols:
             raise self.unsupported(self.instr, f"unknown symbol {symbol}")
         return self.symbols[symbol]
@@ -208,7 +210,8 @@ def translate(fn: Function, blocks: list[Block], symbols: dict[str, int], kernel
         live_out = set().union(*(blocks[i].live_in for i in successors(block)))
         body = translator.block(block, live_out)
         sources.append(f"def b{block.index}(M, G, R):\n    {body}\n")
-    namespace = {"np": np, "n": numeric, "h": halves, "w": warp, "x": external, **translator.constants}
+    modules = {"np": np, "n": numeric, "h": halves, "w": warp, "x": external, "T": tensor, "E": exchange, "P": packed}
+    namespace = modules | translator.constants
     code = "\n".join(sources)
     exec(compile(code, f"<simt {kernel}>", "exec"), namespace)
     return [namespace[f"b{b.index}"] for b in blocks], translator.memory_sites

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cached_property
 
 from .blocks import is_special
 from .parser import WIDTH, Function, Imm, Instr, Mem, Module, Reg, Sym, Vec
@@ -50,7 +51,7 @@ def _parts(value, offset: int, kind: str):
 
 class _Copier:
     def __init__(self, module: Module, out: Function):
-        self.module, self.out, self.calls = module, out, 0
+        self.module, self.out, self.calls, self.suffix = module, out, 0, ""
 
     def copy(self, fn: Function, suffix: str, arguments: dict[str, str], result: str, depth: int) -> None:
         """Append ``fn``'s body. ``arguments`` maps its parameter names to register stems, ``result`` is the return's stem."""
@@ -78,6 +79,7 @@ class _Copier:
             if isinstance(item, str):
                 self.out.body.append(f"{item}{suffix}")
             elif item.opcode == "call":
+                self.suffix = suffix
                 returned = self._call(item, passed, depth)
                 passed = {}
             elif item.opcode == "st" and "param" in item.mods:
@@ -123,23 +125,74 @@ class _Copier:
     def _call(self, item: Instr, passed: dict[str, dict[int, tuple]], depth: int) -> str:
         m = re.fullmatch(r"\s*(?:\(\s*([\w$]+)\s*\)\s*,)?\s*([\w$%]+)\s*(?:,\s*\(([^)]*)\))?\s*(?:,.*)?", item.operands[0], re.S)
         name = m.group(2) if m else item.operands[0]
+        given = [a.strip() for a in (m.group(3) or "").split(",") if a.strip()] if m else []
         callee = self.module.functions.get(name)
         if m and callee is None and name in EXTERNAL:
-            return self._external(item, name, [a.strip() for a in (m.group(3) or "").split(",") if a.strip()], passed)
+            return self._external(item, name, given, passed)
+        if m and name.startswith("%"):
+            return self._through_pointer(item, name, given, passed, depth)
         if m is None or callee is None:
             raise CannotInline(item, f"a call to {name}, which has no body here")
+        return self._copy_callee(item, callee, given, passed, depth)
+
+    def _copy_callee(self, item, callee: Function, given, passed, depth: int, result: str = "") -> str:
         if depth >= MAX_DEPTH:
             raise CannotInline(item, f"calls nested deeper than {MAX_DEPTH}: recursion")
         self.calls += 1
         inner = f"__{self.calls}"
         arguments = {}
-        for param, given in zip(callee.params, [a.strip() for a in (m.group(3) or "").split(",") if a.strip()]):
+        for param, value in zip(callee.params, given):
             stem = arguments[param.name] = f"%arg{inner}_{param.name}"
-            for offset, (kind, source) in passed.get(given, {}).items():
+            for offset, (kind, source) in passed.get(value, {}).items():
                 self.out.regs[f"{stem}_{offset}"] = kind
-                self.out.body.append(Instr("mov", (kind,), (Reg(f"{stem}_{offset}"), source), None, item.line, item.file, item.text))
-        self.copy(callee, inner, arguments, f"%ret{inner}", depth + 1)
-        return f"%ret{inner}"
+                self._put(item, "mov", (kind,), (Reg(f"{stem}_{offset}"), source))
+        result = result or f"%ret{inner}"
+        self.copy(callee, inner, arguments, result, depth + 1)
+        return result
+
+    def _through_pointer(self, item: Instr, pointer: str, given, passed, depth: int) -> str:
+        """A call through a function pointer: one copy of each function whose address is taken, behind a comparison."""
+        self.calls += 1
+        number = self.calls
+        where, result, over = Reg(f"{pointer}{self.suffix}"), f"%ret__{number}", f"$called__{number}"
+        for index, name in enumerate(self.addresses):
+            callee = self.module.functions[name]
+            if len(callee.params) != len(given):
+                continue
+            test, skip = Reg(f"%is__{number}_{index}"), f"$not__{number}_{index}"
+            self.out.regs[test.name] = "pred"
+            self._put(item, "setp", ("ne", "u64"), (test, where, Sym(name)))
+            self._put(item, "bra", (), (Sym(skip),), guard=test)
+            suffix = self.suffix
+            self._copy_callee(item, callee, given, passed, depth, result)
+            self.suffix = suffix
+            self._put(item, "bra", (), (Sym(over),))
+            self.out.body.append(skip)
+        self._put(item, "extern", ("bad_call",), (Reg("_"), where))
+        self.out.body.append(over)
+        return result
+
+    @cached_property
+    def addresses(self) -> list[str]:
+        """Functions of the module whose address some instruction or variable takes."""
+        taken = set()
+
+        def visit(op):
+            if isinstance(op, Sym) and op.name in self.module.functions:
+                taken.add(op.name)
+            elif isinstance(op, Vec):
+                for part in op.items:
+                    visit(part)
+
+        for fn in self.module.functions.values():
+            for instr in fn.body:
+                if isinstance(instr, Instr) and instr.opcode != "call":
+                    for op in instr.operands:
+                        visit(op)
+        return sorted(taken)
+
+    def _put(self, item: Instr, opcode: str, mods: tuple, operands: tuple, guard=None) -> None:
+        self.out.body.append(Instr(opcode, mods, operands, guard, item.line, item.file, item.text))
 
     def _external(self, item: Instr, name: str, given: list[str], passed: dict) -> str:
         """A function of CUDA's run-time library becomes an instruction of its own, ``extern.<name>``, or a grid barrier."""
@@ -149,14 +202,10 @@ class _Copier:
         if EXTERNAL[name]:
             self.out.regs[result.name] = EXTERNAL[name]
         arguments = [passed[a][0][1] for a in given]
-
-        def put(opcode, mods, operands):
-            self.out.body.append(Instr(opcode, mods, operands, None, item.line, item.file, item.text))
-
         if name.startswith("cudaCG"):
             if name == "cudaCGSynchronize":
-                put("barrier", ("grid",), ())
-            put("mov", (EXTERNAL[name],), (result, Imm(1 if "Handle" in name else 0)))
+                self._put(item, "barrier", ("grid",), ())
+            self._put(item, "mov", (EXTERNAL[name],), (result, Imm(1 if "Handle" in name else 0)))
         else:
-            put("extern", (name.lstrip("_"),), (result, *arguments))
+            self._put(item, "extern", (name.lstrip("_"),), (result, *arguments))
         return stem

@@ -141,7 +141,7 @@ _VAR = re.compile(
     r"\.(?P<type>\w+)\s+(?P<name>" + _NAME + r")(?P<dims>(?:\[[^\]]*\])*)\s*(?:=\s*(?P<init>.*))?$",
     re.S,
 )
-_REG = re.compile(r"\.reg\s+\.(\w+)\s+(.*)$", re.S)
+_REG = re.compile(r"\.reg\s*\.(\w+)\s+(.*)$", re.S)
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:[^\n;]*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?[^\n;]*")
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.M)
 

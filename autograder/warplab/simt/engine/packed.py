@@ -1,0 +1,95 @@
+"""Small integers packed in 32 bits: dp4a, dp2a, vabsdiff4 and its kin, add/min/max of 16-bit pairs; and sad."""
+
+from __future__ import annotations
+
+import numpy as np
+
+PAIRS = {"s16x2": "i2", "u16x2": "u2"}
+
+
+def _sign(mod: str) -> str:
+    return "i" if mod[0] == "s" else "u"
+
+
+def dot(t, instr):
+    """``dp4a.atype.btype`` and ``dp2a.lo/hi.atype.btype``: a dot product of bytes (dp2a: of 16-bit values with bytes) plus c."""
+    a_type, b_type = (m for m in instr.mods if m in ("s32", "u32"))
+    d, a, b, c = instr.operands
+    pairs = "hi" if "hi" in instr.mods else "lo" if instr.opcode == "dp2a" else None
+    a_part = f"{_sign(a_type)}{2 if pairs else 1}"
+    t.define(d, f"P.dot_of({t.use(a, 'u4')}, {t.use(b, 'u4')}, {t.use(c, 'u4')}, {a_part!r}, '{_sign(b_type)}1', {pairs!r})", "u4")
+
+
+def dot_of(a, b, c, a_part, b_part, pairs):
+    x, y = _parts(a, a_part), _parts(b, b_part)
+    if pairs:
+        y = y[:, 2:] if pairs == "hi" else y[:, :2]
+    return ((x.astype("i8") * y).sum(axis=1) + c).astype("u4")
+
+
+def _parts(x, dtype: str):
+    return np.ascontiguousarray(x).view(dtype).reshape(x.size, -1)
+
+
+def sad(t, instr):
+    """``sad``: c + |a - b|."""
+    kind = next((m for m in instr.mods if m in ("s32", "u32")), None)
+    if kind is None:
+        raise t.unsupported(instr)
+    d, a, b, c = instr.operands
+    x, y = (f"{t.use(o, 'i4' if kind == 's32' else 'u4')}.astype('i8')" for o in (a, b))
+    t.define(d, f"({t.use(c, 'u4')} + np.abs({x} - {y})).astype('u4')", "u4")
+
+
+VIDEO = {
+    "vadd": np.add,
+    "vsub": np.subtract,
+    "vabsdiff": lambda x, y: np.abs(x - y),
+    "vmin": np.minimum,
+    "vmax": np.maximum,
+    "vavrg": lambda x, y: (x + y + 1) >> 1,
+}
+
+
+def video(t, instr):
+    """``vadd2``, ``vabsdiff4`` ...: the same operation in two halves or four bytes; ``c`` only where it is zero."""
+    name, lanes = instr.opcode[:-1], int(instr.opcode[-1])
+    kinds = [m for m in instr.mods if m in ("s32", "u32")]
+    d, a, b, *c = instr.operands
+    if name not in VIDEO or len(kinds) != 3 or (c and getattr(c[0], "value", None) != 0) or "add" in instr.mods:
+        raise t.unsupported(instr)
+    clamp = _sign(kinds[0]) if "sat" in instr.mods else None
+    signs = f"{_sign(kinds[1])!r}, {_sign(kinds[2])!r}"
+    t.define(d, f"P.in_parts({t.use(a, 'u4')}, {t.use(b, 'u4')}, {name!r}, {4 // lanes}, {signs}, {clamp!r})", "u4")
+
+
+def in_parts(a, b, name: str, width: int, a_sign: str, b_sign: str, clamp: str | None):
+    x, y = np.broadcast_arrays(_parts(a, f"{a_sign}{width}").astype("i8"), _parts(b, f"{b_sign}{width}").astype("i8"))
+    out = VIDEO[name](x, y)
+    if clamp:
+        info = np.iinfo(f"{clamp}{width}")
+        out = np.clip(out, info.min, info.max)
+    return np.ascontiguousarray(out.astype(f"u{width}")).view("u4").reshape(-1)
+
+
+def pair_or(plain):
+    """add, min and max of 16-bit integer pairs (and ``.relu`` of integers); ``plain`` takes all the others."""
+
+    def handler(t, instr):
+        pair = next((m for m in instr.mods if m in PAIRS), None)
+        if pair is None and not ("relu" in instr.mods and "s32" in instr.mods):
+            plain(t, instr)
+            return
+        dtype = PAIRS.get(pair, "i4")
+        d, a, b = instr.operands
+        t.define(d, f"P.pairs({t.use(a, 'u4')}, {t.use(b, 'u4')}, {instr.opcode!r}, {dtype!r}, {'relu' in instr.mods})", "u4")
+
+    return handler
+
+
+def pairs(a, b, name: str, dtype: str, relu: bool):
+    x, y = np.broadcast_arrays(_parts(a, dtype), _parts(b, dtype))
+    out = {"add": np.add, "min": np.minimum, "max": np.maximum}[name](x, y)
+    if relu:
+        out = np.maximum(out, 0)
+    return np.ascontiguousarray(out).view("u4").reshape(-1)

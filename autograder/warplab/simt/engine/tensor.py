@@ -1,0 +1,326 @@
+"""Tensor-core instructions: ``wmma.load``, ``wmma.mma``, ``wmma.store`` and ``mma.sync``, computed for all warps at once.
+
+Numbers: every product is exact in float64, the sum of the products and the accumulator is made there, and the result is
+rounded once to the accumulator's type (to nearest even). A GPU's tensor core aligns the products of a few k to the
+largest, cuts off low bits and adds such groups one after the other, so its last bits differ from these, and between
+generations. tf32 operands lose their low 13 bits, as on a GPU. Integers wrap at 32 bits, or clamp with ``.satfinite``.
+
+Layouts: those of ``mma.sync`` are the PTX manual's (groupID = lane / 4, threadID_in_group = lane % 4). Those of ``wmma``
+are NVIDIA's secret and differ between GPUs; here lane l holds the l-th piece of the tile in memory order (accumulators:
+row by row), so a ``wmma.load`` is one coalesced request that touches just the tile's sectors. Fragments have as many
+elements as mma.h says: a 16 x 16 f16 operand is held twice.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import LaunchError, OutOfBounds
+from ..ptx.parser import Instr, Vec
+
+BITS = {"f16": "u2", "bf16": "u2", "tf32": "u4", "f32": "u4", "s32": "u4", "s8": "u1", "u8": "u1", "f64": "u8"}  # of an element
+WMMA = {"f16": {"m16n16k16", "m32n8k16", "m8n32k16"}, "tf32": {"m16n16k8"}, "f64": {"m8n8k4"}}
+WMMA |= dict.fromkeys(("bf16", "s8", "u8"), WMMA["f16"])
+MMA = {"f16": {"m16n8k8", "m16n8k16"}, "tf32": {"m16n8k4", "m16n8k8"}, "s8": {"m8n8k16", "m16n8k16", "m16n8k32"}}
+MMA |= {"bf16": MMA["f16"], "u8": MMA["s8"], "f64": {"m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16"}}
+SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
+
+
+class WarpWide(LaunchError):
+    """An instruction of a whole warp met less than a warp, or lanes that disagree about its operands."""
+
+    kind = "warp-wide instruction"
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A tile in memory: ``outer`` lines of ``inner`` neighbours of type ``bits``.
+
+    ``turned`` where the fragment is row-major and memory is not.
+    """
+
+    outer: int
+    inner: int
+    bits: str
+    turned: bool
+
+    @property
+    def width(self) -> int:
+        """Bytes of a lane's piece."""
+        return self.outer * self.inner // 32 * np.dtype(self.bits).itemsize
+
+
+@dataclass(frozen=True)
+class Product:
+    """D = A x B + C: shape, the four types, and how wmma's operands lie (``row`` or ``col``; None for mma.sync's own layout)."""
+
+    m: int
+    n: int
+    k: int
+    d: str
+    a: str
+    b: str
+    c: str
+    layouts: tuple[str, str] | None
+    clamps: bool
+
+
+def shape_of(instr: Instr) -> tuple[int, int, int] | None:
+    """(M, N, K) of a tensor instruction."""
+    return next((tuple(int(x) for x in m.groups()) for m in map(SHAPE.fullmatch, instr.mods) if m), None)
+
+
+def flops_of(instr: Instr) -> int:
+    """Operations of a floating-point matrix product for one of the warp's 32 threads: 2 M N K / 32; integers count 0."""
+    if "mma" not in (instr.opcode, *instr.mods[:1]) or "s32" in instr.mods:
+        return 0
+    shape = shape_of(instr)
+    return 2 * shape[0] * shape[1] * shape[2] // 32 if shape else 0
+
+
+# --- translation ------------------------------------------------------------------------------------------------------
+def wmma(t, instr):
+    """``wmma.load.{a,b,c}``, ``wmma.store.d`` and ``wmma.mma``."""
+    if instr.mods[0] == "mma":
+        _product(t, instr, WMMA, tuple(m for m in instr.mods if m in ("row", "col")))
+    elif instr.mods[0] in ("load", "store"):
+        _move_tile(t, instr)
+    else:
+        raise t.unsupported(instr)
+
+
+def mma(t, instr):
+    """``mma.sync`` in the shapes of sm_80 and later, ``.row.col`` as they demand."""
+    if "sp" in instr.mods or any(m.startswith(("kind", "block_scale", "sp::")) for m in instr.mods):
+        raise t.unsupported(instr, "sparse or scaled operands")
+    _product(t, instr, MMA, None)
+
+
+def _product(t, instr, known, layouts):
+    shape = shape_of(instr)
+    types = [m for m in instr.mods if m in BITS]
+    if len(types) == 2:  # wmma's f16 form names the accumulators only
+        types = [types[0], "f16", "f16", types[1]]
+    name = next((m for m in instr.mods if SHAPE.fullmatch(m)), "")
+    if len(types) != 4 or name not in known.get(types[1], ()) or {"rz", "rm", "rp"} & set(instr.mods):
+        raise t.unsupported(instr, "shape or type")
+    product = Product(*shape, *types, layouts, "satfinite" in instr.mods)
+    d, a, b, c = (o.items if isinstance(o, Vec) else (o,) for o in instr.operands)
+    given = ", ".join(_together(t, regs, kind) for regs, kind in ((a, types[1]), (b, types[2]), (c, types[3])))
+    t.emit(f"got = T.multiply(M, G, {place(t, instr, 'mma')}, {_keep(t, product)}, {given})")
+    for i, target in enumerate(d):
+        t.define(target, f"got[{i}]", register(types[0]))
+
+
+def _move_tile(t, instr):
+    storing = instr.mods[0] == "store"
+    (m, n, k), kind = shape_of(instr), instr.mods[-1]
+    role = instr.mods[1]
+    if kind not in BITS or not any(SHAPE.fullmatch(x) and x in shapes for x in instr.mods for shapes in WMMA.values()):
+        raise t.unsupported(instr, "shape or type")
+    lines, across = {"a": (m, k), "b": (k, n)}.get(role, (m, n))
+    columns = "col" in instr.mods
+    tile = Tile(*((across, lines) if columns else (lines, across)), BITS[kind], columns and role in "cd")
+    operands = list(instr.operands)
+    fragment = operands.pop(1 if storing else 0)
+    base, offset = t.base_and_offset(operands[0])
+    stride = t.use(operands[1], "u4") if len(operands) > 1 else t.constant(tile.inner, "u4")
+    space = next((s for s in ("global", "shared") if s in instr.mods or f"{s}::cta" in instr.mods), "generic")
+    site = place(t, instr, "st" if storing else "ld", space)
+    at = f"M, G, {site}, {space!r}, {base}, {offset}, {stride}, {_keep(t, tile)}"
+    regs = fragment.items if isinstance(fragment, Vec) else (fragment,)
+    if storing:
+        t.emit(f"T.store_tile({at}, {_together(t, regs, kind)})")
+        return
+    t.emit(f"got = T.load_tile({at}, {register(kind)!r}, {len(regs)})")
+    for i, target in enumerate(regs):
+        t.define(target, f"got[{i}]", register(kind))
+
+
+def place(t, instr, opcode: str, space: str = "generic") -> int:
+    """Number an instruction as counters and sanitizer should see it: a plain load or store of words, or no access."""
+    mods = ("b32",) if space == "generic" else (space, "b32")
+    return t.site(Instr(opcode, mods, instr.operands, None, instr.line, instr.file, instr.text))
+
+
+def _keep(t, value) -> str:
+    """Give the generated code a name for ``value``."""
+    name = f"tensor{len(t.constants)}"
+    t.constants[name] = value
+    return name
+
+
+def _together(t, registers, kind: str) -> str:
+    """Expression of a tuple of registers."""
+    return f"({''.join(t.use(r, register(kind)) + ', ' for r in registers)})"
+
+
+def register(kind: str) -> str:
+    """The dtype of a register that holds elements of a type (packed below 32 bits)."""
+    return {"f32": "f4", "f64": "f8"}.get(kind, "u4")
+
+
+# --- execution --------------------------------------------------------------------------------------------------------
+def whole_warps(M, group, site) -> int:
+    """Number of the group's warps. Raises WarpWide unless all 32 lanes of each are there."""
+    if group.full and group.machine.regular:
+        return group.warps
+    counts = np.bincount(group.row)
+    if (counts != 32).any():
+        at = int(np.flatnonzero(counts != 32)[0])
+        lane = int(group.lanes[np.flatnonzero(group.row == at)[0]])
+        raise WarpWide(
+            f"{int(counts[at])} of the 32 threads of a warp are here (the first is {M.machine.thread_name(lane)})",
+            kernel=M.program.name,
+            where=M.program.line_of_site(site),
+            hint="an if or loop around this line that only some threads of the warp take, and a block of other than a multiple of 32 threads",
+        )
+    return counts.size
+
+
+def stacked(registers, size: int) -> np.ndarray:
+    """Registers as columns: (size, count), one line of memory a lane."""
+    return np.stack([np.broadcast_to(r, (size,)) for r in registers], axis=1)
+
+
+def _pieces(M, group, site, space, base, offset, stride, tile, what):
+    """The checked access of each lane's piece of the tile, not yet reported to the observers, and its space."""
+    warps = whole_warps(M, group, site)
+    base, stride = (np.broadcast_to(v, (group.size,)).reshape(warps, 32) for v in (base, stride))
+    if (base != base[:, :1]).any() or (stride != stride[:, :1]).any():
+        raise WarpWide(
+            "the threads of a warp give different addresses or leading dimensions for one tile",
+            kernel=M.program.name,
+            where=M.program.line_of_site(site),
+            hint="the pointer: it may depend on the warp's number and not on the thread's",
+        )
+    itemsize = np.dtype(tile.bits).itemsize
+    start = np.arange(32) * (tile.outer * tile.inner // 32)
+    line, column = start // tile.inner, start % tile.inner
+    steps = (line * stride.astype(np.int64) + column) * itemsize + offset
+    address = (base.view(np.int64) + steps).reshape(-1).view(np.uint64)
+    if space == "generic":
+        space, address = M._resolve(site, address)
+    access = M._prepare(group, space, address)
+    size = {"shared": M.machine.shared_size, "local": M.program.local_size}.get(space, access.region.size if access.region else 0)
+    if access.low < 0 or access.high + tile.width > size:
+        M._fault(group, site, access, 0, tile.width, size, space, what)
+    aligned = min(tile.width, 16)
+    if access.bits & (aligned - 1):
+        M._misaligned(group, site, access, 0, aligned, space, what)
+    return access, space
+
+
+def load_tile(M, group, site, space, base, offset, stride, tile: Tile, dtype: str, count: int):
+    """``wmma.load``: ``count`` registers; where they are more than the piece fills, it is held again."""
+    access, space = _pieces(M, group, site, space, base, offset, stride, tile, "read")
+    for o in M.observers:
+        o.accessed(M.machine, group, site, access, 0, tile.width, space, "read", None)
+    words = access.region.view("u4")[access.index(2)[:, None] + np.arange(tile.width // 4)]
+    if tile.turned:
+        words = _turn(words, tile.outer, tile.inner, tile.bits)
+    held = words.view(dtype)
+    return [np.ascontiguousarray(held[:, i % held.shape[1]]) for i in range(count)]
+
+
+def store_tile(M, group, site, space, base, offset, stride, tile: Tile, registers):
+    """``wmma.store``."""
+    access, space = _pieces(M, group, site, space, base, offset, stride, tile, "write")
+    if not access.region.writable:
+        raise OutOfBounds(
+            f"a write to {access.region.label}, which is read-only",
+            kernel=M.program.name,
+            where=M.program.line_of_site(site),
+            hint="copy the array first: array.copy()",
+        )
+    words = stacked(registers, group.size).view("u4")
+    if tile.turned:
+        words = _turn(words, tile.inner, tile.outer, tile.bits)
+    for o in M.observers:
+        o.accessed(M.machine, group, site, access, 0, tile.width, space, "write", tuple(np.ascontiguousarray(words.T)))
+    access.region.view("u4")[access.index(2)[:, None] + np.arange(tile.width // 4)] = words
+
+
+def _turn(words: np.ndarray, lines: int, across: int, bits: str) -> np.ndarray:
+    """Pieces of (lines, across) tiles as pieces of the transposed tiles."""
+    turned = words.view(bits).reshape(-1, lines, across).transpose(0, 2, 1)
+    return np.ascontiguousarray(turned).reshape(words.shape[0], -1).view("u4")
+
+
+def multiply(M, group, site, p: Product, a, b, c):
+    """The registers of D = A x B + C."""
+    warps = whole_warps(M, group, site)
+    a, b, c = ((stacked(r, group.size).view(BITS[kind])) for r, kind in ((a, p.a), (b, p.b), (c, p.c)))
+    if p.layouts:
+        x = _tile(a, warps, p.m, p.k, p.layouts[0])
+        y = _tile(b, warps, p.k, p.n, p.layouts[1])
+        z = _tile(c, warps, p.m, p.n, "row")
+    else:
+        halves = p.m // 8  # a lane's registers: rows g and g + 8, then the same further along k
+        e = max(1, 4 // a.itemsize)  # elements of a register
+        x = a.reshape(warps, 8, 4, -1, halves, e).transpose(0, 4, 1, 3, 2, 5).reshape(warps, p.m, p.k)
+        y = b.reshape(warps, 8, 4, -1, e).transpose(0, 3, 2, 4, 1).reshape(warps, p.k, p.n)
+        z = c.reshape(warps, 8, 4, halves, 2).transpose(0, 3, 1, 2, 4).reshape(warps, p.m, p.n)
+    out = encode(np.matmul(decode(x, p.a), decode(y, p.b)), decode(z, p.c), p)
+    if not p.layouts:
+        out = out.reshape(warps, halves, 8, 4, 2).transpose(0, 2, 3, 1, 4)
+    lanes = np.ascontiguousarray(out).reshape(group.size, -1).view(register(p.d))
+    return [np.ascontiguousarray(lanes[:, i]) for i in range(lanes.shape[1])]
+
+
+def _tile(lanes: np.ndarray, warps: int, rows: int, columns: int, layout: str) -> np.ndarray:
+    """The lanes' pieces joined: (warps, rows, columns); what is held twice is taken once."""
+    held = lanes[:, : rows * columns // 32]
+    if layout == "row":
+        return held.reshape(warps, rows, columns)
+    return held.reshape(warps, columns, rows).transpose(0, 2, 1)
+
+
+def decode(bits: np.ndarray, kind: str) -> np.ndarray:
+    """Elements as float64, which holds all of these types exactly."""
+    bits = np.ascontiguousarray(bits)
+    if kind == "bf16":
+        return (bits.astype("u4") << np.uint32(16)).view("f4").astype("f8")
+    if kind == "tf32":
+        return (bits & np.uint32(0xFFFFE000)).view("f4").astype("f8")
+    return bits.view({"f16": "f2", "f32": "f4", "f64": "f8", "s32": "i4", "s8": "i1", "u8": "u1"}[kind]).astype("f8")
+
+
+def encode(product: np.ndarray, c: np.ndarray, p: Product) -> np.ndarray:
+    """Product plus accumulator in the result's type, as bit patterns."""
+    total = product + c
+    if p.d != "s32":
+        return total.astype({"f16": "f2", "f32": "f4", "f64": "f8"}[p.d]).view(BITS[p.d])
+    whole = total.astype("i8")  # exact: far below 2**53
+    if p.clamps:
+        whole = np.clip(whole, -(1 << 31), (1 << 31) - 1)
+    return whole.astype("u4")
+
+
+# --- tf32 -------------------------------------------------------------------------------------------------------------
+def cvt_or(plain):
+    """The handler of ``cvt`` that also knows ``cvt.rna.tf32.f32``; ``plain`` takes all the others."""
+
+    def handler(t, instr):
+        if "tf32" not in instr.mods:
+            plain(t, instr)
+            return
+        if not {"rna", "rn", "rz"} & set(instr.mods) or {"relu", "satfinite"} & set(instr.mods):
+            raise t.unsupported(instr)
+        d, a = instr.operands
+        rounding = next(m for m in instr.mods if m in ("rna", "rn", "rz"))
+        t.define(d, f"T.to_tf32({t.use(a, 'u4')}, {rounding!r})", "u4")
+
+    return handler
+
+
+def to_tf32(bits: np.ndarray, rounding: str) -> np.ndarray:
+    """float32 bits rounded to 10 fraction bits: ``rna`` nearest, ties away from zero; ``rn`` ties to even; ``rz`` towards zero."""
+    up = {"rna": np.uint32(0x1000), "rz": np.uint32(0)}.get(rounding)
+    if up is None:
+        up = np.uint32(0x0FFF) + ((bits >> np.uint32(13)) & np.uint32(1))
+    special = (bits & np.uint32(0x7F800000)) == np.uint32(0x7F800000)
+    return np.where(special, bits, bits + up) & np.uint32(0xFFFFE000)
