@@ -10,6 +10,23 @@ ROOT = Path(__file__).resolve().parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--at-most", type=int, metavar="N", help="run N evenly spaced cases of a test that has more (make quick)")
+
+
+def pytest_collection_modifyitems(config, items):
+    """With --at-most N, thin out each parametrised test to N of its cases; the others are counted as deselected."""
+    most = config.getoption("--at-most")
+    if not most:
+        return
+    cases = {}
+    for item in items:
+        cases.setdefault(item.nodeid.split("[")[0], []).append(item)
+    kept = {item for group in cases.values() for item in group[:: max(1, -(-len(group) // most))]}
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The course folder."""

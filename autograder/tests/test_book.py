@@ -37,6 +37,25 @@ OVERFLOW = """() => {
 }"""
 
 
+# Text below the 4.5 : 1 of WCAG 2 against what stands behind it: `ratio tag.class colour on background: text`, each kind once.
+FAINT = """() => {
+  const numbers = text => text.match(/[\\d.]+/g).map(Number);
+  const light = colour => { const [r, g, b] = colour.slice(0, 3).map(v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const behind = node => { for (; node; node = node.parentElement) { const colour = numbers(getComputedStyle(node).backgroundColor);
+      if (colour.length < 4 || colour[3] > 0.9) return colour; } return [255, 255, 255]; };
+  const faint = new Map(), walk = document.createTreeWalker(document.querySelector('article'), NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const node = walk.currentNode.parentElement, text = walk.currentNode.textContent.trim();
+    if (!text || !node.getClientRects().length || node.closest('svg, script, style, mjx-container')) continue;
+    const ink = getComputedStyle(node).color, paper = behind(node), [a, b] = [light(numbers(ink)), light(paper)];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) faint.set(`${node.tagName}.${node.className} ${ink} on ${paper}`, `${ratio.toFixed(2)} ${text.slice(0, 40)}`);
+  }
+  return [...faint].map(([kind, example]) => `${kind}: ${example}`);
+}"""
+
+
 class QuietHandler(SimpleHTTPRequestHandler):
     def log_message(self, *args):
         pass
@@ -82,6 +101,7 @@ def test_page_opens_cleanly(browser, address, name, width, scheme):
         assert page.evaluate("document.documentElement.dataset.theme") == scheme
         assert page.evaluate(OVERFLOW) == []
         assert page.evaluate(NAMELESS) == []
+        assert page.evaluate(FAINT) == []
         assert troubles == []
     finally:
         context.close()

@@ -224,7 +224,9 @@ def test_the_glossary_is_in_alphabetical_order_and_defines_each_term_once():
 
 def test_the_book_is_spelt_correctly():
     pages = [str(path) for path in [*BOOK.glob("*.md"), BOOK / "references.bib"]]
-    done = subprocess.run([sys.executable, "-m", "codespell_lib", *pages], capture_output=True, text=True)
+    settings = BOOK.parent / "autograder" / "pyproject.toml"
+    command = [sys.executable, "-m", "codespell_lib", "--toml", str(settings), *pages]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

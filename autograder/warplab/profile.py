@@ -306,11 +306,11 @@ def _fill(p: Profile, program, counters: Counters) -> None:
         for c in (p, line_of(instr)):
             if instr.opcode in ("atom", "red"):
                 part = c.atomics
-            elif "shared" in instr.mods:
+            elif traffic.space == "shared":
                 part = getattr(c, f"shared_{kind}")
                 part.wavefronts += traffic.wavefronts
                 part.bank_conflicts += traffic.wavefronts - traffic.ideal
-            elif "local" in instr.mods:
+            elif traffic.space == "local":
                 c.local_requests += traffic.requests
                 continue
             else:

@@ -136,13 +136,10 @@ def anatomy():
     for quarter in range(quarters):
         x = 3.15 * quarter
         _part(ax, x, 0, 3.0, 6.55, None, "")
-        rows = (
-            (0.2, 0.9, "control", "scheduler: 1 warp\ninstruction a clock", 10),
-            (1.25, 1.5, "registers", f"{gpu['registers_per_sm'].value // quarters:,} registers\n"
-             f"for up to {gpu['max_warps_per_sm'].value // quarters} warps", 10),
-        )  # fmt: skip
-        for y, height, role, text, size in rows:
-            _part(ax, x + 0.1, y, 2.8, height, role, text, size)
+        _part(ax, x + 0.1, 0.2, 2.8, 0.9, "control", "scheduler: 1 warp\ninstruction a clock", 10)
+        registers = f"{gpu['registers_per_sm'].value // quarters:,} registers"
+        warps = f"for up to {gpu['max_warps_per_sm'].value // quarters} warps"
+        _part(ax, x + 0.1, 1.25, 2.8, 1.5, "registers", f"{registers}\n{warps}", 10)
         for lane in range(lanes // quarters):
             _part(ax, x + 0.1 + 0.352 * (lane % 8), 2.95 + 0.5 * (lane // 8), 0.31, 0.44, "arithmetic", "")
         ax.text(x + 1.5, 5.2, f"{lanes // quarters} FP32 lanes", ha="center", va="center", fontsize=10)
@@ -165,10 +162,10 @@ def anatomy():
 
 
 def hiding(shares, load, alu):
-    """Simulated and predicted share of busy cycles.
+    """Simulated and predicted share of busy ticks.
 
-    shares: {arithmetic instructions for each load: [share of cycles that issue, for 1, 2, 3 ... warps]};
-    load, alu: cycles until the next instruction of the same warp may issue after a load, after arithmetic.
+    shares: {arithmetic instructions for each load: [share of ticks that issue, for 1, 2, 3 ... warps]};
+    load, alu: ticks until the next instruction of the same warp may issue after a load, after arithmetic.
     """
     fig, ax = plots.new(6.4, 3.5)
     for colour, (count, measured) in zip(("blue", "orange", "green"), shares.items(), strict=True):
@@ -179,16 +176,16 @@ def hiding(shares, load, alu):
         end = (len(measured), 100 * measured[-1])
         ax.annotate(f"{count} for each load", end, (8, 0), textcoords="offset points", va="center", fontsize=10.5)
     top = max(len(measured) for measured in shares.values())
-    ax.set(xlim=(0, top * 1.38), ylim=(0, 107), xlabel="warps on one scheduler", ylabel="cycles that issue, %")
+    ax.set(xlim=(0, top * 1.38), ylim=(0, 107), xlabel="warps on one scheduler", ylabel="ticks that issue, %")
     ax.set_xticks(range(0, top + 1, 4))
     ax.grid(axis="y")
     said = "; ".join(f"{n} arithmetic instructions for each load: {100 * m[-1]:.0f} % with {len(m)} warps" for n, m in shares.items())
     return plots.show(
         fig,
-        alt=f"Share of cycles in which a simulated scheduler issues, rising with the number of warps. {said}. "
-        "The points lie on or just under Little's law.",
-        caption="Simulated (points) and Little's law (dashed). Sixteen warps hide a load of "
-        f"{load} cycles only if each brings enough arithmetic of its own.",
+        alt=f"Share of ticks in which a simulated scheduler issues, rising with the number of warps. {said}. "
+        "The points lie on Little's law or under it, most of all where it nears 100 %.",
+        caption="Simulated (points) under Little's law (dashed), which is a bound. Sixteen warps hide a load of "
+        f"{load} ticks only if each brings enough arithmetic of its own.",
     )
 
 

@@ -5,7 +5,7 @@ from matplotlib.patches import Rectangle
 from warplab import plots
 
 INK, COLOUR = plots.INK, plots.PALETTE
-WIDTH = 5.6  # inches: narrower than a full column, so that a phone shrinks the letters less
+WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
 SMALL = {"fontsize": 10.5}
 THEORY = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.8}
 UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
@@ -39,6 +39,8 @@ def hierarchy(spec, latencies):
     right.set_yticks([])
     right.set_xticks([10, 30, 100, 300, 1000], ["10", "30", "100", "300", "1,000"])
     right.text(12, 0, "no request at all", va="center", style="italic", **SMALL)
+    right.annotate("shared", (30, 1), (-6, 0), textcoords="offset points", ha="right", va="center", **SMALL)
+    right.annotate("L1", (40, 1), (7, 0), textcoords="offset points", va="center", **SMALL)
     for ax in (left, right):
         ax.minorticks_off()
         ax.tick_params(axis="y", length=0)
@@ -101,10 +103,9 @@ def halo():
     left.text(17, 17, "32 × 32\npixels made", ha="center", va="center", **SMALL)
     left.text(17, -1.5, "34 × 34 read", ha="center", **SMALL)
     right.set(xlim=(-0.3, 48.3), ylim=(6.2, -1.6))
-    right.text(24, -0.75, "one row of 34 in memory", ha="center", va="center", **SMALL)
+    right.text(24, -0.75, "one row of 34, in sectors of 32 bytes", ha="center", va="center", **SMALL)
     for sector in range(6):
         right.add_patch(Rectangle((8 * sector, 0), 8, 1.1, fill=False, edgecolor=INK, linewidth=1.6))
-        right.text(8 * sector + 4, 1.65, "32 bytes", ha="center", va="center", fontsize=10)
     for start, count, y, colour, name in ((7, 32, 2.5, "blue", "first request: 5 sectors"), (39, 2, 4.3, "purple", "second: 2")):
         right.add_patch(Rectangle((start, 0), count, 1.1, facecolor=COLOUR[colour], alpha=0.55, linewidth=0))
         for sector in sorted({cell // 8 for cell in range(start, start + count)}):
@@ -148,7 +149,7 @@ def strides(counted, here, gpu):
         alt=f"Cost of copying one number, relative to stride 1. Counted sectors of the GPU kernel and measured time of "
         f"NumPy on this machine, by stride: {said}. The GPU kernel's time: {'live' if gpu else 'not recorded yet'}.",
         caption="The kernel's sectors stop growing at stride 8, where each number already has a sector of its own. A CPU's "
-        "cache lines are 64 bytes on most machines, so its copy goes on getting dearer.",
+        "cache lines are 64 bytes on most machines, so its copy usually goes on getting dearer.",
     )
 
 
@@ -165,8 +166,9 @@ def roofline(spec, kernels):
     for name, value in points.items():
         colour = COLOUR["grey" if name in CHAPTER_4 else "blue"]
         ax.plot([value, value], [floor, min(peak, bandwidth * value) / 1e12], color=colour, linewidth=2)
-        at = {"textcoords": "offset points", "rotation": 90, "ha": "right", **SMALL}
-        ax.annotate(name, (value, floor * 1.15), (-2, 0), **at)
+        side, align = (3, "left") if name in CHAPTER_4 else (-2, "right")
+        at = {"textcoords": "offset points", "rotation": 90, "ha": align, **SMALL}
+        ax.annotate(name, (value, floor * 1.15), (side, 0), **at)
     ax.text(98, peak / 1e12 * 1.15, f"FP32 peak {peak / 1e12:.0f} TFLOP/s", ha="right", va="bottom", **SMALL)
     ax.annotate(f"{bandwidth / 1e12:.2f} TB/s", (1.2, 4), (-6, 6), textcoords="offset points", ha="right", **SMALL)
     ax.set(xscale="log", yscale="log", xlim=(0.05, 100), ylim=(floor, 180))
@@ -179,8 +181,8 @@ def roofline(spec, kernels):
         fig,
         alt=f"A roofline from data-sheet numbers: a slope of {bandwidth / 1e12:.2f} TB/s up to a ridge at "
         f"{peak / bandwidth:.0f} FLOP a byte, then flat. Counted FLOP a byte: {said}. All stand left of the ridge.",
-        caption="Theory, not measurement (dashed). Every kernel of this book so far stands left of the ridge at "
-        f"{peak / bandwidth:.0f} FLOP a byte; grey ones are chapter 4's.",
+        caption="Theory, not measurement (dashed). Every kernel drawn here stands left of the ridge at "
+        f"{peak / bandwidth:.0f} FLOP a byte. Grey: chapter 4.",
     )
 
 
@@ -191,11 +193,12 @@ def intensities(spec, operations):
     for y, (_, value) in enumerate(operations.items()):
         ax.barh(y, value, left=0, height=0.6, color=COLOUR["green" if value > ridge else "orange"], alpha=0.8)
         share = min(1, value / ridge)
-        label = f"{value:,.2g}" if value < 10 else f"{value:,.0f}"
-        label += f"  ({share:.2%} of peak)" if share < 0.01 else f"  ({share:.0%} of peak)" if share < 1 else ""
-        ax.annotate(label, (value, y), (5, 0), textcoords="offset points", va="center", **SMALL)
+        label = f"{value:.2f}" if value < 10 else f"{value:,.0f}"
+        label += f" ({100 * share:.1g} %)" if share < 0.01 else f" ({100 * share:.0f} %)" if share < 1 else ""
+        box = {"facecolor": plots.PAPER, "edgecolor": "none", "pad": 1}
+        ax.annotate(label, (value, y), (5, 0), textcoords="offset points", va="center", bbox=box, **SMALL)
     ax.axvline(ridge, **THEORY)
-    ax.set(xscale="log", xlim=(0.08, 4e5), ylim=(len(operations) - 0.4, -0.6), xlabel="FLOP a byte, every byte once")
+    ax.set(xscale="log", xlim=(0.08, 3e4), ylim=(len(operations) - 0.4, -0.6), xlabel="FLOP a byte, every byte once")
     ax.set_yticks(range(len(operations)), list(operations))
     ax.set_xticks([0.1, 1, 10, 100, 1000], ["0.1", "1", "10", "100", "1,000"])
     ax.minorticks_off()

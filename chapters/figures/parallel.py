@@ -191,17 +191,16 @@ def counters(profiles):
 def scans(values):
     """The steps of two scans of eight numbers: Hillis and Steele's, and Blelloch's two sweeps."""
     n = len(values)
-    fig, (left, right) = plots.new(6.4, 4.1, columns=2)
-    rows, arrows = [list(values)], []
-    reach = 1
+    fig, (upper, lower) = plots.new(WIDTH, 6.2, rows=2, height_ratios=[4, 8])
+    rows, arrows, reach = [list(values)], [], 1
     while reach < n:
         before = rows[-1]
         rows.append([before[i] + (before[i - reach] if i >= reach else 0) for i in range(n)])
         arrows.append([(i - reach, i) for i in range(reach, n)])
         reach *= 2
-    _steps(left, rows, arrows, COLOUR["orange"])
+    _steps(upper, rows, arrows, COLOUR["orange"])
     adds = sum(map(len, arrows))
-    left.set_title(f"Hillis–Steele: {len(arrows)} steps, {adds} additions", loc="left", fontsize=10.5)
+    upper.set_title(f"Hillis–Steele: {len(arrows)} steps, {adds} additions", loc="left", fontsize=11)
     rows, arrows, sweeps, stride = [list(values)], [], 0, 1
     while stride < n:
         pairs = [(i - stride, i) for i in range(2 * stride - 1, n, 2 * stride)]
@@ -224,31 +223,32 @@ def scans(values):
         arrows.append([*pairs, *((b, a) for a, b in pairs)])
         sweeps += len(pairs)
         stride //= 2
-    _steps(right, rows, arrows, COLOUR["green"])
+    _steps(lower, rows, arrows, COLOUR["green"])
     steps = len(arrows) - 1
-    right.set_title(f"Blelloch: {steps} steps, {sweeps} additions", loc="left", fontsize=10.5)
+    lower.set_title(f"Blelloch: {steps} steps, {sweeps} additions", loc="left", fontsize=11)
     return plots.show(
         fig,
         alt=f"Two ways to all running totals of {', '.join(map(str, values))}. Hillis and Steele: in step k each number takes the one 1, 2, then "
         f"4 places to its left; {adds} additions in 3 steps. Blelloch: a tree up that ends in the grand total, the total replaced by 0, "
         f"and a tree down in which each pair swaps and adds; {sweeps} additions in {steps} steps, and the result is shifted by one place.",
-        caption=f"Fewer steps or less work. {adds} additions against {sweeps} are close; with more numbers the left scan falls behind.",
+        caption=f"Fewer steps or less work. {adds} additions against {sweeps} are close; with more numbers the upper scan falls behind.",
     )
 
 
 def _steps(ax, rows, arrows, colour):
-    n, height = len(rows[0]), 7 / (len(rows) - 1)
+    """Rows of numbers from top to bottom, those that a step wrote tinted, with lines from where it read."""
+    n, gap = len(rows[0]), 1.1
     for y, row in enumerate(rows):
         written = {b for _, b in arrows[y - 1]} or {n - 1} if y else set()
         for i, value in enumerate(row):
-            _box(ax, i, y * height, 0.9, 0.62, colour if i in written else None, line=0.8)
-            ax.text(i + 0.45, y * height + 0.33, str(value), ha="center", va="center", fontsize=10)
+            _box(ax, i, y * gap, 0.9, 0.6, colour if i in written else None, line=0.8)
+            ax.text(i + 0.45, y * gap + 0.32, str(value), ha="center", va="center")
     for y, pairs in enumerate(arrows):
         for a, b in pairs:
-            ax.plot([a + 0.45, b + 0.45], [y * height + 0.62, (y + 1) * height], color=colour, linewidth=1.2)
+            ax.plot([a + 0.45, b + 0.45], [y * gap + 0.6, (y + 1) * gap], color=colour, linewidth=1.4)
         if not pairs:
-            ax.text(n - 0.1, (y + 0.5) * height + 0.31, "last := 0", ha="right", va="center", fontsize=10)
-    ax.set(xlim=(-0.1, n + 0.1), ylim=(7.8, -0.15))
+            ax.text(n, y * gap + 0.85, "last := 0", ha="right", va="center", fontsize=10)
+    ax.set(xlim=(-0.1, n + 0.1), ylim=((len(rows) - 1) * gap + 0.7, -0.1))
     ax.set_axis_off()
 
 

@@ -2,59 +2,12 @@
 
 import numpy as np
 import pytest
+from ptx_runner import HEAD, LANE, SQUARE, call, run
 from warplab.simt.engine.machine import Launch, Machine
 from warplab.simt.engine.memory import AddressSpace
 from warplab.simt.engine.program import Program
 from warplab.simt.sanitizer.uninitialised import InitialisationCheck
-from warplab.simt.errors import OutOfBounds, UninitialisedRead, UnsupportedInstruction
-
-HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
-
-
-def run(body, regs="", functions="", threads=32, words=1):
-    """Run ``body`` with %r1 = lane and %rd1 = &out[lane * words]; returns out as uint32 (threads, words)."""
-    space = AddressSpace()
-    ptx = f"""{HEAD}{functions}
-    .visible .entry k(.param .u64 k_param_0)
-    {{
-        .reg .pred %p<9>; .reg .b32 %r<40>; .reg .f32 %f<20>; .reg .b64 %rd<20>; .reg .f64 %fd<9>; .reg .b16 %rs<9>; {regs}
-        ld.param.u64 %rd1, [k_param_0];
-        mov.u32 %r1, %tid.x;
-        mul.wide.u32 %rd2, %r1, {4 * words};
-        add.s64 %rd1, %rd1, %rd2;
-        {body}
-        ret;
-    }}"""
-    out = np.zeros((threads, words), np.uint32)
-    program = Program(ptx, "k", "k", space)
-    region = space.add(out.reshape(-1).view(np.uint8), "out", 4)
-    params = {"k_param_0": region.base.to_bytes(8, "little")}
-    Machine(program, space, Launch((1, 1, 1), (threads, 1, 1), 0, params), [InitialisationCheck()]).run()
-    return out
-
-
-LANE = np.arange(32, dtype=np.uint32)
-
-SQUARE = """
-.func (.param .b32 func_retval0) square(.param .b32 square_param_0)
-{
-    .reg .b32 %r<3>;
-    ld.param.u32 %r1, [square_param_0];
-    mul.lo.s32 %r2, %r1, %r1;
-    st.param.b32 [func_retval0+0], %r2;
-    ret;
-}
-"""
-
-
-def call(name, argument, result):
-    return f"""{{
-        .param .b32 param0;
-        st.param.b32 [param0+0], {argument};
-        .param .b32 retval0;
-        call.uni (retval0), {name}, (param0);
-        ld.param.b32 {result}, [retval0+0];
-    }}"""
+from warplab.simt.errors import OutOfBounds, StackOverflow, UninitialisedRead, UnsupportedInstruction
 
 
 def test_a_device_function_gets_its_argument_and_returns_its_value():
@@ -62,9 +15,33 @@ def test_a_device_function_gets_its_argument_and_returns_its_value():
     np.testing.assert_array_equal(out[:, 0], LANE**4)
 
 
-def test_recursion_is_refused_by_name():
+FACTORIAL = """
+.func (.param .b32 func_retval0) factorial(.param .b32 factorial_param_0)
+{
+    .reg .b32 %r<5>; .reg .pred %p<2>;
+    ld.param.u32 %r1, [factorial_param_0];
+    mov.u32 %r4, 1;
+    setp.lt.u32 %p1, %r1, 2;
+    @%p1 bra DONE;
+    sub.u32 %r2, %r1, 1;
+    CALL
+    mul.lo.u32 %r4, %r1, %r3;
+DONE:
+    st.param.b32 [func_retval0+0], %r4;
+    ret;
+}
+"""
+
+
+def test_a_recursive_function_returns_to_each_lane_its_own_result():
+    functions = FACTORIAL.replace("CALL", call("factorial", "%r2", "%r3"))
+    out = run("and.b32 %r5, %r1, 7;" + call("factorial", "%r5", "%r6") + "st.global.u32 [%rd1], %r6;", functions=functions)
+    np.testing.assert_array_equal(out[:, 0], np.array([1, 1, 2, 6, 24, 120, 720, 5040])[LANE % 8])
+
+
+def test_a_recursion_without_an_end_overflows_the_stack():
     loop = SQUARE.replace("mul.lo.s32 %r2, %r1, %r1;", call("square", "%r1", "%r2"))
-    with pytest.raises(UnsupportedInstruction, match="recursion"):
+    with pytest.raises(StackOverflow, match="calls nest deeper than 150"):
         run(call("square", "%r1", "%r2"), functions=loop)
 
 

@@ -78,3 +78,9 @@ class KernelAssertion(LaunchError):
     """An ``assert`` in the kernel failed."""
 
     kind = "assertion failed"
+
+
+class StackOverflow(LaunchError):
+    """A recursive function calls itself too often before it returns."""
+
+    kind = "stack overflow"

@@ -7,6 +7,8 @@ Definitions (Nsight Compute's): a *request* is one load or store instruction of 
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,11 +34,14 @@ FLOPS = {
 }
 FLOAT_TYPES = {"f16": 1, "bf16": 1, "f16x2": 2, "bf16x2": 2, "f32": 1, "f64": 1}  # values that one register holds
 
+TENSOR_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
+
 
 @dataclass
 class Traffic:
-    """Counts of one memory instruction."""
+    """Counts of one memory instruction in the ``space`` that it reached; a generic address shows it only when it runs."""
 
+    space: str = ""
     requests: int = 0
     sectors: int = 0
     wavefronts: int = 0
@@ -54,7 +59,15 @@ class Execution:
 
 
 def flops_of(instr) -> int:
-    """Floating-point operations of one instruction in one thread; an FMA is 2, comparisons and moves are 0."""
+    """Floating-point operations of one instruction in one thread; an FMA is 2, comparisons and moves are 0.
+
+    A tensor-core product of a warp is 2 M N K, a 32nd of it in each thread.
+    """
+    if instr.opcode in ("mma", "wmma"):
+        shape = next((m.groups() for m in map(TENSOR_SHAPE.fullmatch, instr.mods) if m), None)
+        if shape is None or "s32" in instr.mods or "load" in instr.mods or "store" in instr.mods:
+            return 0  # integers are no floating-point operations
+        return 2 * math.prod(map(int, shape)) // 32
     return FLOPS.get(instr.opcode, 0) * max((FLOAT_TYPES.get(m, 0) for m in instr.mods), default=0)
 
 
@@ -89,7 +102,7 @@ class Counters:
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         t = self.traffic.get(site)
         if t is None:
-            t = self.traffic[site] = Traffic()
+            t = self.traffic[site] = Traffic(space)
         t.requests += group.warps
         if what == "atomic":
             return
@@ -129,6 +142,9 @@ def count_distinct(table: np.ndarray) -> int:
 def count_sectors(machine, group, address: np.ndarray, width: int) -> int:
     """32-byte sectors that the group's warps touch in one instruction; ``width`` bytes a lane, aligned to its width."""
     sector = address >> SECTOR_SHIFT
+    if width >= 1 << SECTOR_SHIFT and sector.size > 1:  # pieces of a tile: a whole sector, or parts of two
+        last = by_warp(machine, group, (address + width - 1) >> SECTOR_SHIFT)
+        return count_distinct(np.sort(np.hstack([by_warp(machine, group, sector), last]), axis=1))
     per_lane = max(1, width >> SECTOR_SHIFT)
     if sector.size == 1:
         return group.warps * per_lane

@@ -3,8 +3,8 @@
 An 8 x 8 matrix of 16-bit elements lies in a warp as ``mma.sync`` wants it: lane l holds the elements 2 (l % 4) and the one
 after it of row l / 4, in one register.
 
-``cp.async`` copies at once: a read before the wait sees the new data here, and maybe not on a GPU. A read by another
-thread before a barrier is a race here too. It counts as a global load and a shared store, each one request a warp.
+``cp.async`` copies at once, and the sanitizer refuses reads that come before the copier's wait, or before a barrier where
+another thread reads. It counts as a global load and a shared store, each one request a warp.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ptx.parser import Imm, Vec
+from ..sanitizer.async_copies import AsyncCopies
 from .tensor import place, stacked, whole_warps
 
 
@@ -52,7 +53,11 @@ def movmatrix(t, instr):
 def cp(t, instr):
     """``cp.async`` of 4, 8 or 16 bytes, its commits and waits; the bulk copies of the TMA are refused."""
     kind = instr.mods[1:2]
-    if instr.mods[0] == "async" and kind in (("commit_group",), ("wait_group",), ("wait_all",)):
+    if instr.mods[0] == "async" and kind == ("commit_group",):
+        t.emit("E.copies(M).commit(G)")
+        return
+    if instr.mods[0] == "async" and kind in (("wait_group",), ("wait_all",)):
+        t.emit(f"E.copies(M).wait(G, {int(instr.operands[0].value) if instr.operands else -1})")
         return
     if instr.mods[0] != "async" or kind not in (("ca",), ("cg",)):
         raise t.unsupported(instr)
@@ -104,27 +109,50 @@ def _transposed(rows: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.ascontiguousarray(rows).view("u2").swapaxes(-1, -2)).view("u4")
 
 
+def copies(M) -> AsyncCopies:
+    """The machine's watch over asynchronous copies, set up at the first of them."""
+    found = next((o for o in M.observers if isinstance(o, AsyncCopies)), None)
+    if found is None:
+        found = AsyncCopies()
+        M.observers.append(found)
+    return found
+
+
 def copy(M, group, sites, there, offset, here, start, size: int, given):
     """``size`` bytes a lane from global to shared memory; where ``given`` bytes are fewer, zeros fill the rest and only they are read."""
     words = size // 4
     if given is None or (given == size).all():
         values = M.load_global(group, sites[0], here, start, "u4", words)
-        M.store_shared(group, sites[1], there, offset, "u4", tuple(values) if words > 1 else (values,))
-        return
-    given = np.broadcast_to(given, (group.size,))
-    here = np.broadcast_to(here, (group.size,))
+        values = values if words > 1 else [values]
+    else:
+        values = _read_some(M, group, sites[0], here, start, size, given)
+    M.store_shared(group, sites[1], there, offset, "u4", tuple(values))
+    target = M._prepare(group, "shared", there)
+    copies(M).copied(M.machine, group, sites[1], target.offset + offset, size)
+
+
+def _read_some(M, group, site, here, start: int, size: int, given):
+    """Words of which each lane reads only the first ``given`` bytes; zeros fill the rest."""
     data = np.zeros((group.size, size), np.uint8)
-    for n in np.unique(given[given > 0]).tolist():
-        mask = given == n
-        part, address, n = group.split(mask, frozenset()), here[mask], min(n, size)
-        dtype = "u4" if n % 4 == 0 else "u1"
-        step = np.dtype(dtype).itemsize
-        many = n // step
-        if many in (1, 2, 4):
-            got = M.load_global(part, sites[0], address, start, dtype, many)
-        else:
-            got = [M.load_global(part, sites[0], address, start + i * step, dtype, 1) for i in range(many)]
-        columns = stacked(got if isinstance(got, list) else [got], part.size)
-        data[mask, :n] = columns.view(np.uint8)
-    values = data.view("u4")
-    M.store_shared(group, sites[1], there, offset, "u4", tuple(np.ascontiguousarray(values[:, i]) for i in range(words)))
+    given = np.minimum(np.broadcast_to(given, (group.size,)), size)
+    reads = given > 0
+    if reads.any():
+        part = group.split(reads, frozenset())
+        data[reads] = _bytes(M, part, site, np.broadcast_to(here, (group.size,))[reads], start, size, given[reads])
+    return np.ascontiguousarray(data.view("u4").T)
+
+
+def _bytes(M, group, site, address, start: int, size: int, given):
+    """The first ``given`` of ``size`` bytes of each lane, zeros behind them; one request, as the bytes share an aligned piece."""
+    access = M._prepare(group, "global", address)
+    at = access.offset + start
+    end = access.region.size if access.region else 0
+    if (at < 0).any() or (at + given > end).any():
+        M._fault(group, site, access, start, int(given.max()), end, "global", "read")
+    if (at & (size - 1)).any():
+        M._misaligned(group, site, access, start, size, "global", "read")
+    for o in M.observers:
+        o.accessed(M.machine, group, site, access, start, size, "global", "read", None)
+    byte = np.arange(size)
+    found = access.region.data[np.minimum(at[:, None] + byte, end - 1)]
+    return np.where(byte < given[:, None], found, np.uint8(0))

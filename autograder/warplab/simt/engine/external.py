@@ -125,6 +125,15 @@ def assertfail(M, group, site, message, file, line, function, charsize):
     )
 
 
+def trap(M, group, site):
+    """``__trap()``, and what library code does where it cannot go on."""
+    raise KernelAssertion(
+        f"{M.machine.thread_name(int(group.lanes[0]))} stops the kernel with a trap",
+        kernel=M.program.name,
+        where=M.program.line_of_site(site),
+    )
+
+
 def bad_call(M, group, site, pointer):
     """A function pointer that holds no function's address."""
     raise OutOfBounds(

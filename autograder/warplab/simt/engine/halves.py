@@ -69,6 +69,7 @@ TEMPLATES = {
     "ex2": "np.exp2({0}.astype('f8'))",
     "tanh": "np.tanh({0}.astype('f8'))",
 }
+WHOLE = {"rni": "np.rint", "rzi": "np.trunc", "rmi": "np.floor", "rpi": "np.ceil"}
 SIGN = {"neg": "^ {}", "abs": "& ~{}"}
 
 
@@ -122,6 +123,9 @@ def convert(t, instr) -> bool:
         value = t.use(sources[0], dtype) + ("" if source == "f32" else ".astype('f8')")
     if "relu" in instr.mods:
         value = f"h.relu({value})"
+    whole = next((WHOLE[m] for m in instr.mods if m in WHOLE), None)
+    if whole and (to in BITS or to[0] == "f"):
+        value = f"{whole}({value})"
     if to in BITS:
         t.define(d, f"h.close({value}, {to!r}, {rounding!r})", BITS[to])
     elif to[0] == "f":

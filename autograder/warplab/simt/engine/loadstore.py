@@ -12,6 +12,9 @@ from .atomics import update
 from .memory import LOCAL_WINDOW, REGION_SHIFT, SHARED_WINDOW, Access
 
 
+SPACE_SHIFT = np.uint64(60)
+
+
 class LoadStoreUnit:
     """Memory as the lanes of one machine see it. Addresses are uint64 arrays, one a lane or one for all lanes of the group."""
 
@@ -58,7 +61,7 @@ class LoadStoreUnit:
     def _load(self, group, site, address, offset, dtype, count, space):
         access = self._ready(group, site, address, offset, dtype, count, space, "read")
         if access is None:
-            return self._split_by_region(group, site, address, offset, dtype, count, None)
+            return _apart(group, _slots(address), address, (), lambda part, at, _: self._load(part, site, at, offset, dtype, count, space))
         width = np.dtype(dtype).itemsize
         for o in self.observers:
             o.accessed(self.machine, group, site, access, offset, width * count, space, "read", None)
@@ -75,7 +78,7 @@ class LoadStoreUnit:
     def _store(self, group, site, address, offset, dtype, values, space):
         access = self._ready(group, site, address, offset, dtype, len(values), space, "write")
         if access is None:
-            return self._split_by_region(group, site, address, offset, dtype, len(values), values)
+            return _apart(group, _slots(address), address, values, lambda part, at, v: self._store(part, site, at, offset, dtype, v, space))
         width = np.dtype(dtype).itemsize
         if not access.region.writable:
             raise OutOfBounds(
@@ -94,11 +97,16 @@ class LoadStoreUnit:
 
     def atomic(self, group, site, space, address, offset, dtype, operation, value, compare=None, wants_old=True):
         """Read-modify-write at each lane's address; returns what each lane found (None unless ``wants_old``)."""
+        def again(part, at, operands):
+            return self.atomic(part, site, space, at, offset, dtype, operation, *operands, wants_old)
+
         if space == "generic":
-            space, address = self._resolve(site, address)
+            if _spaces(address):
+                return _apart(group, address >> SPACE_SHIFT, address, (value, compare), again)
+            space, address = _resolve(address)
         access = self._ready(group, site, address, offset, dtype, 1, space, "write")
         if access is None:
-            raise self.program.unsupported_site(site, "an atomic whose lanes point into different arrays")
+            return _apart(group, _slots(address), address, (value, compare), again)
         for o in self.observers:
             o.accessed(self.machine, group, site, access, offset, np.dtype(dtype).itemsize, space, "atomic", None)
         index = np.broadcast_to((access.offset + offset) >> (np.dtype(dtype).itemsize.bit_length() - 1), (group.size,))
@@ -125,42 +133,32 @@ class LoadStoreUnit:
         self._store(group, site, address, offset, dtype, values, "local")
 
     def load_generic(self, group, site, address, offset, dtype, count):
-        space, address = self._resolve(site, address)
+        if _spaces(address):
+            return _apart(
+                group, address >> SPACE_SHIFT, address, (), lambda part, at, _: self.load_generic(part, site, at, offset, dtype, count)
+            )
+        space, address = _resolve(address)
         return self._load(group, site, address, offset, dtype, count, space)
 
     def store_generic(self, group, site, address, offset, dtype, values):
-        space, address = self._resolve(site, address)
+        if _spaces(address):
+            _apart(
+                group, address >> SPACE_SHIFT, address, values, lambda part, at, v: self.store_generic(part, site, at, offset, dtype, v)
+            )
+            return
+        space, address = _resolve(address)
         self._store(group, site, address, offset, dtype, values, space)
 
     def _resolve(self, site, address):
-        """A generic address belongs to the space whose window it lies in."""
-        windows = np.unique(address >> np.uint64(60))
-        if windows.size > 1:
-            raise self.program.unsupported_site(site, "a generic access whose lanes point into different memory spaces")
-        if int(windows[0]) == SHARED_WINDOW >> 60:
-            return "shared", address - np.uint64(SHARED_WINDOW)
-        if int(windows[0]) == LOCAL_WINDOW >> 60:
-            return "local", address - np.uint64(LOCAL_WINDOW)
-        return "global", address
+        """(space, address in it) of generic addresses that must all lie in one space."""
+        if _spaces(address):
+            raise self.program.unsupported_site(site, "a warp-wide access whose lanes point into different memory spaces")
+        return _resolve(address)
 
     def _several_regions(self, address, offset) -> bool:
         """Whether every lane points into a mapped region, and not all into the same one."""
         slots = np.unique((address + np.uint64(offset & (1 << 64) - 1)) >> np.uint64(REGION_SHIFT))
         return slots.size > 1 and all(int(s) in self.space.regions for s in slots)
-
-    def _split_by_region(self, group, site, address, offset, dtype, count, values):
-        out = [np.zeros(group.size, dtype) for _ in range(count)]
-        slots = address >> np.uint64(REGION_SHIFT)
-        for slot in np.unique(slots):
-            mask = slots == slot
-            part = group.split(mask, frozenset())
-            if values is None:
-                got = self._load(part, site, address[mask], offset, dtype, count, "global")
-                for o, g in zip(out, got if count > 1 else [got]):
-                    o[mask] = g
-            else:
-                self._store(part, site, address[mask], offset, dtype, tuple(v if v.size == 1 else v[mask] for v in values), "global")
-        return out[0] if count == 1 else out
 
     def warp_barrier(self, group) -> None:
         for o in self.observers:
@@ -217,6 +215,47 @@ class LoadStoreUnit:
             where=self.program.line_of_site(site),
             hint="the element type of the pointer or view",
         )
+
+
+def _slots(address: np.ndarray) -> np.ndarray:
+    return address >> np.uint64(REGION_SHIFT)
+
+
+def _spaces(address: np.ndarray) -> bool:
+    """Whether the lanes' generic addresses lie in more than one memory space."""
+    return address.size > 1 and bool(((address ^ address[0]) >> SPACE_SHIFT).any())
+
+
+def _resolve(address: np.ndarray) -> tuple[str, np.ndarray]:
+    """A generic address belongs to the space whose window it lies in."""
+    window = int(address[0] >> SPACE_SHIFT)
+    if window == SHARED_WINDOW >> 60:
+        return "shared", address - np.uint64(SHARED_WINDOW)
+    if window == LOCAL_WINDOW >> 60:
+        return "local", address - np.uint64(LOCAL_WINDOW)
+    return "global", address
+
+
+def _apart(group, keys: np.ndarray, address: np.ndarray, values, act):
+    """Run ``act(part of the group, addresses, values)`` for the lanes of each key, and put the lanes' results together."""
+    done = []
+    for key in np.unique(keys):
+        mask = keys == key
+        mine = tuple(v if v is None or v.size == 1 else v[mask] for v in values)
+        done.append((mask, act(group.split(mask, frozenset()), address[mask], mine)))
+    first = done[0][1]
+    if first is None:
+        return None
+    if isinstance(first, list):
+        return [_joined(group, [(mask, got[i]) for mask, got in done]) for i in range(len(first))]
+    return _joined(group, done)
+
+
+def _joined(group, done) -> np.ndarray:
+    out = np.empty(group.size, done[0][1].dtype)
+    for mask, got in done:
+        out[mask] = got
+    return out
 
 
 def _verb(what: str) -> str:

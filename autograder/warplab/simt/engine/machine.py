@@ -13,11 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ..errors import NoProgress
+from ..errors import NoProgress, StackOverflow
 from .barriers import release
 from .loadstore import LoadStoreUnit
 from .memory import Access, AddressSpace, Region
-from .program import Program
+from .program import MAX_CALLS, Program
 from .warp import WarpTable
 
 CHUNK_LANES = 1 << 14
@@ -116,10 +116,11 @@ class Machine:
 
         Raises LaunchError subclasses for the faults of memory, barriers and progress.
         """
-        per_chunk = max(1, CHUNK_LANES // self.launch.threads)
+        per_chunk = max(1, CHUNK_LANES // (8 if self.program.frame_size else 1) // self.launch.threads)
         if self.program.grid_barrier:  # all blocks meet: they run as one chunk
             per_chunk = self.launch.blocks
         self.printed: list[str] = []
+        self.grid_workspace = None
         try:
             for start in range(0, self.launch.blocks, per_chunk):
                 self._start_chunk(start, min(per_chunk, self.launch.blocks - start))
@@ -128,6 +129,8 @@ class Machine:
                 for o in self.observers:
                     o.done(self)
         finally:
+            if self.grid_workspace is not None:
+                self.space.remove(self.grid_workspace)
             if self.printed:
                 print("".join(self.printed), end="", flush=True)
 
@@ -188,14 +191,42 @@ class Machine:
             return 1 << self.column_of_lane
         if stem == "dynamic_smem_size":
             return np.array([self.launch.dynamic_shared])
+        if stem in ("envreg1", "envreg2"):  # halves of the address where cooperative_groups keeps its grid barrier
+            if self.grid_workspace is None:
+                self.grid_workspace = self.space.add(np.zeros(64, np.uint8), "the grid barrier of cooperative_groups")
+            address = self.grid_workspace.base
+            return np.array([address >> 32 if stem == "envreg1" else address & 0xFFFFFFFF])
         raise self.program.unsupported_register(name)
 
     def _run_chunk(self) -> None:
+        self.depth, self.called, self.frame = 0, 0, np.zeros(1, np.uint64)
+        self._run(0, Group(self, self.all_lanes, {}, True))
+
+    def call(self, group: Group, name: str, parameters, arguments, results, site: int) -> list[np.ndarray]:
+        """Run a recursive function for the lanes of ``group``; its results, when every lane has returned.
+
+        Raises StackOverflow where calls nest deeper than MAX_CALLS, NoProgress where there is no end of them.
+        """
+        self.depth, self.called = self.depth + 1, self.called + 1
+        where = {"kernel": self.program.name, "where": self.program.line_of_site(site)}
+        if self.depth > MAX_CALLS:
+            raise StackOverflow(f"calls nest deeper than {MAX_CALLS}", **where, hint="the condition that ends the recursion")
+        if self.called > STEP_BUDGET // 10:
+            raise NoProgress(f"stopped after {self.called:,} recursive calls", **where, hint="a loop in the place of the recursion")
+        start = Group(self, group.lanes, dict(zip(parameters, arguments)), group.full)
+        outer, self.frame = self.frame, np.array([(self.depth - 1) * self.program.frame_size], np.uint64)
+        done = self._run(self.program.routines[name], start)
+        self.depth, self.frame = self.depth - 1, outer
+        end = done[0] if len(done) == 1 else self._merge(done, frozenset(results))
+        return [end.regs[r] for r in results]
+
+    def _run(self, first: int, start: Group) -> list[Group]:
+        """Run ``start`` from block ``first`` until all its lanes have left; the groups as they left."""
         blocks, functions = self.program.blocks, self.program.functions
-        start = Group(self, self.all_lanes, {}, True)
-        ready: dict[int, list[Group]] = {0: [start]}
+        ready: dict[int, list[Group]] = {first: [start]}
         waiting: list[tuple[int, Group]] = []
-        alive, steps = self.lanes, 0
+        done: list[Group] = []
+        alive, steps = start.size, 0
         polls = turn = boost = 0
         patience = PATIENCE
         while ready or waiting:
@@ -232,6 +263,8 @@ class Machine:
                     index = block.target
                 elif block.end == "exit":
                     alive -= group.size
+                    if self.depth:
+                        done.append(group)
                     break
                 elif block.end == "barrier":
                     if group.size == alive and block.plain_barrier:
@@ -260,6 +293,7 @@ class Machine:
                 if ready and not boost and (min(ready) <= index or polls >= patience):
                     ready.setdefault(index, []).append(group)
                     break
+        return done
 
     def _merge(self, groups: list[Group], live: frozenset[str]) -> Group:
         lanes = np.concatenate([g.lanes for g in groups])

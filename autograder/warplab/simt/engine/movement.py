@@ -55,9 +55,10 @@ def cvt(t, instr):
     elif source[0] == "f":
         t.define(d, f"n.float_to_int({x}, '{to}', {rounding!r})", to)
     elif to[0] == "f":
-        if rounding not in (None, "rn") and not (int(source[1]) < int(to[1])):
-            raise t.unsupported(instr, "directed rounding")
-        t.define(d, f"n.int_to_float({x}, '{to}', {rounding!r})", to)
+        if rounding not in (None, "rn"):
+            t.define(d, f"n.float_to_float({x}.astype('g'), '{to}', {rounding!r})", to)  # 'g' holds 64-bit integers
+        else:
+            t.define(d, f"n.int_to_float({x}, '{to}', {rounding!r})", to)
     elif "sat" in instr.mods:
         info = np.iinfo(to)
         t.define(d, f"np.clip({x}, {max(info.min, np.iinfo(source).min)}, {min(info.max, np.iinfo(source).max)}).astype('{to}')", to)
@@ -164,6 +165,17 @@ def redux(t, instr):
     t.define(d, f"w.reduce_(G.table, {operation!r}, {t.use(value, dtype)}, {t.use(mask, 'u4')})", dtype)
 
 
+def elect(t, instr):
+    """``elect.sync d|p, mask``: the lowest lane of the mask; p holds in that lane."""
+    d, mask = instr.operands
+    lane, chosen = d.items if isinstance(d, Vec) else (d, None)
+    t.emit(f"mask = np.broadcast_to({t.use(mask, 'u4')}, (G.size,))")
+    t.emit("got = np.bitwise_count((mask & (~mask + np.uint32(1))) - np.uint32(1)).astype('u4')")
+    t.define(lane, "got", "u4")
+    if chosen is not None:
+        t.define(chosen, "G.column == got", "?")
+
+
 def activemask(t, instr):
     t.define(instr.operands[0], "G.table.bits(np.ones(1, bool))[G.row]", "u4")
 
@@ -180,3 +192,20 @@ def warp_barrier(t, instr):
 
 def call(t, instr):
     raise t.unsupported(instr, "a call to a device function that was not inlined")
+
+
+def recurse(t, instr):
+    """A call of a recursive function, which the machine runs for these lanes alone: ``recurse.<name> {results}, arguments...``."""
+    target, *arguments = instr.operands
+    name = instr.mods[0]
+    parameters, results_ = t.fn.routines[name]
+    given = "".join(f"{t.use(a, t.canonical(p))}, " for a, p in zip(arguments, parameters, strict=True))
+    t.emit(f"got = M.machine.call(G, {name!r}, {parameters!r}, ({given}), {results_!r}, {t.site(instr)})")
+    for i, item in enumerate(target.items):
+        t.define(item, f"got[{i}]", t.canonical(item.name))
+
+
+def results(t, instr):
+    """The end of a recursive function: its results stay in registers for the caller to take."""
+    for register in instr.operands:
+        t.emit(f"R[{register.name!r}] = {t.use(register, t.canonical(register.name))}")

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from . import arithmetic as a
 from . import exchange as e
-from . import external, packed, tensor
+from . import directed, external, packed, tensor
 from . import movement as m
 from .halves import half_or
 from .types import type_of, unsigned
 
 HANDLERS = {
-    "add": packed.pair_or(half_or(a.with_carry(a.binary("+"), "add"))),
-    "sub": half_or(a.with_carry(a.binary("-"), "sub")),
-    "mad": a.with_carry(a.mad, "mad"),
-    "mul": half_or(a.mul),
-    "fma": half_or(a.fma),
+    "add": directed.or_(packed.pair_or(half_or(a.with_carry(a.binary("+"), "add")))),
+    "sub": directed.or_(half_or(a.with_carry(a.binary("-"), "sub"))),
+    "mad": directed.or_(a.with_carry(a.mad, "mad")),
+    "mul": directed.or_(half_or(a.mul)),
+    "fma": directed.or_(half_or(a.fma)),
     "addc": a.carried("add", takes=True),
     "subc": a.carried("sub", takes=True),
     "madc": a.carried("mad", takes=True),
-    "div": a.div,
+    "div": directed.or_(a.div),
     "rem": a.rem,
     "abs": half_or(a.unary("np.abs({0})")),
     "neg": half_or(a.unary("np.negative({0})")),
@@ -47,8 +47,8 @@ HANDLERS = {
     "cvta": m.cvta,
     "copysign": a.copysign,
     "testp": a.testp,
-    "sqrt": a.rounded_function("np.sqrt({0})"),
-    "rcp": a.rounded_function("(np.ones(1, '{1}') / {0})"),
+    "sqrt": directed.or_(a.rounded_function("np.sqrt({0})")),
+    "rcp": directed.or_(a.rounded_function("(np.ones(1, '{1}') / {0})")),
     "rsqrt": a.approximate("n.rsqrt"),
     "ex2": half_or(a.approximate("np.exp2")),
     "lg2": a.approximate("np.log2"),
@@ -62,6 +62,7 @@ HANDLERS = {
     "match": m.match,
     "redux": m.redux,
     "activemask": m.activemask,
+    "elect": m.elect,
     "ld": m.load,
     "ldu": m.load,
     "st": m.store,
@@ -72,6 +73,9 @@ HANDLERS = {
     "prefetch": m.nothing,
     "call": m.call,
     "extern": external.call,
+    "recurse": m.recurse,
+    "results": m.results,
+    "trap": lambda t, i: t.emit(f"x.trap(M, G, {tensor.place(t, i, 'trap')})"),
     "wmma": tensor.wmma,
     "mma": tensor.mma,
     "ldmatrix": e.ldmatrix,

@@ -52,20 +52,23 @@ VIDEO = {
 
 
 def video(t, instr):
-    """``vadd2``, ``vabsdiff4`` ...: the same operation in two halves or four bytes; ``c`` only where it is zero."""
+    """``vadd2``, ``vabsdiff4`` ...: one operation in two halves or four bytes; with ``.add`` their sum plus c."""
     name, lanes = instr.opcode[:-1], int(instr.opcode[-1])
     kinds = [m for m in instr.mods if m in ("s32", "u32")]
-    d, a, b, *c = instr.operands
-    if name not in VIDEO or len(kinds) != 3 or (c and getattr(c[0], "value", None) != 0) or "add" in instr.mods:
+    if len(kinds) != 3:
         raise t.unsupported(instr)
+    d, a, b, *c = instr.operands  # without .add, c only fills what a mask leaves out
     clamp = _sign(kinds[0]) if "sat" in instr.mods else None
     signs = f"{_sign(kinds[1])!r}, {_sign(kinds[2])!r}"
-    t.define(d, f"P.in_parts({t.use(a, 'u4')}, {t.use(b, 'u4')}, {name!r}, {4 // lanes}, {signs}, {clamp!r})", "u4")
+    total = t.use(c[0], "u4") if "add" in instr.mods else "None"
+    t.define(d, f"P.in_parts({t.use(a, 'u4')}, {t.use(b, 'u4')}, {total}, {name!r}, {4 // lanes}, {signs}, {clamp!r})", "u4")
 
 
-def in_parts(a, b, name: str, width: int, a_sign: str, b_sign: str, clamp: str | None):
+def in_parts(a, b, c, name: str, width: int, a_sign: str, b_sign: str, clamp: str | None):
     x, y = np.broadcast_arrays(_parts(a, f"{a_sign}{width}").astype("i8"), _parts(b, f"{b_sign}{width}").astype("i8"))
     out = VIDEO[name](x, y)
+    if c is not None:
+        return (out.sum(axis=1) + c).astype("u4")
     if clamp:
         info = np.iinfo(f"{clamp}{width}")
         out = np.clip(out, info.min, info.max)

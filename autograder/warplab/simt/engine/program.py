@@ -15,6 +15,7 @@ from .memory import AddressSpace, Region, as_bytes
 from .translate import translate
 
 
+MAX_CALLS = 150  # depth of recursive calls
 CODE = 1 << 20  # addresses of functions: nothing is ever mapped there
 
 
@@ -44,7 +45,10 @@ class Program:
         self.max_threads = fn.max_threads
         symbols = self._lay_out(space)
         self.blocks = split(fn)
-        self.grid_barrier = any(b.end == "barrier" and "grid" in b.branch.mods for b in self.blocks)
+        self.routines = {b.routine: b.index for b in self.blocks if b.routine}
+        self.grid_barrier = any(
+            (b.end == "barrier" and "grid" in b.branch.mods) or any("%envreg2" in i.text for i in b.instrs) for b in self.blocks
+        )
         self.functions, self.sites = translate(fn, self.blocks, symbols, name, self.module.files)
         self.key = hashlib.sha256(ptx.encode()).hexdigest()
 
@@ -54,6 +58,7 @@ class Program:
         self.shared_static = self.local_size = 0
         self.dynamic_symbols: list[str] = []
         self.regions = []
+        framed = []
         self.globals: dict[str, Region] = {}
         for number, function in enumerate(self.module.functions):
             symbols[function] = CODE + 16 * number  # what a function pointer holds
@@ -65,6 +70,8 @@ class Program:
                 self.shared_static = -(-self.shared_static // v.align) * v.align
                 symbols[v.name] = self.shared_static
                 self.shared_static += v.size
+            elif v.space == "local" and v.name in self.function.framed:
+                framed.append(v)
             elif v.space == "local":
                 self.local_size = -(-self.local_size // v.align) * v.align
                 symbols[v.name] = self.local_size
@@ -80,6 +87,13 @@ class Program:
             for name in self.dynamic_symbols:
                 symbols[name] = self.shared_static
         self.local_size = -(-self.local_size // 16) * 16
+        self.frame_size = 0  # bytes of local memory that each call of a recursive function takes
+        for v in framed:
+            self.frame_size = -(-self.frame_size // v.align) * v.align
+            symbols[v.name] = self.local_size + self.frame_size
+            self.frame_size += v.size
+        self.frame_size = -(-self.frame_size // 16) * 16
+        self.local_size += MAX_CALLS * self.frame_size
         return symbols
 
     def file_of(self, number: int) -> str:

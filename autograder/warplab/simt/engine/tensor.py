@@ -20,6 +20,7 @@ import numpy as np
 
 from ..errors import LaunchError, OutOfBounds
 from ..ptx.parser import Instr, Vec
+from .memory import LOCAL_WINDOW, SHARED_WINDOW
 
 BITS = {"f16": "u2", "bf16": "u2", "tf32": "u4", "f32": "u4", "s32": "u4", "s8": "u1", "u8": "u1", "f64": "u8"}  # of an element
 WMMA = {"f16": {"m16n16k16", "m32n8k16", "m8n32k16"}, "tf32": {"m16n16k8"}, "f64": {"m8n8k4"}}
@@ -71,14 +72,6 @@ class Product:
 def shape_of(instr: Instr) -> tuple[int, int, int] | None:
     """(M, N, K) of a tensor instruction."""
     return next((tuple(int(x) for x in m.groups()) for m in map(SHAPE.fullmatch, instr.mods) if m), None)
-
-
-def flops_of(instr: Instr) -> int:
-    """Operations of a floating-point matrix product for one of the warp's 32 threads: 2 M N K / 32; integers count 0."""
-    if "mma" not in (instr.opcode, *instr.mods[:1]) or "s32" in instr.mods:
-        return 0
-    shape = shape_of(instr)
-    return 2 * shape[0] * shape[1] * shape[2] // 32 if shape else 0
 
 
 # --- translation ------------------------------------------------------------------------------------------------------
@@ -203,7 +196,7 @@ def _pieces(M, group, site, space, base, offset, stride, tile, what):
     steps = (line * stride.astype(np.int64) + column) * itemsize + offset
     address = (base.view(np.int64) + steps).reshape(-1).view(np.uint64)
     if space == "generic":
-        space, address = M._resolve(site, address)
+        space, address = _resolve(M, site, address)
     access = M._prepare(group, space, address)
     size = {"shared": M.machine.shared_size, "local": M.program.local_size}.get(space, access.region.size if access.region else 0)
     if access.low < 0 or access.high + tile.width > size:
@@ -212,6 +205,14 @@ def _pieces(M, group, site, space, base, offset, stride, tile, what):
     if access.bits & (aligned - 1):
         M._misaligned(group, site, access, 0, aligned, space, what)
     return access, space
+
+
+def _resolve(M, site, address):
+    """The space that generic addresses point into, and the addresses there."""
+    window = int(address[0]) >> 60
+    if ((address >> np.uint64(60)) != window).any():
+        raise M.program.unsupported_site(site, "tiles of one instruction that lie in different memory spaces")
+    return {SHARED_WINDOW >> 60: "shared", LOCAL_WINDOW >> 60: "local"}.get(window, "global"), address - np.uint64(window << 60)
 
 
 def load_tile(M, group, site, space, base, offset, stride, tile: Tile, dtype: str, count: int):

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import UnsupportedInstruction
 from ..ptx.blocks import Block, is_special, successors
 from ..ptx.parser import Function, Imm, Instr, Mem, Reg, Sym
-from . import exchange, external, halves, numeric, packed, tensor, warp
+from . import directed, exchange, external, halves, numeric, packed, tensor, warp
 
 CANONICAL = {
     "pred": "?",
@@ -109,7 +109,8 @@ class Translator:
         if isinstance(op, Imm):
             return self.constant(op.value, dtype)
         if isinstance(op, Sym):
-            return self.constant(self.address_of(op.name) + op.offset, dtype)
+            address = self.constant(self.address_of(op.name) + op.offset, dtype)
+            return f"({address} + M.machine.frame.astype('{dtype}'))" if op.name in self.fn.framed else address
         if isinstance(op, Reg) and is_special(op.name):
             self.counter += 1
             var = f"s{self.counter}"
@@ -192,7 +193,7 @@ class Translator:
     def base_and_offset(self, mem: Mem) -> tuple[str, int]:
         """Address operand as (expression of u8 bases, constant byte offset)."""
         if isinstance(mem.base, Sym):
-            return self.constant(self.address_of(mem.base.name) + mem.base.offset, "u8"), mem.offset
+            return self.use(mem.base, "u8"), mem.offset
         if isinstance(mem.base, Reg) and self.canonical(mem.base.name) == "u4":  # 32-bit shared addresses
             return f"{self.use(mem.base, 'u4')}.astype('u8')", mem.offset
         return self.use(mem.base, "u8"), mem.offset
@@ -210,7 +211,7 @@ def translate(fn: Function, blocks: list[Block], symbols: dict[str, int], kernel
         live_out = set().union(*(blocks[i].live_in for i in successors(block)))
         body = translator.block(block, live_out)
         sources.append(f"def b{block.index}(M, G, R):\n    {body}\n")
-    modules = {"np": np, "n": numeric, "h": halves, "w": warp, "x": external, "T": tensor, "E": exchange, "P": packed}
+    modules = {"np": np, "n": numeric, "h": halves, "w": warp, "x": external, "T": tensor, "E": exchange, "P": packed, "D": directed}
     namespace = modules | translator.constants
     code = "\n".join(sources)
     exec(compile(code, f"<simt {kernel}>", "exec"), namespace)

@@ -5,11 +5,13 @@ An array is (meminfo, parent, size, itemsize, data, shape..., strides...), as nu
 
 from __future__ import annotations
 
+import operator
 import struct
 
 import numpy as np
 from numba import cuda
 from numba.cuda import types
+from numba.cuda.args import ArgHint, In
 
 from ..engine.memory import AddressSpace, Region, as_bytes
 from ..errors import InvalidLaunch
@@ -93,14 +95,15 @@ def _record(name, value, space, out, regions, after):
 
 
 def _one(name, ty, value, space, out, regions, after):
-    value = getattr(value, "value", value) if type(value).__module__ == "numba.cuda.args" else value  # cuda.In, Out, InOut
+    if isinstance(value, ArgHint):  # cuda.In, Out, InOut: what the kernel writes into an In stays on the device
+        value = value.value.copy() if isinstance(value, In) and isinstance(value.value, np.ndarray | np.void) else value.value
     if isinstance(ty, types.Array):
         _array(name, value, space, out, regions)
     elif isinstance(ty, types.Boolean):
         out.append(struct.pack("<B", bool(value)))
     elif isinstance(ty, types.Integer):
         width = ty.bitwidth
-        out.append((int(value) & ((1 << width) - 1)).to_bytes(width // 8, "little"))
+        out.append((operator.index(value) & ((1 << width) - 1)).to_bytes(width // 8, "little"))
     elif isinstance(ty, types.Float):
         out.append(np.array(value, dtype=str(ty)).tobytes())
     elif isinstance(ty, types.Complex):

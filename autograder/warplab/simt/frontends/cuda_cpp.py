@@ -150,7 +150,8 @@ def _launch_on_cuda(launcher: Launcher, args) -> None:
             passed.append(int(value.__cuda_array_interface__["data"][0]))
         else:
             passed.append(np.frombuffer(_number(param.type, value, param.name, launcher.kernel.name), NUMPY_OF[param.type])[0])
-    config = LaunchConfig(grid=launcher.griddim, block=launcher.blockdim, shmem_size=launcher.sharedmem)
+    together = "%envreg2" in ptx  # cooperative_groups' grid barrier: all blocks must run at once
+    config = LaunchConfig(grid=launcher.griddim, block=launcher.blockdim, shmem_size=launcher.sharedmem, is_cooperative=together)
     launch(_to_core_stream(launcher.stream), config, _loaded[ptx, entry], *passed)
     for there, array in copies:
         there.copy_to_host(array)

@@ -15,6 +15,7 @@ import functools
 
 import numpy as np
 from cuda.bindings import driver as binding
+from cuda.core._utils.cuda_utils import CUDAError
 from numba.cuda import codegen as numba_codegen
 from numba.cuda import dispatcher as numba_dispatcher
 from numba.cuda.core import config
@@ -22,6 +23,7 @@ from numba.cuda.cudadrv import devices as numba_devices
 from numba.cuda.cudadrv import driver as numba_driver
 
 from ..engine.memory import AddressSpace
+from ..errors import InvalidLaunch
 from .launch import launch_on_engine, program_of, program_of_library
 from .loaded import LoadedKernel, clear_exception, raise_exception
 from .managed import reserve
@@ -56,6 +58,14 @@ class _EngineDevice:
 
     def set_current(self):
         """There is one device: it is always current."""
+
+
+class _StreamHandle(binding.CUstream):
+    """numba reads ``value`` where it adds a callback."""
+
+    @property
+    def value(self) -> int:
+        return int(self)
 
 
 class EngineDriver(numba_driver.Driver):
@@ -186,7 +196,7 @@ class EngineDriver(numba_driver.Driver):
     # streams: the engine runs at once, so every stream is always idle
     def cuStreamCreate(self, flags):
         self._handles += 1
-        return binding.CUstream(self._handles)
+        return _StreamHandle(self._handles)
 
     def cuStreamDestroy(self, handle): ...
     def cuStreamSynchronize(self, handle): ...
@@ -225,14 +235,25 @@ class EngineDriver(numba_driver.Driver):
         raise NotImplementedError("the SIMT engine has no event times: they would be this CPU's and say nothing about a GPU")
 
 
+class RefusedLaunch(InvalidLaunch, CUDAError):
+    """What CUDA refuses, also for code that catches CUDA's own error."""
+
+    def __init__(self, refused: InvalidLaunch):
+        Exception.__init__(self, f"{refused}\n  CUDA calls it CUDA_ERROR_INVALID_VALUE")
+        self.kernel, self.where, self.hint = refused.kernel, refused.where, refused.hint
+
+
 def _launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0):
-    if not kernel.debug:
+    try:
+        if not kernel.debug:
+            launch_on_engine(kernel, args, griddim, blockdim, sharedmem, SPACE)
+            return
+        program = program_of(kernel, SPACE)
+        clear_exception(kernel, program)
         launch_on_engine(kernel, args, griddim, blockdim, sharedmem, SPACE)
-        return
-    program = program_of(kernel, SPACE)
-    clear_exception(kernel, program)
-    launch_on_engine(kernel, args, griddim, blockdim, sharedmem, SPACE)
-    raise_exception(kernel, program)
+        raise_exception(kernel, program)
+    except InvalidLaunch as refused:
+        raise RefusedLaunch(refused) from None
 
 
 def _bind(kernel):
@@ -275,6 +296,15 @@ def ask_for_line_information() -> None:
         plain(self, py_func, targetoptions, *args, **kwargs)
 
     numba_dispatcher.CUDADispatcher.__init__ = init
+    plain_ltoir = numba_codegen.CUDACodeLibrary.get_ltoir
+
+    @functools.wraps(plain_ltoir)
+    def get_ltoir(self, cc=None):
+        # NVRTC's modules say 1 (error on a mismatch) and numba's 2 (warn): the linker refuses the mixture, as of float16's functions
+        self._llvm_strs = [text.replace('i32 2, !"Debug Info Version"', 'i32 1, !"Debug Info Version"') for text in self.llvm_strs]
+        return plain_ltoir(self, cc)
+
+    numba_codegen.CUDACodeLibrary.get_ltoir = get_ltoir
 
 
 def install(capability: tuple[int, int]) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from .parser import Function, Instr, Mem, Reg, Sym, Vec
 
 BARRIERS = {"bar", "barrier"}
-NO_RESULT = {"st", "red", "bra", "bar", "barrier", "ret", "exit", "trap", "membar", "fence", "call", "nanosleep", "prefetch"}
+ROUTINE = "$routine_"  # the label where a recursive function's own code begins
+NO_RESULT = {"st", "red", "bra", "bar", "barrier", "ret", "exit", "trap", "membar", "fence", "call", "nanosleep", "prefetch", "results"}
 
 
 @dataclass
@@ -25,6 +26,7 @@ class Block:
     branch: Instr | None = None
     live_in: frozenset[str] = frozenset()
     polls: bool = False  # has an instruction that a spinning thread uses to look again
+    routine: str = ""  # the recursive function that starts here
     plain_barrier: bool = False  # all threads of the block, nothing to compute
 
     @property
@@ -117,6 +119,9 @@ def split(fn: Function) -> list[Block]:
         blocks[-1].end = "exit"
     for block, label in jumps:
         block.target = labels[label]
+    for label, index in labels.items():
+        if label.startswith(ROUTINE):
+            blocks[index].routine = label.removeprefix(ROUTINE)
     for block in blocks:
         block.polls = _polls(block)
         if block.end == "barrier":
@@ -191,6 +196,8 @@ SPECIAL = (
     "gridid",
     "dynamic_smem_size",
     "total_smem_size",
+    "envreg1",
+    "envreg2",
 )
 
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 from functools import cached_property
 
-from .blocks import is_special
+from .blocks import ROUTINE, is_special
 from .parser import WIDTH, Function, Imm, Instr, Mem, Module, Reg, Sym, Vec
 
 MAX_DEPTH = 16
@@ -34,12 +34,14 @@ class CannotInline(Exception):
 def inline_calls(module: Module, entry: Function) -> Function:
     """A copy of ``entry`` without call instructions; the same function when it makes none.
 
-    Raises CannotInline, which names the call, for externs, function pointers and recursion.
+    Raises CannotInline, which names the call, for externs that the engine has not.
     """
     if not any(isinstance(i, Instr) and i.opcode == "call" for i in entry.body):
         return entry
-    out = replace(entry, regs=dict(entry.regs), variables=list(entry.variables), body=[])
-    _Copier(module, out).copy(entry, suffix="", arguments={}, result="", depth=0)
+    out = replace(entry, regs=dict(entry.regs), variables=list(entry.variables), body=[], routines={}, framed=frozenset())
+    copier = _Copier(module, out)
+    copier.copy(entry, suffix="", arguments={}, result="", depth=0)
+    copier.append_routines()
     return out
 
 
@@ -52,6 +54,8 @@ def _parts(value, offset: int, kind: str):
 class _Copier:
     def __init__(self, module: Module, out: Function):
         self.module, self.out, self.calls, self.suffix = module, out, 0, ""
+        self.inside: list[str] = []  # functions being copied: one that comes again recurses
+        self.pending: list[tuple] = []
 
     def copy(self, fn: Function, suffix: str, arguments: dict[str, str], result: str, depth: int) -> None:
         """Append ``fn``'s body. ``arguments`` maps its parameter names to register stems, ``result`` is the return's stem."""
@@ -136,8 +140,10 @@ class _Copier:
         return self._copy_callee(item, callee, given, passed, depth)
 
     def _copy_callee(self, item, callee: Function, given, passed, depth: int, result: str = "") -> str:
+        if callee.name in self.inside:
+            return self._recurse(item, callee, given, passed)
         if depth >= MAX_DEPTH:
-            raise CannotInline(item, f"calls nested deeper than {MAX_DEPTH}: recursion")
+            raise CannotInline(item, f"calls nested deeper than {MAX_DEPTH}")
         self.calls += 1
         inner = f"__{self.calls}"
         arguments = {}
@@ -147,8 +153,44 @@ class _Copier:
                 self.out.regs[f"{stem}_{offset}"] = kind
                 self._put(item, "mov", (kind,), (Reg(f"{stem}_{offset}"), source))
         result = result or f"%ret{inner}"
+        self.inside.append(callee.name)
         self.copy(callee, inner, arguments, result, depth + 1)
+        self.inside.pop()
         return result
+
+    def _recurse(self, item, callee: Function, given, passed) -> str:
+        """A call of a function from within itself: ``recurse.<name> {results}, arguments...``, which runs the function's own code."""
+        parts = [(p.name, offset, *what) for p, value in zip(callee.params, given) for offset, what in sorted(passed.get(value, {}).items())]
+        if callee.name not in self.out.routines:
+            stem = f"%routine{len(self.out.routines)}"
+            results = {}
+            for i in callee.body:
+                if isinstance(i, Instr) and i.opcode == "st" and "param" in i.mods and i.operands[0].base.name.startswith("func_retval"):
+                    results.update(dict(at for _, at in _parts(i.operands[1], i.operands[0].base.offset + i.operands[0].offset, i.mods[-1])))
+            registers = {f"{stem}_{name}_{offset}": kind for name, offset, kind, _ in parts}
+            self.out.regs |= registers | {f"{stem}_result_{offset}": kind for offset, kind in results.items()}
+            self.out.routines[callee.name] = tuple(registers), tuple(f"{stem}_result_{offset}" for offset in sorted(results))
+            self.pending.append((item, callee, stem))
+        self.calls += 1
+        stem, targets = f"%ret__{self.calls}", []
+        for register in self.out.routines[callee.name][1]:
+            name = f"{stem}_{register.rsplit('_', 1)[1]}"
+            self.out.regs[name] = self.out.regs[register]
+            targets.append(Reg(name))
+        self._put(item, "recurse", (callee.name,), (Vec(tuple(targets)), *(source for *_, source in parts)))
+        return stem
+
+    def append_routines(self) -> None:
+        """The code of functions that call themselves, once each, behind the kernel's own."""
+        for item, callee, stem in self.pending:  # it grows while routines are copied
+            number, before = stem.removeprefix("%"), len(self.out.variables)
+            self.inside = [callee.name]
+            self._put(item, "ret", (), ())
+            self.out.body.append(f"{ROUTINE}{callee.name}")
+            self.copy(callee, f"__{number}", {p.name: f"{stem}_{p.name}" for p in callee.params}, f"{stem}_result", 1)
+            self._put(item, "results", (), tuple(Reg(name) for name in self.out.routines[callee.name][1]))
+            self._put(item, "ret", (), ())
+            self.out.framed |= {v.name for v in self.out.variables[before:] if v.space == "local"}
 
     def _through_pointer(self, item: Instr, pointer: str, given, passed, depth: int) -> str:
         """A call through a function pointer: one copy of each function whose address is taken, behind a comparison."""

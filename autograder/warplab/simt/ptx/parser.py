@@ -118,6 +118,8 @@ class Function:
     body: list = field(default_factory=list)  # Instr | str (label)
     max_threads: int | None = None
     linkage: str = "static"
+    routines: dict[str, tuple] = field(default_factory=dict)  # of recursive functions: registers of parameters, of results
+    framed: frozenset[str] = frozenset()  # local variables of which each call of a recursive function has its own
 
 
 @dataclass
@@ -252,7 +254,7 @@ def parse_instruction(statement: str, line: int, file: int) -> Instr:
     """One statement without its semicolon."""
     t = " ".join(statement.split())
     guard = None
-    m = re.match(r"@(!?)\s*(%[\w$]+)\s+(.*)$", t)
+    m = re.match(r"@(!?)\s*(%?[\w$]+)\s+(.*)$", t)
     rest = t
     if m:
         guard, rest = Reg(m.group(2), bool(m.group(1))), m.group(3)

@@ -11,6 +11,14 @@ from cuda.bindings import nvrtc
 from ..errors import LaunchError
 
 
+INTEGERS = "".join(f"typedef signed {t} int{n}_t; typedef unsigned {t} uint{n}_t;" for n, t in ((8, "char"), (16, "short"), (32, "int"), (64, "long long")))
+STANDARD = {  # headers of the host that examples include and NVRTC has not: what a kernel uses of them is built in
+    name: text
+    for names, text in (("stdio.h cstdio stdlib.h cstdlib assert.h cassert math.h cmath", ""), ("stdint.h cstdint", INTEGERS))
+    for name in names.split()
+}
+
+
 class CompileError(LaunchError):
     """NVRTC refused the source; the message has its errors with the source's own line numbers."""
 
@@ -31,6 +39,11 @@ def _checked(result):
     return values[0] if len(values) == 1 else values
 
 
+def _create(source: str, file: str):
+    texts, names = [t.encode() for t in STANDARD.values()], [n.encode() for n in STANDARD]
+    return _checked(nvrtc.nvrtcCreateProgram(source.encode(), file.encode(), len(names), texts, names))
+
+
 def _buffer(size: int) -> bytes:
     """Bytes for NVRTC to write into; never a single byte, which Python shares among all that are equal."""
     return b" " * (size + 1)
@@ -45,7 +58,7 @@ def compile_ptx(source: str, name: str, arch: str) -> tuple[str, str]:
     file = f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}.cu"
     options = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", "--std=c++17", "-lineinfo"]
     options += [f"-I{folder}" for folder in include_folders()]
-    program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), file.encode(), 0, [], []))
+    program = _create(source, file)
     try:
         _checked(nvrtc.nvrtcAddNameExpression(program, name.encode()))
         (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
@@ -69,7 +82,7 @@ def compile_to_link(source: str, name: str, arch: str, folders: tuple[str, ...] 
     """
     options = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", "--std=c++17", "-lineinfo", "-rdc=true"]
     options += [f"-I{folder}" for folder in (*folders, *include_folders())]
-    program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], []))
+    program = _create(source, name)
     try:
         (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
         log = _buffer(_checked(nvrtc.nvrtcGetProgramLogSize(program)))

@@ -1,0 +1,82 @@
+"""Barriers that count, vote, have a number, or hold the whole grid; and locks that spin."""
+
+import numpy as np
+import pytest
+import warplab
+from numba import cuda
+
+
+@cuda.jit
+def votes(x, out):
+    i = cuda.threadIdx.x
+    out[i, 0] = cuda.syncthreads_count(x[i])
+    out[i, 1] = cuda.syncthreads_and(x[i])
+    out[i, 2] = cuda.syncthreads_or(x[i])
+
+
+@pytest.mark.parametrize("true", [0, 5, 48])
+def test_a_barrier_that_votes_tells_every_thread_of_the_block(true):
+    x, out = (np.arange(48) < true).astype(np.int32), np.zeros((48, 3), np.int32)
+    votes[1, 48](x, out)
+    assert (out == [true, true == 48, true > 0]).all()
+
+
+@cuda.jit
+def neighbour_blocks(x, out):
+    i = cuda.grid(1)
+    x[i] = i
+    cuda.cg.this_grid().sync()
+    out[i] = x[x.size - 1 - i]
+
+
+def test_a_grid_barrier_holds_every_block():
+    n = 64 * 1024
+    x, out = np.zeros(n, np.int32), np.zeros(n, np.int32)
+    neighbour_blocks[64, 1024](x, out)
+    np.testing.assert_array_equal(out, np.arange(n)[::-1])
+
+
+NAMED = r"""
+extern "C" __global__ void halves(int *out) {
+    __shared__ int x[128];
+    int half = threadIdx.x / 64;
+    x[threadIdx.x] = threadIdx.x;
+    if (half == 0) asm volatile("bar.sync 1, %0;" :: "n"(FIRST) : "memory");
+    else asm volatile("bar.sync 2, 64;" ::: "memory");
+    out[threadIdx.x] = x[64 * half + 63 - threadIdx.x % 64];
+}
+"""
+
+
+def test_each_half_of_a_block_meets_at_its_own_named_barrier():
+    out = np.zeros(128, np.int32)
+    warplab.cuda_kernel(NAMED.replace("FIRST", "64"), "halves")[1, 128](out)
+    np.testing.assert_array_equal(out, np.r_[np.arange(64)[::-1], 64 + np.arange(64)[::-1]])
+
+
+def test_a_named_barrier_for_more_threads_than_come_is_an_error():
+    with pytest.raises(warplab.BarrierDivergence, match="64 threads wait at a barrier for 96"):
+        warplab.cuda_kernel(NAMED.replace("FIRST", "96"), "halves")[1, 128](np.zeros(128, np.int32))
+
+
+@cuda.jit
+def locked_increment(lock, counter):
+    while cuda.atomic.cas(lock, 0, 0, 1) != 0:
+        pass
+    counter[0] += 1
+    cuda.threadfence()
+    cuda.atomic.exch(lock, 0, 0)
+
+
+def test_a_correct_spin_lock_finishes():
+    lock, counter = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    locked_increment[2, 64](lock, counter)
+    assert counter[0] == 128 and lock[0] == 0
+
+
+def test_a_lock_that_nobody_frees_makes_no_progress(monkeypatch):
+    from warplab.simt.engine import machine
+
+    monkeypatch.setattr(machine, "STEP_BUDGET", 2000)
+    with pytest.raises(warplab.NoProgress):
+        locked_increment[1, 32](np.ones(1, np.int32), np.zeros(1, np.int32))
