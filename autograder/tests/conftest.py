@@ -15,10 +15,24 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """With --at-most N, thin out each parametrised test to N of its cases; the others are counted as deselected."""
-    most = config.getoption("--at-most")
-    if not most:
+    if config.getoption("--at-most"):
+        thin_out(config, items, config.getoption("--at-most"))
+    skip_without_a_gpu(items)
+
+
+def skip_without_a_gpu(items):
+    """Tests marked gpu are skipped, saying so, where there is no CUDA device."""
+    import warplab
+
+    if warplab.device().kind == "cuda":
         return
+    for item in items:
+        if item.get_closest_marker("gpu"):
+            item.add_marker(pytest.mark.skip(reason="needs a CUDA device, and this machine has none"))
+
+
+def thin_out(config, items, most):
+    """Keep `most` evenly spaced cases of each parametrised test that has more; the others are counted as deselected."""
     cases = {}
     for item in items:
         cases.setdefault(item.nodeid.split("[")[0], []).append(item)
@@ -51,14 +65,3 @@ def browser():
         chromium = playwright.chromium.launch(executable_path=path, args=quiet)
         yield chromium
         chromium.close()
-
-
-def pytest_collection_modifyitems(items):
-    """Tests marked gpu are skipped, saying so, where there is no CUDA device."""
-    import warplab
-
-    if warplab.device().kind == "cuda":
-        return
-    for item in items:
-        if item.get_closest_marker("gpu"):
-            item.add_marker(pytest.mark.skip(reason="needs a CUDA device, and this machine has none"))

@@ -160,6 +160,34 @@ def test_cooperative_groups_reduce_in_tiles():
     assert (p.global_store.requests, p.global_store.sectors, p.atomics.requests) == (24, 24, 2)
 
 
+ONE = """
+#include <cooperative_groups.h>
+#include <cooperative_groups/scan.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void compact(const int* x, int* out, int* count, int* before)
+{
+    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    int i = threadIdx.x;
+    cg::invoke_one(warp, [&] { atomicAdd(count + 1, 1); });
+    before[i] = cg::exclusive_scan(warp, x[i], cg::plus<int>());
+    if (x[i] % 3 == 0) {
+        auto few = cg::coalesced_threads();
+        int start = few.thread_rank() == 0 ? atomicAdd(count, few.size()) : 0;
+        out[few.shfl(start, 0) + few.thread_rank()] = x[i];
+    }
+}
+"""
+
+
+def test_cooperative_groups_elect_scan_and_compact():
+    x, out, count, before = RNG.integers(0, 50, 64).astype(np.int32), np.zeros(64, np.int32), np.zeros(2, np.int32), np.zeros(64, np.int32)
+    warplab.cuda_kernel(ONE, "compact")[1, 64](x, out, count, before)
+    kept = x[x % 3 == 0]
+    assert count.tolist() == [kept.size, 2]
+    assert sorted(out[: kept.size]) == sorted(kept)
+    np.testing.assert_array_equal(before, (np.cumsum(x.reshape(2, 32), axis=1) - x.reshape(2, 32)).ravel())
+
+
 GRID = """
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;

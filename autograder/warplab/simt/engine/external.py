@@ -100,6 +100,7 @@ def malloc(M, group, site, size):
     starts = np.cumsum(each) - each
     region = M.space.add(np.full(max(int(each.sum()), 1), 0xFF, np.uint8), "memory from malloc() in the kernel")
     M.space.heap[region.base] = group.size
+    M.space.allocations += group.size
     return (starts + region.base).astype(np.uint64)
 
 
@@ -108,6 +109,7 @@ def free(M, group, site, pointer):
         region = M.space.find(int(base))
         if region is not None and region.base in M.space.heap:
             M.space.heap[region.base] -= int(count)
+            M.space.releases += int(count)
             if M.space.heap[region.base] <= 0:
                 del M.space.heap[region.base]
                 M.space.remove(region)

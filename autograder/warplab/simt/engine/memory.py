@@ -48,6 +48,7 @@ class AddressSpace:
         self._next = FIRST_SLOT
         self._freed: dict[int, str] = {}
         self.heap: dict[int, int] = {}  # regions that kernels allocated themselves, and how many of their parts are in use
+        self.allocations = self.releases = 0  # by kernels' threads
 
     def add(self, data: np.ndarray, label: str, itemsize: int = 1, writable: bool = True) -> Region:
         """Map ``data`` (contiguous bytes, uint8) and return its region."""

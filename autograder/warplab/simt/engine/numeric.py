@@ -34,8 +34,9 @@ def fma64(a, b, c):
         error = ((ah * bh - p) + ah * bl + al * bh) + al * bl
         t = s - p
         rest = (p - (s - t)) + (c - t)
-        fused = s + (rest + error)
-    return np.where(np.isfinite(fused), fused, s)
+        last = rest + error
+        fused = s + last
+    return np.where(np.isfinite(fused) & (last != 0), fused, s)  # a sum that is exact keeps its sign: -0 + 0 would be +0
 
 
 def mul_hi_s32(a, b):

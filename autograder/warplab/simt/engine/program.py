@@ -46,6 +46,11 @@ class Program:
         symbols = self._lay_out(space)
         self.blocks = split(fn)
         self.routines = {b.routine: b.index for b in self.blocks if b.routine}
+        for b in self.blocks[min(self.routines.values(), default=len(self.blocks)) :]:
+            if b.end == "barrier":
+                raise UnsupportedInstruction(
+                    "the SIMT engine does not execute a barrier inside a recursive function", kernel=name, where=self.place(b.branch)
+                )
         self.grid_barrier = any(
             (b.end == "barrier" and "grid" in b.branch.mods) or any("%envreg2" in i.text for i in b.instrs) for b in self.blocks
         )

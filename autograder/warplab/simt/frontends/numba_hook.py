@@ -21,6 +21,7 @@ from numba.cuda import dispatcher as numba_dispatcher
 from numba.cuda.core import config
 from numba.cuda.cudadrv import devices as numba_devices
 from numba.cuda.cudadrv import driver as numba_driver
+from numba.cuda.memory_management import nrt as numba_nrt
 
 from ..engine.memory import AddressSpace
 from ..errors import InvalidLaunch
@@ -322,7 +323,21 @@ def install(capability: tuple[int, int]) -> None:
     numba_dispatcher._Kernel.bind = _bind
     numba_codegen.CUDACodeLibrary.get_cufunc = _loaded_kernel
     numba_dispatcher._Kernel.launch = _launch
+    _count_kernel_allocations()
     _wrap_torch_tensors()
+
+
+def _count_kernel_allocations() -> None:
+    """numba keeps statistics of memory that kernels allocate on the device; here the engine's own malloc and free count."""
+    runtime = numba_nrt._Runtime
+    for name in ("ensure_allocated", "ensure_initialized", "memsys_enable_stats", "memsys_disable_stats", "_single_thread_launch"):
+        setattr(runtime, name, lambda self, *args, **kwargs: None)
+
+    def statistics(self, stream=None):
+        got, given = SPACE.allocations, SPACE.releases
+        return numba_nrt._nrt_mstats(alloc=got, free=given, mi_alloc=got, mi_free=given)  # one allocation an array
+
+    runtime.get_allocation_stats = statistics
 
 
 def _wrap_torch_tensors() -> None:

@@ -1,0 +1,32 @@
+"""Square products by size: the course's kernels, and the library in four formats."""
+
+import torch
+from numba import cuda
+
+from .kernels import TILE, matmul_naive, matmul_tiled
+from .registry import experiment
+from .timing import Case
+
+FORMATS = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+@experiment(question="How far is each product from the peak?", chapter="04-matmul", x="side", cpu=True, uses=(matmul_naive, matmul_tiled))
+def matmul_by_size(where):
+    for n in (256, 512, 1024, 2048, 4096, 8192) if where == "cuda" else (64, 128, 256, 512, 1024):
+        flops = 2 * n**3
+        a, b = torch.randn(2, n, n, device=where)
+        if where == "cpu":
+            yield Case("cpu: torch fp32", n, lambda a=a, b=b: a @ b, flops=flops)
+            continue
+        c = torch.empty(n, n, device=where)
+        views = [cuda.as_cuda_array(t) for t in (a, b, c)]
+        grid, block = (-(-n // TILE), -(-n // TILE)), (TILE, TILE)
+        for kernel in (matmul_naive, matmul_tiled):
+            if n <= 4096:
+                launch = kernel[grid, block]
+                yield Case(f"course: {kernel.py_func.__name__}", n, lambda launch=launch: launch(*views), "cuda", flops=flops, roof="fp32")
+        for name, kind in FORMATS.items():
+            torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
+            x, y, z = a.to(kind), b.to(kind), torch.empty(n, n, dtype=kind, device=where)
+            yield Case(f"torch {name}", n, lambda x=x, y=y, z=z: torch.mm(x, y, out=z), "cuda", flops=flops, roof=name)
+        torch.backends.cuda.matmul.allow_tf32 = False
