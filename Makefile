@@ -6,16 +6,17 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PYTEST := $(RUN) -m pytest autograder/tests
 
-.PHONY: help course venv book exercises sample test quick full bench gpu-test serve lint clean
+.PHONY: help course venv book exercises sample test quick full bench record gpu-test serve lint clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make course     set up, build the book, write the exercises, grade the sample class   (TORCH=cpu: no CUDA build of PyTorch)"
 	@echo "make test       everything that a change can break"
 	@echo "make serve      read the book at http://127.0.0.1:$(PORT)   (PORT=...)"
-	@echo "make quick      a sample in under 90 s: no book, no browser, at most 8 cases of each test"
+	@echo "make quick      a sample in under 90 s: no book, no browser, at most 4 cases of each test"
 	@echo "make full       all of it, the two commands on a fresh clone with an empty pip cache included"
 	@echo "make bench      how fast this machine runs the SIMT engine"
+	@echo "make record     measure on this GPU what the book has no record of   (EXPERIMENT=name: only that one)"
 	@echo "make gpu-test   the tests that need a CUDA device"
 	@echo "make venv | book | exercises | sample     one step of make course"
 
@@ -37,7 +38,7 @@ test: venv lint
 	$(PYTEST)
 
 quick: venv
-	$(PYTEST) --at-most 8 -m "not gpu and not full and not slow and not browser"
+	$(PYTEST) --at-most 4 -m "not gpu and not full and not slow and not browser"
 
 full: venv lint
 	@$(RUN) -m autograder.course book
@@ -49,6 +50,10 @@ GPU_PYTHON = $(if $(wildcard $(RUN)),$(RUN),$(PYTHON))
 gpu-test:
 	@$(GPU_PYTHON) -c "import sys; from numba import cuda; sys.exit(not cuda.is_available())" || { echo "make: $(GPU_PYTHON) finds no CUDA device; the GPU tests need an NVIDIA GPU with its driver, numba-cuda, NumPy and pytest" >&2; exit 1; }
 	PYTHONPATH=autograder $(GPU_PYTHON) -m pytest -m gpu $$(grep -rl --include='test_*.py' 'mark\.gpu' autograder/tests)
+
+# Like gpu-test it runs on a bare machine; WARPLAB_COMMIT names the commit where there is no git.
+record:
+	@PYTHONPATH=autograder $(GPU_PYTHON) -m warplab.experiments $(EXPERIMENT)
 
 bench: venv
 	@$(RUN) autograder/tests/bench_engine.py

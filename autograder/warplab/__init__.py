@@ -8,19 +8,24 @@ import sys as _sys
 from . import specs
 from .bench import NotTimed, Timing, bench
 from .device import Device, DeviceError, device
+from .measure import measure
 from .profile import Profile, ProfileError, profile
 from .simt.frontends.cuda_cpp import cuda_kernel
 from .simt.toolchain.nvrtc import CompileError
 from .simt.errors import (
     BarrierDivergence,
     InvalidLaunch,
+    KernelAssertion,
     LaunchError,
     MisalignedAccess,
     NoProgress,
     OutOfBounds,
     SharedRace,
+    StackOverflow,
+    UnfinishedCopy,
     UninitialisedRead,
     UnsupportedInstruction,
+    WarpWide,
 )
 
 __all__ = [
@@ -29,6 +34,7 @@ __all__ = [
     "Device",
     "DeviceError",
     "InvalidLaunch",
+    "KernelAssertion",
     "LaunchError",
     "MisalignedAccess",
     "NoProgress",
@@ -38,11 +44,15 @@ __all__ = [
     "ProfileError",
     "SharedRace",
     "Timing",
+    "StackOverflow",
+    "UnfinishedCopy",
     "UninitialisedRead",
     "UnsupportedInstruction",
+    "WarpWide",
     "bench",
     "cuda_kernel",
     "device",
+    "measure",
     "profile",
     "specs",
     "torch_device",

@@ -7,6 +7,8 @@ tests on numba's simulator for comparison. Needs ``filecheck`` and ``pytest``. T
 from __future__ import annotations
 
 import argparse
+import importlib
+import inspect
 import json
 import os
 import subprocess
@@ -74,6 +76,10 @@ def run_module(name: str, simulator: bool) -> None:
     if not simulator:
         import warplab  # noqa: F401  (the hook)
     suite = unittest.defaultTestLoader.loadTestsFromName(f"{PACKAGE}.{name}")
+    if not suite.countTestCases():  # a module of plain functions, written for pytest
+        module = importlib.import_module(f"{PACKAGE}.{name}")
+        functions = [f for n, f in sorted(vars(module).items()) if n.startswith("test_") and inspect.isfunction(f)]
+        suite.addTests(unittest.FunctionTestCase(f) for f in functions if not inspect.signature(f).parameters)
     print(json.dumps({"tests": suite.countTestCases()}), file=out, flush=True)
     suite.run(_Progress(out))
 

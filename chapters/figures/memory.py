@@ -54,7 +54,7 @@ def hierarchy(spec, latencies):
     return plots.show(
         fig,
         alt=f"Capacity and published latency of an H100 SXM's memories. {said}.",
-        caption="An H100 SXM: each level down holds more and answers later. Sizes from the registry; triangles are "
+        caption="An H100 SXM: no level down holds less, and each answers later. Sizes from the registry; triangles are "
         "latencies published by others, two measurements each for L1, L2 and HBM.",
     )
 
@@ -172,7 +172,7 @@ def roofline(spec, kernels):
     ax.text(98, peak / 1e12 * 1.15, f"FP32 peak {peak / 1e12:.0f} TFLOP/s", ha="right", va="bottom", **SMALL)
     ax.annotate(f"{bandwidth / 1e12:.2f} TB/s", (1.2, 4), (-6, 6), textcoords="offset points", ha="right", **SMALL)
     ax.set(xscale="log", yscale="log", xlim=(0.05, 100), ylim=(floor, 180))
-    ax.set(xlabel="FLOP for each byte asked of memory", ylabel="at most (TFLOP/s)")
+    ax.set(xlabel="FLOP for each byte asked for", ylabel="at most, without caches (TFLOP/s)")
     ax.set_xticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
     ax.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
     ax.minorticks_off()
@@ -181,8 +181,8 @@ def roofline(spec, kernels):
         fig,
         alt=f"A roofline from data-sheet numbers: a slope of {bandwidth / 1e12:.2f} TB/s up to a ridge at "
         f"{peak / bandwidth:.0f} FLOP a byte, then flat. Counted FLOP a byte: {said}. All stand left of the ridge.",
-        caption="Theory, not measurement (dashed). Every kernel drawn here stands left of the ridge at "
-        f"{peak / bandwidth:.0f} FLOP a byte. Grey: chapter 4.",
+        caption=f"Theory, as if no cache answered a repeat: every kernel stands left of the ridge at {peak / bandwidth:.0f} FLOP a "
+        "byte, where the door decides. Grey: chapter 4.",
     )
 
 

@@ -11,7 +11,8 @@ WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the 
 
 def dependencies():
     """Eight sums that wait for nobody, a chain of eight, and a tree: work and span of each."""
-    fig, ax = _canvas(3.5, xlim=(-0.2, 11.2), ylim=(8.6, -0.4))
+    fig, ax = _canvas(3.9, xlim=(-0.2, 11.4), ylim=(8.4, -0.3))
+    ax.set_aspect("equal")
     for i in range(8):
         _node(ax, 0.6 + 1.35 * (i % 2), 1.3 + 1.35 * (i // 2), "blue")
     for i in range(8):
@@ -84,6 +85,9 @@ def mask(steps):
     for lane, count in enumerate(steps):
         ax.add_patch(Rectangle((0, lane), count, 0.86, facecolor=COLOUR["blue"], linewidth=0))
     longest = int(steps.argmax())
+    box = {"facecolor": PAPER, "edgecolor": "none", "pad": 2}
+    ax.text(0.62 * rounds, 0.4 * lanes, "grey: waiting", ha="center", va="center")
+    ax.text(0.45 * rounds, longest + 0.43, "at work", ha="center", va="center", fontsize=10, bbox=box)
     ax.set(xlim=(0, rounds), ylim=(lanes, 0), xlabel="rounds of the loop", ylabel="lane", yticks=[0.4, longest + 0.4, lanes - 0.6])
     ax.set_yticklabels(["0", str(longest), str(lanes - 1)])
     share = steps.sum() / (rounds * lanes)
@@ -154,7 +158,7 @@ def reduction(size=16, warp=4):
         alt=f"Two trees over {size} threads in warps of {warp}, a row for each step, the threads that add filled. Both make 8, 4, 2 and 1 "
         f"additions. With neighbours first the adding threads are spread over all warps: {used[0]} warp steps. With halves first they "
         f"stand side by side: {used[1]} warp steps.",
-        caption=f"The same {size - 1} additions take {used[0]} warp instructions in one order and {used[1]} in the other. (Warps of {warp}, to fit the page.)",
+        caption=f"The same {size - 1} additions (blue) take {used[0]} warp instructions in one order and {used[1]} in the other. (Warps of {warp}, to fit the page.)",
     )
 
 

@@ -31,6 +31,9 @@ def test_a_packed_pair_is_two_16_bit_floats(body, word):
         ("mov.b16 %rs1, 0x4040; mov.b16 %rs2, 0x3F80; fma.rn.bf16 %rs3, %rs1, %rs1, %rs2;", 0x4120),  # 3 * 3 + 1 = 10
         ("mov.f32 %f1, 0f3F80FFFF; cvt.rz.bf16.f32 %rs3, %f1;", 0x3F80),  # towards zero: cut off
         ("mov.f32 %f1, 0f3F80FFFF; cvt.rn.bf16.f32 %rs3, %f1;", 0x3F81),
+        ("mov.f32 %f1, 0f3F800001; cvt.rp.bf16.f32 %rs3, %f1;", 0x3F81),  # up: any remainder counts
+        ("mov.f32 %f1, 0fBF800001; cvt.rp.bf16.f32 %rs3, %f1;", 0xBF80),
+        ("mov.f32 %f1, 0fBF800001; cvt.rm.bf16.f32 %rs3, %f1;", 0xBF81),
         ("mov.b16 %rs1, 0x3C00; mov.b16 %rs2, 0x4000; set.lt.f16.f16 %rs3, %rs1, %rs2;", 0x3C00),  # 1 < 2: 1.0
         ("mov.b16 %rs1, 0x7E00; mov.b16 %rs2, 0x4000; min.f16 %rs3, %rs1, %rs2;", 0x4000),  # a number wins over a NaN
         ("mov.b16 %rs1, 0x3F80; cvt.f32.bf16 %f1, %rs1; cvt.rn.f16.f32 %rs3, %f1;", 0x3C00),
@@ -38,6 +41,23 @@ def test_a_packed_pair_is_two_16_bit_floats(body, word):
 )
 def test_a_16_bit_float_is_rounded_once(body, half):
     assert (run(body + "cvt.u32.u16 %r4, %rs3; st.global.u32 [%rd1], %r4;") == half).all()
+
+
+@pytest.mark.parametrize(
+    "body, word",
+    [
+        ("mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0fC0000000; cvt.rn.satfinite.e4m3x2.f32 %rs3, %f1, %f2;", 0x38C0),  # 1 high, -2 low
+        ("mov.f32 %f1, 0f447A0000; mov.f32 %f2, 0f3D800000; cvt.rn.satfinite.e4m3x2.f32 %rs3, %f1, %f2;", 0x7E18),  # 1000 is 448; 1/16
+        ("mov.f32 %f1, 0f3F880000; mov.f32 %f2, 0f3F980000; cvt.rn.satfinite.e4m3x2.f32 %rs3, %f1, %f2;", 0x383A),  # half-way: to even
+        ("mov.f32 %f1, 0f7FC00000; mov.f32 %f2, 0f3F800000; cvt.rn.satfinite.e5m2x2.f32 %rs3, %f1, %f2;", 0x7F3C),
+    ],
+)
+def test_8_bit_floats_are_made_from_float32(body, word):
+    assert (run(body + "cvt.u32.u16 %r4, %rs3; st.global.u32 [%rd1], %r4;") == word).all()
+
+
+def test_8_bit_floats_widen_to_half_precision():
+    assert (run("mov.b16 %rs3, 0x38C0; cvt.rn.f16x2.e4m3x2 %r4, %rs3; st.global.u32 [%rd1], %r4;") == 0x3C00C000).all()
 
 
 def test_comparing_packed_pairs_gives_a_predicate_for_each_half():

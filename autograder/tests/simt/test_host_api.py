@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import warplab
-from numba import cuda, float32, int32, types, vectorize
+from numba import cuda, int32, types, vectorize
 from numba.cuda import CUSource
 
 pytestmark = pytest.mark.skipif(warplab.device().kind == "cuda", reason="the engine stands in only where there is no CUDA")

@@ -2,11 +2,7 @@
 
 import numpy as np
 import pytest
-from ptx_runner import HEAD, LANE, SQUARE, call, run
-from warplab.simt.engine.machine import Launch, Machine
-from warplab.simt.engine.memory import AddressSpace
-from warplab.simt.engine.program import Program
-from warplab.simt.sanitizer.uninitialised import InitialisationCheck
+from ptx_runner import LANE, SQUARE, call, run
 from warplab.simt.errors import OutOfBounds, StackOverflow, UninitialisedRead, UnsupportedInstruction
 
 
@@ -148,3 +144,24 @@ def test_conversions_round_as_they_say_and_saturate(instruction, expected):
     setup = "mov.f32 %f1, 0f40200000; mov.f32 %f2, 0fC0200000; mov.f32 %f3, 0f7E967699; mov.f32 %f4, 0f7FC00000;"  # 2.5 -2.5 1e38 NaN
     out = run(f"{setup} {instruction} st.global.u32 [%rd1], %r3;")
     assert (out[:, 0] == expected).all()
+
+
+def test_a_fused_multiply_add_that_is_exact_keeps_the_sign_of_zero():
+    out = run(
+        """mov.f64 %fd1, 0d8000000000000000; mov.f64 %fd2, 0d3FF0000000000000; fma.rn.f64 %fd3, %fd1, %fd2, %fd1;
+           st.global.f64 [%rd1], %fd3;""",
+        words=2,
+    )
+    assert (out[:, 1] == 0x80000000).all()  # -0 * 1 + -0 = -0
+
+
+def test_the_highest_bit_is_found_from_either_end():
+    out = run("mov.u32 %r2, 0x00100000; bfind.u32 %r3, %r2; bfind.shiftamt.u32 %r4, %r2; st.global.v2.u32 [%rd1], {%r3, %r4};", words=2)
+    assert (out == [20, 11]).all()
+    assert (run("mov.u32 %r2, 0; bfind.u32 %r3, %r2; st.global.u32 [%rd1], %r3;") == 0xFFFFFFFF).all()
+    assert (run("mov.s32 %r2, -2; bfind.s32 %r3, %r2; st.global.u32 [%rd1], %r3;") == 0).all()
+
+
+def test_inline_assembly_may_declare_a_register_of_a_name_that_is_in_use():
+    out = run("mov.u32 %r5, 7; { .reg .b32 %r5; mov.u32 %r5, 99; add.u32 %r6, %r5, 1; } add.u32 %r7, %r5, %r6; st.global.u32 [%rd1], %r7;")
+    assert (out == 107).all()

@@ -24,7 +24,7 @@ def matmul_by_size(where):
         for kernel in (matmul_naive, matmul_tiled):
             if n <= 4096:
                 launch = kernel[grid, block]
-                yield Case(f"course: {kernel.py_func.__name__}", n, lambda launch=launch: launch(*views), "cuda", flops=flops, roof="fp32")
+                yield Case(f"course: {kernel.py_func.__name__}", n, lambda launch=launch, v=views: launch(*v), "cuda", flops=flops, roof="fp32")
         for name, kind in FORMATS.items():
             torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
             x, y, z = a.to(kind), b.to(kind), torch.empty(n, n, dtype=kind, device=where)

@@ -84,3 +84,15 @@ class StackOverflow(LaunchError):
     """A recursive function calls itself too often before it returns."""
 
     kind = "stack overflow"
+
+
+class UnfinishedCopy(LaunchError):
+    """A thread read what an asynchronous copy was still to bring."""
+
+    kind = "unfinished asynchronous copy"
+
+
+class WarpWide(LaunchError):
+    """An instruction of a whole warp met less than a warp, or lanes that disagree about its operands."""
+
+    kind = "warp-wide instruction"

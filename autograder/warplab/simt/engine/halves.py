@@ -24,16 +24,22 @@ def open_(bits, kind: str):
 
 
 def close(values, kind: str, rounding: str = "rn"):
-    """Floats back to bit patterns, rounded to nearest even (``rn``) or towards zero (``rz``)."""
+    """Floats back to bit patterns, rounded to nearest even (``rn``), towards zero (``rz``), up (``rp``) or down (``rm``)."""
     if kind.startswith("bf16"):
         bits = np.ascontiguousarray(values, dtype=F4).view(U4)
-        up = np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)) if rounding == "rn" else np.uint32(0)
-        out = np.where(np.isnan(values), np.uint32(0x7FFF), (bits + up) >> np.uint32(16)).astype(U2)
+        if rounding == "rn":
+            bits = bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
+        elif rounding != "rz":  # cut off, and one step away from zero where that is the direction
+            away = (bits & np.uint32(0xFFFF)).astype(bool) & ((values > 0) if rounding == "rp" else (values < 0))
+            bits = bits + np.where(away, np.uint32(0x10000), np.uint32(0))
+        out = np.where(np.isnan(values), np.uint32(0x7FFF), bits >> np.uint32(16)).astype(U2)
     else:
         out = values.astype(F2)
-        if rounding == "rz":
-            beyond = np.abs(out.astype(F8)) > np.abs(values)
-            out = np.where(beyond, np.nextafter(out, F2.type(0)), out)
+        if rounding != "rn":
+            wide = out.astype(F8)
+            wrong = {"rz": np.abs(wide) > np.abs(values), "rp": wide < values, "rm": wide > values}[rounding]
+            towards = {"rz": 0, "rp": np.inf, "rm": -np.inf}[rounding]
+            out = np.where(wrong, np.nextafter(out, F2.type(towards)), out)
         out = out.view(U2)
     return np.ascontiguousarray(out).view(U4).reshape(-1) if kind.endswith("x2") else out
 
@@ -107,7 +113,7 @@ def convert(t, instr) -> bool:
     if not any(m in BITS and m != "f16" for m in types):
         return False
     d, *sources = instr.operands
-    rounding = "rz" if "rz" in instr.mods else "rn"
+    rounding = next((m for m in instr.mods if m in ("rz", "rp", "rm")), "rn")
     to, source = types[0], types[-1]
     if "satfinite" in instr.mods or "tf32" in instr.mods:
         raise t.unsupported(instr)

@@ -97,6 +97,7 @@ class LoadStoreUnit:
 
     def atomic(self, group, site, space, address, offset, dtype, operation, value, compare=None, wants_old=True):
         """Read-modify-write at each lane's address; returns what each lane found (None unless ``wants_old``)."""
+
         def again(part, at, operands):
             return self.atomic(part, site, space, at, offset, dtype, operation, *operands, wants_old)
 
@@ -142,9 +143,7 @@ class LoadStoreUnit:
 
     def store_generic(self, group, site, address, offset, dtype, values):
         if _spaces(address):
-            _apart(
-                group, address >> SPACE_SHIFT, address, values, lambda part, at, v: self.store_generic(part, site, at, offset, dtype, v)
-            )
+            _apart(group, address >> SPACE_SHIFT, address, values, lambda part, at, v: self.store_generic(part, site, at, offset, dtype, v))
             return
         space, address = _resolve(address)
         self._store(group, site, address, offset, dtype, values, space)

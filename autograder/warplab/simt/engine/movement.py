@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ptx.parser import WIDTH, Mem, Reg, Sym, Vec
+from . import eighths
 from .halves import BITS, convert, kind_of
 from .types import NUMPY, ROUNDINGS, saturated, type_of, unsigned
 
@@ -38,7 +39,7 @@ def cvta(t, instr):
 
 
 def cvt(t, instr):
-    if convert(t, instr):
+    if eighths.convert(t, instr) or convert(t, instr):
         return
     types = [m for m in instr.mods if m in WIDTH]
     if len(types) != 2 or any(m not in NUMPY for m in types):

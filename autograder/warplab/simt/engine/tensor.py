@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import LaunchError, OutOfBounds
+from ..errors import OutOfBounds, WarpWide
 from ..ptx.parser import Instr, Vec
 from .memory import LOCAL_WINDOW, SHARED_WINDOW
 
@@ -28,12 +28,6 @@ WMMA |= dict.fromkeys(("bf16", "s8", "u8"), WMMA["f16"])
 MMA = {"f16": {"m16n8k8", "m16n8k16"}, "tf32": {"m16n8k4", "m16n8k8"}, "s8": {"m8n8k16", "m16n8k16", "m16n8k32"}}
 MMA |= {"bf16": MMA["f16"], "u8": MMA["s8"], "f64": {"m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16"}}
 SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
-
-
-class WarpWide(LaunchError):
-    """An instruction of a whole warp met less than a warp, or lanes that disagree about its operands."""
-
-    kind = "warp-wide instruction"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import UnsupportedInstruction
 from ..ptx.blocks import Block, is_special, successors
 from ..ptx.parser import Function, Imm, Instr, Mem, Reg, Sym
-from . import directed, exchange, external, halves, numeric, packed, tensor, warp
+from . import directed, eighths, exchange, external, halves, numeric, packed, tensor, warp
 
 CANONICAL = {
     "pred": "?",
@@ -211,7 +211,18 @@ def translate(fn: Function, blocks: list[Block], symbols: dict[str, int], kernel
         live_out = set().union(*(blocks[i].live_in for i in successors(block)))
         body = translator.block(block, live_out)
         sources.append(f"def b{block.index}(M, G, R):\n    {body}\n")
-    modules = {"np": np, "n": numeric, "h": halves, "w": warp, "x": external, "T": tensor, "E": exchange, "P": packed, "D": directed}
+    modules = {
+        "np": np,
+        "n": numeric,
+        "h": halves,
+        "e": eighths,
+        "w": warp,
+        "x": external,
+        "T": tensor,
+        "E": exchange,
+        "P": packed,
+        "D": directed,
+    }
     namespace = modules | translator.constants
     code = "\n".join(sources)
     exec(compile(code, f"<simt {kernel}>", "exec"), namespace)

@@ -160,13 +160,17 @@ class _Copier:
 
     def _recurse(self, item, callee: Function, given, passed) -> str:
         """A call of a function from within itself: ``recurse.<name> {results}, arguments...``, which runs the function's own code."""
-        parts = [(p.name, offset, *what) for p, value in zip(callee.params, given) for offset, what in sorted(passed.get(value, {}).items())]
+        parts = [
+            (p.name, offset, *what) for p, value in zip(callee.params, given) for offset, what in sorted(passed.get(value, {}).items())
+        ]
         if callee.name not in self.out.routines:
             stem = f"%routine{len(self.out.routines)}"
             results = {}
             for i in callee.body:
                 if isinstance(i, Instr) and i.opcode == "st" and "param" in i.mods and i.operands[0].base.name.startswith("func_retval"):
-                    results.update(dict(at for _, at in _parts(i.operands[1], i.operands[0].base.offset + i.operands[0].offset, i.mods[-1])))
+                    results.update(
+                        dict(at for _, at in _parts(i.operands[1], i.operands[0].base.offset + i.operands[0].offset, i.mods[-1]))
+                    )
             registers = {f"{stem}_{name}_{offset}": kind for name, offset, kind, _ in parts}
             self.out.regs |= registers | {f"{stem}_result_{offset}": kind for offset, kind in results.items()}
             self.out.routines[callee.name] = tuple(registers), tuple(f"{stem}_result_{offset}" for offset in sorted(results))

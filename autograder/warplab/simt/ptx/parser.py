@@ -403,7 +403,9 @@ def parse(ptx: str) -> Module:
             c = text[i]
             depth += (c == "{") - (c == "}")
             i += 1
-        fn = Function(m["name"], m["kind"] == "entry", _params(m["params"] or ""), linkage=_linkage(text[max(0, m.start() - 20) : m.start()]))
+        fn = Function(
+            m["name"], m["kind"] == "entry", _params(m["params"] or ""), linkage=_linkage(text[max(0, m.start() - 20) : m.start()])
+        )
         limit = re.search(r"\.maxntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", m["attrs"] or "")
         if limit:
             fn.max_threads = int(limit.group(1)) * int(limit.group(2) or 1) * int(limit.group(3) or 1)

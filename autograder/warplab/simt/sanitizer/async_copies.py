@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import LaunchError
+from ..errors import UnfinishedCopy
 
 WORD = 4
 NOBODY = -1
-
-
-class UnfinishedCopy(LaunchError):
-    """A thread read what an asynchronous copy was still to bring."""
-
-    kind = "unfinished asynchronous copy"
 
 
 class AsyncCopies:
@@ -40,8 +34,9 @@ class AsyncCopies:
         """The group's lanes copy ``size`` bytes to ``byte`` of the chunk's shared memory."""
         if self.owner is None:
             self._start(machine)
+        first = np.broadcast_to(byte // WORD, (group.size,))
         for part in range(size // WORD):
-            word = byte // WORD + part
+            word = first + part
             self.owner[word], self.number[word], self.line[word] = group.lanes, self.committed[group.lanes], site
 
     def commit(self, group):

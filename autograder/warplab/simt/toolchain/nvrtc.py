@@ -11,7 +11,9 @@ from cuda.bindings import nvrtc
 from ..errors import LaunchError
 
 
-INTEGERS = "".join(f"typedef signed {t} int{n}_t; typedef unsigned {t} uint{n}_t;" for n, t in ((8, "char"), (16, "short"), (32, "int"), (64, "long long")))
+INTEGERS = "".join(
+    f"typedef signed {t} int{n}_t; typedef unsigned {t} uint{n}_t;" for n, t in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))
+)
 STANDARD = {  # headers of the host that examples include and NVRTC has not: what a kernel uses of them is built in
     name: text
     for names, text in (("stdio.h cstdio stdlib.h cstdlib assert.h cassert math.h cmath", ""), ("stdint.h cstdint", INTEGERS))
