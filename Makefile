@@ -4,7 +4,7 @@ TORCH ?=
 PORT ?= 8000
 VENV := .venv
 RUN := $(VENV)/bin/python
-PYTEST := $(RUN) -m pytest autograder/tests
+PYTEST := $(RUN) -m pytest autograder/tests -n 2 --dist loadscope
 
 .PHONY: help course venv book exercises sample test quick full bench record gpu-test serve lint clean
 .DEFAULT_GOAL := help

@@ -61,6 +61,7 @@ def test_outside_a_course_the_error_says_so(command, course, tmp_path, monkeypat
     assert "no course here" in one_line(err)
 
 
+@pytest.mark.slow
 def test_a_device_that_is_not_there_is_one_line(course):
     command = [sys.executable, "-m", "autograder.cli", "release", "--course", course[0]]
     done = subprocess.run(command, env=os.environ | {"WARPLAB_DEVICE": "abacus"}, capture_output=True, text=True)

@@ -248,6 +248,7 @@ def test_the_cpu_and_the_cuda_build_of_torch_both_satisfy_the_pin(installed):
     assert installed in SpecifierSet(f"=={pins()['torch']}")
 
 
+@pytest.mark.slow
 def test_what_is_installed_is_what_is_pinned_and_consistent():
     assert {name: version(name).split("+")[0] for name in pins()} == pins()
     done = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False)

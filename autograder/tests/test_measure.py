@@ -3,7 +3,9 @@
 import dataclasses
 import json
 import re
+import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -266,6 +268,25 @@ def test_the_recorder_says_what_is_missing_and_refuses_without_a_gpu(tmp_path, c
 def test_the_measured_page_lists_every_experiment():
     shown = re.findall(r"```\{measured\} (\w+)", (ROOT / "chapters" / "measured.md").read_text(encoding="utf-8"))
     assert sorted(shown) == sorted(NAMES)
+
+
+def test_the_measured_page_marks_a_stale_record(monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(str(ROOT / "chapters" / "_ext"))
+    from measured_page import Measured
+
+    page = SimpleNamespace(state=SimpleNamespace(document=SimpleNamespace(settings=SimpleNamespace(env=SimpleNamespace(docname="x")))))
+    code = get("copy_bandwidth").code
+    fresh, stale = (Measured.shown(page, a_record(code=c), code)[0].astext() for c in (code, "0" * 16))
+    assert "Recorded on NVIDIA H200" in fresh and "earlier version" not in fresh
+    assert "with an earlier version of the experiment" in stale
+
+
+def test_what_measures_needs_no_package_that_a_bare_cuda_machine_lacks():
+    absent = "pydantic sphinx docutils nbformat nbgrader jupytext IPython matplotlib".split()
+    code = f"import sys; sys.modules.update(dict.fromkeys({absent!r})); import warplab.experiments.__main__ as m; m.experiments(); import warplab.measure"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture

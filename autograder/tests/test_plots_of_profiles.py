@@ -14,7 +14,7 @@ def strided(x, out, stride):
     tile[t * stride] = x[t * stride]
     cuda.syncthreads()
     if t < 20:
-        out[t] = tile[t]
+        out[t] = tile[t * stride]
 
 
 @pytest.fixture(scope="module")

@@ -74,6 +74,7 @@ def test_a_correct_spin_lock_finishes():
     assert counter[0] == 128 and lock[0] == 0
 
 
+@pytest.mark.slow
 def test_a_lock_that_nobody_frees_makes_no_progress(monkeypatch):
     from warplab.simt.engine import machine
 

@@ -147,6 +147,7 @@ extern "C" __global__ void sums(const float* x, const int* n, float* warp_sums, 
 """
 
 
+@pytest.mark.slow
 def test_cooperative_groups_reduce_in_tiles():
     x, n = RNG.integers(0, 100, 256).astype(np.float32), RNG.integers(-100, 100, 256).astype(np.int32)
     warps, eights, most, total = np.zeros(8, np.float32), np.zeros(32, np.int32), np.zeros(8, np.int32), np.zeros(1, np.float32)
@@ -179,6 +180,7 @@ extern "C" __global__ void compact(const int* x, int* out, int* count, int* befo
 """
 
 
+@pytest.mark.slow
 def test_cooperative_groups_elect_scan_and_compact():
     x, out, count, before = RNG.integers(0, 50, 64).astype(np.int32), np.zeros(64, np.int32), np.zeros(2, np.int32), np.zeros(64, np.int32)
     warplab.cuda_kernel(ONE, "compact")[1, 64](x, out, count, before)
@@ -203,6 +205,7 @@ extern "C" __global__ void steps(int* x, int rounds)
 """
 
 
+@pytest.mark.slow
 def test_a_grid_waits_for_all_its_blocks():
     x = np.concatenate([np.arange(256), np.zeros(256)]).astype(np.int32)
     warplab.cuda_kernel(GRID, "steps")[4, 64](x, 6)
@@ -224,6 +227,7 @@ extern "C" __global__ void turn(const float* x, float* y)
 """
 
 
+@pytest.mark.slow
 def test_cooperative_groups_copy_asynchronously():
     x, y = RNG.random(256, dtype=np.float32), np.zeros(256, np.float32)
     warplab.cuda_kernel(MEMCPY, "turn")[1, 256](x, y)

@@ -157,6 +157,7 @@ def test_detect_and_gpus_name_the_engine(capsys):
     assert cuda.detect() and "SIMT" in capsys.readouterr().out and len(cuda.gpus) == 1
 
 
+@pytest.mark.slow
 def test_reduce_forall_and_vectorize():
     total = cuda.reduce(lambda a, b: a + b)
     assert total(np.arange(1000.0)) == 499500
@@ -184,6 +185,7 @@ def draws(states, out):
     out[i] = cuda.random.xoroshiro128p_uniform_float32(states, i)
 
 
+@pytest.mark.slow
 def test_random_numbers_are_uniform_and_differ_between_threads():
     from numba.cuda.random import create_xoroshiro128p_states
 
