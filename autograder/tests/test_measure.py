@@ -9,11 +9,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 import warplab
 from conftest import ROOT
 from warplab import plots
 from warplab.experiments import __main__ as recorder
-from warplab.experiments import kernels, limits, machine
+from warplab.experiments import fusion, kernels, limits, machine
 from warplab.experiments.record import Point, Record, RecordError, read, slug, write
 from warplab.experiments.registry import Experiment, experiments, get
 from warplab.experiments.timing import Case
@@ -328,6 +329,23 @@ def test_the_strided_copy_that_is_timed_is_right():
     kernels.copy_strided[1, 256](x, out, 4)
     np.testing.assert_array_equal(out[::4], x[::4])
     assert np.count_nonzero(out) == 250
+
+
+@pytest.mark.parametrize("paths", [1, 3, 32])
+def test_the_divergent_kernel_does_the_same_arithmetic_on_every_path(paths):
+    out = np.zeros(64, np.float32)
+    kernels.divergent[2, 32](out, paths, 5)
+    acc = (np.arange(64) % 7).astype(np.float32)
+    for _ in range(5):
+        acc = acc * np.float32(0.999) + np.float32(0.001)
+    np.testing.assert_allclose(out, acc, rtol=1e-6)
+
+
+def test_fused_and_unfused_agree():
+    x = torch.randn(8, 50)
+    torch.testing.assert_close(fusion._softmax(x), torch.softmax(x, -1))
+    q, k, v = torch.randn(3, 1, 2, 40, 16)
+    torch.testing.assert_close(fusion._attention(q, k, v), torch.nn.functional.scaled_dot_product_attention(q, k, v))
 
 
 @pytest.mark.gpu

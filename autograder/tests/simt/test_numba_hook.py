@@ -8,8 +8,9 @@ import pytest
 import torch
 import warplab
 from numba import cuda
-from numba.cuda import dispatcher
+from numba.cuda import codegen, dispatcher
 from numba.cuda.cudadrv import devices, driver
+from numba.cuda.memory_management import nrt
 from warplab.simt.frontends import numba_hook
 
 pytestmark = pytest.mark.skipif(warplab.device().kind == "cuda", reason="the hook is not installed where there is CUDA")
@@ -30,6 +31,11 @@ def test_the_private_names_are_where_the_hook_expects_them():
         (dispatcher._Kernel, "bind"),
         (dispatcher.CUDADispatcher, "call"),
         (dispatcher, "_LaunchConfiguration"),
+        (codegen.CUDACodeLibrary, "get_cufunc"),
+        (codegen.CUDACodeLibrary, "get_ltoir"),
+        (driver.Stream, "_stream_callback"),
+        (nrt._Runtime, "_single_thread_launch"),
+        (nrt, "_nrt_mstats"),
     ]:
         assert hasattr(owner, name), f"{owner.__name__}.{name}"
     assert type(driver.driver) is numba_hook.EngineDriver

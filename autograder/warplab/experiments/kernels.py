@@ -105,6 +105,18 @@ def reduce_shuffle(x, out):
 
 
 @cuda.jit
+def divergent(out, paths, steps):
+    """Every lane does the same arithmetic, lanes of a warp in ``paths`` groups one after the other."""
+    mine = cuda.threadIdx.x % paths
+    acc = float32(cuda.grid(1) % 7)
+    for path in range(paths):
+        if path == mine:
+            for _ in range(steps):
+                acc = acc * float32(0.999) + float32(0.001)
+    out[cuda.grid(1)] = acc
+
+
+@cuda.jit
 def matmul_naive(a, b, c):
     """One thread, one element of c = a @ b."""
     col, row = cuda.grid(2)

@@ -3,7 +3,7 @@
 import torch
 from numba import cuda
 
-from .kernels import BLOCK, ROWS, TILE, reduce_atomic, reduce_shuffle, reduce_tree, transpose_naive, transpose_padded, transpose_tiled
+from .kernels import BLOCK, ROWS, TILE, divergent, reduce_atomic, reduce_shuffle, reduce_tree, transpose_naive, transpose_padded, transpose_tiled
 from .registry import experiment
 from .timing import Case
 
@@ -41,3 +41,12 @@ def reduction(where):
                 blocks = -(-n // BLOCK) if kernel is reduce_atomic else min(-(-n // BLOCK), 2048)
                 launch = kernel[blocks, BLOCK]
                 yield Case(kernel.py_func.__name__, n, lambda launch=launch, v=views: launch(*v), "cuda", bytes=4 * n, roof=roof)
+
+
+@experiment(question="What does a warp pay for lanes that disagree?", chapter="02-cores", x="paths in a warp", uses=(divergent,))
+def divergence(where):
+    blocks, steps = 132 * 16, 1000
+    out = cuda.as_cuda_array(torch.empty(blocks * BLOCK, device=where))
+    launch = divergent[blocks, BLOCK]
+    for paths in (1, 2, 4, 8, 16, 32):
+        yield Case("the same arithmetic", paths, lambda p=paths: launch(out, p, steps), "cuda", flops=2 * steps * blocks * BLOCK, roof="fp32")

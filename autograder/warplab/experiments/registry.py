@@ -49,9 +49,9 @@ def experiment(*, question: str, chapter: str, x: str, cpu: bool = False, uses: 
 @functools.cache
 def experiments() -> dict[str, Experiment]:
     """All of them by name, what the book misses most first."""
-    from . import matmul, memory, overhead, patterns  # noqa: F401  (importing registers)
+    from . import fusion, matmul, memory, overhead, patterns  # noqa: F401  (importing registers)
 
-    order = ["launch_overhead", "copy_bandwidth", "matmul_by_size", "crossover", "host_device_transfer", "transpose", "reduction"]
+    order = ["launch_overhead", "copy_bandwidth", "matmul_by_size", "crossover", "host_device_transfer", "transpose", "reduction", "divergence"]
     return {name: _FOUND[name] for name in [*order, *sorted(set(_FOUND) - set(order))]}
 
 
