@@ -56,7 +56,8 @@ class Claims(Directive):
     def where(self, claim: claims.Claim, pages: list[str]) -> nodes.Node:
         line = nodes.paragraph("", "", classes=["claim-where"])
         if claim.page in pages:
-            target = f"{claim.page}.html#{nodes.make_id(claim.section)}"
+            title = claim.section.replace("'", "")  # the page has it as a curly quote, which the anchor leaves out
+            target = f"{claim.page}.html#{nodes.make_id(title)}"
             line += [nodes.Text("Decided in "), nodes.reference("", claim.section, refuri=target, internal=True)]
         else:
             page = next((name for name in pages if name.startswith(f"{claim.chapter:02d}-")), "")
