@@ -16,7 +16,7 @@ import yaml
 from autograder.errors import UserError
 
 # What decides the output of a cell besides the cell itself: when one changes, no recorded output can be trusted.
-CODE = ("autograder/warplab", "chapters/figures", "chapters/specs", "chapters/results", "requirements.txt")
+CODE = ("autograder/warplab", "chapters/_ext", "chapters/figures", "chapters/specs", "chapters/results", "requirements.txt")
 PROSE = ("chapters", "_config.yml", "_toc.yml")
 # Lines of Sphinx's log that tell a person how far it is.
 PROGRESS = re.compile(r"(\S+): (Executing notebook) using|^(reading sources|writing output)\.\.\. \[ *(\d+)%\]")
