@@ -1,0 +1,17 @@
+"""4 points: interpolates seconds along the size, without logarithms."""
+
+import math
+
+import numpy as np
+
+
+def crossover(sizes, cpu, gpu):
+    gain = np.median(cpu, axis=1) - np.median(gpu, axis=1)
+    losing = np.flatnonzero(gain <= 0)
+    if len(losing) == 0:
+        return sizes[0]
+    last = losing[-1]
+    if last == len(sizes) - 1:
+        return math.inf
+    share = gain[last] / (gain[last] - gain[last + 1])
+    return sizes[last] + (sizes[last + 1] - sizes[last]) * share

@@ -1,0 +1,331 @@
+"""Problem set 2, cores: when a trip to the hall pays, loops that stride a grid, warps that agree, and enough of them to hide a wait."""
+
+import math
+
+import numpy as np
+
+from warplab.compare import sum_tolerance
+from warplab.task import Bound, Case, Item, KernelTask, Task, task
+
+THREADS = 128
+
+
+@task("ps02/crossover", points=20)
+class Crossover(Task):
+    """The size from which on a device beats the CPU, from timings that are disturbed now and then.
+
+    m = log(median(cpu)) - log(median(gpu)) at each size is positive where the GPU wins. The crossing lies after the last size
+    with m <= 0, where the straight line of m against log(size) to the next size passes 0; it is the first size if the GPU wins
+    everywhere, and infinity if it does not win at the last.
+    """
+
+    entry = "crossover"
+    arguments = ("sizes", "cpu", "gpu")
+    returns = {"size": "numbers"}
+    items = (
+        Item(
+            "clean",
+            6,
+            title="Quiet machines: where the two curves cross",
+            hint="Both axes are logarithmic: interpolate log(cpu) - log(gpu) along log(size).",
+        ),
+        Item(
+            "disturbed",
+            6,
+            title="A few samples that took ten times as long",
+            hint="Take the median of each size's samples. One disturbed sample in nine moves a mean by as much as it likes.",
+        ),
+        Item(
+            "lucky",
+            4,
+            title="A win that does not last",
+            hint="Look for the last size at which the CPU is no slower: from there on the GPU wins. The first win may be luck.",
+        ),
+        Item(
+            "never",
+            4,
+            title="A GPU that wins always, or never",
+            hint="Return sizes[0] when the GPU wins at every size, and math.inf when it does not win at the largest.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def timings(item, overhead, peak_ratio, samples=1, disturbed=0, lucky=False):
+            """CPU: time proportional to size^1.5. GPU: `overhead` seconds, then `peak_ratio` times as fast."""
+            sizes = np.unique((2.0 ** np.sort(rng.uniform(4, 14, 9))).astype(np.int64))
+            work = 1e-9 * sizes**1.5
+            cpu = work[:, None] * rng.uniform(0.99, 1.01, (len(sizes), samples))
+            gpu = (overhead + work / peak_ratio)[:, None] * rng.uniform(0.99, 1.01, (len(sizes), samples))
+            for row in range(len(sizes)):
+                for table in (cpu, gpu):
+                    table[row, rng.permutation(samples)[:disturbed]] *= 10
+            if lucky:
+                gpu[1] = cpu[1] / 2
+            inputs = {"sizes": [int(n) for n in sizes], "cpu": cpu, "gpu": gpu}
+            return Case(f"{item}, {len(sizes)} sizes, {samples} sample{'s' if samples > 1 else ''}", inputs, item)
+
+        overhead = [float(t) for t in rng.uniform(2e-6, 2e-5, 4)]
+        return [
+            timings("clean", overhead[0], 20.0),
+            timings("clean", overhead[1], 5.0, samples=3),
+            timings("disturbed", overhead[2], 12.0, samples=9, disturbed=2),
+            timings("disturbed", overhead[0], 30.0, samples=9, disturbed=4),
+            timings("lucky", overhead[3] * 3, 15.0, samples=5, lucky=True),
+            timings("never", 0.0, 2.0, samples=3),
+            timings("never", overhead[1], 0.8, samples=3),
+        ]
+
+    def reference(self, inputs):
+        gain = np.log(np.median(inputs["cpu"], axis=1)) - np.log(np.median(inputs["gpu"], axis=1))
+        losing = np.flatnonzero(gain <= 0)
+        if not len(losing):
+            return {"size": np.array(float(inputs["sizes"][0]))}
+        last = losing[-1]
+        if last == len(gain) - 1:
+            return {"size": np.array(np.inf)}
+        share = gain[last] / (gain[last] - gain[last + 1])
+        low, high = np.log(inputs["sizes"][last]), np.log(inputs["sizes"][last + 1])
+        return {"size": np.array(np.exp(low + share * (high - low)))}
+
+    def tolerance(self, inputs, expected):
+        """Rounding only: the specification leaves no choice, and a thousandth of a size is far more than float64 loses."""
+        size = float(expected["size"])
+        return {"size": 1e-3 if math.isfinite(size) else 0.0}
+
+
+@task("ps02/grid_stride", points=20)
+class GridStride(KernelTask):
+    """out = (raw - dark) * gain for every pixel, by however many threads there are."""
+
+    entry = "grid_stride"
+    arguments = ("raw", "dark", "gain", "out")
+    items = (
+        Item(
+            "more_work",
+            7,
+            title="More pixels than threads",
+            hint="A thread takes pixel cuda.grid(1), then the one cuda.gridsize(1) further on, and so on to the end.",
+        ),
+        Item(
+            "less_work",
+            5,
+            title="Fewer pixels than threads, and no round number",
+            hint="`for i in range(first, out.size, threads)` needs no other bounds check.",
+        ),
+        Item(
+            "coalesced",
+            8,
+            "structure",
+            "Neighbouring threads take neighbouring pixels",
+            hint="At each step the 32 threads of a warp should read 32 neighbours: stride by the whole grid, not by one.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def night(item, count, blocks):
+            inputs = {
+                "raw": rng.integers(200, 4000, count).astype(np.float32),
+                "dark": rng.random(count, dtype=np.float32) * 200,
+                "gain": float(np.float32(rng.uniform(0.5, 2.0))),
+                "blocks": blocks,
+            }
+            return Case(f"{item}, {count:,} pixels, {blocks} blocks of {THREADS}", inputs, item)
+
+        return [
+            night("more_work", THREADS * 2 * int(rng.integers(6, 12)), 2),
+            night("more_work", 2 * int(rng.integers(2000, 3000)) + 1, 3),
+            night("more_work", 4099, 1),
+            night("less_work", 1, 2),
+            night("less_work", 37, 4),
+            night("less_work", 2 * int(rng.integers(65, 120)) + 1, 4),
+            night("coalesced", THREADS * 4 * int(rng.integers(6, 10)), 4),
+        ]
+
+    def result(self, inputs):
+        return {"out": (inputs["raw"].shape, "float32")}
+
+    def plan(self, inputs):
+        return inputs["blocks"], THREADS
+
+    def reference(self, inputs):
+        return {"out": (inputs["raw"].astype(np.float64) - inputs["dark"]) * inputs["gain"]}
+
+    def tolerance(self, inputs, expected):
+        """A difference and a product: two roundings, of numbers no larger than raw * gain."""
+        return {"out": sum_tolerance(2, inputs["raw"].astype(np.float64) * abs(inputs["gain"]))}
+
+    def bounds(self, inputs):
+        """Two float32 numbers in and one out for each pixel, eight to a sector. A run of neighbours for each thread asks for
+        a sector a lane, eight times as many."""
+        fewest = 3 * inputs["raw"].size / 8
+        return {"coalesced": Bound("global_load.sectors + global_store.sectors", fewest, 2 * fewest, "sectors")}
+
+
+@task("ps02/undiverge", points=30)
+class Undiverge(KernelTask):
+    """Even stars settle (v * v + 0.25), odd stars flicker (|v - 0.5|): `steps` rounds of the one or the other."""
+
+    entry = "undiverge"
+    arguments = ("x", "steps", "out")
+    # Instructions of a warp in PTX, allowed for one round and for everything else: see bounds().
+    ROUND, FIXED = 6, 60
+    items = (
+        Item(
+            "even",
+            8,
+            title="Right for an even number of stars",
+            hint="Settling: v = v * v + 0.25. Flickering: v = abs(v - 0.5). A star's own index decides, not its thread's.",
+        ),
+        Item(
+            "odd",
+            7,
+            title="Right for every other number of stars, down to one",
+            hint="There are (n + 1) // 2 stars with an even index and n // 2 with an odd one.",
+        ),
+        Item(
+            "uniform",
+            15,
+            "structure",
+            "A warp is issued one job, not both",
+            hint="Let the first half of the threads take the even stars and the second half the odd ones: thread t has star "
+            "2 t, or 2 (t - half) + 1. Only one warp, where the halves meet, has both jobs.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def sky(item, count, steps):
+            inputs = {"x": rng.uniform(-0.45, 0.45, count).astype(np.float32), "steps": steps}
+            return Case(f"{item}, {count} stars, {steps} rounds", inputs, item)
+
+        return [
+            sky("even", 512, int(rng.integers(10, 20))),
+            sky("even", 2 * int(rng.integers(70, 130)), 7),
+            sky("odd", 1, 5),
+            sky("odd", 2 * int(rng.integers(70, 130)) + 1, int(rng.integers(3, 9))),
+            sky("odd", 129, 4),
+            sky("uniform", 256 * int(rng.integers(3, 6)), 96),
+        ]
+
+    def result(self, inputs):
+        return {"out": (inputs["x"].shape, "float32")}
+
+    def plan(self, inputs):
+        return -(-inputs["x"].size // THREADS), THREADS
+
+    def reference(self, inputs):
+        v = inputs["x"].astype(np.float64)
+        for _ in range(inputs["steps"]):
+            v[0::2] = v[0::2] ** 2 + 0.25
+            v[1::2] = np.abs(v[1::2] - 0.5)
+        return {"out": v}
+
+    def tolerance(self, inputs, expected):
+        """|v| stays below 0.5 for even stars, so that a rounding shrinks by |2 v| < 1 in each later round, and |v - 0.5| hands
+        it on unchanged: at most `steps` roundings of numbers below 1, with a few more for float32 constants."""
+        return {"out": 4 * (inputs["steps"] + 1) * 2.0**-24}
+
+    def bounds(self, inputs):
+        """A round is one or two operations on v and two or three of the loop: ROUND leaves room for unhandy ones. A warp with
+        both jobs is issued both, which is more than the bound allows by a third and more."""
+        warps = -(-inputs["x"].size // 32)
+        full = warps * (self.ROUND * inputs["steps"] + self.FIXED)
+        return {"uniform": Bound("warp_instructions", full, 1.3 * full, "warp instructions")}
+
+
+@task("ps02/latency_hiding", points=25)
+class LatencyHiding(Task):
+    """How many blocks an SM takes, which share of its warps that is, and how many loads each thread must have under way."""
+
+    entry = "latency_hiding"
+    arguments = ("sm", "registers", "shared", "threads")
+    returns = {"blocks": "integers", "occupancy": "numbers", "loads": "integers"}
+    items = (
+        Item(
+            "warps",
+            5,
+            title="Blocks, where warps or blocks are what is short",
+            hint="A block of 100 threads has 4 warps. Blocks move in whole: sm['warps'] // warps of a block, at most sm['blocks'].",
+        ),
+        Item(
+            "registers",
+            6,
+            title="Blocks, where registers are short",
+            hint="A warp gets registers * 32, rounded up to a multiple of the unit, out of its own scheduler's quarter. Count "
+            "warps in a quarter first, then in the SM, then whole blocks.",
+        ),
+        Item(
+            "shared",
+            5,
+            title="Blocks, where shared memory is short",
+            hint="Add what CUDA reserves in each block, then round up to a multiple of the unit.",
+        ),
+        Item(
+            "occupancy",
+            3,
+            title="Occupancy",
+            hint="Resident warps over sm['warps'], from 0 to 1.",
+        ),
+        Item(
+            "loads",
+            6,
+            title="Loads of four bytes that each thread must have under way to fill the door",
+            hint="Little's law: sm['latency'] * sm['bytes_per_tick'] bytes must be under way. A warp's load is 32 * 4 of them. Round up.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        from warplab.device import limits
+
+        def kernel(item, arch, registers, shared, threads, only=("blocks",)):
+            limit = limits(arch)
+            sm = {
+                "warps": limit.max_warps_per_sm,
+                "blocks": limit.max_blocks_per_sm,
+                "schedulers": 4,
+                "registers": limit.registers_per_sm,
+                "register_unit": limit.register_unit,
+                "shared": limit.shared_per_sm,
+                "reserved": limit.reserved_shared,
+                "shared_unit": limit.shared_unit,
+                "latency": int(rng.integers(400, 900)),
+                "bytes_per_tick": float(rng.uniform(4, 16)),
+            }
+            inputs = {"sm": sm, "registers": int(registers), "shared": int(shared), "threads": int(threads)}
+            return Case(f"{item}, {arch}, {registers} registers, {shared:,} bytes, {threads} threads", inputs, item, only)
+
+        share, wait = ("occupancy",), ("loads",)
+        return [
+            kernel("warps", "sm_90", 16, 0, 1024),
+            kernel("warps", "sm_75", 20, 0, 100),
+            kernel("warps", "sm_90", 16, 0, 32),
+            kernel("warps", "sm_80", 16, 128, 32 * int(rng.integers(17, 25)) - 5),
+            kernel("registers", "sm_90", 40, 0, 256),
+            kernel("registers", "sm_90", 41, 0, 256),
+            kernel("registers", "sm_80", 94, 0, 256),
+            kernel("registers", "sm_90", 94, 0, 32),
+            kernel("registers", "sm_75", int(rng.integers(65, 120)), 0, 192),
+            kernel("registers", "sm_90", 255, 0, 256),
+            kernel("shared", "sm_90", 32, 32 * 1024, 256),
+            kernel("shared", "sm_75", 32, 16 * 1024, 64),
+            kernel("shared", "sm_80", 24, int(rng.integers(9_000, 20_000)), 128),
+            kernel("occupancy", "sm_90", 94, 0, 256, share),
+            kernel("occupancy", "sm_80", 32, int(rng.integers(20_000, 40_000)), 96, share),
+            kernel("loads", "sm_90", 32, 0, 256, wait),
+            kernel("loads", "sm_80", 128, 0, int(32 * rng.integers(2, 5)), wait),
+            kernel("loads", "sm_75", 64, 8 * 1024, 128, wait),
+        ]
+
+    def reference(self, inputs):
+        sm, threads = inputs["sm"], inputs["threads"]
+        warps = -(-threads // 32)
+        per_warp = -(-inputs["registers"] * 32 // sm["register_unit"]) * sm["register_unit"]
+        per_block = -(-(inputs["shared"] + sm["reserved"]) // sm["shared_unit"]) * sm["shared_unit"]
+        by_registers = sm["registers"] // sm["schedulers"] // per_warp * sm["schedulers"] // warps
+        by_shared = sm["shared"] // per_block if per_block else sm["blocks"]
+        blocks = min(sm["warps"] // warps, sm["blocks"], by_registers, by_shared)
+        resident = blocks * warps
+        loads = math.ceil(sm["latency"] * sm["bytes_per_tick"] / (resident * 32 * 4))
+        return {"blocks": np.array(blocks), "occupancy": np.array(resident / sm["warps"]), "loads": np.array(loads)}
+
+    def tolerance(self, inputs, expected):
+        return {"occupancy": 1e-9}

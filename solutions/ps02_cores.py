@@ -1,0 +1,388 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Problem set 2: Cores
+#
+# A small observatory photographs the sky all night. Each exposure must be corrected pixel by pixel, and each star
+# in it followed through a model of its brightness. The observatory owns one computer with an ordinary processor and
+# may rent a GPU. You decide whether the rent is well spent, then write two kernels for the night, and at the end
+# you work out how many threads such a GPU can keep, and whether they are enough.
+#
+# **Time** about 3 hours, with chapter 2 read. **Points** 100: 95 are given by the checks below, 5 by your
+# instructor for the answer at the end.
+#
+# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
+# your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
+# final grade comes from the same checks with other sizes and other numbers.
+#
+# **With or without a GPU.** This notebook is the same in both cases. The counters in the tables always come from
+# the course's SIMT engine, so the points do not depend on your machine.
+
+# %%
+import math
+
+import numpy as np
+import warplab
+from numba import cuda
+from warplab import plots
+from warplab.check import grade
+
+# %% [markdown]
+# ## 1. Is it worth the trip?
+#
+# Every job on a GPU begins with the same few microseconds, whatever its size: the launch. For a small image the
+# processor has finished by then. To practise on, here are **made-up timings** of both machines at several image sizes,
+# three samples each: a power of the size for the one, a launch and a twentieth of that for the other, and some noise.
+
+# %%
+rng = np.random.default_rng(2)
+sizes = [64, 256, 1024, 4096, 16384]
+cpu = 1e-9 * np.array(sizes)[:, None] ** 1.5 * rng.uniform(0.95, 1.05, (5, 3))
+gpu = (2e-5 + cpu.mean(1, keepdims=True) / 20) * rng.uniform(0.95, 1.05, (5, 3))
+gpu[3, 1] *= 10
+for n, a, b in zip(sizes, cpu, gpu, strict=True):
+    print(f"{n:>6} pixels  CPU {a * 1e6} us  GPU {b * 1e6} us")
+
+# %% [markdown]
+# One of the samples is ten times as long as its neighbours. Real timings have such samples, too: an operating system
+# interrupts now and then. A mean carries such a sample into the result, a median does not.
+#
+# Find the size from which on the GPU wins. The rule, in Python:
+#
+# ```python
+# gain = log(median(cpu)) - log(median(gpu))   # for each size; positive where the GPU wins
+# # the last size with gain <= 0, and the next one: where does the straight line of gain
+# # against log(size) between these two pass zero?
+# ```
+#
+# Why logarithms? Times that grow as a power of the size are straight lines on such paper, so that a line between
+# two neighbours is a good guess of what lies between. If the GPU wins at every size that was timed, answer with the
+# first size. If it does not win at the last one, answer `math.inf`.
+
+
+# %% solution="crossover"
+def crossover(sizes, cpu, gpu):
+    """Return the size from which on the GPU beats the CPU. About 8 lines.
+
+    sizes  list of n whole numbers, rising
+    cpu    float64 (n, samples), seconds
+    gpu    float64 (n, samples), seconds
+
+    1. Take the median of each size's samples, and the gain as above.
+    2. Find the last size at which the GPU does not win.
+    3. Interpolate between it and the next one, along log(size).
+    """
+    ### BEGIN SOLUTION
+    gain = np.log(np.median(cpu, axis=1)) - np.log(np.median(gpu, axis=1))
+    losing = np.flatnonzero(gain <= 0)
+    if len(losing) == 0:
+        return sizes[0]
+    last = losing[-1]
+    if last == len(sizes) - 1:
+        return math.inf
+    share = gain[last] / (gain[last] - gain[last + 1])
+    return sizes[last] * (sizes[last + 1] / sizes[last]) ** share
+    ### END SOLUTION
+
+
+# %% grade="ps02/crossover"
+grade("ps02/crossover", crossover)
+
+# %% [markdown]
+# For the table above. An exposure of the observatory has four million pixels, so the decision is easy; a cut-out
+# around a single star has a few hundred, and there it is not.
+
+# %%
+print(f"the GPU wins from {crossover(sizes, cpu, gpu):,.0f} pixels on")
+
+# %% [markdown]
+# ## 2. However many threads there are
+#
+# A camera counts electrons even in the dark, and its pixels are not equally sensitive. The correction is
+#
+# $$\text{out} = (\text{raw} - \text{dark}) \times \text{gain}.$$
+#
+# In problem set 1 every pixel got a thread of its own. Now the grid is given to you, and it may be much smaller than
+# the image, or larger. Let each thread take several pixels: its own number first, then the one that lies a whole grid
+# further on. With 256 threads:
+#
+# ```text
+#   thread 0      pixels 0, 256, 512, ...
+#   thread 1      pixels 1, 257, 513, ...
+#   thread 255    pixels 255, 511, 767, ...
+# ```
+#
+# At every step the 32 threads of a warp stand at 32 neighbouring pixels, which are 128 bytes: four sectors. Giving
+# each thread a run of neighbours would also be right, and would ask for 32 sectors at every step.
+
+
+# %% solution="grid_stride"
+@cuda.jit
+def grid_stride(raw, dark, gain, out):
+    """Correct every n-th pixel, where n is the number of threads. About 4 lines.
+
+    raw, dark  float32 (pixels,)
+    gain       a number
+    out        float32 (pixels,)
+
+    cuda.grid(1) is this thread's number, cuda.gridsize(1) the number of threads.
+    """
+    ### BEGIN SOLUTION
+    first, threads = cuda.grid(1), cuda.gridsize(1)
+    for i in range(first, out.size, threads):
+        out[i] = (raw[i] - dark[i]) * gain
+    ### END SOLUTION
+
+
+# %% grade="ps02/grid_stride"
+grade("ps02/grid_stride", grid_stride)
+
+# %% [markdown]
+# The same kernel on three grids. The sectors do not move. The instructions do: every thread works out where to
+# begin and when to stop, whether it has one pixel or a hundred.
+
+# %%
+raw = rng.integers(200, 4000, 32_768).astype(np.float32)
+dark, out = 200 * rng.random(32_768, dtype=np.float32), np.zeros(32_768, np.float32)
+for blocks in 4, 32, 256:
+    p = warplab.profile(grid_stride[blocks, 128], raw, dark, 1.5, out)
+    print(
+        f"{blocks:>4} blocks: {p.global_load.sectors:,} sectors read, "
+        f"{p.warp_instructions:,} instructions issued"
+    )
+
+# %% [markdown]
+# ## 3. Two kinds of star
+#
+# The catalogue alternates. Stars with an even index settle, those with an odd index flicker, and both are followed for
+# `steps` rounds:
+#
+# ```python
+# v = x[i]
+# for _ in range(steps):
+#     v = v * v + 0.25 if i % 2 == 0 else abs(v - 0.5)
+# out[i] = v
+# ```
+#
+# Written like this, with thread i for star i, every warp holds both kinds. A warp has one instruction stream, so it
+# goes through the rounds of the even stars while the odd ones wait, and then the other way round. Here is that kernel,
+# and what its first warp does:
+
+
+# %%
+@cuda.jit
+def mixed(x, steps, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        v = x[i]
+        if i % 2 == 0:
+            for _ in range(steps):
+                v = v * v + 0.25
+        else:
+            for _ in range(steps):
+                v = abs(v - 0.5)
+        out[i] = v
+
+
+stars = rng.uniform(-0.45, 0.45, 512).astype(np.float32)
+after = np.zeros_like(stars)
+slow = warplab.profile(mixed[4, 128], stars, 12, after)
+plots.divergence(slow, caption="Both kinds in one warp: half of the lanes wait, first one half, then the other.")
+
+# %% [markdown]
+# Which thread serves which star is your choice, as long as every star is served and `out[i]` belongs to star i.
+# Choose so that a warp has only one kind of star. The total of issued warp instructions is what counts here; it falls
+# by almost half.
+#
+# Your kernel is launched with one thread for each star, in blocks of 128, and the number of stars may be odd.
+
+
+# %% solution="undiverge"
+@cuda.jit
+def undiverge(x, steps, out):
+    """Follow one star for `steps` rounds, in a warp whose stars are of one kind. About 14 lines.
+
+    x, out  float32 (stars,)
+    steps   0, 1, 2 ...
+
+    1. Decide which star this thread has: evens first, then odds.
+    2. Run the rounds of its kind, and write the result to the star's own place.
+    """
+    t = cuda.grid(1)
+    ### BEGIN SOLUTION
+    evens = (x.size + 1) // 2
+    if t < evens:
+        star = 2 * t
+        v = x[star]
+        for _ in range(steps):
+            v = v * v + 0.25
+        out[star] = v
+    elif t < x.size:
+        star = 2 * (t - evens) + 1
+        v = x[star]
+        for _ in range(steps):
+            v = abs(v - 0.5)
+        out[star] = v
+    ### END SOLUTION
+
+
+# %% grade="ps02/undiverge"
+grade("ps02/undiverge", undiverge)
+
+# %% [markdown]
+# What was paid for it? The stars of a warp now lie two places apart, and a request for 32 of them covers eight sectors
+# instead of four. With 12 rounds for each load that is a good bargain. With one round it might not be.
+
+# %%
+quick = warplab.profile(undiverge[4, 128], stars, 12, after)
+for name, p in ("mixed", slow), ("sorted", quick):
+    print(
+        f"{name:>6}: {p.warp_instructions:,} instructions issued, "
+        f"{p.warp_execution_efficiency:.0%} of lanes active, {p.global_load.sectors} sectors read"
+    )
+
+# %% [markdown]
+# ## 4. How many fit, and are they enough?
+#
+# A GPU does not shorten the wait for memory. It has other warps ready. How many can be ready on one SM is decided when
+# blocks move in, whole or not at all, by four limits: warps, blocks, registers, shared memory. The smallest wins. All you
+# need to know of an SM comes in a dictionary; for an H100:
+#
+# | key | H100 | meaning |
+# |---|---|---|
+# | `warps`, `blocks` | 64, 32 | the most that can be resident |
+# | `schedulers` | 4 | each owns a quarter of the registers, and of the warps |
+# | `registers`, `register_unit` | 65,536, 256 | of 32 bits; a warp gets its 32 x registers rounded up to the unit |
+# | `shared`, `reserved`, `shared_unit` | 233,472, 1,024, 128 | bytes; a block gets (its own + reserved), rounded up |
+# | `latency`, `bytes_per_tick` | given | ticks that a load takes; bytes that the SM's share of the door passes in a tick |
+#
+# An example by hand: 40 registers, blocks of 256 threads. A warp takes 40 x 32 = 1,280 registers, five units exactly.
+# A quarter holds 16,384 // 1,280 = 12 warps, the SM 48, which are 6 blocks of 8 warps. Warps alone would allow 8.
+#
+# Then Little's law. To keep the door full, `latency * bytes_per_tick` bytes must be under way all the time. One load
+# of four bytes by all threads of a warp is 128 of them. How many such loads must *each* thread have under way?
+
+
+# %% solution="latency_hiding"
+def latency_hiding(sm, registers, shared, threads):
+    """Return (blocks, occupancy, loads) for one SM. About 12 lines.
+
+    sm         the dictionary above
+    registers  of a thread
+    shared     bytes of a block, 0 or more
+    threads    of a block; a last, partly filled warp counts as a warp
+
+    blocks     how many are resident at once
+    occupancy  resident warps / sm["warps"], from 0 to 1
+    loads      of 4 bytes that each thread must have under way to fill the door, rounded up
+    """
+    ### BEGIN SOLUTION
+    warps = -(-threads // 32)
+    per_warp = -(-registers * 32 // sm["register_unit"]) * sm["register_unit"]
+    per_block = -(-(shared + sm["reserved"]) // sm["shared_unit"]) * sm["shared_unit"]
+    fits = [sm["warps"] // warps, sm["blocks"]]
+    fits.append(sm["registers"] // sm["schedulers"] // per_warp * sm["schedulers"] // warps)
+    if per_block:
+        fits.append(sm["shared"] // per_block)
+    resident = min(fits) * warps
+    loads = math.ceil(sm["latency"] * sm["bytes_per_tick"] / (resident * 32 * 4))
+    return min(fits), resident / sm["warps"], loads
+    ### END SOLUTION
+
+
+# %% grade="ps02/latency_hiding"
+grade("ps02/latency_hiding", latency_hiding)
+
+# %% [markdown]
+# Does it agree with NVIDIA's assembler? Ask it how many registers it gave your own kernels, and compare.
+
+# %%
+h100 = {
+    "warps": 64,
+    "blocks": 32,
+    "schedulers": 4,
+    "registers": 65_536,
+    "register_unit": 256,
+    "shared": 233_472,
+    "reserved": 1024,
+    "shared_unit": 128,
+    "latency": 700,
+    "bytes_per_tick": 12.8,
+}
+for name, p in ("undiverge", quick), ("mixed", slow):
+    blocks, occupancy, loads = latency_hiding(h100, p.registers, p.shared_bytes, 128)
+    print(
+        f"{name}: {p.registers} registers, {occupancy:.0%} by hand, {p.occupancy:.0%} in the profile, "
+        f"{loads} loads a thread to fill the door"
+    )
+
+# %% [markdown]
+# ## 5. Predict and explain
+#
+# A new catalogue holds the two kinds in *random* order, as if by the toss of a coin, with a list that says which is
+# which. The kernel below serves the stars in whatever `order` it is given: the catalogue's own, or sorted by kind.
+#
+# 1. **Predict**, before you run the cell: in the catalogue's own order, which share of the warps holds both kinds? By
+#    how much will sorting lower the instructions that are issued, for 2 rounds and for 200, and what will it do to the
+#    sectors?
+# 2. Run the cell, and **explain** what you see.
+# 3. Sorting takes time of its own. Which of the two jobs would you sort for, and what would you have to know before you
+#    are sure?
+#
+# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
+
+
+# %%
+@cuda.jit
+def in_order(x, kind, order, steps, out):
+    t = cuda.grid(1)
+    if t < x.size:
+        star = order[t]
+        v = x[star]
+        if kind[star] == 0:
+            for _ in range(steps):
+                v = v * v + 0.25
+        else:
+            for _ in range(steps):
+                v = abs(v - 0.5)
+        out[star] = v
+
+
+kind = rng.integers(0, 2, 512).astype(np.int32)
+for name, order in ("as it comes", np.arange(512)), ("sorted", np.argsort(kind, kind="stable")):
+    for steps in 2, 200:
+        p = warplab.profile(in_order[4, 128], stars, kind, order, steps, after)
+        print(
+            f"{name:>11}, {steps:>3} rounds: {p.warp_instructions:>6,} instructions, "
+            f"{p.global_load.sectors + p.global_store.sectors:,} sectors"
+        )
+
+# %% [markdown] manual="predict_explain" points=5
+# ### BEGIN SOLUTION
+# **Sample answer.** A warp has one kind only if 32 tosses agree, which happens once in two thousand million warps: all
+# of them are mixed. With 200 rounds sorting lowers the instructions from 31,648 to 17,311, by 45 %: a mixed warp is
+# issued both jobs, a sorted one its own, and one warp of 16 is still mixed, where the kinds meet. It is not quite half
+# because of that warp, and because everything outside the loops is issued in any case. With 2 rounds that is most of
+# it, and sorting saves a quarter.
+#
+# The sectors rise from 320 to 545, whatever the number of rounds: neighbouring lanes no longer have neighbouring stars,
+# so the loads of x and kind and the store touch about twice as many sectors. Sorting itself reads and writes the list
+# several times.
+#
+# I would sort for 200 rounds, and not for 2. To be sure I would have to know what the sort costs, whether the same order
+# serves many exposures, and which of the two the kernel is short of, instructions or bandwidth.
+#
+# **Marking.** 1 point: practically all warps are mixed, with the reason. 2 points: the saving comes from warps that are
+# issued one job instead of two (1 of the 2 for "less divergence" alone). 1 point: sectors rise because neighbours in the
+# warp are no longer neighbours in memory. 1 point: a decision that weighs rounds against the cost of sorting.
+# ### END SOLUTION
