@@ -1,0 +1,22 @@
+"""10 points: the tree of the task before: five times the trips."""
+
+from numba import cuda, float32
+
+
+@cuda.jit
+def reduce_shuffle(x, total):
+    table = cuda.shared.array(256, float32)
+    t = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i] * x[i]
+    table[t] = mine
+    cuda.syncthreads()
+    stride = 128
+    while stride > 0:
+        if t < stride:
+            table[t] += table[t + stride]
+        cuda.syncthreads()
+        stride //= 2
+    if t == 0:
+        cuda.atomic.add(total, 0, table[0])

@@ -1,0 +1,358 @@
+"""Problem set 3, serial and parallel: what must wait, and four ways to add up while waiting as little as possible."""
+
+import numpy as np
+
+from warplab.compare import sum_tolerance
+from warplab.task import Bound, Case, DriverTask, Item, KernelTask, Task, task
+
+BLOCK = 256
+WARPS = BLOCK // 32
+
+
+@task("ps03/amdahl_fit", points=15)
+class AmdahlFit(Task):
+    """The serial share of a job from timings with n workers, and the speedup that no number of workers will pass.
+
+    Least squares of the median seconds against 1/n: t = a + b / n, share = a / (a + b) held within [0, 1], limit = 1 / share.
+    """
+
+    entry = "amdahl_fit"
+    arguments = ("workers", "seconds")
+    returns = {"share": "numbers", "limit": "numbers"}
+    items = (
+        Item(
+            "exact",
+            5,
+            title="Timings that follow the law exactly",
+            hint="t(n) = a + b / n is a straight line in 1/n. np.polyfit(1 / n, t, 1) gives (b, a).",
+        ),
+        Item(
+            "disturbed",
+            5,
+            title="Several samples each, some of them disturbed",
+            hint="Take the median of each row first. Use every number of workers in the fit, not only the first and the last.",
+        ),
+        Item(
+            "edges",
+            5,
+            title="Jobs that are all parallel, or all serial",
+            hint="Noise can push the share below 0 or above 1: hold it within the two. For a share of 0 the limit is math.inf.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def job(item, share, noise=0.0, samples=1, disturbed=0):
+            workers = np.unique(np.concatenate([[1], rng.integers(2, 65, 6)]))
+            seconds = float(rng.uniform(1, 50)) * (share + (1 - share) / workers)
+            table = seconds[:, None] * (1 + noise * rng.uniform(-1, 1, (len(workers), samples)))
+            for row in table:
+                row[rng.permutation(samples)[:disturbed]] *= 5
+            inputs = {"workers": [int(n) for n in workers], "seconds": table}
+            return Case(f"{item}, {len(workers)} numbers of workers, {samples} sample{'s' if samples > 1 else ''}", inputs, item)
+
+        return [
+            job("exact", float(rng.uniform(0.02, 0.3))),
+            job("exact", float(rng.uniform(0.3, 0.9))),
+            job("disturbed", float(rng.uniform(0.05, 0.4)), 0.02, 9, 3),
+            job("disturbed", float(rng.uniform(0.05, 0.4)), 0.05, 7, 2),
+            job("edges", -0.02),
+            job("edges", 1.3),
+        ]
+
+    def reference(self, inputs):
+        n, t = np.array(inputs["workers"], float), np.median(inputs["seconds"], axis=1)
+        b, a = np.linalg.lstsq(np.stack([1 / n, np.ones_like(n)], axis=1), t, rcond=None)[0]
+        share = min(max(a / (a + b), 0.0), 1.0)
+        return {"share": np.array(share), "limit": np.array(1 / share if share else np.inf)}
+
+    def tolerance(self, inputs, expected):
+        """Rounding only: another way to solve the same least squares may lose a few digits of float64, not six."""
+        limit = float(expected["limit"])
+        return {"share": 1e-9, "limit": 1e-6 * limit if np.isfinite(limit) else 0.0}
+
+
+class Reduction(KernelTask):
+    """A kernel that adds up into the one number `total`, which starts at 0."""
+
+    arguments = ("x", "total")
+
+    def data(self, item, rng, count, blocks):
+        inputs = {"x": rng.random(count, dtype=np.float32), "total": np.zeros(1, np.float32), "blocks": int(blocks)}
+        return Case(f"{item}, {count:,} numbers, {blocks} block{'s' if blocks > 1 else ''} of {BLOCK}", inputs, item)
+
+    def result(self, inputs):
+        return {"total": ((1,), "float32")}
+
+    def plan(self, inputs):
+        return inputs["blocks"], BLOCK
+
+    def reference(self, inputs):
+        return {"total": self.terms(inputs).sum(keepdims=True)}
+
+    def terms(self, inputs):
+        """What is added up, float64."""
+        return inputs["x"].astype(np.float64)
+
+    def tolerance(self, inputs, expected):
+        return {"total": sum_tolerance(inputs["x"].size, np.abs(self.terms(inputs)).sum())}
+
+
+@task("ps03/reduce_atomic", points=10)
+class ReduceAtomic(Reduction):
+    """The sum of all numbers, each added to the total by its own thread."""
+
+    entry = "reduce_atomic"
+    items = (
+        Item(
+            "full",
+            4,
+            title="As many threads as numbers",
+            hint="`total[0] += x[i]` reads, adds and writes in three steps, and another thread comes between. cuda.atomic.add is one.",
+        ),
+        Item("ragged", 3, title="More threads than numbers", hint="A thread whose number lies past the end has nothing to add."),
+        Item(
+            "coalesced",
+            3,
+            "structure",
+            "Neighbouring threads read neighbouring numbers",
+            hint="Thread cuda.grid(1) takes x[cuda.grid(1)]: four sectors a request.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        ragged = [1, 37, int(2 * rng.integers(200, 450) + 1)]
+        return [
+            self.data("full", rng, BLOCK * 3, 3),
+            *(self.data("ragged", rng, count, -(-count // BLOCK)) for count in ragged),
+            self.data("coalesced", rng, BLOCK * int(rng.integers(3, 7)), 6),
+        ]
+
+    def bounds(self, inputs):
+        fewest = inputs["x"].size / 8
+        return {"coalesced": Bound("global_load.sectors", fewest, 2 * fewest, "sectors read")}
+
+
+@task("ps03/reduce_tree", points=20)
+class ReduceTree(Reduction):
+    """The sum of all numbers: each thread adds up its share, each block its threads on a table, one atomic a block."""
+
+    entry = "reduce_tree"
+    items = (
+        Item(
+            "right",
+            6,
+            title="Right for any size and any number of blocks",
+            hint="First a grid-stride loop into a local variable, then the table. Threads without a number put down 0.",
+        ),
+        Item(
+            "atomics",
+            7,
+            "structure",
+            "One atomic a block",
+            hint="When the tree is done, table[0] holds the block's sum. Let thread 0 alone add it to the total.",
+        ),
+        Item(
+            "table",
+            7,
+            "structure",
+            "Few trips to the table",
+            hint="Halve the number of adders in each round, first the lower half of the block, so that whole warps drop out: "
+            "8 requests to put down, 36 for the rounds, 1 to take the sum.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        sizes = [(1, 1), (BLOCK, 1), (int(2 * rng.integers(600, 1200) + 1), 2), (int(rng.integers(3000, 5000)), 7), (100, 4)]
+        return [
+            *(self.data("right", rng, *size) for size in sizes),
+            *(self.data(item, rng, BLOCK * 8, 8) for item in ("atomics", "table")),
+        ]
+
+    def bounds(self, inputs):
+        """Halves first, a block of 8 warps: 8 to put down, 12 warp-rounds with two reads and a write each, one read: 45. Neighbours
+        first wakes every warp in the first five rounds: 150. An atomic for each warp would be 8 a block. The loads of the numbers
+        are counted with either, a request a warp: one thread that adds up everything needs no table and 32 times the loads."""
+        blocks, loads = inputs["blocks"], inputs["x"].size // 32
+        return {
+            "atomics": Bound("atomics.requests + global_load.requests", blocks + loads, 1.5 * (blocks + loads), "atomic and load requests"),
+            "table": Bound(
+                "shared_load.requests + shared_store.requests + global_load.requests",
+                50 * blocks + loads,
+                100 * blocks + loads,
+                "shared-memory and load requests",
+            ),
+        }
+
+
+@task("ps03/reduce_shuffle", points=20)
+class ReduceShuffle(Reduction):
+    """The sum of the squares: lanes of a warp exchange registers, and warps meet on the table once."""
+
+    entry = "reduce_shuffle"
+    items = (
+        Item(
+            "right",
+            6,
+            title="Right for any size and any number of blocks",
+            hint="All 32 lanes must take part in a shuffle whose mask has 32 ones: a lane without a number brings 0, and nobody leaves early.",
+        ),
+        Item(
+            "table",
+            10,
+            "structure",
+            "At most one trip a warp to the table, and one more",
+            hint="Five shuffles add up a warp. Lane 0 of each warp puts its sum down; after the barrier the first warp reads all eight at once.",
+        ),
+        Item("atomics", 4, "structure", "One atomic a block", hint="Lane 0 of the first warp has the block's sum at the end, and adds it."),
+    )
+
+    def make_cases(self, rng):
+        sizes = [(1, 1), (BLOCK, 1), (int(2 * rng.integers(600, 1200) + 1), 2), (int(rng.integers(3000, 5000)), 7), (33, 3)]
+        return [
+            *(self.data("right", rng, *size) for size in sizes),
+            *(self.data(item, rng, BLOCK * 8, 8) for item in ("table", "atomics")),
+        ]
+
+    def terms(self, inputs):
+        return inputs["x"].astype(np.float64) ** 2
+
+    def bounds(self, inputs):
+        """As for the tree, with a trip for each of the 8 warps and one more."""
+        blocks, loads = inputs["blocks"], inputs["x"].size // 32
+        return {
+            "table": Bound(
+                "shared_load.requests + shared_store.requests + global_load.requests",
+                (WARPS + 1) * blocks + loads,
+                2 * (WARPS + 1) * blocks + loads,
+                "shared-memory and load requests",
+            ),
+            "atomics": Bound("atomics.requests + global_load.requests", blocks + loads, 1.5 * (blocks + loads), "atomic and load requests"),
+        }
+
+
+@task("ps03/fix_the_race", points=15)
+class FixTheRace(KernelTask):
+    """Heat that spreads along a rod of one block's length: `rounds` times, each place becomes the mean of itself and its two neighbours.
+
+    The ends have one neighbour less and count their own place twice.
+    """
+
+    entry = "fix_the_race"
+    arguments = ("x", "rounds", "out")
+    items = (
+        Item(
+            "one",
+            4,
+            title="One round, and no race",
+            hint="Nobody may read a neighbour's place before it has been written: a barrier between putting down and reading.",
+        ),
+        Item(
+            "many",
+            6,
+            title="Many rounds, and no race",
+            hint="Nobody may write a new value while a neighbour still wants the old one: read, barrier, write, barrier, in every round. "
+            "Keep the new value in a local variable meanwhile, and keep the barriers out of every `if`.",
+        ),
+        Item(
+            "together",
+            5,
+            "structure",
+            "All threads still work at the same time",
+            hint="One thread can do it all without a race, and the other 255 watch. Keep one place for each thread.",
+        ),
+    )
+    # Instructions of a warp in PTX, allowed for one round and for everything else: see bounds().
+    ROUND, FIXED = 55, 60
+
+    def make_cases(self, rng):
+        def rods(item, blocks, rounds):
+            inputs = {"x": rng.random(blocks * BLOCK, dtype=np.float32) * 100, "rounds": int(rounds)}
+            return Case(f"{item}, {blocks} rods of {BLOCK} places, {rounds} rounds", inputs, item)
+
+        return [
+            rods("one", 1, 1),
+            rods("one", 3, 1),
+            rods("many", 2, rng.integers(5, 12)),
+            rods("many", 1, 2),
+            rods("many", 1, 0),
+            rods("together", 2, 20),
+        ]
+
+    def result(self, inputs):
+        return {"out": (inputs["x"].shape, "float32")}
+
+    def plan(self, inputs):
+        return inputs["x"].size // BLOCK, BLOCK
+
+    def reference(self, inputs):
+        rod = inputs["x"].astype(np.float64).reshape(-1, BLOCK)
+        for _ in range(inputs["rounds"]):
+            padded = np.pad(rod, ((0, 0), (1, 1)), mode="edge")
+            rod = (padded[:, :-2] + rod + padded[:, 2:]) / 3
+        return {"out": rod.ravel()}
+
+    def tolerance(self, inputs, expected):
+        """A round is a sum of three and a division, and a mean passes on at most the largest error of its terms: the bounds of the
+        rounds add up."""
+        return {"out": max(inputs["rounds"], 1) * sum_tolerance(4, np.abs(inputs["x"]).max())}
+
+    def bounds(self, inputs):
+        """A round is three reads, three operations, a write, two barriers and the indices: ROUND leaves room for unhandy ones (a % 2 of
+        a 64-bit number costs ten). One thread alone goes round 256 times as often."""
+        warps = inputs["x"].size // 32
+        full = warps * (self.ROUND * inputs["rounds"] + self.FIXED)
+        return {"together": Bound("warp_instructions", full, 2 * full, "warp instructions")}
+
+
+@task("ps03/scan", points=15)
+class Scan(DriverTask):
+    """Running totals of a whole array: out[i] = x[0] + ... + x[i]."""
+
+    entry = "scan"
+    arguments = ("device", "x", "out")
+    items = (
+        Item(
+            "one_block",
+            4,
+            title="Up to 256 numbers",
+            hint="Inside a block: in round k each place t >= 2**k adds what lies 2**k places before it. Read, barrier, write, barrier.",
+        ),
+        Item(
+            "many_blocks",
+            6,
+            title="Many blocks, and no round number",
+            hint="Pass one scans each block and stores the block's total. Scan the totals. Pass two adds the total of all blocks before "
+            "its own to every number.",
+        ),
+        Item(
+            "two_passes",
+            5,
+            "structure",
+            "Two passes over the data, not one for each power of two",
+            hint="Let a pass read and write every number once. Two passes are four sectors for every eight numbers.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def numbers(item, count):
+            return Case(f"{item}, {count:,} numbers", {"x": rng.integers(-1000, 1000, count).astype(np.int32)}, item)
+
+        return [
+            *(numbers("one_block", count) for count in (1, 37, BLOCK)),
+            numbers("many_blocks", BLOCK * 5),
+            numbers("many_blocks", int(2 * rng.integers(500, 2000) + 1)),
+            numbers("many_blocks", BLOCK * int(rng.integers(20, 60)) + 1),
+            numbers("two_passes", BLOCK * 64),
+        ]
+
+    def result(self, inputs):
+        return {"out": (inputs["x"].shape, "int32")}
+
+    def reference(self, inputs):
+        return {"out": inputs["x"].astype(np.int64).cumsum()}
+
+    def bounds(self, inputs):
+        """Two passes read and write n numbers of 4 bytes: 4 n / 8 sectors, and a tenth more for the totals of the blocks. A scan in
+        global memory with a launch for each power of two would take more than three times as many."""
+        fewest = 4 * inputs["x"].size / 8
+        return {"two_passes": Bound("global_load.sectors + global_store.sectors", 1.1 * fewest, 2 * fewest, "sectors")}

@@ -1,0 +1,428 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Problem set 3: Serial and parallel
+#
+# A weather station has noted the rain of every minute for years. Its keeper wants a total, a measure of how uneven
+# the rain was, the warmth of the ground at every depth, and for each minute the rain since the beginning. Every one of these
+# asks many numbers to become few, or each to know its neighbours. So somebody has to wait. The art is to wait
+# seldom, and for few.
+#
+# **Time** about 4 hours, with chapter 3 read. **Points** 100: 95 are given by the checks below, 5 by your
+# instructor for the answer at the end. The task with a star is the hard one.
+#
+# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
+# your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
+# final grade comes from the same checks with other sizes and other numbers.
+#
+# **With or without a GPU.** This notebook is the same in both cases. The counters in the tables always come from
+# the course's SIMT engine, so the points do not depend on your machine.
+
+# %%
+import math
+
+import numpy as np
+import warplab
+from numba import cuda, float32, int32
+from warplab.check import grade
+
+# %% [markdown]
+# ## 1. What stays serial?
+#
+# The station's nightly report was run with different numbers of workers. The times below are **made up**, from a job with
+# a serial share of 8 % and some noise; every seventh sample or so was disturbed.
+
+# %%
+rng = np.random.default_rng(3)
+workers = [1, 2, 4, 8, 16, 32]
+seconds = 60 * (0.08 + 0.92 / np.array(workers))[:, None] * rng.uniform(0.97, 1.03, (6, 7))
+seconds[rng.integers(0, 6, 6), rng.integers(0, 7, 6)] *= 3
+for n, row in zip(workers, seconds, strict=True):
+    print(f"{n:>2} workers: {' '.join(f'{t:6.1f}' for t in row)} s")
+
+# %% [markdown]
+# Amdahl's law says $t(n) = a + b/n$: a part that stays and a part that is shared out. That is a straight line, not in
+# $n$ but in $1/n$. Take the median of each row, fit the line by least squares, and answer with the serial share
+# $s = a/(a+b)$ and the limit $1/s$ of the speedup.
+#
+# A fit knows nothing of what is possible: noise can make $s$ negative, or larger than 1. Hold it within the two. If
+# nothing is serial, there is no limit: `math.inf`.
+
+
+# %% solution="amdahl_fit"
+def amdahl_fit(workers, seconds):
+    """Return (serial share, limit of the speedup). About 4 lines.
+
+    workers  list of n whole numbers
+    seconds  float64 (n, samples)
+    """
+    ### BEGIN SOLUTION
+    b, a = np.polyfit(1 / np.array(workers), np.median(seconds, axis=1), 1)
+    share = min(max(a / (a + b), 0.0), 1.0)
+    return share, 1 / share if share else math.inf
+    ### END SOLUTION
+
+
+# %% grade="ps03/amdahl_fit"
+grade("ps03/amdahl_fit", amdahl_fit)
+
+# %%
+share, limit = amdahl_fit(workers, seconds)
+print(f"serial share {share:.1%}, so at most {limit:.1f} times as fast")
+
+# %% [markdown]
+# ## 2. The total, first try
+#
+# All the rain of a month, added up. `total[0] += x[i]` will not do: it reads, adds and writes, and between the three
+# another thread does the same. See what happens when 1,024 threads try:
+
+
+# %%
+@cuda.jit
+def hurried(x, total):
+    i = cuda.grid(1)
+    if i < x.size:
+        total[0] += x[i]
+
+
+rain = rng.random(1000, dtype=np.float32)
+total = np.zeros(1, np.float32)
+hurried[4, 256](rain, total)
+print(f"{total[0]:.2f} of {rain.sum():.2f}")
+
+# %% [markdown]
+# Hardly anything arrived: the threads read the same old total and wrote over each other. The engine also says so. What a
+# GPU leaves in `total` depends on who came last. An *atomic* addition is all three steps at once. Give each number a thread.
+
+
+# %% solution="reduce_atomic"
+@cuda.jit
+def reduce_atomic(x, total):
+    """Add one number to the total. About 3 lines.
+
+    x      float32 (n,), one thread for each and some to spare
+    total  float32 (1,), 0 at the start
+    """
+    i = cuda.grid(1)
+    ### BEGIN SOLUTION
+    if i < x.size:
+        cuda.atomic.add(total, 0, x[i])
+    ### END SOLUTION
+
+
+# %% grade="ps03/reduce_atomic"
+grade("ps03/reduce_atomic", reduce_atomic)
+
+# %% [markdown]
+# ## 3. The total, as a tree
+#
+# Right, and all threads stand in one queue. Let them settle among themselves first. Your kernel gets any number of
+# numbers and a grid that may be much smaller, so each thread begins by adding up its share in a local variable. Then the
+# 256 threads of a block use a table in shared memory. In each round the lower half of those who are left adds what the
+# upper half has put down. Here with eight threads:
+#
+# ```text
+#   table      3  1  7  0  4  1  6  3
+#   stride 4   7  2 13  3  .  .  .  .      place t adds place t + 4
+#   stride 2  20  5  .  .                  place t adds place t + 2
+#   stride 1  25  .                        place t adds place t + 1
+# ```
+#
+# Between two rounds everybody must have arrived: `cuda.syncthreads()`, on the way of *all* threads, also of those that
+# have nothing left to do. At the end one thread of the block makes one atomic addition.
+
+
+# %% solution="reduce_tree"
+@cuda.jit
+def reduce_tree(x, total):
+    """Add one block's share to the total. About 14 lines. Blocks have 256 threads.
+
+    x      float32 (n,), any n
+    total  float32 (1,), 0 at the start
+
+    1. Add up this thread's numbers with a grid-stride loop, and put the sum on the table.
+    2. Strides 128, 64, ..., 1: the threads below the stride add; all meet.
+    3. Thread 0 adds the block's sum to the total.
+    """
+    table = cuda.shared.array(256, float32)
+    t = cuda.threadIdx.x
+    ### BEGIN SOLUTION
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    table[t] = mine
+    cuda.syncthreads()
+    stride = 128
+    while stride > 0:
+        if t < stride:
+            table[t] += table[t + stride]
+        cuda.syncthreads()
+        stride //= 2
+    if t == 0:
+        cuda.atomic.add(total, 0, table[0])
+    ### END SOLUTION
+
+
+# %% grade="ps03/reduce_tree"
+grade("ps03/reduce_tree", reduce_tree)
+
+# %% [markdown]
+# ## 4. Hand to hand
+#
+# How uneven was the rain? For that one needs the sum of the *squares*. This time the lanes of a warp exchange their
+# registers: `cuda.shfl_down_sync(mask, value, k)` gives each lane what the lane k further down holds. With k = 16, 8,
+# 4, 2 and 1, lane 0 has the sum of the warp at the end. A device function is a good place for it.
+#
+# The table is needed once only, between the eight warps of the block: one place for each, read by the first warp at
+# once. That makes nine trips for the whole block where the tree made 45.
+
+
+# %% solution="reduce_shuffle"
+@cuda.jit(device=True)
+def warp_sum(value):
+    """The sum of `value` over a warp, in lane 0 at the end. All 32 lanes must call it. About 3 lines."""
+    ### BEGIN SOLUTION
+    for k in range(5):
+        value += cuda.shfl_down_sync(0xFFFFFFFF, value, 16 >> k)
+    return value
+    ### END SOLUTION
+
+
+@cuda.jit
+def reduce_shuffle(x, total):
+    """Add the squares of one block's share to the total. About 13 lines. Blocks have 256 threads.
+
+    x      float32 (n,), any n
+    total  float32 (1,), 0 at the start
+
+    1. Add up the squares of this thread's numbers.
+    2. Add up each warp; its lane 0 puts the sum on the table; all meet.
+    3. The first warp adds up the eight sums (lanes from 8 on bring 0), and its lane 0 adds the result to the total.
+    """
+    table = cuda.shared.array(8, float32)
+    t = cuda.threadIdx.x
+    ### BEGIN SOLUTION
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i] * x[i]
+    mine = warp_sum(mine)
+    if t % 32 == 0:
+        table[t // 32] = mine
+    cuda.syncthreads()
+    if t < 32:
+        mine = warp_sum(table[t] if t < 8 else float32(0))
+        if t == 0:
+            cuda.atomic.add(total, 0, mine)
+    ### END SOLUTION
+
+
+# %% grade="ps03/reduce_shuffle"
+grade("ps03/reduce_shuffle", reduce_shuffle)
+
+# %% [markdown]
+# The three kernels side by side, on 65,536 numbers in 64 blocks (the first needs 256).
+
+# %%
+month = rng.random(65_536, dtype=np.float32)
+for kernel, blocks in (reduce_atomic, 256), (reduce_tree, 64), (reduce_shuffle, 64):
+    p = warplab.profile(kernel[blocks, 256], month, np.zeros(1, np.float32))
+    shared = p.shared_load.requests + p.shared_store.requests
+    print(
+        f"{kernel.py_func.__name__:>14}: {p.atomics.requests:>5,} atomic requests, "
+        f"{shared:>5,} shared, {p.warp_instructions:>6,} instructions issued"
+    )
+
+# %% [markdown]
+# ## 5. A race to mend
+#
+# Warmth moves down into the ground. Take a rod of 256 places, one thread for each, and let every place become the mean of
+# itself and its two neighbours, `rounds` times. The first and the last place have no neighbour on one side and count
+# themselves twice.
+#
+# ```python
+# for _ in range(rounds):
+#     rod = [(rod[max(t - 1, 0)] + rod[t] + rod[min(t + 1, 255)]) / 3 for t in range(256)]
+# ```
+#
+# A colleague has written the kernel below. The engine stops it:
+
+
+# %%
+@cuda.jit
+def racing(x, rounds, out):
+    rod = cuda.shared.array(256, float32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    left, right = max(t - 1, 0), min(t + 1, 255)
+    rod[t] = x[i]
+    for _ in range(rounds):
+        rod[t] = (rod[left] + rod[t] + rod[right]) / float32(3)
+    out[i] = rod[t]
+
+
+ground = (20 * rng.random(256)).astype(np.float32)
+try:
+    racing[1, 256](ground, 4, np.zeros_like(ground))
+except warplab.LaunchError as error:
+    print(error)
+
+# %% [markdown]
+# Mend it. Two different things can go wrong in a round, and a single barrier prevents only one of them: somebody reads a
+# neighbour's place before the neighbour has written it, or somebody writes a place that a neighbour still wants to read.
+
+
+# %% solution="fix_the_race"
+@cuda.jit
+def fix_the_race(x, rounds, out):
+    """`rounds` times: one place becomes the mean of itself and its neighbours. About 9 lines. Blocks have 256 threads.
+
+    x, out  float32 (rods * 256,), a block for each rod
+    rounds  0, 1, 2 ...
+    """
+    rod = cuda.shared.array(256, float32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    left, right = max(t - 1, 0), min(t + 1, 255)
+    ### BEGIN SOLUTION
+    rod[t] = x[i]
+    cuda.syncthreads()
+    for _ in range(rounds):
+        mean = (rod[left] + rod[t] + rod[right]) / float32(3)
+        cuda.syncthreads()
+        rod[t] = mean
+        cuda.syncthreads()
+    out[i] = rod[t]
+    ### END SOLUTION
+
+
+# %% grade="ps03/fix_the_race"
+grade("ps03/fix_the_race", fix_the_race)
+
+# %% [markdown]
+# ## 6. Running totals *
+#
+# For each minute the rain since the beginning: `out[i] = x[0] + ... + x[i]`. It looks as if nothing could be done before
+# what comes before it is done. It can:
+#
+# ```text
+#   x                     4 1 0 2 | 3 3 1 0 | 2 0 5 1      three blocks
+#   each block alone      4 5 5 7 | 3 6 7 7 | 2 2 7 8
+#   the blocks' totals    7         7         8
+#   scanned               7        14        22
+#   added to the next     4 5 5 7 |10 13 14 14|16 16 21 22
+# ```
+#
+# The blocks of one launch have no meeting point, so this takes several launches, and you write the host code that makes
+# them. It is handed a `device` and works on arrays that live there. Their values stay there too; on the host they have
+# only a `shape`, a `size` and a `dtype`.
+#
+# ```python
+# totals = device.empty(shape, "int32")                # a new array, its contents undefined
+# device.launch(kernel, grid, block, totals, x, 3)     # arrays and numbers
+# ```
+#
+# Scanning the totals is the same problem, only smaller. Your function may call itself.
+
+
+# %% solution="scan"
+### BEGIN SOLUTION
+@cuda.jit
+def scan_blocks(x, out, totals):
+    """Running totals inside one block of 256, and the block's total."""
+    table = cuda.shared.array(256, int32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    table[t] = x[i] if i < x.size else 0
+    cuda.syncthreads()
+    reach = 1
+    while reach < 256:
+        before = table[t - reach] if t >= reach else 0
+        cuda.syncthreads()
+        table[t] += before
+        cuda.syncthreads()
+        reach *= 2
+    if i < x.size:
+        out[i] = table[t]
+    if t == 255:
+        totals[cuda.blockIdx.x] = table[t]
+
+
+@cuda.jit
+def add_before(out, totals):
+    """Add the total of all blocks before this one."""
+    i = cuda.grid(1)
+    if cuda.blockIdx.x > 0 and i < out.size:
+        out[i] += totals[cuda.blockIdx.x - 1]
+
+
+### END SOLUTION
+def scan(device, x, out):
+    """Fill `out` with the running totals of `x`. About 8 lines, and two kernels of your own above it.
+
+    x, out  int32 (n,), any n from 1 on
+
+    1. Scan each block of 256, and keep the blocks' totals.
+    2. Scan the totals.
+    3. Add to every number the total of all blocks before its own.
+    """
+    ### BEGIN SOLUTION
+    blocks = -(-x.size // 256)
+    totals = device.empty(blocks, "int32")
+    device.launch(scan_blocks, blocks, 256, x, out, totals)
+    if blocks > 1:
+        before = device.empty(blocks, "int32")
+        scan(device, totals, before)
+        device.launch(add_before, blocks, 256, out, before)
+    ### END SOLUTION
+
+
+# %% grade="ps03/scan"
+grade("ps03/scan", scan)
+
+# %% [markdown]
+# ## 7. Predict and explain
+#
+# `reduce_atomic` and `reduce_tree` add up the same 65,536 numbers, all of them 0.1. In float32 neither gets 6,553.6
+# exactly.
+#
+# 1. **Predict**, before you run the cell: which of the two is further off, and by about how much? (Near 6,000, neighbouring
+#    float32 numbers are 0.0005 apart.)
+# 2. Run the cell, and **explain** the difference.
+# 3. If you ran each kernel ten times on a GPU, which of them could give ten different results, and why?
+#
+# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
+
+# %%
+tenths = np.full(65_536, 0.1, np.float32)
+exact = tenths.sum(dtype=np.float64)
+for kernel, blocks in (reduce_atomic, 256), (reduce_tree, 64):
+    total = np.zeros(1, np.float32)
+    kernel[blocks, 256](tenths, total)
+    print(f"{kernel.py_func.__name__:>14}: {total[0]:.5f}, off by {abs(total[0] - exact):.5f}")
+
+# %% [markdown] manual="predict_explain" points=5
+# ### BEGIN SOLUTION
+# **Sample answer.** On the engine, the atomic kernel is off by 4.05 and the tree by 0.004, a thousand times less.
+#
+# With atomics every number is added to the total, which soon is thousands of times larger. A sum near 6,000 is rounded to a
+# multiple of 0.0005, so each of the last additions of 0.1 is wrong by up to 0.00025, and because the summand is always the
+# same, the roundings of a stretch all go the same way and add up. In the tree a thread adds four numbers, then sums of
+# similar size meet: few additions lie between a number and the result (4 + 8 + 64 instead of up to 65,536), and only
+# the last 64, of whole blocks, work at the large size.
+#
+# Different results in ten runs are possible for both: the atomic additions of the threads, and of the blocks in the tree,
+# happen in an order that nobody promises, and a sum of floating-point numbers depends on the order. The tree has 64 such
+# additions instead of 65,536. (With equal summands, as here, the order of the *atomic* kernel cannot matter: each step adds
+# 0.1 to the same sequence of totals. An answer that sees this is a very good one.)
+#
+# **Marking.** 1 point: the prediction, or the wrong one corrected. 2 points: rounding at the size of the running total, small
+# summand against large sum. 1 point: the tree has short chains of summands of similar size. 1 point: order of atomics is
+# not fixed, and float addition depends on it.
+# ### END SOLUTION
