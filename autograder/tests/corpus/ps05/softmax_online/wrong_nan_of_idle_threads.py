@@ -1,0 +1,30 @@
+"""11 points: merges pairs of threads that brought nothing: inf - inf."""
+
+import math
+
+from numba import cuda, float32
+
+
+@cuda.jit
+def softmax_online(x, out):
+    tops = cuda.shared.array(128, float32)
+    totals = cuda.shared.array(128, float32)
+    row, t = cuda.blockIdx.x, cuda.threadIdx.x
+    top, total = float32(-math.inf), float32(0)
+    for i in range(t, x.shape[1], 128):
+        new = max(top, x[row, i])
+        total = total * math.exp(top - new) + math.exp(x[row, i] - new)
+        top = new
+    tops[t], totals[t] = top, total
+    cuda.syncthreads()
+    stride = 64
+    while stride > 0:
+        if t < stride:
+            new = max(tops[t], tops[t + stride])
+            mine = totals[t] * math.exp(tops[t] - new)
+            totals[t] = mine + totals[t + stride] * math.exp(tops[t + stride] - new)
+            tops[t] = new
+        cuda.syncthreads()
+        stride //= 2
+    for i in range(t, x.shape[1], 128):
+        out[row, i] = math.exp(x[row, i] - tops[0]) / totals[0]

@@ -1,0 +1,16 @@
+"""20 points: no padding: the column is turned by the row, so that a column lies in 32 banks."""
+
+from numba import cuda, float32
+
+
+@cuda.jit
+def transpose(x, out):
+    tile = cuda.shared.array((32, 32), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    col, row = cuda.grid(2)
+    if row < x.shape[0] and col < x.shape[1]:
+        tile[ty, (tx + ty) % 32] = x[row, col]
+    cuda.syncthreads()
+    col, row = 32 * cuda.blockIdx.y + tx, 32 * cuda.blockIdx.x + ty
+    if row < out.shape[0] and col < out.shape[1]:
+        out[row, col] = tile[tx, (ty + tx) % 32]

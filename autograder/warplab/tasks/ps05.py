@@ -1,0 +1,361 @@
+"""Problem set 5, memory: sectors, banks and halos counted; a roofline; softmax and attention with few trips through the door."""
+
+import numpy as np
+
+from warplab.compare import sum_tolerance
+from warplab.task import Bound, Case, Item, KernelTask, Task, task
+
+TILE = 32
+ROW_BLOCK = 128
+HEAD, QUERIES = 16, 64  # of attention: numbers in a vector, queries in a block
+
+
+def sectors(*arrays):
+    """Sectors of arrays of float32 that are read or written once, from end to end."""
+    return sum(4 * int(np.prod(shape)) for shape in arrays) / 32
+
+
+@task("ps05/copy_strided", points=10)
+class CopyStrided(KernelTask):
+    """out[i] = x[i * stride + offset] for every i of out."""
+
+    entry = "copy_strided"
+    arguments = ("x", "stride", "offset", "out")
+    items = (
+        Item("plain", 3, title="Stride 1, no offset", hint="One thread, one number: i = cuda.grid(1)."),
+        Item("any", 4, title="Any stride and offset, any size", hint="Stride 0 is allowed: every thread then reads the same number."),
+        Item(
+            "neighbours",
+            3,
+            "structure",
+            "Neighbouring threads write neighbours",
+            hint="The stride belongs to what is read. Thread i writes out[i].",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def copy(item, count, stride, offset):
+            x = rng.random(count * stride + offset + 1, dtype=np.float32)
+            inputs = {"x": x, "stride": int(stride), "offset": int(offset), "count": int(count)}
+            return Case(f"{item}, {count} numbers, stride {stride}, offset {offset}", inputs, item)
+
+        return [
+            copy("plain", 512, 1, 0),
+            copy("any", 1, 7, 3),
+            copy("any", 2 * rng.integers(50, 200) + 1, rng.integers(2, 9), rng.integers(1, 40)),
+            copy("any", 257, 0, 5),
+            copy("neighbours", 256 * rng.integers(2, 5), 8, 0),
+        ]
+
+    def result(self, inputs):
+        return {"out": ((inputs["count"],), "float32")}
+
+    def plan(self, inputs):
+        return -(-inputs["count"] // 256), 256
+
+    def reference(self, inputs):
+        return {"out": inputs["x"][np.arange(inputs["count"]) * inputs["stride"] + inputs["offset"]].astype(np.float64)}
+
+    def bounds(self, inputs):
+        fewest = sectors(inputs["count"])
+        return {"neighbours": Bound("global_store.sectors", fewest, 2 * fewest, "sectors written")}
+
+
+class Picture(KernelTask):
+    """A kernel over a matrix `x` in blocks of 32 x 32 threads, one for each element of x."""
+
+    arguments = ("x", "out")
+
+    def picture(self, item, rng, rows, cols):
+        x = rng.normal(size=(int(rows), int(cols))).astype(np.float32)
+        return Case(f"{item}, {rows} x {cols}", {"x": x}, item)
+
+    def plan(self, inputs):
+        rows, cols = inputs["x"].shape
+        return (-(-cols // TILE), -(-rows // TILE)), (TILE, TILE)
+
+
+@task("ps05/transpose", points=20)
+class Transpose(Picture):
+    """out[col, row] = x[row, col]."""
+
+    entry = "transpose"
+    items = (
+        Item("aligned", 4, title="Sides that are multiples of 32", hint="out has as many rows as x has columns."),
+        Item(
+            "ragged",
+            5,
+            title="Any other size",
+            hint="Reading and writing go to different places, so each needs a bounds check of its own. The barrier needs none.",
+        ),
+        Item(
+            "sectors",
+            6,
+            "structure",
+            "Whole sectors, both ways",
+            hint="Read a tile along its rows, meet, and write it along the rows of *out*: thread x of the block walks along the row in both.",
+        ),
+        Item(
+            "banks",
+            5,
+            "structure",
+            "No bank conflicts",
+            hint="A column of a table 32 words wide lies in one bank. Make the rows of the table 33 words long.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        side = TILE * rng.permutation([2, 3, 4])
+        return [
+            self.picture("aligned", rng, side[0], side[1]),
+            self.picture("ragged", rng, 1, 1),
+            self.picture("ragged", rng, 37, 2 * rng.integers(20, 45) + 1),
+            self.picture("ragged", rng, 2 * rng.integers(20, 45) + 1, 5),
+            self.picture("sectors", rng, 96, 64),
+            self.picture("banks", rng, 64, 96),
+        ]
+
+    def result(self, inputs):
+        return {"out": (inputs["x"].shape[::-1], "float32")}
+
+    def reference(self, inputs):
+        return {"out": inputs["x"].T.astype(np.float64)}
+
+    def bounds(self, inputs):
+        """Each element is read and written once. The naive store takes a sector for each lane: (1 + 8) / 2 times the fewest. A tile 32
+        words wide makes 31 conflicts for each of the loads of a column."""
+        fewest = 2 * sectors(inputs["x"].shape)
+        requests = inputs["x"].size / 32
+        return {
+            "sectors": Bound("global_load.sectors + global_store.sectors", 1.1 * fewest, 2 * fewest, "sectors"),
+            # counted with the requests, so that a kernel without a table does not pass for one without conflicts
+            "banks": Bound(
+                "shared_load.bank_conflicts + shared_store.bank_conflicts + global_load.sectors + global_store.sectors",
+                1.1 * fewest,
+                1.1 * fewest + 15 * requests,
+                "bank conflicts and sectors",
+            ),
+        }
+
+
+@task("ps05/stencil_shared", points=20)
+class StencilShared(Picture):
+    """Heat: out = x + 0.2 (up + down + left + right - 4 x), with 0 outside the picture."""
+
+    entry = "stencil_shared"
+    items = (
+        Item("inside", 4, title="The inside of the picture", hint="Four neighbours, each from the table."),
+        Item("borders", 5, title="The borders: zero outside", hint="Put a 0 on the table where the halo lies outside the picture."),
+        Item("ragged", 4, title="Sizes that are no multiples of 32", hint="A thread without a pixel may still have to fetch a part of the halo."),
+        Item(
+            "sectors",
+            7,
+            "structure",
+            "Each pixel is fetched about once",
+            hint="34 x 34 numbers for 32 x 32 results. Let the block fetch them together, row by row: a loop over rows and one over columns.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        rows, cols = 2 * rng.integers(20, 50, 2) + 1
+        return [
+            self.picture("inside", rng, 64, 96),
+            self.picture("borders", rng, 32, 64),
+            self.picture("ragged", rng, 1, 1),
+            self.picture("ragged", rng, 33, 31),
+            self.picture("ragged", rng, rows, cols),
+            self.picture("sectors", rng, 96, 128),
+        ]
+
+    def result(self, inputs):
+        return {"out": (inputs["x"].shape, "float32")}
+
+    def reference(self, inputs):
+        x = np.pad(inputs["x"].astype(np.float64), 1)
+        around = x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:]
+        return {"out": x[1:-1, 1:-1] + 0.2 * (around - 4 * x[1:-1, 1:-1])}
+
+    def tolerance(self, inputs, expected):
+        """Eight roundings of numbers no larger than the largest sum of magnitudes; for the row on the inside the border is open."""
+        return {"out": sum_tolerance(8, 10 * np.abs(inputs["x"]).max())}
+
+    def wrong_result(self, case, outcome):
+        if case.item != "inside":
+            return super().wrong_result(case, outcome)
+        want, limit = self.expected(case)
+        border = np.ones(want["out"].shape, bool)
+        border[1:-1, 1:-1] = False
+        case.memo["expected"] = want, {"out": np.where(border, np.inf, limit["out"])}
+        return super().wrong_result(case, outcome)
+
+    def bounds(self, inputs):
+        """A row of the halo's 34 numbers, in a request of 32 and one of 2, touches 7 sectors where a row of the tile has 4; 34 rows for
+        32: 1.86 times the fewest, a little less with the picture's own borders. Five loads a pixel ask for 22 sectors, 5.5 times."""
+        fewest = sectors(inputs["x"].shape)
+        return {"sectors": Bound("global_load.sectors", 1.9 * fewest, 3.8 * fewest, "sectors read")}
+
+
+@task("ps05/roofline_place", points=15)
+class RooflinePlace(Task):
+    """Where a kernel stands under a GPU's roof.
+
+    intensity = flops / bytes, ridge = peak / bandwidth, attainable = min(peak, intensity * bandwidth),
+    short = 0 if it is short of bandwidth (left of the ridge), 1 if of arithmetic; share = flops / seconds / attainable.
+    """
+
+    entry = "roofline_place"
+    arguments = ("flops", "bytes_moved", "seconds", "peak", "bandwidth")
+    returns = {"intensity": "numbers", "attainable": "numbers", "short": "integers", "share": "numbers"}
+    items = (
+        Item("intensity", 3, title="Arithmetic intensity", hint="FLOP for each byte, not bytes for each FLOP."),
+        Item("memory", 5, title="Kernels short of bandwidth", hint="Left of the ridge the roof is intensity * bandwidth."),
+        Item("compute", 4, title="Kernels short of arithmetic", hint="From the ridge on the roof is the peak, however high the intensity."),
+        Item("share", 3, title="The share of the roof that was reached", hint="flops / seconds is what the kernel did; divide by what it could have done."),
+    )
+
+    def make_cases(self, rng):
+        def kernel(item, intensity, only=()):
+            peak, bandwidth = float(rng.uniform(10e12, 1e15)), float(rng.uniform(0.3e12, 8e12))
+            moved = float(rng.integers(10**6, 10**9))
+            flops = float(moved * intensity * peak / bandwidth)
+            floor = max(flops / peak, moved / bandwidth)
+            inputs = {"flops": flops, "bytes_moved": moved, "seconds": float(floor / rng.uniform(0.2, 0.95)), "peak": peak, "bandwidth": bandwidth}
+            return Case(f"{item}, {flops / moved:.3g} FLOP/B, ridge {peak / bandwidth:.3g}", inputs, item, only)
+
+        return [
+            kernel("intensity", 0.3, ("intensity",)),
+            kernel("memory", float(rng.uniform(0.01, 0.5)), ("attainable", "short")),
+            kernel("memory", 0.97, ("attainable", "short")),
+            kernel("compute", float(rng.uniform(2, 20)), ("attainable", "short")),
+            kernel("compute", 1.03, ("attainable", "short")),
+            kernel("share", 0.4, ("share",)),
+            kernel("share", 4.0, ("share",)),
+        ]
+
+    def reference(self, inputs):
+        intensity = inputs["flops"] / inputs["bytes_moved"]
+        attainable = min(inputs["peak"], intensity * inputs["bandwidth"])
+        short = int(intensity >= inputs["peak"] / inputs["bandwidth"])
+        share = inputs["flops"] / inputs["seconds"] / attainable
+        return {name: np.array(value) for name, value in zip(self.returns, (intensity, attainable, short, share), strict=True)}
+
+    def tolerance(self, inputs, expected):
+        return {name: 1e-9 * abs(float(value)) for name, value in expected.items() if name != "short"}
+
+
+@task("ps05/softmax_online", points=15)
+class SoftmaxOnline(KernelTask):
+    """Each row of x becomes exp(x - max) / sum(exp(x - max)); a block of 128 threads for each row."""
+
+    entry = "softmax_online"
+    arguments = ("x", "out")
+    items = (
+        Item("right", 4, title="Right for rows of any length", hint="A thread without a number brings -inf and 0: it must not bring NaN."),
+        Item(
+            "large",
+            4,
+            title="Right for large numbers",
+            hint="exp(100) is not a float32. When a larger maximum comes, multiply the running sum by exp(old - new).",
+        ),
+        Item(
+            "two_reads",
+            7,
+            "structure",
+            "The row is read twice, not three times",
+            hint="Maximum and sum fit into one pass: total = total * exp(old - new) + exp(x - new). Only the results need the second.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def rows(item, count, length, size=1.0):
+            x = (size * rng.normal(size=(count, int(length)))).astype(np.float32)
+            return Case(f"{item}, {count} rows of {length}", {"x": x}, item)
+
+        return [
+            rows("right", 3, 128),
+            rows("right", 2, 1),
+            rows("right", 2, 2 * rng.integers(100, 300) + 1),
+            rows("right", 1, 33),
+            rows("large", 2, 300, 60.0),
+            rows("two_reads", 2, 1024),
+        ]
+
+    def result(self, inputs):
+        return {"out": (inputs["x"].shape, "float32")}
+
+    def plan(self, inputs):
+        return inputs["x"].shape[0], ROW_BLOCK
+
+    def reference(self, inputs):
+        powers = np.exp(inputs["x"].astype(np.float64) - inputs["x"].max(axis=1, keepdims=True))
+        return {"out": powers / powers.sum(axis=1, keepdims=True)}
+
+    def tolerance(self, inputs, expected):
+        """x - max is rounded once, which exp turns into a relative error of |x - max| u; exp itself, each rescaling of the sum (at most
+        one for each number of a thread and eight for the tree) and the division cost a few u more."""
+        unit = 2.0**-24
+        reach = np.abs(inputs["x"].astype(np.float64) - inputs["x"].max(axis=1, keepdims=True))
+        steps = inputs["x"].shape[1] / ROW_BLOCK + 8
+        return {"out": expected["out"] * unit * (4 * reach.max() + 8 * steps + 16) + 1e-37}
+
+    def bounds(self, inputs):
+        """Two reads and a write of every number. A pass for the maximum, one for the sum and one for the result read three times."""
+        once = sectors(inputs["x"].shape)
+        return {"two_reads": Bound("global_load.sectors + global_store.sectors", 3.15 * once, 3.9 * once, "sectors")}
+
+
+@task("ps05/flash_attention", points=15)
+class FlashAttention(KernelTask):
+    """out = softmax(q k^T / 4) v for vectors of 16 numbers, with a block of 64 threads for every 64 queries."""
+
+    entry = "flash_attention"
+    arguments = ("q", "k", "v", "out")
+    items = (
+        Item("aligned", 4, title="As many tokens as fit the blocks", hint="Keep maximum, sum and the weighted sum of v for your query, and rescale all when a larger score comes."),
+        Item("ragged", 4, title="Any number of tokens", hint="A thread without a query still helps to fetch, and comes to every barrier."),
+        Item(
+            "sectors",
+            7,
+            "structure",
+            "Keys and values are fetched once a block",
+            hint="Let the block put some keys and values on tables in shared memory, use them for all its queries, meet, and take the next ones.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def tokens(item, count):
+            inputs = {name: rng.normal(size=(int(count), HEAD)).astype(np.float32) for name in "qkv"}
+            return Case(f"{item}, {count} tokens", inputs, item)
+
+        return [
+            tokens("aligned", 64),
+            tokens("ragged", 1),
+            tokens("ragged", 2 * rng.integers(20, 50) + 1),
+            tokens("sectors", 128),
+        ]
+
+    def result(self, inputs):
+        return {"out": (inputs["q"].shape, "float32")}
+
+    def plan(self, inputs):
+        return -(-len(inputs["q"]) // QUERIES), QUERIES
+
+    def reference(self, inputs):
+        q, k, v = (inputs[name].astype(np.float64) for name in "qkv")
+        scores = q @ k.T / 4
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return {"out": weights / weights.sum(axis=1, keepdims=True) @ v}
+
+    def tolerance(self, inputs, expected):
+        """A score is a sum of 16 products; its error goes into a weight as a relative one. The result is a mean of the values under
+        weights that are wrong by that much, after a sum of n terms with a rescaling for each."""
+        q, k, v = (np.abs(inputs[name].astype(np.float64)) for name in "qkv")
+        score = 2 * sum_tolerance(HEAD, (q @ k.T).max() / 4)
+        return {"out": (2 * score + 2.0**-24 * (6 * len(q) + 32)) * v.max()}
+
+    def bounds(self, inputs):
+        """k and v once for each block; q and out once, with room for threads that walk along a row of their own, eight times the
+        sectors. Without a table every warp asks for every key and value, number by number."""
+        once = sectors(inputs["q"].shape)
+        full = 16 * once + 1.1 * 2 * self.plan(inputs)[0] * once
+        return {"sectors": Bound("global_load.sectors + global_store.sectors", full, 2.5 * full, "sectors")}

@@ -1,0 +1,399 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Problem set 5: Memory
+#
+# A survey ship tows a sonar over the sea floor. All day it writes down numbers, far more than anybody computes with
+# them, and the ship's GPU does little but fetch and put away. In this set you write the kernels of the chart room: each
+# is right in a few lines, and good only when it goes through the door seldom. The counters say how often.
+#
+# **Time** about 5 hours, with chapter 5 read. **Points** 100: 95 are given by the checks below, 5 by your
+# instructor for the answer at the end. The task with a star is the hard one.
+#
+# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
+# your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
+# final grade comes from the same checks with other sizes and other numbers.
+#
+# **With or without a GPU.** This notebook is the same in both cases. The counters in the tables always come from
+# the course's SIMT engine, so the points do not depend on your machine.
+
+# %%
+import math
+
+import numpy as np
+import warplab
+from numba import cuda, float32
+from warplab import plots, specs
+from warplab.check import grade
+
+# %% [markdown]
+# ## 1. Every s-th number
+#
+# The sonar writes its channels side by side: depth, echo, temperature, depth, echo, temperature ... To get one channel,
+# read every s-th number from a first one on:
+#
+# ```python
+# out = x[offset :: stride][: out.size]        # for stride 0: x[offset], again and again
+# ```
+
+
+# %% solution="copy_strided"
+@cuda.jit
+def copy_strided(x, stride, offset, out):
+    """Copy one number, x[i * stride + offset] to out[i]. About 3 lines.
+
+    x       float32
+    stride  0, 1, 2 ...
+    offset  0, 1, 2 ...
+    out     float32 (n,), a thread for each number and some to spare
+    """
+    i = cuda.grid(1)
+    ### BEGIN SOLUTION
+    if i < out.size:
+        out[i] = x[i * stride + offset]
+    ### END SOLUTION
+
+
+# %% grade="ps05/copy_strided"
+grade("ps05/copy_strided", copy_strided)
+
+# %% [markdown]
+# **Predict, then count.** How many sectors of 32 bytes does a warp's load touch, for each of these? Write your six numbers
+# into the list before you run the cell.
+
+# %%
+predicted = [None, None, None, None, None, None]
+cases = [(1, 0), (1, 3), (2, 0), (3, 0), (8, 0), (100, 0)]
+x, out = np.zeros(30_000, np.float32), np.zeros(256, np.float32)
+for (stride, offset), guess in zip(cases, predicted, strict=True):
+    p = warplab.profile(copy_strided[1, 256], x, stride, offset, out)
+    print(f"stride {stride:>3}, offset {offset}: {p.global_load.sectors_per_request:g} sectors a request, you said {guess}")
+
+# %% [markdown]
+# ## 2. Rows into columns
+#
+# The chart is stored line by line as the ship sailed; the plotter wants it across. A thread that reads along a row and
+# writes down a column has 32 neighbours that write into 32 different rows, one sector each, for four bytes.
+#
+# Go through a table in shared memory instead: the block reads a tile of 32 x 32 along its rows, meets, and writes it along
+# the rows of the *result*. So the thread that brought a number in is not the one that takes it out.
+#
+# ```text
+#      x                      table                  out
+#   row  . . a b c ...  ->  a b c ...           row  a d g ...
+#        . . d e f          d e f     read down      b e h
+#        . . g h i          g h i     columns   ->   c f i
+# ```
+#
+# Reading down a column of a table that is 32 words wide is a trap: all 32 numbers lie in the same bank. One word of padding
+# for each row moves every row on by one bank.
+
+
+# %% solution="transpose"
+@cuda.jit
+def transpose(x, out):
+    """Bring one number in, take another one out. About 9 lines. Blocks have 32 x 32 threads, one for each number of x.
+
+    x    float32 (rows, cols), any size
+    out  float32 (cols, rows)
+
+    1. Put x[row, col] on the table, if there is such a number. All meet.
+    2. Find the row and column of *out* that this thread writes, from blockIdx with its x and y exchanged.
+    3. Write it, if there is such a place.
+    """
+    ### BEGIN SOLUTION
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    col, row = cuda.grid(2)
+    if row < x.shape[0] and col < x.shape[1]:
+        tile[ty, tx] = x[row, col]
+    cuda.syncthreads()
+    col, row = 32 * cuda.blockIdx.y + tx, 32 * cuda.blockIdx.x + ty
+    if row < out.shape[0] and col < out.shape[1]:
+        out[row, col] = tile[tx, ty]
+    ### END SOLUTION
+
+
+# %% grade="ps05/transpose"
+grade("ps05/transpose", transpose)
+
+# %% [markdown]
+# ## 3. Warmth that spreads
+#
+# Water evens out its temperature. In one step every place gives to its four neighbours and takes from them:
+#
+# $$\text{out} = x + 0.2\,(\text{up} + \text{down} + \text{left} + \text{right} - 4x),$$
+#
+# with 0 outside the chart. Read straight from memory, that is five loads for each place, and two of them begin in the middle
+# of a sector. Read into a table first, a block of 32 x 32 needs 34 x 34 numbers: its own and a *halo* of one.
+#
+# 1,156 numbers for 1,024 threads: some must fetch twice. Two loops, over rows `threadIdx.y, threadIdx.y + 32, ...` below 34
+# and over columns likewise, share the work out so that neighbours still fetch neighbours.
+
+
+# %% solution="stencil_shared"
+@cuda.jit
+def stencil_shared(x, out):
+    """One step for one place. About 14 lines. Blocks have 32 x 32 threads, one for each place.
+
+    x, out  float32 (rows, cols), any size
+
+    1. Together with the block, fill a table of 34 x 34: the halo too, and 0 outside the chart. All meet.
+    2. Compute this thread's place from the table, if there is such a place.
+    """
+    ### BEGIN SOLUTION
+    tile = cuda.shared.array((34, 34), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    top, left = 32 * cuda.blockIdx.y - 1, 32 * cuda.blockIdx.x - 1
+    for r in range(ty, 34, 32):
+        for c in range(tx, 34, 32):
+            row, col = top + r, left + c
+            inside = 0 <= row < x.shape[0] and 0 <= col < x.shape[1]
+            tile[r, c] = x[row, col] if inside else float32(0)
+    cuda.syncthreads()
+    col, row = cuda.grid(2)
+    if row < x.shape[0] and col < x.shape[1]:
+        here = tile[ty + 1, tx + 1]
+        around = tile[ty, tx + 1] + tile[ty + 2, tx + 1] + tile[ty + 1, tx] + tile[ty + 1, tx + 2]
+        out[row, col] = here + float32(0.2) * (around - 4 * here)
+    ### END SOLUTION
+
+
+# %% grade="ps05/stencil_shared"
+grade("ps05/stencil_shared", stencil_shared)
+
+# %% [markdown]
+# Forty steps from a single warm spot:
+
+# %%
+here, there = np.zeros((64, 96), np.float32), np.zeros((64, 96), np.float32)
+here[20:24, 30:34] = 1
+for _ in range(40):
+    stencil_shared[(3, 2), (32, 32)](here, there)
+    here, there = there, here
+alt = "A square spot that has spread into a soft round one."
+plots.picture((255 * np.sqrt(here / here.max())).astype(np.uint8), alt=alt, zoom=4)
+
+# %% [markdown]
+# ## 4. Under which roof?
+#
+# A kernel does `flops` operations and moves `bytes_moved` bytes, on a GPU with a `peak` (FLOP/s) and a `bandwidth` (bytes/s).
+# No kernel passes the roof $\min(\text{peak}, \text{intensity} \times \text{bandwidth})$. By hand, for adding two vectors
+# on an H100 SXM: 1 FLOP for 12 bytes is 0.083 FLOP/B; times 3.35 TB/s is 0.28 TFLOP/s, of 67 that the FP32 peak promises.
+
+
+# %% solution="roofline_place"
+def roofline_place(flops, bytes_moved, seconds, peak, bandwidth):
+    """Return (intensity, attainable, short, share). About 4 lines.
+
+    intensity   FLOP for each byte
+    attainable  FLOP/s under the roof, at this intensity
+    short       0 if the kernel is short of bandwidth (left of the ridge), 1 if it is short of arithmetic
+    share       what it did, flops / seconds, as a share of what it could have done
+    """
+    ### BEGIN SOLUTION
+    intensity = flops / bytes_moved
+    attainable = min(peak, intensity * bandwidth)
+    short = int(intensity >= peak / bandwidth)
+    return intensity, attainable, short, flops / seconds / attainable
+    ### END SOLUTION
+
+
+# %% grade="ps05/roofline_place"
+grade("ps05/roofline_place", roofline_place)
+
+# %% [markdown]
+# Your stencil, with the FLOP and the bytes that were counted, under the roofs of two cards. (The bytes asked of the caches;
+# what reaches the memory itself is less. The seconds are not known without a GPU, so the share is left out.)
+
+# %%
+p = warplab.profile(stencil_shared[(3, 2), (32, 32)], here, there)
+moved = p.global_load.bytes + p.global_store.bytes
+for name in "t4", "h100-sxm":
+    gpu = specs.get(name)
+    intensity, attainable, short, _ = roofline_place(p.flops, moved, 1.0, gpu["peak_fp32"].si, gpu["memory_bandwidth"].si)
+    print(f"{name}: {intensity:.2f} FLOP/B, at most {attainable / 1e12:.2f} TFLOP/s, short of {('bandwidth', 'arithmetic')[short]}")
+
+# %% [markdown]
+# ## 5. Softmax in two passes
+#
+# For every stretch of sea floor the sonar gives scores: sand, rock, mud ... A softmax makes shares of them. The powers of
+# large scores overflow, so one subtracts the row's maximum first:
+#
+# ```python
+# top = x.max()
+# out = exp(x - top) / exp(x - top).sum()
+# ```
+#
+# Three passes over the row: for the maximum, for the sum, for the result. The first two fit into one. Keep a maximum `top`
+# and a sum `total` so far; when x comes,
+#
+# $$\text{new} = \max(\text{top}, x), \qquad
+# \text{total} \leftarrow \text{total}\cdot e^{\text{top} - \text{new}} + e^{x - \text{new}}, \qquad \text{top} \leftarrow \text{new}.$$
+#
+# Two such pairs merge by the same rule, so the threads of a block can each go through a part of the row and meet in a tree.
+# A thread that had no number brings the pair $(-\infty, 0)$. Beware of $-\infty - (-\infty)$: it is NaN.
+
+
+# %% solution="softmax_online"
+@cuda.jit
+def softmax_online(x, out):
+    """The softmax of one row. About 22 lines. A block of 128 threads for each row.
+
+    x, out  float32 (rows, n), any n
+
+    1. Each thread: (top, total) of the numbers t, t + 128, ... of the row.
+    2. A tree on two tables merges the pairs of all threads; skip a partner that brought nothing.
+    3. Each thread: exp(x - top) / total of its numbers.
+    """
+    ### BEGIN SOLUTION
+    tops = cuda.shared.array(128, float32)
+    totals = cuda.shared.array(128, float32)
+    row, t = cuda.blockIdx.x, cuda.threadIdx.x
+    top, total = float32(-math.inf), float32(0)
+    for i in range(t, x.shape[1], 128):
+        new = max(top, x[row, i])
+        total = total * math.exp(top - new) + math.exp(x[row, i] - new)
+        top = new
+    tops[t], totals[t] = top, total
+    cuda.syncthreads()
+    stride = 64
+    while stride > 0:
+        if t < stride and tops[t + stride] > -math.inf:
+            new = max(tops[t], tops[t + stride])
+            mine = totals[t] * math.exp(tops[t] - new)
+            totals[t] = mine + totals[t + stride] * math.exp(tops[t + stride] - new)
+            tops[t] = new
+        cuda.syncthreads()
+        stride //= 2
+    for i in range(t, x.shape[1], 128):
+        out[row, i] = math.exp(x[row, i] - tops[0]) / totals[0]
+    ### END SOLUTION
+
+
+# %% grade="ps05/softmax_online"
+grade("ps05/softmax_online", softmax_online)
+
+# %% [markdown]
+# ## 6. Attention without the square *
+#
+# A series of pings is read by a small transformer. For n pings with vectors of 16 numbers,
+#
+# ```python
+# scores = q @ k.T / 4                      # n x n
+# out = softmax(scores) @ v                 # softmax along each row
+# ```
+#
+# The scores are n times n numbers that nobody wants to keep. With the trick of task 5 nobody must: a query goes through the
+# keys once, keeps `top`, `total` and a running weighted sum `acc` of the values, and rescales both when a new maximum comes.
+#
+# Every query needs every key, so let the block fetch keys and values once for all its 64 queries: some of them on tables in
+# shared memory, all meet, use them, meet again, fetch the next ones.
+
+
+# %% solution="flash_attention"
+@cuda.jit
+def flash_attention(q, k, v, out):
+    """Attention for one query. About 30 lines. Blocks have 64 threads, one for each query.
+
+    q, k, v, out  float32 (n, 16), any n
+
+    1. Keep this thread's query and acc in local arrays (cuda.local.array). A thread without a query goes along with zeros.
+    2. For every 64 keys: fetch them and their values together; meet; update top, total and acc; meet.
+    3. Write acc / total, if this thread has a query.
+    """
+    ### BEGIN SOLUTION
+    keys = cuda.shared.array((64, 16), float32)
+    values = cuda.shared.array((64, 16), float32)
+    mine = cuda.local.array(16, float32)
+    acc = cuda.local.array(16, float32)
+    i, t, n = cuda.grid(1), cuda.threadIdx.x, q.shape[0]
+    for d in range(16):
+        mine[d] = q[i, d] if i < n else float32(0)
+        acc[d] = 0
+    top, total = float32(-math.inf), float32(0)
+    for first in range(0, n, 64):
+        count = min(64, n - first)
+        for place in range(t, count * 16, 64):
+            keys[place // 16, place % 16] = k[first + place // 16, place % 16]
+            values[place // 16, place % 16] = v[first + place // 16, place % 16]
+        cuda.syncthreads()
+        for j in range(count):
+            score = float32(0)
+            for d in range(16):
+                score += mine[d] * keys[j, d]
+            score *= float32(0.25)
+            new = max(top, score)
+            old, weight = math.exp(top - new), math.exp(score - new)
+            total = total * old + weight
+            for d in range(16):
+                acc[d] = acc[d] * old + weight * values[j, d]
+            top = new
+        cuda.syncthreads()
+    if i < n:
+        for d in range(16):
+            out[i, d] = acc[d] / total
+    ### END SOLUTION
+
+
+# %% grade="ps05/flash_attention"
+grade("ps05/flash_attention", flash_attention)
+
+# %% [markdown]
+# ## 7. Predict and explain
+#
+# The table of your transpose has rows of 33 words. Suppose that somebody in a hurry writes 34, or 40, or 48 instead.
+#
+# 1. **Predict**, before you run the cell: how many wavefronts does a warp's load of a column take for rows of 32, 33, 34, 40
+#    and 48 words?
+# 2. Run the cell, and **explain** the rule behind the five numbers.
+# 3. The transpose of 64-bit numbers has the same problem. Which widths, counted in 4-byte words, would you try there, and
+#    what would you look at to know?
+#
+# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
+
+
+# %%
+def column_reader(width):
+    """A kernel that reads the columns of a table whose rows are `width` words long."""
+
+    @cuda.jit
+    def read(out):
+        table = cuda.shared.array((32, width), float32)
+        t = cuda.threadIdx.x
+        for row in range(32):
+            table[row, t] = row
+        cuda.syncthreads()
+        out[t] = table[t, 5]
+
+    return read
+
+
+for width in 32, 33, 34, 40, 48:
+    p = warplab.profile(column_reader(width)[1, 32], np.zeros(32, np.float32))
+    print(f"rows of {width}: {p.shared_load.wavefronts:g} wavefronts")
+
+# %% [markdown] manual="predict_explain" points=5
+# ### BEGIN SOLUTION
+# **Sample answer.** 32, 1, 2, 8 and 16 wavefronts. Lane t reads word width * t + 5, which lies in bank (width * t + 5) mod 32.
+# With 32 words all lanes are in the same bank, and it hands out one word at a time. With 33 every lane is one bank further on:
+# 32 different banks, one wavefront. In general the lanes fall on 32 / gcd(width, 32) different banks, so that gcd(width, 32)
+# lanes share each: gcd is 2 for 34, 8 for 40, 16 for 48. Any odd width is free of conflicts; more padding is not better.
+#
+# A number of 64 bits takes two neighbouring banks, and a warp's load of 32 of them needs two wavefronts at the least, since it
+# fetches 256 bytes. I would try rows of 32 numbers and one more, which is 66 words, and look at the conflicts in the
+# profile, that is the wavefronts beyond those two.
+#
+# **Marking.** 1 point: prediction, or the wrong one corrected. 2 points: bank = word mod 32, lanes in the same bank take turns.
+# 1 point: the gcd, or "odd widths are free". 1 point: 64-bit numbers need two wavefronts anyway, and a sensible way to test.
+# ### END SOLUTION
