@@ -1,0 +1,29 @@
+"""0 points: goes back from the sum, whatever comes from above."""
+
+import torch
+
+
+def plain(x, w):
+    for weights in w:
+        x = torch.tanh(x @ weights)
+    return x
+
+
+class Again(torch.autograd.Function):
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return plain(x, w).clone()
+
+    @staticmethod
+    def backward(ctx, grad_out):
+        x, w = (tensor.detach().requires_grad_() for tensor in ctx.saved_tensors)
+        with torch.enable_grad():
+            y = plain(x, w)
+        grad_x, grad_w = torch.autograd.grad(y, (x, w), torch.ones_like(grad_out), allow_unused=True)
+        return grad_x, torch.zeros_like(w) if grad_w is None else grad_w
+
+
+def checkpointed(x, w):
+    return Again.apply(x, w)

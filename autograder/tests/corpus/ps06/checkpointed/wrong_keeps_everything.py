@@ -1,0 +1,10 @@
+"""20 points: plain autograd: right, and everything is kept."""
+
+import torch
+
+
+def checkpointed(x, w):
+    x = x * 1
+    for weights in w:
+        x = torch.tanh(x @ weights)
+    return x

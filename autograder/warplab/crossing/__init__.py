@@ -1,0 +1,78 @@
+"""How a submission crosses from the student's code to the judge. One module for each kind, each with up to four functions:
+
+    question(task, case)                          judge          plain data: what the student's process may know of a case
+    host(task, case)                              judge          what it keeps open meanwhile: a device (optional)
+    answer(question, names, entry, plan, call)    student        the only code that touches a student's objects; plain data
+    finish(task, case, answer, host)              judge          an Order for the executor (warplab.crossing.execute), or a Result
+
+`call(message) -> reply` reaches the host. In a notebook all of it runs in one process; when a submission is graded these
+are three, and the same plain data goes between them as messages.
+"""
+
+import math
+
+from warplab.crossing import device, driver, function, kernel, ranks, timed, vjp
+from warplab.crossing.errors import Refused, explain
+from warplab.crossing.execute import execute
+from warplab.crossing.orders import Order, Result
+from warplab.crossing.plan import checked_plan
+from warplab.crossing.values import modified, poisoned
+
+CROSSINGS = {"kernel": kernel, "driver": driver, "function": function, "vjp": vjp, "device": device, "ranks": ranks}
+EXECUTED = ("kernel", "driver")  # their answer is code for the executor; of the others it is the result
+
+__all__ = [
+    "CROSSINGS",
+    "EXECUTED",
+    "Order",
+    "Refused",
+    "Result",
+    "checked_plan",
+    "execute",
+    "explain",
+    "finish",
+    "host",
+    "modified",
+    "poisoned",
+    "run_here",
+]
+
+
+def host(task, case):
+    """What the judge keeps open while the student's code runs: an object with call(message) and counters(), or None."""
+    opened = getattr(CROSSINGS[task.crossing], "host", None)
+    return opened(task, case) if opened else None
+
+
+def finish(task, case, answer, host):
+    """An answer (untrusted plain data) as an Order or a Result. Raises Refused where it is not an answer."""
+    if task.crossing in EXECUTED:
+        return CROSSINGS[task.crossing].finish(task, case, answer, host)
+    if type(answer) is not dict or type(answer.get("outputs")) is not dict:
+        raise Refused("what came back is not a result")
+    changed = answer.get("modified")
+    changed = [name for name in changed if name in case.inputs] if type(changed) is list and all(type(n) is str for n in changed) else []
+    return Result(answer["outputs"], host.counters() if host else _measured(task, answer.get("counters")), changed)
+
+
+def run_here(task, case, entry, plan=None):
+    """The whole way in this process: a Result. Raises whatever the student's code raises."""
+    module = CROSSINGS[task.crossing]
+    if module is ranks:
+        answers, opened = ranks.run_here(task, case, entry)
+        answer = ranks.together(answers)
+    else:
+        opened = host(task, case)
+        names = (task.entry, task.plan_entry)
+        answer = module.answer(module.question(task, case), names, entry, plan, opened.call if opened else None)
+    done = finish(task, case, answer, opened)
+    if type(done) is not Order:
+        return done
+    return timed.measure_here(task, case, done) if task.is_timed(case) else execute(done)
+
+
+def _measured(task, counters):
+    """The counters that the task allows to be measured beside the student's code."""
+    if type(counters) is not dict:
+        return {}
+    return {name: counters[name] for name in task.measured if type(counters.get(name)) is float and math.isfinite(counters[name])}

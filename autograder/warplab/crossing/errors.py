@@ -1,0 +1,51 @@
+"""What goes wrong beside the student's code, said in one or two lines that the student can act on."""
+
+import traceback
+
+
+class Refused(Exception):
+    """The submission cannot be run at all; the message is a sentence for the student."""
+
+
+def explain(error):
+    """One or two lines a student can act on: the message, and the line of the student's own code it came from."""
+    import warplab
+
+    if isinstance(error, Refused):
+        return str(error)
+    if isinstance(error, warplab.LaunchError):
+        return str(error)
+    if isinstance(error, NotImplementedError):
+        return "not written yet: the stub is still there" + _student_line(error)
+    try:
+        text = str(error).strip()
+    except BaseException:  # noqa: BLE001 - a student's exception class may fail to print itself
+        text = "(its message cannot be shown)"
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if type(error).__module__.startswith("numba"):
+        lines = _numba_lines(lines)
+    where = _student_line(error)
+    head = f"{type(error).__name__}: {' '.join(lines[:3])[:400]}" if lines else type(error).__name__
+    return f"{head}{where}"
+
+
+def _numba_lines(lines):
+    """numba's messages run to a page: keep what failed and the source line it points at."""
+    if any("array>" in line or ".array at" in line for line in lines[:3]):
+        return ["the shape of a shared or local array must be constants: numbers, or names set outside the kernel"]
+    missing = next((line.removeprefix(">>>").strip() for line in lines if line.startswith(">>>")), None)
+    if missing:
+        return [f"a kernel cannot do `{missing}`"]
+    noise = ("Failed in", "During:", "This error may", "-", "File ")
+    place = [f"({line})" for line in lines if line.startswith("File ")]
+    return [line for line in lines if not line.startswith(noise)][:2] + place[:1]
+
+
+def _student_line(error):
+    """' (line 7 of <cell>: `source`)' for the innermost frame outside this package and installed libraries."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if "site-packages" in frame.filename or "/warplab/" in frame.filename or "/lib/python3" in frame.filename:
+            continue
+        source = f": `{frame.line[:80]}`" if frame.line else ""
+        return f" (line {frame.lineno}{source})"
+    return ""

@@ -1,0 +1,165 @@
+"""The executor's half: run an order on the SIMT engine, from PTX and arrays to arrays and counters.
+
+Nothing of a student's but PTX text gets here, and no expected value. Every order starts with fresh memory: what a kernel
+kept in a `__device__` variable is gone before the next.
+"""
+
+import struct
+import warnings
+
+import numpy as np
+
+from warplab.crossing.errors import Refused
+from warplab.crossing.orders import Copy, Fill, Result, describe
+from warplab.crossing.values import poisoned
+
+TOTALS = (
+    "warp_instructions",
+    "thread_instructions",
+    "branches",
+    "divergent_branches",
+    "flops",
+    *(f"global_{kind}.{what}" for kind in ("load", "store") for what in ("requests", "sectors", "bytes")),
+    *(f"shared_{kind}.{what}" for kind in ("load", "store") for what in ("requests", "wavefronts", "bank_conflicts")),
+    "atomics.requests",
+)
+ASSEMBLED = ("registers", "spill_bytes", "occupancy")
+
+
+def execute(order):
+    """Run all steps of an Order; returns a Result, whatever the kernels do."""
+    from warplab import LaunchError
+    from warplab.simt.ptx.parser import PTXSyntaxError
+
+    memory = Memory(order.buffers)
+    try:
+        profiles = [profile for step in order.steps if (profile := memory.run(step, order)) is not None]
+        changed = [name for name in order.inputs if memory.arrays[name].tobytes() != order.buffers[name].tobytes()]
+        counters = counted(profiles, order.resources) | {"launches": float(len(profiles)), "allocated_bytes": float(order.allocated)}
+        return Result({name: memory.arrays[name] for name in order.results}, counters, changed)
+    except (LaunchError, Refused) as error:
+        return Result(error=str(error))
+    except PTXSyntaxError as error:
+        return Result(error=f"the kernel's PTX cannot be read: {str(error)[:300]}")
+    except MemoryError:
+        return Result(error="the kernel needs more memory than the executor has")
+    except Exception as error:  # noqa: BLE001 - PTX that no compiler made may confuse the engine in any way
+        return Result(error=f"the engine could not run this PTX: {type(error).__name__}: {str(error)[:300]}")
+    finally:
+        memory.release()
+
+
+def counted(profiles, resources):
+    """Counters of one launch as profile() has them; of several, the totals alone."""
+    if len(profiles) == 1:
+        flat = profiles[0].as_dict()
+        names = [name for name in flat if resources or name not in ASSEMBLED]
+        return {name: float(flat[name]) for name in names if isinstance(flat[name], int | float)}
+    flats = [profile.as_dict() for profile in profiles]
+    return {name: float(sum(flat[name] for flat in flats)) for name in TOTALS}
+
+
+class Memory:
+    """The buffers of one order on the engine."""
+
+    known = {}  # (entry, modules) -> (Program, its variables as they were): parsing once is enough, state is not kept
+    space = None
+
+    def __init__(self, buffers):
+        from warplab.simt.engine.memory import AddressSpace, as_bytes
+
+        Memory.space = Memory.space or AddressSpace()
+        self.arrays, self.regions, self.used = {}, {}, []
+        for name, buffer in buffers.items():
+            array = np.array(buffer, order="C") if type(buffer) is np.ndarray else poisoned(buffer.shape, buffer.dtype)
+            self.arrays[name] = array
+            label = f"argument '{name}' ({describe(array)})"
+            self.regions[name] = self.space.add(as_bytes(array), label, max(array.itemsize, 1))
+
+    def run(self, step, order):
+        """Do one step; returns the Profile of a launch."""
+        if type(step) is Copy:
+            np.copyto(self.arrays[step.target], self.arrays[step.source])
+        elif type(step) is Fill:
+            self.arrays[step.target].fill(step.value)
+        else:
+            return self.launch(order.kernels[step.kernel], step, order)
+        return None
+
+    def launch(self, kernel, step, order):
+        from warplab.profile import summary
+        from warplab.simt.counters.collect import Counters
+        from warplab.simt.frontends.launch import observed_by, run
+
+        program = self.program(kernel)
+        values = parameters(kernel, program, [self.located(value) for value in step.arguments])
+        counters = Counters()
+        with observed_by(counters), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            machine = run(program, values, [], step.grid, step.block, step.shared, self.space)
+        raised = program.globals.get(f"{kernel.entry}__errcode__")  # of a kernel compiled with debug=True
+        if raised is not None and raised.data.any():
+            raise Refused(f"kernel {kernel.name} raised an exception")
+        return summary(machine, counters, order.arch, resources=order.resources)
+
+    def located(self, argument):
+        """(pointer, array) for a buffer's name; a (dtype, number) pair as it is."""
+        return (self.regions[argument].base, self.arrays[argument]) if type(argument) is str else argument
+
+    def program(self, kernel):
+        from warplab.simt.engine.program import Program
+
+        key = (kernel.entry, kernel.modules)
+        if key not in self.known:
+            program = Program(kernel.modules[0], kernel.entry, kernel.name, self.space, kernel.modules[1:])
+            self.known[key] = program, [region.data.copy() for region in program.regions]
+        self.used.append(key)
+        return self.known[key][0]
+
+    def release(self):
+        """Unmap the buffers and give every module's variables their first values back."""
+        for region in self.regions.values():
+            self.space.remove(region)
+        for key in self.used:
+            program, first = self.known[key]
+            for region, data in zip(program.regions, first, strict=True):
+                region.data[:] = data
+
+
+def parameters(kernel, program, arguments):
+    """The kernel's parameters as bytes, in order. Raises Refused where they are not what the PTX declares."""
+    declared = program.function.params
+    if kernel.abi == "numba":
+        values = [word for argument in arguments for word in _numba_words(argument)]
+    else:
+        if len(arguments) != len(declared):
+            raise Refused(f"the kernel {kernel.name} takes {len(declared)} arguments, and this task passes {len(arguments)}")
+        values = [_c_word(argument, param, kernel.name) for argument, param in zip(arguments, declared, strict=True)]
+    sizes = [len(value) for value in values]
+    if sizes != [param.size for param in declared]:
+        raise Refused(
+            f"the arguments of {kernel.name} do not fit its parameters: {len(sizes)} values of {sum(sizes)} bytes, "
+            f"and the PTX declares {len(declared)} of {sum(param.size for param in declared)} bytes"
+        )
+    return values
+
+
+def _numba_words(argument):
+    """An array is (meminfo, parent, size, itemsize, data, shape..., strides...), as numba's array struct is."""
+    first, second = argument
+    if type(first) is str:
+        return [np.array(second, dtype=first).tobytes()]
+    return [struct.pack("<q", word) for word in (0, 0, second.size, second.itemsize, first, *second.shape, *second.strides)]
+
+
+def _c_word(argument, param, kernel):
+    from warplab.simt.frontends.cuda_cpp import NUMBER, number_as
+
+    first, second = argument
+    if type(first) is not str:
+        return struct.pack("<Q", first)
+    if param.type not in NUMBER:
+        raise Refused(f"{kernel} declares its parameter {param.name} as {param.type}, and this task passes a number")
+    return number_as(param.type, second, param.name, kernel)
+
+

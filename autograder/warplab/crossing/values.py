@@ -1,0 +1,88 @@
+"""Values on their way over the boundary: inputs as plain copies, results as plain arrays, outputs that start out wrong."""
+
+import json
+
+import numpy as np
+
+from warplab.crossing.errors import Refused
+from warplab.plain import NotPlain, as_array
+
+
+def plain_copy(value):
+    """A copy of JSON-able data with arrays in it, in the form in which it arrives in another process.
+
+    Tuples become lists and NumPy scalars numbers, so a submission sees the same in a notebook and when it is graded.
+    Raises TypeError for anything else.
+    """
+    if type(value) is np.ndarray:
+        return np.array(value, order="C")
+    if isinstance(value, dict):
+        return {str(key): plain_copy(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_copy(inner) for inner in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"a {type(value).__name__} does not cross; use numbers, texts, lists, dicts and arrays")
+
+
+def given(task, case, without=()):
+    """{argument: plain copy}: the inputs that `task.arguments` names, and no other."""
+    return {name: plain_copy(case.inputs[name]) for name in task.arguments if name not in without}
+
+
+def check_callable(entry, name):
+    """Raise Refused unless `entry` can be called."""
+    if entry is None or not callable(entry):
+        raise Refused(f"`{name}` must be a function, and it is {'None' if entry is None else 'a ' + type(entry).__name__}")
+
+
+def read_results(returns, value, name):
+    """Split what the function `name` returned into its results, {name: kind} in order, as plain arrays."""
+    if len(returns) == 1:
+        values = (value,)
+    elif type(value) in (tuple, list) and len(value) == len(returns):
+        values = value
+    else:
+        got = f"{len(value)} values" if type(value) in (tuple, list) else "None" if value is None else "one value"
+        raise Refused(f"`{name}` returned {got}, expected {len(returns)}: {', '.join(returns)}")
+    outputs = {}
+    for (result, kind), item in zip(returns.items(), values, strict=True):
+        try:
+            outputs[result] = as_array(item, kind)
+        except NotPlain as problem:
+            raise Refused(f"`{result}`: {problem}") from None
+    return outputs
+
+
+def poisoned(shape, dtype):
+    """A new array that is wrong wherever a kernel leaves it alone: full of NaN, or of scrambled bytes for integers."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "f":
+        return np.full(shape, np.nan, dtype)
+    noise = np.random.default_rng(0xDEAD).integers(0, 256, int(np.prod(shape)) * dtype.itemsize, dtype=np.uint8)
+    return noise.view(dtype).reshape(shape)
+
+
+def modified(before, after):
+    """Names of the inputs that the student's code changed."""
+    return [name for name in before if not _unchanged(before[name], after[name])]
+
+
+def _unchanged(before, after):
+    if type(before) is np.ndarray:
+        same_form = type(after) is np.ndarray and after.shape == before.shape and after.dtype == before.dtype
+        return same_form and after.tobytes() == before.tobytes()
+    if type(before) not in (list, dict):
+        return True  # numbers and strings cannot be changed in place
+    try:
+        return json.dumps(before, sort_keys=True, default=_array) == json.dumps(after, sort_keys=True, default=_array)
+    except (TypeError, ValueError):
+        return False
+
+
+def _array(value):
+    if type(value) is not np.ndarray:
+        raise TypeError
+    return [str(value.dtype), list(value.shape), value.tobytes().hex()]

@@ -1,0 +1,329 @@
+"""Problem set 6, does it fit: the tenants of the desk counted, activations thrown away and made again, batches in parts."""
+
+import math
+
+import numpy as np
+
+from warplab.compare import sum_tolerance
+from warplab.task import Bound, Case, Item, Task, VjpTask, task
+
+UNIT = 2.0**-24  # unit roundoff of float32
+MOMENTS = {"sgd": 0, "momentum": 4, "adam": 8}  # bytes a parameter that the optimiser keeps, in FP32
+KEPT = 16  # arrays of batch x tokens x width that a transformer block keeps for the way back (warplab.vram.activation_bytes)
+
+
+def parameters_of(model):
+    """Parameters of a warplab.models.Transformer described by a dictionary."""
+    width, vocabulary = model["width"], model["vocabulary"]
+    block = 12 * width**2 + 13 * width
+    return (2 * vocabulary + model["context"]) * width + model["layers"] * block + 2 * width
+
+
+def state_of(parameters, recipe):
+    """Bytes of weights, gradients, FP32 copy and optimiser."""
+    weights, gradients, copy = (4, 4, 0) if recipe["precision"] == "fp32" else (2, 2, 4)
+    return parameters * (weights + gradients + copy + MOMENTS[recipe["optimizer"]])
+
+
+def number_of(recipe):
+    """Bytes of an activation."""
+    return 4 if recipe["precision"] == "fp32" else 2
+
+
+def a_recipe(rng, precision=None):
+    return {
+        "precision": precision or ("fp32", "mixed")[int(rng.integers(2))],
+        "optimizer": ("sgd", "momentum", "adam")[int(rng.integers(3))],
+    }
+
+
+@task("ps06/training_bytes", points=20)
+class TrainingBytes(Task):
+    """Parameters of a transformer, bytes of the state that training keeps, and bytes of activations of one batch."""
+
+    entry = "training_bytes"
+    arguments = ("model", "recipe", "batch", "tokens")
+    returns = {"parameters": "integers", "state": "integers", "activations": "integers"}
+    items = (
+        Item(
+            "parameters",
+            6,
+            title="Parameters, to the last one",
+            hint="A block: 3 w^2 + 3 w, w^2 + w, 4 w^2 + 4 w, 4 w^2 + w, and two norms of 2 w: 12 w^2 + 13 w. Then embeddings, last norm, output layer.",
+        ),
+        Item(
+            "state",
+            8,
+            title="State: weights, gradients, optimiser, and the FP32 copy",
+            hint="FP32 keeps 4 + 4 bytes, mixed precision 2 + 2 and 4 for the copy. Momentum is 4 bytes more, Adam 8, always in FP32.",
+        ),
+        Item(
+            "activations",
+            6,
+            title="Activations, within 10 % of what is measured",
+            hint="16 arrays of batch x tokens x width in each block, of 4 bytes a number in FP32 and 2 in mixed precision.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def model(item, layers, width, recipe, only):
+            inputs = {
+                "model": {
+                    "vocabulary": int(rng.integers(13, 60_000)),
+                    "context": int(rng.integers(12, 4096)),
+                    "width": int(width),
+                    "layers": int(layers),
+                    "heads": 8,
+                },
+                "recipe": recipe,
+                "batch": int(rng.integers(1, 64)),
+                "tokens": int(rng.integers(10, 2048)),
+            }
+            return Case(f"{item}, {layers} layers of {width}, {recipe['precision']}, {recipe['optimizer']}", inputs, item, (only,))
+
+        def recipe(precision, optimizer):
+            return {"precision": precision, "optimizer": optimizer}
+
+        return [
+            model("parameters", 1, 8, recipe("fp32", "sgd"), "parameters"),
+            model("parameters", int(rng.integers(2, 40)), 8 * int(rng.integers(10, 600)), recipe("mixed", "adam"), "parameters"),
+            *(model("state", 12, 768, recipe(precision, optimizer), "state") for precision in ("fp32", "mixed") for optimizer in MOMENTS),
+            model("activations", 24, 1024, recipe("fp32", "adam"), "activations"),
+            model("activations", int(rng.integers(2, 40)), 8 * int(rng.integers(10, 600)), recipe("mixed", "sgd"), "activations"),
+        ]
+
+    def reference(self, inputs):
+        model, recipe = inputs["model"], inputs["recipe"]
+        parameters = parameters_of(model)
+        kept = KEPT * inputs["batch"] * inputs["tokens"] * model["width"] * model["layers"] * number_of(recipe)
+        return {"parameters": np.array(parameters), "state": np.array(state_of(parameters, recipe)), "activations": np.array(kept)}
+
+    def tolerance(self, inputs, expected):
+        return {"activations": 0.1 * float(expected["activations"])}
+
+
+@task("ps06/checkpointed", points=25)
+class Checkpointed(VjpTask):
+    """y = x, then y = tanh(y @ w[l]) for every layer l; gradients for x and w, with few of the layers' results kept."""
+
+    entry = "checkpointed"
+    arguments = differentiable = ("x", "w")
+    items = (
+        Item(
+            "right",
+            12,
+            title="The result and both gradients",
+            hint="backward gets grad_out: run the layers again with autograd switched on (torch.enable_grad) and let torch.autograd.grad go back.",
+        ),
+        Item(
+            "deep",
+            8,
+            title="Any number of layers, also none",
+            hint="With no layer y is x. Return gradients in the order of forward's arguments.",
+        ),
+        Item(
+            "saved",
+            5,
+            "structure",
+            "Few results are kept (measured beside your code)",
+            hint="ctx.save_for_backward(x, w) keeps what is needed to begin again; the results of the layers are made again.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def stack(item, layers, batch, width):
+            inputs = {
+                "x": rng.normal(0, 1, (batch, width)).astype(np.float32),
+                "w": rng.normal(0, 0.8 / math.sqrt(width), (layers, width, width)).astype(np.float32),
+                "grad_out": rng.normal(0, 1, (batch, width)).astype(np.float32),
+            }
+            return Case(f"{item}, {layers} layers of {width} x {width}, batch of {batch}", inputs, item)
+
+        return [
+            stack("right", 3, 4, 5),
+            stack("right", 2, 1, int(rng.integers(3, 8))),
+            stack("deep", int(rng.integers(7, 12)), 3, 4),
+            stack("deep", 1, 2, 3),
+            stack("deep", 0, 2, 3),
+            stack("saved", 12, 64, 8),
+        ]
+
+    def forward(self, inputs):
+        y = inputs["x"].astype(np.float64)
+        for w in inputs["w"].astype(np.float64):
+            y = np.tanh(y @ w)
+        return y
+
+    def rounding(self, inputs):
+        """A layer rounds `width` products and sums and a tanh, and tanh never enlarges an error; so does each step back. The gradient
+        of w is a sum over the batch, too."""
+        layers, width, _ = inputs["w"].shape
+        batch, top = len(inputs["x"]), np.abs(inputs["grad_out"]).max()
+        layer = 8 * UNIT * (layers + 1) * (2 * width + 8)
+        size = max(1.0, np.abs(inputs["x"]).max())
+        return {"y": layer * size, "grad_x": layer * top * width, "grad_w": (layer + 8 * UNIT * batch) * batch * top * width * size}
+
+    def bounds(self, inputs):
+        """Autograd keeps the input of every layer and its result, which is the next one's input: layers + 1 arrays, and w. Every fourth
+        of them, and w, is our full mark; three quarters of all is none."""
+        array, weights = inputs["x"].nbytes, inputs["w"].nbytes
+        layers = len(inputs["w"])
+        return {"saved": Bound("saved_bytes", weights + array * (layers / 4 + 2), weights + array * 0.75 * (layers + 1), "bytes kept")}
+
+
+@task("ps06/accumulate", points=20)
+class Accumulate(Task):
+    """The gradient of the mean squared error over a large batch that comes in parts, clipped as if it had come at once.
+
+    error = mean over all rows of (x @ w - y)^2, gradient by w; scaled down to the length max_norm if it is longer.
+    """
+
+    entry = "accumulate"
+    arguments = ("w", "batches", "max_norm")
+    returns = {"gradient": "float32"}
+    items = (
+        Item(
+            "equal",
+            6,
+            title="Parts of equal size",
+            hint="loss.backward() adds to w.grad. Divide by the number of parts, or the result is as many times too large.",
+        ),
+        Item(
+            "ragged",
+            8,
+            title="Parts of different sizes",
+            hint="The mean of the means is not the mean: weigh each part by its rows, out of the rows of all parts.",
+        ),
+        Item(
+            "clipped",
+            6,
+            title="Clipped once, at the end",
+            hint="The length of the gradient is known when all parts are in. Clipping each part gives another direction.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def batch(item, sizes, max_norm=math.inf):
+            width = int(rng.integers(3, 20))
+            truth = rng.normal(size=width)
+            batches = []
+            for size in sizes:
+                x = rng.normal(0, 1 + rng.random(), (int(size), width)).astype(np.float32)
+                batches.append([x, (x @ truth + rng.normal(0, 0.5, int(size))).astype(np.float32)])
+            inputs = {"w": rng.normal(size=width).astype(np.float32), "batches": batches, "max_norm": float(max_norm)}
+            return Case(f"{item}, {len(sizes)} parts of {', '.join(str(int(n)) for n in sizes)}", inputs, item)
+
+        return [
+            batch("equal", [16, 16, 16, 16]),
+            batch("equal", [8]),
+            batch("ragged", [32, 32, 5]),
+            batch("ragged", rng.integers(1, 40, 5)),
+            batch("clipped", [24, 24, 24], 0.5),
+            batch("clipped", [10, 31, 4], 1e6),
+        ]
+
+    def reference(self, inputs):
+        w = inputs["w"].astype(np.float64)
+        x = np.concatenate([np.asarray(x, np.float64) for x, _ in inputs["batches"]])
+        y = np.concatenate([np.asarray(y, np.float64) for _, y in inputs["batches"]])
+        gradient = 2 * x.T @ (x @ w - y) / len(x)
+        return {"gradient": gradient * min(1.0, inputs["max_norm"] / np.linalg.norm(gradient))}
+
+    def tolerance(self, inputs, expected):
+        """Sums over the features and over the rows, of float32 products; clipping scales the error with the gradient."""
+        w = np.abs(inputs["w"].astype(np.float64))
+        x = np.concatenate([np.abs(np.asarray(x, np.float64)) for x, _ in inputs["batches"]])
+        y = np.concatenate([np.abs(np.asarray(y, np.float64)) for _, y in inputs["batches"]])
+        return {"gradient": 2 * sum_tolerance(len(w) + len(x) + 8, 2 * x.T @ (x @ w + y) / len(x))}
+
+
+@task("ps06/largest_batch", points=15)
+class LargestBatch(Task):
+    """The largest number of sequences that fit a card beside the state of training; 0 if not even one does."""
+
+    entry = "largest_batch"
+    arguments = ("model", "recipe", "tokens", "card", "checkpoint")
+    returns = {"batch": "integers"}
+    items = (
+        Item("plain", 6, title="Without checkpointing", hint="What the state leaves of the card, divided by what one sequence keeps, rounded down."),
+        Item(
+            "checkpoint",
+            5,
+            title="With a checkpoint at every layer",
+            hint="Every block's input is kept (one array a layer), and the 16 arrays of one block while it is computed again.",
+        ),
+        Item("too_small", 4, title="Cards that are too small", hint="A negative number of sequences is not an answer: 0."),
+    )
+
+    def make_cases(self, rng):
+        def card(item, checkpoint, share):
+            model = {
+                "vocabulary": int(rng.integers(10_000, 60_000)),
+                "context": 2048,
+                "width": 64 * int(rng.integers(8, 40)),
+                "layers": int(rng.integers(6, 40)),
+                "heads": 8,
+            }
+            recipe, tokens = a_recipe(rng), int(rng.integers(200, 2048))
+            state = state_of(parameters_of(model), recipe)
+            inputs = {"model": model, "recipe": recipe, "tokens": tokens, "checkpoint": checkpoint}
+            inputs["card"] = int(state * share) if share < 1 else state + int(share * self.one(inputs))
+            return Case(f"{item}, {model['layers']} layers of {model['width']}, card of {inputs['card'] / 1e9:.2f} GB", inputs, item)
+
+        return [
+            *(card("plain", False, float(rng.uniform(1, 60))) for _ in range(3)),
+            *(card("checkpoint", True, float(rng.uniform(1, 60))) for _ in range(2)),
+            card("too_small", False, 0.9),
+            card("too_small", True, 0.3),
+        ]
+
+    @staticmethod
+    def one(inputs):
+        """Bytes that one sequence keeps."""
+        array = inputs["tokens"] * inputs["model"]["width"] * number_of(inputs["recipe"])
+        layers = inputs["model"]["layers"]
+        return array * (layers + KEPT) if inputs["checkpoint"] else array * KEPT * layers
+
+    def reference(self, inputs):
+        left = inputs["card"] - state_of(parameters_of(inputs["model"]), inputs["recipe"])
+        return {"batch": np.array(max(0, left // self.one(inputs)))}
+
+
+@task("ps06/kv_cache_bytes", points=15)
+class KvCacheBytes(Task):
+    """Bytes of the keys and values of a batch, and the most tokens of which they fit into what is free."""
+
+    entry = "kv_cache_bytes"
+    arguments = ("model", "batch", "tokens", "free")
+    returns = {"bytes": "integers", "most": "integers"}
+    items = (
+        Item("heads", 5, title="A key and a value for every head", hint="2 x layers x heads x head size x bytes a number, for each token of each sequence."),
+        Item("groups", 5, title="Heads that share keys and values", hint="Only model['kv_heads'] heads have keys and values of their own."),
+        Item("most", 5, title="Tokens that fit, all sequences together", hint="Whole tokens: round down. The batch does not matter for this one."),
+    )
+
+    def make_cases(self, rng):
+        def server(item, heads, shared, only):
+            model = {
+                "layers": int(rng.integers(2, 80)),
+                "heads": heads,
+                "kv_heads": heads // shared,
+                "head_size": int(rng.choice([64, 80, 128])),
+                "number": int(rng.choice([1, 2])),
+            }
+            inputs = {"model": model, "batch": int(rng.integers(1, 200)), "tokens": int(rng.integers(1, 8000)), "free": int(rng.integers(10**9, 10**11))}
+            return Case(f"{item}, {model['layers']} layers, {heads} heads, {model['kv_heads']} with keys and values", inputs, item, (only,))
+
+        return [
+            server("heads", 32, 1, "bytes"),
+            server("heads", 12, 1, "bytes"),
+            server("groups", 64, 8, "bytes"),
+            server("groups", 40, 40, "bytes"),
+            server("most", 32, 1, "most"),
+            server("most", 64, 8, "most"),
+        ]
+
+    def reference(self, inputs):
+        model = inputs["model"]
+        token = 2 * model["layers"] * model["kv_heads"] * model["head_size"] * model["number"]
+        return {"bytes": np.array(token * inputs["batch"] * inputs["tokens"]), "most": np.array(inputs["free"] // token)}

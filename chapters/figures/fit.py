@@ -1,0 +1,236 @@
+"""Figures of chapter 06: who sits on the desk, what a block keeps, length, checkpoints, gaps, the cache, and the calculator."""
+
+import html
+import json
+import pathlib
+
+import numpy as np
+from matplotlib.patches import Rectangle
+from warplab import plots, specs, vram
+
+HERE = pathlib.Path(__file__).parent
+INK, COLOUR = plots.INK, plots.PALETTE
+WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
+SMALL = {"fontsize": 10.5}
+THEORY = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.8}
+SEVEN = {"layers": 32, "width": 4096, "heads": 32}  # the shape of Llama 2 7B
+PARTS = {"weights": "blue", "gradients": "orange", "FP32 weights": "purple", "first moment": "green", "second moment": "gold"}
+
+
+def cards():
+    """{GB: card} of the cards that the chapter speaks of, from the registry."""
+    return {specs.get(key)["memory_capacity"].value: name for key, name in (("rtx-4090", "RTX 4090"), ("h100-sxm", "H100"), ("h200-sxm", "H200"))}
+
+
+def card_lines(ax, top):
+    """Dashed lines at the cards' capacities in GB, named above `top`."""
+    for size in cards():
+        ax.axvline(size, **{**THEORY, "linewidth": 1.3})
+        ax.text(size, top, f"{size:g}", ha="center", va="bottom", **SMALL)
+
+
+def tenants():
+    """State of training 7 B parameters by recipe, stacked, with the cards' capacities."""
+    rows = {"weights alone, 16 bits": {"weights": 14e9}} | {name: vram.training_bytes(7e9, name) for name in vram.RECIPES}
+    fig, ax = plots.new(WIDTH, 3.9)
+    for y, parts in enumerate(rows.values()):
+        left = 0.0
+        for part, size in parts.items():
+            ax.barh(y, size / 1e9, left=left, height=0.62, color=COLOUR[PARTS[part]], alpha=0.85)
+            left += size / 1e9
+        box = {"facecolor": plots.PAPER, "edgecolor": "none", "pad": 1}
+        ax.annotate(f"{left:.0f} GB", (left, y), (4, 0), textcoords="offset points", va="center", bbox=box, zorder=5, **SMALL)
+    card_lines(ax, -0.62)
+    ax.set(xlim=(0, 150), ylim=(len(rows) - 0.5, -0.62), xlabel="GB of state for 7 billion parameters")
+    ax.set_yticks(range(len(rows)), [name.replace("mixed, SGD with momentum", "mixed, momentum") for name in rows])
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    handles = [Rectangle((0, 0), 1, 1, color=COLOUR[c], alpha=0.85) for c in PARTS.values()]
+    fig.legend(handles, list(PARTS), loc="outside lower left", ncols=3)
+    said = "; ".join(f"{name}: {sum(parts.values()) / 1e9:.0f} GB" for name, parts in rows.items())
+    return plots.show(
+        fig,
+        alt=f"Stacked bars of the memory that training seven billion parameters keeps, by recipe. {said}. "
+        f"Dashed lines: cards of {', '.join(f'{size:g} GB ({name})' for size, name in cards().items())}.",
+        caption="Computed. FP32 and mixed precision with Adam need the same 112 GB, eight times the 16-bit weights, and no card below "
+        "141 GB (dashed: RTX 4090, H100, H200) holds either.",
+    )
+
+
+def kept(tensors, row):
+    """Live: what autograd kept of one block. tensors: vram.Kept.tensors; row: bytes of one batch x tokens x width array."""
+    names = ["input", "norm 1", "q, k, v", "mixed values", "sum", "norm 2", "up", "GELU"]
+    large = [size / row for _, _, size in tensors if size / row >= 0.9]
+    rest = sum(size / row for _, _, size in tensors if size / row < 0.9)
+    if len(large) != len(names):
+        raise ValueError(f"a block kept {len(large)} large arrays, and {len(names)} have names: look at what PyTorch saves now")
+    fig, ax = plots.new(WIDTH, 3.2)
+    rows = [*zip(names, large, strict=True), ("all the rest", rest)]
+    for y, (_, size) in enumerate(rows):
+        ax.barh(y, size, height=0.62, color=COLOUR["grey" if y == len(names) else "orange" if y > 5 else "blue"], alpha=0.85)
+        ax.annotate(f"{size:.2g}", (size, y), (4, 0), textcoords="offset points", va="center", **SMALL)
+    ax.set(xlim=(0, 4.6), ylim=(len(rows) - 0.5, -0.6), xlabel="kept, in arrays of batch × tokens × width")
+    ax.set_yticks(range(len(rows)), [name for name, _ in rows])
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    said = ", ".join(f"{name} {size:.2g}" for name, size in rows)
+    return plots.show(
+        fig,
+        alt=f"Bars of what one transformer block keeps for its backward pass, in arrays of batch times tokens times width. {said}.",
+        caption=f"Live: one block keeps {sum(large):.0f} arrays of the size of its input; the two around GELU, four wide each, are half of them.",
+    )
+
+
+def lengths():
+    """Activations of the 7 B shape against tokens: fused attention, stored, stored with dropout; checkpointed."""
+    tokens = 2.0 ** np.arange(8, 16)
+    lines = (
+        ("stored, with dropout", {"fused": False, "dropout": True}, "purple"),
+        ("attention's weights stored", {"fused": False}, "orange"),
+        ("fused attention", {}, "blue"),
+        ("fused, every block checkpointed", {"segments": SEVEN["layers"]}, "green"),
+    )
+    fig, ax = plots.new(WIDTH, 4.4)
+    sizes = {}
+    for name, how, colour in lines:
+        sizes[name] = np.array([vram.activation_bytes(**SEVEN, tokens=t, **how) for t in tokens]) / 1e9
+        ax.plot(tokens, sizes[name], color=COLOUR[colour], linewidth=2, label=name)
+    ax.axhline(14, **THEORY)
+    ax.text(256, 14 * 1.15, "weights", ha="left", **SMALL)
+    ax.set(xscale="log", yscale="log", xlabel="tokens in a batch of one", ylabel="GB", ylim=(0.05, 6000))
+    ax.set_xticks([256, 1024, 4096, 16384], ["256", "1,024", "4,096", "16,384"])
+    ax.set_yticks([0.1, 1, 10, 100, 1000], ["0.1", "1", "10", "100", "1,000"])
+    ax.minorticks_off()
+    ax.grid()
+    fig.legend(loc="outside lower left", ncols=1)
+    at = list(tokens).index(2048)
+    said = "; ".join(f"{name}: {values[at]:.1f} GB" for name, values in sizes.items())
+    return plots.show(
+        fig,
+        alt=f"Activations of 32 blocks of width 4,096 in 16 bits against the tokens, logarithmic. At 2,048 tokens: {said}. The weights are 14 GB.",
+        caption="Theory. Stored, attention's weights grow with the square of the length; fused attention leaves a straight line, and "
+        "checkpoints lower it.",
+    )
+
+
+def checkpoints(counted, theory, whole):
+    """Peak of kept bytes against the number of segments. counted, theory: {segments: MB}; whole: MB without checkpoints, counted."""
+    fig, ax = plots.new(WIDTH, 3.1)
+    style = {**plots.MARKERS["live"], "markersize": 7}
+    ax.plot(list(theory), list(theory.values()), **THEORY, label="theory")
+    ax.plot(list(counted), list(counted.values()), linestyle="none", label="counted here", **style)
+    ax.axhline(whole, color=COLOUR["orange"], linewidth=1.8)
+    ax.text(max(counted), whole * 0.93, "no checkpoints, counted", ha="right", va="top", **SMALL)
+    ax.set(xscale="log", yscale="log", xlabel="segments", ylabel="peak kept, MB")
+    ax.set_xticks(list(counted), [str(k) for k in counted])
+    low = min(counted.values())
+    ticks = [t for t in (0.5, 1, 2, 5, 10, 20, 50, 100) if low / 1.5 < t < whole * 1.5]
+    ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
+    ax.minorticks_off()
+    ax.grid()
+    ax.legend(loc="lower left")
+    best = min(counted, key=counted.get)
+    said = ", ".join(f"{k}: {v:.2g}" for k, v in counted.items())
+    return plots.show(
+        fig,
+        alt=f"Peak of kept megabytes against the number of checkpointed segments, counted on this machine. {said}. Without: {whole:.3g}.",
+        caption=f"Live bytes, theory dashed: too few segments leave one that is too large, too many leave too many inputs. "
+        f"The lowest of these is {best}, with {counted[best] / whole:.0%} of the bytes.",
+    )
+
+
+def desks(moments):
+    """moments: [(title, size of the desk, {start: length}), ...]: what lies where; gaps stay empty."""
+    fig, ax = plots.new(WIDTH, 0.5 + 0.75 * len(moments))
+    said = []
+    for y, (title, size, taken) in enumerate(moments):
+        ax.add_patch(Rectangle((0, y), size, 0.5, fill=False, edgecolor=INK, linewidth=1.4))
+        for start, length in taken.items():
+            ax.add_patch(Rectangle((start, y), length, 0.5, facecolor=COLOUR["blue"], alpha=0.75, edgecolor=plots.PAPER, linewidth=1.5))
+            ax.text(start + length / 2, y + 0.25, f"{length}", ha="center", va="center", **SMALL)
+        ax.text(0, y - 0.06, title, ha="left", va="bottom", **SMALL)
+        said.append(f"{title}: {', '.join(f'{length} at {start}' for start, length in sorted(taken.items())) or 'nothing'}")
+    ax.set(xlim=(-0.3, moments[0][1] + 0.3), ylim=(len(moments) - 0.35, -0.45))
+    ax.set_axis_off()
+    return plots.show(
+        fig,
+        alt=f"A desk of {moments[0][1]} places at {len(moments)} moments. {'. '.join(said)}.",
+        caption="A model of an allocator: the free places of the second row would hold the sheet of 8 twice over, and it finds no gap.",
+    )
+
+
+def cache(card=24, weights=14):
+    """KV cache against tokens for the 7 B shape: one head of keys and values for each head of queries, or for eight; 16 and 8 bits."""
+    tokens = 2.0 ** np.arange(10, 18)
+    lines = (
+        ("a head of keys for each of queries", {}, "orange"),
+        ("one for eight", {"groups": 8}, "blue"),
+        ("one for eight, in 8 bits", {"groups": 8, "number": 1}, "green"),
+    )
+    fig, ax = plots.new(WIDTH, 3.9)
+    for name, how, colour in lines:
+        sizes = [vram.kv_cache_bytes(SEVEN["layers"], SEVEN["width"], t, **how) / 1e9 for t in tokens]
+        ax.plot(tokens, sizes, color=COLOUR[colour], linewidth=2, label=name)
+    ax.axhline(card - weights, **THEORY)
+    ax.text(1050, (card - weights) * 1.15, f"{card - weights} GB to spare", **SMALL)
+    ax.set(xscale="log", yscale="log", xlabel="tokens kept, all readers together", ylabel="GB", ylim=(0.02, 200))
+    ax.set_xticks([1024, 4096, 16384, 65536], ["1,024", "4,096", "16,384", "65,536"])
+    ax.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
+    ax.minorticks_off()
+    ax.grid()
+    fig.legend(loc="outside lower left", ncols=1)
+    room = {name: int((card - weights) * 1e9 / vram.kv_cache_bytes(SEVEN["layers"], SEVEN["width"], 1, **how)) for name, how, _ in lines}
+    return plots.show(
+        fig,
+        alt=f"KV cache of a 7 B model against tokens, logarithmic lines. {card - weights} GB hold, "
+        + "; ".join(f"{name}: {count:,} tokens" for name, count in room.items()) + ".",
+        caption=f"Theory: {card - weights} GB hold 19 thousand tokens, or 153 thousand where eight heads of queries share their keys and values.",
+    )  # fmt: skip
+
+
+FIELDS = (  # name, label, value, smallest, largest
+    ("parameters", "Parameters, billions", 7, 0.001, 2000),
+    ("layers", "Layers", 32, 1, 1000),
+    ("width", "Width", 4096, 1, 1000000),
+    ("heads", "Heads", 32, 1, 10000),
+    ("tokens", "Tokens in a sequence", 2048, 1, 100000000),
+    ("batch", "Sequences in a batch", 1, 1, 1000000),
+)
+
+
+class Calculator:
+    """A form that says what lies on the desk; without scripts, and on paper, the table of its first example."""
+
+    def __init__(self):
+        recipe = "mixed, Adam"
+        size = {"tokens": 2048, "batch": 1}
+        rows = vram.training_bytes(7e9, recipe) | {"activations": vram.activation_bytes(**SEVEN, **size)}
+        self.rows = [*rows.items(), ("training, together", sum(rows.values()))]
+        self.rows += [("inference: weights and KV cache", 14e9 + vram.kv_cache_bytes(SEVEN["layers"], SEVEN["width"], 2048))]
+
+    def _repr_html_(self):
+        script = (HERE / "fit.js").read_text(encoding="utf-8")
+        boxes = "".join(
+            f'<label>{label}<input type="number" name="{name}" value="{value}" min="{low}" max="{high}" step="any" required></label>'
+            for name, label, value, low, high in FIELDS
+        )
+        choice = "".join(f"<option{' selected' if name == 'mixed, Adam' else ''}>{html.escape(name)}</option>" for name in vram.RECIPES)
+        boxes += f'<label>Recipe<select name="recipe">{choice}</select></label>'
+        boxes += '<label class="tick"><input type="checkbox" name="fused" checked> Fused attention</label>'
+        boxes += '<label class="tick"><input type="checkbox" name="checkpointed"> Checkpoint every layer</label>'
+        body = "".join(f'<tr><th scope="row">{html.escape(name)}</th><td style="white-space: nowrap">{value / 1e9:,.1f} GB</td></tr>' for name, value in self.rows)
+        sizes = json.dumps({name: size for size, name in cards().items()})
+        recipes = json.dumps(vram.RECIPES).replace("</", "<\\/")
+        return (
+            '<figure class="warplab-figure vram-calculator" style="margin: 1em 0">'
+            '<form hidden aria-label="What lies on the desk" style="display: none; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: 0.6rem">'
+            f'{boxes}</form><table style="margin: 1rem 0"><tbody>{body}</tbody></table><p class="status" role="status">'
+            "The table: 7 B parameters, 32 layers of width 4,096, one sequence of 2,048 tokens, mixed precision, Adam, fused attention.</p>"
+            "<figcaption>Computed by the formulas of this chapter, in decimal GB; not measured. The KV cache is in 16 bits, with a head of "
+            f"keys for each of queries.</figcaption><script>(() => {{ const recipes = {recipes}, cards = {sizes};\n{script}}})();</script></figure>"
+        )
+
+
+def calculator():
+    """Return the calculator of the page."""
+    return Calculator()

@@ -1,0 +1,293 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Problem set 6: Does it fit?
+#
+# A small laboratory has one card, a good idea, and no money for a second card. Before anybody starts a training run that
+# will stop with "out of memory" after lunch, you do the sums. Then you make the run smaller, twice: by throwing away
+# what can be computed again, and by taking the batch in parts. At the end you serve the trained model, and
+# its memory fills up once more.
+#
+# **Time** about 4 hours, with chapter 6 read. **Points** 100: 95 are given by the checks below, 5 by your
+# instructor for the answer at the end.
+#
+# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
+# your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
+# final grade comes from the same checks with other sizes and other numbers. Nothing here needs a GPU.
+
+# %%
+
+import torch
+from torch.nn import functional
+from warplab import models, specs, vram
+from warplab.check import grade
+
+# %% [markdown]
+# ## 1. The bill
+#
+# A model comes as a dictionary. It means the course's own transformer (`warplab.models.Transformer`): embeddings for the
+# vocabulary and for the positions, `layers` blocks, a norm, and an output layer without a bias. With width w a block has
+#
+# | part | weights | biases and the like |
+# |---|---|---|
+# | queries, keys, values | 3 w² | 3 w |
+# | output of attention | w² | w |
+# | into the hidden layer, 4 w wide | 4 w² | 4 w |
+# | out of it | 4 w² | w |
+# | two norms | | 4 w |
+#
+# A recipe says how it is trained: `precision` is "fp32" or "mixed" (16-bit weights and gradients, and an FP32 copy of the
+# weights), `optimizer` is "sgd", "momentum" (one number a parameter, FP32) or "adam" (two). For the way back, a block keeps
+# 16 arrays of batch x tokens x width, in FP32 or in 16 bits. By hand, for a model of a million parameters with mixed precision
+# and Adam: 2 + 2 + 4 + 8 = 16 bytes each, 16 MB.
+
+
+# %% solution="training_bytes"
+def training_bytes(model, recipe, batch, tokens):
+    """Return (parameters, state, activations), the last two in bytes. About 8 lines.
+
+    model          dictionary with vocabulary, context, width, layers, heads
+    recipe         dictionary with precision and optimizer
+    batch, tokens  sequences in a batch, tokens in a sequence
+
+    state        weights, gradients, optimiser and, in mixed precision, the FP32 copy
+    activations  of all blocks; what the rest keeps is small, and 10 % are allowed
+    """
+    ### BEGIN SOLUTION
+    width = model["width"]
+    parameters = (2 * model["vocabulary"] + model["context"]) * width + 2 * width
+    parameters += model["layers"] * (12 * width**2 + 13 * width)
+    moments = {"sgd": 0, "momentum": 4, "adam": 8}[recipe["optimizer"]]
+    state = parameters * (8 + moments)  # 4 + 4, or 2 + 2 + 4: eight either way
+    number = 4 if recipe["precision"] == "fp32" else 2
+    return parameters, state, 16 * model["layers"] * batch * tokens * width * number
+    ### END SOLUTION
+
+
+# %% grade="ps06/training_bytes"
+grade("ps06/training_bytes", training_bytes)
+
+# %% [markdown]
+# Is it true? Here is a real model, a real step of Adam, and torch's own record of what it keeps for the way back.
+
+# %%
+described = {"vocabulary": 13, "context": 12, "width": 128, "layers": 6, "heads": 4}
+model, rows = models.Transformer(width=128, layers=6), models.worksheet(64)
+parameters, state, activations = training_bytes(described, {"precision": "fp32", "optimizer": "adam"}, 64, 11)
+adam = torch.optim.Adam(model.parameters())
+with vram.saving(model) as kept:
+    loss = model.loss(rows)
+loss.backward()
+adam.step()
+held = sum(t.nbytes for p in model.parameters() for t in (p, p.grad, adam.state[p]["exp_avg"], adam.state[p]["exp_avg_sq"]))
+print(f"parameters   {parameters:>10,} computed, {sum(p.numel() for p in model.parameters()):>10,} counted")
+print(f"state        {state:>10,} computed, {held:>10,} counted")
+print(f"activations  {activations:>10,} computed, {kept.bytes:>10,} counted")
+
+# %% [markdown]
+# ## 2. Throw away, and make again
+#
+# For the way back autograd keeps the result of every layer. It could instead keep the input, and run the layers once more
+# when their results are wanted. You write that for a stack of simple layers,
+#
+# ```python
+# def plain(x, w):                        # w: (layers, width, width)
+#     for weights in w:
+#         x = torch.tanh(x @ weights)
+#     return x
+# ```
+#
+# as a `torch.autograd.Function`, which has two halves. `forward` computes under `no_grad`, so that nothing is kept but
+# what you give to `ctx.save_for_backward`. `backward` gets the gradient of the result and owes one for each of forward's
+# inputs. In it: take x and w from `ctx.saved_tensors`, detach them from the past, let them require gradients, run `plain`
+# under `torch.enable_grad()`, and ask `torch.autograd.grad` for the rest.
+
+
+# %% solution="checkpointed"
+def plain(x, w):
+    for weights in w:
+        x = torch.tanh(x @ weights)
+    return x
+
+
+class Again(torch.autograd.Function):
+    """`plain`, with nothing kept but its inputs. About 10 lines in all."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ### BEGIN SOLUTION
+        ctx.save_for_backward(x, w)
+        return plain(x, w).clone()
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_out):
+        ### BEGIN SOLUTION
+        x, w = (tensor.detach().requires_grad_() for tensor in ctx.saved_tensors)
+        with torch.enable_grad():
+            y = plain(x, w)
+        grad_x, grad_w = torch.autograd.grad(y, (x, w), grad_out, allow_unused=True)
+        return grad_x, torch.zeros_like(w) if grad_w is None else grad_w
+        ### END SOLUTION
+
+
+def checkpointed(x, w):
+    """tanh(... tanh(x @ w[0]) ... @ w[-1]) with gradients for x and w, keeping only a few arrays.
+
+    x  float32 tensor (batch, width)
+    w  float32 tensor (layers, width, width), layers may be 0
+    """
+    return Again.apply(x, w)
+
+
+# %% grade="ps06/checkpointed"
+grade("ps06/checkpointed", checkpointed)
+
+# %%
+x, w = torch.randn(256, 32, requires_grad=True), torch.randn(24, 32, 32).div(6).requires_grad_()
+for name, stack in ("plain", plain), ("checkpointed", checkpointed):
+    with vram.saving() as kept:
+        stack(x, w)
+    print(f"{name:>13}: {kept.bytes:>9,} bytes kept")
+
+# %% [markdown]
+# ## 3. A batch in parts
+#
+# The batch that the recipe wants does not fit, so it comes in parts. Each part gives a gradient; together they must give the
+# gradient of the whole. Here the model is a straight line, the error
+#
+# $$E(w) = \frac1n \sum_{i=1}^{n} (x_i\cdot w - y_i)^2$$
+#
+# over the n rows of *all* parts, and the last part is often smaller than the others. Then the gradient is clipped: if it is
+# longer than `max_norm`, it is scaled down to that length.
+#
+# An example: parts of 3 rows and of 1 row, with mean errors 2 and 6. The mean over all four rows is (3·2 + 1·6)/4 = 3, not
+# (2 + 6)/2 = 4.
+
+
+# %% solution="accumulate"
+def accumulate(w, batches, max_norm):
+    """Return the clipped gradient of the mean squared error over all batches, float32 (width,). About 9 lines.
+
+    w         float32 (width,)
+    batches   list of [x, y], x float32 (rows, width), y float32 (rows,), rows may differ
+    max_norm  a number, or math.inf
+
+    Go through the parts one by one, as if there were room for only one of them.
+    """
+    ### BEGIN SOLUTION
+    weights = torch.tensor(w, requires_grad=True)
+    total = sum(len(y) for _, y in batches)
+    for x, y in batches:
+        error = functional.mse_loss(torch.tensor(x) @ weights, torch.tensor(y), reduction="sum")
+        (error / total).backward()
+    torch.nn.utils.clip_grad_norm_(weights, max_norm)
+    return weights.grad.numpy()
+    ### END SOLUTION
+
+
+# %% grade="ps06/accumulate"
+grade("ps06/accumulate", accumulate)
+
+# %% [markdown]
+# ## 4. How much fits beside it?
+#
+# State is paid once, activations for every sequence. With a checkpoint at every layer a sequence keeps each block's input
+# (one array of tokens x width a layer) and, while a block is computed again, that block's 16 arrays.
+
+
+# %% solution="largest_batch"
+def largest_batch(model, recipe, tokens, card, checkpoint):
+    """Return the largest number of sequences that fit, 0 if none does. About 6 lines.
+
+    model, recipe  as in task 1
+    tokens         of a sequence
+    card           bytes
+    checkpoint     True for a checkpoint at every layer
+    """
+    ### BEGIN SOLUTION
+    _, state, one = training_bytes(model, recipe, 1, tokens)
+    if checkpoint:
+        array = one // (16 * model["layers"])
+        one = array * (model["layers"] + 16)
+    return max(0, (card - state) // one)
+    ### END SOLUTION
+
+
+# %% grade="ps06/largest_batch"
+grade("ps06/largest_batch", largest_batch)
+
+# %% [markdown]
+# A model of the size of GPT-2's largest, 48 layers of 1,600, with 1,024 tokens, on three cards:
+
+# %%
+gpt2 = {"vocabulary": 50_257, "context": 1024, "width": 1600, "layers": 48, "heads": 25}
+recipe = {"precision": "mixed", "optimizer": "adam"}
+for name in "rtx-4090", "a100-sxm", "h200-sxm":
+    card = int(specs.get(name)["memory_capacity"].si)
+    print(f"{name}: {largest_batch(gpt2, recipe, 1024, card, False)} sequences, {largest_batch(gpt2, recipe, 1024, card, True)} with checkpoints")
+
+# %% [markdown]
+# ## 5. The server's notebook
+#
+# Trained. Now it answers, and keeps for each token a key and a value in every layer, so as not to compute them again: for
+# each of `kv_heads` heads a vector of `head_size` numbers of `number` bytes. (Heads of queries may share them, so `heads`
+# may be larger.)
+
+
+# %% solution="kv_cache_bytes"
+def kv_cache_bytes(model, batch, tokens, free):
+    """Return (bytes, most). About 3 lines.
+
+    model   dictionary with layers, heads, kv_heads, head_size, number
+    batch, tokens  sequences, and tokens in each
+
+    bytes   of the cache of the whole batch
+    most    tokens, of all sequences together, whose keys and values fit into `free` bytes
+    """
+    ### BEGIN SOLUTION
+    token = 2 * model["layers"] * model["kv_heads"] * model["head_size"] * model["number"]
+    return token * batch * tokens, free // token
+    ### END SOLUTION
+
+
+# %% grade="ps06/kv_cache_bytes"
+grade("ps06/kv_cache_bytes", kv_cache_bytes)
+
+# %% [markdown]
+# ## 6. Predict and explain
+#
+# A colleague has a model of 13 billion parameters and a card of 24 GB. She proposes to train it there, all of its weights,
+# with mixed precision, a checkpoint at every layer, and batches of a single sequence.
+#
+# 1. **Predict**, before you compute: what is short, and by which factor about?
+# 2. **Explain** what each of her three measures makes smaller, and what it leaves as it is.
+# 3. What would have to change so that she can adapt this model on this card at all?
+#
+# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
+
+# %% [markdown] manual="predict_explain" points=5
+# ### BEGIN SOLUTION
+# **Sample answer.** The state is short: 13 billion times 16 bytes are 208 GB, almost nine times the card, before the first
+# activation. Even the 16-bit weights alone are 26 GB and do not fit.
+#
+# Mixed precision halves activations, but the state stays at 16 bytes a parameter (2 + 2 + 4 + 4 + 4 instead of 4 + 4 + 4 + 4). Checkpointing
+# and a batch of one make activations smaller and touch nothing else. All three work on the part that is not the trouble.
+#
+# The weights themselves must become smaller and most of them must stop being trained: quantised to 8 bits (13 GB) or 4 bits
+# (6.5 GB) and frozen, with small adapters that have gradients and an optimiser of their own. Or the state is spread over many cards.
+#
+# **Marking.** 1 point: the state (or the weights) is short, with a factor between 5 and 12. 2 points: what each of the
+# three makes smaller, one off for each wrong statement. 1 point: mixed precision leaves 16 bytes a parameter. 1 point: quantised
+# frozen weights with adapters, or more cards.
+# ### END SOLUTION
