@@ -1,4 +1,4 @@
-"""The command line: `autograder release | validate | grade | sample`. It parses, shows, and sets the exit status; no more.
+"""The command line: `autograder release | validate | grade | doctor | sample`. It parses, shows, and sets the exit status; no more.
 
 Exit status: 0 all is well, 1 the answer is no (drift, malformed), 2 the command cannot be done, 130 stopped by Ctrl-C.
 """
@@ -70,20 +70,32 @@ def grade(
     time_limit: Annotated[float, typer.Option(min=1.0, help="Seconds for one cell or one task.")] = 30.0,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the hidden inputs (default: secret, drawn once for --out).")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Submissions at a time.")] = min(4, os.cpu_count() or 1),
+    unsafe: Annotated[bool, typer.Option("--unsafe", help="Run students' code without a sandbox; every grade says so.")] = False,
     course: Root = None,
 ):
     """Grade all submissions of one problem set. What is unchanged since the last run is not graded again."""
     from autograder.grade import Grading
     from autograder.layout import GRADES, SUBMITTED, find_root
+    from autograder.sandbox.choose import choose
     from autograder.show import follow, summary
 
     root = find_root(course)
     out = out or root / GRADES
-    grading = Grading(root, assignment, submissions or root / SUBMITTED, out, seconds=time_limit, seed=seed, jobs=jobs)
+    launcher = choose(unsafe)
+    grading = Grading(root, assignment, submissions or root / SUBMITTED, out, seconds=time_limit, seed=seed, jobs=jobs, sandbox=launcher)
     with resumable():
         rows = follow(console, grading)
     summary(console, grading, rows, out)
     raise typer.Exit(1 if any(row.status == "not graded" for row in rows) else 0)
+
+
+@app.command()
+def doctor():
+    """Try to break out of the sandbox on this machine, and tell which protections hold."""
+    from autograder.doctor import diagnose
+
+    if not diagnose(console):
+        raise Refused("without a sandbox `autograder grade` refuses; --unsafe grades without, and says so on every grade")
 
 
 @app.command()

@@ -11,13 +11,15 @@ from autograder import results
 from autograder.discover import find_submissions
 from autograder.errors import UserError
 from autograder.gradebook import Book, write_csv
-from autograder.judge.attempts import NotStarted
-from autograder.judge.judge import InternalError, Verdict, judge_notebook, make_cases
+from autograder.judge.faults import InternalError
+from autograder.judge.judge import Verdict, judge_notebook, make_cases
+from autograder.judge.process import NotStarted
 from autograder.layout import load_assignment
 from autograder.release.release import nbgrader_config
 from autograder.release.source import stable_json
 from autograder.report import autograded_notebook, feedback_page
-from autograder.sandbox import Limits, LocalProcess
+from autograder.sandbox import Limits
+from autograder.sandbox.choose import choose
 from autograder.validate import Malformed, check_file
 
 FINAL = ("graded", "timeout", "crashed", "malformed", "missing")
@@ -54,7 +56,7 @@ class Grading:
     """One run over a folder of submissions. `rows()` yields a Row per student as each is done.
 
     root: the course folder. name: "ps04". out: gets gradebook.db, grades.csv, autograded/, feedback/, results/.
-    seconds: wall-clock limit of one cell or task. seed: of the judge's inputs (default: this out folder's secret one).
+    seconds: wall-clock limit of one cell or task. sandbox: a Launcher (default: what works here, else NoSandbox is raised). seed: of the judge's inputs (default: this out folder's secret one).
     """
 
     def __init__(self, root, name, submissions, out, *, seconds=30.0, seed=None, jobs=1, sandbox=None):
@@ -64,7 +66,7 @@ class Grading:
         self.inside = Path(submissions)
         self.out = Path(out)
         self.limits = Limits(step_seconds=seconds, total_seconds=10 * seconds)
-        self.sandbox = sandbox or LocalProcess()
+        self.sandbox = sandbox or choose()
         self.jobs = max(1, jobs)
         try:
             self.out.mkdir(parents=True, exist_ok=True)
@@ -140,6 +142,7 @@ class Grading:
             device.arch,
             self.seed,
             self.limits,
+            self.sandbox.isolation,
             job.reason,
         )
         return job

@@ -4,12 +4,13 @@ import json
 
 import nbformat
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
+from traitlets import Bool
 
 from autograder import results
 from autograder.judge.judge import judge_notebook, make_cases
 from autograder.layout import find_root, load_assignment
 from autograder.report import autograded_notebook
-from autograder.sandbox import LocalProcess
+from autograder.sandbox.choose import choose
 from autograder.validate.check import Defect, Malformed, parse
 from autograder.validate.restore import restore
 
@@ -28,12 +29,14 @@ class Restore(NbGraderPreprocessor):
 class Judge(NbGraderPreprocessor):
     """In place of Execute: student code runs in the sandbox, never in a kernel; reports become the outputs of test cells."""
 
+    unsafe = Bool(False, help="Grade without a sandbox, as `autograder grade --unsafe` does.").tag(config=True)
+
     def preprocess(self, nb, resources):
         root = find_root()
         assignment = load_assignment(root, resources["nbgrader"]["assignment"])
         notebook = json.loads(json.dumps(nb))
         seed = results.secret_seed(root / "grades")
-        verdict = judge_notebook(assignment, notebook, make_cases(assignment, seed), LocalProcess())
+        verdict = judge_notebook(assignment, notebook, make_cases(assignment, seed), choose(self.unsafe))
         resources["nbgrader"]["points"] = {key: cell.points for key, cell in verdict.cells.items()}
         return nbformat.from_dict(autograded_notebook(notebook, verdict)), resources
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from warplab import crossing
 from warplab import task as tasks
 from warplab.check import Table, grade, report_on
-from warplab.compare import difference, sum_tolerance
+from warplab.compare import difference, gradient_check, sum_tolerance
 from warplab.plain import NotPlain, as_array
 from warplab.task import Bound, Case, Item, Outcome, Task
 
@@ -395,3 +395,28 @@ def test_a_kernel_task_refuses_what_is_not_a_kernel():
 def test_outputs_are_poisoned():
     assert np.isnan(crossing.poisoned((3, 4), "float32")).all()
     assert len(np.unique(crossing.poisoned((8, 8), "int32"))) > 60
+
+
+# gradients
+
+
+def test_finite_differences_are_within_their_own_error_of_the_gradient():
+    """sum(g * exp(x)) has the gradient g * exp(x)."""
+    x, g = np.linspace(-2, 2, 7), np.array([1.0, -3, 0, 2, 1e-3, 5, -1])
+    gradient, error = gradient_check(np.exp, x, g)
+    assert np.all(np.abs(gradient - g * np.exp(x)) <= error)
+    assert np.all(error <= 1e-5 * np.abs(g) * np.exp(x) + 1e-15)
+
+
+def test_finite_differences_of_a_product_see_every_element():
+    """sum(g * (x @ w)) has the gradient g @ w.T; for a linear function only rounding is left of the error."""
+    rng = np.random.default_rng(0)
+    x, w, g = rng.random((2, 3)), rng.random((3, 4)), rng.random((2, 4))
+    gradient, error = gradient_check(lambda x: x @ w, x, g)
+    np.testing.assert_allclose(gradient, g @ w.T, atol=error.max())
+    assert error.max() < 1e-11
+
+
+def test_finite_differences_of_too_many_numbers_are_refused():
+    with pytest.raises(ValueError, match="4,096"):
+        gradient_check(np.exp, np.zeros(4097), np.zeros(4097))

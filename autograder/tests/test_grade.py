@@ -17,10 +17,12 @@ import warplab.task
 from autograder.errors import UserError
 from autograder.grade import Grading, only_one
 from autograder.gradebook.export import guard
-from autograder.judge.attempts import run_all
-from autograder.judge.judge import InternalError, _checked
+from autograder.judge.attempts import Step, run_all
+from autograder.judge.faults import InternalError
+from autograder.judge.judge import _checked
 from autograder.judge.needed import needed_cells
-from autograder.sandbox import Limits, LocalProcess, Request, Response, Step, messages
+from autograder.judge.process import NotStarted
+from autograder.sandbox import Limits, Unsafe
 
 SEED = 11
 
@@ -163,7 +165,7 @@ def test_no_process_is_left_behind(graded):
                 command = handle.read()
         except OSError:
             continue
-        if b"sleep\x00313" in command or b"autograder.sandbox.worker" in command and b"submission-" in command:
+        if b"sleep\x00313" in command or b"autograder.sandbox" in command and b"submission-" in command:
             left.append(command)
     assert left == []
 
@@ -310,68 +312,6 @@ def test_timed_points_stay_open_without_a_gpu(root):
     assert [line.state for line in report.lines] == ["ungraded"]
 
 
-class Scripted:
-    """A sandbox that answers from a list, to test the retries without processes."""
-
-    isolation = "scripted"
-
-    def __init__(self, *responses):
-        self.responses, self.requests = list(responses), []
-
-    def run(self, request):
-        self.requests.append([step.id for step in request.steps])
-        return self.responses.pop(0)
-
-
-def test_after_a_crash_the_rest_runs_without_the_step_that_caused_it():
-    steps = (Step("a", "cell"), Step("a-test", "task", task="t1"), Step("b", "cell"), Step("b-test", "task", task="t2"))
-    cases = {"t1": [warplab.task.Case("one", {})], "t2": [warplab.task.Case("one", {}), warplab.task.Case("two", {})]}
-    kept = warplab.task.Outcome("one")
-    sandbox = Scripted(
-        Response("exited", "b-test", "gone", outcomes={"t1": [kept], "t2": [kept]}, finished=["a", "a-test", "b"]),
-    )
-    run = run_all(Request(steps, cases, Limits()), sandbox)
-    assert sandbox.requests == [["a", "a-test", "b", "b-test"]]
-    assert run.status == "crashed"
-    assert run.outcomes["t1"] == [kept]
-    assert [(outcome.case, outcome.error) for outcome in run.outcomes["t2"]] == [("one", None), ("two", "gone")]
-    sandbox = Scripted(Response("timeout", "a", "slow"), Response("done", outcomes={"t2": [kept, kept]}))
-    run = run_all(Request(steps, cases, Limits()), sandbox)
-    assert sandbox.requests[1] == ["a-test", "b", "b-test"]
-    assert (run.status, run.errors) == ("timeout", {"a": "slow"})
-
-
-def test_arrays_cross_without_pickle(tmp_path):
-    value = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": [1, 2.5, float("nan"), "x", None], "c": np.float64(2)}
-    messages.write(tmp_path / "m.json", value)
-    back = messages.read(tmp_path / "m.json")
-    assert back["a"].dtype == np.float32 and back["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
-    assert back["b"][:2] == [1, 2.5] and np.isnan(back["b"][2]) and back["c"] == 2
-    with pytest.raises(messages.BadMessage):
-        messages.write(tmp_path / "o.json", {"o": np.array([object()])})
-    np.save(tmp_path / "m.0.npy", np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(messages.BadMessage):
-        messages.read(tmp_path / "m.json")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"__array__": "../m.0.npy"}',
-        '{"__array__": "/etc/passwd"}',
-        '{"__array__": "m.x.npy"}',
-        '{"a": NaN}',
-        "{",
-        '{"__array__": 5}',
-        "[" * 10_000,
-    ],
-)
-def test_a_forged_message_is_refused(tmp_path, text):
-    (tmp_path / "m.json").write_text(text)
-    with pytest.raises(messages.BadMessage):
-        messages.read(tmp_path / "m.json")
-
-
 def test_a_given_cell_runs_only_if_its_names_are_used():
     cells = [
         ("imports", "import numpy as np\nfrom m import grade"),
@@ -388,11 +328,11 @@ def test_a_given_cell_runs_only_if_its_names_are_used():
 def test_a_stopped_sandbox_ends_at_once_and_leaves_no_folder(course, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    sandbox = LocalProcess()
-    sandbox.stopping.set()
+    launcher = Unsafe()
+    launcher.stopping.set()
     started = time.monotonic()
-    response = sandbox.run(Request((Step("loop", "cell", source="while True: pass"),), {}, Limits()))
-    assert response.ended == "not started"
+    with pytest.raises(NotStarted, match="stopped"):
+        run_all((Step("loop", "cell", source="while True: pass"), Step("t", "task", task="ps01/launch_plan")), {}, launcher, Limits())
     assert time.monotonic() - started < 5
     assert list(tmp_path.iterdir()) == []
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import warplab
-from numba import cuda, float32
+from numba import cuda, float32, float64
 from warplab import plots
 
 
@@ -34,7 +34,33 @@ def test_a_load_is_drawn_over_its_sectors(p):
 
 def test_a_shared_store_is_drawn_over_its_banks(p):
     figure = plots.access(p, "tile[t * stride] =", kind="write")
-    assert "2 wavefronts" in figure.body
+    assert "2 wavefronts, where 1 would do" in figure.body
+
+
+def test_a_request_of_some_lanes_says_how_many(p):
+    assert plots.access(p, "out[t] =", kind="write").alt.startswith("Lines from 20 of the 32 lanes of one warp to what they write")
+
+
+@cuda.jit
+def counts_doubles(x, counts):
+    tile = cuda.shared.array(32, float64)
+    t = cuda.threadIdx.x
+    tile[t] = x[t]
+    cuda.syncthreads()
+    cuda.atomic.add(counts, int(tile[31 - t]), 1)
+
+
+def test_doubles_take_two_wavefronts_without_blame_and_an_atomic_has_its_picture(tmp_path):
+    p = warplab.profile(counts_doubles[1, 32], np.arange(32.0), np.zeros(32, np.int32))
+    banks = plots.access(p, "tile[t] =", kind="write")
+    assert "2 wavefronts, the fewest for so many words" in banks.body
+    updates = plots.access(p, "atomic.add", kind="atomic")
+    assert "to what they update atomically" in updates.alt and "4 sectors" in updates.alt
+    for figure in (banks, updates, plots.divergence(p)):
+        figure.save(tmp_path / "figure.png")
+        figure.save(tmp_path / "figure.svg")
+        assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+        assert figure.alt.split(". ")[0] in (tmp_path / "figure.svg").read_text()
 
 
 def test_a_line_without_access_says_which_lines_have_one(p):
@@ -44,4 +70,43 @@ def test_a_line_without_access_says_which_lines_have_one(p):
 
 def test_the_timeline_shows_the_lanes_that_skip_a_branch(p):
     assert {step.active for step in p.timeline} == {0xFFFFFFFF, (1 << 20) - 1}
-    assert "32 rows" in plots.divergence(p).alt
+    assert f"which is {p.warp_execution_efficiency:.0%} of the area" in plots.divergence(p).alt  # but for the exit, the whole kernel
+
+
+@cuda.jit
+def triad(a, b, out):
+    i = cuda.grid(1)
+    out[i] = a[i] + 3 * b[i]
+
+
+def test_a_kernel_stands_under_the_roof_by_its_counted_operations_and_bytes():
+    arrays = np.ones((3, 1024), np.float64)
+    counted = warplab.profile(triad[8, 128], *arrays)
+    assert (counted.flops, counted.global_load.bytes + counted.global_store.bytes) == (2048, 24576)
+    figure = plots.roofline({"triad": counted, "by hand": (100, 1)}, "h100-sxm", "peak_fp64")
+    assert "triad 0.0833, by hand 100. Of these 1 of 2 stand left of the ridge" in figure.alt  # 2048 / 24576; 33.5 TFLOP/s over 3.35 TB/s is 10
+    assert "up to a ridge at 10 FLOP a byte" in figure.alt and "FP64 peak" in figure.body and "3.35 TB/s" in figure.body
+
+
+def test_a_kernel_without_arithmetic_has_no_place_under_a_roof():
+    with pytest.raises(ValueError, match="copy does 0 FLOP and moves 4,096 bytes"):
+        plots.roofline({"copy": (0, 4096)})
+
+
+def test_names_of_kernels_that_stand_close_do_not_cover_each_other():
+    from warplab.plots.roofline import _box, _places
+
+    points = {"softmax, 3 reads": 0.39, "blur, naive": 0.45, "matmul, naive": 0.498, "softmax, online": 0.5}
+    placed = list(_places(points, 0.18, 100))
+    lines = [4.4 * np.log(value / 0.18) / np.log(100 / 0.18) for value in points.values()]  # inches from the axis: 5.2 less 0.8 of margin
+    boxes = [_box(x, 0.085 * len(name), *place) for x, name, place in zip(lines, points, placed)]
+    for i, (left, right, bottom, top) in enumerate(boxes):
+        assert all(far <= left or right <= near or high <= bottom or top <= low for near, far, low, high in boxes[:i])
+    assert list(_places({"alone": 1.0}, 0.1, 10)) == [(1, 0.0)]
+
+
+def test_a_roofline_saves_as_png_and_svg(tmp_path):
+    figure = plots.roofline({"by hand": (1, 1)})
+    for name in ("roof.png", "roof.svg"):
+        figure.save(tmp_path / name)
+        assert (tmp_path / name).stat().st_size > 1000

@@ -65,3 +65,62 @@ def test_a_launch_too_large_to_count_is_refused_with_the_cap():
 def test_counts_are_the_same_twice():
     args = np.ones(128, np.float32), np.zeros(128, np.float32)
     assert warplab.profile(tile[2, 64], *args).as_dict() == warplab.profile(tile[2, 64], *args).as_dict()
+
+
+@cuda.jit
+def touches_all(x, out, done):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i] = 2 * x[i]
+    cuda.atomic.add(done, 0, 1)
+
+
+def test_a_sample_of_blocks_is_scaled_says_so_and_leaves_the_arrays_alone():
+    x, out, done = np.ones(1 << 20, np.float32), np.zeros(1 << 20, np.float32), cuda.to_device(np.zeros(1, np.int32))
+    p = warplab.profile(touches_all[4096, 256], x, out, done, sample_blocks=16)
+    full = warplab.profile(touches_all[4096, 256], x, out.copy(), done)
+    assert p.as_dict() == full.as_dict() and p.ncu() == full.ncu()  # every block does the same, so the sample is exact
+    assert p.lines == full.lines
+    assert p.sampled == (16, 4096) and "16 of 4,096 blocks ran; counts are scaled by 256" in str(p) and "SAMPLE" in p._repr_html_()
+    assert full.sampled is None and "SAMPLE" not in str(full)
+    assert not out.any() and done.copy_to_host()[0] == 4096 * 256  # the full run's alone
+
+
+def test_a_sample_makes_a_launch_countable_that_is_too_large():
+    x = np.ones(1 << 10, np.float32)
+    with pytest.raises(warplab.ProfileError, match="sample_blocks=1024"):
+        warplab.profile(touches_all[1 << 20, 128], x, x, np.zeros(1, np.int32))
+    p = warplab.profile(touches_all[1 << 20, 128], x, x, np.zeros(1, np.int32), sample_blocks=64)
+    assert p.atomics.lanes == 1 << 27
+
+
+def test_a_sample_of_more_blocks_than_there_are_is_the_whole_and_none_is_refused():
+    args = np.ones(128, np.float32), np.zeros(128, np.float32)
+    p = warplab.profile(tile[2, 64], *args, sample_blocks=100)
+    assert p.sampled is None and args[1].any()
+    with pytest.raises(warplab.ProfileError, match="sample_blocks=0 runs nothing"):
+        warplab.profile(tile[2, 64], *args, sample_blocks=0)
+
+
+@cuda.jit
+def waits_for_all(x):
+    x[cuda.grid(1)] = 1
+    cuda.cg.this_grid().sync()
+    x[cuda.grid(1)] += x[0]
+
+
+def test_blocks_that_wait_for_each_other_cannot_be_sampled():
+    with pytest.raises(warplab.InvalidLaunch, match="cannot run in a sample"):
+        warplab.profile(waits_for_all[8, 32], np.ones(256, np.float32), sample_blocks=2)
+
+
+@cuda.jit
+def everybody_adds(x, total):
+    total[0] += x[cuda.grid(1)]
+
+
+def test_a_conflict_in_global_memory_is_a_line_of_the_table():
+    with pytest.warns(warplab.GlobalConflict):
+        p = warplab.profile(everybody_adds[4, 64], np.ones(256, np.float32), np.zeros(1, np.float32))
+    assert any("global-memory conflict in kernel everybody_adds" in text and "cuda.atomic" in text for text in p.warnings)
+    assert "nothing orders the two" in str(p) and "nothing orders the two" in p._repr_html_()

@@ -2,11 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warplab.virtual_device import MAX_CALLS, DeviceError, Timing, VirtualDevice
+from warplab.virtual_device import MAX_CALLS, DeviceError, Timing, VirtualDevice, Work
 
 MILLISECOND = Timing(duration=1e-3, noise=0.0)
 
@@ -113,3 +114,170 @@ def test_any_sequence_is_served_in_json_and_time_never_runs_backwards(messages):
         assert device.now >= before
         before = device.now
     assert all(type(count) is float for count in device.counters().values())
+
+
+# streams, copies, graphs: x goes in, is squared, comes out; a copy of 1,000 numbers and the work on them take 1 ms each
+
+PIPELINE = Timing(noise=0.0, launch_overhead=0.0, sync_overhead=0.0, copy_latency=0.0, bandwidth=8_000 / 1e-3)
+
+
+def pipeline(size=1000, **options):
+    """A device with host arrays x = 0, 1, 2, ... and y = 0."""
+    host = {"x": np.arange(size, dtype=float), "y": np.zeros(size)}
+    return VirtualDevice(PIPELINE, host, {"square": Work(np.square, 1e-6)}, **options)
+
+
+def run_in(device, stream_in=0, stream_work=0, stream_out=0):
+    """The three steps in the given streams. Returns (x, y, a, b)."""
+    x, y = device.host("x"), device.host("y")
+    a, b = device.empty(len(x)), device.empty(len(x))
+    device.copy(a, x, stream_in)
+    device.launch("square", b, a, stream=stream_work)
+    device.copy(y, b, stream_out)
+    return x, y, a, b
+
+
+def test_in_one_stream_the_steps_follow_each_other():
+    judge = pipeline()
+    device = judge.connect()
+    _, y, _, _ = run_in(device)
+    device.synchronize()
+    assert device.clock() == pytest.approx(3e-3, rel=1e-3)
+    assert device.read(y).tolist() == [n * n for n in range(1000)]
+
+
+def test_a_read_that_does_not_wait_sees_what_was_there_before():
+    device = pipeline().connect()
+    _, y, _, _ = run_in(device)
+    assert not device.read(y).any()
+
+
+def test_streams_without_events_compute_with_what_is_not_there_yet():
+    device = pipeline().connect()
+    _, y, _, _ = run_in(device, device.stream(), device.stream(), device.stream())
+    device.synchronize()
+    assert device.clock() == pytest.approx(1e-3, rel=1e-3), "all three engines ran at once"
+    assert np.isnan(device.read(y)).all()
+
+
+def test_events_order_streams_and_only_those():
+    device = pipeline().connect()
+    x, y = device.host("x"), device.host("y")
+    a, b, first, second = device.empty(1000), device.empty(1000), device.stream(), device.stream()
+    device.copy(a, x, first)
+    device.wait(device.record(first), second)
+    device.launch("square", b, a, stream=second)
+    device.copy(y, b, second)
+    device.synchronize(stream=second)
+    assert device.read(y)[3] == 9
+
+
+def test_synchronising_with_one_stream_does_not_wait_for_another():
+    device = pipeline().connect()
+    x, first, second = device.host("x"), device.stream(), device.stream()
+    device.copy(device.empty(1000), x, first)
+    done = device.record(first)
+    device.launch("square", device.empty(1000), device.empty(1000), stream=second)
+    device.copy(device.empty(1000), x, first)
+    device.synchronize(event=done)
+    assert device.clock() == pytest.approx(1e-3, rel=1e-3)
+    device.synchronize(stream=second)
+    assert device.clock() == pytest.approx(1e-3, rel=1e-3)
+    device.synchronize()
+    assert device.clock() == pytest.approx(2e-3, rel=1e-3)
+
+
+def test_one_engine_serves_in_the_order_of_issue():
+    """Two copies in, in two streams, take 2 ms: there is one engine for that direction."""
+    device = pipeline().connect()
+    x = device.host("x")
+    for stream in (device.stream(), device.stream()):
+        device.copy(device.empty(1000), x, stream)
+    device.synchronize()
+    assert device.clock() == pytest.approx(2e-3, rel=1e-3)
+
+
+def test_a_part_of_an_array_moves_by_itself():
+    device = pipeline().connect()
+    x, y = device.host("x"), device.host("y")
+    a = device.empty(10)
+    device.copy(a, x[20:30])
+    device.copy(y[5:15], a)
+    device.synchronize()
+    assert device.read(y)[:16].tolist() == [0] * 5 + list(range(20, 30)) + [0]
+    assert device.read(y[5:7]).tolist() == [20, 21]
+
+
+def test_a_graph_costs_the_host_one_launch_however_often_it_is_replayed():
+    judge = VirtualDevice(Timing(duration=1e-6, noise=0.0, launch_overhead=5e-6, sync_overhead=0.0))
+    device = judge.connect()
+    device.capture()
+    for _ in range(10):
+        device.launch("work")
+    graph = device.end_capture()
+    assert judge.counts["launches"] == 0, "nothing runs while it is captured"
+    start = device.clock()
+    for _ in range(4):
+        device.replay(graph)
+    device.synchronize()
+    assert device.clock() - start == pytest.approx(4 * 10e-6 + 5e-6, rel=0.01), "10 launches of 1 us outlast one overhead of 5 us"
+    assert judge.counts["launches"] == 40
+
+
+def test_a_graph_runs_on_the_data_that_is_there_when_it_is_replayed():
+    device = pipeline().connect()
+    device.capture()
+    _, y, a, b = run_in(device)
+    graph = device.end_capture()
+    assert not device.read(y).any()
+    device.replay(graph)
+    device.synchronize()
+    assert device.read(y)[7] == 49
+
+
+@pytest.mark.parametrize("what", ["synchronize", "capture"])
+def test_while_a_graph_is_captured_the_host_cannot_wait(what):
+    device = pipeline().connect()
+    device.capture()
+    with pytest.raises(DeviceError, match="end_capture"):
+        getattr(device, what)()
+
+
+def test_an_array_for_the_device_alone_cannot_be_read_by_the_host():
+    device = pipeline(unread=("x",)).connect()
+    with pytest.raises(DeviceError, match="for the device alone"):
+        device.read(device.host("x"))
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (lambda d: d.copy(d.host("x"), d.host("y")), "from host to device"),
+        (lambda d: d.copy(d.empty(3), d.host("x")), "1,000 elements to 3"),
+        (lambda d: d.copy(d.empty(1000), d.host("x"), stream=7), "no stream 7"),
+        (lambda d: d.launch("cube", d.empty(3), d.empty(3)), "no work 'cube'; there is square"),
+        (lambda d: d.launch("square", d.empty(3), d.empty(4)), "one length"),
+        (lambda d: d.launch("square", d.host("x"), d.empty(1000)), "on the device is needed"),
+        (lambda d: d.launch("square", [0, 0, 10], d.empty(10)), "is needed here"),
+        (lambda d: d.read(d.empty(3)), "on the host is needed"),
+        (lambda d: d.read(d.host("x")[5:5]), "lie outside"),
+        (lambda d: d.host("z"), "no host array 'z'; there is x, y"),
+        (lambda d: d.empty(0), "positive number"),
+        (lambda d: d.empty(10**9), "256 MiB"),
+        (lambda d: d.replay(0), "end_capture"),
+        (lambda d: d.end_capture(), "without capture"),
+        (lambda d: d.wait(0, 0), "from record"),
+        (lambda d: d.host("x")[0], "start:stop"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_reason(call, why):
+    with pytest.raises(DeviceError, match=why):
+        call(pipeline().connect())
+
+
+def test_the_judge_does_not_work_without_end():
+    device = pipeline(size=1_000_000).connect()
+    a, b = device.empty(1_000_000), device.empty(1_000_000)
+    with pytest.raises(DeviceError, match="100,000,000 elements"):
+        for _ in range(200):
+            device.launch("square", b, a)

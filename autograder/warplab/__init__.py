@@ -25,14 +25,17 @@ from .simt.errors import (
     UnfinishedCopy,
     UninitialisedRead,
     UnsupportedInstruction,
+    UseAfterFree,
     WarpWide,
 )
+from .simt.sanitizer.global_races import GlobalConflict
 
 __all__ = [
     "BarrierDivergence",
     "CompileError",
     "Device",
     "DeviceError",
+    "GlobalConflict",
     "InvalidLaunch",
     "KernelAssertion",
     "LaunchError",
@@ -48,6 +51,7 @@ __all__ = [
     "UnfinishedCopy",
     "UninitialisedRead",
     "UnsupportedInstruction",
+    "UseAfterFree",
     "WarpWide",
     "bench",
     "cuda_kernel",

@@ -12,17 +12,23 @@ from dataclasses import dataclass, field
 
 from .device import device
 from .profile import is_launcher
+from .samples import MAX_SECONDS, PRECISION, enough, half_width
 
-WARM_UP_S, MAX_S, MIN_SAMPLES, MAX_SAMPLES, PRECISION = 0.1, 2.0, 10, 200, 0.01
+HOST_WARM_UP_S, MAX_S, HOST_MIN_SAMPLES, HOST_MAX_SAMPLES = 0.1, 2.0, 10, 200
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Times in seconds: ``median``, interquartile range ``iqr``, ``n`` samples; ``clock`` is "host" or "cuda"."""
+    """Times in seconds: ``median``, interquartile range ``iqr``, ``n`` samples; ``clock`` is "host" or "cuda".
+
+    On CUDA ``overhead`` is what a sample of nothing takes, and ``megahertz`` the lowest and highest SM clock seen.
+    """
 
     samples: tuple[float, ...] = field(repr=False)
     clock: str
     device: str
+    overhead: float = 0.0
+    megahertz: tuple[float, float] | None = None
 
     @property
     def median(self) -> float:
@@ -57,20 +63,12 @@ class NotTimed(RuntimeError):
     """The thing cannot be timed here in a way that means something."""
 
 
-def half_width(samples) -> float:
-    """Half of the 95 % confidence interval of the median, from order statistics, as a share of the median."""
-    s, n = sorted(samples), len(samples)
-    reach = 1.96 * math.sqrt(n) / 2
-    low, high = max(0, math.floor(n / 2 - reach)), min(n - 1, math.ceil(n / 2 + reach))
-    return (s[high] - s[low]) / 2 / statistics.median(s)
-
-
 def bench(fn, *args, max_seconds: float = MAX_S) -> Timing:
-    """Time ``fn(*args)``: at least 10 samples, until the median is known to 1 % or ``max_seconds`` have passed.
+    """Time ``fn(*args)`` until the median is known to 1 % or ``max_seconds`` have passed.
 
-    Warm-up calls come first. A kernel, or a function that is given device arrays, is timed by CUDA events around one call
-    on an idle device. Anything else is timed by the host's monotonic clock, which on a CUDA machine stops only when
-    the device is idle again.
+    A kernel, or a function that is given device arrays, is timed by CUDA events on an idle device with a cold L2 cache, after
+    10 calls and 1 s of warm-up, 20 to 100 times. Anything else is timed by the host's monotonic clock, after 0.1 s, 10 to 200
+    times; on a CUDA machine that clock stops only when the device is idle again.
     Raises NotTimed for a kernel on the SIMT engine: profile() counts it, nothing here can time it.
     """
     cuda_here = device().kind == "cuda"
@@ -79,21 +77,45 @@ def bench(fn, *args, max_seconds: float = MAX_S) -> Timing:
         raise NotTimed(
             "this machine has no CUDA GPU: the SIMT engine counts a kernel's work (warplab.profile) but its run time is not a GPU's"
         )
-    on_device = cuda_here and (kernel or any(_on_device(a) for a in args))
-    sample = _cuda_sampler(fn, args) if on_device else _host_sampler(fn, args, cuda_here)
+    if cuda_here and (kernel or any(_on_device(a) for a in args)):
+        return _on_cuda(fn, args, max_seconds)
+    sample = _host_sampler(fn, args, cuda_here)
     start = time.perf_counter()
     sample()
-    while time.perf_counter() - start < WARM_UP_S:
+    while time.perf_counter() - start < HOST_WARM_UP_S:
         sample()
     samples: list[float] = []
     start = time.perf_counter()
-    while len(samples) < MAX_SAMPLES:
+    while len(samples) < HOST_MAX_SAMPLES:
         samples.append(sample())
-        if len(samples) >= MIN_SAMPLES and (half_width(samples) < PRECISION or time.perf_counter() - start > max_seconds):
+        elapsed = time.perf_counter() - start
+        if len(samples) >= HOST_MIN_SAMPLES and (half_width(samples) < PRECISION or elapsed > max_seconds):
             break
-        if len(samples) >= 3 and time.perf_counter() - start > 5 * max_seconds:
+        if len(samples) >= 3 and elapsed > 5 * max_seconds:
             break
-    return Timing(tuple(samples), "cuda" if on_device else "host", device().name if on_device else _processor())
+    return Timing(tuple(samples), "host", _processor())
+
+
+def _on_cuda(fn, args, max_seconds: float) -> Timing:
+    """The same on the device's clock (warplab.cuda_timer)."""
+    from numba import cuda
+
+    from .cuda_timer import cuda_timer
+
+    cuda.current_context()
+
+    def call():
+        fn(*args)
+
+    timer = cuda_timer()
+    timer.warm_up(call)
+    samples, clocks = [], []
+    start = time.perf_counter()
+    while not samples or not enough(samples, (time.perf_counter() - start) * MAX_SECONDS / max_seconds):
+        seconds, clock = timer.sample(call)
+        samples.append(seconds)
+        clocks.append(clock)
+    return Timing(tuple(samples), "cuda", device().name, timer.overhead(), (min(clocks), max(clocks)))
 
 
 def _on_device(value) -> bool:
@@ -111,22 +133,6 @@ def _host_sampler(fn, args, cuda_here: bool):
         fn(*args)
         wait()
         return time.perf_counter() - start
-
-    return sample
-
-
-def _cuda_sampler(fn, args):
-    from numba import cuda
-
-    begin, end = cuda.event(), cuda.event()
-
-    def sample() -> float:
-        cuda.synchronize()
-        begin.record()
-        fn(*args)
-        end.record()
-        end.synchronize()
-        return begin.elapsed_time(end) / 1e3
 
     return sample
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+MAX_DIFFERENTIATED = 4096
+
 
 def sum_tolerance(terms, magnitude, dtype=np.float32, slack=2.0):
     """Largest error that an honest sum of `terms` products may have, element by element.
@@ -14,6 +16,38 @@ def sum_tolerance(terms, magnitude, dtype=np.float32, slack=2.0):
     """
     unit = np.finfo(dtype).eps / 2
     return slack * (terms + 1) * unit * np.asarray(magnitude, dtype=np.float64)
+
+
+def gradient_check(forward, x, grad_out):
+    """(gradient, error bound) of sum(forward(x) * grad_out) with respect to x, by finite differences in float64.
+
+    Central differences with steps h and h / 2, h = 1e-3 * max(1, |x|), extrapolated (Richardson): what the half step still
+    lacks is a third of what the two differ by, and bounds the truncation error; rounding adds at most
+    4 eps sum(|y| |grad_out|) over the half step, where a change of x reaches y.
+    forward: float64 array like x -> array like grad_out; called 4 x.size times, so x may have 4,096 elements.
+    """
+    x, weight = np.array(x, dtype=np.float64), np.asarray(grad_out, dtype=np.float64)
+    if x.size > MAX_DIFFERENTIATED:
+        raise ValueError(f"finite differences of {x.size:,} numbers take too long; the limit is {MAX_DIFFERENTIATED:,}: use a smaller case")
+    gradient, error = np.empty(x.shape), np.empty(x.shape)
+    for place in np.ndindex(x.shape):
+        step = 1e-3 * max(1.0, abs(x[place]))
+        whole, half = (_central(forward, x, place, size, weight) for size in (step, step / 2))
+        gradient[place] = (4 * half[0] - whole[0]) / 3
+        error[place] = abs(half[0] - whole[0]) / 3 + half[1]
+    return gradient, error
+
+
+def _central(forward, x, place, step, weight):
+    """(difference quotient, bound of its rounding error) in one coordinate."""
+    ends = []
+    for sign in (1, -1):
+        moved = x.copy()
+        moved[place] += sign * step
+        ends.append((moved[place], np.asarray(forward(moved), dtype=np.float64)))
+    (right, up), (left, down) = ends
+    changed = (up != down) * np.abs(weight) * (np.abs(up) + np.abs(down))
+    return float(((up - down) * weight).sum() / (right - left)), float(2 * np.finfo(np.float64).eps * changed.sum() / step)
 
 
 def difference(name, got, expected, tolerance=0.0, untouched=None):

@@ -31,6 +31,7 @@ class Evidence:
     banner: str
     points: tuple[Point, ...]
     stale: bool = False
+    cite: str = ""  # key of references.bib, where published
 
     def series(self) -> dict[str, list[Point]]:
         out: dict[str, list[Point]] = {}
@@ -72,10 +73,8 @@ class Measurement:
 
 
 def _shown(p: Point) -> tuple[str, str, str]:
-    from .bench import seconds
-
     rate = f"{p.rate / 1e9:,.4g} {'GB/s' if p.bytes and not (p.flops and p.roof not in ('memory', 'pcie')) else 'GFLOP/s'}" if p.rate else "-"
-    return seconds(p.median), f"{p.iqr / p.median:.1%}" if p.n > 1 else "-", rate
+    return p.text(), f"{p.iqr / p.median:.1%}" if p.n > 1 else "-", rate
 
 
 def measure(name: str, results: Path = RESULTS) -> Measurement:
@@ -89,9 +88,19 @@ def measure(name: str, results: Path = RESULTS) -> Measurement:
 
     experiment = get(name)
     gpu = [_live(name, "cuda")] if device().kind == "cuda" else []
-    gpu = gpu or [_recorded(record, experiment.code) for record in records(name, results)] or published(name, results)
+    if not gpu:
+        gpu = list(shown_without_running(name, results).evidence)
     cpu = [_live(name, "cpu")] if experiment.cpu else []
     return Measurement(name, experiment.question, experiment.x, gpu[0].kind if gpu else "missing", (*gpu, *cpu))
+
+
+def shown_without_running(name: str, results: Path = RESULTS) -> Measurement:
+    """The same from files alone: every record, or where there is none what others published."""
+    from .experiments.registry import get
+
+    experiment = get(name)
+    found = [recorded(record, experiment.code) for record in records(name, results)] or published(name, results)
+    return Measurement(name, experiment.question, experiment.x, found[0].kind if found else "missing", tuple(found))
 
 
 @functools.cache
@@ -118,7 +127,8 @@ def records(name: str, results: Path = RESULTS) -> list[Record]:
     return found
 
 
-def _recorded(record: Record, code: str) -> Evidence:
+def recorded(record: Record, code: str) -> Evidence:
+    """A record as Evidence; its banner says so if the experiment's code is no longer ``code``."""
     stale = record.code != code
     banner = f"recorded on {record.device}, driver {record.driver}, {record.date[:10]} - not this machine"
     return Evidence("recorded", record.device, banner + ("; with an earlier version of the experiment" if stale else ""), tuple(record.points), stale)
@@ -139,14 +149,11 @@ def _of_others(entry: dict) -> Evidence:
             seconds = p["flops"] / p["flops_per_second"]
             yield Point(p["series"], p["x"], "published", 0, [seconds], seconds, 0.0, flops=p["flops"], roof="fp32")
 
-    return Evidence("published", entry["device"], f"published by {entry['author']} [{entry['cite']}], on {entry['device']}", tuple(points()))
+    return Evidence("published", entry["device"], f"published by {entry['author']} [{entry['cite']}], on {entry['device']}", tuple(points()), cite=entry["cite"])
 
 
 def states(results: Path = RESULTS) -> dict[str, list[str]]:
     """Experiment -> its banners of recorded and published evidence, without running anything; empty: not recorded yet."""
     from .experiments.registry import experiments
 
-    return {
-        name: [e.banner for e in [_recorded(r, experiment.code) for r in records(name, results)] or published(name, results)]
-        for name, experiment in experiments().items()
-    }
+    return {name: [e.banner for e in shown_without_running(name, results).evidence] for name in experiments()}

@@ -15,9 +15,9 @@ LENGTH = 12  # of a sum: "999+999=1998" fills it, shorter ones end in spaces
 VOCABULARY = len(ALPHABET)
 
 
-def worksheet(count, seed=0):
-    """`count` sums of two numbers below 1,000 as tokens, int64 [count, 12]; the same seed gives the same sums."""
-    pairs = np.random.default_rng(seed).integers(0, 1000, (count, 2))
+def worksheet(count, seed=0, below=1000):
+    """`count` sums of two numbers below `below`, at most 1,000, as tokens, int64 [count, 12]; the same seed gives the same sums."""
+    pairs = np.random.default_rng(seed).integers(0, below, (count, 2))
     return torch.tensor([[ALPHABET.index(c) for c in f"{a}+{b}={a + b}".ljust(LENGTH)] for a, b in pairs])
 
 

@@ -6,89 +6,30 @@ are counts of the PTX that the compiler made, never times.
 
 from __future__ import annotations
 
+import functools
 import html
 import linecache
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
+
+from numba import cuda
 
 from .device import arch as default_arch
 from .device import capability, limits
+from .simt.counters.assembled import estimate
 from .simt.counters.collect import Counters, flops_of
+from .simt.counters.counts import Counts, Line, scale
 from .simt.counters.watch import FirstWarp, Sample, Step
 from .simt.frontends.arguments import host_array
 from .simt.frontends.cuda_cpp import Launcher
-from .simt.frontends.launch import launch_on_engine, observed_by
+from .simt.frontends.launch import launch_on_engine, observed_by, running_only
 from .simt.frontends.numba_hook import SPACE
+from .simt.ptx.blocks import registers_read, registers_written
 from .simt.toolchain.ptxas import assemble, blocks_per_sm
 
 MAX_THREADS = 1 << 26  # 67 million threads: minutes on one core
-
-
-@dataclass
-class Global:
-    """Loads or stores of global memory: warp ``requests``, 32-byte ``sectors``; ``bytes`` = 32 x sectors."""
-
-    requests: int = 0
-    sectors: int = 0
-
-    @property
-    def sectors_per_request(self) -> float:
-        return self.sectors / self.requests if self.requests else 0.0
-
-    @property
-    def bytes(self) -> int:
-        return 32 * self.sectors
-
-
-@dataclass
-class Shared:
-    """Loads or stores of shared memory: warp ``requests``, ``wavefronts``, and those beyond the fewest possible (``bank_conflicts``)."""
-
-    requests: int = 0
-    wavefronts: int = 0
-    bank_conflicts: int = 0
-
-
-@dataclass
-class Atomics:
-    """Atomic operations: warp ``requests``."""
-
-    requests: int = 0
-
-
-@dataclass
-class Counts:
-    """The counters of a kernel or of one source line."""
-
-    global_load: Global = field(default_factory=Global)
-    global_store: Global = field(default_factory=Global)
-    shared_load: Shared = field(default_factory=Shared)
-    shared_store: Shared = field(default_factory=Shared)
-    atomics: Atomics = field(default_factory=Atomics)
-    local_requests: int = 0
-    warp_instructions: int = 0
-    thread_instructions: int = 0
-    branches: int = 0
-    divergent_branches: int = 0
-    flops: int = 0
-
-    @property
-    def warp_execution_efficiency(self) -> float:
-        """Mean share of a warp's 32 lanes that are active in an instruction, 0 to 1."""
-        return self.thread_instructions / (32 * self.warp_instructions) if self.warp_instructions else 1.0
-
-    @property
-    def branch_efficiency(self) -> float:
-        """Share of conditional branches, counted by warp, at which all active lanes agree, 0 to 1."""
-        return 1 - self.divergent_branches / self.branches if self.branches else 1.0
-
-
-@dataclass
-class Line(Counts):
-    """The counters of one source line: ``line`` is its number in ``file``, ``source`` its text."""
-
-    file: str = ""
-    line: int = 0
-    source: str = ""
 
 
 NCU = {  # our counters under Nsight Compute's names (Kernel Profiling Guide, metrics reference)
@@ -100,6 +41,12 @@ NCU = {  # our counters under Nsight Compute's names (Kernel Profiling Guide, me
     "smsp__sass_inst_executed_op_shared_st.sum": "shared_store.requests",
     "smsp__inst_executed.sum": "warp_instructions",
     "smsp__thread_inst_executed.sum": "thread_instructions",
+}
+NCU_ATOMICS = {  # by memory, and by whether the old value is returned (atom) or not (red)
+    ("global", "atom"): "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum",
+    ("global", "red"): "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum",
+    ("shared", "atom"): "smsp__inst_executed_op_shared_atom.sum",
+    ("shared", "red"): "smsp__inst_executed_op_shared_atom.sum",
 }
 
 
@@ -121,6 +68,25 @@ class Profile(Counts):
     ptx: str = field(default="", repr=False)
     samples: list[Sample] = field(default_factory=list, repr=False)
     timeline: list[Step] = field(default_factory=list, repr=False)
+    atomic_requests: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NCU_ATOMICS.values(), 0), repr=False)
+    warnings: list[str] = field(default_factory=list, repr=False)
+    sampled: tuple[int, int] | None = None  # blocks that ran and blocks of the grid, where the counts are scaled from a sample
+    estimate: Callable[[], dict] = field(default=dict, repr=False, compare=False)
+
+    @cached_property
+    def assembled_lines(self) -> dict[tuple[int, int], dict[str, float]]:
+        """Estimates by file number and line, made when first asked for: the disassembler takes a moment."""
+        ran, of = self.sampled or (1, 1)
+        return {place: {kind: n * of / ran for kind, n in kinds.items()} for place, kinds in self.estimate().items()}
+
+    @cached_property
+    def assembled(self) -> dict[str, float]:
+        """Estimated requests of the machine code by kind, {"shared_load": 320.0, ...}; empty where there is no nvdisasm. Never graded."""
+        out: dict[str, float] = {}
+        for kinds in self.assembled_lines.values():
+            for kind, requests in kinds.items():
+                out[kind] = out.get(kind, 0) + requests
+        return out
 
     def as_dict(self) -> dict[str, int | float | str]:
         """Flat and JSON-able: {"global_load.requests": 128, ...}."""
@@ -131,7 +97,8 @@ class Profile(Counts):
         for space in ("shared_load", "shared_store"):
             part = getattr(self, space)
             out |= {f"{space}.{k}": getattr(part, k) for k in ("requests", "wavefronts", "bank_conflicts")}
-        out["atomics.requests"] = self.atomics.requests
+        for name in ("requests", "lanes", "addresses", "most_lanes_on_one_address"):
+            out[f"atomics.{name}"] = getattr(self.atomics, name)
         for name in (
             "warp_instructions",
             "thread_instructions",
@@ -159,13 +126,17 @@ class Profile(Counts):
         conflicts = self.shared_load.bank_conflicts + self.shared_store.bank_conflicts
         out["memory_l1_wavefronts_shared"] = wavefronts
         out["memory_l1_wavefronts_shared_ideal"] = wavefronts - conflicts
+        out |= self.atomic_requests
         out["launch__registers_per_thread"] = self.registers
         out["sm__maximum_warps_per_active_cycle_pct"] = 100 * self.occupancy
         return out
 
-    def rows(self) -> list[tuple[str, str]]:
-        """(label, value) pairs as the table shows them; memories that the kernel does not use are left out."""
+    def rows(self) -> list[tuple[str, str, str]]:
+        """(label, value, estimate for the assembled code) as the table shows them; memories that the kernel does not use are left out."""
         rows = [("launch", f"grid {_dims(self.grid)}, block {_dims(self.block)}")]
+        if self.sampled:
+            ran, of = self.sampled
+            rows.append(("SAMPLE", f"{ran:,} of {of:,} blocks ran; counts are scaled by {of / ran:.4g}, an estimate"))
         for label, part in (("global loads", self.global_load), ("global stores", self.global_store)):
             if part.requests:
                 rows.append(
@@ -178,7 +149,13 @@ class Profile(Counts):
             if part.requests:
                 rows.append((label, f"{part.requests:,} requests, {part.wavefronts:,} wavefronts, {part.bank_conflicts:,} bank conflicts"))
         if self.atomics.requests:
-            rows.append(("atomics", f"{self.atomics.requests:,} requests"))
+            rows.append(
+                (
+                    "atomics",
+                    f"{self.atomics.requests:,} requests, {self.atomics.lanes:,} lanes on {self.atomics.addresses:,} addresses "
+                    f"({self.atomics.lanes_per_address:.2f} on each, at most {self.atomics.most_lanes_on_one_address})",
+                )
+            )
         rows += [
             ("instructions", f"{self.warp_instructions:,} issued to warps; {self.warp_execution_efficiency:.1%} of lanes active"),
             ("branches", f"{self.branches:,}, of which {self.divergent_branches:,} diverge ({self.branch_efficiency:.1%} efficient)"),
@@ -188,24 +165,34 @@ class Profile(Counts):
                 f"{self.registers} registers a thread, {self.shared_bytes:,} bytes of shared memory a block, {self.spill_bytes} spilled",
             ),
             ("occupancy", f"{self.occupancy:.0%} of an SM's warps, limited by {self.occupancy_limit}"),
+            *(("warning", text) for text in self.warnings),
         ]
-        return rows
+        return [(label, value, self._assembled(label)) for label, value in rows]
+
+    def _assembled(self, label: str) -> str:
+        """The estimate that stands beside a row."""
+        requests = self.assembled.get(label.replace(" ", "_").removesuffix("s"))
+        return "" if requests is None else f"{requests:,.0f} requests"
 
     def __str__(self) -> str:
-        width = max(len(label) for label, _ in self.rows())
-        body = "\n".join(f"  {label:<{width}}  {value}" for label, value in self.rows())
+        rows = self.rows()
+        width = max(len(label) for label, *_ in rows)
+        body = "\n".join(f"  {a:<{width}}  {b}" + (f"; assembled code, estimated: {c}" if c else "") for a, b, c in rows)
         return f"{self.kernel}: counted on the SIMT engine for {self.arch}\n{body}"
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
+        left = "style='text-align:left'"
+        third = bool(self.assembled)
+        head = f"<thead><tr><th></th><th {left}>counted on PTX</th><th {left}>assembled code, estimated</th></tr></thead>" if third else ""
         rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(a)}</th><td style='text-align:left'>{html.escape(b)}</td></tr>"
-            for a, b in self.rows()
+            f"<tr><th {left}>{html.escape(a)}</th><td {left}>{html.escape(b)}</td>" + (f"<td {left}>{c}</td>" if third else "") + "</tr>"
+            for a, b, c in self.rows()
         )
         return (
             f"<table class='warplab-profile'><caption style='text-align:left;caption-side:top'><code>{html.escape(self.kernel)}</code> "
-            f"counted on the SIMT engine for {self.arch} - counts, not times</caption><tbody>{rows}</tbody></table>"
+            f"counted on the SIMT engine for {self.arch} - counts, not times</caption>{head}<tbody>{rows}</tbody></table>"
         )
 
 
@@ -221,37 +208,62 @@ class ProfileError(TypeError):
     """profile() was given something that is not a configured kernel, or a launch that is too large to count."""
 
 
-def profile(launcher, *args, arch: str | None = None) -> Profile:
+def profile(launcher, *args, arch: str | None = None, sample_blocks: int | None = None) -> Profile:
     """Run ``launcher(*args)`` once on the SIMT engine and return its counters.
 
     ``launcher`` is a configured numba kernel, ``kernel[grid, block]``; arrays are host arrays, CPU tensors or the
     engine's device arrays, and the kernel's results are in them afterwards, as after a launch. ``arch`` is the
     architecture compiled for (default WARPLAB_ARCH or sm_90).
-    Raises ProfileError for another object or more than 67,108,864 threads, LaunchError for what goes wrong inside.
+    ``sample_blocks``: for a launch that is too large to run here, run only so many blocks, spread evenly over the grid, on copies of
+    the arrays, which stay as they were, and scale the counts. The table says so. Good for a look, not for a result or a grade.
+    Raises ProfileError for another object, for more than 67,108,864 threads that would run, or for a sample of a kernel
+    whose blocks wait for each other; LaunchError for what goes wrong inside.
     """
     if not is_launcher(launcher):
         raise ProfileError(f"profile() takes a configured kernel, such as kernel[grid, block], and got {type(launcher).__name__}")
-    threads = 1
-    for size in (*launcher.griddim, *launcher.blockdim):
-        threads *= size
-    if threads > MAX_THREADS:
+    blocks, threads = math.prod(launcher.griddim), math.prod(launcher.blockdim)
+    if sample_blocks is not None and sample_blocks < 1:
+        raise ProfileError(f"sample_blocks={sample_blocks} runs nothing; give the number of blocks to run, such as 64")
+    sample = sample_blocks if sample_blocks is not None and sample_blocks < blocks else None
+    if (sample or blocks) * threads > MAX_THREADS:
         raise ProfileError(
-            f"{threads:,} threads are too many to count here; the cap is {MAX_THREADS:,}: profile a smaller problem of the same shape"
+            f"{(sample or blocks) * threads:,} threads are too many to count here; the cap is {MAX_THREADS:,}: profile a smaller problem "
+            f"of the same shape, or a sample of its blocks with sample_blocks={min(1024, MAX_THREADS // threads)}"
         )
     arch = arch or default_arch()
     counters, lens = Counters(), FirstWarp()
-    with observed_by(counters, lens):
+    if sample:
+        args = tuple(_copied(a) for a in args)
+    with observed_by(counters, lens), running_only(sample):
         if isinstance(launcher, Launcher):
             machine = launcher.run_on_engine(args, arch)
         else:
             machine = _run_numba(launcher, args, arch)
+    return summary(machine, counters, arch, lens)
+
+
+def summary(machine, counters: Counters, arch: str, lens: FirstWarp | None = None, resources: bool = True) -> Profile:
+    """The Profile of a launch that ``machine`` has run under ``counters``.
+
+    ``resources`` False leaves out what only the assembler knows: registers, spills and occupancy.
+    """
     program = machine.program
     p = Profile(kernel=program.name, arch=arch, grid=tuple(machine.launch.grid), block=tuple(machine.launch.block), ptx=program.ptx)
-    p.samples, p.timeline = list(lens.samples.values()), lens.timeline
+    if lens is not None:
+        p.samples, p.timeline = list(lens.samples.values()), lens.timeline
+    p.warnings = [str(c) for c in machine.conflicts]
     _fill(p, program, counters)
+    p.estimate = functools.partial(estimate, program, counters.traffic)
+    if machine.sample is not None:
+        p.sampled = machine.sample.size, machine.launch.blocks
+        for counts in (p, *p.lines):
+            scale(counts, p.sampled[1] / p.sampled[0])
+        p.atomic_requests = {metric: round(n * p.sampled[1] / p.sampled[0]) for metric, n in p.atomic_requests.items()}
+    p.shared_bytes = machine.shared_size
+    if not resources:
+        return p
     report = assemble(program.ptx, program.entry)
     p.registers, p.spill_bytes = report.registers, report.spill_bytes
-    p.shared_bytes = machine.shared_size
     limit = limits(arch)
     fits = blocks_per_sm(p.registers, p.shared_bytes, machine.launch.threads, limit)
     p.occupancy_limit = min(fits, key=fits.get)
@@ -273,6 +285,24 @@ def _run_numba(launcher, args, arch: str):
     return launch_on_engine(kernel, args, launcher.griddim, launcher.blockdim, launcher.sharedmem, SPACE, target)
 
 
+def _copied(value):
+    """A copy of a kernel's argument that a sample may write to; numbers as they are."""
+    if isinstance(value, tuple):
+        return tuple(_copied(v) for v in value)
+    if hasattr(value, "copy_to_host"):
+        copy = cuda.device_array_like(value)
+        copy.copy_to_device(value)
+        return copy
+    array = host_array(value)
+    return value if array is None else array.copy(order="K")
+
+
+@functools.lru_cache(maxsize=8)
+def _registers_read(program) -> set[str]:
+    """All registers whose values a program uses: an ``atom`` that returns into another is assembled as a ``red``."""
+    return {name for item in program.function.body if not isinstance(item, str) for name in registers_read(item)}
+
+
 def _fill(p: Profile, program, counters: Counters) -> None:
     lines: dict[tuple[int, int], Line] = {}
 
@@ -280,7 +310,8 @@ def _fill(p: Profile, program, counters: Counters) -> None:
         key = (instr.file, instr.line)
         if key not in lines:
             path = program.file_of(instr.file)
-            lines[key] = Line(file=path, line=instr.line, source=linecache.getline(path, instr.line).rstrip("\n"))
+            text = linecache.getline(path, instr.line).rstrip("\n")
+            lines[key] = Line(file=path, line=instr.line, source=text, estimate=lambda: p.assembled_lines.get(key, {}))
         return lines[key]
 
     for block in program.blocks:
@@ -306,6 +337,9 @@ def _fill(p: Profile, program, counters: Counters) -> None:
         for c in (p, line_of(instr)):
             if instr.opcode in ("atom", "red"):
                 part = c.atomics
+                part.lanes += traffic.lanes
+                part.addresses += traffic.addresses
+                part.most_lanes_on_one_address = max(part.most_lanes_on_one_address, traffic.most)
             elif traffic.space == "shared":
                 part = getattr(c, f"shared_{kind}")
                 part.wavefronts += traffic.wavefronts
@@ -317,4 +351,7 @@ def _fill(p: Profile, program, counters: Counters) -> None:
                 part = getattr(c, f"global_{kind}")
                 part.sectors += traffic.sectors
             part.requests += traffic.requests
+        if instr.opcode in ("atom", "red"):
+            wanted = registers_written(instr) & _registers_read(program)
+            p.atomic_requests[NCU_ATOMICS[traffic.space, "atom" if wanted else "red"]] += traffic.requests
     p.lines = sorted(lines.values(), key=lambda entry: (entry.file, entry.line))

@@ -1,138 +1,51 @@
 """What a graded task is: data on both sides of one boundary.
 
-    judge side      task.cases(seed)                   -> [Case]     inputs only, fresh and random
-    student side    run(task, case, entry, plan)       -> Outcome    the only call that touches student objects
-    judge side      task.judge(cases, outcomes)        -> Report     compares, counts, gives points
+    task.cases(seed)                 -> [Case]     inputs only, fresh and random
+    the crossing (warplab.crossing)  -> Outcome    the student's code and, for kernels, the executor
+    task.judge(cases, outcomes)      -> Report     compares, counts, gives points
 
-Cases and outcomes hold JSON values and plain arrays, so the middle step can move to another process without a change to
-any task. In a student's notebook all three run in one process (warplab.check).
+Cases and outcomes hold JSON values and plain arrays. In a student's notebook all three run in one process (warplab.check);
+when a submission is graded the middle one runs in processes that know no task, no expected value and no score.
 """
 
 import importlib
 import math
 import re
 import zlib
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from warplab import crossing
-from warplab.compare import difference
+from warplab.compare import difference, gradient_check
+from warplab.crossing.execute import ASSEMBLED
+from warplab.crossing.ranks import result_name
+from warplab.device import device
 from warplab.plain import NotPlain, as_array
+from warplab.rubric import KINDS, Bound, Case, Item, Line, Outcome, Report, in_rubric, number
 
-KINDS = ("correctness", "structure", "time")
-
-
-@dataclass(frozen=True)
-class Item:
-    """One row of a rubric. Points are floats in [0, points]; `hint` is shown when points are lost."""
-
-    key: str
-    points: float
-    kind: str = "correctness"
-    title: str = ""
-    hint: str = ""
-
-
-@dataclass(frozen=True)
-class Case:
-    """One run of the submission.
-
-    inputs: name -> ndarray, int, float, str, list or dict.  item: key of the rubric row that it belongs to.
-    only: names of the results that this row compares; empty means all of them.
-    """
-
-    name: str
-    inputs: dict
-    item: str = ""
-    only: tuple = ()
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came back for the case called `case`: plain arrays and counters, or one sentence on why there is no result.
-
-    modified: names of the inputs that the submission changed.
-    """
-
-    case: str
-    outputs: dict = field(default_factory=dict)
-    counters: dict = field(default_factory=dict)
-    error: str | None = None
-    modified: tuple = ()
-
-
-@dataclass(frozen=True)
-class Bound:
-    """Full points for a total of `full` or less, none for `zero` or more, a straight line between: absolute totals.
-
-    counter: a key of Profile.as_dict(), or several joined by " + ".
-    """
-
-    counter: str
-    full: float
-    zero: float
-    unit: str = ""
-
-    def fraction(self, total):
-        """Share of the points for this total, a float in [0, 1]; a total that is not a finite number earns nothing."""
-        if not math.isfinite(total) or total >= self.zero:
-            return 0.0
-        return 1.0 if total <= self.full else (self.zero - total) / (self.zero - self.full)
-
-    def total(self, counters):
-        """The sum of the named counters; NaN when one is missing."""
-        return math.fsum(counters.get(name, math.nan) for name in self.counter.split(" + "))
-
-
-@dataclass(frozen=True)
-class Line:
-    """One judged row. state: "full", "partial", "lost" or "ungraded"."""
-
-    key: str
-    kind: str
-    title: str
-    points: float
-    max: float
-    state: str
-    reason: str = ""
-    hint: str = ""
-    counters: dict = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Report:
-    """The judged task. Ungraded rows count neither in `score` nor in `max`; their points are summed in `ungraded`."""
-
-    task: str
-    lines: tuple
-
-    @property
-    def score(self):
-        return float(round(sum(line.points for line in self.lines if line.state != "ungraded"), 2))
-
-    @property
-    def max(self):
-        return float(sum(line.max for line in self.lines if line.state != "ungraded"))
-
-    @property
-    def ungraded(self):
-        return float(sum(line.max for line in self.lines if line.state == "ungraded"))
-
-    def part(self, rubric=None):
-        """The rows of one grade cell: None is every row but the timed ones, "time" the timed ones."""
-        return Report(self.task, tuple(line for line in self.lines if in_rubric(line.kind, rubric)))
-
-    def as_dict(self):
-        """JSON-able copy, for feedback files and gradebooks."""
-        return {
-            "task": self.task,
-            "score": self.score,
-            "max": self.max,
-            "ungraded": self.ungraded,
-            "lines": [dict(vars(line)) for line in self.lines],
-        }
+__all__ = [
+    "Bound",
+    "Case",
+    "DriverTask",
+    "Item",
+    "KernelTask",
+    "Line",
+    "Outcome",
+    "RanksTask",
+    "Report",
+    "Task",
+    "VjpTask",
+    "can_time",
+    "get",
+    "in_rubric",
+    "names",
+    "number",
+    "outcome_of",
+    "run",
+    "task",
+]
 
 
 class Task:
@@ -140,15 +53,17 @@ class Task:
 
     Set by @task: name, points.  To be given by the subclass:
     entry        name of the submission in the student's namespace
-    crossing     "kernel", "function" or "device"
-    arguments    names, in order, that the submission receives: keys of Case.inputs, or for a kernel also of result()
-    returns      function, device: result name -> kind (see warplab.plain.as_array)
+    crossing     how it crosses: a key of warplab.crossing.CROSSINGS
+    arguments    names, in order, that the submission receives: keys of Case.inputs (no other input leaves the judge), for
+                 kernels and drivers also of result(), and "device" or "comm" where the crossing has one
+    returns      function, device, ranks: result name -> kind (see warplab.plain.as_array)
+    measured     names of counters that may be measured beside the student's code: forgeable, so worth <= 20 % of the task
     items        the rubric
     make_cases(rng) -> [Case];  reference(inputs) -> {result: float64 or integer array}
-    result(inputs) -> {output: (shape, dtype)}           kernel: the arrays that it must fill
+    device(inputs) -> VirtualDevice                      device: the judge's device for one case
     tolerance(inputs, expected) -> {result: tolerance}   default: exact
     bounds(inputs) -> {item key: Bound}                  structure items
-    plan(inputs) -> (grid, block)                        kernel: the launch, unless `plan_entry` names the student's own
+    Kernels, drivers, vjp and ranks have base classes below, which say what else they need.
     """
 
     name = ""
@@ -158,6 +73,7 @@ class Task:
     crossing = "function"
     arguments = ()
     returns = {}
+    measured = ()
     items = ()
 
     def cases(self, seed=0):
@@ -181,6 +97,23 @@ class Task:
 
     def bounds(self, inputs):
         return {}
+
+    def expected(self, case):
+        """(reference, tolerance) of a case, worked out once."""
+        if "expected" not in case.memo:
+            want = self.reference(case.inputs)
+            case.memo["expected"] = want, self.tolerance(case.inputs, want)
+        return case.memo["expected"]
+
+    def is_timed(self, case):
+        """Whether this case belongs to a timed row."""
+        return bool(case.item) and self.item(case.item).kind == "time"
+
+    def wants_resources(self, case):
+        """Whether the row of this case counts what only the assembler knows: registers, spills, occupancy."""
+        if not case.item or self.item(case.item).kind != "structure":
+            return False
+        return any(name in ASSEMBLED for name in self.bounds(case.inputs)[case.item].counter.split(" + "))
 
     def item(self, key):
         """The rubric row with this key."""
@@ -264,8 +197,7 @@ class Task:
             return outcome.error
         if outcome.modified:
             return f"input `{outcome.modified[0]}` was changed; it must stay as it was"
-        expected = self.reference(case.inputs)
-        tolerance = self.tolerance(case.inputs, expected)
+        expected, tolerance = self.expected(case)
         for name, want in expected.items():
             if case.only and name not in case.only:
                 continue
@@ -291,9 +223,21 @@ class Task:
 
 
 class KernelTask(Task):
-    """A task whose submission is a @cuda.jit kernel that fills output arrays."""
+    """A task whose submission is a @cuda.jit kernel or a warplab.cuda_kernel that fills output arrays.
+
+    result(inputs) -> {output: (shape, dtype)}    the arrays that it must fill
+                                                  (one that is in Case.inputs, too, starts with that value; others are poisoned)
+    plan(inputs) -> (grid, block[, shared])       the launch, unless `plan_entry` names the student's own plan function
+    plan_arguments(inputs) -> {name: int}         keyword arguments of that function: the shapes
+
+    For a row of kind "time", whose Bound counts "time.ratio_low" (the student's time over the yardstick's, at the end of its
+    confidence interval that is better for the student):
+    yardstick                                     what it is compared with: ("torch.matmul", "a", "b"), a function and inputs
+    must_read(inputs) -> int                      bytes that have to come from memory; default: all input arrays
+    """
 
     crossing = "kernel"
+    yardstick = ()
 
     def result(self, inputs):
         raise NotImplementedError
@@ -302,14 +246,100 @@ class KernelTask(Task):
         raise NotImplementedError
 
     def plan_arguments(self, inputs):
-        """Keyword arguments of the student's plan function: the shapes."""
         return {}
 
+    def must_read(self, inputs):
+        return sum(inputs[name].nbytes for name in self.arguments if type(inputs.get(name)) is np.ndarray)
+
     def untouched(self, name, inputs):
-        return crossing.poisoned(*self.result(inputs)[name])
+        return inputs[name] if name in inputs else crossing.poisoned(*self.result(inputs)[name])
 
     def kind_of(self, name, inputs):
         return np.dtype(self.result(inputs)[name][1]).name
+
+
+class DriverTask(KernelTask):
+    """A task whose submission is host code: entry(device, ...) allocates with device.empty and launches with device.launch.
+
+    Arrays arrive as handles without values, numbers as they are. Counters are the sums over all launches, with "launches"
+    and "allocated_bytes". Needs result(inputs), as a kernel does, and no plan.
+    """
+
+    crossing = "driver"
+
+
+class VjpTask(Task):
+    """A task whose submission maps tensors to one tensor `y` that autograd can go back from.
+
+    differentiable: arguments whose gradients are compared, as results "grad_<name>". Case.inputs also holds "grad_out".
+    forward(inputs) -> float64 array     y; the judge differentiates it by finite differences, so keep cases below 4,096 numbers
+    rounding(inputs) -> {result: array}  how far an honest y and gradients in `dtype` may lie from exact ones
+    """
+
+    crossing = "vjp"
+    differentiable = ()
+    dtype = "float32"
+    measured = ("saved_bytes",)
+
+    def forward(self, inputs):
+        raise NotImplementedError
+
+    def rounding(self, inputs):
+        raise NotImplementedError
+
+    def gradients(self, inputs):
+        """{"grad_<name>": (gradient, error bound)} of sum(forward * grad_out)."""
+        return {
+            f"grad_{name}": gradient_check(lambda value, name=name: self.forward(inputs | {name: value}), inputs[name], inputs["grad_out"])
+            for name in self.differentiable
+        }
+
+    def reference(self, inputs):
+        return {"y": self.forward(inputs)} | {name: gradient for name, (gradient, _) in self.gradients(inputs).items()}
+
+    def tolerance(self, inputs, expected):
+        errors = {name: error for name, (_, error) in self.gradients(inputs).items()}
+        return {name: limit + errors.get(name, 0.0) for name, limit in self.rounding(inputs).items()}
+
+    def kind_of(self, name, inputs):
+        return self.dtype
+
+
+class RanksTask(Task):
+    """A task whose submission entry(comm, ...) runs as several ranks at once; every byte between them is counted.
+
+    sharded: arguments of which rank r gets item r of the list in Case.inputs; the others are the same for all.
+    world(inputs) -> int                                       the number of ranks
+    reference_of(rank, inputs) -> {result: array}              what rank `rank` must return
+    tolerance_of(rank, inputs, expected) -> {result: limit}    default: exact
+    Counters: "ranks.bytes" of arrays in all, "ranks.bytes_of_one" (the rank that sends most), "ranks.messages".
+    """
+
+    crossing = "ranks"
+    sharded = ()
+
+    def world(self, inputs):
+        raise NotImplementedError
+
+    def reference_of(self, rank, inputs):
+        raise NotImplementedError
+
+    def tolerance_of(self, rank, inputs, expected):
+        return {}
+
+    def reference(self, inputs):
+        ranks = range(self.world(inputs))
+        return {result_name(name, rank): value for rank in ranks for name, value in self.reference_of(rank, inputs).items()}
+
+    def tolerance(self, inputs, expected):
+        limits = {}
+        for rank in range(self.world(inputs)):
+            own = {name: expected[result_name(name, rank)] for name in self.returns}
+            limits |= {result_name(name, rank): limit for name, limit in self.tolerance_of(rank, inputs, own).items()}
+        return limits
+
+    def kind_of(self, name, inputs):
+        return self.returns[name.partition("[")[0]]
 
 
 _registry = {}
@@ -348,32 +378,29 @@ def names(problem_set=None):
     return [name for name in _registry if problem_set is None or name.startswith(f"{problem_set}/")]
 
 
-def in_rubric(kind, rubric):
-    """Whether an item of this kind belongs to the grade cell `rubric` (None: all but "time")."""
-    if rubric not in (None, "time"):
-        raise ValueError(f"rubric is {rubric!r}, expected None or 'time'")
-    return (kind == "time") == (rubric == "time")
-
-
 def run(task, case, entry, plan=None):
-    """Run a submission on one case and return an Outcome.
+    """Run a submission on one case in this process and return an Outcome.
 
-    The only function that touches student objects; whatever they do, it does not raise (Ctrl-C excepted).
+    Whatever the student's objects do, it does not raise (Ctrl-C excepted).
     """
-    kinds = {item.key: item.kind for item in task.items}
-    cross = crossing.run_timed if kinds.get(case.item) == "time" else crossing.CROSSINGS[task.crossing]
+    if task.is_timed(case) and not can_time():
+        return Outcome(case.name)
     try:
-        outputs, counters, modified = cross(task, case, entry, plan)
+        return outcome_of(case, crossing.run_here(task, case, entry, plan))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - a student's SystemExit is a mistake, not an order to this program
         return Outcome(case.name, error=crossing.explain(error))
-    return Outcome(case.name, outputs, counters, None, modified)
 
 
-def number(value):
-    """A total with thousands separators, or a small number with three digits: 16,384 and 0.75."""
-    return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:,.3g}"
+def outcome_of(case, result):
+    """The Outcome of a crossing.Result."""
+    return Outcome(case.name, result.outputs, result.counters, result.error, tuple(result.modified))
+
+
+def can_time():
+    """Whether this machine has a CUDA device, which timed rows need."""
+    return device().kind == "cuda"
 
 
 def _finite(counters):

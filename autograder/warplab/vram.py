@@ -33,6 +33,17 @@ def training_bytes(parameters: float, recipe: str = "mixed, Adam") -> dict[str, 
     return {part: parameters * each for part, each in RECIPES[recipe].items()}
 
 
+def zero_bytes(parameters: float, ranks: int, stage: int, recipe: str = "mixed, Adam") -> dict[str, float]:
+    """Bytes of each part of the state on each of `ranks` GPUs under ZeRO (Rajbhandari et al. 2020, section 5).
+
+    Stage 0 keeps a full copy everywhere. 1 shards what only the optimizer uses, 2 the gradients as well, 3 the weights too.
+    """
+    if stage not in range(4):
+        raise ValueError(f"ZeRO has stages 0 to 3, not {stage}")
+    kept_whole = ("weights", "gradients")[: 3 - stage] if stage else RECIPES.get(recipe, ())
+    return {part: size / (1 if part in kept_whole else ranks) for part, size in training_bytes(parameters, recipe).items()}
+
+
 def adapter_bytes(parameters: float, adapters: float, number: float) -> dict[str, float]:
     """Bytes of training adapters beside frozen weights of `number` bytes (0.5 for 4 bits, quantisation scales left out).
 

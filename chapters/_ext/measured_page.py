@@ -1,55 +1,104 @@
-"""The measurements page: every experiment of warplab.experiments, with its records, or the words that there are none.
+"""The measurements page: every experiment of warplab.experiments, those with evidence as a section each, the others in one list.
 
-    ```{measured} matmul_by_size
+    ```{measured}                          the whole page
+    ```
+    ```{measured} training_by_format       one experiment, within a chapter
     ```
 
-Nothing is run while the page is built: live numbers are in the chapters. Each record shows device, driver, date, commit, the
-code's hash, a table of medians, and its raw samples as a download.
+Nothing is run while the page is built: live numbers are in the chapters. Each record is shown with a plot, a table of medians,
+device, driver, date, commit, the code's hash, and its file with the raw samples as a download.
 """
 
 from __future__ import annotations
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from docutils.statemachine import StringList
 from sphinx import addnodes
-from warplab.bench import seconds
 from warplab.experiments.record import Record
-from warplab.experiments.registry import get
-from warplab.measure import RESULTS, published, records
+from warplab.experiments.registry import Experiment, experiments, get
+from warplab.measure import RESULTS, published, recorded, records, shown_without_running
+from warplab.plots.measured import measured
 
 HEAD = ("series", "at", "median", "IQR/median", "samples")
 
 
 class Measured(Directive):
-    """One experiment: its question, who uses it, and every record."""
+    """A section for each experiment that has a record or a published figure, then one list of those that have neither."""
 
-    required_arguments = 1
+    optional_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        name = self.arguments[0]
+        env = self.state.document.settings.env
+        for path in RESULTS.rglob("*.*"):
+            env.note_dependency(str(path))
+        if self.arguments:
+            return self.one(self.arguments[0])
+        known = {name: bool(records(name) or published(name)) for name in experiments()}
+        sections = [self.section(e) for e in experiments().values() if known[e.name]]
+        missing = [e for e in experiments().values() if not known[e.name]]
+        return [*sections, *([self.not_recorded(missing)] if missing else [])]
+
+    def one(self, name: str) -> list[nodes.Node]:
         try:
             experiment = get(name)
         except KeyError as error:
             raise self.error(f"measured: {error.args[0]}") from None
-        env = self.state.document.settings.env
-        asks = nodes.paragraph("", "", nodes.strong("", experiment.question), nodes.Text(f" For chapter {int(experiment.chapter[:2])}. "))
-        asks += [nodes.Text("Code "), nodes.literal("", experiment.code), nodes.Text("." + (" The CPU's side is measured live in the book." if experiment.cpu else ""))]
-        found = records(name)
-        for path in sorted((RESULTS / name).glob("*.json")):
-            env.note_dependency(str(path))
-        if not found:
-            asks += [nodes.Text(" "), nodes.emphasis("", "Not recorded yet."), nodes.Text(" ")]
-            asks += [nodes.Text(f"Until then: {e.banner}. ") for e in published(name)]
-        return [asks, *(node for record in found for node in self.shown(record, experiment.code))]
+        asks = nodes.paragraph("", "", nodes.strong("", experiment.question), nodes.Text(" "), *self.about(experiment))
+        if not records(name) and not published(name):
+            asks += nodes.emphasis("", " Not recorded yet.")
+        return [asks, *self.evidence(experiment)]
 
-    def shown(self, record: Record, code: str) -> list[nodes.Node]:
-        changed = "" if record.code == code else f", with an earlier version of the experiment ({record.code})"
-        clocks = ", ".join(f"{name} {value:,.0f} MHz" for name, value in record.clocks.items())
-        text = f"Recorded on {record.device}, {record.date}{changed}; driver {record.driver}, CUDA {record.cuda}, torch {record.torch}, commit {record.commit[:12]}; {clocks}. "
+    def section(self, experiment: Experiment) -> nodes.section:
+        section = self.titled(experiment.question, experiment.name)
+        section += nodes.paragraph("", "", *self.about(experiment))
+        section.extend(self.evidence(experiment))
+        return section
+
+    def evidence(self, experiment: Experiment) -> list[nodes.Node]:
+        """The plot, and of each record or published figure the provenance and the table; nothing where there is none."""
+        shown = shown_without_running(experiment.name)
+        found = [nodes.raw("", measured(shown)._repr_html_(), format="html")] if shown.evidence else []
+        for record in records(experiment.name):
+            found += self.provenance(record, experiment.code)
+        for evidence in shown.evidence if shown.kind == "published" else ():
+            found.append(nodes.paragraph("", f"Not recorded yet. Until then: {evidence.banner}. ", *self.cited(evidence.cite)))
+            found.append(table([(p.series, f"{p.x:,g}", p.text(), "-", "-") for p in evidence.points]))
+        return found
+
+    def not_recorded(self, missing: list[Experiment]) -> nodes.section:
+        section = self.titled("Not recorded yet", "not-recorded-yet")
+        listed = nodes.bullet_list()
+        for e in sorted(missing, key=lambda e: e.chapter):
+            listed += nodes.list_item("", nodes.paragraph("", "", nodes.Text(f"{e.question} "), *self.about(e)))
+        section += listed
+        return section
+
+    def titled(self, title: str, name: str) -> nodes.section:
+        section = nodes.section("", nodes.title("", title), ids=[nodes.make_id(name)], names=[name])
+        self.state.document.note_explicit_target(section, section)
+        return section
+
+    def about(self, e: Experiment) -> list[nodes.Node]:
+        live = " The CPU's side is measured live in the book." if e.cpu else ""
+        name = nodes.literal("", e.name)
+        return [name, nodes.Text(f", for chapter {int(e.chapter[:2])}; code "), nodes.literal("", e.code), nodes.Text("." + live)]
+
+    def provenance(self, record: Record, code: str) -> list[nodes.Node]:
+        clocks = ", ".join(f"{name} {value:,.0f} MHz" for name, value in record.clocks.items()) or "clocks unknown"
+        text = (
+            f"{recorded(record, code).banner}. Taken {record.date}; driver {record.driver}, CUDA {record.cuda}, torch {record.torch}, Python {record.python}, "
+            f"commit {record.commit[:12]}, code {record.code}; {clocks}. Largest IQR/median {record.spread():.1%}. "
+        )
         file = f"/chapters/results/{record.experiment}/{record.key}.json"
         link = addnodes.download_reference("", "", nodes.literal("", "raw samples"), reftarget=file, refdoc=self.state.document.settings.env.docname)
-        rows = [(p.series, f"{p.x:,g}", seconds(p.median), f"{p.iqr / p.median:.1%}", str(p.n)) for p in record.points]
-        return [nodes.paragraph("", "", nodes.Text(text), link), table(rows)]
+        rows = [(p.series, f"{p.x:,g}", p.text(), f"{p.iqr / p.median:.1%}", str(p.n)) for p in record.points]
+        return [nodes.paragraph("", "", nodes.Text(text[0].upper() + text[1:]), link), table(rows)]
+
+    def cited(self, key: str) -> list[nodes.Node]:
+        parsed = nodes.Element()
+        self.state.nested_parse(StringList([f"{{cite}}`{key}`"]), self.content_offset, parsed)
+        return list(parsed[0].children)
 
 
 def table(rows: list[tuple[str, ...]]) -> nodes.table:
@@ -66,4 +115,4 @@ def _row(cells: tuple[str, ...]) -> nodes.row:
 
 def setup(app) -> dict:
     app.add_directive("measured", Measured)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    return {"version": "2", "parallel_read_safe": True, "parallel_write_safe": True}

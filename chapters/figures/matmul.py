@@ -1,4 +1,4 @@
-"""Figures of chapter 04: the worksheet, one answer, shares of the work, sectors, tiling, counters, roofline, speeds."""
+"""Figures of chapter 04: the worksheet, one answer, shares of the work, sectors, tiling, counters, speeds."""
 
 import numpy as np
 from matplotlib.patches import Rectangle
@@ -215,42 +215,6 @@ def counters(profiles):
         alt=f"Counters of the kernels on the same product. {said}.",
         caption="Same product, same answer. The tile cuts the trips through the door; the register tile cuts them "
         "again, and the trips to the table with them.",
-    )
-
-
-def roofline(peak, bandwidth, intensities, fewest):
-    """Where counted intensities fall under a data-sheet roof; nothing here is a measured speed.
-
-    peak: FLOP/s; bandwidth: byte/s; intensities: {kernel name: FLOP per byte}, the last the register-tiled kernel's;
-    fewest: FLOP per byte if every byte travelled once.
-    """
-    ridge = peak / bandwidth
-    x = np.array([0.25, ridge, 256.0])
-    fig, ax = plots.new(WIDTH, 3.9)
-    ax.plot(x, np.minimum(peak, bandwidth * x) / 1e12, color=INK, linestyle=(0, (5, 3)), linewidth=1.8)
-    floor = 0.05
-    colours = [COLOUR["grey"], COLOUR["grey"], A_COLOUR, A_COLOUR, B_COLOUR, C_COLOUR]
-    for (name, value), colour in zip({**intensities, "every byte once": fewest}.items(), colours, strict=True):
-        ax.plot([value, value], [floor, min(peak, bandwidth * value) / 1e12], color=colour, linewidth=2.2)
-        side, align = (-4, "right") if value < 0.45 else (4, "left")
-        at = {"textcoords": "offset points", "ha": align, "rotation": 90, "fontsize": 10.5}
-        ax.annotate(name, (value, floor * 1.2), (side, 0), **at)
-    roof, slope = f"FP32 peak {peak / 1e12:.0f} TFLOP/s", f"{bandwidth / 1e12:.2f} TB/s"
-    ax.text(250, peak / 1e12 * 1.13, roof, ha="right", va="bottom", fontsize=10.5)
-    ax.annotate(slope, (2, 2 * bandwidth / 1e12), (-6, 6), textcoords="offset points", ha="right", fontsize=10.5)
-    ax.set(xscale="log", yscale="log", xlim=(0.25, 256), ylim=(floor, peak / 1e12 * 2.2))
-    ax.set(xlabel="FLOP for each byte asked of memory", ylabel="at most (TFLOP/s)")
-    ax.set_xticks([0.25, 1, 4, 16, 64, 256], ["¼", "1", "4", "16", "64", "256"])
-    ax.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
-    ax.minorticks_off()
-    left = "all" if max(intensities.values()) < ridge else "not all"
-    return plots.show(
-        fig,
-        alt=f"A roofline from data-sheet numbers: a slope of {slope} up to a ridge at {ridge:.0f} FLOP a byte, then "
-        f"flat at {peak / 1e12:.0f} TFLOP/s. Counted intensities in FLOP a byte: {_listed(intensities, '{:.3g}')}; "
-        f"with every byte fetched once {fewest:.0f}. Of the kernels {left} stand left of the ridge.",
-        caption=f"Theory, not measurement (dashed): counted against the door, {left} of the kernels stand left of the "
-        f"ridge at {ridge:.0f} FLOP a byte. Each step of reuse moves them right.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Figures of chapter 05: the hierarchy, a walk through caches, halos, strides, rooflines, floors of time, attention's bytes."""
+"""Figures of chapter 05: the hierarchy, a walk through caches, halos, strides, intensities, floors of time, attention's bytes."""
 
 import numpy as np
 from matplotlib.patches import Rectangle
@@ -9,7 +9,7 @@ WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the 
 SMALL = {"fontsize": 10.5}
 THEORY = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.8}
 UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
-CHAPTER_4 = {"matmul, naive": 0.498, "matmul, tile of 32": 7.53, "matmul, register tile": 14.2}  # FLOP a byte, counted there
+CHAPTER_4 = {"matmul, naive": (0.498, 1), "matmul, tile of 32": (7.53, 1), "matmul, register tile": (14.2, 1)}  # FLOP to one byte, counted there
 
 
 def hierarchy(spec, latencies):
@@ -150,39 +150,6 @@ def strides(counted, here, gpu):
         f"NumPy on this machine, by stride: {said}. The GPU kernel's time: {'live' if gpu else 'not recorded yet'}.",
         caption="The kernel's sectors stop growing at stride 8, where each number already has a sector of its own. A CPU's "
         "cache lines are 64 bytes on most machines, so its copy usually goes on getting dearer.",
-    )
-
-
-def roofline(spec, kernels):
-    """This chapter's and chapter 4's kernels under an H100's FP32 roof, by counted work and counted bytes.
-
-    kernels: {name: FLOP a byte, counted}. Nothing on the plot is a measured speed.
-    """
-    peak, bandwidth, points = spec["peak_fp32"].si, spec["memory_bandwidth"].si, {**kernels, **CHAPTER_4}
-    fig, ax = plots.new(WIDTH, 3.7)
-    x = np.array([0.05, peak / bandwidth, 100])
-    ax.plot(x, np.minimum(peak, bandwidth * x) / 1e12, **THEORY)
-    floor = 0.02
-    for name, value in points.items():
-        colour = COLOUR["grey" if name in CHAPTER_4 else "blue"]
-        ax.plot([value, value], [floor, min(peak, bandwidth * value) / 1e12], color=colour, linewidth=2)
-        side, align = (3, "left") if name in CHAPTER_4 else (-2, "right")
-        at = {"textcoords": "offset points", "rotation": 90, "ha": align, **SMALL}
-        ax.annotate(name, (value, floor * 1.15), (side, 0), **at)
-    ax.text(98, peak / 1e12 * 1.15, f"FP32 peak {peak / 1e12:.0f} TFLOP/s", ha="right", va="bottom", **SMALL)
-    ax.annotate(f"{bandwidth / 1e12:.2f} TB/s", (1.2, 4), (-6, 6), textcoords="offset points", ha="right", **SMALL)
-    ax.set(xscale="log", yscale="log", xlim=(0.05, 100), ylim=(floor, 180))
-    ax.set(xlabel="FLOP for each byte asked for", ylabel="at most, without caches (TFLOP/s)")
-    ax.set_xticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
-    ax.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
-    ax.minorticks_off()
-    said = ", ".join(f"{name} {value:.3g}" for name, value in points.items())
-    return plots.show(
-        fig,
-        alt=f"A roofline from data-sheet numbers: a slope of {bandwidth / 1e12:.2f} TB/s up to a ridge at "
-        f"{peak / bandwidth:.0f} FLOP a byte, then flat. Counted FLOP a byte: {said}. All stand left of the ridge.",
-        caption=f"Theory, as if no cache answered a repeat: every kernel stands left of the ridge at {peak / bandwidth:.0f} FLOP a "
-        "byte, where the door decides. Grey: chapter 4.",
     )
 
 

@@ -1,14 +1,33 @@
-"""Run a request to its end even where the student's code ends the process: each crash or timeout costs one step, no more."""
+"""A submission's code, run to its end even where it ends the process: each crash or timeout costs one step, no more.
 
-from dataclasses import dataclass, field, replace
+First the student's process answers the questions of all tasks, then the executor does what the answers order.
+"""
+
+from dataclasses import dataclass, field
 
 import warplab.task
+from autograder.judge.faults import blamed_on
+from autograder.judge.process import Lost, Process
+from autograder.judge.ranks import outcomes_of_ranks, reason
+from autograder.judge.timing import time_case
+from autograder.sandbox.messages import Answer, Call, Cell, Done, Executed, Failure, Missing, Question, Reply, Work
+from warplab import crossing
+from warplab.task import Outcome
 
 MAX_ATTEMPTS = 8
 
 
-class NotStarted(Exception):
-    """The worker never began: a fault of this machine, not of the student. Nothing is graded."""
+@dataclass(frozen=True)
+class Step:
+    """One thing to do, in notebook order: execute a cell's `source`, or ask a task's questions.
+
+    id: the cell's grade id or cell id. kind: "cell" or "task".
+    """
+
+    id: str
+    kind: str
+    source: str = ""
+    task: str = ""
 
 
 @dataclass
@@ -20,42 +39,129 @@ class Run:
     outcomes: dict[str, list] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
 
+    def note(self, step, lost):
+        """The first loss is the reason of the whole run."""
+        if self.status == "graded":
+            self.status, self.reason = lost.kind, f"{step}: {lost}"
 
-def run_all(request, sandbox):
-    """Attempt the request; after an early end, drop the step that caused it and what is finished, and try the rest afresh.
 
-    Raises NotStarted if the sandbox does not come up.
+def run_all(steps, cases, launcher, limits):
+    """Run all steps; after an early end, drop the step that caused it and what is finished, and try the rest afresh.
+
+    cases: task name -> [Case]. Every case gets an Outcome. Raises NotStarted if a process does not come up.
     """
-    run = Run(outcomes={name: [] for name in request.cases})
-    steps, lost = list(request.steps), {}
+    conversation = _Conversation(cases, launcher, limits)
+    run, steps, lost = conversation.run, list(steps), {}
     for _ in range(MAX_ATTEMPTS):
-        response = sandbox.run(replace(request, steps=tuple(steps)))
-        if response.ended == "not started":
-            raise NotStarted(response.detail)
-        for name, outcomes in response.outcomes.items():
-            run.outcomes[name] = run.outcomes[name] or outcomes
-        run.errors.update(response.errors)
-        if response.ended == "done":
-            break
-        run.status = "timeout" if response.ended == "timeout" else "crashed"
-        run.reason = run.reason or f"{response.step}: {response.detail}"
-        culprit = next(step for step in steps if step.id == response.step)
-        if culprit.kind == "task":
-            lost[culprit.task] = response.detail
-        else:
-            run.errors[culprit.id] = response.detail
-        done = {step.id for step in steps if step.kind == "task" and step.id in response.finished}
-        steps = [step for step in steps if step.id != culprit.id and step.id not in done]
         if not any(step.kind == "task" for step in steps):
             break
+        try:
+            conversation.go(steps)
+            break
+        except Lost as problem:
+            culprit = conversation.step
+            run.note(culprit.id, problem)
+            if culprit.kind == "task":
+                lost[culprit.task] = str(problem)
+            else:
+                run.errors[culprit.id] = str(problem)
+            steps = [step for step in steps if step is not culprit and step not in conversation.finished]
     else:
         run.reason = f"{run.reason}; gave up after {MAX_ATTEMPTS} crashes or timeouts"
-    for name, cases in request.cases.items():
-        _fill(run.outcomes[name], cases, lost.get(name, "not reached: an earlier cell ended the process"))
+    conversation.execute()
+    for name, mine in cases.items():
+        _fill(run.outcomes[name], mine, lost.get(name, "not reached: an earlier cell ended the process"))
     return run
 
 
-def _fill(outcomes, cases, reason):
+class _Conversation:
+    """What has been asked and answered so far, over all attempts."""
+
+    def __init__(self, cases, launcher, limits):
+        self.cases, self.launcher, self.limits = cases, launcher, limits
+        self.run = Run(outcomes={name: [] for name in cases})
+        self.step, self.finished = None, []
+        self.orders = {}  # task name -> [(case, Order)]
+
+    def go(self, steps):
+        """One attempt in a process of its own. Raises Lost; `step` is then the one that was running."""
+        with Process(self.launcher, "student", self.limits) as process:
+            for number, self.step in enumerate(steps):
+                process.begin_step(self.limits.step_seconds)
+                if self.step.kind == "cell":
+                    error = process.ask(Cell(self.step.id, self.step.source), (Executed,)).error
+                    if error:
+                        self.run.errors[self.step.id] = error
+                    continue
+                task = warplab.task.get(self.step.task)
+                if task.crossing == "ranks":
+                    cells = [Cell(step.id, step.source) for step in steps[:number] if step.kind == "cell"]
+                    self._ranks(task, cells)
+                else:
+                    for case in self.cases[task.name]:
+                        self._ask(process, task, case)
+                self.finished.append(self.step)
+
+    def _ask(self, process, task, case):
+        """Ask one case's question and keep what comes of it: an outcome, or an order for the executor."""
+        outcomes = self.run.outcomes[task.name]
+        with blamed_on(task):
+            question = Question(task.crossing, task.entry, task.plan_entry, crossing.CROSSINGS[task.crossing].question(task, case))
+            host = crossing.host(task, case)
+        allowed = (Answer, Failure, Missing) + ((Call,) if host else ())
+        reply = process.ask(question, allowed)
+        while type(reply) is Call:
+            with blamed_on(task):
+                served = Reply(host.call(reply.data))
+            reply = process.ask(served, allowed)
+        if type(reply) is not Answer:
+            outcomes.append(Outcome(case.name, error=reason(reply, self.run.errors)))
+            return
+        try:
+            with blamed_on(task):
+                done = crossing.finish(task, case, reply.data, host)
+        except crossing.Refused as refused:
+            outcomes.append(Outcome(case.name, error=str(refused)))
+            return
+        if type(done) is crossing.Order:
+            self.orders.setdefault(task.name, []).append((case, done))
+        else:
+            outcomes.append(warplab.task.outcome_of(case, done))
+
+    def _ranks(self, task, cells):
+        found, lost = outcomes_of_ranks(task, self.cases[task.name], cells, self.launcher, self.limits)
+        self.run.outcomes[task.name] += found
+        if lost:
+            self.run.note(self.step.id, lost)
+            _fill(self.run.outcomes[task.name], self.cases[task.name], str(lost))
+
+    def execute(self):
+        """Do all orders; a kernel that costs the executor its life or its time costs the rest of its own task."""
+        waiting = list(self.orders.items())
+        while waiting:
+            with Process(self.launcher, "executor", self.limits) as process:
+                while waiting:
+                    name, orders = waiting.pop(0)
+                    try:
+                        self._execute(process, warplab.task.get(name), orders)
+                    except Lost as lost:
+                        self.run.note(name, lost)
+                        told = str(lost).replace("the code ended", "the kernel ended").replace("the code wrote", "the kernel wrote")
+                        _fill(self.run.outcomes[name], [case for case, _ in orders], f"running the kernel: {told}")
+                        break
+
+    def _execute(self, process, task, orders):
+        process.begin_step(self.limits.step_seconds)
+        for case, order in orders:
+            if not task.is_timed(case):
+                done = process.ask(Work(order.plain()), (Done,))
+                self.run.outcomes[task.name].append(warplab.task.outcome_of(case, done))
+        for case, order in orders:
+            if task.is_timed(case):
+                self.run.outcomes[task.name].append(time_case(task, case, order, self.launcher, self.limits))
+
+
+def _fill(outcomes, cases, why):
     """Give every case without an outcome an error outcome with the reason."""
     have = {outcome.case for outcome in outcomes}
-    outcomes.extend(warplab.task.Outcome(case.name, error=reason) for case in cases if case.name not in have)
+    outcomes.extend(Outcome(case.name, error=why) for case in cases if case.name not in have)

@@ -4,17 +4,14 @@ import math
 import time
 from dataclasses import asdict, dataclass, field, replace
 
-import warplab
 import warplab.task
-from autograder.judge.attempts import run_all
+from autograder.judge.attempts import Step, run_all
+from autograder.judge.faults import InternalError, blamed_on
 from autograder.judge.needed import needed_cells
-from autograder.sandbox import Limits, Request, Step
+from autograder.sandbox import Limits
 
 TOLERANCE = 1e-6
-
-
-class InternalError(Exception):
-    """A task broke its own contract (points outside [0, max]). Never credit, never the student's fault."""
+TIMED_SETS = 8  # sets of inputs between which the samples of one timed case go round
 
 
 @dataclass
@@ -62,22 +59,29 @@ class Verdict:
 
 def make_cases(assignment, seed):
     """{task name: [Case]} for one seed. Timed cases are left out where there is no CUDA device: their points stay ungraded."""
-    timed = warplab.device().kind == "cuda"
+    timed = warplab.task.can_time()
     cases = {}
     for name in assignment.tasks():
         task = warplab.task.get(name)
-        cases[name] = [case for case in task.cases(seed) if timed or not case.item or task.item(case.item).kind != "time"]
+        cases[name] = [case for case in task.cases(seed) if timed or not task.is_timed(case)]
+        for case in filter(task.is_timed, cases[name]):
+            others = (other for offset in range(1, TIMED_SETS) for other in task.cases(seed + offset) if other.item == case.item)
+            case.memo["sets"] = [case, *others]
     return cases
 
 
-def judge_notebook(assignment, notebook, cases, sandbox, limits=None):
+def judge_notebook(assignment, notebook, cases, launcher, limits=None):
     """Judge one validated notebook (a dict, as autograder.validate returns it). Returns a Verdict.
 
-    cases: from make_cases; the same for every submission of a run. Raises InternalError when a task misbehaves.
+    cases: from make_cases; the same for every submission of a run. launcher: autograder.sandbox.Launcher.
+    Raises InternalError when a task misbehaves, NotStarted when a process cannot be started here.
     """
     started = time.monotonic()
-    run = run_all(Request(steps_of(assignment, notebook), cases, limits or Limits()), sandbox)
-    reports = {name: warplab.task.get(name).judge(cases[name], run.outcomes[name]) for name in cases}
+    run = run_all(steps_of(assignment, notebook), cases, launcher, limits or Limits())
+    reports = {}
+    for task in map(warplab.task.get, cases):
+        with blamed_on(task):
+            reports[task.name] = task.judge(cases[task.name], run.outcomes[task.name])
     cells = {}
     answers = {cell["metadata"]["nbgrader"]["grade_id"]: cell for cell in notebook["cells"] if "nbgrader" in cell["metadata"]}
     for spec in assignment.graded():
@@ -85,7 +89,7 @@ def judge_notebook(assignment, notebook, cases, sandbox, limits=None):
             cells[spec.grade_id] = _manual(spec, answers[spec.grade_id])
         else:
             cells[spec.grade_id] = _judged(spec, reports[spec.task])
-    return Verdict(run.status, run.reason, cells, sandbox.isolation, round(time.monotonic() - started, 2), run.errors)
+    return Verdict(run.status, run.reason, cells, launcher.isolation, round(time.monotonic() - started, 2), run.errors)
 
 
 def steps_of(assignment, notebook):

@@ -7,6 +7,7 @@ import yaml
 from autograder.errors import UserError
 from autograder.grade import Grading
 from autograder.sample_class.build import build_class, members
+from autograder.sandbox.choose import NoSandbox, choose
 
 EXPECTED = Path(__file__).with_name("expected.yml")
 SEED = 2026
@@ -24,7 +25,7 @@ def grade_sample(root, out, console):
     wrong, old, total = [], 0, 0
     for name in members():
         build_class(root, name, Path(out) / "submitted" / name)
-        grading = Grading(root, name, Path(out) / "submitted" / name, Path(out) / "grades", seed=SEED, jobs=2)
+        grading = Grading(root, name, Path(out) / "submitted" / name, Path(out) / "grades", seed=SEED, jobs=2, sandbox=launcher_for_our_own())
         rows = follow(console, grading)
         console.print(grades_table(grading.assignment, rows))
         failed = [row for row in rows if row.status == "not graded"]
@@ -38,6 +39,14 @@ def grade_sample(root, out, console):
     tell(console, f"Look at {out}/grades/grades.csv")
     tell(console, f"and open {grading.feedback('partly-right')}")
     return wrong
+
+
+def launcher_for_our_own():
+    """A sandbox, or Unsafe where none works: the submissions of the sample class are ours, so that it is graded on every machine."""
+    try:
+        return choose()
+    except NoSandbox:
+        return choose(unsafe=True)
 
 
 def compare(name, grading):

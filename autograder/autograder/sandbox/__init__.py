@@ -1,10 +1,11 @@
-"""Where student code runs. One interface, `Sandbox.run(request) -> Response`; one implementation so far, a local process.
+"""Where other people's code runs: launchers start a process behind walls, workers are what runs in it, messages what it says.
 
-`LocalProcess` limits time, memory and files, and nothing else: it keeps honest mistakes apart, not attacks. Every result
-made with it carries its `isolation` text.
+`Unsafe` limits time, memory and files, and nothing else: it keeps honest mistakes apart, not attacks. Every result carries
+its launcher's `isolation` text.
 """
 
-from autograder.sandbox.local import LocalProcess
-from autograder.sandbox.types import Limits, Request, Response, Sandbox, Step
+from autograder.sandbox.forked import SelfSandbox, Unsafe
+from autograder.sandbox.launch import Launcher
+from autograder.sandbox.types import Limits
 
-__all__ = ["Limits", "LocalProcess", "Request", "Response", "Sandbox", "Step"]
+__all__ = ["Launcher", "Limits", "SelfSandbox", "Unsafe"]

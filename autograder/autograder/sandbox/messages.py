@@ -1,97 +1,337 @@
-"""Messages as files: one JSON document plus one .npy file per array; never pickle, never object arrays, sizes capped."""
+"""What grader, sandbox and executor say to each other: one JSON line and the arrays that belong to it, on a socket.
 
+Never pickle, never object arrays; types, names and sizes are checked here and nowhere else. A line holds the message and
+the length of each array, which follows it in the .npy format; in the JSON an array is {"__array__": index}.
+"""
+
+import io
 import json
 import math
-import os
-from pathlib import Path
+import select
+import socket
+import types
+import typing
+from dataclasses import dataclass
 
 import numpy as np
 
-MAX_JSON_BYTES = 4 * 2**20
-MAX_ARRAY_BYTES = 256 * 2**20
-MAX_ARRAYS = 64
-ARRAY = "__array__"
+MAX_LINE = 16 << 20
+MAX_ARRAYS = 4096
+MAX_BYTES = 1 << 30  # of one message's arrays
+MAX_TEXT = 2000  # characters of an error
+ARRAY, FLOAT = "__array__", "__float__"
 
 
 class BadMessage(ValueError):
-    """A message that is too large, malformed, or not plain data."""
+    """A message that is too large, malformed, of the wrong type, or not plain data."""
 
 
-def write(path, value):
-    """Write JSON-able data with arrays inside; the JSON file appears last and at once, so a message is whole or absent."""
-    path = Path(path)
+class Closed(Exception):
+    """The other end is gone."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A process is up."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Execute a notebook cell. To the student's process, which answers with Executed."""
+
+    id: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Executed:
+    """error: what the cell raised, in one sentence, or None."""
+
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Question:
+    """Answer one case of a task; crossing, names and data as in warplab.crossing. Answered with Answer, Failure or Missing."""
+
+    crossing: str
+    entry: str
+    plan_entry: str | None
+    data: dict
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The plain data that warplab.crossing's answer() gave."""
+
+    data: dict
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The student's code could not answer; one sentence for the student."""
+
+    error: str
+
+
+@dataclass(frozen=True)
+class Missing:
+    """No cell has defined this name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """While a Question is open: a request to the judge's device or router. Answered with Reply."""
+
+    data: dict
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The answer to a Call."""
+
+    data: dict
+
+
+@dataclass(frozen=True)
+class Work:
+    """An Order for the executor, in its plain form. Answered with Done."""
+
+    order: dict
+
+
+@dataclass(frozen=True)
+class Done:
+    """A warplab.crossing.Result."""
+
+    outputs: dict
+    counters: dict
+    modified: list
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """Get ready to time the one launch of these Orders, one for each input set. Answered with Prepared."""
+
+    orders: list
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """Get ready to time a function of PyTorch, ["torch.matmul", "a", "b"], on these inputs. Answered with Prepared."""
+
+    call: list
+    inputs: list
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Warm. bandwidth: the device's measured memory bandwidth in bytes a second."""
+
+    bandwidth: float
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Time input set `number` once. Answered with Sampled."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """One sample in seconds, the SM clock in MHz, and the outputs that the launch left."""
+
+    seconds: float
+    clock: float
+    outputs: dict
+
+
+KINDS = {
+    kind.__name__: kind
+    for kind in (
+        Ready, Cell, Executed, Question, Answer, Failure, Missing, Call, Reply, Work, Done, Prepare, Yardstick, Prepared, Sample, Sampled
+    )
+}
+
+
+class Channel:
+    """One end of a connected socket. `budget` bytes and `messages` may still arrive before it is a BadMessage."""
+
+    def __init__(self, connection: socket.socket):
+        self.socket = connection
+        self.budget, self.messages = math.inf, math.inf
+        self._buffer, self._needed, self._head = bytearray(), None, None
+
+    def allow(self, budget, messages):
+        """Set what may arrive from now on."""
+        self.budget, self.messages = budget, messages
+
+    def send(self, message):
+        """Send one message. Raises Closed if nobody is there, TimeoutError if the socket has a timeout and nobody reads."""
+        try:
+            for part in encode(message):
+                self.socket.sendall(part)
+        except (BrokenPipeError, ConnectionResetError):
+            raise Closed from None
+
+    def receive(self, allowed):
+        """The next message, of one of the types in `allowed`; waits for it."""
+        while (message := self.take(allowed)) is None:
+            self.fill()
+        return message
+
+    def fill(self):
+        """Read what is there, waiting as long as the socket's timeout. Raises Closed at the end."""
+        try:
+            data = self.socket.recv(1 << 20)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            raise Closed
+        self.budget -= len(data)
+        if self.budget < 0:
+            raise BadMessage("more data came than a step may send")
+        self._buffer += data
+
+    def more(self):
+        """Whether something has arrived that was not taken yet; the end of the channel is nothing."""
+        if self._buffer:
+            return True
+        try:
+            return bool(select.select([self.socket], [], [], 0)[0] and self.socket.recv(1, socket.MSG_PEEK))
+        except ConnectionResetError:
+            return False
+
+    def take(self, allowed):
+        """A whole message that has arrived, or None. Raises BadMessage for one that is not of an allowed type."""
+        if self._head is None and not self._take_line():
+            return None
+        body, sizes = self._head
+        if len(self._buffer) < sum(sizes):
+            return None
+        self._head = None
+        arrays, start = [], 0
+        for size in sizes:
+            arrays.append(decode_array(bytes(self._buffer[start : start + size])))
+            start += size
+        del self._buffer[:start]
+        self.messages -= 1
+        if self.messages < 0:
+            raise BadMessage("more messages came than a step may send")
+        try:
+            return typed(_unpack(body, arrays), allowed)
+        except RecursionError:
+            raise BadMessage("a message that is nested too deep") from None
+
+    def _take_line(self):
+        end = self._buffer.find(b"\n", 0, MAX_LINE)
+        if end < 0:
+            if len(self._buffer) >= MAX_LINE:
+                raise BadMessage(f"a message longer than {MAX_LINE >> 20} MiB")
+            return False
+        try:
+            document = json.loads(self._buffer[:end].decode("utf-8"), parse_constant=_refuse_constant)
+        except (UnicodeDecodeError, ValueError, RecursionError) as problem:
+            raise BadMessage(f"not a message: {type(problem).__name__}") from None
+        del self._buffer[: end + 1]
+        if type(document) is not dict or set(document) != {"body", "arrays"} or type(document["arrays"]) is not list:
+            raise BadMessage("not a message: it has no body and arrays")
+        sizes = document["arrays"]
+        if len(sizes) > MAX_ARRAYS or any(type(size) is not int or size < 0 for size in sizes) or sum(sizes) > MAX_BYTES:
+            raise BadMessage(f"a message with more than {MAX_ARRAYS} arrays or {MAX_BYTES >> 20} MiB")
+        self._head = document["body"], sizes
+        return True
+
+
+def typed(body, allowed):
+    """The dataclass that `body` describes. Raises BadMessage unless its name and the type of every field are right."""
+    name = body.pop("type", None) if type(body) is dict else None
+    kind = KINDS.get(name) if type(name) is str else None
+    if kind is None or kind not in allowed:
+        raise BadMessage(f"expected {' or '.join(sorted(k.__name__ for k in allowed))}, got {str(name)[:40]!r}")
+    hints = typing.get_type_hints(kind)
+    if set(body) != set(hints):
+        raise BadMessage(f"{name} has the fields {', '.join(hints) or 'none'}, got {', '.join(map(str, body))[:80]}")
+    for key, hint in hints.items():
+        wanted = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+        if type(body[key]) not in wanted:
+            raise BadMessage(f"{name}.{key} is a {type(body[key]).__name__}")
+    if isinstance(body.get("error"), str):
+        body["error"] = body["error"][:MAX_TEXT]
+    return kind(**body)
+
+
+def encode(message):
+    """The line and the arrays of one message, as bytes. Raises BadMessage for what is not plain data."""
     arrays = []
-    text = json.dumps(_pack(value, path, arrays), allow_nan=False)
-    for file, array in arrays:
-        np.save(file, array, allow_pickle=False)
-    fresh = path.with_suffix(".new")
-    fresh.write_text(text, encoding="utf-8")
-    os.replace(fresh, path)
+    body = _pack({"type": type(message).__name__} | vars(message), arrays)
+    line = json.dumps({"body": body, "arrays": [len(array) for array in arrays]}, allow_nan=False).encode()
+    if len(line) >= MAX_LINE or len(arrays) > MAX_ARRAYS or sum(map(len, arrays)) > MAX_BYTES:
+        raise BadMessage(f"the message is too large: {len(line):,} bytes of text, {len(arrays):,} arrays of {sum(map(len, arrays)):,} bytes")
+    return [line + b"\n", *arrays]
 
 
-def read(path):
-    """Read a message back. Raises BadMessage; follows no links and no names that lead out of the message's folder."""
-    path = Path(path)
+def decode_array(data):
+    """A new array from .npy bytes. Raises BadMessage unless they are exactly one array of numbers."""
+    stream = io.BytesIO(data)
     try:
-        text = _read_regular(path, MAX_JSON_BYTES).decode("utf-8")
-        document = json.loads(text, parse_constant=_refuse_constant)
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as problem:
-        raise BadMessage(f"{path.name}: {type(problem).__name__}") from None
-    return _unpack(document, path)
+        if np.lib.format.read_magic(stream) != (1, 0):
+            raise BadMessage("an array in another version of .npy than 1.0")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    except BadMessage:
+        raise
+    except Exception as problem:  # noqa: BLE001 - the header is a Python literal of a stranger's
+        raise BadMessage(f"not an array: {type(problem).__name__}") from None
+    start = stream.tell()
+    if dtype.kind not in "biuf" or fortran or any(size < 0 for size in shape) or len(shape) > 32:
+        raise BadMessage(f"an array of {dtype} that cannot cross")
+    if math.prod(shape) * dtype.itemsize != len(data) - start:
+        raise BadMessage("an array whose shape and length disagree")
+    return np.frombuffer(data, dtype, offset=start).reshape(shape).copy()
 
 
-def _pack(value, path, arrays):
-    if isinstance(value, np.ndarray):
-        if value.dtype.hasobject:
-            raise BadMessage("object arrays do not cross")
-        name = f"{path.stem}.{len(arrays)}.npy"
-        arrays.append((path.with_name(name), np.ascontiguousarray(value) if value.ndim else value))
-        return {ARRAY: name}
+def _encode_array(array):
+    if array.dtype.kind not in "biuf":
+        raise BadMessage(f"arrays of {array.dtype} do not cross")
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.array(array, order="C"), version=(1, 0), allow_pickle=False)
+    return stream.getvalue()
+
+
+def _pack(value, arrays):
+    if type(value) is np.ndarray:
+        arrays.append(_encode_array(value))
+        return {ARRAY: len(arrays) - 1}
     if isinstance(value, dict):
-        return {str(key): _pack(inner, path, arrays) for key, inner in value.items()}
+        return {str(key): _pack(inner, arrays) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_pack(inner, path, arrays) for inner in value]
+        return [_pack(inner, arrays) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
-        return {"__float__": repr(float(value))}
+        return {FLOAT: repr(float(value))}
     if isinstance(value, np.generic):
-        return _pack(value.item(), path, arrays)
+        return _pack(value.item(), arrays)
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise BadMessage(f"a {type(value).__name__} does not cross")
 
 
-def _unpack(value, path):
+def _unpack(value, arrays):
     if isinstance(value, dict):
         if set(value) == {ARRAY}:
-            return _load(value[ARRAY], path)
-        if set(value) == {"__float__"} and value["__float__"] in ("nan", "inf", "-inf"):
-            return float(value["__float__"])
-        return {key: _unpack(inner, path) for key, inner in value.items()}
+            index = value[ARRAY]
+            if type(index) is not int or not 0 <= index < len(arrays):
+                raise BadMessage("a message names an array that it does not bring")
+            return arrays[index]
+        if set(value) == {FLOAT} and value[FLOAT] in ("nan", "inf", "-inf"):
+            return float(value[FLOAT])
+        return {key: _unpack(inner, arrays) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_unpack(inner, path) for inner in value]
+        return [_unpack(inner, arrays) for inner in value]
     return value
-
-
-def _load(name, path):
-    prefix, _, rest = str(name).rpartition(f"{path.stem}.")
-    if prefix or not rest.removesuffix(".npy").isdigit() or int(rest.removesuffix(".npy")) >= MAX_ARRAYS:
-        raise BadMessage(f"{path.name}: bad array name")
-    file = path.with_name(str(name))
-    try:
-        if file.is_symlink() or not file.is_file() or file.stat().st_size > MAX_ARRAY_BYTES:
-            raise BadMessage(f"{file.name}: missing, a link, or over {MAX_ARRAY_BYTES // 2**20} MiB")
-        with open(file, "rb") as handle:
-            return np.lib.format.read_array(handle, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as problem:
-        raise BadMessage(f"{file.name}: {type(problem).__name__}") from None
-
-
-def _read_regular(path, limit):
-    if path.is_symlink() or not path.is_file():
-        raise BadMessage(f"{path.name}: missing or not a file")
-    if path.stat().st_size > limit:
-        raise BadMessage(f"{path.name}: over {limit // 2**20} MiB")
-    return path.read_bytes()
 
 
 def _refuse_constant(name):

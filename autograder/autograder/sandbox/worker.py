@@ -1,53 +1,45 @@
-"""The process that runs student code: `python -m autograder.sandbox.worker FOLDER PIPE`. Holds no expected values and no scores.
+"""The process that runs student code. It knows cells and questions: no task, no expected value, no score, no other submission.
 
-It reads FOLDER/in, executes the student's cells in one namespace and each task's cases where its test cell stands, and
-writes every outcome to FOLDER/out as soon as it is made. On the pipe it says which step begins.
+`main(folder, fd)` serves the grader on the socket `fd` until the other end is closed.
 """
 
 import linecache
 import os
-import resource
+import socket
 import sys
 import types
-from pathlib import Path
 
-import warplab.task
-from autograder.sandbox import messages
-from warplab import crossing
+from autograder.sandbox.messages import Answer, BadMessage, Call, Cell, Channel, Closed, Executed, Failure, Missing, Question, Ready, Reply
+from warplab import check, crossing
 
 
-def main(folder, pipe):
-    """Run all steps of the request in `folder`; the pipe (a file descriptor) carries one line per step."""
-    folder = Path(folder)
-    request = messages.read(folder / "in" / "request.json")
-    limit_resources(request["memory_mib"], request["file_mib"])
+def main(folder, fd):
+    """Execute cells in one namespace and answer questions about what they defined."""
+    channel = Channel(socket.socket(fileno=fd))
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
-    errors = {}
-    for number, step in enumerate(request["steps"]):
-        _say(pipe, f"begin {number}")
-        if step["kind"] == "cell":
-            error = execute(step, module.__dict__)
-            if error:
-                errors[step["id"]] = error
-                messages.write(folder / "out" / f"cell-{number}.json", {"error": error})
-        else:
-            run_task(step, number, folder, module.__dict__, errors)
-        _say(pipe, f"end {number}")
-    _say(pipe, "done")
-    os._exit(0)  # threads and atexit hooks of the student's have no say in how this ends
+    check.grade = ungraded
+    try:
+        channel.send(Ready())
+        while True:
+            message = channel.receive((Cell, Question))
+            if type(message) is Cell:
+                channel.send(Executed(execute(message, module.__dict__)))
+            else:
+                _reply(channel, answer(message, module.__dict__, channel))
+    except Closed:
+        os._exit(0)  # threads and atexit hooks of the student's have no say in how this ends
 
 
-def limit_resources(memory_mib, file_mib):
-    """Private writable memory, file size, no core dumps. Not the address space: the CUDA driver reserves far more than it uses."""
-    for what, amount in ((resource.RLIMIT_DATA, memory_mib << 20), (resource.RLIMIT_FSIZE, file_mib << 20), (resource.RLIMIT_CORE, 0)):
-        resource.setrlimit(what, (amount, amount))
+def ungraded(name, submission, plan=None, rubric=None):
+    """In place of warplab.check.grade: where a submission is judged, its own calls of grade() count nothing and cost nothing."""
+    return 0.0
 
 
-def execute(step, namespace):
+def execute(cell, namespace):
     """Execute one cell. Returns None, or one sentence about what it raised."""
-    name = f"<cell {step['id']}>"
-    source = without_magics(step["source"])
+    name = f"<cell {cell.id}>"
+    source = without_magics(cell.source)
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     try:
         exec(compile(source, name, "exec"), namespace)
@@ -71,28 +63,28 @@ def _is_magic(line):
     return text[:1] in "!?" or text.lstrip("%")[:1].isalpha()
 
 
-def run_task(step, number, folder, namespace, errors):
-    """Run every case of one task and write each outcome at once."""
-    task = warplab.task.get(step["task"])
-    entry, plan = namespace.get(task.entry), namespace.get(task.plan_entry) if task.plan_entry else None
-    for index in range(step["cases"]):
-        case = warplab.task.Case(**messages.read(folder / "in" / f"case-{number}-{index}.json"))
-        missing = next((name for name in (task.entry, task.plan_entry) if name and name not in namespace), None)
-        if missing:
-            reason = next((f"its cell stopped with {text}" for text in reversed(errors.values())), "no cell defines it")
-            outcome = warplab.task.Outcome(case.name, error=f"`{missing}` does not exist: {reason}")
-        else:
-            outcome = warplab.task.run(task, case, entry, plan)
-        try:
-            messages.write(folder / "out" / f"case-{number}-{index}.json", vars(outcome))
-        except (messages.BadMessage, ValueError, OSError) as problem:
-            refused = warplab.task.Outcome(case.name, error=f"the result could not be sent back: {problem}")
-            messages.write(folder / "out" / f"case-{number}-{index}.json", vars(refused))
+def answer(question, namespace, channel):
+    """Answer, Failure or Missing for one Question; meanwhile the student's code may Call."""
+    names = question.entry, question.plan_entry
+    missing = next((name for name in names if name and name not in namespace), None)
+    if missing:
+        return Missing(missing)
+
+    def call(message):
+        channel.send(Call(message))
+        return channel.receive((Reply,)).data
+
+    plan = namespace[question.plan_entry] if question.plan_entry else None
+    try:
+        return Answer(crossing.CROSSINGS[question.crossing].answer(question.data, names, namespace[question.entry], plan, call))
+    except Closed:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a student's SystemExit is a mistake, not an order to this program
+        return Failure(crossing.explain(error))
 
 
-def _say(pipe, text):
-    os.write(pipe, f"{text}\n".encode())
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+def _reply(channel, message):
+    try:
+        channel.send(message)
+    except BadMessage as problem:
+        channel.send(Failure(f"the result could not be sent back: {problem}"))

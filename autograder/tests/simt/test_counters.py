@@ -1,9 +1,25 @@
 """Counters against numbers worked out by hand. A warp has 32 lanes, a sector 32 bytes, shared memory 32 banks of 4 bytes."""
 
+import linecache
+
 import numpy as np
 import pytest
 import warplab
-from numba import cuda, float32, float64
+from numba import cuda, float32, float64, int32
+
+# --- the kernels of the table ---------------------------------------------------------------------------------------------
+
+
+@cuda.jit
+def strided(x, out, stride, offset):
+    i = cuda.grid(1)
+    out[i] = x[i * stride + offset]
+
+
+@cuda.jit
+def modulo(x, out, many, apart):
+    i = cuda.grid(1)
+    out[i] = x[i % many * apart + i // many * 0]
 
 
 @cuda.jit
@@ -12,38 +28,9 @@ def gather(x, index, out):
     out[i] = x[index[i]]
 
 
-LANES = np.arange(32)
-
-
-@pytest.mark.parametrize(
-    "name, index, itemsize, sectors",
-    [
-        ("neighbours, 4 bytes: 32 x 4 = 128 bytes", LANES, 4, 4),
-        ("neighbours, 8 bytes: 256 bytes", LANES, 8, 8),
-        ("neighbours, 2 bytes: 64 bytes", LANES, 2, 2),
-        ("neighbours, 1 byte: 32 bytes", LANES, 1, 1),
-        ("stride 2, 4 bytes: 256 bytes spanned", 2 * LANES, 4, 8),
-        ("stride 3, 4 bytes: 384 bytes spanned", 3 * LANES, 4, 12),
-        ("stride 8, 4 bytes: one sector a lane", 8 * LANES, 4, 32),
-        ("stride 32, 4 bytes: one sector a lane", 32 * LANES, 4, 32),
-        ("one address for all: a broadcast", 0 * LANES, 4, 1),
-        ("two addresses in one sector", LANES % 2, 4, 1),
-        ("two addresses far apart", LANES % 2 * 100, 4, 2),
-        ("shifted by one element: 4 whole sectors and a straddle", LANES + 1, 4, 5),
-        ("shifted by one sector: still aligned", LANES + 8, 4, 4),
-        ("backwards: order does not matter", 31 - LANES, 4, 4),
-        ("a random order of neighbours", np.random.default_rng(1).permutation(32), 4, 4),
-        ("rows of 16: two runs of 64 bytes", LANES % 16 + LANES // 16 * 1000, 4, 4),
-        ("stride 2, 8 bytes", 2 * LANES, 8, 16),
-    ],
-)
-def test_sectors_of_a_load(name, index, itemsize, sectors):
-    x = np.zeros(1100, f"i{itemsize}")
-    p = warplab.profile(gather[1, 32], x, index.astype(np.int64), np.zeros(32, x.dtype))
-    index_sectors = 8  # 32 int64 indices: 256 bytes
-    assert p.global_load.requests == 2
-    assert p.global_load.sectors == index_sectors + sectors
-    assert p.global_load.bytes == 32 * (index_sectors + sectors)
+@cuda.jit
+def scatter(x, stride):
+    x[cuda.grid(1) * stride] = 1
 
 
 @cuda.jit
@@ -53,35 +40,26 @@ def copy(x, out):
         out[i] = x[i]
 
 
-@pytest.mark.parametrize(
-    "n, requests, sectors",
-    [(32, 1, 4), (33, 2, 5), (1000, 32, 125), (1024, 32, 128), (1, 1, 1)],  # ceil(n / 32) warps; ceil(4 n / 32) sectors
-)
-def test_a_ragged_tail_touches_only_its_own_sectors(n, requests, sectors):
-    p = warplab.profile(copy[-(-n // 256), 256], np.ones(n, np.float32), np.zeros(n, np.float32))
-    assert (p.global_load.requests, p.global_load.sectors) == (requests, sectors)
-    assert (p.global_store.requests, p.global_store.sectors) == (requests, sectors)
-
-
-def test_addresses_are_counted_as_if_the_buffer_were_aligned_as_cudas_are():
-    raw = np.zeros(33, np.float32)
-    p = warplab.profile(copy[1, 32], raw[1:], np.zeros(32, np.float32))  # NumPy's pointer is 4 bytes off, a device copy's is not
-    assert p.global_load.sectors == 4
+@cuda.jit
+def columns(x, out):
+    row, col = cuda.grid(2)  # the wrong way round: neighbours in x are rows
+    out[row, col] = x[row, col]
 
 
 @cuda.jit
-def struct_of(x, out, fields):
+def three_fields(x, out):
     i = cuda.grid(1)
-    out[i] = x[i * fields]
-
-
-def test_an_array_of_structs_spreads_a_field_over_all_its_sectors():
-    p = warplab.profile(struct_of[1, 32], np.zeros(32 * 4, np.float32), np.zeros(32, np.float32), 4)  # 16-byte structs
-    assert p.global_load.sectors == 16
+    out[i] = x[3 * i] + x[3 * i + 1] + x[3 * i + 2]
 
 
 @cuda.jit
-def shared_stride(stride, out):
+def three_arrays(x, out, n):
+    i = cuda.grid(1)
+    out[i] = x[i] + x[n + i] + x[2 * n + i]
+
+
+@cuda.jit
+def shared_stride(out, stride):
     s = cuda.shared.array(2048, float32)
     t = cuda.threadIdx.x
     s[t * stride] = t
@@ -89,47 +67,35 @@ def shared_stride(stride, out):
     out[t] = s[t * stride]
 
 
-@pytest.mark.parametrize(
-    "stride, wavefronts",
-    [(1, 1), (2, 2), (3, 1), (4, 4), (8, 8), (16, 16), (32, 32), (33, 1), (31, 1), (6, 2)],  # gcd(stride, 32)
-)
-def test_bank_conflicts_of_a_stride_are_its_common_divisor_with_32(stride, wavefronts):
-    p = warplab.profile(shared_stride[1, 32], stride, np.zeros(32, np.float32))
-    for part in (p.shared_load, p.shared_store):
-        assert (part.requests, part.wavefronts, part.bank_conflicts) == (1, wavefronts, wavefronts - 1)
-
-
 @cuda.jit
-def shared_broadcast(out):
+def shared_pairs(out, many):
     s = cuda.shared.array(32, float32)
     t = cuda.threadIdx.x
     s[t] = t
     cuda.syncthreads()
-    out[t] = s[7] + s[t // 16]
-
-
-def test_reading_one_word_is_a_broadcast_and_never_a_conflict():
-    p = warplab.profile(shared_broadcast[1, 32], np.zeros(32, np.float32))
-    assert (p.shared_load.requests, p.shared_load.wavefronts, p.shared_load.bank_conflicts) == (2, 2, 0)
+    out[t] = s[t // many]
 
 
 @cuda.jit
-def shared_doubles(out):
-    s = cuda.shared.array(64, float64)
+def shared_doubles(out, stride):
+    s = cuda.shared.array(128, float64)
+    t = cuda.threadIdx.x
+    s[t * stride] = t
+    cuda.syncthreads()
+    out[t] = s[t * stride]
+
+
+@cuda.jit
+def shared_bytes(out):
+    s = cuda.shared.array(32, np.uint8)
     t = cuda.threadIdx.x
     s[t] = t
     cuda.syncthreads()
-    out[t] = s[t]
-
-
-def test_doubles_need_two_wavefronts_and_that_is_no_conflict():
-    p = warplab.profile(shared_doubles[1, 32], np.zeros(32))
-    assert (p.shared_load.wavefronts, p.shared_load.bank_conflicts) == (2, 0)  # 64 words, 32 a wavefront
-    assert p.global_store.sectors == 8
+    out[t] = s[31 - t]
 
 
 @cuda.jit
-def column_of_tile(pad, out):
+def column_of_tile(out, pad):
     s = cuda.shared.array(32 * 33, float32)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     s[y * (32 + pad) + x] = x
@@ -137,24 +103,8 @@ def column_of_tile(pad, out):
     out[y, x] = s[x * (32 + pad) + y]
 
 
-@pytest.mark.parametrize("pad, conflicts", [(0, 32 * 31), (1, 0)])
-def test_padding_a_tile_by_one_word_removes_the_conflicts_of_its_columns(pad, conflicts):
-    p = warplab.profile(column_of_tile[1, (32, 32)], pad, np.zeros((32, 32), np.float32))
-    assert p.shared_load.bank_conflicts == conflicts
-    assert p.shared_store.bank_conflicts == 0
-
-
-def test_a_branch_inside_a_warp_diverges_and_one_between_warps_does_not():
-    p = warplab.profile(divides_at[2, 64], 16, np.zeros(128, np.float32))
-    assert p.divergent_branches == 4  # each of the four warps splits once; its loops do not
-    q = warplab.profile(divides_at[2, 64], 32, np.zeros(128, np.float32))
-    assert (q.divergent_branches, q.branch_efficiency) == (0, 1.0)
-    assert q.warp_execution_efficiency == 1.0
-    assert p.warp_execution_efficiency < 1.0
-
-
 @cuda.jit
-def divides_at(width, out):
+def parts_at(width, out):
     i = cuda.grid(1)
     if cuda.threadIdx.x // width % 2 == 0:
         for k in range(3):
@@ -171,22 +121,23 @@ def saxpy(a, x, y):
         y[i] = a * x[i] + y[i]
 
 
-def test_an_fma_counts_two_operations_and_only_for_active_threads():
-    p = warplab.profile(saxpy[4, 256], np.float32(2), np.ones(1000, np.float32), np.ones(1000, np.float32))
-    assert p.flops == 2 * 1000
+@cuda.jit
+def atomic_on(bins, many):
+    i = cuda.grid(1)
+    if i < 1000:
+        cuda.atomic.add(bins, i % many, 1)
 
 
-def test_idle_threads_of_a_partial_block_are_inactive_lanes():
-    p = warplab.profile(copy[1, 1], np.ones(1, np.float32), np.zeros(1, np.float32))
-    assert p.warp_execution_efficiency == pytest.approx(1 / 32)
-
-
-def test_lines_add_up_to_the_kernel_and_name_its_source():
-    p = warplab.profile(saxpy[4, 256], np.float32(2), np.ones(1000, np.float32), np.ones(1000, np.float32))
-    line = next(entry for entry in p.lines if entry.global_load.requests)
-    assert line.source.strip() == "y[i] = a * x[i] + y[i]"
-    assert line.global_load.requests == p.global_load.requests == 64
-    assert sum(entry.flops for entry in p.lines) == p.flops
+@cuda.jit
+def shared_atomic(out):
+    s = cuda.shared.array(4, int32)
+    t = cuda.threadIdx.x
+    if t < 4:
+        s[t] = 0
+    cuda.syncthreads()
+    cuda.atomic.add(s, t % 4, 1)
+    cuda.syncthreads()
+    out[t] = s[t % 4]
 
 
 @cuda.jit
@@ -199,11 +150,202 @@ def naive_matmul(a, b, c):
         c[row, col] = acc
 
 
-def test_a_naive_matmul_reads_a_as_a_broadcast_and_b_in_full_sectors():
-    n = 64
-    a = np.ones((n, n), np.float32)
-    p = warplab.profile(naive_matmul[(n // 32, n // 8), (32, 8)], a, a, np.zeros((n, n), np.float32))
-    warps = n * n // 32
-    assert p.global_load.requests == 2 * n * warps
-    assert p.global_load.sectors == n * warps * (1 + 4)  # one sector for all lanes of A, four for a row of B
-    assert p.flops == 2 * n**3
+VECTORS = """
+extern "C" __global__ void load4(const float4* x, float4* out) { out[threadIdx.x] = x[threadIdx.x]; }
+extern "C" __global__ void load2(const float2* x, float2* out) { out[threadIdx.x] = x[threadIdx.x]; }
+extern "C" __global__ void every_other4(const float4* x, float4* out) { out[threadIdx.x] = x[2 * threadIdx.x]; }
+extern "C" __global__ void tile4(float4* out) {
+    __shared__ float4 s[32];
+    s[threadIdx.x] = out[threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = s[31 - threadIdx.x];
+}
+extern "C" __global__ void tile4_of_one(float4* out) {
+    __shared__ float4 s[1];
+    if (threadIdx.x == 0) s[0] = out[0];
+    __syncthreads();
+    out[threadIdx.x] = s[0];
+}"""
+
+# --- the table ------------------------------------------------------------------------------------------------------------
+
+BIG = 4096
+
+
+def f(n=BIG, dtype=np.float32):
+    return np.zeros(n, dtype)
+
+
+def one_warp(kernel, *args):
+    return lambda: warplab.profile(kernel[1, 32], *args)
+
+
+def vectors(name, *args):
+    return lambda: warplab.profile(warplab.cuda_kernel(VECTORS, name)[1, 32], *args)
+
+
+def load(stride, offset=0, dtype=np.float32):
+    return one_warp(strided, f(dtype=dtype), f(32, dtype), stride, offset)
+
+
+def from_index(index):
+    return one_warp(gather, f(), np.asarray(index, np.int64), f(32))
+
+
+def tail(n):
+    return lambda: warplab.profile(copy[-(-n // 256), 256], f(n), f(n))
+
+
+def loads(requests, sectors):
+    return {"global_load.requests": requests, "global_load.sectors": sectors, "global_load.bytes": 32 * sectors}
+
+
+def stores(requests, sectors):
+    return {"global_store.requests": requests, "global_store.sectors": sectors}
+
+
+def both(requests, sectors):
+    return loads(requests, sectors) | stores(requests, sectors)
+
+
+def banks(requests, wavefronts, conflicts, kind="load"):
+    names = ("requests", "wavefronts", "bank_conflicts")
+    return {f"shared_{kind}.{name}": n for name, n in zip(names, (requests, wavefronts, conflicts))}
+
+
+def atomics(requests, lanes, addresses, most):
+    names = ("requests", "lanes", "addresses", "most_lanes_on_one_address")
+    return {f"atomics.{name}": n for name, n in zip(names, (requests, lanes, addresses, most))}
+
+
+LANES = np.arange(32)
+TABLE = [
+    # strides of 4-byte elements: 32 lanes span 128 x stride bytes, and from stride 8 on every lane has a sector of its own
+    ("neighbours: 128 bytes", load(1), loads(1, 4)),
+    ("stride 2: 256 bytes", load(2), loads(1, 8)),
+    ("stride 3: 384 bytes", load(3), loads(1, 12)),
+    ("stride 4: 512 bytes", load(4), loads(1, 16)),
+    ("stride 7: 31 x 28 + 4 = 872 bytes, which touch 28 sectors", load(7), loads(1, 28)),
+    ("stride 8: a sector a lane", load(8), loads(1, 32)),
+    ("stride 32: a sector a lane, and no more", load(32), loads(1, 32)),
+    ("stride 0: one address, a broadcast", load(0), loads(1, 1)),
+    ("stride -1: the order of the lanes does not matter", load(-1, 31), loads(1, 4)),
+    # widths
+    ("1 byte: 32 bytes", load(1, dtype=np.int8), loads(1, 1)),
+    ("2 bytes: 64 bytes", load(1, dtype=np.float16), loads(1, 2)),
+    ("8 bytes: 256 bytes", load(1, dtype=np.float64), loads(1, 8)),
+    ("8 bytes, stride 2: 512 bytes", load(2, dtype=np.float64), loads(1, 16)),
+    ("8 bytes, stride 4: a sector a lane", load(4, dtype=np.float64), loads(1, 32)),
+    ("1 byte, stride 33: a sector a lane", load(33, dtype=np.int8), loads(1, 32)),
+    ("float2: 256 bytes in one request", vectors("load2", f(64), f(64)), both(1, 8)),
+    ("float4: 512 bytes in one request", vectors("load4", f(128), f(128)), both(1, 16)),
+    (
+        "every other float4: half of each sector pair is skipped, whole sectors of 16 bytes' use",
+        vectors("every_other4", f(256), f(128)),
+        loads(1, 32),
+    ),
+    # offsets
+    ("shifted by one element: 4 sectors and a straddle", load(1, 1), loads(1, 5)),
+    ("shifted by 7 elements: still 5", load(1, 7), loads(1, 5)),
+    ("shifted by a sector: aligned again", load(1, 8), loads(1, 4)),
+    ("doubles shifted by one: 8 and a straddle", load(1, 1, np.float64), loads(1, 9)),
+    ("bytes shifted by one: 1 and a straddle", load(1, 1, np.int8), loads(1, 2)),
+    # patterns; the 32 indices of 8 bytes are 8 sectors of their own
+    ("two addresses in one sector", one_warp(modulo, f(), f(32), 2, 1), loads(1, 1)),
+    ("two addresses far apart", one_warp(modulo, f(), f(32), 2, 100), loads(1, 2)),
+    ("a random order of neighbours", from_index(np.random.default_rng(1).permutation(32)), loads(2, 8 + 4)),
+    ("rows of 16: two runs of 64 bytes", from_index(LANES % 16 + LANES // 16 * 1000), loads(2, 8 + 4)),
+    ("a 4 x 8 patch of a 64-wide image: 4 runs of 32 bytes", from_index(LANES % 8 + LANES // 8 * 64), loads(2, 8 + 4)),
+    # stores
+    ("stores of neighbours", one_warp(scatter, f(), 1), stores(1, 4)),
+    ("stores with stride 5: 640 bytes, all 20 sectors", one_warp(scatter, f(), 5), stores(1, 20)),
+    ("stores to one address", one_warp(scatter, f(), 0), stores(1, 1)),
+    # arrays of structs and structs of arrays
+    ("one of 4 fields: 16-byte structs", load(4), loads(1, 16)),
+    ("all of 3 fields of structs: 3 requests that each touch all 12 sectors", one_warp(three_fields, f(96), f(32)), loads(3, 36)),
+    ("all of 3 fields from 3 arrays", one_warp(three_arrays, f(96), f(32), 32), loads(3, 12)),
+    ("rows and columns swapped: a sector a lane", lambda: warplab.profile(columns[1, 32], f((32, 32)), f((32, 32))), both(1, 32)),
+    # ragged tails: ceil(n / 32) warps load, ceil(4 n / 32) sectors
+    ("1 element", tail(1), both(1, 1)),
+    ("31 elements", tail(31), both(1, 4)),
+    ("33 elements", tail(33), both(2, 5)),
+    ("1,000 elements", tail(1000), both(32, 125)),
+    ("1,024 elements", tail(1024), both(32, 128)),
+    # banks: gcd(stride, 32) lanes meet in each
+    *[
+        (f"a stride of {stride} words", one_warp(shared_stride, f(32), stride), banks(1, w, w - 1) | banks(1, w, w - 1, "store"))
+        for stride, w in [(1, 1), (2, 2), (3, 1), (4, 4), (6, 2), (8, 8), (16, 16), (31, 1), (32, 32), (33, 1)]
+    ],
+    (
+        "a column of a tile of 32 x 32: 32 lanes in one bank",
+        lambda: warplab.profile(column_of_tile[1, (32, 32)], f((32, 32)), 0),
+        banks(32, 1024, 992),
+    ),
+    ("a column of a tile of 32 x 33", lambda: warplab.profile(column_of_tile[1, (32, 32)], f((32, 32)), 1), banks(32, 32, 0)),
+    # broadcasts and widths in shared memory
+    ("one word for all", one_warp(shared_pairs, f(32), 32), banks(1, 1, 0)),
+    ("one word for each pair of lanes", one_warp(shared_pairs, f(32), 2), banks(1, 1, 0)),
+    ("bytes: 8 words", one_warp(shared_bytes, np.zeros(32, np.uint8)), banks(1, 1, 0) | banks(1, 1, 0, "store")),
+    ("doubles: 64 words, and two wavefronts are no conflict", one_warp(shared_doubles, f(32, np.float64), 1), banks(1, 2, 0)),
+    ("doubles with stride 2: even pairs of banks only, 4 words each", one_warp(shared_doubles, f(32, np.float64), 2), banks(1, 4, 2)),
+    ("float4: 128 words in 4 wavefronts, no conflict", vectors("tile4", f(128)), banks(1, 4, 0) | banks(1, 4, 0, "store")),
+    ("one float4 for all: 4 words", vectors("tile4_of_one", f(128)), banks(1, 1, 0)),
+    # divergence
+    ("halves of a warp part", lambda: warplab.profile(parts_at[2, 64], 16, f(128)), {"divergent_branches": 4}),
+    ("odd and even lanes part", lambda: warplab.profile(parts_at[2, 64], 1, f(128)), {"divergent_branches": 4}),
+    (
+        "whole warps part",
+        lambda: warplab.profile(parts_at[2, 64], 32, f(128)),
+        {"divergent_branches": 0, "branch_efficiency": 1.0, "warp_execution_efficiency": 1.0},
+    ),
+    ("one thread of a warp", lambda: warplab.profile(copy[1, 1], f(1), f(1)), {"warp_execution_efficiency": 1 / 32}),
+    ("a block of 48 threads: a warp and a half", lambda: warplab.profile(copy[1, 48], f(48), f(48)), {"warp_execution_efficiency": 0.75}),
+    # atomics of 1,000 threads: 31 warps and 8 lanes
+    ("all on one address", lambda: warplab.profile(atomic_on[4, 256], f(1, np.int32), 1), atomics(32, 1000, 32, 32)),
+    ("on four addresses", lambda: warplab.profile(atomic_on[4, 256], f(4, np.int32), 4), atomics(32, 1000, 128, 8)),
+    ("each on its own", lambda: warplab.profile(atomic_on[4, 256], f(1000, np.int32), 1000), atomics(32, 1000, 1000, 1)),
+    ("in shared memory, eight lanes a word", one_warp(shared_atomic, f(32, np.int32)), atomics(1, 32, 4, 8)),
+    # floating point
+    (
+        "an fma is 2, and only of threads that do it",
+        lambda: warplab.profile(saxpy[4, 256], np.float32(2), f(1000), f(1000)),
+        {"flops": 2000},
+    ),
+    ("additions are 1 each", one_warp(three_fields, f(96), f(32)), {"flops": 64}),
+    (
+        "a naive matmul of 64: A is a broadcast, B a row of 4 sectors, for 64 steps of 128 warps",
+        lambda: warplab.profile(naive_matmul[(2, 8), (32, 8)], f((64, 64)), f((64, 64)), f((64, 64))),
+        loads(2 * 64 * 128, 64 * 128 * 5) | {"flops": 2 * 64**3},
+    ),
+]
+
+
+@pytest.mark.parametrize("what, run, expected", TABLE, ids=[row[0] for row in TABLE])
+def test_counts_are_those_worked_out_by_hand(what, run, expected):
+    counted = run().as_dict()
+    assert {name: counted[name] for name in expected} == pytest.approx(expected)
+
+
+# --- what a table does not say --------------------------------------------------------------------------------------------
+
+
+def test_addresses_are_counted_as_if_the_buffer_were_aligned_as_cudas_are():
+    raw = np.zeros(33, np.float32)
+    p = warplab.profile(copy[1, 32], raw[1:], np.zeros(32, np.float32))  # NumPy's pointer is 4 bytes off, a device copy's is not
+    assert p.global_load.sectors == 4
+
+
+def test_lines_add_up_to_the_kernel_and_name_its_source():
+    p = warplab.profile(saxpy[4, 256], np.float32(2), np.ones(1000, np.float32), np.ones(1000, np.float32))
+    line = next(entry for entry in p.lines if entry.global_load.requests)
+    assert line.source.strip() == "y[i] = a * x[i] + y[i]" == linecache.getline(line.file, line.line).strip()
+    assert line.global_load.requests == p.global_load.requests == 64
+    assert sum(entry.flops for entry in p.lines) == p.flops
+
+
+def test_nsight_compute_names_atomics_by_memory_and_by_whether_they_return_something():
+    p = warplab.profile(atomic_on[4, 256], f(1, np.int32), 1)
+    assert p.ncu()["l1tex__t_requests_pipe_lsu_mem_global_op_red.sum"] == 32  # nobody asks for the old value
+    assert p.ncu()["l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum"] == p.ncu()["smsp__inst_executed_op_shared_atom.sum"] == 0
+    shared = warplab.profile(shared_atomic[1, 32], f(32, np.int32))
+    assert shared.ncu()["smsp__inst_executed_op_shared_atom.sum"] == 1

@@ -8,7 +8,9 @@ import pytest
 import torch
 import warplab
 from numba import cuda
-from numba.cuda import codegen, dispatcher
+from numba.cuda import codegen, debuginfo, dispatcher
+from numba.cuda.core import config
+from numba.cuda.core.errors import NumbaPerformanceWarning
 from numba.cuda.cudadrv import devices, driver
 from numba.cuda.memory_management import nrt
 from warplab.simt.frontends import numba_hook
@@ -33,6 +35,7 @@ def test_the_private_names_are_where_the_hook_expects_them():
         (dispatcher, "_LaunchConfiguration"),
         (codegen.CUDACodeLibrary, "get_cufunc"),
         (codegen.CUDACodeLibrary, "get_ltoir"),
+        (debuginfo.DIBuilder, "_var_type"),
         (driver.Stream, "_stream_callback"),
         (nrt._Runtime, "_single_thread_launch"),
         (nrt, "_nrt_mstats"),
@@ -125,3 +128,30 @@ def test_memory_that_nobody_wrote_is_not_zero():
 def test_what_the_engine_has_not_says_that_it_needs_a_gpu():
     with pytest.raises(NotImplementedError, match="cuIpcGetMemHandle is not available on the SIMT engine"):
         cuda.to_device(np.zeros(4)).get_ipc_handle()
+
+
+@cuda.jit
+def lengths(out, nested):
+    out[0] = len(nested)
+    out[1] = len(nested[0])
+
+
+def test_a_tuple_of_empty_tuples_is_an_argument_although_line_information_is_asked_for():
+    out = np.full(2, 9)
+    lengths[1, 1](out, ((), (), ()))
+    assert out.tolist() == [3, 0]
+
+
+def test_copies_of_host_arrays_are_warned_of_only_where_somebody_asks(monkeypatch, recwarn):
+    host, there = np.ones(4, np.int64), cuda.to_device(np.ones(4, np.int64))
+    lengths[1, 1](host, ((1,),))
+    assert not [w for w in recwarn if "Host array" in str(w.message)]
+    monkeypatch.setattr(config, "CUDA_WARN_ON_IMPLICIT_COPY", 1)
+    lengths[1, 1](there, ((1,),))
+    assert not [w for w in recwarn if "Host array" in str(w.message)]
+    with pytest.warns(NumbaPerformanceWarning, match="Host array used in CUDA kernel will incur copy overhead"):
+        lengths[1, 1](host, ((1,),))
+
+
+def test_the_engine_stands_for_an_architecture_and_reports_one_multiprocessor():
+    assert cuda.get_current_device().MULTIPROCESSOR_COUNT == 1

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import warplab
 from numba import cuda
+from warplab import specs
 from warplab.device import limits
 from warplab.simt.toolchain.ptxas import ToolchainError, assemble, blocks_per_sm
 
@@ -34,6 +35,24 @@ def test_profile_reports_what_the_assembler_says():
     p = warplab.profile(copy[1, 32], np.zeros(32, np.float32), np.zeros(32, np.float32))
     assert 4 <= p.registers <= 32 and p.spill_bytes == 0 and p.shared_bytes == 0
     assert (p.occupancy, p.occupancy_limit) == (0.5, "blocks")  # 32 blocks of one warp in 64 warps
+
+
+@pytest.mark.parametrize("arch", [name for name in specs.archs() if name != "sm_70"])
+def test_every_architecture_of_the_registry_has_resources_and_an_occupancy_with_its_limit(arch):
+    p = warplab.profile(copy[1, 256], np.zeros(256, np.float32), np.zeros(256, np.float32), arch=arch)
+    limit = limits(arch)
+    assert p.arch == arch and f".target {arch}" in p.ptx and 4 <= p.registers <= 32
+    assert (p.occupancy, p.occupancy_limit) == (1.0, "warps")
+    assert blocks_per_sm(p.registers, 0, 256, limit)["warps"] == limit.max_warps_per_sm // 8
+    half = blocks_per_sm(16, limit.shared_per_sm // 2 - 4096, 32, limit)  # two blocks take all of an SM's shared memory
+    assert min(half, key=half.get) == "shared memory" and half["shared memory"] == 2
+    many = blocks_per_sm(255, 0, 256, limit)
+    assert min(many, key=many.get) == "registers" and many["registers"] == limit.registers_per_sm // (256 * 256)
+
+
+def test_an_architecture_that_cudas_compiler_has_left_behind_is_refused_by_name():
+    with pytest.raises(Exception, match="compute capability 7.0 is not supported"):
+        warplab.profile(copy[1, 32], np.zeros(32, np.float32), np.zeros(32, np.float32), arch="sm_70")
 
 
 def test_ptx_that_the_assembler_refuses_is_an_error_with_its_message():

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from .. import specs
+from .. import specs, vram
 from . import Decision
 
-MIXED_ADAM = {"weights": 2, "gradients": 2, "FP32 weights": 4, "first moment": 4, "second moment": 4}  # bytes a parameter
-FP32_ADAM = {"weights": 4, "gradients": 4, "first moment": 4, "second moment": 4}
+MIXED_ADAM, FP32_ADAM = vram.RECIPES["mixed, Adam"], vram.RECIPES["FP32, Adam"]  # bytes a parameter
 
 
 def weights_fp32() -> Decision:
@@ -49,9 +48,9 @@ def gradient_copy() -> Decision:
 
 
 def activations() -> Decision:
-    """GPT-2 small in 16 bits, s tokens: a layer keeps s h (34 + 5 a s / h) bytes (Korthikanti et al. 2022, eq. 2); batch 1."""
-    weights, layers, h, heads = 124e6 * 2, 12, 768, 12
-    size = {s: layers * s * h * (34 + 5 * heads * s / h) for s in (128, 1024)}
+    """GPT-2 small in 16 bits, one sequence, with stored attention and dropout."""
+    weights = 124e6 * 2
+    size = {s: vram.activation_bytes(12, 768, 12, s, fused=False, dropout=True) for s in (128, 1024)}
     return Decision({f"{s} tokens": v > weights for s, v in size.items()}, {"weights": weights / 1e6, "short": size[128] / 1e6, "long": size[1024] / 1e6})
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .. import specs
+from .. import prices, specs
 from . import Decision
 
 
@@ -63,19 +63,21 @@ def bubble() -> Decision:
     return Decision({f"{m} micro-batches": share < 0.2 for m, share in idle.items()}, {"one": 100 * idle[1], "many": 100 * idle[32]})
 
 
-PRICES = {"p4d.24xlarge": 21.957642, "p5.48xlarge": 55.04, "one A100 (Azure NC24ads)": 3.673}  # dollars an hour, cloud_prices2026
-SPOT = {"us-east-2": (26.5714, 63.296), "eu-north-1": (39.8158, 67.7267)}  # p5en.48xlarge: spot, on demand; dstack_p5en
+def _hourly(key: str) -> float:
+    """Dollars an hour of an offer of the price registry (specs/common/prices.yml)."""
+    return prices.get(key).hourly
 
 
 def hourly_price() -> Decision:
-    return Decision({name: 10 <= price <= 100 for name, price in PRICES.items()}, {"p4d": PRICES["p4d.24xlarge"], "p5": PRICES["p5.48xlarge"], "one": 3.673})
+    found = {"p4d": _hourly("aws-p4d"), "p5": _hourly("aws-p5"), "one": _hourly("azure-a100")}
+    return Decision({name: 10 <= price <= 100 for name, price in found.items()}, found)
 
 
 def spot_discount() -> Decision:
-    """Discounts of August 2026, and the largest that is advertised."""
-    found = {region: 100 * (1 - spot / full) for region, (spot, full) in SPOT.items()}
+    """Discounts of August 2026 on eight H200, and the largest that is advertised."""
+    found = {region: 100 * (1 - _hourly(f"{key}-spot") / _hourly(key)) for region, key in (("us", "aws-p5en"), ("eu", "aws-p5en-eu"))}
     readings = {region: 60 <= off <= 90 for region, off in found.items()} | {"the most that is advertised": 60 <= 90 <= 90}
-    return Decision(readings, {"us": found["us-east-2"], "eu": found["eu-north-1"]})
+    return Decision(readings, found)
 
 
 def spot_savings() -> Decision:

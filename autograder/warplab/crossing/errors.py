@@ -44,7 +44,7 @@ def _numba_lines(lines):
 def _student_line(error):
     """' (line 7 of <cell>: `source`)' for the innermost frame outside this package and installed libraries."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if "site-packages" in frame.filename or "/warplab/" in frame.filename or "/lib/python3" in frame.filename:
+        if any(part in frame.filename for part in ("site-packages", "/warplab/", "/lib/python3", "<frozen ")):
             continue
         source = f": `{frame.line[:80]}`" if frame.line else ""
         return f" (line {frame.lineno}{source})"

@@ -4,6 +4,7 @@ The module is loaded afresh for every sample, so that nothing a kernel keeps on 
 restored and outputs poisoned before each, and the outputs of each go back to the judge.
 """
 
+import functools
 import itertools
 import time
 
@@ -111,10 +112,16 @@ class _Buffers:
 
 
 class YardstickSampler:
-    """Times what a task's yardstick(inputs) returns: a call without arguments, of the course's own."""
+    """Times a function of PyTorch, such as ("torch.matmul", "a", "b"), on the arrays of each input set."""
 
-    def __init__(self, task, inputs, timer):
-        self.calls, self.timer = [task.yardstick(one) for one in inputs], timer
+    def __init__(self, yardstick, inputs, timer):
+        import torch
+
+        self.timer = timer
+        name, *arguments = yardstick
+        function = functools.reduce(getattr, name.split(".")[1:], torch)
+        held = [[torch.from_numpy(one[name]).to("cuda") for name in arguments] for one in inputs]
+        self.calls = [functools.partial(function, *tensors) for tensors in held]
 
     def warm_up(self):
         self.timer.warm_up(self.calls[0])
@@ -161,7 +168,7 @@ def measure_here(task, case, order):
     from warplab.cuda_timer import cuda_timer
 
     timer = cuda_timer()
-    student, yardstick = KernelSampler([order], timer), YardstickSampler(task, [case.inputs], timer)
+    student, yardstick = KernelSampler([order], timer), YardstickSampler(task.yardstick, [case.inputs], timer)
     student.warm_up()
     yardstick.warm_up()
     start = time.perf_counter()

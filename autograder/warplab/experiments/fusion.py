@@ -20,7 +20,7 @@ def _attention(q, k, v):
     return torch.softmax(q @ k.mT * q.shape[-1] ** -0.5, -1) @ v
 
 
-@experiment(question="What does fusing a softmax save?", chapter="05-memory", x="columns", cpu=True, uses=(_softmax,))
+@experiment(question="What does fusing a softmax save?", chapter="05-memory", x="columns", cpu=True)
 def softmax(where):
     for columns in (256, 1024, 4096, 16384) if where == "cuda" else (256, 1024):
         rows = (1 << 27 if where == "cuda" else 1 << 20) // columns
@@ -31,7 +31,7 @@ def softmax(where):
         yield Case(f"{where}: one kernel", columns, lambda x=x: torch.softmax(x, -1), clock, **what)
 
 
-@experiment(question="What does attention without its matrix save?", chapter="05-memory", x="tokens", cpu=True, uses=(_attention,))
+@experiment(question="What does attention without its matrix save?", chapter="05-memory", x="tokens", cpu=True)
 def attention(where):
     heads, width = (32, 64) if where == "cuda" else (4, 64)
     kind = torch.float16 if where == "cuda" else torch.float32

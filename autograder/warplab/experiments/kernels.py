@@ -144,3 +144,81 @@ def matmul_tiled(a, b, c):
         cuda.syncthreads()
     if row < c.shape[0] and col < c.shape[1]:
         c[row, col] = acc
+
+
+@cuda.jit
+def matmul_register_tiled(a, b, c):
+    """One thread, 4 x 4 elements of c, 16 apart, from a 64 x 16 tile of a and a 16 x 64 tile of b. Sides are multiples of 64."""
+    tile_a = cuda.shared.array((64, 16), float32)
+    tile_b = cuda.shared.array((16, 64), float32)
+    acc = cuda.local.array((4, 4), float32)
+    acc[:] = 0
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    col, row = 64 * cuda.blockIdx.x + tx, 64 * cuda.blockIdx.y + ty
+    for start in range(0, a.shape[1], 16):
+        for i in range(0, 64, 16):
+            tile_a[ty + i, tx] = a[row + i, start + tx]
+            tile_b[ty, tx + i] = b[start + ty, col + i]
+        cuda.syncthreads()
+        for k in range(16):
+            for i in range(4):
+                for j in range(4):
+                    acc[i, j] += tile_a[ty + 16 * i, k] * tile_b[k, tx + 16 * j]
+        cuda.syncthreads()
+    for i in range(4):
+        for j in range(4):
+            c[row + 16 * i, col + 16 * j] = acc[i, j]
+
+
+@cuda.jit
+def gather(x, index, out):
+    """out[i] = x[index[i]]."""
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = x[index[i]]
+
+
+def follow(table, at, steps):
+    """Go from table[i] to table[table[i]], so many times, on from where the last call stopped: no load can start before the last has ended."""
+    i = at[0]
+    for _ in range(steps):
+        i = table[i]
+    at[0] = i
+
+
+chase = cuda.jit(follow)
+
+
+@cuda.jit
+def copy_one_by_one(x, out):
+    """A grid of any size copies x; a thread has one number on its way at a time."""
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        out[i] = x[i]
+
+
+@cuda.jit
+def copy_by_fours(x, out):
+    """The same with four loads on their way before the first store."""
+    step = cuda.gridsize(1)
+    for i in range(cuda.grid(1), x.size, 4 * step):
+        if i + 3 * step < x.size:
+            first, second, third, fourth = x[i], x[i + step], x[i + 2 * step], x[i + 3 * step]
+            out[i], out[i + step], out[i + 2 * step], out[i + 3 * step] = first, second, third, fourth
+        else:
+            for last in range(i, x.size, step):
+                out[last] = x[last]
+
+
+def chain(length):
+    """A kernel that reads a number, does `length` multiply-adds with it, one after the other, and writes it."""
+
+    @cuda.jit
+    def multiply_adds(x, out):
+        i = cuda.grid(1)
+        if i < x.size:
+            acc = x[i]
+            for _ in range(length):
+                acc = acc * float32(0.999) + float32(0.001)
+            out[i] = acc
+
+    return multiply_adds

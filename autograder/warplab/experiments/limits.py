@@ -10,11 +10,11 @@ DEVICES = {
     "NVIDIA H200": "h200-sxm", "NVIDIA H100 80GB HBM3": "h100-sxm", "NVIDIA H100 PCIe": "h100-pcie", "NVIDIA B200": "b200",
     "NVIDIA A100-SXM4-80GB": "a100-sxm", "Tesla V100-SXM2-32GB": "v100-sxm2", "Tesla T4": "t4", "NVIDIA GeForce RTX 4090": "rtx-4090",
 }  # fmt: skip
-FACTS = {"memory": "memory_bandwidth", "pcie": "pcie_each_way"} | {name: f"peak_{name}" for name in ("fp32", "tf32", "bf16", "fp16", "fp8", "int8")}
+FACTS = {"memory": "memory_bandwidth", "pcie": "pcie_each_way", "capacity": "memory_capacity"} | {name: f"peak_{name}" for name in ("fp32", "tf32", "bf16", "fp16", "fp8", "int8")}
 
 
 def roof(device: str, name: str) -> float | None:
-    """Bytes or operations a second that the device cannot exceed; None if the registry does not know the device or the fact."""
+    """Bytes or operations a second, or bytes held, that the device cannot exceed; None if the registry does not know the device or the fact."""
     if name and name not in FACTS:
         raise RecordError(f"no roof is called '{name}'; there are {', '.join(FACTS)}")
     key = DEVICES.get(device)
@@ -25,7 +25,8 @@ def impossible(record: Record) -> list[str]:
     """One line for each point that claims more than the device's peak."""
     found = []
     for p in record.points:
-        limit = roof(record.device, p.roof)
-        if limit and p.rate > limit:
-            found.append(f"{record.experiment} on {record.device}, {p.series} at {p.x:g}: {p.rate:.4g} a second, above the {p.roof} peak of {limit:.4g}")
+        limit, value = roof(record.device, p.roof), p.rate if p.unit == "s" else p.median
+        if limit and value > limit:
+            said = f"{value:.4g} a second" if p.unit == "s" else f"{value:.4g} {p.unit}"
+            found.append(f"{record.experiment} on {record.device}, {p.series} at {p.x:g}: {said}, above the {p.roof} peak of {limit:.4g}")
     return found

@@ -1,16 +1,25 @@
-"""Square products by size: the course's kernels, and the library in four formats."""
+"""Square products by size: the course's kernels, and the library in four formats. Chapter 7's are in precision."""
 
 import torch
 from numba import cuda
 
-from .kernels import TILE, matmul_naive, matmul_tiled
+from .kernels import TILE, matmul_naive, matmul_register_tiled, matmul_tiled
 from .registry import experiment
 from .timing import Case
 
 FORMATS = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-@experiment(question="How far is each product from the peak?", chapter="04-matmul", x="side", cpu=True, uses=(matmul_naive, matmul_tiled))
+KERNELS = (matmul_naive, matmul_tiled, matmul_register_tiled)
+
+
+def launchers(n):
+    """{name: configured kernel} for a product of n x n matrices, n a multiple of 64."""
+    shapes = [((-(-n // TILE),) * 2, (TILE, TILE))] * 2 + [((n // 64,) * 2, (16, 16))]
+    return {kernel.py_func.__name__: kernel[shape] for kernel, shape in zip(KERNELS, shapes, strict=True)}
+
+
+@experiment(question="How far is each product from the peak?", chapter="04-matmul", x="side", cpu=True)
 def matmul_by_size(where):
     for n in (256, 512, 1024, 2048, 4096, 8192) if where == "cuda" else (64, 128, 256, 512, 1024):
         flops = 2 * n**3
@@ -20,11 +29,9 @@ def matmul_by_size(where):
             continue
         c = torch.empty(n, n, device=where)
         views = [cuda.as_cuda_array(t) for t in (a, b, c)]
-        grid, block = (-(-n // TILE), -(-n // TILE)), (TILE, TILE)
-        for kernel in (matmul_naive, matmul_tiled):
+        for name, launch in launchers(n).items():
             if n <= 4096:
-                launch = kernel[grid, block]
-                yield Case(f"course: {kernel.py_func.__name__}", n, lambda launch=launch, v=views: launch(*v), "cuda", flops=flops, roof="fp32")
+                yield Case(f"course: {name}", n, lambda launch=launch, v=views: launch(*v), "cuda", flops=flops, roof="fp32")
         for name, kind in FORMATS.items():
             torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
             x, y, z = a.to(kind), b.to(kind), torch.empty(n, n, dtype=kind, device=where)

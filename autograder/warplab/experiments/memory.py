@@ -1,16 +1,16 @@
-"""How fast bytes move: inside the device by stride, and between host and device."""
+"""How fast bytes move inside the device, in order, by stride and at random; how long one load takes; and the way to the host."""
 
 import torch
-from numba import cuda
+from numba import cuda, njit
 
-from .kernels import BLOCK, copy_strided
+from .kernels import BLOCK, chase, copy_strided, follow, gather
 from .registry import experiment
 from .timing import Case
 
 NUMBERS = 1 << 28  # 1 GiB of float32: far above any L2
 
 
-@experiment(question="What does a stride cost?", chapter="05-memory", x="stride in numbers of 4 bytes", cpu=True, uses=(copy_strided,))
+@experiment(question="What does a stride cost?", chapter="05-memory", x="stride in numbers of 4 bytes", cpu=True)
 def copy_bandwidth(where):
     """The numbers that are asked for: a stride makes a sector of 32 bytes deliver fewer of them."""
     size = NUMBERS if where == "cuda" else 1 << 24
@@ -27,6 +27,47 @@ def copy_bandwidth(where):
         else:
             a, b = x[::stride], out[::stride]
             yield Case("cpu: copy", stride, lambda a=a, b=b: b.copy_(a), bytes=8 * count)
+
+
+@experiment(question="What does reading at random cost?", chapter="05-memory", x="bytes of the table", cpu=True)
+def random_reads(where):
+    """Every number of a table once, in the order of an index of four bytes (on the CPU eight): as many bytes asked for either way."""
+    for size in (1 << 20, 1 << 24, 1 << 28, 1 << 30) if where == "cuda" else (1 << 16, 1 << 20, 1 << 24):
+        count = size // 4
+        x, out = torch.rand(count, device=where), torch.empty(count, device=where)
+        for name, index in ("in order", torch.arange(count, device=where)), ("at random", torch.randperm(count, device=where)):
+            if where == "cuda":
+                launch, views = gather[-(-count // BLOCK), BLOCK], [cuda.as_cuda_array(t) for t in (x, index.int(), out)]
+                roof = "memory" if size > 1 << 24 else ""  # a smaller table stays in L2 once it is there
+                yield Case(name, size, lambda launch=launch, v=views: launch(*v), "cuda", bytes=12 * count, roof=roof)
+            else:
+                yield Case(f"cpu: {name}", size, lambda x=x, i=index, out=out: torch.index_select(x, 0, i, out=out), bytes=16 * count)
+
+
+LINE = 16  # numbers of 8 bytes in 128, the longest line that a cache here has
+STEPS = 1 << 14
+
+
+def ring(lines):
+    """A table with one random ring through the first number of every line: int64 [lines * LINE]."""
+    order = torch.randperm(lines) * LINE
+    table = torch.zeros(lines * LINE, dtype=torch.int64)
+    table[order] = order.roll(-1)
+    return table
+
+
+@experiment(question="How long does a load take that waits for the one before?", chapter="05-memory", x="bytes of the table", cpu=True)
+def latency(where):
+    """One thread; the time of one load. The table is read once before each call, so what fits a cache lies in it."""
+    step = njit(follow) if where == "cpu" else None
+    for size in (1 << k for k in range(12, 31, 2)) if where == "cuda" else (1 << k for k in range(12, 27, 2)):
+        table, at = ring(size // 8 // LINE).to(where), torch.zeros(1, dtype=torch.int64, device=where)
+        if where == "cuda":
+            launch, views = chase[1, 1], [cuda.as_cuda_array(t) for t in (table, at)]
+            yield Case("one thread", size, lambda v=views, launch=launch: launch(*v, STEPS), "cuda", before=table.sum, per=STEPS)
+        else:
+            arrays = table.numpy(), at.numpy()
+            yield Case("cpu: one thread", size, lambda a=arrays: step(*a, STEPS), before=table.sum, per=STEPS)
 
 
 @experiment(question="How wide is the door between host and device?", chapter="05-memory", x="bytes")

@@ -8,7 +8,7 @@ from .registry import experiment
 from .timing import Case
 
 
-@experiment(question="What does it cost to start a kernel that does nothing?", chapter="08-stack", x="launches", uses=(empty,))
+@experiment(question="What does it cost to start a kernel that does nothing?", chapter="08-stack", x="launches")
 def launch_overhead(where):
     launch = empty[1, 32]
     one = torch.zeros(1, device=where)
@@ -24,7 +24,7 @@ def _mlp(width, where):
     return torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, width)).to(where)
 
 
-@experiment(question="From which size on is the GPU faster?", chapter="02-cores", x="numbers, or side, or width", cpu=True, uses=(_mlp,))
+@experiment(question="From which size on is the GPU faster?", chapter="02-cores", x="numbers, or side, or width", cpu=True)
 def crossover(where):
     torch.backends.cuda.matmul.allow_tf32 = False
     largest = 1 if where == "cuda" else 4

@@ -16,10 +16,11 @@ class RecordError(ValueError):
 
 @dataclass(frozen=True)
 class Point:
-    """One measured thing: raw ``samples`` in seconds of one call, and what that call did.
+    """One measured thing: raw ``samples`` of one call, seconds unless ``unit`` says "B" or "J", and what that call did.
 
     ``series`` and ``x`` place it in the plot. ``bytes`` and ``flops`` are of one call. ``roof`` is the limit that the rate must not
-    exceed: "memory", "pcie", a number format ("fp32", "tf32", "bf16", "fp16") or "" for none. ``clock``: how it was timed (timing.py).
+    exceed: "memory", "pcie", a number format ("fp32", "tf32", "bf16", "fp16", "fp8", "int8"), or for bytes held "capacity"; "" for
+    none. ``clock``: how it was timed (timing.py).
     """
 
     series: str
@@ -32,6 +33,7 @@ class Point:
     bytes: int = 0
     flops: int = 0
     roof: str = ""
+    unit: str = "s"
 
     @property
     def n(self) -> int:
@@ -39,9 +41,17 @@ class Point:
 
     @property
     def rate(self) -> float:
-        """Bytes per second if its roof is a door, else FLOP per second; 0 if it counts neither."""
+        """Bytes per second if its roof is a door, else FLOP per second; 0 if it counts neither or is not a time."""
+        if self.unit != "s":
+            return 0.0
         work = self.bytes if self.roof in ("memory", "pcie") or not self.flops else self.flops
         return work / self.median
+
+    def text(self) -> str:
+        """The median with its unit: "1.23 ms", "4.56 GB", "0.789 J"."""
+        from ..bench import seconds
+
+        return seconds(self.median) if self.unit == "s" else f"{self.median / 1e9:.4g} GB" if self.unit == "B" else f"{self.median:.3g} J"
 
     @classmethod
     def of(cls, samples: list[float], warmups: int, **what) -> Point:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import hashlib
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import CodeType
 
 from .timing import Case
+
+ROOMS = ("warplab.experiments.", "warplab.models")  # where the code of an experiment may lie
 
 
 @dataclass(frozen=True)
@@ -25,12 +29,46 @@ class Experiment:
 
     @property
     def code(self) -> str:
-        """Hash of the experiment's own source and that of the kernels it names; comments and blank lines do not count."""
-        digest = hashlib.sha256()
-        for part in (self.cases, *self.uses):
-            lines = inspect.getsource(getattr(part, "py_func", part)).splitlines()
-            digest.update("\n".join(s.rstrip() for s in lines if s.strip() and not s.lstrip().startswith("#")).encode())
-        return digest.hexdigest()[:16]
+        """Hash of what the experiment is made of (source_of), which a record keeps."""
+        return hashlib.sha256("\n".join(source_of(self.cases)).encode()).hexdigest()[:16]
+
+
+def source_of(function) -> list[str]:
+    """A function's source and, sorted, that of all of the course it reaches by name: kernels, helpers, models, constants.
+
+    Comments and blank lines do not count, nor does how things are timed (timing.py).
+    """
+    found: dict[str, str] = {}
+    _collect(function.__name__, function, found)
+    return [found[name] for name in sorted(found)]
+
+
+def _collect(name: str, value, found: dict[str, str]) -> None:
+    value = getattr(value, "py_func", value)
+    if isinstance(value, tuple | list | dict):
+        parts = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, part in parts:
+            _collect(f"{name}[{key!r}]", part, found)
+    elif isinstance(value, int | float | str):
+        found[name] = f"{name} = {value!r}"
+    elif hasattr(value, "dtype") and getattr(value, "shape", None) == ():
+        found[name] = f"{name} = {value.item()!r}"
+    elif inspect.isfunction(value) or inspect.isclass(value):
+        lines = inspect.getsource(value).splitlines()
+        found[name] = "\n".join(s.rstrip() for s in lines if s.strip() and not s.lstrip().startswith("#"))
+        functions = [value] if inspect.isfunction(value) else [f for f in vars(value).values() if inspect.isfunction(f)]
+        for function in map(inspect.unwrap, functions):
+            for called in _names(function.__code__):
+                part = function.__globals__.get(called)
+                own = getattr(part, "__module__", ROOMS[0])  # constants have none
+                if part is not None and called not in found and own.startswith(ROOMS) and own != Case.__module__:
+                    _collect(called, part, found)
+
+
+def _names(code: CodeType) -> set[str]:
+    """Every global name that a function and the functions within it look up."""
+    own = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
+    return own.union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 
 _FOUND: dict[str, Experiment] = {}
@@ -49,9 +87,9 @@ def experiment(*, question: str, chapter: str, x: str, cpu: bool = False, uses: 
 @functools.cache
 def experiments() -> dict[str, Experiment]:
     """All of them by name, what the book misses most first."""
-    from . import fusion, matmul, memory, overhead, patterns  # noqa: F401  (importing registers)
+    from . import energy, fit, fusion, inference, matmul, memory, overhead, parts, patterns, precision, rooflines, stack  # noqa: F401  (importing registers)
 
-    order = ["launch_overhead", "copy_bandwidth", "matmul_by_size", "crossover", "host_device_transfer", "transpose", "reduction", "divergence"]
+    order = ["copy_bandwidth", "matmul_by_size", "crossover", "launch_overhead", "latency", "host_device_transfer", "decode_batch", "checkpointing"]
     return {name: _FOUND[name] for name in [*order, *sorted(set(_FOUND) - set(order))]}
 
 

@@ -4,6 +4,7 @@
   queued while the buffer is written, so launch overhead is not in it, and every call starts with a cold L2.
 - "host": the host's monotonic clock around the call, the device idle before and after.
 - "queue": the host's clock around 100 calls that are not waited for, divided by 100: what a launch costs the CPU.
+- "none": the call itself returns the sample, in the case's ``unit``: bytes held, joules used.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ FLUSH_BYTES = 512 << 20  # above twice any L2, and long enough to hide the launc
 
 @dataclass(frozen=True)
 class Case:
-    """One thing to time: ``call()`` does it once. The other fields are those of record.Point."""
+    """One thing to time: ``call()`` does it once. The other fields are those of record.Point.
+
+    ``before()``, if given, comes ahead of each timed call and is not timed; on the device's clock it follows the overwriting of
+    the cache. ``per``: so many equal things a call does one after the other; a sample is the time of one of them.
+    """
 
     series: str
     x: float
@@ -30,6 +35,9 @@ class Case:
     bytes: int = 0
     flops: int = 0
     roof: str = ""
+    unit: str = "s"
+    before: Callable[[], object] | None = None
+    per: int = 1
 
 
 class Timer:
@@ -47,7 +55,8 @@ class Timer:
 
     def time(self, case: Case) -> Point:
         """Warm up (at least 3 calls and 50 ms), then sample until the median is known to 1 % or the time is up."""
-        sample = {"cuda": self._events, "host": self._host, "queue": self._queue}[case.clock]
+        clock = {"cuda": self._events, "host": self._host, "queue": self._queue, "none": lambda call, _: float(call())}[case.clock]
+        before = case.before or (lambda: None)
         warmups, start = 0, time.perf_counter()
         while warmups < 3 or (time.perf_counter() - start < 0.05 and warmups < 1000):
             case.call()
@@ -56,32 +65,35 @@ class Timer:
         samples: list[float] = []
         start = time.perf_counter()
         while len(samples) < MAX_SAMPLES:
-            samples.append(sample(case.call))
+            samples.append(clock(case.call, before) / case.per)
             enough = len(samples) >= MIN_SAMPLES and half_width(samples) < PRECISION
             late = time.perf_counter() - start > self.seconds
             if enough or (late and len(samples) >= 5):
                 break
-        what = {name: getattr(case, name) for name in ("series", "x", "clock", "bytes", "flops", "roof")}
+        what = {name: getattr(case, name) for name in ("series", "x", "clock", "bytes", "flops", "roof", "unit")}
         return Point.of(samples, warmups, **what)
 
-    def _events(self, call) -> float:
+    def _events(self, call, before) -> float:
         begin, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         self.wait()
         self.scratch.zero_()
+        before()
         begin.record()
         call()
         end.record()
         end.synchronize()
         return begin.elapsed_time(end) / 1e3
 
-    def _host(self, call) -> float:
+    def _host(self, call, before) -> float:
+        before()
         self.wait()
         start = time.perf_counter()
         call()
         self.wait()
         return time.perf_counter() - start
 
-    def _queue(self, call) -> float:
+    def _queue(self, call, before) -> float:
+        before()
         self.wait()
         start = time.perf_counter()
         for _ in range(QUEUED):

@@ -9,9 +9,10 @@ from .access import access, divergence
 from .evidence import MARKERS, Time, duration, times
 from .figure import Figure, picture, show
 from .grid import pixels, tiles
+from .roofline import roofline
 from .theme import INK, PALETTE, PAPER, new
 
 __all__ = [
     "INK", "MARKERS", "PALETTE", "PAPER",
-    "Figure", "Time", "access", "divergence", "duration", "new", "picture", "pixels", "show", "tiles", "times",
+    "Figure", "Time", "access", "divergence", "duration", "new", "picture", "pixels", "roofline", "show", "tiles", "times",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from .theme import INK, PALETTE, new
 def access(profile, line, kind=None, caption=None):
     """Draw the first request that `profile`'s first warp made on source `line`: lanes above, sectors or banks below.
 
-    line: its number, or a piece of its text. kind: "read" or "write" where the line does both. Raises ValueError, listing
+    line: its number, or a piece of its text. kind: "read", "write" or "atomic" where the line does more than one. Raises ValueError, listing
     the lines that access memory, when there is none.
     """
     samples = [s for s in profile.samples if _matches(profile, s, line) and kind in (None, s.kind)]
@@ -41,7 +41,14 @@ def _sectors(sample, caption):
     for i, sector in enumerate(shown):
         used = sector in touched
         ax.add_patch(
-            Rectangle((i * scale, 0), scale * 0.96, 0.6, facecolor=PALETTE["orange"] if used else "none", edgecolor=INK, alpha=0.9 if used else 0.5)
+            Rectangle(
+                (i * scale, 0),
+                scale * 0.96,
+                0.6,
+                facecolor=PALETTE["orange"] if used else "none",
+                edgecolor=INK,
+                alpha=0.9 if used else 0.5,
+            )
         )
     for lane, offset in zip(sample.lanes, sample.offsets, strict=True):
         target = (position[offset // 32] + (offset % 32 + sample.width / 2) / 32 * 0.96) * scale
@@ -54,42 +61,53 @@ def _sectors(sample, caption):
 def _banks(sample, caption):
     words = sorted({(o + 4 * i) // 4 for o in sample.offsets for i in range(max(1, sample.width // 4))})
     depth = np.bincount([w % 32 for w in words], minlength=32)
+    fewest = -(-len(words) // 32)
     figure, ax = new(6.4, 2.5)
     for bank in range(32):
         ax.add_patch(Rectangle((bank, 0), 0.9, 0.6, facecolor="none", edgecolor=INK, alpha=0.5))
         if depth[bank]:
-            worst = depth[bank] == depth.max() and depth.max() > 1
+            worst = depth[bank] == depth.max() > fewest
             ax.add_patch(Rectangle((bank, 0), 0.9, 0.6, facecolor=PALETTE["orange" if worst else "green"], alpha=0.9))
             ax.text(bank + 0.45, 0.3, str(depth[bank]), ha="center", va="center", color="#ffffff", fontsize=9)
     for lane, offset in zip(sample.lanes, sample.offsets, strict=True):
         _lane(ax, lane, offset // 4 % 32 + 0.45)
     passes = f"{depth.max()} wavefront{'s' if depth.max() != 1 else ''}"
+    passes += f", where {fewest} would do" if depth.max() > fewest else ", the fewest for so many words"
     ax.text(16, -0.35, f"words wanted from each of the 32 banks: {passes}", ha="center", va="top")
     return _finish(figure, ax, sample, passes, caption)
 
 
 def _lane(ax, lane, target):
-    ax.add_patch(Rectangle((lane, 1.7), 0.86, 0.5, facecolor=PALETTE["blue"]))
+    _box(ax, lane, facecolor=PALETTE["blue"])
     ax.plot([lane + 0.43, target], [1.7, 0.6], color=PALETTE["blue"], linewidth=0.9, alpha=0.75)
 
 
+def _box(ax, lane, **style):
+    ax.add_patch(Rectangle((lane, 1.7), 0.86, 0.5, **style))
+
+
 def _finish(figure, ax, sample, result, caption):
-    ax.text(16, 2.32, "32 lanes of one warp", ha="center", va="bottom")
+    for lane in set(range(32)) - set(sample.lanes):
+        _box(ax, lane, facecolor="none", edgecolor=PALETTE["grey"], linewidth=0.8)
+    active = "32 lanes of one warp" if len(sample.lanes) == 32 else f"{len(sample.lanes)} of the 32 lanes of one warp"
+    ax.text(16, 2.32, active, ha="center", va="bottom")
     ax.set(xlim=(-0.3, 32.3), ylim=(-0.8, 2.8), xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
-    alt = f"Lines from the lanes of one warp to what they {sample.kind} on line {sample.line}: {result}."
+    does = {"atomic": "update atomically"}.get(sample.kind, sample.kind)
+    alt = f"Lines from {active} to what they {does} on line {sample.line}: {result}."
     return show(figure, alt=alt, caption=caption)
 
 
 def divergence(profile, caption=None, most=400):
     """Draw which of the first warp's 32 lanes were active, instruction by instruction, for the first `most` instructions."""
     figure, ax = new(6.4, 2.9)
-    start, boxes, idle = 0, [], []
+    start, boxes, idle, work = 0, [], [], 0
     for step in profile.timeline:
         end = min(start + step.instructions, most)
         for lane in range(32):
             corner = [(start, lane), (end, lane), (end, lane + 0.86), (start, lane + 0.86)]
             (boxes if step.active >> lane & 1 else idle).append(corner)
+        work += (end - start) * step.active.bit_count()
         start = end
         if start >= most:
             break
@@ -97,6 +115,6 @@ def divergence(profile, caption=None, most=400):
     ax.add_collection(PolyCollection(idle, facecolors=PALETTE["grey"], alpha=0.25, linewidths=0))
     ax.set(xlim=(0, max(start, 1)), ylim=(32, 0), xlabel="instructions issued to the warp", ylabel="lane", yticks=[0.4, 15.4, 31.4])
     ax.set_yticklabels(["0", "15", "31"])
-    share = len(boxes) / max(1, len(boxes) + len(idle))
-    alt = f"32 rows, one a lane, over {start} instructions; filled where the lane is active, about {share:.0%} of the area by steps."
+    share = work / max(1, 32 * start)
+    alt = f"32 rows, one a lane, over {start} instructions; filled where the lane is active, which is {share:.0%} of the area."
     return show(figure, alt=alt, caption=caption)

@@ -1,45 +1,52 @@
 """An experiment's evidence in one figure: every origin with its own marker and its banner, theory dashed, nothing filled in."""
 
-from ..bench import seconds
 from ..experiments.limits import roof
+from ..experiments.rooflines import INTENSITY
 from .evidence import MARKERS
 from .figure import show
 from .theme import INK, PALETTE, new
 
 COLOURS = list(PALETTE.values())
+UNITS = {"s": (1.0, "seconds"), "B": (1e9, "GB"), "J": (1.0, "joules")}
 
 
 def measured(measurement, alt=None, caption=None):
-    """Return a Figure of a `warplab.measure` result: rates if every point has one, else times, on logarithmic axes.
+    """Return a Figure of a `warplab.measure` result: rates if every point has one, else times or bytes held, on logarithmic axes.
 
     alt, caption: default to the question and the banners. Without any evidence the figure says "not recorded yet".
     """
     points = [p for e in measurement.evidence for p in e.points]
     rates = bool(points) and all(p.rate for p in points)
     flops = rates and all(p.flops for p in points)
+    unit, label = (1e12, "TFLOP/s") if flops else (1e9, "GB/s") if rates else UNITS[points[0].unit] if points else UNITS["s"]
     figure, ax = new(6.4, 3.4 + 0.22 * len({p.series for p in points}))
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(dict.fromkeys(p.series for p in points))}
     for evidence in measurement.evidence:
         for name, row in evidence.series().items():
             style = {**MARKERS[evidence.kind], "color": colours[name], "markerfacecolor": colours[name]}
-            y = [p.rate / (1e12 if flops else 1e9) if rates else p.median for p in row]
+            y = [(p.rate if rates else p.median) / unit for p in row]
             mark = ", earlier version" if evidence.stale else ""
             ax.plot([p.x for p in row], y, linewidth=1.2, markersize=7, label=f"{name} ({evidence.kind}{mark})", **style)
-        if rates:
-            _roofs(ax, evidence, 1e12 if flops else 1e9)
+        if rates or label != "seconds":
+            _roofs(ax, evidence, unit, slope=measurement.x == INTENSITY)
     if points:
-        ax.set(xscale="log", yscale="log", xlabel=measurement.x, ylabel=("TFLOP/s" if flops else "GB/s") if rates else "seconds")
+        ax.set(xscale="log", yscale="log", xlabel=measurement.x, ylabel=label)
         figure.legend(loc="outside lower left", ncols=1)
     else:
         ax.set_axis_off()
         ax.text(0.5, 0.5, "not recorded yet", ha="center", va="center", style="italic", color=PALETTE["grey"], transform=ax.transAxes)
     figure.suptitle("\n".join(measurement.banners), fontsize=9.5, x=0.01, ha="left", color=INK)
-    spoken = "; ".join(f"{p.series} at {p.x:,g}: {seconds(p.median)}" for p in points[:12])
+    spoken = "; ".join(f"{p.series} at {p.x:,g}: {p.text()}" for p in points[:12])
     text = f"{measurement.question} {'. '.join(measurement.banners)}."
     return show(figure, alt or f"{text} {spoken}", caption or text)
 
 
-def _roofs(ax, evidence, unit):
+def _roofs(ax, evidence, unit, slope=False):
+    """Theory, dashed: the peaks that the points name, and with `slope` what memory allows at so many operations a byte."""
+    bandwidth = roof(evidence.device, "memory") if slope else None
+    if bandwidth:
+        x = sorted(p.x for p in evidence.points)
+        ax.plot(x, [bandwidth * value / unit for value in x], color=INK, linewidth=1, linestyle=(0, (4, 3)))
     for name in sorted({p.roof for p in evidence.points if p.roof}):
         limit = roof(evidence.device, name)
         if limit:

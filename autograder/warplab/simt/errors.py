@@ -44,6 +44,12 @@ class OutOfBounds(MemoryError_):
     kind = "out-of-bounds access"
 
 
+class UseAfterFree(OutOfBounds):
+    """A thread read or wrote an array that the host has freed."""
+
+    kind = "use after free"
+
+
 class MisalignedAccess(MemoryError_):
     """An address is not a multiple of the access width, which a GPU faults on."""
 

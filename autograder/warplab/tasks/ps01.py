@@ -378,7 +378,7 @@ class TimeIt(Task):
         def timing(item, repeats, **behaviour):
             duration = float(rng.uniform(0.2e-3, 2e-3))
             name = f"{item}, {repeats} sample{'s' if repeats > 1 else ''}"
-            return Case(name, {"repeats": repeats, "timing": {"duration": duration, **behaviour}}, item)
+            return Case(name, {"work": "work", "repeats": repeats, "timing": {"duration": duration, **behaviour}}, item)
 
         return [
             timing("waits", 9),
@@ -391,9 +391,6 @@ class TimeIt(Task):
     def device(self, inputs):
         """The judge's device for one case."""
         return VirtualDevice(Timing(**inputs["timing"]))
-
-    def device_arguments(self, client, inputs):
-        return client, "work", inputs["repeats"]
 
     def reference(self, inputs):
         return {"seconds": np.array(inputs["timing"]["duration"])}

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..observer import Observer
+
 SECTOR_SHIFT = 5
 BANKS = 32
 
@@ -39,13 +41,21 @@ TENSOR_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 @dataclass
 class Traffic:
-    """Counts of one memory instruction in the ``space`` that it reached; a generic address shows it only when it runs."""
+    """Counts of one memory instruction in the ``space`` that it reached; a generic address shows it only when it runs.
+
+    ``moved``: bytes that a lane asked for, summed over the requests. Of atomics, ``lanes`` that took part, distinct
+    ``addresses`` summed over the requests, and the ``most`` lanes that one address had in a request.
+    """
 
     space: str = ""
     requests: int = 0
     sectors: int = 0
     wavefronts: int = 0
     ideal: int = 0
+    moved: float = 0
+    lanes: int = 0
+    addresses: int = 0
+    most: int = 0
 
 
 @dataclass
@@ -71,7 +81,7 @@ def flops_of(instr) -> int:
     return FLOPS.get(instr.opcode, 0) * max((FLOAT_TYPES.get(m, 0) for m in instr.mods), default=0)
 
 
-class Counters:
+class Counters(Observer):
     """Observer. Read ``traffic`` by site and ``execution`` by block index after the launch."""
 
     def __init__(self):
@@ -93,19 +103,17 @@ class Counters:
             size = np.bincount(group.row, minlength=group.warps)
             e.divergent += int(np.count_nonzero((taken > 0) & (taken < size)))
 
-    def barrier(self, machine): ...
-
-    def warp_barrier(self, machine, group): ...
-
-    def done(self, machine): ...
-
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         t = self.traffic.get(site)
         if t is None:
             t = self.traffic[site] = Traffic(space)
         t.requests += group.warps
         if what == "atomic":
+            addresses, most = count_addresses(machine, group, access.offset)
+            t.lanes, t.addresses, t.most = t.lanes + group.size, t.addresses + addresses, max(t.most, most)
             return
+        # the rows of ldmatrix come from some lanes and go to all
+        t.moved += group.size * width / 32 if "matrix" in machine.program.sites[site].text[:9] else group.warps * width
         if space == "global":
             key = ("sectors", offset % 32, width)  # a whole number of sectors further on, the pattern is the same
             if key not in access.pattern:
@@ -137,6 +145,16 @@ def count_distinct(table: np.ndarray) -> int:
     if (steps < 0).any():
         steps = np.diff(np.sort(table, axis=1), axis=1)
     return table.shape[0] + int(np.count_nonzero(steps))
+
+
+def count_addresses(machine, group, address: np.ndarray) -> tuple[int, int]:
+    """Distinct addresses, summed over the group's warps, and the most lanes of a warp that share one."""
+    if address.size == 1:
+        return group.warps, int(np.bincount(group.row).max())
+    order = np.lexsort((address, group.row))
+    row, ordered = group.row[order], address[order]
+    starts = np.flatnonzero(np.r_[True, (ordered[1:] != ordered[:-1]) | (row[1:] != row[:-1])])
+    return starts.size, int(np.diff(np.r_[starts, ordered.size]).max())
 
 
 def count_sectors(machine, group, address: np.ndarray, width: int) -> int:

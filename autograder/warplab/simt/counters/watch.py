@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..observer import Observer
+
 MAX_STEPS = 4096
 
 
@@ -31,7 +33,7 @@ class Step:
     instructions: int
 
 
-class FirstWarp:
+class FirstWarp(Observer):
     """Observer of warp 0 of the first block: ``samples`` by site, ``timeline`` of at most 4,096 steps."""
 
     def __init__(self):
@@ -46,14 +48,6 @@ class FirstWarp:
         instr = block.instrs[0] if block.instrs else block.branch
         if instr is not None:
             self.timeline.append(Step(instr.line, active, len(block.instrs) + (block.branch is not None)))
-
-    def branched(self, machine, group, block, guard, uniform): ...
-
-    def barrier(self, machine): ...
-
-    def warp_barrier(self, machine, group): ...
-
-    def done(self, machine): ...
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if site in self.samples or space == "local" or machine.first_block or not group.size:

@@ -40,7 +40,7 @@ def _all(machine, waiting, others=()):
         blocks = np.unique(machine.block_of_lane[group.lanes])
         clash = (place[blocks] >= 0) & (place[blocks] != index)
         if clash.any():
-            _diverged(machine, int(blocks[clash][0]), int(place[blocks[clash][0]]), index)
+            _diverged(machine, int(blocks[clash][0]), int(place[blocks[clash][0]]), index, [*waiting, *others])
         place[blocks] = index
     _vote(machine, waiting)
     return waiting
@@ -51,7 +51,7 @@ def _grid(machine, waiting):
     here = [(i, g) for i, g in waiting if "grid" in program.blocks[i].branch.mods]
     for index, group in waiting:
         if index != here[0][0]:
-            _diverged(machine, int(machine.block_of_lane[group.lanes[0]]), here[0][0], index)
+            _diverged(machine, int(machine.block_of_lane[group.lanes[0]]), here[0][0], index, waiting)
     return waiting, []
 
 
@@ -118,10 +118,19 @@ def _stuck(machine, waiting):
     )
 
 
-def _diverged(machine, block: int, one: int, other: int):
+def _diverged(machine, block: int, one: int, other: int, waiting):
     program = machine.program
+
+    def who(place: int) -> str:
+        lanes = np.concatenate([g.lanes for i, g in waiting if i == place])
+        mine = lanes[machine.block_of_lane[lanes] == block]
+        if not mine.size:  # a barrier of the grid, at which this block has not arrived
+            return f"other blocks at {program.line_of_block(place)}"
+        more = f" and {mine.size - 1} more" if mine.size > 1 else ""
+        return f"{machine.thread_name(int(mine.min()))}{more} at {program.line_of_block(place)}"
+
     raise BarrierDivergence(
-        f"threads of block {machine.block_name(block)} wait at two different barriers: {program.line_of_block(one)} and {program.line_of_block(other)}",
+        f"threads of block {machine.block_name(block)} wait at two different barriers: {who(one)}, and {who(other)}",
         kernel=program.name,
         where=program.line_of_block(other),
         hint="a syncthreads() inside an if or a loop that not all threads of the block take; move it out of the branch",

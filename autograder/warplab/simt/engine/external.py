@@ -124,6 +124,7 @@ def assertfail(M, group, site, message, file, line, function, charsize):
         f"{M.machine.thread_name(lane)} found `{said}` to be false",
         kernel=M.program.name,
         where=f"{place.rsplit('/', 1)[-1]}:{int(line[0])}",
+        hint="the values in the condition, in this thread",
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import MisalignedAccess, OutOfBounds
+from ..errors import MisalignedAccess, OutOfBounds, UseAfterFree
 from .atomics import update
 from .memory import LOCAL_WINDOW, REGION_SHIFT, SHARED_WINDOW, Access
 
@@ -82,7 +82,7 @@ class LoadStoreUnit:
         width = np.dtype(dtype).itemsize
         if not access.region.writable:
             raise OutOfBounds(
-                f"a write to {access.region.label}, which is read-only",
+                f"{self.machine.thread_name(int(group.lanes[0]))} writes to {access.region.label}, which is read-only",
                 kernel=self.program.name,
                 where=self.program.line_of_site(site),
                 hint="copy the array first: array.copy()",
@@ -163,6 +163,10 @@ class LoadStoreUnit:
         for o in self.observers:
             o.warp_barrier(self.machine, group)
 
+    def fence(self, group) -> None:
+        for o in self.observers:
+            o.fence(self.machine, group)
+
     # --- faults ---------------------------------------------------------------------------------------------------
     def _fault(self, group, site, access, offset, width, size, space, what):
         where = self.program.line_of_site(site)
@@ -177,18 +181,18 @@ class LoadStoreUnit:
             address = int(access.source[bad[0]]) + offset
             freed = self.space.freed(address)
             if freed:
-                raise OutOfBounds(
-                    f"{who} {_verb(what)} {freed} after it was freed",
+                raise UseAfterFree(
+                    f"{who} {_verb(what)} element {(address - freed.base) // freed.itemsize} of {freed.label}, which has been freed",
                     kernel=self.program.name,
                     where=where,
                     hint="keep a reference to the device array for as long as kernels use it",
                 )
             if region is None:
-                region = self.space.nearest(address)
-                at = address - region.base if region else address
-            if region is None:
                 raise OutOfBounds(
-                    f"{who} {_verb(what)} address {address:#x}, where nothing is allocated", kernel=self.program.name, where=where
+                    f"{who} {_verb(what)} address {address:#x}, where nothing is allocated",
+                    kernel=self.program.name,
+                    where=where,
+                    hint="where the pointer comes from, and whether its index can be that large or negative",
                 )
             item = region.itemsize
             message = (
@@ -197,22 +201,22 @@ class LoadStoreUnit:
             )
         else:
             message = f"{who} {_verb(what)} {width} bytes at byte offset {at} of {space} memory, which has {size} bytes {'a block' if space == 'shared' else 'a thread'}"
-        raise OutOfBounds(
-            message,
-            kernel=self.program.name,
-            where=where,
-            hint="the bounds check before this line, and the order of the indices (row, column)",
-        )
+        hint = "the bounds check before this line, and the order of the indices (row, column)"
+        if space == "shared" and self.program.dynamic_symbols:
+            hint = "the bytes of dynamic shared memory in the launch, kernel[grid, block, stream, bytes]; then the index"
+        raise OutOfBounds(message, kernel=self.program.name, where=where, hint=hint)
 
     def _misaligned(self, group, site, access, offset, width, space, what):
         raw = access.offset if space == "global" else access.source.view(np.int64)
-        bad = int(np.flatnonzero((raw + offset) % width)[0])
+        bad = np.flatnonzero((raw + offset) % width)
+        lane, others = int(group.lanes[bad[0]]), (bad.size if raw.size > 1 else group.size) - 1
+        place = access.region.label if space == "global" else f"{space} memory"
         raise MisalignedAccess(
-            f"{self.machine.thread_name(int(group.lanes[bad]))} {_verb(what)} {width} bytes at byte offset {int(raw[bad]) + offset}, "
-            f"not a multiple of {width}",
+            f"{self.machine.thread_name(lane)}{f' (and {others} more)' if others else ''} {_verb(what)} {width} bytes at byte offset "
+            f"{int(raw[bad[0]]) + offset} of {place}, not a multiple of {width}",
             kernel=self.program.name,
             where=self.program.line_of_site(site),
-            hint="the element type of the pointer or view",
+            hint="the type that the pointer is read as: an access of n bytes wants an address that is a multiple of n",
         )
 
 

@@ -13,14 +13,15 @@ from functools import cached_property
 
 import numpy as np
 
-from ..errors import NoProgress, StackOverflow
+from ..errors import InvalidLaunch, NoProgress, StackOverflow
 from .barriers import release
 from .loadstore import LoadStoreUnit
 from .memory import Access, AddressSpace, Region
 from .program import MAX_CALLS, Program
 from .warp import WarpTable
 
-CHUNK_LANES = 1 << 14
+CHUNK_LANES = 1 << 15
+CHUNK_SHARED, CHUNK_LOCAL = 1 << 24, 1 << 28  # bytes of memory in a chunk; to check shared memory takes some 17 times as much again
 STEP_BUDGET = 1_000_000
 PATIENCE = 32  # polls (atomics, volatile loads) in a row in which no lane leaves the loop, before other lanes get a turn
 BOOST = 256  # steps of that turn
@@ -102,10 +103,15 @@ class Group:
 
 
 class Machine:
-    """Executes one program for one launch. ``observers`` get ``executed``, ``branched``, ``accessed``, ``barrier``, ``done``."""
+    """Executes one program for one launch. ``observers`` are told what happens (``simt/observer.py``)."""
 
-    def __init__(self, program: Program, space: AddressSpace, launch: Launch, observers=()):
+    def __init__(self, program: Program, space: AddressSpace, launch: Launch, observers=(), sample: int | None = None):
+        """``sample``: run only so many blocks, spread evenly over the grid. Raises InvalidLaunch where blocks wait for each other."""
         self.program, self.space, self.launch = program, space, launch
+        self.conflicts: list = []
+        self.sample = None if sample is None else ((np.arange(sample) + 0.5) * launch.blocks / sample).astype(np.int64)
+        if sample is not None and program.grid_barrier:
+            raise InvalidLaunch("a kernel whose blocks wait for each other cannot run in a sample of its blocks", kernel=program.name)
         self.observers = list(observers)
         self.lsu = LoadStoreUnit(self)
         self.shared_size = program.shared_static + launch.dynamic_shared
@@ -116,14 +122,17 @@ class Machine:
 
         Raises LaunchError subclasses for the faults of memory, barriers and progress.
         """
-        per_chunk = max(1, CHUNK_LANES // (8 if self.program.frame_size else 1) // self.launch.threads)
+        threads, local = self.launch.threads, self.program.local_size
+        fit = CHUNK_LANES // threads, CHUNK_SHARED // max(1, self.shared_stride), CHUNK_LOCAL // max(1, local * threads)
+        per_chunk = max(1, min(fit))
         if self.program.grid_barrier:  # all blocks meet: they run as one chunk
             per_chunk = self.launch.blocks
         self.printed: list[str] = []
         self.grid_workspace = None
         try:
-            for start in range(0, self.launch.blocks, per_chunk):
-                self._start_chunk(start, min(per_chunk, self.launch.blocks - start))
+            blocks = self.launch.blocks if self.sample is None else self.sample.size
+            for start in range(0, blocks, per_chunk):
+                self._start_chunk(start, min(per_chunk, blocks - start))
                 with np.errstate(all="ignore"):
                     self._run_chunk()
                 for o in self.observers:
@@ -177,6 +186,7 @@ class Machine:
             return {"x": lambda: i % bx, "y": lambda: i // bx % by, "z": lambda: i // (bx * by)}[axis]()
         if stem == "ctaid":
             i = self.first_block + np.arange(self.blocks)
+            i = i if self.sample is None else self.sample[i]
             of_block = {"x": lambda: i % gx, "y": lambda: i // gx % gy, "z": lambda: i // (gx * gy)}[axis]()
             return np.repeat(of_block.astype(np.uint32), self.launch.threads) if self.blocks > 1 else of_block
         if stem == "laneid":
@@ -210,9 +220,11 @@ class Machine:
         self.depth, self.called = self.depth + 1, self.called + 1
         where = {"kernel": self.program.name, "where": self.program.line_of_site(site)}
         if self.depth > MAX_CALLS:
-            raise StackOverflow(f"calls nest deeper than {MAX_CALLS}", **where, hint="the condition that ends the recursion")
+            message = f"calls nest deeper than {MAX_CALLS} in {self.thread_name(group.lanes[0])}"
+            raise StackOverflow(message, **where, hint="the condition that ends the recursion")
         if self.called > STEP_BUDGET // 10:
-            raise NoProgress(f"stopped after {self.called:,} recursive calls", **where, hint="a loop in the place of the recursion")
+            message = f"stopped after {self.called:,} recursive calls; {self._spinning(group)}"
+            raise NoProgress(message, **where, hint="a loop in the place of the recursion")
         start = Group(self, group.lanes, dict(zip(parameters, arguments)), group.full)
         outer, self.frame = self.frame, np.array([(self.depth - 1) * self.program.frame_size], np.uint64)
         done = self._run(self.program.routines[name], start)
@@ -233,7 +245,7 @@ class Machine:
             if not ready:
                 passing, waiting = release(self, waiting)
                 for o in self.observers:
-                    o.barrier(self)
+                    o.barrier(self, blocks[passing[0][0]])
                 for index, group in passing:
                     ready.setdefault(index + 1, []).append(group)
                 continue
@@ -246,7 +258,7 @@ class Machine:
                 steps += 1
                 if steps > STEP_BUDGET:
                     raise NoProgress(
-                        f"stopped after {STEP_BUDGET:,} steps; a loop does not end, or threads wait for each other",
+                        f"stopped after {STEP_BUDGET:,} steps; {self._spinning(group)}: a loop does not end, or threads wait for each other",
                         kernel=self.program.name,
                         where=self.program.line_of_block(index),
                         hint="the loop's condition; threads that spin on a lock or flag that another thread of the same warp must set",
@@ -269,7 +281,7 @@ class Machine:
                 elif block.end == "barrier":
                     if group.size == alive and block.plain_barrier:
                         for o in self.observers:
-                            o.barrier(self)
+                            o.barrier(self, block)
                         index = block.next
                     else:
                         waiting.append((index, group))
@@ -297,10 +309,16 @@ class Machine:
 
     def _merge(self, groups: list[Group], live: frozenset[str]) -> Group:
         lanes = np.concatenate([g.lanes for g in groups])
-        order = None
-        if np.any(lanes[1:] < lanes[:-1]):
+        full = lanes.size == self.lanes
+        ends = np.cumsum([g.size for g in groups])
+        places = [slice(end - g.size, end) for g, end in zip(groups, ends)]  # where each group's lanes go
+        if full:
+            places, lanes = [g.lanes for g in groups], self.all_lanes
+        elif np.any(lanes[1:] < lanes[:-1]):
             order = np.argsort(lanes, kind="stable")
-            lanes = lanes[order]
+            rank = np.empty(order.size, np.int64)
+            rank[order] = np.arange(order.size)
+            places, lanes = [rank[place] for place in places], lanes[order]
         regs = {}
         for name in live:
             parts = [g.regs.get(name) for g in groups]
@@ -310,16 +328,32 @@ class Machine:
             if all(p is not None and p.size == 1 for p in parts) and all(p[0] == known[0][0] for p in known):
                 regs[name] = known[0]
                 continue
-            zero = np.zeros(1, known[0].dtype)
-            joined = np.concatenate([np.broadcast_to(zero if p is None else p, (g.size,)) for p, g in zip(parts, groups)])
-            regs[name] = joined if order is None else joined[order]
-        return Group(self, self.all_lanes if lanes.size == self.lanes else lanes, regs, lanes.size == self.lanes)
+            joined = regs[name] = np.zeros(lanes.size, known[0].dtype)  # what a group never wrote reads as zero
+            for part, place in zip(parts, places):
+                if part is not None:
+                    joined[place] = part
+        return Group(self, lanes, regs, full)
 
     # --- names for messages ---------------------------------------------------------------------------------------
+    def _spinning(self, group: Group) -> str:
+        """Who is still running, and what they looked at last."""
+        others = group.size - 1
+        who = self.thread_name(group.lanes[0]) + (f" and {others} more are" if others else " is")
+        last = next(reversed(group.accesses.values()), None)
+        if last is None or last.region is None:
+            return f"{who} still running"
+        return f"{who} still running, last at byte offset {int(last.within[0])} of {last.region.label}"
+
     def block_name(self, block: int) -> str:
         i, (gx, gy, _) = self.first_block + block, self.launch.grid
+        i = i if self.sample is None else int(self.sample[i])
         return f"({i % gx}, {i // gx % gy}, {i // (gx * gy)})"
 
     def thread_name(self, lane: int) -> str:
-        i, (bx, by, _) = int(self.thread_of_lane[lane]), self.launch.block
-        return f"thread ({i % bx}, {i // bx % by}, {i // (bx * by)}) of block {self.block_name(int(self.block_of_lane[lane]))}"
+        return self.name_of(self.first_block * self.launch.threads + int(lane))
+
+    def name_of(self, thread: int) -> str:
+        """Of a thread numbered through the whole grid."""
+        block, i = divmod(thread, self.launch.threads)
+        bx, by, _ = self.launch.block
+        return f"thread ({i % bx}, {i // bx % by}, {i // (bx * by)}) of block {self.block_name(block - self.first_block)}"

@@ -40,13 +40,22 @@ class Region:
         return v
 
 
+@dataclass(frozen=True)
+class Freed:
+    """What is remembered of a region that was unmapped."""
+
+    base: int
+    label: str
+    itemsize: int
+
+
 class AddressSpace:
     """The global address space of one process: device arrays live in it, launch arguments come and go."""
 
     def __init__(self):
         self.regions: dict[int, Region] = {}
         self._next = FIRST_SLOT
-        self._freed: dict[int, str] = {}
+        self._freed: dict[int, Freed] = {}
         self.heap: dict[int, int] = {}  # regions that kernels allocated themselves, and how many of their parts are in use
         self.allocations = self.releases = 0  # by kernels' threads
 
@@ -68,19 +77,14 @@ class AddressSpace:
         """Unmap; a later access through an old pointer is a use after free."""
         key = region.base >> REGION_SHIFT
         if self.regions.pop(key, None) is not None:
-            self._freed[key] = region.label
+            self._freed[key] = Freed(region.base, region.label, region.itemsize)
 
     def find(self, address: int) -> Region | None:
         """The region whose slot ``address`` lies in, also if the address is outside the region itself."""
         return self.regions.get(address >> REGION_SHIFT)
 
-    def nearest(self, address: int) -> Region | None:
-        """For messages: the region that an out-of-bounds address most likely started from."""
-        if not self.regions:
-            return None
-        return min(self.regions.values(), key=lambda r: abs(r.base - address))
-
-    def freed(self, address: int) -> str | None:
+    def freed(self, address: int) -> Freed | None:
+        """What was once mapped where ``address`` points."""
         return self._freed.get(address >> REGION_SHIFT)
 
 

@@ -182,7 +182,13 @@ def activemask(t, instr):
 
 
 def nothing(t, instr):
-    """Fences and hints: the engine's memory is always up to date."""
+    """Hints."""
+
+
+def fence(t, instr):
+    """The engine's memory is always up to date; the sanitizer wants to know of fences for the whole device."""
+    if {"gl", "gpu", "sys"} & set(instr.mods):
+        t.emit("M.fence(G)")
 
 
 def warp_barrier(t, instr):

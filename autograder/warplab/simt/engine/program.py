@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cached_property
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ..ptx.blocks import split
 from ..ptx.inline import CannotInline, inline_calls
 from ..ptx.link import link
 from ..ptx.parser import Module, parse
+from ..ptx.stored import stored_through
 from .memory import AddressSpace, Region, as_bytes
 from .translate import translate
 
@@ -100,6 +102,11 @@ class Program:
         self.frame_size = -(-self.frame_size // 16) * 16
         self.local_size += MAX_CALLS * self.frame_size
         return symbols
+
+    @cached_property
+    def stores(self):
+        """What the addresses of the kernel's stores are computed from: see ``stored_through``."""
+        return stored_through(self.function)
 
     def file_of(self, number: int) -> str:
         return self.module.files.get(number, "")

@@ -107,13 +107,18 @@ def _parameters(program: Program, args, space):
                 raise InvalidLaunch(
                     f"argument {name} is a number, and the kernel wants {param.size} bytes ({param.type})", kernel=program.name
                 )
-            values.append(_number(param.type, value, name, program.name))
+            values.append(number_as(param.type, value, name, program.name))
+        elif isinstance(value, np.void):  # a struct by value: one element of a structured array, its dtype made with align=True
+            if value.nbytes != param.size:
+                raise InvalidLaunch(f"argument {name} has {value.nbytes} bytes, and the kernel wants {param.size}", kernel=program.name)
+            values.append(value.tobytes())
         else:
-            raise InvalidLaunch(f"argument {name} is a {type(value).__name__}; pass arrays and numbers", kernel=program.name)
+            raise InvalidLaunch(f"argument {name} is a {type(value).__name__}; pass arrays, numbers and structs", kernel=program.name)
     return values, regions
 
 
-def _number(kind: str, value, name: str, kernel: str) -> bytes:
+def number_as(kind: str, value, name: str, kernel: str) -> bytes:
+    """A number as the bytes of PTX type ``kind``. Raises InvalidLaunch where it does not fit."""
     if kind[0] == "f":
         return struct.pack("<" + NUMBER[kind], float(value))
     if float(value) != int(value):
@@ -149,7 +154,7 @@ def _launch_on_cuda(launcher: Launcher, args) -> None:
         elif getattr(value, "__cuda_array_interface__", None) is not None:
             passed.append(int(value.__cuda_array_interface__["data"][0]))
         else:
-            passed.append(np.frombuffer(_number(param.type, value, param.name, launcher.kernel.name), NUMPY_OF[param.type])[0])
+            passed.append(np.frombuffer(number_as(param.type, value, param.name, launcher.kernel.name), NUMPY_OF[param.type])[0])
     together = "%envreg2" in ptx  # cooperative_groups' grid barrier: all blocks must run at once
     config = LaunchConfig(grid=launcher.griddim, block=launcher.blockdim, shmem_size=launcher.sharedmem, is_cooperative=together)
     launch(_to_core_stream(launcher.stream), config, _loaded[ptx, entry], *passed)

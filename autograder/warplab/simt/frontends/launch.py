@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import warnings
 
 from ..engine.machine import Launch, Machine
 from ..engine.memory import AddressSpace
 from ..engine.program import Program
 from ..errors import InvalidLaunch
+from ..sanitizer.global_races import GlobalConflict, GlobalRaces
 from ..sanitizer.races import RaceDetector
 from ..sanitizer.uninitialised import InitialisationCheck
 from .arguments import flatten
@@ -16,6 +18,8 @@ from .linking import linked_ptx
 
 _programs: dict[tuple, Program] = {}
 _observers: list = []
+_sample: int | None = None
+_warned: dict = {}  # Python's memory of which warnings were shown
 
 
 @contextlib.contextmanager
@@ -28,22 +32,43 @@ def observed_by(*observers):
         del _observers[-len(observers) :]
 
 
+@contextlib.contextmanager
+def running_only(blocks: int | None):
+    """Within the block, launches on the engine run only so many thread blocks, spread evenly over the grid; None: all."""
+    global _sample
+    before, _sample = _sample, blocks
+    try:
+        yield
+    finally:
+        _sample = before
+
+
 def program_of(kernel, space: AddressSpace, capability=None) -> Program:
     """The translated program of a compiled numba kernel for a compute capability (default: the device's own)."""
     name = getattr(getattr(kernel, "py_func", None), "__name__", None) or kernel.entry_name
     return program_of_library(kernel._codelibrary, kernel.entry_name, name, space, capability)
 
 
-def program_of_library(library, entry: str, name: str, space: AddressSpace, capability=None) -> Program:
-    """The same from numba's code library and the name of the entry in it."""
+def ptx_of_library(library, entry: str, capability=None) -> tuple[str, ...]:
+    """PTX of a code library and of what it links, the module with ``entry`` first."""
     capability = library._ensure_cc(capability)
     modules = library.get_asm_strs(cc=capability)  # more than one where the kernel is compiled for debugging
+    first = next((m for m in modules if f".entry {entry}(" in m), modules[0])
+    return (first, *(m for m in modules if m is not first), *linked_ptx(library, capability))
+
+
+def ptx_of(kernel, capability=None) -> tuple[str, ...]:
+    """PTX of a compiled numba kernel and of what it links, the module with its entry first."""
+    return ptx_of_library(kernel._codelibrary, kernel.entry_name, capability)
+
+
+def program_of_library(library, entry: str, name: str, space: AddressSpace, capability=None) -> Program:
+    """The same from numba's code library and the name of the entry in it."""
+    modules = ptx_of_library(library, entry, capability)
     key = (id(space), entry, *modules)
     program = _programs.get(key)
     if program is None:
-        first = next((m for m in modules if f".entry {entry}(" in m), modules[0])
-        others = tuple(m for m in modules if m is not first) + linked_ptx(library, capability)
-        program = _programs[key] = Program(first, entry, name, space, others)
+        program = _programs[key] = Program(modules[0], entry, name, space, modules[1:])
     return program
 
 
@@ -61,6 +86,7 @@ def launch_on_engine(kernel, args, grid, block, dynamic_shared, space: AddressSp
 def run(program: Program, values, regions, grid, block, dynamic_shared, space: AddressSpace) -> Machine:
     """Check the configuration as CUDA does, run with ``values`` (bytes) as parameters, then unmap ``regions``.
 
+    Warns (GlobalConflict) where threads met in global memory with nothing to order them; ``machine.conflicts`` has these too.
     Raises InvalidLaunch for what CUDA refuses, other LaunchError subclasses for what goes wrong while running.
     """
     from ...device import limits
@@ -69,11 +95,16 @@ def run(program: Program, values, regions, grid, block, dynamic_shared, space: A
         grid, block = _three(grid), _three(block)
         check_limits(program, grid, block, dynamic_shared, limits())
         params = {p.name: v.ljust(p.size, b"\0") for p, v in zip(program.function.params, values, strict=True)}
-        machine = Machine(program, space, Launch(grid, block, dynamic_shared, params), [RaceDetector(), InitialisationCheck(), *_observers])
+        conflicts = GlobalRaces()
+        checks = [RaceDetector(), InitialisationCheck(), conflicts]
+        machine = Machine(program, space, Launch(grid, block, dynamic_shared, params), [*checks, *_observers], _sample)
         machine.run()
     finally:
         for region in regions:
             space.remove(region)
+    machine.conflicts = conflicts.found_all
+    for c in machine.conflicts:
+        warnings.warn_explicit(str(c), GlobalConflict, c.file or program.name, c.line, registry=_warned)
     return machine
 
 

@@ -5,20 +5,25 @@ What is replaced (numba-cuda is pinned; ``tests/simt/test_numba_hook.py`` is the
   streams, here on the engine's address space. Contexts, device arrays, slices and memory managers stay numba's.
 - ``...driver.ExperimentalDevice`` - cuda.core's device.
 - ``_Kernel.bind``, ``_Kernel.launch`` and ``CUDACodeLibrary.get_cufunc`` - launching goes to the engine instead of cuda.core.
-- ``CUDADispatcher.__init__`` - line information is always asked for, so that messages and counters can name source lines.
+- ``CUDADispatcher.__init__`` - line information is always asked for, so that messages and counters can name source lines;
+  ``CUDACodeLibrary.get_ltoir`` and ``DIBuilder._var_type`` are mended where numba's own line information fails.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import warnings
 
 import numpy as np
 from cuda.bindings import driver as binding
 from cuda.core._utils.cuda_utils import CUDAError
+from llvmlite import ir
 from numba.cuda import codegen as numba_codegen
+from numba.cuda import debuginfo as numba_debuginfo
 from numba.cuda import dispatcher as numba_dispatcher
 from numba.cuda.core import config
+from numba.cuda.core.errors import NumbaPerformanceWarning
 from numba.cuda.cudadrv import devices as numba_devices
 from numba.cuda.cudadrv import driver as numba_driver
 from numba.cuda.memory_management import nrt as numba_nrt
@@ -31,7 +36,9 @@ from .managed import reserve
 
 SPACE = AddressSpace()
 TOTAL_MEMORY = 8 << 30  # what cuMemGetInfo reports: host memory stands in for the card's
-MORE_ATTRIBUTES = {  # what numba asks beyond the architecture's limits; the engine has no bus, no watchdog and one multiprocessor
+# What numba asks beyond the architecture's limits. The engine has no bus and no watchdog, and it stands for an architecture,
+# not for a card with some number of multiprocessors: a grid that is sized by them comes out small here.
+MORE_ATTRIBUTES = {
     "PCI_DOMAIN_ID": 0,
     "PCI_BUS_ID": 0,
     "PCI_DEVICE_ID": 0,
@@ -146,6 +153,9 @@ class EngineDriver(numba_driver.Driver):
         self.cuMemHostUnregister(pointer)
 
     def cuMemHostRegister(self, pointer, size, flags):
+        if int(pointer) in self._host:  # the buffer is ours: a second entry would drop it
+            already = binding.CUresult.CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
+            raise numba_driver.CudaAPIError(already, "this host memory is pinned already")
         self._host[int(pointer)] = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(int(pointer)))
 
     def cuMemHostUnregister(self, pointer):
@@ -245,6 +255,7 @@ class RefusedLaunch(InvalidLaunch, CUDAError):
 
 
 def _launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0):
+    _warn_of_copies(args)
     try:
         if not kernel.debug:
             launch_on_engine(kernel, args, griddim, blockdim, sharedmem, SPACE)
@@ -255,6 +266,15 @@ def _launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0):
         raise_exception(kernel, program)
     except InvalidLaunch as refused:
         raise RefusedLaunch(refused) from None
+
+
+def _warn_of_copies(args) -> None:
+    """numba's warning that CUDA would copy a host array there and back, for who asks for it (``install`` turns it off)."""
+    if not config.CUDA_WARN_ON_IMPLICIT_COPY or config.DISABLE_PERFORMANCE_WARNINGS:
+        return
+    for value in args:
+        if isinstance(value, np.ndarray) and not numba_driver.is_device_memory(value):
+            warnings.warn(NumbaPerformanceWarning("Host array used in CUDA kernel will incur copy overhead to/from device."), stacklevel=4)
 
 
 def _bind(kernel):
@@ -306,6 +326,15 @@ def ask_for_line_information() -> None:
         return plain_ltoir(self, cc)
 
     numba_codegen.CUDACodeLibrary.get_ltoir = get_ltoir
+    plain_type = numba_debuginfo.DIBuilder._var_type
+
+    @functools.wraps(plain_type)
+    def var_type(self, lltype, size, datamodel=None):
+        if isinstance(lltype, ir.ArrayType) and not size:  # a tuple of empty tuples: numba divides by the size of one of them
+            lltype, datamodel = ir.LiteralStructType([]), None
+        return plain_type(self, lltype, size, datamodel=datamodel)
+
+    numba_debuginfo.DIBuilder._var_type = var_type
 
 
 def install(capability: tuple[int, int]) -> None:
@@ -318,6 +347,7 @@ def install(capability: tuple[int, int]) -> None:
     driver = EngineDriver()
     numba_driver._logger = numba_driver.make_logger()
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # lessons launch one block on purpose
+    config.CUDA_WARN_ON_IMPLICIT_COPY = 0  # and the engine copies nothing
     numba_driver.driver = numba_devices.driver = driver
     numba_driver.ExperimentalDevice = _EngineDevice
     numba_dispatcher._Kernel.bind = _bind

@@ -145,6 +145,9 @@ _VAR = re.compile(
 )
 _REG = re.compile(r"\.reg\s*\.(\w+)\s+(.*)$", re.S)
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:[^\n;]*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?[^\n;]*")
+_HEAD = re.compile(r"[a-z][\w.:]*", re.ASCII)  # it becomes part of a Python program: nothing else may stand in it
+MAX_REGISTERS = 1 << 20  # of one .reg directive: the largest unrolled kernels declare some ten thousand
+OURS = ("extern", "recurse", "results")  # instructions that only ptx.inline makes
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.M)
 
 
@@ -240,7 +243,8 @@ def _variable(statement: str) -> Variable | None:
 def _params(text: str) -> list[Param]:
     params, offset = [], 0
     for part in _split(text):
-        v = _variable(re.sub(r"\.(ptr|noalias)\b(\s*\.(global|shared|const|local))?", "", part))
+        part = re.sub(r"\.(ptr|noalias)\b(\s*\.(global|shared|const|local))?(\s*\.align\s+\d+)?", "", part)
+        v = _variable(part)
         if v is None:
             raise PTXSyntaxError(f"cannot read parameter {part!r}")
         ptype = re.search(r"\.(pred|[busf]\d+|bf16)\b(?=\s+[A-Za-z_$%])", part)
@@ -259,6 +263,8 @@ def parse_instruction(statement: str, line: int, file: int) -> Instr:
     if m:
         guard, rest = Reg(m.group(2), bool(m.group(1))), m.group(3)
     head, _, tail = rest.partition(" ")
+    if not _HEAD.fullmatch(head) or head.startswith(OURS):
+        raise PTXSyntaxError(f"not a PTX instruction: {t[:80]!r}")
     opcode, *mods = head.split(".")
     if opcode == "call":
         return Instr("call", tuple(mods), (tail,), guard, line, file, t)
@@ -317,6 +323,8 @@ def _body(text: str, fn: Function) -> None:
             kind, names = _REG.match(statement).groups()
             for name in _split(names):
                 m = re.fullmatch(r"(%[\w$]+)<(\d+)>", name)
+                if m and int(m.group(2)) > MAX_REGISTERS:
+                    raise PTXSyntaxError(f"{m.group(2)} registers {m.group(1)}; the limit is {MAX_REGISTERS:,}")
                 for each in [f"{m.group(1)}{i}" for i in range(int(m.group(2)))] if m else [name]:
                     if scopes and each in fn.regs:  # inline assembly's own register of a name that is in use outside
                         shadows += 1

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import UnfinishedCopy
+from ..observer import Observer
 
 WORD = 4
 NOBODY = -1
 
 
-class AsyncCopies:
+class AsyncCopies(Observer):
     """Observer that raises UnfinishedCopy; ``cp.async`` itself adds it to a machine and tells it of copies, commits and waits.
 
     A thread's copies form groups, numbered by its commits; ``wait_group n`` finishes all but its last n groups.
@@ -71,20 +72,12 @@ class AsyncCopies:
         here, there = program.line_of_site(site), program.line_of_site(int(self.line[at]))
         whose = "its own asynchronous copy" if reader == copier else f"the asynchronous copy of {copier}"
         raise UnfinishedCopy(
-            f"{reader} reads a shared word ({here}) that {whose} ({there}) may not have filled yet",
+            f"{reader} reads a shared word (byte offset {at * WORD % machine.shared_stride}, {here}) that {whose} ({there}) may not have filled yet",
             kernel=program.name,
             where=here,
             hint="__pipeline_wait_prior(n) or cp.async.wait_group n: n is the number of later groups that may still be on their way; "
             "then __syncthreads()",
         )
-
-    def executed(self, machine, group, block): ...
-
-    def branched(self, machine, group, block, guard, uniform): ...
-
-    def barrier(self, machine): ...
-
-    def warp_barrier(self, machine, group): ...
 
     def done(self, machine):
         self._forget()

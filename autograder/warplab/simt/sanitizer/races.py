@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import SharedRace
+from ..observer import Observer
 from ..ptx.parser import WIDTH
 
 LONGEST_LOG = 512  # requests; each holds arrays of one element a lane
@@ -32,7 +33,7 @@ class Request:
     values: tuple | None
 
 
-class RaceDetector:
+class RaceDetector(Observer):
     """Observer that raises SharedRace, naming both source lines, both threads and the word."""
 
     def __init__(self):
@@ -44,10 +45,6 @@ class RaceDetector:
         self.wrote = False
         self.tables: Tables | None = None
         self.epoch: np.ndarray | None = None  # syncwarps that each warp has passed since the barrier
-
-    def executed(self, machine, group, block): ...
-
-    def branched(self, machine, group, block, guard, uniform): ...
 
     def warp_barrier(self, machine, group):
         if self.epoch is None:
@@ -70,13 +67,13 @@ class RaceDetector:
         if len(self.log) >= LONGEST_LOG:
             self._compare(machine)
 
-    def barrier(self, machine):
+    def barrier(self, machine, block):
+        self.done(machine)
+
+    def done(self, machine):
         if self.wrote:
             self._compare(machine)
         self._start()
-
-    def done(self, machine):
-        self.barrier(machine)
 
     def _compare(self, machine):
         self.tables = self.tables or Tables(machine)
@@ -152,9 +149,10 @@ class Tables:
         i = int(np.flatnonzero(bad)[0])
         program, thread = self.machine.program, self.machine.thread_name
         rival = int(other.lane[cell[i]])
+        byte = int(cell[i]) * self.unit % self.machine.shared_stride
         here, there = program.line_of_site(request.site), program.line_of_site(int(other.site[cell[i]]))
         raise SharedRace(
-            f"{thread(int(request.lanes[i]))} {does} a shared word ({here}) that {'several threads' if rival < 0 else thread(rival)} "
+            f"{thread(int(request.lanes[i]))} {does} a shared word (byte offset {byte}, {here}) that {'several threads' if rival < 0 else thread(rival)} "
             f"{did[:-1] if rival < 0 else did} ({there}), with no barrier between them; {int(bad.sum())} accesses clash",
             kernel=program.name,
             where=here,
@@ -162,9 +160,9 @@ class Tables:
         )
 
 
-def cell_size(program) -> int:
-    """Bytes of the cells that shared memory is watched in: a word, or the narrowest access of the program."""
-    return min([4, *(WIDTH[m] for i in program.sites for m in i.mods[-1:] if m in WIDTH)])
+def cell_size(program, widest: int = 4) -> int:
+    """Bytes of the cells that memory is watched in: ``widest``, or the narrowest access of the program."""
+    return min([widest, *(WIDTH[m] for i in program.sites for m in i.mods[-1:] if m in WIDTH)])
 
 
 def _bits(values: np.ndarray, shape) -> np.ndarray:

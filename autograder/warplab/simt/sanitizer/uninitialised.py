@@ -5,23 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import UninitialisedRead
+from ..observer import Observer
 from .races import cell_size
 
 
-class InitialisationCheck:
+class InitialisationCheck(Observer):
     """Observer that raises UninitialisedRead at the first read of a cell nobody wrote in this launch."""
 
     def __init__(self):
         self.written: dict[str, np.ndarray] = {}
         self.unit = 4
-
-    def executed(self, machine, group, block): ...
-
-    def branched(self, machine, group, block, guard, uniform): ...
-
-    def barrier(self, machine): ...
-
-    def warp_barrier(self, machine, group): ...
 
     def done(self, machine):
         self.written = {}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 
 from cuda import pathfinder
 from cuda.bindings import nvrtc
 
 from ..errors import LaunchError
+from .disk import kept
 
 
 INTEGERS = "".join(
@@ -19,6 +21,9 @@ STANDARD = {  # headers of the host that examples include and NVRTC has not: wha
     for names, text in (("stdio.h cstdio stdlib.h cstdlib assert.h cassert math.h cmath", ""), ("stdint.h cstdint", INTEGERS))
     for name in names.split()
 }
+
+
+OWN_FILE = re.compile(r'#\s*include\s*"')  # a header that may change while the source does not
 
 
 class CompileError(LaunchError):
@@ -55,11 +60,26 @@ def _buffer(size: int) -> bytes:
 def compile_ptx(source: str, name: str, arch: str) -> tuple[str, str]:
     """PTX of ``source`` for ``arch`` ("sm_90") and the entry that ``name`` became there (C++ mangles names).
 
-    Raises CompileError with the compiler's messages.
+    Kept on disk, unless the source includes files of its own. Raises CompileError with the compiler's messages.
     """
+    if OWN_FILE.search(source):
+        return _compile(source, name, arch)
+    headers = [(folder, os.stat(folder).st_mtime_ns) for folder in include_folders()]
+    return kept((nvrtc.nvrtcVersion()[1:], headers, STANDARD, _options(arch), source, name), lambda: _compile(source, name, arch))
+
+
+def _options(arch: str) -> list[str]:
+    return [
+        f"--gpu-architecture={arch.replace('sm_', 'compute_')}",
+        "--std=c++17",
+        "-lineinfo",
+        *(f"-I{folder}" for folder in include_folders()),
+    ]
+
+
+def _compile(source: str, name: str, arch: str) -> tuple[str, str]:
     file = f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}.cu"
-    options = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", "--std=c++17", "-lineinfo"]
-    options += [f"-I{folder}" for folder in include_folders()]
+    options = _options(arch)
     program = _create(source, file)
     try:
         _checked(nvrtc.nvrtcAddNameExpression(program, name.encode()))
@@ -82,8 +102,7 @@ def compile_to_link(source: str, name: str, arch: str, folders: tuple[str, ...] 
 
     Raises CompileError with the compiler's messages.
     """
-    options = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", "--std=c++17", "-lineinfo", "-rdc=true"]
-    options += [f"-I{folder}" for folder in (*folders, *include_folders())]
+    options = [*(f"-I{folder}" for folder in folders), *_options(arch), "-rdc=true"]
     program = _create(source, name)
     try:
         (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...device import Limits
@@ -21,6 +22,7 @@ class Report:
     shared_bytes: int
     spill_bytes: int
     stack_bytes: int
+    cubin: bytes = field(default=b"", repr=False)
 
 
 class ToolchainError(RuntimeError):
@@ -28,26 +30,23 @@ class ToolchainError(RuntimeError):
 
 
 @functools.cache
-def find() -> str:
-    """Path of ptxas: the nvidia-cuda-nvcc wheel's, else the PATH's. Raises ToolchainError when there is none."""
-    import importlib.util
-
+def find(tool: str = "ptxas") -> str | None:
+    """Path of one of CUDA's tools: a wheel's, else the PATH's; None where there is none."""
     spec = importlib.util.find_spec("nvidia")
     for folder in spec.submodule_search_locations if spec else ():
-        for found in sorted(Path(folder).glob("cu*/bin/ptxas")):
+        for found in sorted(Path(folder).glob(f"cu*/bin/{tool}")):
             return str(found)
-    found = shutil.which("ptxas")
-    if found is None:
-        raise ToolchainError("ptxas is not installed; pip install 'cuda-toolkit[nvcc]'")
-    return found
+    return shutil.which(tool)
 
 
 @functools.lru_cache(maxsize=256)
 def assemble(ptx: str, entry: str) -> Report:
     """Assemble PTX for the architecture it names and read the resource report of ``entry``.
 
-    Raises ToolchainError with ptxas's first message when it refuses.
+    Raises ToolchainError with ptxas's first message when it refuses, or where there is no ptxas.
     """
+    if find() is None:
+        raise ToolchainError("ptxas is not installed; pip install 'cuda-toolkit[nvcc]'")
     target = re.search(r"\.target\s+(\w+)", ptx).group(1)
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "kernel.ptx")
@@ -56,6 +55,8 @@ def assemble(ptx: str, entry: str) -> Report:
         run = subprocess.run(command, capture_output=True, text=True)
         if run.returncode and "nresolved extern" in run.stderr:  # functions that are linked in later: registers without them
             run = subprocess.run([*command, "-c"], capture_output=True, text=True)
+        made = Path(folder, "kernel.cubin")
+        cubin = made.read_bytes() if made.exists() else b""
     if run.returncode:
         raise ToolchainError(f"ptxas refused the kernel: {run.stderr.strip().splitlines()[0] if run.stderr.strip() else 'no message'}")
     text = run.stderr + run.stdout
@@ -71,6 +72,7 @@ def assemble(ptx: str, entry: str) -> Report:
         number(r"(\d+) bytes smem"),
         number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads"),
         number(r"(\d+) bytes stack frame"),
+        cubin,
     )
 
 

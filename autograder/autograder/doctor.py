@@ -1,0 +1,156 @@
+"""`autograder doctor`: which protections hold on this machine, each found out by an attempt to break it from inside a real jail."""
+
+import json
+import os
+import secrets
+import socket
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.table import Table
+
+import warplab
+from autograder.sandbox.choose import SANDBOXES, next_step, problem_of
+from autograder.sandbox.launch import LaunchError
+from autograder.sandbox.probe import NAMESPACES
+from autograder.sandbox.types import Limits
+from autograder.sandbox.view import gpu_devices
+
+LIMITS = Limits(start_seconds=60, total_seconds=60, memory_mib=512, file_mib=16, disk_mib=32, processes=40)
+CHILDREN = 50
+ATTEMPTS = {
+    "namespaces": "user, mount, pid, network, ipc, uts and cgroup namespaces of its own",
+    "privileges": "no root, no capability, no_new_privs",
+    "system_calls": "seccomp filter: unshare, mount, chroot, ptrace, process_vm_readv, memfd_create refused",
+    "sockets": "no network, no vsock, no abstract socket of ours",
+    "reading": "files outside its view do not exist for it",
+    "secrets": "no environment, memory or descriptor of ours",
+    "processes": "sees and signals no process of ours",
+    "writing": "writes nowhere but in its home and private temporary folders",
+    "landlock": "Landlock",
+    "forks": f"at most {LIMITS.processes} processes",
+    "disk": f"at most {LIMITS.disk_mib} MiB on disk",
+    "one_file": f"no file over {LIMITS.file_mib} MiB",
+    "memory": f"no process over {LIMITS.memory_mib} MiB of memory",
+}
+NOT_NEEDED = ("landlock",)  # a second wall behind the view of the file system; old kernels have none
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One protection. detail: what an attempt could do, where it does not hold."""
+
+    name: str
+    protection: str
+    holds: bool
+    detail: str = ""
+
+    @property
+    def needed(self):
+        return self.name not in NOT_NEEDED
+
+
+def examine(launcher, planted=()):
+    """Attack from inside a process that `launcher` starts. planted: further files that it must not be able to read.
+
+    Returns a Finding per protection. Raises LaunchError where the launcher cannot start anything.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        canary = Path(scratch, f"canary-{secrets.token_hex(8)}")
+        canary.write_text("planted outside")
+        found = attack(launcher, list(ATTEMPTS), scratch, [str(canary), *map(str, planted)])
+        if not isinstance(found, dict):
+            raise LaunchError(f"the process that makes the attempts {found}")
+        findings = [Finding(name, text, not found[name], found[name]) for name, text in ATTEMPTS.items()]
+        killed = attack(launcher, ["memory_of_many"], scratch)
+        could = killed["memory_of_many"] if isinstance(killed, dict) else "" if killed == "killed (memory)" else killed
+        findings.append(Finding("memory_of_many", f"no more than {LIMITS.memory_mib} MiB of memory in all its processes", not could, could))
+        left = attack(launcher, ["offspring"], scratch, children=CHILDREN)
+        findings.append(Finding("offspring", f"the whole tree dies: of {CHILDREN} daemons, deaf to SIGTERM, none survives", not left, left))
+    return findings
+
+
+def attack(launcher, attempts, scratch, canaries=(), children=0):
+    """Run attempts in one jail. Returns {attempt: what it could do}, or how the process ended if it did not answer.
+
+    With children: returns "" if nothing that they started is left once the jail is closed, else a sentence.
+    """
+    folder = Path(tempfile.mkdtemp(dir=scratch))
+    (folder / "home").mkdir()
+    os.environ["AUTOGRADER_CANARY"] = secret = secrets.token_hex(8)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"\0autograder-{secret}")
+        listener.listen()
+        given = {
+            "attempts": attempts,
+            "namespaces": {name: os.readlink(f"/proc/self/ns/{name}") for name in NAMESPACES},
+            "canaries": list(canaries),
+            "secret": secret,
+            "abstract": f"autograder-{secret}",
+            "pid": os.getpid(),
+            "warplab": str(Path(warplab.__file__).parent),
+            "processes": LIMITS.processes,
+            "disk_mib": LIMITS.disk_mib,
+            "file_mib": LIMITS.file_mib,
+            "memory_mib": LIMITS.memory_mib,
+            "children": children,
+        }
+        running = launcher.launch("probe", folder, replace(LIMITS, processes=LIMITS.processes + 3 * children))
+        watch = socket.socket(fileno=os.dup(running.channel.fileno()))
+        try:
+            watch.settimeout(LIMITS.total_seconds)
+            watch.sendall(json.dumps(given).encode() + b"\n")
+            answer = watch.makefile().readline()
+            while not answer and not (how := running.ended()):
+                time.sleep(0.01)
+        finally:
+            running.close()
+            del os.environ["AUTOGRADER_CANARY"]
+        with watch:
+            watch.settimeout(5)
+            if children:
+                return "" if answer and _all_gone(watch) else "a process that it started still holds its channel"
+    return json.loads(answer) if answer else how
+
+
+def _all_gone(watch):
+    """The channel's other end closes when the last process that inherited it is dead."""
+    try:
+        return watch.recv(1) == b""
+    except ConnectionResetError:
+        return True
+    except TimeoutError:
+        return False
+
+
+def diagnose(console):
+    """Print what holds here for each kind of sandbox, and how students' code would be run. Returns whether grading will go ahead."""
+    from autograder.show import tell
+
+    works = None
+    for kind in SANDBOXES:
+        problem = problem_of(kind)
+        findings = examine(kind()) if problem is None else []
+        if problem is not None:
+            tell(console, f"{kind.name}: does not work here ({problem})")
+            continue
+        table = Table(title=kind().isolation, title_justify="left")
+        table.add_column("protection")
+        table.add_column("holds")
+        table.add_column("what the attempt could do")
+        for finding in findings:
+            table.add_row(finding.protection, "yes" if finding.holds else "NO" if finding.needed else "no (not required)", finding.detail)
+        console.print(table)
+        if works is None and all(finding.holds for finding in findings if finding.needed):
+            works = kind
+    gpus = [path for path in gpu_devices() if path.removeprefix("/dev/nvidia").isdigit()]
+    tell(console, f"GPU devices passed in: {', '.join(gpus) or 'none on this machine'}")
+    tell(console, "The limits are lowered for these attempts. The kernel limits the memory of each process; that of all together its keeper")
+    tell(console, "adds up ten times a second, so that for a tenth of a second it can be more.")
+    if works:
+        tell(console, f"`autograder grade` runs students' code {works().isolation}")
+    else:
+        tell(console, f"no sandbox works here. {next_step()}")
+    return works is not None

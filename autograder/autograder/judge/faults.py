@@ -1,0 +1,21 @@
+"""Faults that are nobody's grade: a task that breaks its own contract."""
+
+import contextlib
+
+from autograder.judge.process import Lost, NotStarted
+from warplab import crossing
+
+
+class InternalError(Exception):
+    """A task broke its own contract: points outside [0, max], or an exception of its own. Never credit, never the student's fault."""
+
+
+@contextlib.contextmanager
+def blamed_on(task):
+    """What a task's own code raises inside is an InternalError that names the task; what it refuses stays the student's."""
+    try:
+        yield
+    except (crossing.Refused, Lost, NotStarted, InternalError):
+        raise
+    except Exception as error:
+        raise InternalError(f"{task.name}: {type(error).__name__}: {error}") from error

@@ -1,0 +1,43 @@
+"""Timed rows: the student's kernel and the task's yardstick in two executors that share no buffer, sampled in turn."""
+
+import time
+from dataclasses import replace
+
+import warplab.task
+from autograder.judge.process import Process
+from autograder.sandbox.messages import Prepare, Prepared, Sample, Sampled, Yardstick
+from warplab import crossing
+from warplab.crossing.timed import measure
+from warplab.samples import Unsteady
+from warplab.task import Outcome
+
+SECONDS = 120.0  # for all samples of one row, warm-up and checks included
+
+
+def time_case(task, case, order, launcher, limits):
+    """The Outcome of one timed case. Raises Lost when the student's kernel takes an executor with it."""
+    sets = case.memo.get("sets", [case])
+    orders = [replace(order, buffers=order.buffers | {name: one.inputs[name] for name in order.buffers if name in one.inputs}) for one in sets]
+    with Process(launcher, "executor", limits) as reference, Process(launcher, "executor", limits) as student:
+        for process in (reference, student):
+            process.begin_step(SECONDS)
+        reference.ask(Yardstick(list(task.yardstick), [{name: one.inputs[name] for name in task.yardstick[1:]} for one in sets]), (Prepared,))
+        bandwidth = student.ask(Prepare([one.plain() for one in orders]), (Prepared,)).bandwidth
+        start = time.monotonic()
+
+        def of_student(number):
+            found = student.ask(Sample(number), (Sampled,))
+            return found.seconds, found.clock, found.outputs
+
+        def of_reference(number):
+            found = reference.ask(Sample(number), (Sampled,))
+            return found.seconds, found.clock, {}
+
+        try:
+            counters = measure(task, sets, of_student, of_reference, bandwidth, lambda: time.monotonic() - start)
+        except crossing.Refused as refused:
+            return Outcome(case.name, error=str(refused))
+        except Unsteady as unsteady:
+            return Outcome(case.name, error=f"could not be timed: {unsteady}")
+        outputs = student.ask(Sample(sets.index(case)), (Sampled,)).outputs
+    return warplab.task.outcome_of(case, crossing.Result(outputs, counters))

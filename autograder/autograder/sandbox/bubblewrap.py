@@ -1,0 +1,38 @@
+"""The same view of the file system, made by Debian's bubblewrap: for machines that let bwrap make namespaces and us not.
+
+bwrap has to execute a program, so nothing of the warm parent's survives: each process imports its libraries anew.
+"""
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from autograder.sandbox import view
+
+
+def program():
+    """Path of bwrap, None where it is not installed."""
+    return shutil.which("bwrap")
+
+
+def command(job, channel, report, info):
+    """The bwrap command line for a job; the numbers are descriptors that it inherits. `info` tells the id of its first process."""
+    package = Path(__file__).parents[1]
+    own = [str(package / name) for name in ("__init__.py", "sandbox", "executor")]
+    line = [program(), "--unshare-all", "--unshare-user", "--uid", str(job.student), "--gid", str(job.student), "--cap-drop", "ALL"]
+    line += ["--die-with-parent", "--new-session", "--hostname", "jail", "--info-fd", str(info), "--clearenv"]
+    for key, value in job.environment.items():
+        line += ["--setenv", key, value]
+    for path in [*view.visible(job.limits.gpu), *own]:
+        line += ["--symlink", os.readlink(path), path] if os.path.islink(path) else ["--ro-bind", path, path]
+    line += ["--proc", "/proc", "--dev", "/dev"]
+    for path in view.gpu_devices() if job.limits.gpu else ():
+        line += ["--dev-bind", path, path]
+    share = (job.limits.disk_mib << 20) // len(view.WRITABLE)
+    for path in view.WRITABLE:
+        line += ["--size", str(share), "--tmpfs", path]
+    line += ["--remount-ro", "/", "--chdir", f"{view.JOB}/home"]
+    return [*line, "--", sys.executable, "-m", "autograder.sandbox.cold", json.dumps(asdict(job)), str(channel), str(report), str(info)]

@@ -1,0 +1,75 @@
+"""A cgroup (version 2) for each job, where this user may make one: there the kernel counts memory and processes of all of it exactly.
+
+Elsewhere (version 1, a login without delegation) the keeper's sums and rlimits stand alone.
+"""
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+MOUNT = Path("/sys/fs/cgroup")
+CONTROLLERS = frozenset(("memory", "pids"))
+
+
+def place(mount=MOUNT, controllers=CONTROLLERS):
+    """The nearest cgroup at or above this process's in which it may make others with these controllers and move into them, or None."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+        own = mount / next(line for line in lines if line.startswith("0::")).removeprefix("0::").lstrip("/")
+        for folder in (own, *own.parents):
+            given = (folder / "cgroup.subtree_control").read_text().split()
+            if controllers <= set(given) and os.access(folder, os.W_OK) and os.access(folder / "cgroup.procs", os.W_OK):
+                return folder
+            if folder == mount:
+                break
+    except (OSError, StopIteration):
+        pass
+    return None
+
+
+class Cgroup:
+    """One job's cgroup inside `folder`. settings: {file: text}. Made by the keeper, which stays outside."""
+
+    def __init__(self, folder, settings):
+        self.name = f"autograder-{os.getpid()}"
+        self.parent = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        os.mkdir(self.name, dir_fd=self.parent)
+        for file, text in settings.items():
+            self._write(file, text)
+        self.door = os.open(f"{self.name}/cgroup.procs", os.O_WRONLY, dir_fd=self.parent)
+
+    def enter(self):
+        """Move the calling process in; its children are born there."""
+        os.write(self.door, b"0")
+
+    def ran_out(self):
+        """Whether the kernel killed in here for want of memory."""
+        with contextlib.suppress(OSError), open(os.open(f"{self.name}/memory.events", os.O_RDONLY, dir_fd=self.parent)) as events:
+            return any(line.startswith("oom_kill ") and line.split()[1] != "0" for line in events)
+        return False
+
+    def remove(self):
+        """Remove it once nothing lives in it."""
+        for _ in range(200):
+            try:
+                os.rmdir(self.name, dir_fd=self.parent)
+                return
+            except OSError:
+                time.sleep(0.01)  # the dead leave a moment after they are reaped
+
+    def _write(self, file, text):
+        descriptor = os.open(f"{self.name}/{file}", os.O_WRONLY, dir_fd=self.parent)
+        os.write(descriptor, text.encode())
+        os.close(descriptor)
+
+
+def for_job(limits):
+    """A Cgroup with a job's limits, None where none can be made. Its memory includes the files in temporary folders, which live there."""
+    folder = place()
+    settings = {
+        "memory.max": str(limits.memory_mib + limits.disk_mib << 20),
+        "memory.oom.group": "1",
+        "pids.max": str(limits.processes + 2),  # process 1, and behind bubblewrap its parent
+    }
+    return Cgroup(folder, settings) if folder else None

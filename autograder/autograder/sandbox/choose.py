@@ -1,0 +1,74 @@
+"""Which launcher this machine allows. Walls that do not stand are named, with the next step; nothing falls back to none by itself."""
+
+import functools
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from autograder.errors import UserError
+from autograder.sandbox.forked import Bubblewrap, SelfSandbox, Unsafe
+from autograder.sandbox.launch import LaunchError
+from autograder.sandbox.types import Limits
+
+SANDBOXES = (SelfSandbox, Bubblewrap)  # the first starts warm
+
+
+class NoSandbox(UserError):
+    """No launcher with walls works here."""
+
+
+def choose(unsafe=False):
+    """A launcher: the first sandbox that works here, or Unsafe where that was asked for. Raises NoSandbox with the reasons."""
+    if unsafe:
+        return Unsafe()
+    problems = {kind: problem_of(kind) for kind in SANDBOXES}
+    for kind, problem in problems.items():
+        if problem is None:
+            return kind()
+    reasons = "; ".join(f"{kind.name}: {problem}" for kind, problem in problems.items())
+    raise NoSandbox(
+        f"no sandbox works here, so students' code could read and change what you can ({reasons}). {next_step()}; "
+        "`autograder doctor` shows each protection; --unsafe grades without any and says so on every grade"
+    )
+
+
+@functools.cache
+def problem_of(kind):
+    """Why a kind of sandbox does not work here, found by starting a process in it; None if it does."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "home").mkdir()
+        try:
+            kind().launch("probe", Path(folder), Limits(start_seconds=60)).close()
+        except LaunchError as problem:
+            return str(problem)
+    return None
+
+
+def next_step():
+    """What to do on this machine so that a sandbox works, as one sentence without a full stop."""
+    if not sys.platform.startswith("linux"):
+        return "Sandboxes need Linux (on Windows: WSL2)"
+    if _setting("kernel/apparmor_restrict_unprivileged_userns") == "1" and os.geteuid() != 0:
+        return (
+            "AppArmor keeps unprivileged user namespaces from doing anything (Ubuntu 23.10 and later, GitHub's runners): "
+            "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or grade as root"
+        )
+    if _setting("kernel/unprivileged_userns_clone") == "0":
+        return "This kernel forbids unprivileged user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1"
+    if _setting("user/max_user_namespaces") == "0":
+        return "This kernel allows no user namespaces: sudo sysctl user.max_user_namespaces=10000"
+    if any(os.path.exists(path) for path in ("/.dockerenv", "/run/.containerenv")):
+        return (
+            "In a container, start it with --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
+            "--security-opt systempaths=unconfined, or grade outside it"
+        )
+    return "Grade on a Linux machine of your own with kernel 5.12 or later, x86-64 or 64-bit Arm"
+
+
+def _setting(name):
+    """A sysctl's value, "" where this kernel has no such setting."""
+    try:
+        return Path("/proc/sys", name).read_text().strip()
+    except OSError:
+        return ""

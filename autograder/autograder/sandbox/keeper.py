@@ -1,0 +1,284 @@
+"""The life of one job, in processes forked from the warm parent.
+
+keeper      outside the jail's pid namespace: watches memory and the lifeline to the grader, kills
+  init      process 1 of the jail: builds the view, starts the worker, reaps, reports how it ended
+    worker  the student or the executor: locked by jail.py, then its role's main(folder, channel)
+
+Lines on the lifeline: "started", "failed WHAT" (the walls did not stand; nothing of the job ran), "ended HOW", "reaped".
+"""
+
+import contextlib
+import importlib
+import json
+import os
+import select
+import signal
+import time
+from dataclasses import dataclass
+
+import warplab
+from autograder.sandbox import bubblewrap, cgroup, jail, kernel, view
+from autograder.sandbox.types import Limits
+
+NAMESPACES = {
+    "mount": kernel.CLONE_NEWNS,
+    "pid": kernel.CLONE_NEWPID,
+    "network": kernel.CLONE_NEWNET,
+    "ipc": kernel.CLONE_NEWIPC,
+    "uts": kernel.CLONE_NEWUTS,
+}
+TICK = 0.1
+
+
+@dataclass(frozen=True)
+class Job:
+    """One process to start. module: that of its role. student: the uid of the jail's user, inside. environment: all of it.
+
+    walls: "own", "bubblewrap" or "none".
+    """
+
+    module: str
+    walls: str
+    limits: Limits
+    environment: dict
+    student: int = 1000
+
+    @classmethod
+    def from_plain(cls, data):
+        """The inverse of dataclasses.asdict."""
+        return cls(**data | {"limits": Limits(**data["limits"])})
+
+
+class Missing(Exception):
+    """A wall that could not be built; the text names it."""
+
+
+@contextlib.contextmanager
+def building(wall):
+    """An OSError in here becomes Missing, with the wall's name in front."""
+    try:
+        yield
+    except OSError as problem:
+        raise Missing(f"{wall}: {problem.strerror}{f' ({problem.filename})' if problem.filename else ''}") from None
+
+
+def keep(job, channel, lifeline, folder, mapper):
+    """Run one job to its end. channel, lifeline, folder: descriptors. mapper: socket to the warm parent, which writes the id maps."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    os.fchdir(folder)
+    reports, report = os.pipe()
+    infos, info = os.pipe()
+    group = None
+    try:
+        if job.walls != "none":
+            with building("cgroup"):
+                group = cgroup.for_job(job.limits)
+        if job.walls == "own":
+            with building("user namespace"):
+                kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # the warm parent may now write our maps
+                kernel.unshare(kernel.CLONE_NEWUSER)
+                mapper.send(b"unshared")
+                if (answer := mapper.recv(400)) != b"mapped":
+                    raise Missing(f"user namespace: {answer.decode() or 'the warm parent is gone'}")
+                kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+            for name, flag in NAMESPACES.items():
+                with building(f"{name} namespace"):
+                    kernel.unshare(flag)
+        elif job.walls == "none":
+            kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+        init = os.fork()
+        if init == 0:
+            if group:
+                with building("cgroup"):
+                    group.enter()
+            channel, report, info = _keep_only(channel, report, info)
+            _guarded(report, become_bubblewrap if job.walls == "bubblewrap" else become_init, job, channel, report, info)
+    except Missing as problem:
+        _say(lifeline, f"failed {problem}")
+        if group:
+            group.remove()
+        return
+    os.close(report)
+    os.close(channel)
+    os.close(info)
+    first = _first_of_bubblewrap(infos) if job.walls == "bubblewrap" else init
+    _watch(job, first, reports, lifeline, group)
+    if job.walls == "none":
+        kill_descendants()
+    else:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(first or init, signal.SIGKILL)  # with process 1 the kernel kills all of its namespace; its parent's wait ends after that
+        os.waitpid(init, 0)
+    if group:
+        group.remove()
+    _say(lifeline, "reaped")
+
+
+def become_bubblewrap(job, channel, report, info):
+    """Turn into bwrap, whose complaints go to `report`. Never returns."""
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    for descriptor in (channel, report, info):
+        os.set_inheritable(descriptor, True)
+    os.dup2(report, 2)
+    with building("bwrap"):
+        if os.geteuid() == 0:
+            raise Missing("bubblewrap is for ordinary users: a process that root starts in it is root's outside")
+        line = bubblewrap.command(job, channel, report, info)
+        os.execve(line[0], line, job.environment)
+
+
+def _first_of_bubblewrap(infos):
+    """The id of process 1 of bwrap's namespace, None where bwrap came to nothing."""
+    with os.fdopen(infos) as lines:
+        try:
+            return json.loads(lines.read())["child-pid"]
+        except (ValueError, KeyError):
+            return None
+
+
+def become_init(job, channel, report, info):
+    """Process 1 of the jail (without walls, or behind bubblewrap's: one that reaps). Never returns."""
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.close(info)
+    if job.walls == "own":
+        with building("cgroup namespace"):
+            kernel.unshare(kernel.CLONE_NEWCGROUP)
+        with building("view of the file system"):
+            view.build(job.limits.disk_mib, job.student, job.limits.gpu)
+    worker = os.fork()
+    if worker == 0:
+        _guarded(report, become_worker, job, channel, report)
+    os.close(channel)
+    while True:
+        pid, status = os.wait()
+        if pid == worker:
+            break
+    code = os.waitstatus_to_exitcode(status)
+    how = f"exited {code}" if code >= 0 else f"killed by {signal_name(-code)}"
+    os.write(report, f"ended {how}\n".encode())
+    os._exit(0)
+
+
+def become_worker(job, channel, report):
+    """Lock this process up and run the role. Never returns."""
+    role = importlib.import_module(job.module)
+    folder = os.getcwd() if job.walls == "none" else view.JOB
+    os.setsid()
+    jail.settle(f"{folder}/home", job.environment | {"HOME": f"{folder}/home", "TMPDIR": f"{folder}/home"})
+    with building("limits"):
+        jail.limit(job.limits)
+    if job.walls != "none":
+        jail.lock(job.student, job.limits)
+        with building("view of the libraries, which the jail's user must be able to read"):
+            for module in (os, warplab):  # of the standard library and of the course
+                open(module.__file__).close()
+    os.write(report, b"started\n")
+    os.close(report)
+    role.main(folder, channel)
+    os._exit(0)
+
+
+def _guarded(report, function, *arguments):
+    """Run a function that never returns. What it raises before the worker has started is reported; afterwards `report` is closed."""
+    try:
+        function(*arguments)
+    except BaseException as problem:  # noqa: BLE001 - this process ends here, and the grader must learn why
+        with contextlib.suppress(OSError):
+            text = str(problem) if isinstance(problem, Missing) else f"{type(problem).__name__}: {problem}"
+            os.write(report, f"failed {text}\n".encode())
+    finally:
+        os._exit(1)
+
+
+def _keep_only(*kept):
+    """Close every descriptor but 0, 1, 2 and these; they become 3, 4, ..."""
+    high = [os.dup2(descriptor, 200 + number) for number, descriptor in enumerate(kept)]
+    low = [os.dup2(descriptor, 3 + number, inheritable=False) for number, descriptor in enumerate(high)]
+    os.closerange(3 + len(low), 65536)
+    return low
+
+
+def _watch(job, first, reports, lifeline, group):
+    """Relay what init reports, until it has ended, the grader lets go of the lifeline, or the memory is used up."""
+    poll = select.poll()
+    poll.register(reports, select.POLLIN)
+    poll.register(lifeline, select.POLLIN | select.POLLHUP)
+    pending, ended, checked = b"", False, 0.0
+    while True:
+        ready = dict(poll.poll(TICK * 1000))
+        if lifeline in ready:
+            return
+        if reports in ready:
+            data = os.read(reports, 4096)
+            *lines, pending = (pending + data).split(b"\n")
+            for line in lines:
+                line = line if not line.startswith(b"bwrap: ") else b"failed " + line
+                ended = ended or line.startswith((b"ended", b"failed"))
+                _say(lifeline, line.decode())
+            if not data and not ended:
+                _say(lifeline, "ended killed (memory)" if group and group.ran_out() else "ended killed by SIGKILL")
+            if ended or not data:
+                return
+        if job.walls != "none" and time.monotonic() - checked >= TICK:
+            checked = time.monotonic()
+            if over(job.limits.memory_mib << 20, "/proc" if job.walls == "own" else f"/proc/{first}/root/proc"):
+                _say(lifeline, "ended killed (memory)")
+                return
+
+
+def over(limit, proc="/proc"):
+    """Whether the processes of a pid namespace hold more memory than `limit` bytes, pages that they share counted once.
+
+    A quick upper bound comes first; the exact sum walks page tables. Memory that the worker still shares with the warm parent
+    counts in proportion.
+    """
+    pids = [name for name in os.listdir(proc) if name.isdigit() and name != "1"]
+    bound = sum(_bytes(f"{proc}/{pid}/status", ("RssAnon:", "RssShmem:")) for pid in pids)
+    if bound <= limit:
+        return False
+    return sum(_bytes(f"{proc}/{pid}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) for pid in pids) > limit
+
+
+def _bytes(path, names):
+    """Sum of some "Name:   123 kB" lines; 0 for a process that has just gone."""
+    try:
+        with open(path) as handle:
+            return sum(int(line.split()[1]) << 10 for line in handle if line.startswith(names))
+    except OSError:
+        return 0
+
+
+def kill_descendants():
+    """Kill every descendant of this process until none is left. Orphans come to us, because we are a subreaper."""
+    while True:
+        parents = {}
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as handle:
+                    parents[int(name)] = int(handle.read().rpartition(b")")[2].split()[1])
+        mine = {os.getpid()}
+        while fresh := {pid for pid, parent in parents.items() if parent in mine} - mine:
+            mine |= fresh
+        for pid in mine - {os.getpid()}:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+            time.sleep(0.001)
+        except ChildProcessError:
+            return
+
+
+def signal_name(number):
+    """ "SIGKILL", or "signal 40" for one without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _say(lifeline, text):
+    with contextlib.suppress(OSError):
+        os.write(lifeline, f"{text}\n".encode())

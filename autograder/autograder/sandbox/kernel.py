@@ -1,0 +1,105 @@
+"""The system calls that Python 3.11 does not wrap, each as a function that raises OSError. Linux only, x86-64 and aarch64."""
+
+import ctypes
+import errno
+import os
+import platform
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+MACHINE = platform.machine()
+
+CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x02000000, 0x04000000, 0x08000000
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 16384, 1 << 18
+MNT_DETACH = 2
+ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV, ATTR_NOEXEC = 1, 2, 4, 8
+
+AT_FDCWD, AT_EMPTY_PATH, AT_RECURSIVE = -100, 0x1000, 0x8000
+OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC, MOVE_MOUNT_F_EMPTY_PATH = 1, os.O_CLOEXEC, 4
+PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+OPEN_TREE, MOVE_MOUNT, MOUNT_SETATTR = 428, 429, 442  # system calls from 424 on have one number on every machine
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 23, 24, 36, 38
+PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
+CAPABILITY_VERSION_3 = 0x20080522
+
+
+def syscall(number, *arguments):
+    """Raw system call. bytes are passed by address, None as 0. Returns its result; raises OSError."""
+    wide = [ctypes.c_long(value) if isinstance(value, int) else value if value is not None else ctypes.c_long(0) for value in arguments]
+    return _checked(LIBC.syscall(ctypes.c_long(number), *wide))
+
+
+def prctl(option, *arguments):
+    """prctl(2); missing arguments are 0."""
+    return _checked(LIBC.prctl(option, *(ctypes.c_ulong(value) for value in (*arguments, 0, 0, 0, 0)[:4])))
+
+
+def unshare(flags):
+    """Give this process new namespaces."""
+    _checked(LIBC.unshare(flags))
+
+
+def mount(source, target, kind, flags=0, options=""):
+    """mount(2)."""
+    _checked(LIBC.mount(source.encode(), os.fsencode(target), kind.encode() if kind else None, ctypes.c_ulong(flags), options.encode()), target)
+
+
+def detach(target):
+    """Unmount `target` and everything below it, at once for new look-ups."""
+    _checked(LIBC.umount2(os.fsencode(target), MNT_DETACH), target)
+
+
+def clone_tree(path):
+    """A detached copy of the mounts at and below `path`, as a file descriptor."""
+    try:
+        return syscall(OPEN_TREE, AT_FDCWD, os.fsencode(path), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE)
+    except OSError as problem:
+        raise OSError(problem.errno, problem.strerror, str(path)) from None
+
+
+def restrict_tree(tree, attributes, path=b"", recursive=True):
+    """Add mount attributes (ATTR_*) to the mounts of a descriptor, or of `path` with tree=AT_FDCWD."""
+    wanted = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
+    flags = (0 if path else AT_EMPTY_PATH) | (AT_RECURSIVE if recursive else 0)
+    syscall(MOUNT_SETATTR, tree, path, flags, ctypes.byref(wanted), ctypes.sizeof(wanted))
+
+
+def attach_tree(tree, target):
+    """Put a detached copy where `target` is and close its descriptor."""
+    syscall(MOVE_MOUNT, tree, b"", AT_FDCWD, os.fsencode(target), MOVE_MOUNT_F_EMPTY_PATH)
+    os.close(tree)
+
+
+def pivot_to(folder):
+    """Make `folder`, a mount point, the root of this mount namespace; nothing of the old root can be reached afterwards."""
+    os.chdir(folder)
+    syscall(PIVOT_ROOT[MACHINE], b".", b".")
+    detach(".")
+    os.chdir("/")
+
+
+def become(user):
+    """Turn into an ordinary user (and group) without any capability, now or after any exec."""
+    for capability in range(64):
+        try:
+            if prctl(PR_CAPBSET_READ, capability):
+                prctl(PR_CAPBSET_DROP, capability)
+        except OSError as problem:
+            if problem.errno != errno.EINVAL:  # EINVAL: one past the last capability that this kernel knows
+                raise
+            break
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
+    if os.getuid() != user:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+    header, nothing = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)()
+    _checked(LIBC.capset(header, nothing))
+
+
+def _checked(result, name=None):
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), *([str(name)] if name else []))
+    return result

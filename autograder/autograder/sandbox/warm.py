@@ -1,0 +1,36 @@
+"""What the warm parent does before its first job, so that no job has to: the first use of a compiler costs more than the next hundred."""
+
+import numpy as np
+from numba import cuda, float32
+
+import warplab
+
+TILE = 4
+
+
+@cuda.jit
+def everyday(a, b, out):
+    """A little of what students' kernels are made of, so that its typing rules, its lowering and its opcodes are loaded."""
+    tile = cuda.shared.array((TILE, TILE), float32)
+    col, row = cuda.grid(2)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    tile[y, x] = a[row, col] if row < a.shape[0] and col < a.shape[1] else float32(0)
+    cuda.syncthreads()
+    acc = float32(0)
+    for k in range(TILE):
+        acc += tile[y, k] * tile[k, x]
+    count, z = 0, complex(acc, 1.0)
+    while abs(z) < 4.0 and count < min(b, 8):
+        z = z * z + 0.5
+        count += 1
+    step = cuda.gridsize(1)
+    for i in range(col, out.shape[1], step):
+        if row < out.shape[0]:
+            out[row, i] = max(acc, -acc) // 2 + acc % 3 + count / 2.0 - acc**2 + (row & 1)
+
+
+def everyday_kernel():
+    """Compile and run it on the engine. Only where there is no CUDA device: a process that has used one can no longer fork."""
+    if warplab.device().kind == "simt":
+        a = np.ones((6, 6), np.float32)
+        warplab.profile(everyday[(2, 2), (TILE, TILE)], a, 3, np.zeros_like(a))

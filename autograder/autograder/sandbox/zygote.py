@@ -1,0 +1,100 @@
+"""The warm parent: `python -m autograder.sandbox.zygote FD`. It has imported what workers need, and forks one keeper per job.
+
+It holds nothing to steal: it is started with a clean environment and without descriptors but its socket, never sees a submission,
+a seed or an expected value, and never initialises CUDA. A message on the socket is one job as JSON with three descriptors: the
+worker's channel, the lifeline, the job's folder. When the socket closes it ends.
+"""
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from pathlib import Path
+
+from autograder.sandbox import kernel
+from autograder.sandbox.keeper import Job, keep
+from autograder.sandbox.launch import ROLES
+from autograder.sandbox.warm import everyday_kernel
+
+HOST_ID = 61_000  # the student's uid outside when root grades: above what adduser hands out, below systemd's own range
+OFTEN = ("matplotlib.pyplot",)  # what students import, where it is installed
+PATIENCE = 20.0
+
+
+def serve(control, broken):
+    """Take jobs until the other end of the socket is gone. broken: {module: why no job can have it}."""
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the keepers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's business
+    gc.freeze()
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 3)
+        if not data:
+            return
+        job = Job.from_plain(json.loads(data))
+        if job.module in broken:
+            os.write(descriptors[1], f"failed import of {job.module}: {broken[job.module]}\n".encode())
+        else:
+            start(job, descriptors, control)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def start(job, descriptors, control):
+    """Fork the keeper of one job, and write its id maps, which only a process outside its user namespace may do."""
+    mine, mapper = socket.socketpair()
+    with mine, mapper:
+        keeper = os.fork()
+        if keeper == 0:
+            try:
+                mine.close()
+                control.close()
+                keep(job, *descriptors, mapper)
+            finally:
+                os._exit(0)
+        mapper.close()
+        if job.walls == "own" and select.select([mine], [], [], PATIENCE)[0] and mine.recv(16):
+            with contextlib.suppress(OSError):
+                mine.send(write_maps(keeper, job.student))
+
+
+def write_maps(pid, student):
+    """Give a new user namespace its ids. Root keeps 0 for the keeper and gives the student an id that owns nothing outside."""
+    process = Path(f"/proc/{pid}")
+    try:
+        if os.geteuid() == 0:
+            text = {"uid_map": f"0 0 1\n{student} {HOST_ID} 1\n"}
+            text["gid_map"] = text["uid_map"]
+        else:
+            text = {"setgroups": "deny", "uid_map": f"{student} {os.geteuid()} 1\n", "gid_map": f"{student} {os.getegid()} 1\n"}
+        for name, line in text.items():
+            (process / name).write_text(line)
+    except OSError as problem:
+        return f"its ids could not be mapped: {problem.strerror}".encode()
+    return b"mapped"
+
+
+def warm_up():
+    """Import what workers need, and use the compiler once. Returns {module of a role: why it cannot be imported}."""
+    broken = {}
+    for name in ROLES.values():
+        try:
+            importlib.import_module(name)
+        except ImportError as problem:
+            broken[name] = str(problem)
+    for name in OFTEN:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    everyday_kernel()
+    return broken
+
+
+if __name__ == "__main__":
+    without = warm_up()
+    with socket.socket(fileno=int(sys.argv[1])) as socket_:
+        serve(socket_, without)

@@ -1,0 +1,21 @@
+"""5 points: seeds the random numbers again."""
+
+import json
+
+from warplab.tasks.ps11 import flat, fresh, one_step
+
+
+def resume(saves, steps):
+    state = fresh()
+    for text in reversed(saves):
+        try:
+            state = json.loads(text)
+            state["rng"] = fresh()["rng"]
+            break
+        except ValueError:
+            continue
+    begun, losses = state["step"], []
+    while state["step"] < steps:
+        state, loss = one_step(state)
+        losses.append(loss)
+    return begun, losses, state["w"], flat(state)

@@ -1,0 +1,120 @@
+"""Kernels that were compiled once are not compiled again: within a process, in the next one, and whatever happens to the cache."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import warplab
+from numba import cuda
+from warplab.simt.toolchain import disk, nvrtc
+
+SOURCE = "__global__ void three(float *x) { x[threadIdx.x] *= 3; }"
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """An empty home, so an empty cache, and nothing remembered in this process."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    nvrtc.compile_ptx.cache_clear()
+    yield tmp_path
+    nvrtc.compile_ptx.cache_clear()
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """Names of the kernels that NVRTC has compiled."""
+    names = []
+    plain = nvrtc._compile
+    monkeypatch.setattr(nvrtc, "_compile", lambda source, name, arch: names.append(name) or plain(source, name, arch))
+    return names
+
+
+def in_a_new_process():
+    nvrtc.compile_ptx.cache_clear()  # what the process itself remembers; the disk stays
+
+
+def test_the_second_process_finds_the_first_ones_ptx(home, compilations):
+    first = nvrtc.compile_ptx(SOURCE, "three", "sm_90")
+    in_a_new_process()
+    assert nvrtc.compile_ptx(SOURCE, "three", "sm_90") == first
+    assert compilations == ["three"]
+    x = np.ones(4, np.float32)
+    warplab.cuda_kernel(SOURCE, "three")[1, 4](x)
+    assert (x == 3).all()
+
+
+@pytest.mark.parametrize("source, arch", [(SOURCE + " ", "sm_90"), (SOURCE, "sm_80")])
+def test_another_source_or_architecture_is_compiled(home, compilations, source, arch):
+    nvrtc.compile_ptx(SOURCE, "three", "sm_90")
+    nvrtc.compile_ptx(source, "three", arch)
+    assert len(compilations) == 2
+
+
+def test_a_source_that_includes_its_own_file_is_never_kept(home, compilations, tmp_path):
+    (tmp_path / "factor.h").write_text("#define FACTOR 3")
+    source = f'#include "{tmp_path}/factor.h"\n__global__ void scale(float *x) {{ x[0] *= FACTOR; }}'
+    for _ in range(2):
+        nvrtc.compile_ptx(source, "scale", "sm_90")
+        in_a_new_process()
+    assert compilations == ["scale", "scale"]
+
+
+@pytest.mark.parametrize("damage", ["", "[1, 2]", '["half a fi', "{}"])
+def test_a_damaged_file_is_made_again(home, damage):
+    assert disk.kept(("a",), lambda: ("text", "entry")) == ("text", "entry")
+    (file,) = (home / ".cache" / "warplab").iterdir()
+    file.write_text(damage)
+    assert disk.kept(("a",), lambda: ("new", "entry")) == ("new", "entry")
+    assert disk.kept(("a",), lambda: pytest.fail("it was there")) == ("new", "entry")
+
+
+def test_without_a_writable_home_kernels_still_compile(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way of a folder")
+    monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    assert disk.kept(("a",), lambda: ("text",)) == ("text",)
+
+
+def test_a_compilers_error_is_not_kept(home):
+    for _ in range(2):
+        with pytest.raises(warplab.CompileError, match="expected"):
+            nvrtc.compile_ptx("__global__ void broken(float *x) { x[0] = }", "broken", "sm_90")
+    assert not (home / ".cache").exists()
+
+
+def test_a_second_launch_translates_nothing(monkeypatch):
+    @cuda.jit
+    def double(x):
+        x[cuda.threadIdx.x] *= 2
+
+    x = np.ones(4, np.float32)
+    double[1, 4](x)
+    monkeypatch.setattr("warplab.simt.frontends.launch.Program", lambda *args: pytest.fail("translated again"))
+    double[1, 4](x)
+    assert (x == 4).all()
+
+
+CACHED = """
+import numpy as np, warplab
+from numba import cuda
+
+@cuda.jit(cache=True)
+def double(x):
+    x[cuda.threadIdx.x] *= 2
+
+x = np.ones(4, np.float32)
+double[1, 4](x)
+assert (x == 2).all()
+print(sum(double.stats.cache_hits.values()), sum(double.stats.cache_misses.values()))
+"""
+
+
+@pytest.mark.slow
+def test_numbas_own_cache_serves_the_second_process(tmp_path):
+    (tmp_path / "kernel.py").write_text(CACHED)
+    environment = {**os.environ, "WARPLAB_DEVICE": "simt", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    said = []
+    for _ in range(2):
+        said.append(subprocess.run([sys.executable, tmp_path / "kernel.py"], env=environment, capture_output=True, text=True, check=True).stdout)
+    assert [line.split() for line in said] == [["0", "1"], ["1", "0"]]

@@ -1,0 +1,64 @@
+"""Attacks on the boundary between student, executor and judge, each through three real processes: the stated score and no more.
+
+`corpus/boundary/<set>/<task>/<kind>_<name>.py`: the docstring begins with the points that the submission must get.
+"""
+
+from pathlib import Path
+
+import crossing_examples  # noqa: F401 - registers the tasks example/...
+import pytest
+from test_tasks import stated
+
+from autograder.judge.attempts import Step, run_all
+from autograder.sandbox import Limits, Unsafe
+from autograder.sandbox.choose import NoSandbox, choose
+from warplab import task as tasks
+
+CORPUS = sorted((Path(__file__).parent / "corpus" / "boundary").glob("*/*/*.py"))
+LIMITS = Limits(step_seconds=8, total_seconds=60, memory_mib=3072)
+BYSTANDER = """
+def launch_plan(width, height, block):
+    grid = (-(-width // block[0]), -(-height // block[1]))
+    return grid, grid[0] * block[0] * grid[1] * block[1] - width * height
+"""
+
+
+NEEDS_WALLS = {"cheat_asks_the_reference"}
+
+
+@pytest.fixture(scope="module")
+def launcher():
+    """The sandbox of this machine, or an ordinary process where there is none."""
+    try:
+        return choose()
+    except NoSandbox:
+        return Unsafe()
+
+
+def submitted(path, launcher):
+    """{task: Report} of one file as a notebook: its cell, its task, then another task's right answer and test."""
+    points, source = stated(path)
+    name = "/".join(path.parts[-3:-1])
+    steps = [Step("attack", "cell", source=source), Step("attack-test", "task", task=name)]
+    if name != "ps01/launch_plan":
+        steps += [Step("honest", "cell", source=BYSTANDER), Step("honest-test", "task", task="ps01/launch_plan")]
+    cases = {step.task: tasks.get(step.task).cases(3) for step in steps if step.kind == "task"}
+    run = run_all(steps, cases, launcher, LIMITS)
+    return points, {task: tasks.get(task).judge(cases[task], run.outcomes[task]) for task in cases}, run
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: "/".join(path.with_suffix("").parts[-3:]))
+def test_an_attack_gets_the_points_of_the_honest_work_in_it(path, launcher):
+    if path.stem in NEEDS_WALLS and launcher.isolation.startswith("unsafe"):
+        pytest.skip(f"needs a sandbox, and this machine has none: {launcher.isolation}")
+    points, reports, _ = submitted(path, launcher)
+    name = "/".join(path.parts[-3:-1])
+    told = [(line.title, line.points, line.reason) for line in reports[name].lines]
+    assert reports[name].score == pytest.approx(points, abs=0.05), told
+    assert all(type(line.points) is float and 0 <= line.points <= line.max and line.reason for line in reports[name].lines)
+    if name != "ps01/launch_plan":
+        assert reports["ps01/launch_plan"].score == 15, "another task of the same notebook lost points"
+
+
+def test_there_are_at_least_fifty_of_them():
+    assert len(CORPUS) >= 50

@@ -1,0 +1,169 @@
+"""What goes over a channel arrives as it was sent, and whatever else comes is refused with a reason."""
+
+import io
+import json
+import socket
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autograder.sandbox import messages
+from autograder.sandbox.messages import Answer, BadMessage, Call, Cell, Channel, Closed, Done, Executed, Question, decode_array, encode
+
+
+@pytest.fixture
+def ends():
+    """(our Channel, the raw socket at the other end)."""
+    ours, theirs = socket.socketpair()
+    ours.settimeout(5)
+    yield Channel(ours), theirs
+    ours.close()
+    theirs.close()
+
+
+def arrives(ends, message):
+    channel, theirs = ends
+    theirs.sendall(b"".join(encode(message)))
+    return channel.receive((type(message),))
+
+
+def refused(ends, data, *allowed):
+    channel, theirs = ends
+    theirs.sendall(data)
+    with pytest.raises(BadMessage) as caught:
+        channel.receive(allowed or (Executed, Answer))
+    return str(caught.value)
+
+
+def line(body, arrays=()):
+    return json.dumps({"body": body, "arrays": [len(a) for a in arrays]}).encode() + b"\n" + b"".join(arrays)
+
+
+def npy(array, **options):
+    stream = io.BytesIO()
+    np.save(stream, array, **options)
+    return stream.getvalue()
+
+
+def test_arrays_and_numbers_arrive_as_they_were_sent(ends):
+    data = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": [1, 2.5, "x", None, True], "c": np.float64(2), "d": np.array(7), "e": (1, 2)}
+    back = arrives(ends, Answer(data)).data
+    assert back["a"].dtype == np.float32 and back["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert back["b"] == [1, 2.5, "x", None, True] and back["c"] == 2 and type(back["c"]) is float
+    assert back["d"].shape == () and back["d"] == 7 and back["e"] == [1, 2]
+
+
+def test_what_is_not_finite_arrives_too(ends):
+    back = arrives(ends, Call({"x": [float("nan"), float("inf"), -float("inf")]})).data["x"]
+    assert np.isnan(back[0]) and back[1:] == [float("inf"), -float("inf")]
+
+
+def test_messages_keep_their_order_however_they_are_cut(ends):
+    channel, theirs = ends
+    data = b"".join(part for number in range(3) for part in encode(Answer({"n": number, "x": np.full(number, number)})))
+    for byte in range(0, len(data), 7):
+        theirs.sendall(data[byte : byte + 7])
+    assert [channel.receive((Answer,)).data["n"] for _ in range(3)] == [0, 1, 2]
+    assert not channel.more()
+
+
+@pytest.mark.parametrize("value", [np.array([object()]), np.array([1j]), object(), {1, 2}, np.array(["text"]), b"bytes"])
+def test_what_is_not_plain_is_not_sent(value):
+    with pytest.raises(BadMessage, match="cross"):
+        encode(Answer({"x": value}))
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ({"type": "Executed", "error": 5}, "Executed.error is a int"),
+        ({"type": "Executed"}, "has the fields error"),
+        ({"type": "Executed", "error": None, "score": 10}, "has the fields error"),
+        ({"type": "Answer", "data": []}, "Answer.data is a list"),
+        ({"type": "Answer", "data": {"x": {"__array__": 0}}}, "names an array"),
+        ({"type": "Answer", "data": {"x": {"__array__": True}}}, "names an array"),
+        ({"type": "Done", "outputs": {}, "counters": {}, "modified": [], "error": None}, "expected Answer or Executed, got 'Done'"),
+        ({"type": "__init__"}, "expected"),
+        ({"type": ["Executed"]}, "expected"),
+        (None, "expected"),
+        ([1], "expected"),
+    ],
+)
+def test_a_message_of_another_shape_is_refused(ends, body, why):
+    assert why in refused(ends, line(body))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"done\n",
+        b"\xff\xfe\n",
+        b"5\n",
+        b"[]\n",
+        b'{"body": {}}\n',
+        b'{"body": {}, "arrays": 5}\n',
+        b'{"body": {}, "arrays": [-1]}\n',
+        b'{"body": {}, "arrays": [true]}\n',
+        b'{"body": {}, "arrays": [2000000000]}\n',
+        b'{"body": {"type": "Executed", "error": NaN}, "arrays": []}\n',
+        b'{"body": ' + b"[" * 100_000 + b"\n",
+    ],
+)
+def test_what_is_no_message_is_refused(ends, data):
+    assert refused(ends, data)
+
+
+def test_a_line_without_end_is_refused(ends, monkeypatch):
+    monkeypatch.setattr(messages, "MAX_LINE", 1000)
+    assert "longer than" in refused(ends, b"[" * 1001)
+
+
+def test_a_step_may_send_so_much_and_no_more(ends):
+    ends[0].allow(10_000, 2)
+    for _ in range(2):
+        arrives(ends, Executed(None))
+    assert "more messages" in refused(ends, line({"type": "Executed", "error": None}))
+    ends[0].allow(100, 9)
+    assert "more data" in refused(ends, b"x" * 101)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (npy(np.array([{}], dtype=object), allow_pickle=True), "object"),
+        (npy(np.array([1j])), "complex"),
+        (npy(np.zeros(3))[:-1], "disagree"),
+        (npy(np.zeros(3)) + b"x", "disagree"),
+        (npy(np.zeros((2, 3), order="F")), "cannot cross"),
+        (b"\x93NUMPY\x02\x00", "version"),
+        (b"", "not an array"),
+        (b"junk" * 10, "not an array"),
+        (b"\x93NUMPY\x01\x00\x20\x00" + b"__import__('os')._exit(1)".ljust(31) + b"\n", "not an array"),
+    ],
+)
+def test_bytes_that_are_not_exactly_one_array_of_numbers_are_refused(data, why):
+    with pytest.raises(BadMessage, match=why):
+        decode_array(data)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=300))
+def test_no_bytes_do_more_than_be_refused(data):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(data + b"\n")
+        theirs.shutdown(socket.SHUT_WR)
+        with pytest.raises((BadMessage, Closed)):
+            Channel(ours).receive((Executed, Answer, Question, Cell, Done))
+
+
+def test_long_errors_are_cut(ends):
+    assert len(arrives(ends, Executed("x" * 10_000)).error) == messages.MAX_TEXT
+
+
+def test_the_end_of_the_channel_is_told(ends):
+    ends[1].close()
+    with pytest.raises(Closed):
+        ends[0].receive((Executed,))

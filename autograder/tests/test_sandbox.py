@@ -1,0 +1,349 @@
+"""Walls are attacked from inside. Each test names its protection; `-ra` shows which could not be exercised on this machine."""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from autograder.doctor import ATTEMPTS, examine
+from autograder.grade import Grading
+from autograder.judge.process import Lost, Process
+from autograder.sandbox import Limits, cgroup, landlock, seccomp
+from autograder.sandbox.choose import SANDBOXES, NoSandbox, choose, problem_of
+from autograder.sandbox.forked import PARENT, Unsafe
+from autograder.sandbox.messages import Cell, Executed
+from grading import answers, hand_in, make_course, notebook
+
+ROOT = Path(__file__).resolve().parents[2]
+MORE = ("memory_of_many", "offspring")
+AS_USER = """set -e
+base=$(mktemp -d); python=$1; shift
+mount --bind "$python" "$base"
+mount -t tmpfs -o mode=755 none /root
+mkdir -p "$python"; mount --bind "$base" "$python"
+exec setpriv --reuid=1234 --regid=1234 --clear-groups "$@"
+"""
+
+
+def kinds():
+    return [pytest.param(kind, id=kind.name) for kind in SANDBOXES]
+
+
+def needs(kind):
+    if problem := problem_of(kind):
+        pytest.skip(f"{kind.name} does not work here: {problem}")
+
+
+@functools.cache
+def findings(kind):
+    """What `autograder doctor` finds, with canaries where a grader keeps what must not leak."""
+    needs(kind)
+    real = [ROOT / "solutions", ROOT / "autograder" / "tests" / "corpus", ROOT / "autograder" / "autograder" / "judge", ROOT / ".git"]
+    real = [next(path for path in folder.rglob("*") if path.is_file()) for folder in real if folder.exists()]
+    with tempfile.TemporaryDirectory() as course, tempfile.NamedTemporaryFile(dir=Path.home(), prefix="canary-") as at_home:
+        planted = [Path(at_home.name), *real]
+        for name in ("canary-gradebook.db", "solutions/canary-1.py", "autograder/tests/canary-2.py", "submitted/bob/canary-3.ipynb"):
+            path = Path(course, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("planted")
+            planted.append(path)
+        return {finding.name: finding for finding in examine(kind(), planted)}
+
+
+@pytest.mark.parametrize("name", [*ATTEMPTS, *MORE])
+@pytest.mark.parametrize("kind", kinds())
+def test_the_wall_holds(kind, name):
+    if name == "landlock" and not landlock.abi():
+        pytest.skip("this kernel has no Landlock")
+    finding = findings(kind)[name]
+    assert finding.holds, f"{finding.protection}: {finding.detail}"
+
+
+@pytest.fixture(params=[*kinds(), pytest.param(Unsafe, id="unsafe")])
+def launcher(request):
+    if request.param is not Unsafe:
+        needs(request.param)
+    return request.param()
+
+
+@pytest.fixture
+def jail():
+    """The sandbox that grading would use here."""
+    try:
+        return choose()
+    except NoSandbox as problem:
+        pytest.skip(str(problem))
+
+
+def inside(launcher, source, seconds=20.0, **limits):
+    """Execute a cell in a student's process. Returns what it raised, in one sentence, or None; raises Lost."""
+    with Process(launcher, "student", Limits(**limits)) as process:
+        process.begin_step(seconds)
+        return process.ask(Cell("cell", source), (Executed,)).error
+
+
+def survivors(marker):
+    """Command lines of processes on this machine that hold `marker`."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            command = Path("/proc", name, "cmdline").read_bytes()
+        except OSError:
+            continue
+        found += [command] if marker.encode() in command else []
+    return found
+
+
+def test_fifty_daemons_leave_no_survivor_in_any_mode(launcher):
+    marker = f"31{os.getpid()}"
+    source = f"""
+import os, subprocess
+for number in range(50):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.execv("/bin/sh", ["sh", "-c", "trap '' TERM HUP INT; sleep {marker}; exit 0"])
+        os._exit(0)
+started = 0
+while started < 50:
+    started = sum(open(f"/proc/{{pid}}/cmdline").read().startswith("sh") for pid in os.listdir("/proc") if pid.isdigit() and os.path.exists(f"/proc/{{pid}}/cmdline"))
+"""
+    assert inside(launcher, source, processes=300) is None
+    assert survivors(marker) == []
+
+
+def test_a_fork_bomb_ends_with_its_time(jail):
+    started = time.monotonic()
+    with pytest.raises(Lost, match="longer than the limit of 2 s"):
+        inside(jail, "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass", seconds=2)
+    assert time.monotonic() - started < 40
+    assert inside(jail, "x = 1") is None
+
+
+def test_fifty_megabytes_of_output_cost_nothing(launcher):
+    assert inside(launcher, "import sys\nfor _ in range(50):\n    print('x' * 2**20)\n    sys.stderr.write('y' * 2**20)") is None
+
+
+def test_process_1_cannot_be_killed_or_read_by_what_it_reaps(jail):
+    assert "PermissionError" in inside(jail, "import os\nos.kill(1, 9)") or not landlock.abi()
+    assert "PermissionError" in inside(jail, "import os\nopen('/proc/1/mem', 'rb')")
+
+
+@pytest.mark.parametrize(
+    "source, how",
+    [
+        ("import os; os._exit(3)", "exit status 3"),
+        ("import os; os.kill(os.getpid(), 9)", "killed by SIGKILL"),
+        ("import ctypes; ctypes.string_at(0)", "killed by SIGSEGV"),
+        ("import os; os.closerange(3, 100); import time; time.sleep(600)", "closed its channel"),
+        ("import signal\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\nwhile True: pass", "longer than the limit"),
+    ],
+)
+def test_how_a_process_ended_is_told(jail, source, how):
+    with pytest.raises(Lost, match=how):
+        inside(jail, source, seconds=3)
+
+
+def test_a_process_that_takes_too_much_memory_gets_a_memory_error_or_dies(jail):
+    assert "MemoryError" in inside(jail, "block = bytearray(2 << 30)", memory_mib=1024)
+    with pytest.raises(Lost, match=r"killed \(memory\)"):
+        inside(jail, "import mmap\nblock = mmap.mmap(-1, 1 << 30)\nwhile True:\n    block.write(bytes(1 << 20))", memory_mib=400)
+
+
+def test_a_full_disk_is_the_students_own(jail):
+    fill = "for n in range(99):\n    open(f'f{n}', 'wb').write(bytes(1 << 20))"
+    assert "No space left" in inside(jail, fill, disk_mib=40)
+    assert inside(jail, "open('f', 'wb').write(bytes(1 << 20))", disk_mib=40) is None
+
+
+def test_every_process_draws_its_own_random_numbers(launcher):
+    source = "import random\nimport numpy as np\nraise ValueError(f'{random.random()} {np.random.rand()}')"
+    assert len({number for _ in range(3) for number in inside(launcher, source).split()[1:]}) >= 6
+
+
+def test_nothing_of_one_submission_is_there_for_the_next(jail):
+    assert inside(jail, "for d in ('.', '/tmp', '/dev/shm'):\n    open(d + '/left', 'w').write('here')") is None
+    assert inside(jail, "import os\nassert not any(os.path.exists(d + '/left') for d in ('.', '/tmp', '/dev/shm'))") is None
+
+
+def test_a_warm_parent_that_died_is_started_again(launcher):
+    assert inside(launcher, "x = 1") is None
+    PARENT.process.kill()
+    PARENT.process.wait()
+    assert inside(launcher, "x = 1") is None
+
+
+def test_the_warm_parent_has_nothing_to_steal(monkeypatch):
+    monkeypatch.setenv("COURSE_TOKEN", "planted")
+    PARENT.stop()
+    inside(Unsafe(), "x = 1")
+    pid = PARENT.process.pid
+    if os.geteuid() == 0:  # it cannot be traced, so only root may look
+        assert b"planted" not in Path(f"/proc/{pid}/environ").read_bytes()
+        targets = sorted(os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd"))
+        assert [target for target in targets if target != "/dev/null" and not target.startswith("socket:")] == []
+    else:
+        with pytest.raises(PermissionError):
+            Path(f"/proc/{pid}/environ").read_bytes()
+
+
+def test_a_grader_that_is_killed_takes_its_jails_along(launcher):
+    code = f"""
+import os, sys, tempfile
+from autograder.sandbox.forked import {type(launcher).__name__}
+from autograder.sandbox import Limits
+from pathlib import Path
+folder = Path(tempfile.mkdtemp()); (folder / "home").mkdir()
+running = {type(launcher).__name__}().launch("student", folder, Limits())
+print(folder, flush=True)
+sys.stdin.read()
+"""
+    grader = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with grader:
+        folder = grader.stdout.readline().strip()
+        mine = descendants(grader.pid)
+        assert len(mine) >= 3  # the warm parent, a keeper, a worker at least
+        grader.kill()
+    deadline = time.monotonic() + 20
+    while (left := [pid for pid in mine if alive(pid)]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left == []
+    shutil.rmtree(folder)
+
+
+def descendants(pid):
+    parents = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            parents[int(name)] = int(Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            pass
+    found = {pid}
+    while fresh := {child for child, parent in parents.items() if parent in found} - found:
+        found |= fresh
+    return found - {pid}
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_closing_twice_is_closing_once(launcher, tmp_path):
+    (tmp_path / "home").mkdir()
+    running = launcher.launch("student", tmp_path, Limits())
+    assert running.ended() is None
+    running.close()
+    running.close()
+
+
+BLOCKED = """
+import sys
+from autograder.sandbox import kernel, seccomp
+kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+seccomp.install()  # what students get: it forbids namespaces to this process and all that it starts
+from autograder.cli import main
+sys.argv = ["autograder", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.slow
+def test_without_a_sandbox_grading_refuses_names_what_is_missing_and_unsafe_is_stamped_everywhere(tmp_path):
+    root, assignment = make_course(tmp_path / "course")
+    hand_in(root / "submitted", "ada", notebook(assignment, **answers(root)))
+
+    def run(*arguments):
+        return subprocess.run([sys.executable, "-c", BLOCKED, *arguments], capture_output=True, text=True, cwd=root)
+
+    refused = run("grade", "ps01", "--seed", "11")
+    assert refused.returncode == 2 and not (root / "grades/grades.csv").exists()
+    for words in ("no sandbox works here", "self-sandbox: user namespace", "bubblewrap: ", "autograder doctor", "--unsafe"):
+        assert words in refused.stderr
+    examined = run("doctor")
+    assert examined.returncode == 1 and "self-sandbox: does not work here" in examined.stdout
+    graded = run("grade", "ps01", "--seed", "11", "--unsafe")
+    assert graded.returncode == 0, graded.stderr
+    assert "unsafe" in graded.stdout
+    for file in (root / "grades/grades.csv", next((root / "grades/results").rglob("*ada*")), next((root / "grades/feedback").rglob("*.html"))):
+        assert "unsafe" in file.read_text(), file
+
+
+@pytest.mark.slow
+def test_a_grade_made_without_a_sandbox_is_made_again_with_one(jail, tmp_path):
+    root, assignment = make_course(tmp_path / "course")
+    hand_in(tmp_path / "in", "ada", notebook(assignment))
+    first, second, third = (
+        list(Grading(root, "ps01", tmp_path / "in", tmp_path / "out", seed=11, sandbox=sandbox).rows()) for sandbox in (Unsafe(), jail, jail)
+    )
+    assert [row.fresh for row in (*first, *second, *third)] == [True, True, False]
+
+
+def test_a_job_enters_its_cgroup_and_the_cgroup_goes_with_it():
+    """Version 2 wherever it is mounted and ours to write; controllers are asked for by the sandbox, not here."""
+    found = [cgroup.place(mount, frozenset()) for mount in (cgroup.MOUNT, cgroup.MOUNT / "unified")]
+    folder = next(filter(None, found), None)
+    if folder is None:
+        pytest.skip("this user may make no cgroup of version 2 here")
+    group = cgroup.Cgroup(folder, {})
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        group.enter()
+        os.write(writer, Path("/proc/self/cgroup").read_bytes())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert f"/{group.name}\n" in os.read(reader, 4096).decode()
+    group.remove()
+    assert not (folder / group.name).exists()
+
+
+def test_a_cgroup_is_made_only_where_memory_and_processes_can_be_limited(tmp_path, monkeypatch):
+    own = next(line for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")).removeprefix("0::/")
+    folder = tmp_path / own
+    folder.mkdir(parents=True, exist_ok=True)
+    for place in {folder, tmp_path}:
+        (place / "cgroup.procs").touch()
+        (place / "cgroup.subtree_control").write_text("cpu memory\n")
+    assert cgroup.place(tmp_path) is None
+    (tmp_path / "cgroup.subtree_control").write_text("cpu memory pids\n")
+    assert cgroup.place(tmp_path) == tmp_path
+
+
+def test_the_filter_knows_each_call_once_and_is_whole():
+    numbers = [pair[0] for pair in seccomp.REFUSED.values()]
+    assert len(set(numbers)) == len(numbers)
+    assert len(seccomp.program()) % 8 == 0 and len(seccomp.program()) // 8 < 4096  # BPF_MAXINSNS
+
+
+def test_the_view_holds_no_solutions_no_tests_no_judge_and_no_home():
+    from autograder.sandbox import view
+
+    shown = view.visible()
+    for path in (ROOT, ROOT / "solutions", ROOT / "autograder", ROOT / "autograder/tests", ROOT / "autograder/autograder", Path.home(), "/", "/etc", "/tmp"):
+        assert str(path) not in shown
+        assert not any(str(path).startswith(f"{folder}/") for folder in shown)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="this is the ordinary user's run already: the tests above were made by one")
+def test_an_ordinary_user_has_every_protection_too(tmp_path):
+    """Root lends its Python, which may lie in its home, to user 1234 in a mount namespace of its own."""
+    if not (shutil.which("setpriv") and shutil.which("unshare")):
+        pytest.skip("needs util-linux (unshare, setpriv)")
+    ready = ["unshare", "-m", "sh", "-c", AS_USER, "sh", sys.base_prefix]
+    if subprocess.run([*ready, "true"], capture_output=True).returncode:
+        pytest.skip("this root may not make a mount namespace")
+    ran = subprocess.run([*ready, sys.executable, "-m", "autograder.cli", "doctor"], capture_output=True, text=True, cwd="/", env=os.environ | {"COLUMNS": "200"})
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "│ NO" not in ran.stdout
+    for kind in SANDBOXES:
+        print(f"{kind.name} as an ordinary user:", "does not work here" if f"{kind.name}: does not work" in ran.stdout else "every protection held")

@@ -1,0 +1,31 @@
+"""Measured speeds under the roof: a chain of multiply-adds of growing length, and the course's own kernels."""
+
+import torch
+from numba import cuda
+
+from .kernels import BLOCK, chain, reduce_shuffle
+from .matmul import launchers
+from .registry import experiment
+from .timing import Case
+
+INTENSITY = "FLOP for each byte that must travel"
+
+
+@experiment(question="How close to the roof does a kernel get?", chapter="05-memory", x=INTENSITY)
+def rooflines(where):
+    """The bytes are the fewest possible: each input in once, each output out once."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+    x, out, one = torch.rand(1 << 28, device=where), torch.empty(1 << 28, device=where), torch.zeros(1, device=where)
+    views, total = [cuda.as_cuda_array(t) for t in (x, out)], cuda.as_cuda_array(one)
+    what = {"clock": "cuda", "roof": "fp32"}
+    for length in (1, 4, 16, 64, 256, 1024):
+        launch = chain(length)[-(-x.numel() // BLOCK), BLOCK]
+        yield Case("multiply-adds in a chain", length / 4, lambda launch=launch: launch(*views), flops=2 * length * x.numel(), **what)
+    launch = reduce_shuffle[2048, BLOCK]
+    yield Case("reduce_shuffle", 1 / 4, lambda launch=launch: launch(views[0], total), flops=x.numel(), **what)
+    for n in (512, 4096):
+        a, b, c = torch.randn(3, n, n, device=where)
+        for name, launch in launchers(n).items():
+            call = lambda launch=launch, v=[cuda.as_cuda_array(t) for t in (a, b, c)]: launch(*v)  # noqa: E731
+            yield Case(name, n / 6, call, flops=2 * n**3, **what)
+        yield Case("torch fp32", n / 6, lambda a=a, b=b, c=c: torch.mm(a, b, out=c), flops=2 * n**3, **what)

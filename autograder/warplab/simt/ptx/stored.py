@@ -1,0 +1,58 @@
+"""Which arrays a kernel may write, read off its PTX: the parameters and variables that its stores' addresses come from."""
+
+from __future__ import annotations
+
+from .blocks import is_special, registers_read, registers_written
+from .parser import Function, Instr, Mem, Reg, Sym, Vec
+
+Origin = tuple[str, int]  # a parameter or variable and a byte offset in it
+
+
+def stored_through(fn: Function) -> list[frozenset[Origin]] | None:
+    """For each store to global or generic memory, what its address was computed from; None where that cannot be told.
+
+    A value loaded from memory has no origin: with a pointer among the others it is an index, alone it is a pointer that nobody knows.
+    """
+    if fn.routines:
+        return None
+    steps = [(registers_written(i), _sources(i), _origins(i)) for i in fn.body if isinstance(i, Instr)]
+    origin: dict[str, frozenset[Origin]] = {}
+    changed = True
+    while changed:
+        changed = False
+        for written, read, own in steps:
+            found = own.union(*(origin.get(r, frozenset()) for r in read))
+            for register in written:
+                before = origin.get(register, frozenset())
+                if not found <= before:
+                    origin[register] = before | found
+                    changed = True
+    return [_of_address(i, origin) for i in fn.body if isinstance(i, Instr) and _stores(i)]
+
+
+def _stores(instr: Instr) -> bool:
+    plain = instr.opcode == "st" or (instr.opcode == "wmma" and "store" in instr.mods)
+    return plain and not {"shared", "local", "param"} & set(instr.mods)
+
+
+def _sources(instr: Instr) -> set[str]:
+    if instr.opcode in ("ld", "ldu", "atom", "setp"):
+        return set()
+    return {r for r in registers_read(instr) if not is_special(r)}
+
+
+def _origins(instr: Instr) -> frozenset[Origin]:
+    if instr.opcode == "ld" and "param" in instr.mods and isinstance(instr.operands[1].base, Sym):
+        base = instr.operands[1].base
+        parts = len(instr.operands[0].items) if isinstance(instr.operands[0], Vec) else 1
+        return frozenset((base.name, base.offset + instr.operands[1].offset + 8 * i) for i in range(parts))
+    if instr.opcode == "ld":
+        return frozenset()
+    return frozenset((op.name, 0) for op in instr.operands if isinstance(op, Sym))
+
+
+def _of_address(instr: Instr, origin) -> frozenset[Origin]:
+    address = next(op for op in instr.operands if isinstance(op, Mem))
+    if isinstance(address.base, Sym):
+        return frozenset({(address.base.name, 0)})
+    return origin.get(address.base.name, frozenset()) if isinstance(address.base, Reg) else frozenset()

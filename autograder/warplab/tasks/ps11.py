@@ -1,0 +1,293 @@
+"""Problem set 11, choosing: a card for a job, the price of a token, spot machines that are taken away, and replicas that follow the load."""
+
+import json
+import math
+
+import numpy as np
+
+from warplab.task import Case, Item, Task, task
+
+RATE, MOMENTUM, WARM_UP = 0.05, 0.9, 10  # of the training in `resume`
+TOLERANCE = 0.1  # of the autoscaler: the documented default of Kubernetes
+
+
+@task("ps11/pick_gpu", points=15)
+class PickGpu(Task):
+    """Among the cards that hold `need` bytes, the one with the most of what the stage is short of for each dollar.
+
+    "inference": bandwidth / price. "training": bf16 / price. Equal: the cheaper one. No card fits: -1.
+    """
+
+    entry = "pick_gpu"
+    arguments = ("cards", "need", "stage")
+    returns = {"card": "integers"}
+    items = (
+        Item("inference", 5, title="For inference: bandwidth for each dollar", hint="Decoding reads every weight for every token: the door decides."),
+        Item("training", 5, title="For training: arithmetic for each dollar", hint="Large batches reuse the weights: the Tensor Cores decide, dense and in BF16."),
+        Item("fits", 5, title="What does not fit is no bargain", hint="Memory first. If no card fits, the answer is -1; the cheaper one wins a draw."),
+    )
+
+    def make_cases(self, rng):
+        def shop(item, stage, need, count=6):
+            cards = [
+                {
+                    "name": f"card {k}",
+                    "memory": int(rng.integers(16, 200)) * 10**9,
+                    "bandwidth": float(rng.integers(300, 8000)) * 1e9,
+                    "bf16": float(rng.integers(60, 2500)) * 1e12,
+                    "price": float(rng.integers(40, 1200)) / 100,
+                }
+                for k in range(count)
+            ]
+            return Case(f"{item}, {stage}, {need / 1e9:.0f} GB", {"cards": cards, "need": int(need), "stage": stage}, item)
+
+        draw = shop("fits", "training", 14e9, 3)
+        first = draw.inputs["cards"][0]
+        draw.inputs["cards"][1:] = [first | {"price": first["price"] / 2, "bf16": first["bf16"] / 2}, first | {"memory": 10**9, "bf16": 1e18}]
+        return [
+            *(shop("inference", "inference", need) for need in (14e9, 40e9)),
+            *(shop("training", "training", need) for need in (14e9, 40e9)),
+            shop("fits", "inference", 250e9),
+            shop("fits", "training", 120e9, 12),
+            draw,
+        ]
+
+    def reference(self, inputs):
+        scarce = {"inference": "bandwidth", "training": "bf16"}[inputs["stage"]]
+        fitting = [n for n, card in enumerate(inputs["cards"]) if card["memory"] >= inputs["need"]]
+        best = max(fitting, key=lambda n: (inputs["cards"][n][scarce] / inputs["cards"][n]["price"], -inputs["cards"][n]["price"]), default=-1)
+        return {"card": np.array(best)}
+
+
+@task("ps11/cost_per_token", points=20)
+class CostPerToken(Task):
+    """Tokens a second and dollars a million of them, for a batch that decodes at a share of the roof.
+
+    A step reads the weights once and each sequence's cache, and does 2 FLOP a parameter for each sequence; it takes as long as the longer
+    of the two, at `share` of the card's bandwidth and peak. tokens/s = batch / step; dollars = price / 3600 / tokens/s * 1e6.
+    """
+
+    entry = "cost_per_token"
+    arguments = ("card", "parameters", "number", "cache", "batch", "share")
+    returns = {"tokens": "numbers", "dollars": "numbers"}
+    items = (
+        Item("one", 6, title="A single reader", hint="Bytes of a step: parameters * number + batch * cache. Divide by what the door passes."),
+        Item("batch", 6, title="Batches: the weights are read once for all", hint="Only the caches are read for each sequence. The step gives `batch` tokens."),
+        Item("compute", 4, title="Batches so large that arithmetic is short", hint="2 * parameters * batch FLOP at share * peak: take the longer of the two times."),
+        Item("dollars", 4, title="Dollars for a million tokens", hint="The price is by the hour, an hour has 3,600 seconds."),
+    )
+
+    def make_cases(self, rng):
+        def served(item, batch, only="tokens", cache=None):
+            card = {
+                "bandwidth": float(rng.integers(300, 8000)) * 1e9,
+                "bf16": float(rng.integers(60, 2500)) * 1e12,
+                "price": float(rng.integers(40, 1200)) / 100,
+            }
+            inputs = {
+                "card": card,
+                "parameters": int(rng.integers(1, 70)) * 10**9,
+                "number": float(rng.choice([2.0, 1.0, 0.5])),
+                "cache": int(rng.integers(1, 500)) * 10**6 if cache is None else cache,
+                "batch": int(batch),
+                "share": float(rng.uniform(0.3, 0.9)),
+            }
+            return Case(f"{item}, {inputs['parameters'] / 1e9:.0f} B parameters, batch of {batch}", inputs, item, (only,))
+
+        return [
+            served("one", 1),
+            served("one", 1, cache=0),
+            served("batch", int(rng.integers(4, 20))),
+            served("batch", int(rng.integers(20, 60))),
+            served("compute", 20_000, cache=1000),
+            served("dollars", 1, "dollars"),
+            served("dollars", int(rng.integers(8, 64)), "dollars"),
+        ]
+
+    def reference(self, inputs):
+        card, share = inputs["card"], inputs["share"]
+        moving = (inputs["parameters"] * inputs["number"] + inputs["batch"] * inputs["cache"]) / (share * card["bandwidth"])
+        computing = 2 * inputs["parameters"] * inputs["batch"] / (share * card["bf16"])
+        tokens = inputs["batch"] / max(moving, computing)
+        return {"tokens": np.array(tokens), "dollars": np.array(card["price"] / 3600 / tokens * 1e6)}
+
+    def tolerance(self, inputs, expected):
+        return {name: 1e-9 * float(value) for name, value in expected.items()}
+
+
+@task("ps11/spot_interval", points=20)
+class SpotInterval(Task):
+    """When to save on a machine that is taken away every `between` hours on average, what is lost, and what an hour of work then costs.
+
+    interval = sqrt(2 * save * between) (Young 1974), lost share = save / interval + interval / (2 between) + restart / between, held at 1;
+    cost = spot price / (1 - lost), infinite if all is lost.
+    """
+
+    entry = "spot_interval"
+    arguments = ("save", "between", "restart", "price")
+    returns = {"interval": "numbers", "lost": "numbers", "cost": "numbers"}
+    items = (
+        Item("interval", 7, title="The best interval", hint="Saving costs save / interval, an interruption half an interval on average. The sum is least at sqrt(2 * save * between)."),
+        Item("lost", 7, title="The share of the time that is lost", hint="Saving, half an interval for each interruption, and the restart: save / T + T / (2 * between) + restart / between."),
+        Item("cost", 6, title="Dollars for an hour of work that stays", hint="Of every hour paid, 1 - lost is work. If nothing stays, the cost is math.inf."),
+    )
+
+    def make_cases(self, rng):
+        def machine(item, save, between, restart, only):
+            inputs = {"save": float(save), "between": float(between), "restart": float(restart), "price": float(rng.integers(50, 900)) / 100}
+            return Case(f"{item}, saving {save * 60:.1f} min, {between:.1f} h between interruptions", inputs, item, (only,))
+
+        save, between = rng.uniform(0.005, 0.05, 3), rng.uniform(3, 40, 3)
+        return [
+            *(machine("interval", save[k], between[k], 0.1, "interval") for k in range(2)),
+            *(machine("lost", save[k], between[k], rng.uniform(0.05, 0.3), "lost") for k in range(3)),
+            machine("lost", 2.0, 1.0, 1.0, "lost"),
+            *(machine("cost", save[k], between[k], rng.uniform(0.05, 0.3), "cost") for k in range(2)),
+            machine("cost", 2.0, 1.0, 1.0, "cost"),
+        ]
+
+    def reference(self, inputs):
+        save, between = inputs["save"], inputs["between"]
+        interval = math.sqrt(2 * save * between)
+        lost = min(1.0, save / interval + interval / (2 * between) + inputs["restart"] / between)
+        cost = inputs["price"] / (1 - lost) if lost < 1 else math.inf
+        return {name: np.array(value) for name, value in zip(self.returns, (interval, lost, cost), strict=True)}
+
+    def tolerance(self, inputs, expected):
+        return {name: 1e-9 * float(value) if math.isfinite(value) else 0.0 for name, value in expected.items()}
+
+
+def fresh():
+    """The state of a training run that has not begun: what must be saved, and nothing else."""
+    return {"step": 0, "w": [0.0, 0.0, 0.0], "m": [0.0, 0.0, 0.0], "rng": 20_261_121}
+
+
+def one_step(state):
+    """One step of training: returns (new state, loss). Plain Python numbers, the same bits on every machine.
+
+    The data come from a random number generator whose state is `rng`, the learning rate warms up over the first steps, and the
+    optimiser has a momentum `m`.
+    """
+    rng, row = state["rng"], []
+    for _ in range(4):
+        rng = (6364136223846793005 * rng + 1442695040888963407) % 2**64
+        row.append((rng >> 40) / 2**23 - 1.0)
+    *x, noise = row
+    error = sum(w * value for w, value in zip(state["w"], x, strict=True)) - (2 * x[0] - x[1] + 0.5 * x[2] + 0.1 * noise)
+    rate = RATE * min(1.0, (state["step"] + 1) / WARM_UP)
+    m = [MOMENTUM * old + 2 * error * value for old, value in zip(state["m"], x, strict=True)]
+    w = [old - rate * moved for old, moved in zip(state["w"], m, strict=True)]
+    return {"step": state["step"] + 1, "w": w, "m": m, "rng": rng}, error * error
+
+
+@task("ps11/resume", points=20)
+class Resume(Task):
+    """Go on from the newest save that is whole, to step `steps`, as if nothing had happened.
+
+    saves: texts, oldest first, each json.dumps of a state; a machine that dies while saving leaves a torn one. Returned are the
+    step to begin with, the losses from there on, the last weights, and the last save as text numbers (step, m, rng in two halves).
+    """
+
+    entry = "resume"
+    arguments = ("saves", "steps")
+    returns = {"begun": "integers", "losses": "numbers", "w": "numbers", "save": "numbers"}
+    items = (
+        Item("fresh", 5, title="A run without a save begins at the beginning", hint="With no save that is whole, start from fresh()."),
+        Item(
+            "middle",
+            8,
+            title="A run that goes on gives the same numbers, to the last bit",
+            hint="Momentum, step and random numbers belong to the state as the weights do. Let one_step have all of it.",
+        ),
+        Item("torn", 7, title="A torn save is passed over", hint="json.loads raises an error for a torn text: try the newest first, then the one before it."),
+    )
+
+    def make_cases(self, rng):
+        def run(item, saved, torn, steps):
+            texts, state = [], fresh()
+            for step in range(max([0, *saved]) + 1):
+                if step in saved:
+                    texts.append(json.dumps(state))
+                state = one_step(state)[0]
+            for _ in range(torn):
+                whole = json.dumps(one_step(state)[0])
+                texts.append(whole[: int(rng.integers(0, len(whole) - 1))])
+            return Case(f"{item}, {len(saved)} saves, {torn} torn, to step {steps}", {"saves": texts, "steps": int(steps)}, item)
+
+        at = sorted(int(n) for n in rng.integers(5, 40, 3))
+        return [
+            run("fresh", [], 0, 12),
+            run("middle", [at[0]], 0, at[0] + 20),
+            run("middle", at, 0, 60),
+            run("middle", [30], 0, 30),
+            run("torn", at, 1, 50),
+            run("torn", [at[1]], 2, 45),
+            run("torn", [], 1, 9),
+        ]
+
+    def reference(self, inputs):
+        state, losses = fresh(), []
+        for text in reversed(inputs["saves"]):
+            try:
+                state = json.loads(text)
+                break
+            except ValueError:
+                continue
+        begun = state["step"]
+        while state["step"] < inputs["steps"]:
+            state, loss = one_step(state)
+            losses.append(loss)
+        return {"begun": np.array(begun), "losses": np.array(losses), "w": np.array(state["w"]), "save": np.array(flat(state))}
+
+
+def flat(state):
+    """A state as seven numbers that a float holds exactly: what the judge compares of your save."""
+    return [float(state["step"]), *state["m"], float(state["rng"] >> 32), float(state["rng"] % 2**32)]
+
+
+@task("ps11/autoscale", points=20)
+class Autoscale(Task):
+    """Replicas over time by the rule of Kubernetes' horizontal autoscaler.
+
+    At every tick: metric = load / replicas, wanted = ceil(replicas * metric / target), unless metric / target is within 0.1 of 1, when it
+    is the present number. Held within [least, most]. Going up is done at once; going down only to the largest number wanted in the last
+    `window` ticks, this one included. Returned: the replicas after each tick.
+    """
+
+    entry = "autoscale"
+    arguments = ("loads", "target", "least", "most", "window")
+    returns = {"replicas": "integers"}
+    items = (
+        Item("up", 6, title="A load that rises", hint="ceil(replicas * metric / target), with metric = load / replicas: the present number cancels, but for the tolerance."),
+        Item("tolerance", 4, title="Small changes are left alone", hint="If metric / target is within 0.1 of 1, nothing is changed."),
+        Item("down", 6, title="A load that falls", hint="Remember what was wanted at each of the last `window` ticks, and go down to the largest of these."),
+        Item("limits", 4, title="The least and the most", hint="Hold what is wanted within the limits before it is remembered."),
+    )
+
+    def make_cases(self, rng):
+        def day(item, loads, target=10.0, least=1, most=100, window=1):
+            inputs = {"loads": [float(load) for load in loads], "target": float(target), "least": int(least), "most": int(most), "window": int(window)}
+            return Case(f"{item}, {len(inputs['loads'])} ticks, window {window}", inputs, item)
+
+        hour = np.arange(48)
+        wave = 200 * (1 + np.sin(hour / 7)) + rng.uniform(0, 40, 48)
+        return [
+            day("up", np.cumsum(rng.uniform(5, 40, 20))),
+            day("up", [5, 55, 300, 310]),
+            day("tolerance", [100, 104, 109, 96, 91, 100, 112, 108, 88]),
+            day("down", [200, 150, 100, 60, 30, 10, 5, 5], window=3),
+            day("down", wave, window=6),
+            day("limits", wave, least=4, most=22, window=4),
+            day("limits", [0, 0, 1000, 0, 0, 0], least=2, most=7, window=2),
+        ]
+
+    def reference(self, inputs):
+        replicas, history, out = inputs["least"], [], []
+        for load in inputs["loads"]:
+            ratio = load / replicas / inputs["target"]
+            wanted = replicas if abs(ratio - 1) <= TOLERANCE else math.ceil(replicas * ratio)
+            wanted = min(max(wanted, inputs["least"]), inputs["most"])
+            history = [*history, wanted][-inputs["window"] :]
+            replicas = wanted if wanted > replicas else min(replicas, max(history))
+            out.append(replicas)
+        return {"replicas": np.array(out)}

@@ -1,0 +1,283 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Problem set 11: Choosing and paying
+#
+# A museum wants its visitors to ask questions of the paintings. There is a model that can answer, a budget that cannot be
+# discussed, and you. You choose a card, work out what an answer costs, train the model's last touches on machines that
+# may be taken away at any minute, and let the service grow and shrink with the crowd.
+#
+# **Time** about 3 hours, with chapter 11 read. **Points** 100: 95 are given by the checks below, 5 by your
+# instructor for the answer at the end. The task with a star is the hard one.
+#
+# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
+# your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
+# final grade comes from the same checks with other cards, prices and loads. Nothing here needs a GPU.
+
+# %%
+import json
+import math
+
+from warplab import specs
+from warplab.check import grade
+from warplab.tasks.ps11 import flat, fresh, one_step
+
+# %% [markdown]
+# ## 1. Which card?
+#
+# First what must fit, then what the work is short of. To serve a model is to read all of its weights for every token: short
+# of bandwidth. To train it in large batches is to reuse each weight many times: short of arithmetic. Divide what is
+# short by the price, and take the best of the cards that are large enough.
+#
+# A card is a dictionary with `memory` (bytes), `bandwidth` (bytes/s), `bf16` (FLOP/s, dense) and `price` (dollars an hour).
+
+
+# %% solution="pick_gpu"
+def pick_gpu(cards, need, stage):
+    """Return the index of the best card, -1 if none is large enough. About 6 lines.
+
+    cards  list of dictionaries
+    need   bytes that must fit
+    stage  "inference" (most bandwidth for each dollar) or "training" (most bf16 for each dollar)
+
+    If two are equally good, take the cheaper one.
+    """
+    ### BEGIN SOLUTION
+    scarce = "bandwidth" if stage == "inference" else "bf16"
+    fitting = [n for n in range(len(cards)) if cards[n]["memory"] >= need]
+    return max(fitting, key=lambda n: (cards[n][scarce] / cards[n]["price"], -cards[n]["price"]), default=-1)
+    ### END SOLUTION
+
+
+# %% grade="ps11/pick_gpu"
+grade("ps11/pick_gpu", pick_gpu)
+
+# %% [markdown]
+# Three real cards, with prices **made up** for the exercise. Look up today's, and see whether the answer changes.
+
+# %%
+made_up = {"t4": 0.5, "rtx-4090": 0.7, "h100-sxm": 4.0}
+cards = []
+for name, price in made_up.items():
+    gpu = specs.get(name)
+    bf16 = gpu["peak_bf16"].si if "peak_bf16" in gpu else gpu["peak_fp16"].si
+    cards.append({"memory": gpu["memory_capacity"].si, "bandwidth": gpu["memory_bandwidth"].si, "bf16": bf16, "price": price})
+for need in 14e9, 20e9, 60e9:
+    print(f"{need / 1e9:.0f} GB: to serve {list(made_up)[pick_gpu(cards, need, 'inference')]}, to train {list(made_up)[pick_gpu(cards, need, 'training')]}")
+
+# %% [markdown]
+# ## 2. What does an answer cost?
+#
+# A server decodes for a batch of readers at once. One step makes a token for each of them, and takes as long as the longer of
+# two things:
+#
+# - reading: all weights once, and each reader's cache, at `share` times the bandwidth;
+# - arithmetic: two FLOP a parameter for each reader, at `share` times the peak.
+#
+# By hand: 7 billion parameters of 2 bytes, one reader without a cache, 1 TB/s and a share of 0.5: 14 GB / 0.5 TB/s = 28 ms,
+# 36 tokens a second. At 3.60 dollars an hour that is 0.001 dollars a second, so 28 dollars for a million tokens.
+
+
+# %% solution="cost_per_token"
+def cost_per_token(card, parameters, number, cache, batch, share):
+    """Return (tokens a second, dollars for a million tokens). About 5 lines.
+
+    card        dictionary with bandwidth, bf16 and price (dollars an hour)
+    parameters  of the model, of `number` bytes each
+    cache       bytes of one reader's cache
+    batch       readers served together
+    share       of bandwidth and peak that is reached, from 0 to 1
+    """
+    ### BEGIN SOLUTION
+    reading = (parameters * number + batch * cache) / (share * card["bandwidth"])
+    computing = 2 * parameters * batch / (share * card["bf16"])
+    tokens = batch / max(reading, computing)
+    return tokens, card["price"] / 3600 / tokens * 1e6
+    ### END SOLUTION
+
+
+# %% grade="ps11/cost_per_token"
+grade("ps11/cost_per_token", cost_per_token)
+
+# %%
+for batch in 1, 8, 64, 512:
+    tokens, dollars = cost_per_token(cards[2], 7e9, 2, 100e6, batch, 0.6)
+    print(f"batch of {batch:>3}: {tokens:>8,.0f} tokens/s, {dollars:6.2f} dollars a million, {tokens / batch:5.1f} tokens/s for each reader")
+
+# %% [markdown]
+# ## 3. When to save
+#
+# A spot machine is cheap because it may be taken away, on average every `between` hours. What was computed since the last
+# save is then lost: half an interval, on average. Saving takes `save` hours each time. Save too often, and you only save; too
+# seldom, and you only repeat. For an interval T the lost share of the time is
+#
+# $$\frac{\text{save}}{T} + \frac{T}{2\,\text{between}} + \frac{\text{restart}}{\text{between}},$$
+#
+# least at $T = \sqrt{2\cdot\text{save}\cdot\text{between}}$. (Take the derivative, or draw it.) The formula is a first
+# approximation: if it gives more than 1, everything is lost, and no money buys an hour of work.
+
+
+# %% solution="spot_interval"
+def spot_interval(save, between, restart, price):
+    """Return (interval, lost, cost). About 4 lines. All times in hours.
+
+    save     time to save once
+    between  average time between two interruptions
+    restart  time to get a machine back and go on
+    price    dollars an hour
+
+    interval  the best one
+    lost      share of the time that is lost with it, at most 1
+    cost      dollars for an hour of work that stays; math.inf if none does
+    """
+    ### BEGIN SOLUTION
+    interval = math.sqrt(2 * save * between)
+    lost = min(1.0, save / interval + interval / (2 * between) + restart / between)
+    return interval, lost, price / (1 - lost) if lost < 1 else math.inf
+    ### END SOLUTION
+
+
+# %% grade="ps11/spot_interval"
+grade("ps11/spot_interval", spot_interval)
+
+# %% [markdown]
+# ## 4. Go on as if nothing had happened
+#
+# Here is a training run in miniature. `one_step(state)` returns the next state and the loss. The state is a dictionary: the
+# step, the weights `w`, the optimiser's momentum `m`, and the state `rng` of the random numbers that choose the data.
+
+# %%
+state = fresh()
+for _ in range(3):
+    state, loss = one_step(state)
+    print(f"step {state['step']}: loss {loss:.6f}")
+print(json.dumps(state))
+
+# %% [markdown]
+# That last line is a save. When the machine dies, what is left is a list of such texts, oldest first. And if it died *while*
+# saving, the last one is torn: it ends in the middle, and `json.loads` raises a `ValueError`.
+#
+# Go on from the newest save that is whole, or from `fresh()` if there is none. The losses must be the same as if nothing had
+# happened, to the last bit. So nothing may be forgotten: not the momentum, nor the step that the learning rate
+# depends on, nor the random numbers.
+
+
+# %% solution="resume"
+def resume(saves, steps):
+    """Go on to step number `steps`. Return (begun, losses, w, flat(state)). About 11 lines.
+
+    saves  list of texts, oldest first; any of them may be torn
+    steps  the step to stop at
+
+    begun   the step that the save you went on from was at
+    losses  of the steps that you made
+    w       the weights at the end
+    flat(state)  the state at the end as a list of numbers (flat is given)
+    """
+    ### BEGIN SOLUTION
+    state = fresh()
+    for text in reversed(saves):
+        try:
+            state = json.loads(text)
+            break
+        except ValueError:
+            continue
+    begun, losses = state["step"], []
+    while state["step"] < steps:
+        state, loss = one_step(state)
+        losses.append(loss)
+    return begun, losses, state["w"], flat(state)
+    ### END SOLUTION
+
+
+# %% grade="ps11/resume"
+grade("ps11/resume", resume)
+
+# %% [markdown]
+# ## 5. As many as the crowd needs *
+#
+# On rainy days everybody goes to the museum. Kubernetes' autoscaler looks at a metric, here the load on each replica, and
+# sets
+#
+# $$\text{wanted} = \left\lceil \text{replicas} \times \frac{\text{metric}}{\text{target}} \right\rceil,$$
+#
+# unless metric / target lies within 0.1 of 1, when it leaves things alone. What is wanted is held between `least` and
+# `most`. Going up is done at once. Going down waits: the replicas fall only to the largest number that was wanted at any of
+# the last `window` ticks, the present one included, because a crowd that left for a minute may come back.
+#
+# An example, with target 10, least 1, most 100 and window 3, beginning with 1 replica:
+#
+# ```text
+#   load        40   40   20   20   20   5
+#   wanted       4    4    2    2    2   1
+#   replicas     4    4    4    4    2   2
+# ```
+
+
+# %% solution="autoscale"
+def autoscale(loads, target, least, most, window):
+    """Return the number of replicas after each tick. About 9 lines.
+
+    loads   one for each tick; the metric is load / replicas
+    target  load that a replica should have
+    least, most, window  as above; the run begins with `least` replicas, and nothing remembered
+    """
+    ### BEGIN SOLUTION
+    replicas, wanted, result = least, [], []
+    for load in loads:
+        ratio = load / replicas / target
+        now = replicas if abs(ratio - 1) <= 0.1 else math.ceil(replicas * ratio)
+        wanted.append(min(max(now, least), most))
+        replicas = max(wanted[-1], min(replicas, max(wanted[-window:])))
+        result.append(replicas)
+    return result
+    ### END SOLUTION
+
+
+# %% grade="ps11/autoscale"
+grade("ps11/autoscale", autoscale)
+
+# %%
+loads = [5, 12, 40, 90, 160, 150, 60, 20, 15, 10, 10, 10]
+for window in 1, 4:
+    print(f"window {window}: {autoscale(loads, 10, 1, 12, window)}")
+
+# %% [markdown]
+# ## 6. Predict and explain
+#
+# The table under task 2 shows a larger batch making tokens cheaper. The museum's director concludes that all visitors should be
+# served in one batch of 512.
+#
+# 1. **Predict**: as the batch grows, what happens to the dollars for a million tokens, and to the tokens a second for each reader?
+#    Where does it stop getting cheaper?
+# 2. **Explain** both with the two times of a step, and with what has to lie on the desk.
+# 3. What would you tell the director?
+#
+# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
+
+# %% [markdown] manual="predict_explain" points=5
+# ### BEGIN SOLUTION
+# **Sample answer.** The weights are read once a step, whatever the batch, so their share of the cost is divided among more readers. At
+# the same time each reader brings a cache that must be read in each step too: the step grows, and every reader's own stream becomes
+# slower. When the caches together are as large as the weights, after 140 readers here (14 GB / 100 MB), doubling the batch no longer
+# comes near halving the price; with caches only, it would stay the same. Much later arithmetic would be short.
+#
+# Before that the desk is full: 80 GB less 14 GB of weights leave room for some 660 caches of 100 MB, and longer conversations have
+# larger ones.
+#
+# I would tell the director that the batch is limited by how long a visitor may wait for a word, and that a batch can only be
+# as large as the number of visitors who ask at the same time. Choose the largest batch that keeps each reader's stream fast enough to read.
+#
+# **Marking.** 1 point: cheaper per token, slower for each reader. 2 points: weights are shared by the batch, caches are not. 1 point: the
+# limit from the desk, or from arithmetic. 1 point: a recommendation that names latency.
+# ### END SOLUTION
