@@ -420,3 +420,11 @@ def test_finite_differences_of_a_product_see_every_element():
 def test_finite_differences_of_too_many_numbers_are_refused():
     with pytest.raises(ValueError, match="4,096"):
         gradient_check(np.exp, np.zeros(4097), np.zeros(4097))
+
+
+def test_a_timed_row_needs_a_kernel_and_a_yardstick():
+    class Timed(Doubled):
+        items = (Item("all", 6), Item("time", 4, "time"))
+
+    with pytest.raises(ValueError, match="yardstick"):
+        tasks.task("test/timed", points=10)(Timed)

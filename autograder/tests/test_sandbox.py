@@ -306,11 +306,12 @@ def test_a_job_enters_its_cgroup_and_the_cgroup_goes_with_it():
     assert not (folder / group.name).exists()
 
 
-def test_a_cgroup_is_made_only_where_memory_and_processes_can_be_limited(tmp_path, monkeypatch):
-    own = next(line for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")).removeprefix("0::/")
-    folder = tmp_path / own
-    folder.mkdir(parents=True, exist_ok=True)
-    for place in {folder, tmp_path}:
+def test_a_cgroup_is_made_only_where_memory_and_processes_can_be_limited(tmp_path):
+    own = next((line[4:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")), None)
+    if own is None:
+        pytest.skip("this kernel has no cgroups of version 2")
+    (tmp_path / own).mkdir(parents=True, exist_ok=True)
+    for place in (tmp_path, *(path for path in tmp_path.rglob("*") if path.is_dir())):
         (place / "cgroup.procs").touch()
         (place / "cgroup.subtree_control").write_text("cpu memory\n")
     assert cgroup.place(tmp_path) is None

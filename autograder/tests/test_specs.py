@@ -45,7 +45,7 @@ class File(Strict):
     name: str
     short: str
     vendor: str
-    kind: Literal["gpu", "cpu", "arch"]
+    kind: Literal["gpu", "cpu", "accelerator", "arch"]
     form_factor: str | None = None
     arch: str | None = None
     year: int | None = None
@@ -81,8 +81,11 @@ def test_every_source_and_label_has_the_schema():
         Label(**entry)
 
 
-def test_the_registry_holds_the_nine_devices():
-    assert DEVICES == sorted("v100-sxm2 a100-sxm h100-sxm h100-pcie h200-sxm b200 rtx-4090 t4 epyc-9654".split())
+def test_the_registry_holds_nvidias_cards_a_cpu_and_other_makers_chips():
+    assert GPUS == sorted("v100-sxm2 a100-sxm h100-sxm h100-pcie h200-sxm b200 rtx-4090 t4".split())
+    assert specs.names("cpu") == ["epyc-9654"]
+    others = "mi300x mi325x tpu-v5p tpu-v6e tpu-v7x trainium2 gaudi3 m4-max wse-3 groq-lpu"
+    assert specs.names("accelerator") == sorted(others.split())
 
 
 @pytest.mark.parametrize("spec", HOLDERS, ids=lambda spec: spec.key)
@@ -163,6 +166,7 @@ def test_fp64_peak_follows_the_architectures_ratio(name):
         ("v100-sxm2", "tensor_cores", "640"), ("v100-sxm2", "peak_fp16", "125 TFLOP/s"),
         ("b200", "peak_bf16", "2,250 TFLOP/s"), ("rtx-4090", "fp32_lanes", "16,384"),
         ("epyc-9654", "peak_fp32", "7.37 TFLOP/s"), ("epyc-9654", "memory_bandwidth", "460.8 GB/s"),
+        ("mi300x", "ridge_bf16", "247 FLOP/B"), ("tpu-v7x", "ridge_bf16", "313 FLOP/B"),
     ],
 )  # fmt: skip
 def test_the_registry_states(device, fact, text):

@@ -127,7 +127,7 @@ class Spec(Mapping):
     name: str
     short: str
     vendor: str
-    kind: str  # gpu, cpu or arch
+    kind: str  # gpu (NVIDIA's, with an arch), cpu, accelerator (another maker's) or arch
     form_factor: str
     arch: str
     year: int | None
@@ -159,7 +159,7 @@ def root() -> Path:
 
 
 def names(kind: str | None = None) -> list[str]:
-    """Every device, or those of one kind ("gpu", "cpu"), in alphabetical order."""
+    """Every device, or those of one kind ("gpu", "cpu", "accelerator"), in alphabetical order."""
     every = sorted(path.stem for path in root().glob("*.yml"))
     return [name for name in every if kind is None or get(name).kind == kind]
 

@@ -355,6 +355,8 @@ def task(name, points):
             raise ValueError(f"{name}: its items add up to {total:g} points, expected {points:g}")
         if any(item.kind not in KINDS for item in cls.items) or cls.crossing not in crossing.CROSSINGS:
             raise ValueError(f"{name}: unknown kind of item or crossing")
+        if any(item.kind == "time" for item in cls.items) and not (cls.crossing == "kernel" and cls.yardstick):
+            raise ValueError(f"{name}: a timed row needs a kernel and a yardstick to compare it with")
         _registry[name] = cls()
         return cls
 

@@ -3,6 +3,7 @@
     {spec}`h100-sxm memory_bandwidth`       3.35 TB/s, and its source when pointed at
     {spec}`h100-sxm peak_bf16 0`            989 TFLOP/s: rounded to 0 decimals
     {spec}`h100-sxm memory_reported:GiB`    79.2 GiB: in another unit
+    {price}`aws-p5`, {price}`aws-p5 gpu`    $55.04, $6.88: an hour's rent of the machine, of one of its cards
     ```{spec-table}                         a row for each device, a column for each fact
     :devices: h100-sxm h100-pcie
     :facts: sms fp32_lanes memory_bandwidth:TB/s
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
-from warplab import specs
+from warplab import prices, specs
 
 MISSING = "–"
 
@@ -42,6 +43,20 @@ def spec_role(name, rawtext, text, lineno, inliner, options=None, content=None):
         return [inliner.problematic(rawtext, rawtext, message)], [message]
     depend_on_registry(inliner.document)
     return [number(fact, decimals)], []
+
+
+def price_role(name, rawtext, text, lineno, inliner, options=None, content=None):
+    """The role {price}`offer`, dollars an hour for the machine, or {price}`offer gpu`, for one of its cards; the source when pointed at."""
+    key, _, share = text.partition(" ")
+    try:
+        offer = prices.get(key)
+        dollars = {"": offer.hourly, "gpu": offer.gpu_hour}[share]
+    except KeyError as error:
+        message = inliner.reporter.error(f"price: {error} in '{text}', which is neither 'offer' nor 'offer gpu'", line=lineno)
+        return [inliner.problematic(rawtext, rawtext, message)], [message]
+    depend_on_registry(inliner.document)
+    shown = f"${dollars:.2f}"
+    return [nodes.abbreviation(shown, shown, explanation=offer.origin(), classes=["spec"])], []
 
 
 def look_up(text: str) -> tuple[specs.Fact, int | None]:
@@ -155,6 +170,7 @@ def row(cells: list[nodes.Node]) -> nodes.row:
 
 def setup(app) -> dict:
     app.add_role("spec", spec_role)
+    app.add_role("price", price_role)
     app.add_directive("spec-table", SpecTable)
     app.add_directive("spec-sources", SpecSources)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -145,8 +145,8 @@ def zero(parameters=7.5e9, ranks=64):
 
 def split_mlp(ranks=2):
     """The MLP cut for tensor parallelism: columns of the first matrix, rows of the second, one sum at the end."""
-    fig, ax = plots.new(WIDTH, 2.9)
-    ax.set(xlim=(-0.3, 14.6), ylim=(6.3, -1.0))
+    fig, ax = plots.new(WIDTH, 2.5)
+    ax.set(xlim=(-0.3, 14.6), ylim=(6.2, 0.3))
     ax.set_axis_off()
     boxes = ((0, 2.2, 1.4, 2, "x"), (2.2, 2.2, 4, 2, "up"), (7.1, 2.2, 1.4, 2, "h"), (9.4, 1.2, 2, 4, "down"), (12.3, 2.2, 2, 2, "y"))
     half = {"up": (2, 0), "h": (0.7, 0), "down": (0, 2)}
@@ -174,26 +174,30 @@ def split_mlp(ranks=2):
 
 
 def pipelines(plans, stages=4):
-    """plans: {micro-batches: [(stage, micro-batch, direction, start, end)]}: the schedules to one scale."""
-    fig, axes = plots.new(WIDTH, 1.9 * len(plans), rows=len(plans), sharex=True)
-    longest, said = max(plan[-1][-1] * len(plans) ** 0 for plan in plans.values()), []
+    """plans: {micro-batches: [(stage, micro-batch, direction, start, end)]}, in ticks of a micro-batch: drawn for one and the same batch."""
+    fig, axes = plots.new(WIDTH, 1.75 * len(plans), rows=len(plans), sharex=True)
+    said = []
     for ax, (parts, plan) in zip(axes, plans.items(), strict=True):
         end = max(row[-1] for row in plan)
-        busy = sum(stop - start for *_, start, stop in plan) / (stages * end)
+        idle = 1 - sum(stop - start for *_, start, stop in plan) / (stages * end)
         for stage, part, direction, start, stop in plan:
-            ax.add_patch(Rectangle((start, stage - 0.42), stop - start, 0.84, facecolor=COLOUR["blue" if direction > 0 else "orange"], alpha=0.6, edgecolor=plots.PAPER))
-            ax.text((start + stop) / 2, stage, part + 1, ha="center", va="center", fontsize=9.5 if parts > 1 else 10.5)
-        ax.set_title(f"{parts} micro-batch{'es' if parts > 1 else ''}: {1 - busy:.0%} idle", loc="left", fontsize=11)
-        ax.set(ylim=(stages - 0.4, -0.6), xlim=(0, longest))
+            left, width = start / parts, (stop - start) / parts
+            colour = COLOUR["blue" if direction > 0 else "orange"]
+            ax.add_patch(Rectangle((left, stage - 0.42), width, 0.84, facecolor=colour, alpha=0.6, edgecolor=plots.PAPER, linewidth=0.8))
+            if parts <= 4:
+                ax.text(left + width / 2, stage, part + 1, ha="center", va="center", fontsize=10)
+        ax.set_title(f"{parts} micro-batches: {idle:.0%} idle", loc="left", fontsize=11)
+        ax.set(ylim=(stages - 0.4, -0.6), xlim=(0, max(row[-1] / m for m, rows in plans.items() for row in rows)))
         ax.set_yticks(range(stages), [f"room {stage}" for stage in range(stages)])
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
-        said.append(f"{parts}: {1 - busy:.1%} of the rooms' time idle, done at tick {end}")
-    axes[-1].set_xlabel("ticks (forward 1, backward 2)")
+        said.append(f"{parts} micro-batches: {idle:.1%} idle, done at {end / parts:.2f}")
+    axes[-1].set_xlabel("time (1: the whole batch forward through one room)")
     return plots.show(
         fig,
-        alt=f"Schedules of a pipeline of {stages} stages, simulated. Micro-batches: {'; '.join(said)}.",
-        caption="Simulated, to one scale of ticks for a micro-batch of equal size: blue forward, orange backward, empty idle. More micro-batches fill the same corners less and less visibly.",
+        alt=f"Schedules of one batch in a pipeline of {stages} rooms, simulated. {'; '.join(said)}; without a bubble it would be 3.",
+        caption="Simulated, the same batch cut finer and finer: blue forward, orange backward (twice as long), numbers are micro-batches. The empty corners shrink, "
+        "the work stays.",
     )
 
 

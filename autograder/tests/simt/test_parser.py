@@ -2,7 +2,7 @@
 
 import pytest
 from warplab.simt.ptx.blocks import registers_read, registers_written, split
-from warplab.simt.ptx.parser import Imm, Instr, Mem, PTXSyntaxError, Reg, Sym, Vec, parse, parse_number, parse_operand
+from warplab.simt.ptx.parser import Imm, Instr, Mem, PTXSyntaxError, Reg, Sym, Vec, parse, parse_instruction, parse_number, parse_operand
 
 PTX = """
 // a comment
@@ -89,3 +89,16 @@ def test_a_store_reads_all_its_operands_and_writes_no_register():
 def test_text_that_is_not_ptx_says_so():
     with pytest.raises(PTXSyntaxError, match="not a PTX file"):
         parse("int main() {}")
+
+
+@pytest.mark.parametrize("statement", ["extern.trap _", "recurse.f %r1", "results %r1", "add.(1)or(x %r1, %r2", "mov';x=1;' %r1", "ADD.s32 %r1"])
+def test_what_no_compiler_writes_is_no_instruction(statement):
+    """The engine makes a Python program of the PTX: an instruction's name must not be able to say more than a name."""
+    with pytest.raises(PTXSyntaxError, match="not a PTX instruction"):
+        parse_instruction(statement, 1, 1)
+
+
+def test_a_declaration_of_more_registers_than_any_kernel_has_is_refused():
+    text = ".version 8.0\n.target sm_90\n.visible .entry k()\n{\n.reg .b64 %many<2000000000>;\nret;\n}"
+    with pytest.raises(PTXSyntaxError, match="the limit is 1,048,576"):
+        parse(text)

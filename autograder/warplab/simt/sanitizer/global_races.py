@@ -156,7 +156,7 @@ class GlobalRaces(Observer):
         if self.warp_at is None:
             self.warp_at = np.zeros(machine.launch.blocks * -(-machine.launch.threads // 32), np.int64)
         first = machine.first_block * -(-machine.launch.threads // 32)
-        self.warp_at[first + np.unique(group.warp)] = self.now
+        self.warp_at[first + group.warp] = self.now
 
     def fence(self, machine, group):
         self._mark("fence_at", machine, group)
@@ -165,7 +165,9 @@ class GlobalRaces(Observer):
         self.now += 1
         if getattr(self, name) is None:
             setattr(self, name, np.zeros(machine.launch.blocks, np.int64))
-        getattr(self, name)[machine.first_block + np.unique(machine.block_of_lane[group.lanes])] = self.now
+        first = machine.first_block
+        blocks = slice(first, first + machine.blocks) if group.full else first + machine.block_of_lane[group.lanes]
+        getattr(self, name)[blocks] = self.now
 
     def ordered(self, machine, thread, rival, time) -> np.ndarray:
         """Whether the rival's access at ``time`` comes before what ``thread`` does now."""

@@ -1,0 +1,13 @@
+"""0 points: starts while it is still at work."""
+
+def batch_server(arrivals, most, patience, fixed, each):
+    free, first, done = 0.0, 0, []
+    while first < len(arrivals):
+        start = arrivals[first] + patience
+        if first + most <= len(arrivals):
+            start = min(start, arrivals[first + most - 1])
+        batch = sum(t <= start for t in arrivals[first : first + most])
+        free = start + fixed + each * batch
+        done += [free] * batch
+        first += batch
+    return done

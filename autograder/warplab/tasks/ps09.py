@@ -1,0 +1,296 @@
+"""Problem set 9, training and inference: a step in mixed precision, the bill of training, a cache, bounds, pruning, and a server."""
+
+import math
+
+import numpy as np
+
+from warplab.compare import sum_tolerance
+from warplab.task import Case, Item, Task, task
+
+UNIT = 2.0**-24  # unit roundoff of float32
+MOMENTUM, PATIENCE = 0.9, 4  # of train_step: the scale doubles after so many good steps in a row
+
+
+@task("ps09/train_step", points=20)
+class TrainStep(Task):
+    """What an optimiser does in mixed precision with one 16-bit gradient that carries a scale.
+
+    Any inf or NaN: nothing changes but scale /= 2 and good = 0. Else, in float32: g = gradient / scale,
+    moment = 0.9 moment + g, master -= lr moment, good += 1; at good == 4: scale *= 2 and good = 0. weights = float16(master).
+    """
+
+    entry = "train_step"
+    arguments = ("master", "moment", "gradient", "scale", "good", "lr")
+    returns = {"master": "float32", "moment": "float32", "weights": "float16", "scale": "numbers", "good": "integers"}
+    items = (
+        Item("finite", 7, title="A good step", hint="Bring the gradient to float32 first, then divide by the scale: a small number may not survive the division in 16 bits."),
+        Item("overflow", 6, title="A gradient that has overflowed", hint="np.isfinite(gradient).all() is False: skip the step altogether, halve the scale, and count from 0."),
+        Item("growth", 3, title="After four good steps the scale doubles", hint="good counts the steps since the scale was last changed."),
+        Item("small", 4, title="Updates too small for 16 bits survive", hint="Update the float32 master, and make the 16-bit weights from it, not from the old 16-bit weights."),
+    )
+
+    def make_cases(self, rng):
+        def step(item, broken=None, good=0, lr=0.05, scale=None):
+            count = int(rng.integers(5, 40))
+            scale = float(2.0 ** rng.integers(4, 14)) if scale is None else scale
+            gradient = (scale * rng.normal(0, 1e-3, count)).astype(np.float16)
+            if broken is not None:
+                gradient[int(rng.integers(count))] = broken
+            inputs = {
+                "master": rng.normal(0, 1, count).astype(np.float32),
+                "moment": rng.normal(0, 1e-3, count).astype(np.float32),
+                "gradient": gradient,
+                "scale": scale,
+                "good": good,
+                "lr": lr,
+            }
+            return Case(f"{item}, {count} weights, scale {scale:g}", inputs, item)
+
+        return [
+            step("finite"),
+            step("finite", good=1, scale=65536.0),
+            step("overflow", np.inf, good=2),
+            step("overflow", np.nan, good=3),
+            step("overflow", -np.inf),
+            step("growth", good=3),
+            step("growth", good=2),
+            step("small", lr=1e-4),
+        ]
+
+    def reference(self, inputs):
+        master, moment, scale, good = inputs["master"], inputs["moment"], inputs["scale"], inputs["good"]
+        if np.isfinite(inputs["gradient"]).all():
+            moment = MOMENTUM * moment.astype(np.float64) + inputs["gradient"].astype(np.float64) / scale
+            master = master.astype(np.float64) - inputs["lr"] * moment
+            good += 1
+            if good == PATIENCE:
+                scale, good = 2 * scale, 0
+        else:
+            scale, good = scale / 2, 0
+        master, moment = (np.asarray(array, np.float64) for array in (master, moment))
+        return {"master": master, "moment": moment, "weights": master, "scale": np.array(scale), "good": np.array(good)}
+
+    def tolerance(self, inputs, expected):
+        """A handful of float32 roundings; the 16-bit weights are one rounding of float16 away from the master."""
+        size = np.abs(expected["moment"]).max() + np.abs(inputs["moment"]).max()
+        steps = 4 * UNIT * (np.abs(expected["master"]).max() + inputs["lr"] * size)
+        return {"moment": 4 * UNIT * size, "master": steps, "weights": 2.0**-11 * np.abs(expected["master"]) + 2.0**-24 + steps}
+
+
+@task("ps09/six_nd", points=15)
+class SixNd(Task):
+    """The FLOP of training a transformer, and the days they take.
+
+    n = layers * 12 width^2 (weights of the blocks); rule = 6 n tokens; full adds attention: 12 layers width context for each token;
+    days = full / (gpus * peak * share) / 86,400.
+    """
+
+    entry = "six_nd"
+    arguments = ("layers", "width", "context", "tokens", "gpus", "peak", "share")
+    returns = {"rule": "numbers", "full": "numbers", "days": "numbers"}
+    items = (
+        Item("rule", 6, title="The rule: 6 N D", hint="2 FLOP a weight and token forward, twice that backward. Only the blocks' weights: 12 width squared a layer."),
+        Item("full", 5, title="With attention", hint="Scores and weighted values: 2 * 2 * context * width a layer and token forward, three times that with backward."),
+        Item("days", 4, title="Days", hint="All cards together do gpus * peak * share FLOP a second; a day has 86,400 seconds."),
+    )
+
+    def make_cases(self, rng):
+        def run(item, layers, width, context):
+            inputs = {
+                "layers": int(layers),
+                "width": int(width),
+                "context": int(context),
+                "tokens": int(rng.integers(10**8, 10**12)),
+                "gpus": int(rng.integers(1, 2000)),
+                "peak": float(rng.uniform(1e14, 2e15)),
+                "share": float(rng.uniform(0.2, 0.6)),
+            }
+            return Case(f"{item}, {layers} layers of {width}, context {context}", inputs, item, (item,))
+
+        return [
+            run("rule", 96, 12_288, 2048),
+            run("rule", rng.integers(2, 80), 64 * rng.integers(4, 100), 1024),
+            run("full", 12, 768, 1024),
+            run("full", rng.integers(2, 80), 64 * rng.integers(4, 100), 2 ** rng.integers(9, 18)),
+            run("days", rng.integers(2, 80), 64 * rng.integers(4, 100), 4096),
+        ]
+
+    def reference(self, inputs):
+        rule = 6.0 * 12 * inputs["layers"] * inputs["width"] ** 2 * inputs["tokens"]
+        full = rule + 12.0 * inputs["layers"] * inputs["width"] * inputs["context"] * inputs["tokens"]
+        days = full / (inputs["gpus"] * inputs["peak"] * inputs["share"]) / 86_400
+        return {"rule": np.array(rule), "full": np.array(full), "days": np.array(days)}
+
+    def tolerance(self, inputs, expected):
+        return {name: 1e-9 * float(value) for name, value in expected.items()}
+
+
+@task("ps09/kv_decode", points=20)
+class KvDecode(Task):
+    """Attention for tokens that come one by one: token t sees tokens 0 to t. Also how many vectors were multiplied by wk and wv.
+
+    out[t] = softmax(q k[:t+1]^T / sqrt(d)) v[:t+1], with q = x[t] @ wq, k = x @ wk, v = x @ wv.
+    """
+
+    entry = "kv_decode"
+    arguments = ("x", "wq", "wk", "wv")
+    returns = {"out": "float32", "made": "integers"}
+    items = (
+        Item("same", 9, title="The same numbers as attention over all", hint="q of the new token against the keys of all tokens so far, divided by sqrt(d)."),
+        Item("long", 5, title="Longer texts, larger scores", hint="Subtract the largest score before the exponential."),
+        Item("made", 6, title="Each key and value is made once", hint="n keys and n values for n tokens. Without a cache it would be n (n + 1) in all."),
+    )
+
+    def make_cases(self, rng):
+        def text(item, tokens, width, size=1.0, only=("out",)):
+            inputs = {"x": (size * rng.normal(size=(int(tokens), width))).astype(np.float32)}
+            inputs |= {name: (rng.normal(size=(width, width)) / math.sqrt(width)).astype(np.float32) for name in ("wq", "wk", "wv")}
+            return Case(f"{item}, {tokens} tokens of {width}", inputs, item, only)
+
+        return [
+            text("same", 1, 4),
+            text("same", 7, 8),
+            text("same", rng.integers(9, 20), 6),
+            text("long", 60, 8, 12.0),
+            text("made", rng.integers(5, 30), 4, 1.0, ("made",)),
+            text("made", 1, 4, 1.0, ("made",)),
+        ]
+
+    def reference(self, inputs):
+        x, wq, wk, wv = (inputs[name].astype(np.float64) for name in ("x", "wq", "wk", "wv"))
+        scores = (x @ wq) @ (x @ wk).T / math.sqrt(x.shape[1])
+        scores[np.triu_indices(len(x), 1)] = -np.inf
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return {"out": weights / weights.sum(axis=1, keepdims=True) @ (x @ wv), "made": np.array(2 * len(x))}
+
+    def tolerance(self, inputs, expected):
+        """A score is a product of products; its error goes into a weight as a relative one; then a mean of the values."""
+        x, wq, wk, wv = (np.abs(inputs[name].astype(np.float64)) for name in ("x", "wq", "wk", "wv"))
+        width, values = x.shape[1], (x @ wv).max()
+        score = sum_tolerance(3 * width, ((x @ wq) @ (x @ wk).T).max() / math.sqrt(width))
+        return {"out": (2 * score + UNIT * (8 * len(x) + 4 * width + 32)) * values}
+
+
+@task("ps09/decode_bound", points=10)
+class DecodeBound(Task):
+    """Tokens a second of a single reader at most, readers from which arithmetic is short, and readers that fit the card.
+
+    one = bandwidth / (weights + cache), crossing = peak * bytes of weights / (2 * parameters * bandwidth), caches left out,
+    fit = (memory - weights) // cache, at least 0. weights = parameters * number.
+    """
+
+    entry = "decode_bound"
+    arguments = ("parameters", "number", "cache", "card")
+    returns = {"one": "numbers", "crossing": "numbers", "fit": "integers"}
+    items = (
+        Item("one", 4, title="A single reader", hint="All weights and one cache go through the door for each token."),
+        Item("crossing", 3, title="Where arithmetic becomes short", hint="2 * parameters * batch / peak equals weights / bandwidth."),
+        Item("fit", 3, title="Readers that fit", hint="What the weights leave of the memory, in whole caches; 0 if they do not fit themselves."),
+    )
+
+    def make_cases(self, rng):
+        def server(item, parameters):
+            card = {"bandwidth": float(rng.uniform(0.3e12, 8e12)), "peak": float(rng.uniform(6e13, 2e15)), "memory": int(rng.integers(16, 200)) * 10**9}
+            inputs = {"parameters": int(parameters), "number": float(rng.choice([2.0, 1.0, 0.5])), "cache": int(rng.integers(10**7, 10**9)), "card": card}
+            return Case(f"{item}, {parameters / 1e9:.0f} B parameters", inputs, item, (item,))
+
+        small, large = (int(n) * 10**9 for n in (rng.integers(1, 9), rng.integers(450, 600)))
+        return [server("one", small), server("one", large), server("crossing", small), server("fit", small), server("fit", large)]
+
+    def reference(self, inputs):
+        card, weights = inputs["card"], inputs["parameters"] * inputs["number"]
+        one = card["bandwidth"] / (weights + inputs["cache"])
+        crossing = card["peak"] * weights / (2 * inputs["parameters"] * card["bandwidth"])
+        return {"one": np.array(one), "crossing": np.array(crossing), "fit": np.array(max(0, int((card["memory"] - weights) // inputs["cache"])))}
+
+    def tolerance(self, inputs, expected):
+        return {name: 1e-9 * float(expected[name]) for name in ("one", "crossing")}
+
+
+@task("ps09/prune_24", points=15)
+class Prune24(Task):
+    """Of every four neighbours in a row the two largest in magnitude stay: the pruned matrix, the values that stay, their places 0 to 3.
+
+    A draw is won by the earlier place.
+    """
+
+    entry = "prune_24"
+    arguments = ("w",)
+    returns = {"pruned": "float32", "values": "float32", "places": "integers"}
+    items = (
+        Item("pruned", 6, title="The matrix with half of its numbers set to 0", hint="Groups of four along the row: w.reshape(rows, -1, 4)."),
+        Item("draws", 3, title="Draws", hint="A stable sort by -abs(w) keeps the earlier of two equal numbers in front."),
+        Item("stored", 6, title="As the hardware stores it: half the values, and two bits each", hint="The two places in rising order, and the values in the same order."),
+    )
+
+    def make_cases(self, rng):
+        def matrix(item, rows, cols, coarse=False, only=("pruned",)):
+            w = rng.normal(size=(int(rows), int(cols))).astype(np.float32)
+            return Case(f"{item}, {rows} x {cols}", {"w": np.round(w) if coarse else w}, item, only)
+
+        stored = ("values", "places")
+        return [
+            matrix("pruned", 1, 4),
+            matrix("pruned", rng.integers(3, 20), 4 * rng.integers(2, 20)),
+            matrix("draws", 12, 24, True, ("pruned", "places")),
+            matrix("stored", 1, 8, only=stored),
+            matrix("stored", rng.integers(3, 20), 4 * rng.integers(2, 20), only=stored),
+        ]
+
+    def reference(self, inputs):
+        rows, cols = inputs["w"].shape
+        groups = inputs["w"].astype(np.float64).reshape(rows, cols // 4, 4)
+        places = np.sort(np.argsort(-np.abs(groups), axis=2, kind="stable")[:, :, :2], axis=2)
+        values = np.take_along_axis(groups, places, axis=2)
+        pruned = np.zeros_like(groups)
+        np.put_along_axis(pruned, places, values, axis=2)
+        return {"pruned": pruned.reshape(rows, cols), "values": values.reshape(rows, cols // 2), "places": places.reshape(rows, cols // 2)}
+
+
+@task("ps09/batch_server", points=15)
+class BatchServer(Task):
+    """When each request is answered by a server that works in batches and waits a little for company.
+
+    The server starts when it is free and either `most` requests wait or the oldest has waited `patience` seconds; it takes up to `most` of
+    those that have arrived by then, oldest first, and is done after fixed + each * (their number) seconds.
+    """
+
+    entry = "batch_server"
+    arguments = ("arrivals", "most", "patience", "fixed", "each")
+    returns = {"done": "numbers"}
+    items = (
+        Item("one", 4, title="One at a time", hint="With most = 1 a request starts when it has come and the one before is done."),
+        Item("busy", 5, title="A busy server: who waits goes together", hint="When the server becomes free, all who have waited their patience out go at once, up to `most`."),
+        Item("patience", 6, title="A quiet server: waiting for company", hint="It starts at the arrival of the request that fills the batch, or when the oldest runs out of patience, whichever is first."),
+    )
+
+    def make_cases(self, rng):
+        def desk(item, count, most, patience, gap):
+            arrivals = np.cumsum(rng.exponential(gap, int(count)))
+            inputs = {"arrivals": [float(t) for t in arrivals], "most": int(most), "patience": float(patience), "fixed": 0.05, "each": 0.01}
+            return Case(f"{item}, {count} requests, at most {most}, patience {patience:g} s", inputs, item)
+
+        return [
+            desk("one", 1, 1, 0.0, 1.0),
+            desk("one", 20, 1, 0.0, 0.05),
+            desk("busy", 40, 8, 0.0, 0.01),
+            desk("busy", 60, 100, 0.02, 0.005),
+            desk("patience", 30, 4, 0.1, 0.04),
+            desk("patience", 25, 6, 0.05, 0.03),
+            desk("patience", 20, 3, 0.5, 0.3),
+        ]
+
+    def reference(self, inputs):
+        arrivals, most = inputs["arrivals"], inputs["most"]
+        free, first, done = 0.0, 0, []
+        while first < len(arrivals):
+            filled = arrivals[first + most - 1] if first + most <= len(arrivals) else math.inf
+            start = max(free, min(filled, arrivals[first] + inputs["patience"]))
+            batch = sum(1 for t in arrivals[first : first + most] if t <= start)
+            free = start + inputs["fixed"] + inputs["each"] * batch
+            done += [free] * batch
+            first += batch
+        return {"done": np.array(done)}
+
+    def tolerance(self, inputs, expected):
+        return {"done": 1e-9 * float(np.max(expected["done"]))}

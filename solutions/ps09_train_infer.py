@@ -1,0 +1,322 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Problem set 9: Training and inference
+#
+# A railway station wants an information desk that answers in any language. At night a model learns; by day it answers.
+# The same weights, two very different bills. You write the step that a night consists of, work out how many nights it takes,
+# and then run the desk: with a cache, with bounds that no code can beat, with half of the weights, and with a queue of
+# travellers who do not like to wait.
+#
+# **Time** about 5 hours, with chapter 9 read. **Points** 100: 95 are given by the checks below, 5 by your
+# instructor for the answer at the end. The task with a star is the hard one.
+#
+# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
+# your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
+# final grade comes from the same checks with other sizes and other numbers. Nothing here needs a GPU.
+
+# %%
+import math
+
+import numpy as np
+from warplab import specs
+from warplab.check import grade
+
+# %% [markdown]
+# ## 1. One step of the night
+#
+# In mixed precision the gradient comes in 16 bits, multiplied by a `scale` so that small numbers do not vanish. What happens
+# then is the same in every framework:
+#
+# 1. If any number of the gradient is infinite or NaN, the scale was too large. Skip the step: nothing changes but the scale, which
+#    is halved, and the count of good steps, which goes back to 0.
+# 2. Otherwise, in **float32**: divide by the scale, add to the momentum (0.9 of the old one), move the *master* weights by
+#    `lr` times the momentum. One more good step; after the fourth in a row the scale is doubled and the count goes to 0.
+# 3. The 16-bit weights for the next forward pass are made from the master.
+#
+# Why the master? Next to 1.0 the numbers of float16 are 0.001 apart. A step of 0.0001 would be rounded away, every time.
+
+
+# %% solution="train_step"
+def train_step(master, moment, gradient, scale, good, lr):
+    """Return (master, moment, weights, scale, good) after one step. About 12 lines.
+
+    master, moment  float32 (n,)
+    gradient        float16 (n,), multiplied by scale
+    scale, lr       numbers
+    good            good steps since the scale was changed, a whole number
+
+    weights  float16 (n,), made from the new master
+    Do not change the arrays that you are given.
+    """
+    ### BEGIN SOLUTION
+    if np.isfinite(gradient).all():
+        moment = np.float32(0.9) * moment + gradient.astype(np.float32) / np.float32(scale)
+        master = master - np.float32(lr) * moment
+        good += 1
+        if good == 4:
+            scale, good = 2 * scale, 0
+    else:
+        scale, good = scale / 2, 0
+    return master, moment, master.astype(np.float16), scale, good
+    ### END SOLUTION
+
+
+# %% grade="ps09/train_step"
+grade("ps09/train_step", train_step)
+
+# %% [markdown]
+# A hundred steps in the same direction, each too small for float16 alone. (The scale doubles until the gradient overflows, loses a
+# step, and from then on stays near that limit. That is how it finds its own value.)
+
+# %%
+master, moment = np.ones(1, np.float32), np.zeros(1, np.float32)
+alone, scale, good = np.ones(1, np.float16), 1024.0, 0
+for _ in range(100):
+    with np.errstate(over="ignore"):
+        gradient = np.float32([1e-3 * scale]).astype(np.float16)
+    master, moment, weights, scale, good = train_step(master, moment, gradient, scale, good, 1e-2)
+    alone -= np.float16(1e-2) * moment.astype(np.float16)
+print(f"with a master {weights[0]}, in float16 alone {alone[0]}")
+
+# %% [markdown]
+# ## 2. How many nights?
+#
+# For every token, every weight takes part in one multiplication and one addition forward, and in twice as many on the way back:
+# 6 FLOP. That is the rule: $6ND$, with N weights in the blocks ($12\,\text{width}^2$ a layer) and D tokens. Attention adds
+# what no weight takes part in, scores and weighted values: $2 \cdot 2 \cdot \text{context} \cdot \text{width}$ a layer and
+# token forward (counting all pairs, as the usual formula does), and twice that backward.
+
+
+# %% solution="six_nd"
+def six_nd(layers, width, context, tokens, gpus, peak, share):
+    """Return (rule, full, days). About 4 lines.
+
+    rule  6 N D, FLOP
+    full  with attention, FLOP
+    days  that `gpus` cards take, each at `share` of its `peak` (FLOP/s)
+    """
+    ### BEGIN SOLUTION
+    rule = 6 * 12 * layers * width**2 * tokens
+    full = rule + 12 * layers * width * context * tokens
+    return rule, full, full / (gpus * peak * share) / 86_400
+    ### END SOLUTION
+
+
+# %% grade="ps09/six_nd"
+grade("ps09/six_nd", six_nd)
+
+# %% [markdown]
+# The station's model, 24 layers of 2,048 and a context of 2,048, on 20 billion tokens and eight H100s at 40 % of their dense
+# BF16 peak:
+
+# %%
+peak = specs.get("h100-sxm")["peak_bf16"].si
+rule, full, days = six_nd(24, 2048, 2048, 20e9, 8, peak, 0.4)
+print(f"{rule:.2e} FLOP by the rule, {full / rule - 1:.0%} more with attention: {days:.1f} days")
+
+# %% [markdown]
+# ## 3. Remember what you have read
+#
+# Tokens come one by one. The new one's query looks at the keys and values of all tokens so far, so those are worth keeping:
+#
+# ```python
+# q, k, v = x[t] @ wq, x[t] @ wk, x[t] @ wv      # k and v go into the cache
+# weights = softmax(q @ keys.T / sqrt(d))        # over tokens 0 ... t
+# out[t] = weights @ values
+# ```
+#
+# Also return how many vectors you multiplied by `wk` and `wv`, both together. For n tokens it should be 2n. Somebody who forgets
+# makes n(n + 1).
+
+
+# %% solution="kv_decode"
+def kv_decode(x, wq, wk, wv):
+    """Return (out, made). About 12 lines.
+
+    x           float32 (tokens, d)
+    wq, wk, wv  float32 (d, d)
+
+    out   float32 (tokens, d)
+    made  keys and values that were computed, a whole number
+    """
+    ### BEGIN SOLUTION
+    keys, values = np.empty_like(x), np.empty_like(x)
+    out, made = np.empty_like(x), 0
+    for t in range(len(x)):
+        keys[t], values[t] = x[t] @ wk, x[t] @ wv
+        made += 2
+        scores = keys[: t + 1] @ (x[t] @ wq) / np.float32(math.sqrt(x.shape[1]))
+        weights = np.exp(scores - scores.max())
+        out[t] = weights / weights.sum() @ values[: t + 1]
+    return out, made
+    ### END SOLUTION
+
+
+# %% grade="ps09/kv_decode"
+grade("ps09/kv_decode", kv_decode)
+
+# %% [markdown]
+# ## 4. What no code can beat
+#
+# For each token all weights go through the door, and the reader's cache. That bounds the tokens a second of one reader. With
+# more readers the weights serve them all, until the arithmetic, 2 FLOP a weight and reader, takes as long as the reading (leave
+# the caches out for this one). And the desk must hold it all.
+
+
+# %% solution="decode_bound"
+def decode_bound(parameters, number, cache, card):
+    """Return (one, crossing, fit). About 5 lines.
+
+    parameters  of `number` bytes each
+    cache       bytes of a reader's cache
+    card        dictionary with bandwidth (bytes/s), peak (FLOP/s) and memory (bytes)
+
+    one       tokens a second of a single reader, at most
+    crossing  readers at which reading the weights and computing take equally long
+    fit       readers whose caches fit beside the weights, a whole number, 0 if the weights do not fit
+    """
+    ### BEGIN SOLUTION
+    weights = parameters * number
+    one = card["bandwidth"] / (weights + cache)
+    crossing = card["peak"] * weights / (2 * parameters * card["bandwidth"])
+    return one, crossing, max(0, int((card["memory"] - weights) // cache))
+    ### END SOLUTION
+
+
+# %% grade="ps09/decode_bound"
+grade("ps09/decode_bound", decode_bound)
+
+# %%
+for name in "rtx-4090", "h100-sxm":
+    gpu = specs.get(name)
+    card = {"bandwidth": gpu["memory_bandwidth"].si, "peak": gpu["peak_bf16"].si, "memory": gpu["memory_capacity"].si}
+    for number in 2, 0.5:
+        one, crossing, fit = decode_bound(7e9, number, 200e6, card)
+        print(f"{name}, {number} bytes a weight: {one:4.0f} tokens/s, arithmetic short from {crossing:4.0f} readers, {fit} fit")
+
+# %% [markdown]
+# ## 5. Two of four
+#
+# Since Ampere, Tensor Cores can skip zeros, if they come in a fixed pattern: of every four neighbours in a row, two. The
+# simplest way to get there keeps the two of largest magnitude. Stored are the values that stay, and for each its place among
+# the four, 0 to 3, two bits.
+#
+# ```text
+#   w        0.1  -0.9   0.4   0.2 |  0.5   0.5  -0.5   0.1
+#   pruned   0    -0.9   0.4   0   |  0.5   0.5   0     0        a draw is won by the earlier place
+#   values  -0.9   0.4   0.5   0.5
+#   places   1     2     0     1
+# ```
+
+
+# %% solution="prune_24"
+def prune_24(w):
+    """Return (pruned, values, places). About 7 lines.
+
+    w       float32 (rows, n), n a multiple of 4
+
+    pruned  float32 (rows, n)
+    values  float32 (rows, n / 2)
+    places  whole numbers 0 to 3, (rows, n / 2), rising within a group
+    """
+    ### BEGIN SOLUTION
+    groups = w.reshape(len(w), -1, 4)
+    places = np.sort(np.argsort(-np.abs(groups), axis=2, kind="stable")[:, :, :2], axis=2)
+    values = np.take_along_axis(groups, places, axis=2)
+    pruned = np.zeros_like(groups)
+    np.put_along_axis(pruned, places, values, axis=2)
+    return pruned.reshape(w.shape), values.reshape(len(w), -1), places.reshape(len(w), -1)
+    ### END SOLUTION
+
+
+# %% grade="ps09/prune_24"
+grade("ps09/prune_24", prune_24)
+
+# %% [markdown]
+# ## 6. The queue at the desk *
+#
+# A batch is cheaper for each traveller than as many single answers: it takes `fixed + each * size` seconds. So a server that is
+# free waits a little for company. It starts as soon as it is free **and** either `most` travellers are there or the oldest has
+# waited for `patience` seconds. It takes those who have come by then, oldest first, at most `most`.
+#
+# An example: arrivals at 0.0, 0.1 and 0.5, most 2, patience 0.3, fixed 0.2, each 0.1. The second traveller fills the batch at
+# 0.1; both are done at 0.1 + 0.2 + 2 * 0.1 = 0.5. The third comes at 0.5, finds nobody, waits until 0.8 and is done at 1.1.
+
+
+# %% solution="batch_server"
+def batch_server(arrivals, most, patience, fixed, each):
+    """Return the time at which each request is done, as a list. About 12 lines.
+
+    arrivals  rising times, seconds
+    most      requests in a batch, 1 or more
+    patience  seconds that the oldest waits for company, 0 or more
+    fixed, each  a batch of b takes fixed + each * b seconds
+    """
+    ### BEGIN SOLUTION
+    free, first, done = 0.0, 0, []
+    while first < len(arrivals):
+        start = arrivals[first] + patience
+        if first + most <= len(arrivals):
+            start = min(start, arrivals[first + most - 1])
+        start = max(start, free)
+        batch = sum(t <= start for t in arrivals[first : first + most])
+        free = start + fixed + each * batch
+        done += [free] * batch
+        first += batch
+    return done
+    ### END SOLUTION
+
+
+# %% grade="ps09/batch_server"
+grade("ps09/batch_server", batch_server)
+
+# %% [markdown]
+# A rush of 400 travellers, in batches of at most 1, 8 and 64. How many leave the desk each second, and how long does the
+# unluckiest of twenty wait? (Made-up arrivals.)
+
+# %%
+rng = np.random.default_rng(9)
+for gap in 0.2, 0.04, 0.013:
+    arrivals = list(np.cumsum(rng.exponential(gap, 400)))
+    for most in 1, 8, 64:
+        done = np.array(batch_server(arrivals, most, 0.05, 0.05, 0.01))
+        waits = done - arrivals
+        print(f"{1 / gap:>4.0f} come a second, at most {most:>2}: {400 / done[-1]:5.1f} leave, 95 % within {np.quantile(waits, 0.95):5.2f} s")
+
+# %% [markdown]
+# ## 7. Predict and explain
+#
+# The table above changes three things at once: the load, the throughput, the wait.
+#
+# 1. **Predict**, for 25 travellers a second: what would a `patience` of 0, and of 0.5 seconds, do to throughput and to waiting?
+# 2. Change the cell and run it. **Explain** what you see.
+# 3. "Many requests at once reduce the latency." Where in the table is that true, where is it false, and what would be a better
+#    sentence?
+#
+# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
+
+# %% [markdown] manual="predict_explain" points=5
+# ### BEGIN SOLUTION
+# **Sample answer.** At 25 a second a server that takes one at a time needs 0.06 s each, 16.7 a second: it falls behind, and the wait
+# grows as long as the rush lasts. In batches it keeps up, since the 0.05 s are shared. Patience hardly changes the throughput then: as
+# many leave as come. With 0 it starts at once with smaller batches, and waits are shortest; with 0.5 s nearly everybody waits for company
+# that is not needed, until eight are there or the time is up, so the wait grows by up to half a second. At a light load patience is a pure loss.
+#
+# More requests raise the latency of a given server, always: they wait for each other. What lowers it, at the same load, is to serve
+# them in batches, because otherwise the queue would grow. Better: batching raises the throughput, so that the server can take
+# more load before waits explode; each answer takes longer than it would alone.
+#
+# **Marking.** 1 point: patience costs waiting at a light load. 2 points: throughput is limited by fixed + each a request, and batches
+# share `fixed`. 1 point: latency grows with load. 1 point: a correct sentence that separates throughput from latency.
+# ### END SOLUTION
