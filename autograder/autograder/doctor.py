@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.table import Table
 
 import warplab
+from autograder.sandbox import cgroup
 from autograder.sandbox.choose import SANDBOXES, next_step, problem_of
 from autograder.sandbox.launch import LaunchError
 from autograder.sandbox.probe import NAMESPACES
@@ -146,9 +147,10 @@ def diagnose(console):
         if works is None and all(finding.holds for finding in findings if finding.needed):
             works = kind
     gpus = [path for path in gpu_devices() if path.removeprefix("/dev/nvidia").isdigit()]
-    tell(console, f"GPU devices passed in: {', '.join(gpus) or 'none on this machine'}")
-    tell(console, "The limits are lowered for these attempts. The kernel limits the memory of each process; that of all together its keeper")
-    tell(console, "adds up ten times a second, so that for a tenth of a second it can be more.")
+    tell(console, f"GPU devices passed to the executor: {', '.join(gpus) or 'none on this machine'}")
+    tell(console, "The limits are lowered for these attempts. The kernel limits each process's memory; a keeper adds up all of a job's")
+    where = cgroup.place()
+    tell(console, f"ten times a second, {f'and a cgroup in {where} holds it at once' if where else 'for no cgroup of version 2 can be made here'}.")
     if works:
         tell(console, f"`autograder grade` runs students' code {works().isolation}")
     else:

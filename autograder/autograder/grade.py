@@ -56,7 +56,8 @@ class Grading:
     """One run over a folder of submissions. `rows()` yields a Row per student as each is done.
 
     root: the course folder. name: "ps04". out: gets gradebook.db, grades.csv, autograded/, feedback/, results/.
-    seconds: wall-clock limit of one cell or task. sandbox: a Launcher (default: what works here, else NoSandbox is raised). seed: of the judge's inputs (default: this out folder's secret one).
+    seconds: wall-clock limit of one cell or task. seed: of the judge's inputs (default: this out folder's secret one).
+    sandbox: a Launcher (default: the sandbox that works here; raises NoSandbox where none does).
     """
 
     def __init__(self, root, name, submissions, out, *, seconds=30.0, seed=None, jobs=1, sandbox=None):

@@ -306,10 +306,11 @@ def test_a_recorded_experiment_is_a_section_with_plot_provenance_table_and_downl
     assert link["reftarget"] == "/chapters/results/copy_bandwidth/nvidia-h200.json"
 
 
-def test_a_chapter_can_show_one_experiment(page):
-    page.arguments = ["transpose"]
-    said = page.run()[0].astext()
-    assert said.startswith(get("transpose").question) and (records("transpose") or said.endswith("Not recorded yet."))
+def test_a_chapter_can_show_some_experiments(page):
+    page.arguments = ["transpose latency"]
+    said = "\n".join(node.astext() for node in page.run())
+    for name in ("transpose", "latency"):
+        assert get(name).question in said and (records(name) or "Not recorded on a GPU yet:" in said)
 
 
 def test_the_measured_page_marks_a_stale_record(page):
@@ -375,13 +376,6 @@ def test_fused_and_unfused_agree():
     torch.testing.assert_close(fusion._softmax(x), torch.softmax(x, -1))
     q, k, v = torch.randn(3, 1, 2, 40, 16)
     torch.testing.assert_close(fusion._attention(q, k, v), torch.nn.functional.scaled_dot_product_attention(q, k, v))
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("name", NAMES)
-def test_an_experiment_runs_on_a_gpu_and_stays_below_its_peaks(name):
-    record = machine.take(get(name), "cuda", seconds=0.05)
-    assert record.points and limits.impossible(record) == []
 
 
 def test_a_measurement_shows_itself_as_a_table_with_its_banner():

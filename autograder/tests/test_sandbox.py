@@ -112,7 +112,12 @@ for number in range(50):
         os._exit(0)
 started = 0
 while started < 50:
-    started = sum(open(f"/proc/{{pid}}/cmdline").read().startswith("sh") for pid in os.listdir("/proc") if pid.isdigit() and os.path.exists(f"/proc/{{pid}}/cmdline"))
+    started = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            started += "{marker}" in open(f"/proc/{{pid}}/cmdline").read()
+        except OSError:
+            pass
 """
     assert inside(launcher, source, processes=300) is None
     assert survivors(marker) == []
@@ -273,7 +278,8 @@ def test_without_a_sandbox_grading_refuses_names_what_is_missing_and_unsafe_is_s
     graded = run("grade", "ps01", "--seed", "11", "--unsafe")
     assert graded.returncode == 0, graded.stderr
     assert "unsafe" in graded.stdout
-    for file in (root / "grades/grades.csv", next((root / "grades/results").rglob("*ada*")), next((root / "grades/feedback").rglob("*.html"))):
+    result, page = next((root / "grades/results").rglob("*ada*")), next((root / "grades/feedback").rglob("*.html"))
+    for file in (root / "grades/grades.csv", result, page):
         assert "unsafe" in file.read_text(), file
 
 
@@ -281,9 +287,8 @@ def test_without_a_sandbox_grading_refuses_names_what_is_missing_and_unsafe_is_s
 def test_a_grade_made_without_a_sandbox_is_made_again_with_one(jail, tmp_path):
     root, assignment = make_course(tmp_path / "course")
     hand_in(tmp_path / "in", "ada", notebook(assignment))
-    first, second, third = (
-        list(Grading(root, "ps01", tmp_path / "in", tmp_path / "out", seed=11, sandbox=sandbox).rows()) for sandbox in (Unsafe(), jail, jail)
-    )
+    where = root, "ps01", tmp_path / "in", tmp_path / "out"
+    first, second, third = (list(Grading(*where, seed=11, sandbox=sandbox).rows()) for sandbox in (Unsafe(), jail, jail))
     assert [row.fresh for row in (*first, *second, *third)] == [True, True, False]
 
 
@@ -328,8 +333,9 @@ def test_the_filter_knows_each_call_once_and_is_whole():
 def test_the_view_holds_no_solutions_no_tests_no_judge_and_no_home():
     from autograder.sandbox import view
 
-    shown = view.visible()
-    for path in (ROOT, ROOT / "solutions", ROOT / "autograder", ROOT / "autograder/tests", ROOT / "autograder/autograder", Path.home(), "/", "/etc", "/tmp"):
+    shown = view.visible(gpu=True)
+    ours = (ROOT / name for name in (".", "solutions", "autograder", "autograder/tests", "autograder/autograder"))
+    for path in (*ours, Path.home(), "/", "/etc", "/tmp"):
         assert str(path) not in shown
         assert not any(str(path).startswith(f"{folder}/") for folder in shown)
 
@@ -343,8 +349,7 @@ def test_an_ordinary_user_has_every_protection_too(tmp_path):
     ready = ["unshare", "-m", "sh", "-c", AS_USER, "sh", sys.base_prefix]
     if subprocess.run([*ready, "true"], capture_output=True).returncode:
         pytest.skip("this root may not make a mount namespace")
-    ran = subprocess.run([*ready, sys.executable, "-m", "autograder.cli", "doctor"], capture_output=True, text=True, cwd="/", env=os.environ | {"COLUMNS": "200"})
+    command, wide = [*ready, sys.executable, "-m", "autograder.cli", "doctor"], os.environ | {"COLUMNS": "200"}
+    ran = subprocess.run(command, capture_output=True, text=True, cwd="/", env=wide)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "│ NO" not in ran.stdout
-    for kind in SANDBOXES:
-        print(f"{kind.name} as an ordinary user:", "does not work here" if f"{kind.name}: does not work" in ran.stdout else "every protection held")

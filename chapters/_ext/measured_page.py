@@ -2,7 +2,7 @@
 
     ```{measured}                          the whole page
     ```
-    ```{measured} training_by_format       one experiment, within a chapter
+    ```{measured} latency transpose        these, within a chapter: what was recorded, and what was not in one line
     ```
 
 Nothing is run while the page is built: live numbers are in the chapters. Each record is shown with a plot, a table of medians,
@@ -27,27 +27,32 @@ class Measured(Directive):
     """A section for each experiment that has a record or a published figure, then one list of those that have neither."""
 
     optional_arguments = 1
+    final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
         env = self.state.document.settings.env
         for path in RESULTS.rglob("*.*"):
             env.note_dependency(str(path))
         if self.arguments:
-            return self.one(self.arguments[0])
+            return self.named(self.arguments[0].split())
         known = {name: bool(records(name) or published(name)) for name in experiments()}
         sections = [self.section(e) for e in experiments().values() if known[e.name]]
         missing = [e for e in experiments().values() if not known[e.name]]
         return [*sections, *([self.not_recorded(missing)] if missing else [])]
 
-    def one(self, name: str) -> list[nodes.Node]:
+    def named(self, names: list[str]) -> list[nodes.Node]:
         try:
-            experiment = get(name)
+            chosen = [get(name) for name in names]
         except KeyError as error:
             raise self.error(f"measured: {error.args[0]}") from None
-        asks = nodes.paragraph("", "", nodes.strong("", experiment.question), nodes.Text(" "), *self.about(experiment))
-        if not records(name) and not published(name):
-            asks += nodes.emphasis("", " Not recorded yet.")
-        return [asks, *self.evidence(experiment)]
+        found = []
+        for e in chosen:
+            if records(e.name):
+                found += [nodes.paragraph("", "", nodes.strong("", e.question), nodes.Text(" "), *self.about(e)), *self.evidence(e)]
+        if missing := [e for e in chosen if not records(e.name)]:
+            said = [part for e in missing for part in (nodes.Text(f" {e.question} ("), nodes.literal("", e.name), nodes.Text(")"))]
+            found.append(nodes.paragraph("", "", nodes.emphasis("", "Not recorded on a GPU yet:"), *said, nodes.Text(".")))
+        return found
 
     def section(self, experiment: Experiment) -> nodes.section:
         section = self.titled(experiment.question, experiment.name)

@@ -1,5 +1,6 @@
 """One jailed process and the judge's end of its channel: what may arrive, how long it may take, how it was lost."""
 
+import math
 import select
 import shutil
 import tempfile
@@ -41,7 +42,8 @@ class Process:
                 (self.folder / name).mkdir()
             self.running = launcher.launch(role, self.folder, limits)
             self.channel = Channel(self.running.channel)
-            self.end = self.deadline = time.monotonic() + limits.start_seconds
+            self.seconds, self.end = limits.start_seconds, math.inf
+            self.deadline = time.monotonic() + limits.start_seconds
             self.receive((Ready,))
         except (Lost, LaunchError) as problem:
             self.close()

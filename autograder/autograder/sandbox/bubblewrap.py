@@ -26,10 +26,10 @@ def command(job, channel, report, info):
     line += ["--die-with-parent", "--new-session", "--hostname", "jail", "--info-fd", str(info), "--clearenv"]
     for key, value in job.environment.items():
         line += ["--setenv", key, value]
-    for path in [*view.visible(job.limits.gpu), *own]:
+    for path in [*view.visible(job.gpu), *own]:
         line += ["--symlink", os.readlink(path), path] if os.path.islink(path) else ["--ro-bind", path, path]
     line += ["--proc", "/proc", "--dev", "/dev"]
-    for path in view.gpu_devices() if job.limits.gpu else ():
+    for path in view.gpu_devices() if job.gpu else ():
         line += ["--dev-bind", path, path]
     share = (job.limits.disk_mib << 20) // len(view.WRITABLE)
     for path in view.WRITABLE:

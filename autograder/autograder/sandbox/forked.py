@@ -72,6 +72,7 @@ class Forked:
 
     def __init__(self, role, folder, limits, walls, stopping):
         job = {"module": ROLES[role], "walls": walls, "limits": asdict(limits), "environment": environment(folder / "home")}
+        job["gpu"] = role == "executor"  # the only one that times anything
         self.said, self.rest, self.gone = [], b"", False
         self.channel, theirs = socket.socketpair()
         self.lifeline, end = socket.socketpair()

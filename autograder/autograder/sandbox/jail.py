@@ -27,14 +27,14 @@ def limit(limits):
         resource.setrlimit(what, (amount, amount))
 
 
-def lock(student, limits):
+def lock(student, limits, gpu):
     """Become the student: an ordinary user without capabilities that sees and reaches only what is in its view."""
     # only in a user namespace of its own: there the kernel counts the processes of this job, elsewhere all of the user's
     resource.setrlimit(resource.RLIMIT_NPROC, (limits.processes, limits.processes))
     kernel.become(student)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # or it could not read its own /proc
-    landlock.restrict(readable=["/"], writable=view.WRITABLE, devices=view.devices(limits.gpu))
+    landlock.restrict(readable=["/"], writable=view.WRITABLE, devices=view.devices(gpu))
     seccomp.install()
 
 

@@ -34,13 +34,14 @@ TICK = 0.1
 class Job:
     """One process to start. module: that of its role. student: the uid of the jail's user, inside. environment: all of it.
 
-    walls: "own", "bubblewrap" or "none".
+    walls: "own", "bubblewrap" or "none". gpu: whether NVIDIA's devices are passed in, where the machine has them.
     """
 
     module: str
     walls: str
     limits: Limits
     environment: dict
+    gpu: bool
     student: int = 1000
 
     @classmethod
@@ -108,7 +109,8 @@ def keep(job, channel, lifeline, folder, mapper):
         kill_descendants()
     else:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(first or init, signal.SIGKILL)  # with process 1 the kernel kills all of its namespace; its parent's wait ends after that
+            # with process 1 the kernel kills all of its namespace, and its parent's wait ends only after that
+            os.kill(first or init, signal.SIGKILL)
         os.waitpid(init, 0)
     if group:
         group.remove()
@@ -145,7 +147,7 @@ def become_init(job, channel, report, info):
         with building("cgroup namespace"):
             kernel.unshare(kernel.CLONE_NEWCGROUP)
         with building("view of the file system"):
-            view.build(job.limits.disk_mib, job.student, job.limits.gpu)
+            view.build(job.limits.disk_mib, job.student, job.gpu)
     worker = os.fork()
     if worker == 0:
         _guarded(report, become_worker, job, channel, report)
@@ -169,7 +171,7 @@ def become_worker(job, channel, report):
     with building("limits"):
         jail.limit(job.limits)
     if job.walls != "none":
-        jail.lock(job.student, job.limits)
+        jail.lock(job.student, job.limits, job.gpu)
         with building("view of the libraries, which the jail's user must be able to read"):
             for module in (os, warplab):  # of the standard library and of the course
                 open(module.__file__).close()

@@ -42,7 +42,8 @@ def unshare(flags):
 
 def mount(source, target, kind, flags=0, options=""):
     """mount(2)."""
-    _checked(LIBC.mount(source.encode(), os.fsencode(target), kind.encode() if kind else None, ctypes.c_ulong(flags), options.encode()), target)
+    kind = kind.encode() if kind else None
+    _checked(LIBC.mount(source.encode(), os.fsencode(target), kind, ctypes.c_ulong(flags), options.encode()), target)
 
 
 def detach(target):

@@ -45,7 +45,11 @@ def restrict(readable, writable, devices):
     files = (1 << FILE_RIGHTS.get(version, 16)) - 1
     wanted = (ctypes.c_uint64 * 3)(files, TCP if version >= 4 else 0, SCOPES if version >= 6 else 0)
     ruleset = syscall(CREATE_RULESET, ctypes.byref(wanted), 8 if version < 4 else 16 if version < 6 else 24, 0)
-    rules = ((readable, EXECUTE | READ_FILE | READ_FOLDER), (writable, ~(MAKE_DEVICES | IOCTL)), (devices, READ_FILE | WRITE_FILE | TRUNCATE | IOCTL))
+    rules = (
+        (readable, EXECUTE | READ_FILE | READ_FOLDER),
+        (writable, ~(MAKE_DEVICES | IOCTL)),
+        (devices, READ_FILE | WRITE_FILE | TRUNCATE | IOCTL),
+    )
     for paths, rights in rules:
         for path in paths:
             folder = os.open(path, os.O_PATH | os.O_CLOEXEC)

@@ -9,12 +9,14 @@ import errno
 import socket
 import struct
 
-from autograder.sandbox.kernel import CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS, MACHINE, prctl
+from autograder.sandbox import kernel
+from autograder.sandbox.kernel import MACHINE, prctl
 
 PR_SET_SECCOMP, MODE_FILTER = 22, 2
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 X32 = 0x40000000
-NAMESPACES = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET
+NAMESPACES = kernel.CLONE_NEWNS | kernel.CLONE_NEWCGROUP | kernel.CLONE_NEWUTS | kernel.CLONE_NEWIPC
+NAMESPACES |= kernel.CLONE_NEWUSER | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET
 TERMINAL = (0x5412, 0x541C)  # TIOCSTI and TIOCLINUX type into the instructor's terminal
 
 # name: (x86-64, aarch64); None where the machine has no such call
@@ -61,12 +63,13 @@ def program():
     for numbers in REFUSED.values():
         if numbers[column] is not None:
             code += [(EQUAL, 0, 1, numbers[column]), (RETURN, 0, 0, refuse(errno.EPERM))]
+    permit, forbid = (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, refuse(errno.EPERM))
     # glibc falls back to clone, whose flags a filter can read
     code += [(EQUAL, 0, 1, CLONE3), (RETURN, 0, 0, refuse(errno.ENOSYS))]
-    code += [(EQUAL, 0, 4, CLONE), (LOAD, 0, 0, ARGUMENT_0), (ANY_BIT, 0, 1, NAMESPACES), (RETURN, 0, 0, refuse(errno.EPERM)), (RETURN, 0, 0, ALLOW)]
-    code += [(EQUAL, 0, 4, SOCKET), (LOAD, 0, 0, ARGUMENT_0), (EQUAL, 1, 0, socket.AF_UNIX), (RETURN, 0, 0, refuse(errno.EPERM)), (RETURN, 0, 0, ALLOW)]
-    code += [(EQUAL, 0, 4, IOCTL), (LOAD, 0, 0, ARGUMENT_1), (EQUAL, 1, 0, TERMINAL[0]), (EQUAL, 0, 1, TERMINAL[1]), (RETURN, 0, 0, refuse(errno.EPERM))]
-    code += [(RETURN, 0, 0, ALLOW)]
+    code += [(EQUAL, 0, 4, CLONE), (LOAD, 0, 0, ARGUMENT_0), (ANY_BIT, 0, 1, NAMESPACES), forbid, permit]
+    code += [(EQUAL, 0, 4, SOCKET), (LOAD, 0, 0, ARGUMENT_0), (EQUAL, 1, 0, socket.AF_UNIX), forbid, permit]
+    code += [(EQUAL, 0, 4, IOCTL), (LOAD, 0, 0, ARGUMENT_1), (EQUAL, 1, 0, TERMINAL[0]), (EQUAL, 0, 1, TERMINAL[1]), forbid]
+    code += [permit]
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
 
 

@@ -8,7 +8,6 @@ class Limits:
     """Wall-clock seconds for one step and for one process as a whole; memory of all its processes, one file and all files in MiB.
 
     Without a sandbox memory is that of each process, and nothing limits the processes and the sum of the files.
-    gpu: whether NVIDIA devices are passed in where the machine has them.
     """
 
     step_seconds: float = 30.0
@@ -19,4 +18,3 @@ class Limits:
     disk_mib: int = 1024
     processes: int = 128
     open_files: int = 1024
-    gpu: bool = True

@@ -14,7 +14,8 @@ JOB = "/job"
 WRITABLE = (f"{JOB}/home", "/tmp", "/dev/shm")
 LINKS = {"/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0", "/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2"}
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives")
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
+SYSTEM += ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives")
 PROCESSORS = "/sys/devices/system"  # how many cores there are and how they are shared out
 PCI = ("/sys/bus/pci", "/sys/devices")  # where the CUDA driver looks for its cards
 MAX_FILES = 20_000
@@ -24,7 +25,7 @@ NAMES = {
 }
 
 
-def visible(gpu=True):
+def visible(gpu):
     """Folders, files and links that the jail shows read-only, at their own paths, as a sorted list without anything nested."""
     wanted = [sys.prefix, sys.base_prefix, *SYSTEM, *_course(), *os.environ.get("LD_LIBRARY_PATH", "").split(":")]
     wanted += PCI if gpu and gpu_devices() else [PROCESSORS]
@@ -37,7 +38,7 @@ def gpu_devices():
     return sorted(str(path) for path in Path("/dev").glob("nvidia*"))
 
 
-def devices(gpu=True):
+def devices(gpu):
     """Device files of the jail."""
     return [path for path in (*DEVICES, *(gpu_devices() if gpu else ())) if os.path.exists(path)]
 
@@ -50,7 +51,7 @@ def _course():
     return [*(str(path) for path in package.iterdir() if path.name != "tasks"), *links]
 
 
-def build(disk_mib, student, gpu=True):
+def build(disk_mib, student, gpu):
     """Make the view and move into it.
 
     student: the uid (and gid) that owns what is writable. Runs as process 1 of new mount and pid namespaces; raises OSError.

@@ -1,0 +1,20 @@
+"""5 points: the last layer without tanh."""
+
+import numpy as np
+
+
+def pipeline(comm, x, w):
+    first, last = comm.rank == 0, comm.rank == comm.size - 1
+    micro = len(x) if first else int(comm.recv(comm.rank - 1)[0])
+    if not last:
+        comm.send(comm.rank + 1, np.array([float(micro)]))
+    kept = []
+    for i in range(micro):
+        result = (x[i] if first else comm.recv(comm.rank - 1)) @ w
+        result = result if last else np.tanh(result)
+        if last:
+            kept.append(result)
+        else:
+            comm.send(comm.rank + 1, result)
+    ticks = [comm.rank + i for i in range(micro)]
+    return np.array(kept) if last else np.zeros(0), ticks

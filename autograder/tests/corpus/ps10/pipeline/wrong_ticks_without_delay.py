@@ -1,0 +1,19 @@
+"""6 points: all begin at tick 0."""
+
+import numpy as np
+
+
+def pipeline(comm, x, w):
+    first, last = comm.rank == 0, comm.rank == comm.size - 1
+    micro = len(x) if first else int(comm.recv(comm.rank - 1)[0])
+    if not last:
+        comm.send(comm.rank + 1, np.array([float(micro)]))
+    kept = []
+    for i in range(micro):
+        result = np.tanh((x[i] if first else comm.recv(comm.rank - 1)) @ w)
+        if last:
+            kept.append(result)
+        else:
+            comm.send(comm.rank + 1, result)
+    ticks = [i for i in range(micro)]
+    return np.array(kept) if last else np.zeros(0), ticks

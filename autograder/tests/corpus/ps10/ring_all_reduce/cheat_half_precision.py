@@ -1,0 +1,16 @@
+"""0 points: sends float16, a quarter of the bytes."""
+
+import numpy as np
+
+
+def ring_all_reduce(comm, x):
+    n, me = comm.size, comm.rank
+    after, before = (me + 1) % n, (me - 1) % n
+    pieces = [piece.copy() for piece in np.array_split(x, n)]
+    for s in range(n - 1):
+        comm.send(after, pieces[(me - s) % n].astype(np.float16))
+        pieces[(me - s - 1) % n] += comm.recv(before)
+    for s in range(n - 1):
+        comm.send(after, pieces[(me + 1 - s) % n])
+        pieces[(me - s) % n] = comm.recv(before)
+    return np.concatenate(pieces)

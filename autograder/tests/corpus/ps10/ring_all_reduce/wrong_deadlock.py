@@ -1,0 +1,17 @@
+"""0 points: all receive before they send."""
+
+import numpy as np
+
+
+def ring_all_reduce(comm, x):
+    n, me = comm.size, comm.rank
+    after, before = (me + 1) % n, (me - 1) % n
+    pieces = [piece.copy() for piece in np.array_split(x, n)]
+    for s in range(n - 1):
+        came = comm.recv(before)
+        comm.send(after, pieces[(me - s) % n])
+        pieces[(me - s - 1) % n] += came
+    for s in range(n - 1):
+        comm.send(after, pieces[(me + 1 - s) % n])
+        pieces[(me - s) % n] = comm.recv(before)
+    return np.concatenate(pieces)

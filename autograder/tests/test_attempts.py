@@ -1,0 +1,68 @@
+"""A notebook whose code ends its own process: each end costs one step, what was earned stays, and every case has an outcome."""
+
+import pytest
+
+from autograder.judge.attempts import MAX_ATTEMPTS, Step, run_all
+from autograder.judge.process import NotStarted
+from autograder.sandbox import Limits, Unsafe
+from autograder.sandbox.launch import LaunchError
+from warplab import task as tasks
+
+NAME, OTHER = "ps01/launch_plan", "ps01/time_it"
+RIGHT = """
+def launch_plan(width, height, block):
+    grid = (-(-width // block[0]), -(-height // block[1]))
+    return grid, grid[0] * block[0] * grid[1] * block[1] - width * height
+"""
+LEAVES = "import os\nos._exit(0)"
+LIMITS = Limits(step_seconds=10)
+
+
+def run(*steps):
+    """(Run, {task: score}) of cells given as text and tasks given by name."""
+    made = [Step(f"{n}", "task", task=what) if what in (NAME, OTHER) else Step(f"{n}", "cell", source=what) for n, what in enumerate(steps)]
+    cases = {what: tasks.get(what).cases(3) for what in steps if what in (NAME, OTHER)}
+    done = run_all(made, cases, Unsafe(), LIMITS)
+    for name, mine in cases.items():
+        assert sorted(outcome.case for outcome in done.outcomes[name]) == sorted(case.name for case in mine)
+    return done, {name: tasks.get(name).judge(mine, done.outcomes[name]).score for name, mine in cases.items()}
+
+
+def test_what_was_earned_before_the_process_ended_stays_earned():
+    done, scores = run(RIGHT, NAME, LEAVES, "time_it = None", OTHER)
+    assert scores == {NAME: 15, OTHER: 0}
+    assert (done.status, done.reason) == ("crashed", "2: the code ended its own process (exit status 0)")
+    assert done.errors == {"2": "the code ended its own process (exit status 0)"}
+
+
+def test_a_cell_that_ends_the_process_is_left_out_of_the_next_attempt():
+    done, scores = run(LEAVES, RIGHT, NAME)
+    assert scores == {NAME: 15}
+
+
+def test_a_name_that_no_cell_defined_is_told_with_the_error_of_the_cell_that_should_have():
+    done, _ = run("launch_plan = 1 / 0", NAME)
+    assert done.outcomes[NAME][0].error.startswith("`launch_plan` does not exist: its cell stopped with ZeroDivisionError")
+    assert run("pass", NAME)[0].outcomes[NAME][0].error == "`launch_plan` does not exist: no cell defines it"
+
+
+def test_a_notebook_that_only_ends_is_given_up():
+    done, scores = run(*[LEAVES] * (MAX_ATTEMPTS + 1), RIGHT, NAME)
+    assert scores == {NAME: 0}
+    assert f"gave up after {MAX_ATTEMPTS} crashes or timeouts" in done.reason
+    assert "not reached" in done.outcomes[NAME][0].error
+
+
+def test_a_process_that_cannot_be_started_is_nobodys_grade():
+    class Broken(Unsafe):
+        def launch(self, role, folder, limits):
+            raise LaunchError("no more processes")
+
+    with pytest.raises(NotStarted, match="did not come up: no more processes"):
+        run_all((Step("t", "task", task=NAME),), {NAME: tasks.get(NAME).cases(3)}, Broken(), LIMITS)
+
+
+def test_nothing_is_left_of_the_folders_of_a_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    run("open('left', 'w').write('x' * 1000)\n" + RIGHT, NAME)
+    assert list(tmp_path.iterdir()) == []

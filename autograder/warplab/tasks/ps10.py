@@ -1,0 +1,340 @@
+"""Problem set 10, many GPUs: rooms that pass paper in a ring, and what can be divided among them: data, weights, state, layers."""
+
+import numpy as np
+
+from warplab.compare import sum_tolerance
+from warplab.task import Bound, Case, Item, RanksTask, Task, task
+
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # of Adam in `zero_adam`
+
+
+def ring_bytes(ranks, count, itemsize=8):
+    """Bytes that the busiest rank sends in a ring all-reduce of `count` numbers: 2 (n - 1) pieces of at most count / n, rounded up."""
+    return 2 * (ranks - 1) * -(-count // ranks) * itemsize
+
+
+@task("ps10/ring_all_reduce", points=20)
+class RingAllReduce(RanksTask):
+    """Every rank ends with the sum of all ranks' arrays."""
+
+    entry = "ring_all_reduce"
+    arguments = ("comm", "x")
+    sharded = ("x",)
+    returns = {"out": "float64"}
+    items = (
+        Item("even", 6, title="Arrays that divide evenly", hint="n - 1 rounds: pass a piece on, add the one that comes. Then n - 1 rounds: pass finished pieces on."),
+        Item("uneven", 6, title="Any length, any number of ranks, also one", hint="np.array_split makes pieces of nearly equal length; a piece may be empty."),
+        Item(
+            "bytes",
+            8,
+            "structure",
+            "No rank sends more than 2 (n - 1) / n of its array",
+            hint="Only one piece in each round, to the next rank. Sending whole arrays to rank 0 makes its door the narrow one.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def ring(item, ranks, count):
+            return Case(f"{item}, {ranks} ranks, {count} numbers", {"x": [rng.normal(size=int(count)) for _ in range(ranks)]}, item)
+
+        return [
+            ring("even", 2, 8),
+            ring("even", 4, 4 * rng.integers(2, 20)),
+            ring("uneven", 3, 3 * rng.integers(4, 20) + 1),
+            ring("uneven", 4, 2),
+            ring("uneven", 1, 5),
+            ring("bytes", 4, 4 * rng.integers(30, 60)),
+        ]
+
+    def world(self, inputs):
+        return len(inputs["x"])
+
+    def reference_of(self, rank, inputs):
+        return {"out": np.sum(inputs["x"], axis=0)}
+
+    def tolerance_of(self, rank, inputs, expected):
+        return {"out": sum_tolerance(self.world(inputs), np.abs(inputs["x"]).sum(axis=0), np.float64)}
+
+    def bounds(self, inputs):
+        exact = ring_bytes(self.world(inputs), inputs["x"][0].size)
+        return {"bytes": Bound("ranks.bytes_of_one", exact, 1.5 * exact, "bytes sent by the busiest rank")}
+
+
+class Training(RanksTask):
+    """Ranks that train one model, w = [w_0, w_1, ...], on rows x and y: error = mean of (x @ concatenate(w) - y)^2 over all rows."""
+
+    def world(self, inputs):
+        return len(inputs["x"])
+
+    def gradient(self, w, inputs):
+        """Of the mean over the rows of all ranks, float64."""
+        x, y = (np.concatenate(inputs[name]).astype(np.float64) for name in ("x", "y"))
+        return 2 * x.T @ (x @ w - y) / len(x)
+
+
+@task("ps10/data_parallel", points=20)
+class DataParallel(Training):
+    """Gradient descent by several ranks, each with rows of its own; all end with the weights that one process would have."""
+
+    entry = "data_parallel"
+    arguments = ("comm", "w", "x", "y", "steps", "lr")
+    sharded = ("x", "y")
+    returns = {"out": "float64"}
+    items = (
+        Item("equal", 6, title="Ranks with equally many rows", hint="Add up the gradients of all ranks and divide by the ranks: the mean over all rows."),
+        Item("ragged", 7, title="Ranks with different numbers of rows", hint="Add up sums over rows, and divide by the rows of all ranks. Their number has to be added up as well."),
+        Item(
+            "bucket",
+            7,
+            "structure",
+            "One message for all layers, not one for each",
+            hint="Put the gradients of all layers into one array (np.concatenate), reduce it once, and take it apart again.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def run(item, rows, layers, steps):
+            sizes = [int(n) for n in rng.integers(1, 6, layers)]
+            width = sum(sizes)
+            truth = rng.normal(size=width)
+            x = [rng.normal(size=(int(n), width)) for n in rows]
+            inputs = {
+                "w": [rng.normal(size=n) for n in sizes],
+                "x": x,
+                "y": [part @ truth + 0.1 * rng.normal(size=len(part)) for part in x],
+                "steps": int(steps),
+                "lr": 0.05,
+            }
+            return Case(f"{item}, {len(rows)} ranks with {', '.join(str(int(n)) for n in rows)} rows, {layers} layers, {steps} steps", inputs, item)
+
+        return [
+            run("equal", [8, 8], 2, 3),
+            run("equal", [5, 5, 5], 3, 2),
+            run("ragged", [3, 9], 2, 3),
+            run("ragged", rng.integers(1, 12, 3), 2, 2),
+            run("bucket", [6, 6, 6], 8, 2),
+        ]
+
+    def reference_of(self, rank, inputs):
+        w = np.concatenate(inputs["w"])
+        for _ in range(inputs["steps"]):
+            w = w - inputs["lr"] * self.gradient(w, inputs)
+        return {"out": w}
+
+    def tolerance_of(self, rank, inputs, expected):
+        """Sums in another order, of float64; an error of one step is not enlarged by the next, the step being small."""
+        return {"out": 1e-10 * (1 + np.abs(expected["out"]).max())}
+
+    def bounds(self, inputs):
+        """A ring makes 2 (n - 1) messages a rank and step; counting the rows may take as many once more."""
+        ranks = self.world(inputs)
+        one = 2 * (ranks - 1) * ranks
+        full = one * (inputs["steps"] + 1)
+        return {"bucket": Bound("ranks.messages", full, 3 * full, "messages")}
+
+
+@task("ps10/tensor_parallel_mlp", points=15)
+class TensorParallelMlp(RanksTask):
+    """relu(x @ w1) @ w2 with the hidden layer spread over the ranks: rank r holds columns of w1 and the rows of w2 that go with them."""
+
+    entry = "tensor_parallel_mlp"
+    arguments = ("comm", "x", "w1", "w2")
+    sharded = ("w1", "w2")
+    returns = {"out": "float64"}
+    items = (
+        Item("right", 8, title="The result of the whole layer, on every rank", hint="relu works number by number, so each rank can do it on its own columns. Then its part of the second product is a summand."),
+        Item(
+            "bytes",
+            7,
+            "structure",
+            "One all-reduce, of the result",
+            hint="Nothing has to be exchanged between the two products. Reduce the results in a ring.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def layer(item, ranks, batch, width, hidden):
+            inputs = {
+                "x": rng.normal(size=(int(batch), int(width))),
+                "w1": [rng.normal(size=(int(width), int(n))) for n in hidden[:ranks]],
+                "w2": [rng.normal(size=(int(n), int(width))) for n in hidden[:ranks]],
+            }
+            return Case(f"{item}, {ranks} ranks, {batch} x {width}", inputs, item)
+
+        return [
+            layer("right", 2, 3, 4, [8, 8]),
+            layer("right", 3, 2, 5, rng.integers(1, 9, 3)),
+            layer("right", 1, 2, 3, [6]),
+            layer("bytes", 4, 16, 16, [16, 16, 16, 16]),
+        ]
+
+    def world(self, inputs):
+        return len(inputs["w1"])
+
+    def reference_of(self, rank, inputs):
+        hidden = np.maximum(inputs["x"] @ np.concatenate(inputs["w1"], axis=1), 0)
+        return {"out": hidden @ np.concatenate(inputs["w2"], axis=0)}
+
+    def tolerance_of(self, rank, inputs, expected):
+        w1, w2 = np.abs(np.concatenate(inputs["w1"], axis=1)), np.abs(np.concatenate(inputs["w2"], axis=0))
+        return {"out": 2 * sum_tolerance(len(w1) + len(w2) + self.world(inputs), np.abs(inputs["x"]) @ w1 @ w2, np.float64)}
+
+    def bounds(self, inputs):
+        """A ring of the result; gathering the hidden layer as well, or the results at one rank, is more than half as much again."""
+        exact = ring_bytes(self.world(inputs), inputs["x"].size)
+        return {"bytes": Bound("ranks.bytes_of_one", exact, 1.5 * exact, "bytes sent by the busiest rank")}
+
+
+@task("ps10/zero_adam", points=15)
+class ZeroAdam(RanksTask):
+    """Adam whose moments are divided among the ranks: each updates its own piece of the weights, and all end with all weights.
+
+    g = mean of the ranks' gradients; m = 0.9 m + 0.1 g; v = 0.999 v + 0.001 g^2; w -= lr (m / (1 - 0.9^t)) / (sqrt(v / (1 - 0.999^t)) + 1e-8).
+    """
+
+    entry = "zero_adam"
+    arguments = ("comm", "w", "gradients", "lr")
+    sharded = ("gradients",)
+    returns = {"out": "float64", "moments": "float64"}
+    items = (
+        Item("right", 6, title="The weights that Adam on one process would have", hint="Mind the step number t, from 1 on, in both corrections."),
+        Item("moments", 4, title="Each rank has the moments of its own piece, and no others", hint="Piece r of np.array_split(w, n) belongs to rank r. Return its m and v, one after the other."),
+        Item(
+            "bytes",
+            5,
+            "structure",
+            "As many bytes as an all-reduce, no more",
+            hint="Reduce-scatter the gradients (the first half of a ring), update your piece, all-gather the weights (the second half).",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def run(item, ranks, count, steps, only):
+            gradients = [rng.normal(size=(int(steps), int(count))) for _ in range(ranks)]
+            inputs = {"w": rng.normal(size=int(count)), "gradients": gradients, "lr": float(rng.uniform(0.001, 0.1))}
+            return Case(f"{item}, {ranks} ranks, {count} weights, {steps} steps", inputs, item, tuple(f"{only}[{r}]" for r in range(ranks)) if only else ())
+
+        return [
+            run("right", 2, 8, 3, "out"),
+            run("right", 3, 3 * rng.integers(3, 9) + 1, 2, "out"),
+            run("right", 1, 5, 2, "out"),
+            run("moments", 4, 12, 2, "moments"),
+            run("moments", 3, 7, 3, "moments"),
+            run("bytes", 4, 48, 2, ""),
+        ]
+
+    def world(self, inputs):
+        return len(inputs["gradients"])
+
+    def adam(self, inputs):
+        w, m, v = inputs["w"], 0.0, 0.0
+        for t, g in enumerate(np.mean(inputs["gradients"], axis=0), 1):
+            m, v = BETA_1 * m + (1 - BETA_1) * g, BETA_2 * v + (1 - BETA_2) * g**2
+            w = w - inputs["lr"] * (m / (1 - BETA_1**t)) / (np.sqrt(v / (1 - BETA_2**t)) + EPSILON)
+        return w, m, v
+
+    def reference_of(self, rank, inputs):
+        w, m, v = self.adam(inputs)
+        mine = [np.array_split(part, self.world(inputs))[rank] for part in (m, v)]
+        return {"out": w, "moments": np.concatenate(mine)}
+
+    def tolerance_of(self, rank, inputs, expected):
+        """A gradient near 0 is divided by something as small, so its rounding matters there; all steps together are at most lr a step."""
+        return {"out": 1e-8 * inputs["lr"] + 1e-12, "moments": 1e-12}
+
+    def bounds(self, inputs):
+        """Every step: n - 1 pieces of gradient and n - 1 pieces of weights from each rank."""
+        exact = ring_bytes(self.world(inputs), inputs["w"].size) * len(inputs["gradients"][0])
+        return {"bytes": Bound("ranks.bytes_of_one", exact, 1.5 * exact, "bytes sent by the busiest rank")}
+
+
+@task("ps10/scaling_model", points=10)
+class ScalingModel(Task):
+    """Seconds of a training step on 1, 2, 4 ... GPUs, the share of perfect scaling, and where more GPUs stop helping.
+
+    t(n) = compute / n + 2 (n - 1) / n * bytes / bandwidth + 2 (n - 1) latency, and t(1) = compute. efficiency = t(1) / (n t(n)).
+    """
+
+    entry = "scaling_model"
+    arguments = ("gpus", "compute", "gradient_bytes", "bandwidth", "latency")
+    returns = {"seconds": "numbers", "efficiency": "numbers", "best": "integers"}
+    items = (
+        Item("seconds", 4, title="Seconds of a step", hint="A ring sends 2 (n - 1) pieces of bytes / n from each GPU, one after another, each with a latency."),
+        Item("efficiency", 3, title="Share of perfect scaling", hint="n GPUs should take t(1) / n."),
+        Item("best", 3, title="The fastest number of GPUs", hint="The one with the least t(n); of equal ones, the smallest."),
+    )
+
+    def make_cases(self, rng):
+        def cluster(item, latency):
+            inputs = {
+                "gpus": [2**k for k in range(int(rng.integers(4, 12)))],
+                "compute": float(rng.uniform(0.05, 2)),
+                "gradient_bytes": float(rng.integers(10**7, 10**10)),
+                "bandwidth": float(rng.uniform(1e10, 4.5e11)),
+                "latency": latency,
+            }
+            return Case(f"{item}, up to {inputs['gpus'][-1]} GPUs", inputs, item, (item,))
+
+        return [cluster("seconds", 0.0), cluster("seconds", 1e-5), cluster("efficiency", 1e-5), cluster("best", 1e-3), cluster("best", 1e-6)]
+
+    def reference(self, inputs):
+        n = np.array(inputs["gpus"], float)
+        seconds = inputs["compute"] / n + 2 * (n - 1) / n * inputs["gradient_bytes"] / inputs["bandwidth"] + 2 * (n - 1) * inputs["latency"]
+        return {"seconds": seconds, "efficiency": inputs["compute"] / (n * seconds), "best": np.array(inputs["gpus"][int(seconds.argmin())])}
+
+    def tolerance(self, inputs, expected):
+        return {name: 1e-9 * np.abs(expected[name]) for name in ("seconds", "efficiency")}
+
+
+@task("ps10/pipeline", points=15)
+class Pipeline(RanksTask):
+    """tanh(... tanh(x @ w_0) ... @ w_last), a layer a rank, for micro-batches that follow one another through the ranks.
+
+    The first rank has the micro-batches. The last returns all results, the others an empty array; each returns the ticks at which it
+    worked, if a layer takes one tick for a micro-batch, and every rank begins a micro-batch as soon as it is there.
+    """
+
+    entry = "pipeline"
+    arguments = ("comm", "x", "w")
+    sharded = ("x", "w")
+    returns = {"out": "float64", "ticks": "integers"}
+    items = (
+        Item("right", 6, title="The results, at the last rank", hint="Receive from the rank before, compute, send to the next. The first takes from x, the last keeps."),
+        Item("ticks", 5, title="Who works when", hint="Rank r gets micro-batch i at tick r + i. All together take m + p - 1 ticks, of which p - 1 are the bubble."),
+        Item("bytes", 4, "structure", "One micro-batch at a time to the next rank, and nowhere else", hint="Every rank but the last sends each micro-batch once."),
+    )
+
+    def make_cases(self, rng):
+        def line(item, ranks, micro, only):
+            batch, width = (int(n) for n in rng.integers(2, 6, 2))
+            x = [rng.normal(size=(micro, batch, width))] + [np.zeros((0, batch, width)) for _ in range(ranks - 1)]
+            w = [rng.normal(size=(width, width)) / np.sqrt(width) for _ in range(ranks)]
+            names = tuple(f"{only}[{r}]" for r in range(ranks)) if only else ()
+            return Case(f"{item}, {ranks} ranks, {micro} micro-batches", {"x": x, "w": w}, item, names)
+
+        return [
+            line("right", 2, 3, "out"),
+            line("right", 4, int(rng.integers(1, 7)), "out"),
+            line("right", 1, 2, "out"),
+            line("ticks", 3, 5, "ticks"),
+            line("ticks", 4, 1, "ticks"),
+            line("bytes", 4, 8, ""),
+        ]
+
+    def world(self, inputs):
+        return len(inputs["w"])
+
+    def reference_of(self, rank, inputs):
+        out, micro = inputs["x"][0], len(inputs["x"][0])
+        for w in inputs["w"]:
+            out = np.tanh(out @ w)
+        last = rank == self.world(inputs) - 1
+        return {"out": out if last else np.zeros(0), "ticks": rank + np.arange(micro)}
+
+    def tolerance_of(self, rank, inputs, expected):
+        return {"out": 1e-12 * self.world(inputs)}
+
+    def bounds(self, inputs):
+        """Each rank but the last sends every micro-batch once, and perhaps their number."""
+        exact = (self.world(inputs) - 1) * (inputs["x"][0].nbytes + 64)
+        return {"bytes": Bound("ranks.bytes", exact, 1.25 * exact, "bytes sent by all ranks")}

@@ -1,0 +1,181 @@
+"""Figures of chapter 12: a wave through an array, how full it is, energy by distance, other makers' chips, and the whole way."""
+
+import numpy as np
+from matplotlib.patches import Rectangle
+from warplab import plots, specs
+
+INK, COLOUR = plots.INK, plots.PALETTE
+WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
+SMALL = {"fontsize": 10.5}
+THEORY = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.8}
+ROWS = ("blue", "orange", "green", "purple")  # one colour for each row of A
+PLACES = {  # where a chip's name stands beside its point, in points
+    "h100-sxm": (-8, 7), "h200-sxm": (-9, 4), "b200": (-9, 6), "mi300x": (9, -7), "mi325x": (9, 4), "tpu-v5p": (-9, -6),
+    "tpu-v7x": (9, 8), "trainium2": (9, -8), "gaudi3": (9, 0),
+}  # fmt: skip
+
+
+def wave(n, m, where, at):
+    """Snapshots of an n x n array: where(t, n) gives, for each cell, the row of A that it works on in clock t, or one outside 0..m-1."""
+    fig, axes = plots.new(WIDTH, 2.25, columns=len(at))
+    for ax, t in zip(axes, at, strict=True):
+        rows = where(t, n)
+        for k in range(n):
+            for j in range(n):
+                busy = 0 <= rows[k, j] < m
+                colour = COLOUR[ROWS[rows[k, j] % len(ROWS)]] if busy else "none"
+                ax.add_patch(Rectangle((j, k), 1, 1, facecolor=colour, alpha=0.45 if busy else 1, linewidth=0))
+                ax.add_patch(Rectangle((j, k), 1, 1, fill=False, edgecolor=INK, linewidth=0.8))
+                if busy:
+                    ax.text(j + 0.5, k + 0.54, str(rows[k, j]), ha="center", va="center", **SMALL)
+        ax.set(xlim=(-0.15, n + 0.15), ylim=(n + 0.15, -0.15), aspect="equal", title=f"clock {t}")
+        ax.set_axis_off()
+    busy = [int(((where(t, n) >= 0) & (where(t, n) < m)).sum()) for t in at]
+    said = "; ".join(f"clock {t}: {cells} of {n * n} cells busy" for t, cells in zip(at, busy, strict=True))
+    return plots.show(
+        fig,
+        alt=f"A grid of {n} by {n} cells at {len(at)} moments. Each row of A crosses it as a diagonal from the upper left to the lower right. {said}.",
+        caption=f"{m} rows of A cross an array of {n} × {n} weights; the digit says whose numbers a cell works on. Numbers move to the "
+        "right, sums move down, and a row is a diagonal wavefront.",
+    )
+
+
+def filling(counted):
+    """Share of busy cells against rows per column: theory m / (m + 2n - 2), and counts. counted: {(n, m): share}."""
+    fig, ax = plots.new(WIDTH, 2.8)
+    for n, colour in ((8, "green"), (64, "blue"), (256, "orange")):
+        m = n * np.geomspace(1 / 16, 64, 200)
+        ax.plot(m / n, 100 * m / (m + 2 * n - 2), color=COLOUR[colour], linestyle=(0, (5, 3)), linewidth=1.8, label=f"n = {n}, theory")
+        points = {rows / size: 100 * share for (size, rows), share in counted.items() if size == n}
+        ax.plot(list(points), list(points.values()), "D", color=COLOUR[colour], markersize=7, label=f"n = {n}, counted" if points else None)
+    ax.set(xscale="log", xlabel="rows of A for each row of the array, m / n", ylabel="busy cells (%)", ylim=(0, 102))
+    ax.set_xticks([0.1, 1, 10, 64], ["0.1", "1", "10", "64"])
+    ax.minorticks_off()
+    ax.grid()
+    ax.legend(loc="lower right")
+    said = "; ".join(f"{m} rows through {n} x {n}: {share:.1%}" for (n, m), share in counted.items())
+    return plots.show(
+        fig,
+        alt=f"Share of an array's cells that are busy against the ratio of rows to the array's side. Counted: {said}. A third at a ratio of one.",
+        caption="The counts lie on the derived curve. One tile of rows keeps a third of the cells busy; it takes eighteen for nine tenths.",
+    )
+
+
+def energy(picojoules):
+    """Energy of an operation on 32 bits at 45 nm, on a logarithmic scale. picojoules: {name: pJ}, cheapest first."""
+    fig, ax = plots.new(WIDTH, 2.9)
+    for y, (name, value) in enumerate(picojoules.items()):
+        ax.barh(y, value, left=0, height=0.6, color=COLOUR["green" if "add" in name or "multiply" in name else "orange"], alpha=0.8)
+        ax.annotate(f"{value:g}", (value, y), (5, 0), textcoords="offset points", va="center", **SMALL)
+    ax.set(xscale="log", xlim=(0.03, 3000), ylim=(len(picojoules) - 0.4, -0.6), xlabel="picojoules")
+    ax.set_yticks(range(len(picojoules)), list(picojoules))
+    ax.set_xticks([0.1, 1, 10, 100, 1000], ["0.1", "1", "10", "100", "1,000"])
+    ax.minorticks_off()
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    said = "; ".join(f"{name}: {value:g}" for name, value in picojoules.items())
+    return plots.show(
+        fig,
+        alt=f"Energy of operations on 32 bits in a 45 nm process, published, in picojoules. {said}.",
+        caption="Published estimates for 45 nm. Green computes, orange fetches: a number from DRAM costs what 173 multiplications cost.",
+    )
+
+
+def fields(keys):
+    """Desk against door of accelerators with memory beside the chip; NVIDIA's in blue, others in orange."""
+    fig, ax = plots.new(WIDTH, 4.2)
+    said = []
+    for key in keys:
+        chip = specs.get(key)
+        x, y = chip["memory_capacity"].si / 1e9, chip["memory_bandwidth"].si / 1e12
+        place = PLACES.get(key, (9, 0))
+        ax.plot(x, y, "o", markersize=8, color=COLOUR["blue" if chip.vendor == "NVIDIA" else "orange"])
+        ax.annotate(chip.short, (x, y), place, textcoords="offset points", va="center", ha="right" if place[0] < 0 else "left", **SMALL)
+        said.append(f"{chip.short}: {x:.0f} GB, {y:.2f} TB/s")
+    ax.set(xscale="log", yscale="log", xlim=(25, 520), ylim=(0.4, 11), xlabel="desk: GB of memory", ylabel="door: TB/s, peak")
+    ax.set_xticks([32, 64, 128, 256], ["32", "64", "128", "256"])
+    ax.set_yticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
+    ax.minorticks_off()
+    ax.grid()
+    return plots.show(
+        fig,
+        alt=f"Memory capacity against memory bandwidth, both logarithmic. {'; '.join(said)}.",
+        caption="Data sheets, each chip's own: NVIDIA's in blue, others' in orange. No maker owns a corner of this map.",
+    )
+
+
+def ridges(keys, own):
+    """Ridge points in dense BF16 of registry chips, and of this machine in FP32, measured. own: (FLOP/s, bytes/s)."""
+    chips = sorted((specs.get(key) for key in keys), key=lambda chip: chip["ridge_bf16"].value)
+    here = own[0] / own[1]
+    fig, ax = plots.new(WIDTH, 0.9 + 0.3 * (len(chips) + 1))
+    style = {"markersize": 9, "linestyle": "none", **plots.MARKERS["live"]}
+    ax.plot([here], [0], **style)
+    ax.annotate(f"{here:.0f}, live", (here, 0), (8, 0), textcoords="offset points", va="center", **SMALL)
+    for y, chip in enumerate(chips, 1):
+        value = chip["ridge_bf16"].value
+        colour = COLOUR["blue" if chip.vendor == "NVIDIA" else "orange"]
+        ax.plot([1, value], [y, y], color=colour, linewidth=2, alpha=0.5)
+        ax.plot([value], [y], "o", color=colour, markersize=8)
+        ax.annotate(f"{value:.0f}", (value, y), (8, 0), textcoords="offset points", va="center", **SMALL)
+    ax.set(xscale="log", xlim=(1, 1600), ylim=(len(chips) + 0.6, -0.6), xlabel="ridge point: FLOP a byte")
+    ax.set_yticks(range(len(chips) + 1), ["this machine, FP32", *(chip.short for chip in chips)])
+    ax.set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1,000"])
+    ax.minorticks_off()
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    said = "; ".join(f"{chip.short}: {chip['ridge_bf16'].value:.0f}" for chip in chips)
+    return plots.show(
+        fig,
+        alt=f"Ridge points in FLOP a byte, dense BF16 from data sheets. {said}. This machine, measured in FP32: {here:.0f}.",
+        caption="Ridge points: data sheets in dense BF16, and this machine's processor measured in FP32. Every accelerator is starved.",
+    )
+
+
+def against_h100(rows):
+    """What the roofs allow relative to an H100 SXM: rows = {chip: {operation: times an H100}}. Theory from data sheets."""
+    fig, ax = plots.new(WIDTH, 1.0 + 0.36 * len(rows))
+    marks = (("o", "orange"), ("s", "purple"), ("D", "blue"))
+    for y, (_, ratios) in enumerate(rows.items()):
+        ax.plot([min(ratios.values()), max(ratios.values())], [y, y], color=INK, linewidth=1, alpha=0.5)
+        for (name, value), (mark, colour) in zip(ratios.items(), marks, strict=True):
+            ax.plot([value], [y], mark, color=COLOUR[colour], markersize=8, label=name if y == 0 else None)
+    ax.axvline(1, **THEORY)
+    ax.set(xscale="log", xlim=(0.35, 3.2), ylim=(len(rows) - 0.4, -0.6), xlabel="at most, H100 SXM = 1")
+    ax.set_yticks(range(len(rows)), list(rows))
+    ax.set_xticks([0.5, 1, 2, 3], ["½", "1", "2", "3"])
+    ax.minorticks_off()
+    ax.grid(axis="x")
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    fig.legend(loc="outside lower left", ncols=3, columnspacing=1.0, handletextpad=0.2)
+    said = "; ".join(f"{chip}: " + ", ".join(f"{name} {value:.2f}" for name, value in ratios.items()) for chip, ratios in rows.items())
+    return plots.show(
+        fig,
+        alt=f"Bounds relative to an H100 SXM for three shapes of a dense layer in BF16, from data sheets. {said}.",
+        caption="Theory, from peaks: one reader is served by the door alone, 4,096 rows by the students alone. A chip that wins at one "
+        "can lose at the other.",
+    )
+
+
+def journey(stations):
+    """The course as one path. stations: [(number, chapter, what the number says), ...] from the first chapter to the last."""
+    last = len(stations) - 1
+    fig, ax = plots.new(WIDTH, 0.62 * len(stations))
+    height = np.linspace(0, last, 400)
+    ax.plot(3.35 + 0.28 * np.sin(np.pi * height), height, color=INK, linewidth=2, alpha=0.35)
+    for y, (number, chapter, says) in enumerate(stations):
+        colour = COLOUR[("blue", "green", "orange")[(y > 4) + (y > 8)]]
+        ax.plot([3.35], [y], "o", color=colour, markersize=12)
+        ax.text(2.85, y, number, ha="right", va="center", fontsize=15, weight="bold", color=colour)
+        ax.text(3.95, y - 0.17, chapter, va="center", weight="bold")
+        ax.text(3.95, y + 0.2, says, va="center", **SMALL)
+    ax.set(xlim=(0, 11), ylim=(last + 0.6, -0.6))
+    ax.set_axis_off()
+    said = "; ".join(f"{chapter}: {number} {says}" for number, chapter, says in stations)
+    return plots.show(
+        fig,
+        alt=f"The twelve chapters as one path, each with a number. {said}.",
+        caption="From a pixel to a bill, and past it: the machine (blue), what it is for (green), what it takes (orange). Computed where "
+        "it stands, from the registry and from each chapter's own arithmetic.",
+    )
