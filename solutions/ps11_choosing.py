@@ -30,7 +30,7 @@ import math
 
 from warplab import specs
 from warplab.check import grade
-from warplab.tasks.ps11 import flat, fresh, one_step
+from warplab.miniature import flat, fresh, one_step
 
 # %% [markdown]
 # ## 1. Which card?

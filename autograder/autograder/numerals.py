@@ -46,9 +46,9 @@ def main(names):
     for page in pages:
         for line, number, sentence in bare(page.read_text(encoding="utf-8")):
             at = max(0, sentence.find(number) - 50)
-            print(f"{page.relative_to(root) if page.is_absolute() else page}:{line}: {number}    ...{sentence[at : at + 130]}")
+            print(f"{page.relative_to(root) if page.is_relative_to(root) else page}:{line}: {number}    ...{sentence[at : at + 130]}")
             count += 1
-    print(f"{count} numbers with units in {len(pages)} pages have neither a role nor a citation in their sentence")
+    print(f"{count} numbers with units in {len(pages)} page{'s' * (len(pages) != 1)} have neither a role nor a citation in their sentence")
 
 
 if __name__ == "__main__":

@@ -124,7 +124,7 @@ def test_published_figures_stand_in_only_where_there_is_no_record(tmp_path, no_l
     (tmp_path / "published.yml").write_text((RESULTS / "published.yml").read_text())
     m = measure("matmul_by_size", tmp_path)
     assert m.kind == "published" and "published by" in m.banners[0]
-    assert [round(p.rate / 1e9, 1) for p in m.evidence[0].points] == [1986.5, 2980.3, 23249.6]
+    assert [round(p.rate / 1e9, 1) for p in m.evidence[0].points] == [1986.5, 2980.3, 15971.7, 23249.6]
     write(a_record(experiment="matmul_by_size"), tmp_path)
     assert measure("matmul_by_size", tmp_path).kind == "recorded"
 
@@ -238,6 +238,13 @@ def test_one_failed_or_hanging_experiment_does_not_stop_the_rest(tmp_path, monke
     assert [p.parent.name for p in tmp_path.glob("*/*.json")] == ["working"]
     said = capfd.readouterr()
     assert "[3/3] working" in said.out and "stopped after" in said.out and "this experiment is broken" in said.err
+
+
+def test_an_impossible_measurement_is_not_written(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(machine, "take", lambda *_: a_record(points=[a_point(bytes=5 << 30)]))
+    with pytest.raises(SystemExit):
+        recorder.record_one("copy_bandwidth", "cuda", str(tmp_path), 0.01)
+    assert "above the memory peak" in capfd.readouterr().err and not list(tmp_path.rglob("*.json"))
 
 
 def test_a_spent_budget_says_how_to_go_on(tmp_path, capfd):

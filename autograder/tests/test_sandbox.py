@@ -23,7 +23,7 @@ from grading import answers, hand_in, make_course, notebook
 ROOT = Path(__file__).resolve().parents[2]
 MORE = ("memory_of_many", "offspring")
 AS_USER = """set -e
-base=$(mktemp -d); python=$1; shift
+base=$1; python=$2; shift 2
 mount --bind "$python" "$base"
 mount -t tmpfs -o mode=755 none /root
 mkdir -p "$python"; mount --bind "$base" "$python"
@@ -346,7 +346,7 @@ def test_an_ordinary_user_has_every_protection_too(tmp_path):
     """Root lends its Python, which may lie in its home, to user 1234 in a mount namespace of its own."""
     if not (shutil.which("setpriv") and shutil.which("unshare")):
         pytest.skip("needs util-linux (unshare, setpriv)")
-    ready = ["unshare", "-m", "sh", "-c", AS_USER, "sh", sys.base_prefix]
+    ready = ["unshare", "-m", "sh", "-c", AS_USER, "sh", str(tmp_path), sys.base_prefix]
     if subprocess.run([*ready, "true"], capture_output=True).returncode:
         pytest.skip("this root may not make a mount namespace")
     command, wide = [*ready, sys.executable, "-m", "autograder.cli", "doctor"], os.environ | {"COLUMNS": "200"}

@@ -97,6 +97,8 @@ def test_the_levels_figure_shows_what_the_compiler_made(monkeypatch):
     monkeypatch.setattr("inspect.getsource", lambda function: source)  # one executed from a page has none
     code = figures().machine_code(figures().assembled(product().ptx))
     assert len(code) % 128 == 0 and len(code) // 16 > product().ptx_instructions  # filled up, and 64-bit addresses
+    lines = figures().listing(figures().assembled(product().ptx))
+    assert len(lines) in (0, len(code) // 16)  # where nvdisasm is installed: 16 bytes an instruction, as on Volta
     alt = figures().levels(chapter()["matmul"], product()).alt
     for said in (f"{len(source):,} characters", "acc += x[row, k] * w[k, col]", "fma.rn.f32", f"{len(code):,} bytes, {len(code) // 16:,} instructions"):
         assert said in alt

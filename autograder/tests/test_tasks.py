@@ -14,7 +14,7 @@ from warplab.check import report_on
 HERE = Path(__file__).parent
 SOLUTIONS = {path.stem.split("_")[0]: path for path in (HERE.parents[1] / "solutions").glob("ps*.py")}
 CORPUS = sorted((HERE / "corpus").glob("ps*/*/*.py"))
-SETS = ("ps01", "ps02", "ps03", "ps04", "ps05", "ps06", "ps09", "ps10", "ps11")
+SETS = ("ps01", "ps02", "ps03", "ps04", "ps05", "ps06", "ps08", "ps09", "ps10", "ps11")
 NAMES = [name for problem_set in SETS for name in tasks.names(problem_set)]
 SCORE = re.compile(r"([\d.]+) points: ")
 MANUAL_POINTS = 5
@@ -49,13 +49,13 @@ def code_cells(path):
 
 
 def solution_of(name):
-    """(entry, plan) of a task from the set's notebook: the cells before the first solution, then the solutions up to the task's own."""
+    """(entry, plan) of a task from the set's notebook: the cells before the first solution, then the solutions and the functions that are given, up to the task's own."""
     problem_set, short = name.split("/")
     path = SOLUTIONS[problem_set]
     namespace, begun = {"__name__": "solutions"}, False
     for marker, source in code_cells(path):
         begun = begun or "solution=" in marker
-        if not begun or "solution=" in marker:
+        if not begun or "solution=" in marker or source.lstrip().startswith("def "):
             exec(compile(source, str(path), "exec"), namespace)
         if f'solution="{short}"' in marker:
             break

@@ -45,13 +45,14 @@ def filling(counted):
     fig, ax = plots.new(WIDTH, 2.8)
     for n, colour in ((8, "green"), (64, "blue"), (256, "orange")):
         m = n * np.geomspace(1 / 16, 64, 200)
-        ax.plot(m / n, 100 * m / (m + 2 * n - 2), color=COLOUR[colour], linestyle=(0, (5, 3)), linewidth=1.8, label=f"n = {n}, theory")
+        ax.plot(m / n, 100 * m / (m + 2 * n - 2), color=COLOUR[colour], linestyle=(0, (5, 3)), linewidth=1.8)
         points = {rows / size: 100 * share for (size, rows), share in counted.items() if size == n}
-        ax.plot(list(points), list(points.values()), "D", color=COLOUR[colour], markersize=7, label=f"n = {n}, counted" if points else None)
+        ax.plot(list(points), list(points.values()), "D", color=COLOUR[colour], markersize=7, label=f"n = {n}, counted")
     ax.set(xscale="log", xlabel="rows of A for each row of the array, m / n", ylabel="busy cells (%)", ylim=(0, 102))
     ax.set_xticks([0.1, 1, 10, 64], ["0.1", "1", "10", "64"])
     ax.minorticks_off()
     ax.grid()
+    ax.plot([], [], **THEORY, label="m / (m + 2n − 2)")
     ax.legend(loc="lower right")
     said = "; ".join(f"{m} rows through {n} x {n}: {share:.1%}" for (n, m), share in counted.items())
     return plots.show(
@@ -89,7 +90,7 @@ def fields(keys):
         chip = specs.get(key)
         x, y = chip["memory_capacity"].si / 1e9, chip["memory_bandwidth"].si / 1e12
         place = PLACES.get(key, (9, 0))
-        ax.plot(x, y, "o", markersize=8, color=COLOUR["blue" if chip.vendor == "NVIDIA" else "orange"])
+        ax.plot(x, y, "s", markersize=7, color=COLOUR["blue" if chip.vendor == "NVIDIA" else "orange"])
         ax.annotate(chip.short, (x, y), place, textcoords="offset points", va="center", ha="right" if place[0] < 0 else "left", **SMALL)
         said.append(f"{chip.short}: {x:.0f} GB, {y:.2f} TB/s")
     ax.set(xscale="log", yscale="log", xlim=(25, 520), ylim=(0.4, 11), xlabel="desk: GB of memory", ylabel="door: TB/s, peak")
@@ -100,7 +101,7 @@ def fields(keys):
     return plots.show(
         fig,
         alt=f"Memory capacity against memory bandwidth, both logarithmic. {'; '.join(said)}.",
-        caption="Data sheets, each chip's own: NVIDIA's in blue, others' in orange. No maker owns a corner of this map.",
+        caption="Data sheets, each chip's own: NVIDIA's in blue, others' in orange. Desks and doors grow together, whoever makes them.",
     )
 
 
@@ -116,7 +117,7 @@ def ridges(keys, own):
         value = chip["ridge_bf16"].value
         colour = COLOUR["blue" if chip.vendor == "NVIDIA" else "orange"]
         ax.plot([1, value], [y, y], color=colour, linewidth=2, alpha=0.5)
-        ax.plot([value], [y], "o", color=colour, markersize=8)
+        ax.plot([value], [y], "s", color=colour, markersize=7)
         ax.annotate(f"{value:.0f}", (value, y), (8, 0), textcoords="offset points", va="center", **SMALL)
     ax.set(xscale="log", xlim=(1, 1600), ylim=(len(chips) + 0.6, -0.6), xlabel="ridge point: FLOP a byte")
     ax.set_yticks(range(len(chips) + 1), ["this machine, FP32", *(chip.short for chip in chips)])
@@ -135,24 +136,24 @@ def ridges(keys, own):
 def against_h100(rows):
     """What the roofs allow relative to an H100 SXM: rows = {chip: {operation: times an H100}}. Theory from data sheets."""
     fig, ax = plots.new(WIDTH, 1.0 + 0.36 * len(rows))
-    marks = (("o", "orange"), ("s", "purple"), ("D", "blue"))
+    marks = (("s", "orange"), ("D", "blue"))
     for y, (_, ratios) in enumerate(rows.items()):
         ax.plot([min(ratios.values()), max(ratios.values())], [y, y], color=INK, linewidth=1, alpha=0.5)
         for (name, value), (mark, colour) in zip(ratios.items(), marks, strict=True):
             ax.plot([value], [y], mark, color=COLOUR[colour], markersize=8, label=name if y == 0 else None)
     ax.axvline(1, **THEORY)
-    ax.set(xscale="log", xlim=(0.35, 3.2), ylim=(len(rows) - 0.4, -0.6), xlabel="at most, H100 SXM = 1")
+    ax.set(xscale="log", xlim=(0.38, 3), ylim=(len(rows) - 0.4, -0.6), xlabel="at most, H100 SXM = 1")
     ax.set_yticks(range(len(rows)), list(rows))
-    ax.set_xticks([0.5, 1, 2, 3], ["½", "1", "2", "3"])
+    ax.set_xticks([0.5, 1, 2], ["½", "1", "2"])
     ax.minorticks_off()
     ax.grid(axis="x")
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
-    fig.legend(loc="outside lower left", ncols=3, columnspacing=1.0, handletextpad=0.2)
+    fig.legend(loc="outside lower left", ncols=2, columnspacing=1.0, handletextpad=0.2)
     said = "; ".join(f"{chip}: " + ", ".join(f"{name} {value:.2f}" for name, value in ratios.items()) for chip, ratios in rows.items())
     return plots.show(
         fig,
-        alt=f"Bounds relative to an H100 SXM for three shapes of a dense layer in BF16, from data sheets. {said}.",
+        alt=f"Bounds relative to an H100 SXM for two shapes of a dense layer in BF16, from data sheets. {said}.",
         caption="Theory, from peaks: one reader is served by the door alone, 4,096 rows by the students alone. A chip that wins at one "
         "can lose at the other.",
     )
@@ -161,7 +162,7 @@ def against_h100(rows):
 def journey(stations):
     """The course as one path. stations: [(number, chapter, what the number says), ...] from the first chapter to the last."""
     last = len(stations) - 1
-    fig, ax = plots.new(WIDTH, 0.62 * len(stations))
+    fig, ax = plots.new(4.4, 0.6 * len(stations))
     height = np.linspace(0, last, 400)
     ax.plot(3.35 + 0.28 * np.sin(np.pi * height), height, color=INK, linewidth=2, alpha=0.35)
     for y, (number, chapter, says) in enumerate(stations):
@@ -170,7 +171,7 @@ def journey(stations):
         ax.text(2.85, y, number, ha="right", va="center", fontsize=15, weight="bold", color=colour)
         ax.text(3.95, y - 0.17, chapter, va="center", weight="bold")
         ax.text(3.95, y + 0.2, says, va="center", **SMALL)
-    ax.set(xlim=(0, 11), ylim=(last + 0.6, -0.6))
+    ax.set(xlim=(0, 9.6), ylim=(last + 0.6, -0.6))
     ax.set_axis_off()
     said = "; ".join(f"{chapter}: {number} {says}" for number, chapter, says in stations)
     return plots.show(

@@ -104,7 +104,7 @@ def tokens(keys, cost):
         fig,
         alt=f"Dollars for a million tokens by offer, computed from the door's bound, logarithmic. {'; '.join(said)}.",
         caption="Theory, 7 B weights in 16 bits, 1,000 tokens a reader, recorded prices: no software can be cheaper on these terms. "
-        "Company on the desk counts more than the card, and the address as much.",
+        "Company on the desk counts most; after it, the address.",
     )
 
 
@@ -164,15 +164,17 @@ def lives(whole, steps):
 def day(came, run, answer):
     """An autoscaled day and, larger, its surge: requests a second, replicas paid and ready, p95. run: cluster.autoscale.Day."""
     fig, axes = plots.new(WIDTH, 4.9, rows=3, columns=2, sharex="col", sharey="row", height_ratios=[1, 1.5, 1.2], width_ratios=[1.5, 1])
-    said = []
-    for (top, middle, bottom), width in zip(axes.T, (600, 60), strict=True):
-        edges = np.arange(0, 86_401, width)
+    changes = 1 + np.flatnonzero(np.diff(run.replicas).astype(bool) | np.diff(run.ready).astype(bool))
+    kept = np.unique([0, *changes, len(run.times) - 1])
+    times, paid, ready, said = run.times[kept] / 3600, run.replicas[kept], run.ready[kept], []
+    for (top, middle, bottom), width, begin, end in zip(axes.T, (600, 60), (0, 64_080), (86_400, 67_680), strict=True):
+        edges = np.arange(begin, end + 1, width)
         hours = (edges[:-1] + width / 2) / 3600
-        which = np.digitize(came, edges) - 1
+        which = np.where((came >= begin) & (came < end), np.digitize(came, edges) - 1, -1)
         p95 = np.array([np.percentile(run.latency[which == i], 95) if (which == i).any() else np.nan for i in range(len(hours))])
-        top.step(hours, np.bincount(which, minlength=len(hours)) / width, where="mid", color=COLOUR["grey"], linewidth=1.4)
-        middle.fill_between(run.times / 3600, run.replicas, step="post", color=COLOUR["orange"], alpha=0.35, linewidth=0, label="replicas paid")
-        middle.step(run.times / 3600, run.ready, where="post", color=COLOUR["blue"], linewidth=1.3, label="replicas ready")
+        top.step(hours, np.bincount(which[which >= 0], minlength=len(hours)) / width, where="mid", color=COLOUR["grey"], linewidth=1.4)
+        middle.fill_between(times, paid, step="post", color=COLOUR["orange"], alpha=0.35, linewidth=0, label="replicas paid")
+        middle.step(times, ready, where="post", color=COLOUR["blue"], linewidth=1.3, label="replicas ready")
         bottom.step(hours, p95, where="mid", color=COLOUR["purple"], linewidth=1.6)
         bottom.axhline(answer, **{**THEORY, "linewidth": 1.3})
         said.append(f"{np.nanmax(p95):.0f} s by {width} seconds, at {hours[int(np.nanargmax(p95))]:.2f} h")

@@ -51,6 +51,7 @@ form.style.display = "grid";
 for (const label of form.querySelectorAll("label:not(.tick)")) {
   label.style.cssText = "display: flex; flex-direction: column; justify-content: space-between; gap: 0.2rem; font-size: 0.95rem";
 }
+for (const label of form.querySelectorAll(".tick")) label.style.cssText = "align-self: end; padding: 0.3rem 0; font-size: 0.95rem";
 for (const box of form.querySelectorAll("input[type=number], select")) {
   box.style.cssText = "width: 100%; box-sizing: border-box; padding: 0.3rem; font: inherit; color: inherit; background: transparent; border: 1px solid var(--course-line, currentColor); border-radius: 0.25rem";
 }

@@ -36,12 +36,11 @@ def tenants():
     for y, parts in enumerate(rows.values()):
         left = 0.0
         for part, size in parts.items():
-            ax.barh(y, size / 1e9, left=left, height=0.62, color=COLOUR[PARTS[part]], alpha=0.85)
-            left += size / 1e9
-        box = {"facecolor": plots.PAPER, "edgecolor": "none", "pad": 1}
-        ax.annotate(f"{left:.0f} GB", (left, y), (4, 0), textcoords="offset points", va="center", bbox=box, zorder=5, **SMALL)
+            ax.barh(y, size / 1e9, left=left / 1e9, height=0.62, color=COLOUR[PARTS[part]], alpha=0.85)
+            left += size
+        ax.text(145, y, f"{left / 1e9:.0f} GB", va="center", **SMALL)
     card_lines(ax, -0.62)
-    ax.set(xlim=(0, 150), ylim=(len(rows) - 0.5, -0.62), xlabel="GB of state for 7 billion parameters")
+    ax.set(xlim=(0, 172), xticks=range(0, 141, 20), ylim=(len(rows) - 0.5, -0.62), xlabel="GB of state for 7 billion parameters")
     ax.set_yticks(range(len(rows)), [name.replace("mixed, SGD with momentum", "mixed, momentum") for name in rows])
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
@@ -108,8 +107,8 @@ def lengths():
     return plots.show(
         fig,
         alt=f"Activations of 32 blocks of width 4,096 in 16 bits against the tokens, logarithmic. At 2,048 tokens: {said}. The weights are 14 GB.",
-        caption="Theory. Stored, attention's weights grow with the square of the length; fused attention leaves a straight line, and "
-        "checkpoints lower it.",
+        caption="Theory. Stored, attention's weights grow with the square of the length; what fused attention leaves grows with the length "
+        "alone, and checkpoints divide that.",
     )
 
 
@@ -163,9 +162,9 @@ def cache(card=24, weights=14):
     """KV cache against tokens for the 7 B shape: one head of keys and values for each head of queries, or for eight; 16 and 8 bits."""
     tokens = 2.0 ** np.arange(10, 18)
     lines = (
-        ("a head of keys for each of queries", {}, "orange"),
-        ("one for eight", {"groups": 8}, "blue"),
-        ("one for eight, in 8 bits", {"groups": 8, "number": 1}, "green"),
+        ("every head of queries has its keys", {}, "orange"),
+        ("eight heads share theirs", {"groups": 8}, "blue"),
+        ("eight share, in 8 bits", {"groups": 8, "number": 1}, "green"),
     )
     fig, ax = plots.new(WIDTH, 3.9)
     for name, how, colour in lines:
@@ -223,11 +222,11 @@ class Calculator:
         recipes = json.dumps(vram.RECIPES).replace("</", "<\\/")
         return (
             '<figure class="warplab-figure vram-calculator" style="margin: 1em 0">'
-            '<form hidden aria-label="What lies on the desk" style="display: none; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: 0.6rem">'
+            '<form hidden aria-label="What lies on the desk" style="display: none; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: 0.6rem 0.9rem">'
             f'{boxes}</form><table style="margin: 1rem 0"><tbody>{body}</tbody></table><p class="status" role="status">'
             "The table: 7 B parameters, 32 layers of width 4,096, one sequence of 2,048 tokens, mixed precision, Adam, fused attention.</p>"
-            "<figcaption>Computed by the formulas of this chapter, in decimal GB; not measured. The KV cache is in 16 bits, with a head of "
-            f"keys for each of queries.</figcaption><script>(() => {{ const recipes = {recipes}, cards = {sizes};\n{script}}})();</script></figure>"
+            "<figcaption>Computed by the formulas of this chapter, in decimal GB; not measured. Inference is in 16 bits, and every "
+            f"head of queries has its own keys and values.</figcaption><script>(() => {{ const recipes = {recipes}, cards = {sizes};\n{script}}})();</script></figure>"
         )
 
 

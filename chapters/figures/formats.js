@@ -103,7 +103,8 @@ function written(f) { // the value as the pattern spells it
   if (!Number.isFinite(decode(bits, f))) return "a pattern set aside: all exponent bits are 1";
   const power = exponent === 0 ? 1 - f.bias : exponent - f.bias;
   const kind = exponent === 0 ? ", subnormal: no leading 1" : "";
-  return `${sign ? "−" : "+"} (${exponent === 0 ? 0 : 1} + ${fraction}/${2 ** f.fraction}) × 2^${power}${kind}`;
+  const raised = String(power).replace(/./g, (c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]));
+  return `${sign ? "−" : "+"} (${exponent === 0 ? 0 : 1} + ${fraction}/${2 ** f.fraction}) × 2${raised}${kind}`;
 }
 
 function update() {

@@ -63,7 +63,7 @@ def boxes():
     said = "; ".join(f"{name}: {f['exponent']} exponent and {f['fraction']} fraction bits, largest {largest(name):.4g}" for name, f in FORMATS.items())
     return plots.show(
         fig,
-        alt=f"Eight number formats drawn as rows of bits. {said}. All have one sign bit.",
+        alt=f"Eight number formats drawn as rows of bits. {said}. Floating-point numbers begin with a sign bit.",
         caption="How eight formats spend their bits. TF32 exists inside Tensor Cores only; integers are multiplied by a scale.",
     )
 
@@ -87,6 +87,9 @@ class Explorer:
             )
             + ".format-explorer label { display: inline-block; margin-right: 1rem; } .format-explorer input { width: 9rem; }"
             ".format-explorer table { margin: 0.6rem 0; } .format-explorer [hidden] { display: none; }"
+            ".format-explorer :is(.up, .down, input, select) { font: inherit; padding: 0.2rem 0.5rem; margin: 0.15rem 0; color: inherit; background: transparent;"
+            " border: 1px solid var(--course-line, currentColor); border-radius: 0.25rem; } .format-explorer :is(.up, .down):disabled { opacity: 0.5; }"
+            " .format-explorer option { color: CanvasText; background: Canvas; }"
             "</style><div class='explorer' hidden role='group' aria-label='Number format explorer'>"
             f"<label>Format <select>{options}</select></label>"
             '<label>Number <input type="text" inputmode="text" value="0.1" autocomplete="off" spellcheck="false"></label>'
@@ -173,7 +176,7 @@ def fragments(lane):
                 ax.add_patch(Rectangle((left + col, top + row), wide, tall, **look))
                 weight = "bold" if mine else "normal"
                 at = (left + col + wide / 2, top + row + tall / 2 + 0.04)
-                ax.text(*at, str(held[name][row, col]), ha="center", va="center", fontsize=7.5, weight=weight, color=PAPER if mine else INK)
+                ax.text(*at, str(held[name][row, col]), ha="center", va="center", fontsize=8.5, weight=weight, color=PAPER if mine else INK)
     for text, x, y in (("A, 16 × 16", 0, 17.8), ("B, 16 × 8", 17, -0.2), ("C, 16 × 8", 17, 17.8)):
         ax.text(x, y, text, va="bottom", **SMALL)
     ax.text(0, 1.5, "Each box is two 16-bit\nneighbours in one register\n(C: two FP32), with the\nnumber of the lane that\nholds it.", va="top", **SMALL)
@@ -241,7 +244,7 @@ def gradients(true, scale):
         fig,
         alt=f"Histogram of gradient sizes on a logarithmic axis. As they are, {lost:.0f} % are below half of FP16's smallest number; times {scale:,.0f}, {kept:.1f} %. "
         "FP16's range runs from 2 to the minus 24 to 65,504.",
-        caption=f"Live, in FP32: {lost:.0f} % of the gradients would round to zero in FP16. Multiplying the loss moves all of them into range.",
+        caption=f"Live, in FP32: {lost:.0f} % of the gradients would round to zero in FP16; with the loss multiplied by {scale:,.0f}, {kept:.0f} %.",
     )
 
 

@@ -47,7 +47,7 @@ def stack():
         alt=f"The stack of a PyTorch program on an NVIDIA GPU. Python calls PyTorch, whose dispatcher picks, side by side: {said}. "
         "All of them launch kernels through the CUDA runtime and driver, and the GPU executes machine code.",
         caption="Not a chain but a switchboard: the operation decides which library's kernel is launched. Blue: NVIDIA's libraries. "
-        "Green: kernels by PyTorch's authors, by compilers, or by you. Attention has a choice.",
+        "Green: kernels by PyTorch's authors, by compilers, or by you; yours are launched without PyTorch. Attention has a choice.",
     )
 
 
@@ -264,7 +264,7 @@ def fusion(profiles):
         fig,
         alt=f"Sectors of bias and GELU in three kernels and in one. {said}. {totals[0]:,} in all against {totals[1]:,}.",
         caption=f"Counted: one kernel asks for {totals[1]:,} sectors where three ask for {totals[0]:,}, {totals[0] / totals[1]:.2f} times as many. "
-        "What the three hand to each other goes to the desk and back.",
+        "What the three hand to each other is stored and fetched again.",
     )
 
 

@@ -93,6 +93,7 @@ def batching(measurement):
     if measurement.kind == "missing":
         ax.plot([], [], linestyle="none", label="on a GPU: not recorded yet")
     ax.set(xscale="log", yscale="log", xlabel="time of one step (ms): what a reader waits for a token", ylabel="tokens a second, all readers")
+    ax.margins(x=0.1)
     _plain(ax.xaxis, *ax.get_xlim())
     _plain(ax.yaxis, *ax.get_ylim())
     ax.minorticks_off()

@@ -69,7 +69,7 @@ class Memory:
         from warplab.simt.engine.memory import AddressSpace, as_bytes
 
         Memory.space = Memory.space or AddressSpace()
-        self.arrays, self.regions, self.used = {}, {}, []
+        self.arrays, self.regions = {}, {}
         for name, buffer in buffers.items():
             array = np.array(buffer, order="C") if type(buffer) is np.ndarray else poisoned(buffer.shape, buffer.dtype)
             self.arrays[name] = array
@@ -113,17 +113,22 @@ class Memory:
         if key not in self.known:
             program = Program(kernel.modules[0], kernel.entry, kernel.name, self.space, kernel.modules[1:])
             self.known[key] = program, [region.data.copy() for region in program.regions]
-        self.used.append(key)
         return self.known[key][0]
 
     def release(self):
-        """Unmap the buffers and give every module's variables their first values back."""
-        for region in self.regions.values():
-            self.space.remove(region)
-        for key in self.used:
-            program, first = self.known[key]
+        """Give every module's variables their first values back and unmap all else, what kernels allocated themselves included.
+
+        All modules, not only this order's: addresses can be guessed, so a kernel may have written into another's variables.
+        """
+        kept = set()
+        for program, first in self.known.values():
             for region, data in zip(program.regions, first, strict=True):
                 region.data[:] = data
+                kept.add(region.base)
+        for region in list(self.space.regions.values()):
+            if region.base not in kept:
+                self.space.remove(region)
+        self.space.heap.clear()
 
 
 def parameters(kernel, program, arguments):

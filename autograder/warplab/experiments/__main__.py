@@ -14,6 +14,7 @@ import traceback
 from pathlib import Path
 
 from . import machine
+from .limits import impossible
 from .record import RecordError, read, slug, write
 from .registry import Experiment, experiments, get
 
@@ -42,6 +43,8 @@ def record_one(name: str, where: str, folder: str, seconds: float) -> None:
     """What the child process does."""
     try:
         record = machine.take(get(name), where, seconds)
+        if wrong := impossible(record):
+            raise RecordError(f"not written, because something was timed that did not happen: {wrong[0]}")
     except Exception as error:  # noqa: BLE001 - whatever an experiment raises costs this record only, and is shown
         traceback.print_exc()
         print(f"  {name}: {type(error).__name__}: {error}", file=sys.stderr)

@@ -21,7 +21,8 @@ def held(where, batch, allocated, peak, forget):
     """
     forget()
     start = allocated()
-    model = Transformer(**SHAPE).to(where)
+    with torch.device(where):
+        model = Transformer(**SHAPE)
     adam, rows = torch.optim.Adam(model.parameters()), torch.randint(SHAPE["vocabulary"], (batch, SHAPE["context"] + 1), device=where)
     marks = {"weights": allocated()}
     with torch.enable_grad():

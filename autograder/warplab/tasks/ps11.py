@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 
+from warplab.miniature import flat, fresh, one_step
 from warplab.task import Case, Item, Task, task
 
-RATE, MOMENTUM, WARM_UP = 0.05, 0.9, 10  # of the training in `resume`
 TOLERANCE = 0.1  # of the autoscaler: the documented default of Kubernetes
 
 
@@ -157,29 +157,6 @@ class SpotInterval(Task):
         return {name: 1e-9 * float(value) if math.isfinite(value) else 0.0 for name, value in expected.items()}
 
 
-def fresh():
-    """The state of a training run that has not begun: what must be saved, and nothing else."""
-    return {"step": 0, "w": [0.0, 0.0, 0.0], "m": [0.0, 0.0, 0.0], "rng": 20_261_121}
-
-
-def one_step(state):
-    """One step of training: returns (new state, loss). Plain Python numbers, the same bits on every machine.
-
-    The data come from a random number generator whose state is `rng`, the learning rate warms up over the first steps, and the
-    optimiser has a momentum `m`.
-    """
-    rng, row = state["rng"], []
-    for _ in range(4):
-        rng = (6364136223846793005 * rng + 1442695040888963407) % 2**64
-        row.append((rng >> 40) / 2**23 - 1.0)
-    *x, noise = row
-    error = sum(w * value for w, value in zip(state["w"], x, strict=True)) - (2 * x[0] - x[1] + 0.5 * x[2] + 0.1 * noise)
-    rate = RATE * min(1.0, (state["step"] + 1) / WARM_UP)
-    m = [MOMENTUM * old + 2 * error * value for old, value in zip(state["m"], x, strict=True)]
-    w = [old - rate * moved for old, moved in zip(state["w"], m, strict=True)]
-    return {"step": state["step"] + 1, "w": w, "m": m, "rng": rng}, error * error
-
-
 @task("ps11/resume", points=20)
 class Resume(Task):
     """Go on from the newest save that is whole, to step `steps`, as if nothing had happened.
@@ -238,11 +215,6 @@ class Resume(Task):
             state, loss = one_step(state)
             losses.append(loss)
         return {"begun": np.array(begun), "losses": np.array(losses), "w": np.array(state["w"]), "save": np.array(flat(state))}
-
-
-def flat(state):
-    """A state as seven numbers that a float holds exactly: what the judge compares of your save."""
-    return [float(state["step"]), *state["m"], float(state["rng"] >> 32), float(state["rng"] % 2**32)]
 
 
 @task("ps11/autoscale", points=20)

@@ -2,7 +2,7 @@
 
 import json
 
-from warplab.tasks.ps11 import flat, fresh, one_step
+from warplab.miniature import flat, fresh, one_step
 
 
 def resume(saves, steps):

@@ -1,0 +1,16 @@
+"""0 points: thinks that capturing has run the works once."""
+
+def capture_graph(device, rounds):
+    x, y = device.host("x"), device.host("y")
+    a, b, c = (device.empty(len(x)) for _ in range(3))
+    device.copy(a, x)
+    device.capture()
+    device.launch("double", b, a)
+    device.launch("shift", c, b)
+    device.launch("square", a, c)
+    graph = device.end_capture()
+    for _ in range(rounds - 1):
+        device.replay(graph)
+    device.copy(y, a)
+    device.synchronize()
+    return device.read(y)

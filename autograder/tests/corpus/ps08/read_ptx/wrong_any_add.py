@@ -1,0 +1,19 @@
+"""9 points: any sum after a product, whatever it adds."""
+
+import re
+
+
+def read_ptx(ptx):
+    loads = local = missed = 0
+    product = None
+    for line in ptx.splitlines():
+        text = re.sub(r"^@!?%\w+\s+", "", line.split("//")[0].strip())
+        if not text:
+            continue
+        name, _, rest = text.partition(" ")
+        parts, registers = name.split("."), re.findall(r"%\w+", rest)
+        loads += parts[:2] == ["ld", "global"]
+        local += parts[:2] in (["ld", "local"], ["st", "local"])
+        missed += parts[0] == "add" and "f32" in parts and product is not None
+        product = registers[0] if parts[0] == "mul" and "f32" in parts else None
+    return loads, local, missed

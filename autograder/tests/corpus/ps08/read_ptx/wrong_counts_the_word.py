@@ -1,0 +1,4 @@
+"""4 points: counts the text, comments included."""
+
+def read_ptx(ptx):
+    return ptx.count("ld.global"), ptx.count(".local"), ptx.count("mul.f32")

@@ -1,0 +1,47 @@
+"""The report on bare numerals: what it lists, and what it leaves alone."""
+
+from pathlib import Path
+
+import pytest
+from autograder.numerals import bare, main
+
+PAGE = """---
+title: 80 GB
+---
+# A page
+
+An H100 reads 3.35 TB/s and has 16,896 cores. It has {spec}`h100-sxm memory_capacity`, or $2 \\cdot 80$ GB, `700 W`.
+Somebody measured 2.75 TB/s {cite}`mt4g`. Nobody cited
+this one: 700 W.
+
+```{code-cell} ipython3
+bandwidth = "3.35 TB/s"
+```
+
+:::{admonition} Careful: "128 GB/s"
+A warp has 32 lanes, and a box is text too: 450 GB/s.
+:::
+"""
+
+
+def test_it_lists_line_and_number_of_what_nothing_vouches_for():
+    assert [(line, number) for line, number, _ in bare(PAGE)] == [
+        (6, "3.35 TB/s"), (6, "16,896 cores"), (8, "700 W"), (14, "128 GB/s"), (15, "450 GB/s"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["{spec}`h100-sxm tdp`", "`80 GB`", "$80$ GB", "80 GB {cite}`x`.", "in 2026", "80 times", "```\n80 GB\n```"])
+def test_it_leaves_alone_what_comes_from_the_registry_a_source_or_code(text):
+    assert bare(text) == []
+
+
+def test_a_citation_vouches_for_its_own_sentence_only():
+    assert [number for _, number, _ in bare("It has 80 GB. Its power is 700 W {cite}`x`. It costs 3 dollars.")] == ["80 GB", "3 dollars"]
+
+
+def test_it_prints_file_and_line_and_a_count(tmp_path, capsys):
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    main([str(page)])
+    said = capsys.readouterr().out
+    assert f"{Path(page)}:8: 700 W" in said and "5 numbers with units in 1 page " in said

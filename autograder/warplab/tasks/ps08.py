@@ -1,0 +1,325 @@
+"""Problem set 8, the stack: one kernel instead of three, autograd around it, queues that overlap, graphs, timers, and PTX to read."""
+
+import math
+
+import numpy as np
+
+from warplab.compare import sum_tolerance
+from warplab.task import Bound, Case, Item, KernelTask, Task, VjpTask, task
+from warplab.virtual_device import Timing, VirtualDevice, Work
+
+UNIT = 2.0**-24  # unit roundoff of float32
+C = math.sqrt(2 / math.pi)
+BANDWIDTH = 25e9  # bytes a second of the virtual device's link
+
+
+def gelu(z):
+    """GELU in its tanh form, float64: z / 2 * (1 + tanh(sqrt(2 / pi) (z + 0.044715 z^3)))."""
+    return 0.5 * z * (1 + np.tanh(C * (z + 0.044715 * z**3)))
+
+
+@task("ps08/fused_bias_gelu", points=20)
+class FusedBiasGelu(KernelTask):
+    """out = gelu(x + bias), the bias added to every row, in one pass."""
+
+    entry = "fused_bias_gelu"
+    arguments = ("x", "bias", "out")
+    # Instructions of a warp in PTX: see bounds().
+    SINGLE = 90
+    items = (
+        Item("whole", 5, title="Sides that the blocks cover exactly", hint="col, row = cuda.grid(2); the bias belongs to the column."),
+        Item("ragged", 5, title="Any other size", hint="Do nothing where there is no element."),
+        Item(
+            "one_pass",
+            6,
+            "structure",
+            "Each number is read once and written once",
+            hint="Keep x + bias in a variable. What goes to `out` and comes back has been through the door three times.",
+        ),
+        Item(
+            "single",
+            4,
+            "structure",
+            "No double precision by accident",
+            hint="A constant such as 0.5 is a double in Python, and drags everything along. Write float32(0.5), also for the others.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def layer(item, rows, cols):
+            inputs = {"x": rng.normal(0, 2, (int(rows), int(cols))).astype(np.float32), "bias": rng.normal(size=int(cols)).astype(np.float32)}
+            return Case(f"{item}, {rows} x {cols}", inputs, item)
+
+        return [
+            layer("whole", 16, 64),
+            layer("ragged", 1, 1),
+            layer("ragged", 2 * rng.integers(4, 20) + 1, 2 * rng.integers(20, 60) + 1),
+            layer("one_pass", 32, 128),
+            layer("single", 32, 128),
+        ]
+
+    def result(self, inputs):
+        return {"out": (inputs["x"].shape, "float32")}
+
+    def plan(self, inputs):
+        rows, cols = inputs["x"].shape
+        return (-(-cols // 32), -(-rows // 8)), (32, 8)
+
+    def reference(self, inputs):
+        return {"out": gelu(inputs["x"].astype(np.float64) + inputs["bias"])}
+
+    def tolerance(self, inputs, expected):
+        """Some ten roundings; the cube's error grows with z^3 but then tanh is flat. |gelu| <= |z|, and so are its errors."""
+        z = np.abs(inputs["x"].astype(np.float64)) + np.abs(inputs["bias"])
+        return {"out": 32 * UNIT * (1 + z)}
+
+    def bounds(self, inputs):
+        """x and out once; each warp of 32 columns asks for four sectors of the bias as well: three times the size of x. Another trip
+        through `out` makes it five. In double precision tanh alone takes more instructions than all of ours."""
+        once, warps = inputs["x"].size / 8, inputs["x"].size / 32
+        return {
+            "one_pass": Bound("global_load.sectors + global_store.sectors", 3.1 * once, 4.65 * once, "sectors"),
+            "single": Bound("warp_instructions", self.SINGLE * warps, 1.5 * self.SINGLE * warps, "warp instructions"),
+        }
+
+
+@task("ps08/custom_function", points=20)
+class CustomFunction(VjpTask):
+    """y = gelu(x + bias) with gradients for x and for the bias, keeping nothing but x and the bias."""
+
+    entry = "custom_function"
+    arguments = differentiable = ("x", "bias")
+    items = (
+        Item("y", 6, title="One row: the result and the gradients", hint="With t = tanh(c (z + a z^3)): gelu' = (1 + t) / 2 + z / 2 (1 - t^2) c (1 + 3 a z^2)."),
+        Item("rows", 10, title="Many rows: the bias serves them all", hint="What is used by every row gets the sum of the gradients of all rows: .sum(0)."),
+        Item(
+            "saved",
+            4,
+            "structure",
+            "Only x and the bias are kept (measured beside your code)",
+            hint="ctx.save_for_backward(x, bias), and compute z and the tanh again in backward.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def layer(item, rows, cols):
+            inputs = {name: rng.normal(0, 1.5, shape).astype(np.float32) for name, shape in (("x", (rows, cols)), ("bias", (cols,)), ("grad_out", (rows, cols)))}
+            return Case(f"{item}, {rows} x {cols}", inputs, item)
+
+        return [layer("y", 1, int(rng.integers(3, 12))), layer("rows", int(rng.integers(3, 9)), 5), layer("rows", 2, 1), layer("saved", 16, 32)]
+
+    def forward(self, inputs):
+        return gelu(inputs["x"].astype(np.float64) + inputs["bias"])
+
+    def rounding(self, inputs):
+        """As for the kernel; the derivative has a few roundings more, and the bias adds up a column of them."""
+        z = np.abs(inputs["x"].astype(np.float64)) + np.abs(inputs["bias"])
+        upstream = np.abs(inputs["grad_out"].astype(np.float64))
+        each = 64 * UNIT * upstream * (1 + z) ** 2
+        return {"y": 32 * UNIT * (1 + z), "grad_x": each, "grad_bias": each.sum(axis=0) + sum_tolerance(len(z), 2 * upstream.sum(axis=0))}
+
+    def bounds(self, inputs):
+        """Autograd by itself keeps the sum, the cube, the tanh and more: several arrays of the size of x."""
+        fewest = inputs["x"].nbytes + inputs["bias"].nbytes
+        return {"saved": Bound("saved_bytes", 1.05 * fewest, 2 * fewest, "bytes kept")}
+
+
+@task("ps08/overlap", points=20)
+class Overlap(Task):
+    """Square the host array x into the host array y in pieces, so that copies in, work and copies out go on at the same time."""
+
+    entry, crossing = "overlap", "device"
+    arguments = ("device", "pieces")
+    returns = {"y": "numbers"}
+    items = (
+        Item("right", 8, title="y is complete when it is read", hint="A copy returns at once. device.read(y) shows what is there now: synchronize first."),
+        Item(
+            "seconds",
+            12,
+            "structure",
+            "Copies and work overlap",
+            hint="Operations of one stream wait for each other. Give piece k stream k % 3, and each stream its copy in, its launch, its copy out.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def job(item, pieces):
+            return Case(f"{item}, {pieces} pieces", {"x": rng.random(int(rng.integers(2, 5)) * 24_000), "pieces": pieces}, item)
+
+        return [job("right", 4), job("right", 1), job("seconds", 12)]
+
+    def device(self, inputs):
+        """A copy of n float64 takes 8 n / 25e9 s, and the work as long; the host's own calls take almost nothing."""
+        timing = Timing(bandwidth=BANDWIDTH, copy_latency=0.0, launch_overhead=1e-9, sync_overhead=1e-9)
+        host = {"x": inputs["x"], "y": np.zeros(inputs["x"].size)}
+        return VirtualDevice(timing, host, {"square": Work(np.square, 8 / BANDWIDTH)}, unread=("x",))
+
+    def wrong_result(self, case, outcome):
+        """The device must have done as much work as there is: host code could also copy x back as it is, and square it."""
+        done = outcome.counters.get("device.computed", 0) if outcome and not outcome.error else None
+        if done is not None and done < case.inputs["x"].size:
+            return f"the device squared {done:,.0f} elements of {case.inputs['x'].size:,}"
+        return super().wrong_result(case, outcome)
+
+    def reference(self, inputs):
+        return {"y": inputs["x"] ** 2}
+
+    def bounds(self, inputs):
+        """One after the other, copy in, work and copy out take 3 T. Overlapped in 12 pieces it is T and two pieces more, 1.17 T."""
+        whole = 8 * inputs["x"].size / BANDWIDTH
+        return {"seconds": Bound("device.seconds", 1.3 * whole, 2.6 * whole, "s on the virtual clock")}
+
+
+@task("ps08/cheat_the_timer", points=10)
+class CheatTheTimer(Task):
+    """A cheat that a careless timer believes, and a timer that does not."""
+
+    entry, crossing = "cheat_the_timer", "device"
+    arguments = ("device", "which")
+    returns = {"seconds": "numbers"}
+    items = (
+        Item("cheat", 3, title="The careless timer is cheated", hint="It looks at the default stream only. Put the work into another."),
+        Item("caught", 5, title="The careful timer is not", hint="Wait for the whole device before the first reading and before the last."),
+        Item("honest", 2, title="Honest work is timed as before", hint="The careful timer must not punish work in the default stream."),
+    )
+
+    def make_cases(self, rng):
+        def timing(item, which):
+            return Case(f"{item}", {"which": which, "timing": {"duration": float(rng.uniform(1e-3, 5e-3)), "noise": 0.0}}, item)
+
+        return [timing("cheat", "careless"), timing("caught", "careful"), timing("honest", "honest")]
+
+    def device(self, inputs):
+        return VirtualDevice(Timing(**inputs["timing"]))
+
+    def wrong_result(self, case, outcome):
+        if outcome is not None and not outcome.error and outcome.counters.get("device.launches", 0) != 1:
+            return f"the work was launched {outcome.counters.get('device.launches', 0):.0f} times, not once"
+        return super().wrong_result(case, outcome)
+
+    def reference(self, inputs):
+        return {"seconds": np.array(0.0 if inputs["which"] == "careless" else inputs["timing"]["duration"])}
+
+    def tolerance(self, inputs, expected):
+        """The careless timer must show less than a tenth of the truth; the careful one may be off by 5 % and the host's own calls."""
+        return {"seconds": (0.1 if inputs["which"] == "careless" else 0.05) * inputs["timing"]["duration"]}
+
+
+@task("ps08/read_ptx", points=15)
+class ReadPtx(Task):
+    """From PTX text: loads from global memory, accesses to local memory, and products whose sum was not fused.
+
+    missed: a mul.f32 whose result the very next instruction adds (add.f32), where fma.rn.f32 would do both.
+    """
+
+    entry = "read_ptx"
+    arguments = ("ptx",)
+    returns = {"loads": "integers", "local": "integers", "missed": "integers"}
+    items = (
+        Item("loads", 5, title="Loads from global memory", hint="ld.global, in all its forms (.nc, .v2, .v4 ...), once for each instruction; not ld.shared, ld.param, ld.local."),
+        Item("local", 4, title="Accesses to local memory: spills", hint="ld.local and st.local. Remove what follows // first, and a predicate such as @%p1 in front."),
+        Item("missed", 6, title="Products whose sum was not fused", hint="mul with .f32, then, as the next instruction, add with .f32 that reads the register that mul wrote."),
+    )
+    PLAIN = (
+        "add.s32 {r0}, {r1}, {r2};",
+        "mad.lo.s32 {r0}, {r1}, {r2}, {r3};",
+        "fma.rn.f32 {f0}, {f1}, {f2}, {f3};",
+        "mul.f64 {d0}, {d1}, {d2};",
+        "mul.rn.f32 {f0}, {f1}, {f2};\nsub.rn.f32 {f3}, {f1}, {f2};",
+        "st.global.f32 [{rd0}], {f0};",
+        "ld.shared.f32 {f0}, [{r0}+4];",
+        "ld.param.u64 {rd0}, [kernel_param_0];",
+        "bar.sync 0;",
+        "$L__BB0_{n}:",
+        "@%p1 bra $L__BB0_{n};",
+        "// ld.global.f32 {f0}, [{rd0}]; was here",
+    )
+    LOADS = ("ld.global.f32 {f0}, [{rd0}];", "ld.global.nc.v4.f32 {{{f0}, {f1}, {f2}, {f3}}}, [{rd0}+16];", "@!%p2 ld.global.u32 {r0}, [{rd1}];", "ld.global.b64 {rd0}, [{rd1}];")
+    LOCAL = ("st.local.f32 [%SPL+{n}], {f0};", "ld.local.f32 {f0}, [%SPL+{n}];", "@%p3 ld.local.v2.f32 {{{f0}, {f1}}}, [%SPL];")
+    MISSED = (
+        "mul.f32 {f0}, {f1}, {f2};\nadd.f32 {f3}, {f0}, {f1};",
+        "mul.rn.f32 {f0}, {f1}, {f2}; // a product\nadd.rn.f32 {f3}, {f1}, {f0};",
+        "mul.ftz.f32 {f0}, {f1}, 0f3F000000;\n@%p1 add.ftz.f32 {f0}, {f0}, {f2};",
+    )
+    NOT_MISSED = ("mul.f32 {f0}, {f1}, {f2};\nadd.f32 {f3}, {f1}, {f2};", "mul.f32 {f0}, {f1}, {f2};\nmov.f32 {f1}, {f2};\nadd.f32 {f3}, {f0}, {f1};")
+
+    def make_cases(self, rng):
+        def listing(item, loads, local, missed):
+            pools = [(self.PLAIN, 25), (self.LOADS, loads), (self.LOCAL, local), (self.MISSED, missed), (self.NOT_MISSED, 3)]
+            pieces = [pool[int(rng.integers(len(pool)))] for pool, count in pools for _ in range(int(count))]
+            lines = []
+            for place in rng.permutation(len(pieces)):
+                names = {f"{kind}{k}": f"%{kind}{n}" for kind in ("r", "f", "rd", "d") for k, n in enumerate(rng.permutation(np.arange(1, 40))[:4])}
+                lines += [f"\t{line}" for line in pieces[place].format(n=int(rng.integers(99)), **names).split("\n")]
+                lines.append("\tmov.u32 %r99, %tid.x;")  # so that two pieces never make a pair
+            text = ".version 9.0\n.target sm_90\n.visible .entry kernel(.param .u64 kernel_param_0)\n{\n" + "\n".join(lines) + "\n\tret;\n}\n"
+            inputs = {"ptx": text, "counts": [int(loads), int(local), int(missed)]}
+            return Case(f"{item}, {len(lines)} lines", inputs, item, (item,))
+
+        return [
+            listing("loads", rng.integers(3, 12), 2, 2),
+            listing("loads", 0, 3, 1),
+            listing("local", 4, rng.integers(2, 9), 1),
+            listing("local", 2, 0, 1),
+            listing("missed", 3, 1, rng.integers(3, 9)),
+            listing("missed", 3, 1, 0),
+        ]
+
+    def reference(self, inputs):
+        return {name: np.array(count) for name, count in zip(self.returns, inputs["counts"], strict=True)}
+
+
+@task("ps08/capture_graph", points=10)
+class CaptureGraph(Task):
+    """Three small works, one after another, `rounds` times: recorded once, replayed as a graph."""
+
+    entry, crossing = "capture_graph", "device"
+    arguments = ("device", "rounds")
+    returns = {"y": "numbers"}
+    items = (
+        Item("right", 4, title="The result after all rounds", hint="Copy x in before the first replay, y out after the last, and synchronize before you read."),
+        Item(
+            "host",
+            6,
+            "structure",
+            "The host gives one order a round, not three",
+            hint="device.capture(), the three launches, graph = device.end_capture(). Nothing has run yet. Then device.replay(graph) for each round.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def rounds(item, count):
+            return Case(f"{item}, {count} rounds", {"x": rng.random(int(rng.integers(4, 30))), "rounds": int(count)}, item)
+
+        return [rounds("right", 1), rounds("right", rng.integers(2, 9)), rounds("right", 0), rounds("host", 100)]
+
+    def device(self, inputs):
+        """The works are short, and an order costs the host 5 us: the host is what there is too little of."""
+        works = {
+            "double": Work(lambda a: 2 * a % 1.7, 1e-12),
+            "shift": Work(lambda a: a + 0.25, 1e-12),
+            "square": Work(np.square, 1e-12),
+        }
+        timing = Timing(copy_latency=0.0, launch_overhead=5e-6, sync_overhead=1e-6)
+        return VirtualDevice(timing, {"x": inputs["x"], "y": np.zeros(inputs["x"].size)}, works, unread=("x",))
+
+    def reference(self, inputs):
+        y = inputs["x"].copy()
+        for _ in range(inputs["rounds"]):
+            y = np.square(2 * y % 1.7 + 0.25)
+        return {"y": y}
+
+    def tolerance(self, inputs, expected):
+        return {"y": 1e-9}
+
+    def wrong_result(self, case, outcome):
+        wanted = 3 * case.inputs["rounds"] * case.inputs["x"].size
+        done = outcome.counters.get("device.computed", 0) if outcome and not outcome.error else None
+        if done is not None and done < wanted:
+            return f"the device computed {done:,.0f} elements of {wanted:,}"
+        return super().wrong_result(case, outcome)
+
+    def bounds(self, inputs):
+        """An order a round and some ten more, at 5 us. Without a graph it is three a round."""
+        full = 5e-6 * (inputs["rounds"] + 15)
+        return {"host": Bound("device.host_seconds", full, 2 * full, "s of the host")}

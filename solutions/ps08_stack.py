@@ -1,0 +1,348 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Problem set 8: The stack
+#
+# A restaurant at the sea. The cook calls out orders, the kitchen works behind a door, boats bring fish and take away boxes.
+# What the guests notice is how well the three keep out of each other's way. In this set you write one kernel where a
+# framework would call three, tell autograd about it, run a kitchen on two streams, record the orders that repeat, cheat a
+# stopwatch and catch the cheat, and read what the compiler made of it all.
+#
+# **Time** about 5 hours, with chapter 8 read. **Points** 100: 95 are given by the checks below, 5 by your
+# instructor for the answer at the end. The task with a star is the hard one.
+#
+# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
+# your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
+# final grade comes from the same checks with other sizes and other numbers.
+#
+# **With or without a GPU.** This notebook is the same in both cases. Counters come from the course's SIMT engine, and
+# streams and graphs run on a *virtual device* whose clock is simulated: nothing here is a measured time.
+
+# %%
+import math
+import re
+
+import numpy as np
+import torch
+from numba import cuda, float32
+from warplab.check import grade
+from warplab.virtual_device import Timing, VirtualDevice, Work
+
+# %% [markdown]
+# ## 1. One order instead of three
+#
+# After a product a network adds a bias and applies GELU, here in its tanh form:
+#
+# $$\text{gelu}(z) = \frac z2 \left(1 + \tanh\left(c\,(z + 0.044715\,z^3)\right)\right), \qquad c = \sqrt{2/\pi},\quad z = x + \text{bias}.$$
+#
+# As separate operations, each reads an array and writes another. In one kernel a number is read once, stays in a register until
+# it is finished, and is written once.
+#
+# A trap: in Python `0.5` is a double. In a kernel it makes doubles of everything it meets, and a GPU for deep learning has few
+# units for them. Wrap constants: `float32(0.5)`. (`math.tanh` of a float32 is a float32.)
+
+
+# %% solution="fused_bias_gelu"
+@cuda.jit
+def fused_bias_gelu(x, bias, out):
+    """out[row, col] = gelu(x[row, col] + bias[col]) for one element. About 5 lines. Blocks have 32 x 8 threads.
+
+    x, out  float32 (rows, cols)
+    bias    float32 (cols,)
+    """
+    col, row = cuda.grid(2)
+    ### BEGIN SOLUTION
+    if row < x.shape[0] and col < x.shape[1]:
+        z = x[row, col] + bias[col]
+        inner = float32(math.sqrt(2 / math.pi)) * (z + float32(0.044715) * z * z * z)
+        out[row, col] = float32(0.5) * z * (float32(1) + math.tanh(inner))
+    ### END SOLUTION
+
+
+# %% grade="ps08/fused_bias_gelu"
+grade("ps08/fused_bias_gelu", fused_bias_gelu)
+
+# %% [markdown]
+# ## 2. Tell autograd
+#
+# PyTorch cannot look into a kernel, so somebody must say what its gradient is. A `torch.autograd.Function` has a `forward`, which
+# keeps what will be needed, and a `backward`, which gets the gradient of the result and returns one for each input. With
+# $t = \tanh(c(z + az^3))$, $a = 0.044715$,
+#
+# $$\text{gelu}'(z) = \frac{1 + t}{2} + \frac z2\,(1 - t^2)\,c\,(1 + 3az^2).$$
+#
+# Keep x and the bias only. The sum, the cube and the tanh are cheap to compute again. And mind the bias: it serves every row, so
+# its gradient is a sum over rows.
+
+
+# %% solution="custom_function"
+class BiasGelu(torch.autograd.Function):
+    """gelu(x + bias). About 12 lines in all. (Torch's operations will do here; on a GPU you would launch your kernel.)"""
+
+    @staticmethod
+    def forward(ctx, x, bias):
+        ### BEGIN SOLUTION
+        ctx.save_for_backward(x, bias)
+        z = x + bias
+        return 0.5 * z * (1 + torch.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3)))
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad_out):
+        ### BEGIN SOLUTION
+        x, bias = ctx.saved_tensors
+        z, c = x + bias, math.sqrt(2 / math.pi)
+        t = torch.tanh(c * (z + 0.044715 * z**3))
+        slope = 0.5 * (1 + t) + 0.5 * z * (1 - t**2) * c * (1 + 3 * 0.044715 * z**2)
+        grad_x = grad_out * slope
+        return grad_x, grad_x.sum(0)
+        ### END SOLUTION
+
+
+def custom_function(x, bias):
+    """gelu(x + bias) with gradients. x: float32 tensor (rows, cols), bias: float32 tensor (cols,)."""
+    return BiasGelu.apply(x, bias)
+
+
+# %% grade="ps08/custom_function"
+grade("ps08/custom_function", custom_function)
+
+# %% [markdown]
+# ## 3. Boats and kitchen
+#
+# The virtual device has one engine for work, one for copies in, one for copies out. Whatever is put into one *stream* happens in
+# order; different streams do not wait for each other. With everything in one stream two of the three engines always stand still:
+
+# %%
+host = {"x": np.arange(12_000.0), "y": np.zeros(12_000)}
+works = {"square": Work(np.square, 8 / 25e9)}
+device = VirtualDevice(Timing(copy_latency=0.0), host, works)
+client = device.connect()
+x, y, a, b = client.host("x"), client.host("y"), client.empty(12_000), client.empty(12_000)
+client.copy(a, x)
+client.launch("square", b, a)
+client.copy(y, b)
+print("before waiting", client.read(y)[:4])
+client.synchronize()
+print("after waiting ", client.read(y)[:4])
+print(f"{1e6 * device.counters()['device.seconds']:.1f} us on the virtual clock")
+
+# %% [markdown]
+# Cut the array into pieces, and give the pieces to three streams in turn: while one piece is worked on, the next comes in
+# and the last goes out. `x[a:b]` is a part of an array, `device.stream()` makes a stream, and copy and launch take one:
+# `device.copy(target, source, stream)`, `device.launch("square", target, source, stream=stream)`.
+
+
+# %% solution="overlap"
+def overlap(device, pieces):
+    """Square host array "x" into host array "y", and return device.read(y). About 10 lines.
+
+    pieces  their lengths all the same: it divides the length of x
+
+    The host cannot read x; its values have to go through the device.
+    """
+    ### BEGIN SOLUTION
+    x, y = device.host("x"), device.host("y")
+    size = len(x) // pieces
+    streams = [device.stream() for _ in range(3)]
+    for k in range(pieces):
+        stream, part = streams[k % 3], slice(k * size, (k + 1) * size)
+        a, b = device.empty(size), device.empty(size)
+        device.copy(a, x[part], stream)
+        device.launch("square", b, a, stream=stream)
+        device.copy(y[part], b, stream)
+    device.synchronize()
+    return device.read(y)
+    ### END SOLUTION
+
+
+# %% grade="ps08/overlap"
+grade("ps08/overlap", overlap)
+
+# %% [markdown]
+# ## 4. Cheat the stopwatch
+#
+# Here is a timer that looks careful. It even waits.
+
+
+# %%
+def careless(device, run):
+    """Seconds of run() by two time stamps in the default stream."""
+    start = device.record()
+    run()
+    end = device.record()
+    device.synchronize()
+    return device.elapsed(start, end)
+
+
+# %% [markdown]
+# Competitions for fast kernels have been won against such timers. Write a `cheat` that really launches the work, once, and that
+# this timer believes to be ten times as fast as it is, or better. Then write a timer, `careful`, that is not cheated, and
+# that still times honest work rightly. Use `device.clock()` or events, and wait for what has to be waited for.
+
+
+# %% solution="cheat_the_timer"
+def cheat(device):
+    """Launch "work" once, where `careless` does not look. 1 line."""
+    ### BEGIN SOLUTION
+    device.launch("work", stream=device.stream())
+    ### END SOLUTION
+
+
+def careful(device, run):
+    """Seconds of run(), whatever stream it uses. About 5 lines."""
+    ### BEGIN SOLUTION
+    device.synchronize()
+    start = device.clock()
+    run()
+    device.synchronize()
+    return device.clock() - start
+    ### END SOLUTION
+
+
+def cheat_the_timer(device, which):
+    """What the judge asks for; nothing to change here."""
+    if which == "careless":
+        return careless(device, lambda: cheat(device))
+    if which == "careful":
+        return careful(device, lambda: cheat(device))
+    return careful(device, lambda: device.launch("work"))
+
+
+# %% grade="ps08/cheat_the_timer"
+grade("ps08/cheat_the_timer", cheat_the_timer)
+
+# %% [markdown]
+# ## 5. Read what the compiler wrote
+#
+# PTX is text, one instruction a line. Three things are worth finding in it: how often a thread goes to global memory, whether its
+# variables had to be *spilled* to local memory, and whether a product and a sum were left apart that one FMA could have done.
+# Some lines of your own kernel:
+
+# %%
+compiled = fused_bias_gelu.compile("void(float32[:, ::1], float32[::1], float32[:, ::1])")
+lines = [line.strip() for line in compiled.library.get_asm_str().splitlines() if line.strip() and not line.strip().startswith(("//", ".loc"))]
+print(*[line for line in lines if re.match(r"(ld|st|fma|mul|add)\S*\.(global\S*|f32)\s", line)][:12], sep="\n")
+
+# %% [markdown]
+# Write the reader. A line may have a predicate in front, `@%p1` or `@!%p1`, and a comment behind, from `//` on; a line that is
+# nothing but a comment counts for nothing. An instruction begins with its name, and the parts of the name are separated by
+# points: `ld.global.nc.v4.f32` is a load from global memory, one instruction, whatever its width. The first operand is
+# what is written: in `mul.f32 %f3, %f1, %f2;` it is `%f3`.
+
+
+# %% solution="read_ptx"
+def read_ptx(ptx):
+    """Return (loads, local, missed). About 16 lines.
+
+    loads   instructions that load from global memory
+    local   instructions that load from or store to local memory
+    missed  mul with .f32 in its name, where the next instruction is an add with .f32 that reads what mul wrote
+    """
+    ### BEGIN SOLUTION
+    loads = local = missed = 0
+    product = None
+    for line in ptx.splitlines():
+        text = re.sub(r"^@!?%\w+\s+", "", line.split("//")[0].strip())
+        if not text:
+            continue
+        name, _, rest = text.partition(" ")
+        parts, registers = name.split("."), re.findall(r"%\w+", rest)
+        loads += parts[:2] == ["ld", "global"]
+        local += parts[:2] in (["ld", "local"], ["st", "local"])
+        missed += parts[0] == "add" and "f32" in parts and product in registers[1:]
+        product = registers[0] if parts[0] == "mul" and "f32" in parts else None
+    return loads, local, missed
+    ### END SOLUTION
+
+
+# %% grade="ps08/read_ptx"
+grade("ps08/read_ptx", read_ptx)
+
+# %%
+print("your kernel: {} loads, {} accesses to local memory, {} missed".format(*read_ptx(compiled.library.get_asm_str())))
+
+# %% [markdown]
+# ## 6. The orders that repeat *
+#
+# Every order costs the host some microseconds, so three tiny works a hundred times over keep the *cook* busy, not the kitchen.
+# A graph is a list of orders, written down once: between `device.capture()` and `graph = device.end_capture()` launches are noted
+# and not carried out. `device.replay(graph)` then gives them all for the price of one.
+#
+# The works are called "double", "shift" and "square", and belong in this order:
+# `device.launch("double", b, a)` fills b from a. After `rounds` rounds the result is in y.
+
+
+# %% solution="capture_graph"
+def capture_graph(device, rounds):
+    """Apply the three works to host array "x", `rounds` times, into host array "y"; return device.read(y). About 12 lines.
+
+    rounds  0, 1, 2 ...
+    """
+    ### BEGIN SOLUTION
+    x, y = device.host("x"), device.host("y")
+    a, b, c = (device.empty(len(x)) for _ in range(3))
+    device.copy(a, x)
+    device.capture()
+    device.launch("double", b, a)
+    device.launch("shift", c, b)
+    device.launch("square", a, c)
+    graph = device.end_capture()
+    for _ in range(rounds):
+        device.replay(graph)
+    device.copy(y, a)
+    device.synchronize()
+    return device.read(y)
+    ### END SOLUTION
+
+
+# %% grade="ps08/capture_graph"
+grade("ps08/capture_graph", capture_graph)
+
+# %% [markdown]
+# ## 7. Predict and explain
+#
+# The same job as in task 3, in 1, 2, 3, 6, 24 and 96 pieces, on a device on which every order costs the host 5 µs and every copy
+# has a latency of 10 µs. (Simulated, with numbers of that size.)
+#
+# 1. **Predict**: how does the total time go with the number of pieces? Sketch it before you run the cell.
+# 2. Run it, and **explain** both ends of the curve.
+# 3. With a hundred times as much data, would the best number of pieces be smaller or larger? Why?
+#
+# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
+
+# %%
+for pieces in 1, 2, 3, 6, 24, 96:
+    host = {"x": np.arange(96_000.0), "y": np.zeros(96_000)}
+    device = VirtualDevice(Timing(), host, works)
+    overlap(device.connect(), pieces)
+    print(f"{pieces:>2} pieces: {1e6 * device.counters()['device.seconds']:7.1f} us on the virtual clock")
+
+# %% [markdown] manual="predict_explain" points=5
+# ### BEGIN SOLUTION
+# **Sample answer.** 120, 99, 99, 119, 377 and 1,454 microseconds: best with two or three pieces, and far worse with many than with one.
+#
+# With one piece copy in, work and copy out follow one another, three times 31 µs and the latencies; two of three engines always
+# stand still. With p pieces, all the engines work at the same time except in the first and the last pieces, and the total would
+# fall towards a third.
+#
+# But each piece has a price of its own: two copies' latencies of 10 µs, and three orders of 5 µs from the host. Copies in do not overlap
+# each other, so their latencies add up to 10 µs a piece. From some six pieces on the host is slowest of all: 96 pieces are
+# 288 orders, 1,440 µs, nearly the whole total. The device waits for the cook.
+#
+# With a hundred times the data the same price buys a hundred times larger pieces: more of them are worth while, until a piece takes
+# about as long as its orders. A graph would move the right end, because its orders cost the host once.
+#
+# **Marking.** 1 point: prediction (falls, then rises) or its correction. 2 points: left end, no overlap of the three engines; right
+# end, latency and orders for each piece (1 each). 1 point: the host's orders as the limit. 1 point: more pieces for more data, with the reason.
+# ### END SOLUTION
