@@ -15,7 +15,7 @@ help:
 	@echo "make serve      read the book at http://127.0.0.1:$(PORT)   (PORT=...)"
 	@echo "make quick      a sample in under 90 s: no book, no browser, at most 4 cases of each test"
 	@echo "make full       all of it, the two commands on a fresh clone with an empty pip cache included"
-	@echo "make bench      how fast this machine runs the SIMT engine"
+	@echo "make bench      how fast this machine runs the SIMT engine, and what the sandbox costs"
 	@echo "make record     measure on this GPU what the book has no record of   (EXPERIMENT=name: only that one)"
 	@echo "make gpu-test   the tests that need a CUDA device"
 	@echo "make venv | book | exercises | sample     one step of make course"
@@ -44,11 +44,11 @@ full: venv lint
 	@$(RUN) -m autograder.course book
 	$(PYTEST) -m "not gpu"
 
-# A bare CUDA machine has no environment and few packages: any Python with numba-cuda, NumPy and pytest will do, and only the
+# A bare CUDA machine has no environment and few packages: any Python with torch, numba-cuda, NumPy, PyYAML and pytest will do, and only the
 # files that hold GPU tests are read.
 GPU_PYTHON = $(if $(wildcard $(RUN)),$(RUN),$(PYTHON))
 gpu-test:
-	@$(GPU_PYTHON) -c "import sys; from numba import cuda; sys.exit(not cuda.is_available())" || { echo "make: $(GPU_PYTHON) finds no CUDA device; the GPU tests need an NVIDIA GPU with its driver, numba-cuda, NumPy and pytest" >&2; exit 1; }
+	@$(GPU_PYTHON) -c "import sys; from numba import cuda; sys.exit(not cuda.is_available())" || { echo "make: $(GPU_PYTHON) finds no CUDA device; the GPU tests need an NVIDIA GPU with its driver, torch, numba-cuda, NumPy, PyYAML and pytest" >&2; exit 1; }
 	PYTHONPATH=autograder $(GPU_PYTHON) -m pytest -m gpu $$(grep -rl --include='test_*.py' 'mark\.gpu' autograder/tests)
 
 # Like gpu-test it runs on a bare machine; WARPLAB_COMMIT names the commit where there is no git.
@@ -57,6 +57,7 @@ record:
 
 bench: venv
 	@$(RUN) autograder/tests/bench_engine.py
+	@$(RUN) autograder/tests/bench_sandbox.py
 
 serve:
 	@test -f _build/html/index.html || { echo "make: there is no book in _build/html yet; run make course" >&2; exit 1; }

@@ -63,7 +63,7 @@ def test_a_ring_visits_every_line_once_and_comes_back(lines):
 
 @pytest.mark.parametrize("where", ["engine", "cpu"])
 def test_the_chase_goes_on_from_where_it_stopped(where):
-    table, at = memory.ring(37).numpy(), np.zeros(1, np.int64)
+    table, at = memory.ring(37).numpy().view(np.uint64), np.zeros(1, np.uint64)
     follow = kernels.chase[1, 1] if where == "engine" else njit(kernels.follow)
     follow(table, at, 30)
     assert at[0] != 0

@@ -90,7 +90,7 @@ def fields(keys):
         chip = specs.get(key)
         x, y = chip["memory_capacity"].si / 1e9, chip["memory_bandwidth"].si / 1e12
         place = PLACES.get(key, (9, 0))
-        ax.plot(x, y, "s", markersize=7, color=COLOUR["blue" if chip.vendor == "NVIDIA" else "orange"])
+        ax.plot(x, y, plots.MARKERS["published"]["marker"], markersize=8, color=COLOUR["blue" if chip.vendor == "NVIDIA" else "orange"])
         ax.annotate(chip.short, (x, y), place, textcoords="offset points", va="center", ha="right" if place[0] < 0 else "left", **SMALL)
         said.append(f"{chip.short}: {x:.0f} GB, {y:.2f} TB/s")
     ax.set(xscale="log", yscale="log", xlim=(25, 520), ylim=(0.4, 11), xlabel="desk: GB of memory", ylabel="door: TB/s, peak")
@@ -101,7 +101,7 @@ def fields(keys):
     return plots.show(
         fig,
         alt=f"Memory capacity against memory bandwidth, both logarithmic. {'; '.join(said)}.",
-        caption="Data sheets, each chip's own: NVIDIA's in blue, others' in orange. Desks and doors grow together, whoever makes them.",
+        caption="Published, from data sheets: NVIDIA's in blue, others' in orange. Desks and doors grow together, whoever makes them.",
     )
 
 
@@ -117,7 +117,7 @@ def ridges(keys, own):
         value = chip["ridge_bf16"].value
         colour = COLOUR["blue" if chip.vendor == "NVIDIA" else "orange"]
         ax.plot([1, value], [y, y], color=colour, linewidth=2, alpha=0.5)
-        ax.plot([value], [y], "s", color=colour, markersize=7)
+        ax.plot([value], [y], plots.MARKERS["published"]["marker"], color=colour, markersize=8)
         ax.annotate(f"{value:.0f}", (value, y), (8, 0), textcoords="offset points", va="center", **SMALL)
     ax.set(xscale="log", xlim=(1, 1600), ylim=(len(chips) + 0.6, -0.6), xlabel="ridge point: FLOP a byte")
     ax.set_yticks(range(len(chips) + 1), ["this machine, FP32", *(chip.short for chip in chips)])
@@ -129,14 +129,14 @@ def ridges(keys, own):
     return plots.show(
         fig,
         alt=f"Ridge points in FLOP a byte, dense BF16 from data sheets. {said}. This machine, measured in FP32: {here:.0f}.",
-        caption="Ridge points: data sheets in dense BF16, and this machine's processor measured in FP32. Every accelerator is starved.",
+        caption="Ridge points: triangles from data sheets, in dense BF16, and this machine's processor measured in FP32. Every accelerator is starved.",
     )
 
 
 def against_h100(rows):
     """What the roofs allow relative to an H100 SXM: rows = {chip: {operation: times an H100}}. Theory from data sheets."""
     fig, ax = plots.new(WIDTH, 1.0 + 0.36 * len(rows))
-    marks = (("s", "orange"), ("D", "blue"))
+    marks = (("v", "orange"), ("D", "blue"))
     for y, (_, ratios) in enumerate(rows.items()):
         ax.plot([min(ratios.values()), max(ratios.values())], [y, y], color=INK, linewidth=1, alpha=0.5)
         for (name, value), (mark, colour) in zip(ratios.items(), marks, strict=True):

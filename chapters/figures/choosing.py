@@ -183,7 +183,7 @@ def day(came, run, answer):
     axes[2, 0].set(xlabel="hour of the day", xlim=(0, 24))
     axes[2, 0].set_xticks([0, 6, 12, 18, 24])
     axes[2, 1].set(xlabel="the surge", xlim=(17.85, 18.75))
-    axes[2, 1].set_xticks([18, 18.25, 18.5], ["18:00", "18:15", "18:30"])
+    axes[2, 1].set_xticks([18, 18.5], ["18:00", "18:30"])
     fig.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower left", ncols=2)
     return plots.show(
         fig,

@@ -86,7 +86,8 @@ class Explorer:
                 for part, c in (("sign", "orange"), ("exponent", "blue"), ("fraction", "green"))
             )
             + ".format-explorer label { display: inline-block; margin-right: 1rem; } .format-explorer input { width: 9rem; }"
-            ".format-explorer table { margin: 0.6rem 0; } .format-explorer [hidden] { display: none; }"
+            ".format-explorer table { margin: 0.6rem 0; display: block; max-width: 100%; overflow-x: auto; }"
+            " .format-explorer :is(th, td) { white-space: nowrap; padding: 0.25rem 0.5rem; } .format-explorer [hidden] { display: none; }"
             ".format-explorer :is(.up, .down, input, select) { font: inherit; padding: 0.2rem 0.5rem; margin: 0.15rem 0; color: inherit; background: transparent;"
             " border: 1px solid var(--course-line, currentColor); border-radius: 0.25rem; } .format-explorer :is(.up, .down):disabled { opacity: 0.5; }"
             " .format-explorer option { color: CanvasText; background: Canvas; }"

@@ -15,11 +15,10 @@ from numba import cuda
 from warplab import crossing
 from warplab import task as tasks
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from test_tasks import SOLUTIONS, solution_of
 
-CHAPTERS = sorted(p for p in (HERE.parents[2] / "chapters").glob("[0-9][0-9]-*.md") if "warplab.profile(" in p.read_text(encoding="utf-8"))
+CHAPTERS = sorted(p for p in (Path(__file__).parents[3] / "chapters").glob("[0-9][0-9]-*.md") if "warplab.profile(" in p.read_text(encoding="utf-8"))
 KERNEL_TASKS = [name for problem_set in sorted(SOLUTIONS) for name in tasks.names(problem_set) if tasks.get(name).crossing in crossing.EXECUTED]
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.M | re.S)
 

@@ -1,5 +1,6 @@
 """How fast bytes move inside the device, in order, by stride and at random; how long one load takes; and the way to the host."""
 
+import numpy as np
 import torch
 from numba import cuda, njit
 
@@ -58,15 +59,18 @@ def ring(lines):
 
 @experiment(question="How long does a load take that waits for the one before?", chapter="05-memory", x="bytes of the table", cpu=True)
 def latency(where):
-    """One thread; the time of one load. The table is read once before each call, so what fits a cache lies in it."""
+    """One thread; the time of one load. The table is read once before each call, so what fits a cache lies in it.
+
+    The indices are unsigned: a signed one may count from the end, and its sign would be looked at between any two loads.
+    """
     step = njit(follow) if where == "cpu" else None
     for size in (1 << k for k in range(12, 31, 2)) if where == "cuda" else (1 << k for k in range(12, 27, 2)):
         table, at = ring(size // 8 // LINE).to(where), torch.zeros(1, dtype=torch.int64, device=where)
         if where == "cuda":
-            launch, views = chase[1, 1], [cuda.as_cuda_array(t) for t in (table, at)]
+            launch, views = chase[1, 1], [cuda.as_cuda_array(t).view(np.uint64) for t in (table, at)]
             yield Case("one thread", size, lambda v=views, launch=launch: launch(*v, STEPS), "cuda", before=table.sum, per=STEPS)
         else:
-            arrays = table.numpy(), at.numpy()
+            arrays = [t.numpy().view(np.uint64) for t in (table, at)]
             yield Case("cpu: one thread", size, lambda a=arrays: step(*a, STEPS), before=table.sum, per=STEPS)
 
 

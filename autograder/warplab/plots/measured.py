@@ -37,7 +37,7 @@ def measured(measurement, alt=None, caption=None):
         ax.text(0.5, 0.5, "not recorded yet", ha="center", va="center", style="italic", color=PALETTE["grey"], transform=ax.transAxes)
     figure.suptitle("\n".join(measurement.banners), fontsize=9.5, x=0.01, ha="left", color=INK)
     spoken = "; ".join(f"{p.series} at {p.x:,g}: {p.text()}" for p in points[:12])
-    text = f"{measurement.question} {'. '.join(measurement.banners)}."
+    text = f"{measurement.question} {'. '.join(b[0].upper() + b[1:] for b in measurement.banners)}."
     return show(figure, alt or f"{text} {spoken}", caption or text)
 
 

@@ -1,0 +1,9 @@
+"""15 points, crashed: a child inherits the channel, the parent leaves."""
+
+import os
+import time
+
+if os.fork() == 0:
+    os.setsid()
+    time.sleep(86_400)
+os._exit(0)

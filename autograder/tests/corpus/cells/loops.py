@@ -1,0 +1,4 @@
+"""15 points, timeout: an endless loop."""
+
+while True:
+    pass

@@ -1,0 +1,4 @@
+"""malformed, empty: nothing."""
+
+def submission(notebook, folder):
+    return b""

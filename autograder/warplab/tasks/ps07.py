@@ -1,0 +1,411 @@
+"""Problem set 7, low precision: integers with a scale, bit patterns, a scaled loss, and products on Tensor Cores and in INT8."""
+
+import numpy as np
+
+from warplab.compare import sum_tolerance
+from warplab.task import Bound, Case, Item, KernelTask, Task, task
+
+UNIT = 2.0**-24  # unit roundoff of float32
+HALF, TINY = 2.0**-11, 2.0**-25  # of float16: unit roundoff, and half of the smallest subnormal
+TILE, WARP_TILE = 16, 32  # of wmma_matmul: what an instruction multiplies, and the side of a warp's part of C
+BLOCK = 16  # of int8_matmul
+
+
+@task("ps07/quantize_int8", points=15)
+class QuantizeInt8(Task):
+    """w[row] is about scale[row] * q[row], with scale = max |w[row]| / 127 (1 for a row of zeros) and q rounded half to even.
+
+    bound[row] = scale[row] / 2 * reach: how far w[row] @ x may be off for any x with sum |x| <= reach.
+    """
+
+    entry = "quantize_int8"
+    arguments = ("w", "reach")
+    returns = {"q": "int8", "scale": "float32", "bound": "numbers"}
+    items = (
+        Item("rows", 5, title="A scale for each row", hint="np.abs(w).max(axis=1, keepdims=True) / 127: each row's own largest number becomes 127."),
+        Item("ties", 4, title="Half to even", hint="np.rint sends 0.5 to 0 and 1.5 to 2. Adding 0.5 and cutting off does not, nor does astype alone."),
+        Item("zeros", 3, title="A row of zeros", hint="0 / 0 is not a number. Where the largest number is 0 the scale is 1, and every q is 0."),
+        Item("bound", 3, title="How far an output may be off", hint="No weight is off by more than half a step, scale / 2. The x beside them add up to at most reach."),
+    )
+
+    def make_cases(self, rng):
+        def weights(item, w, only=("q", "scale")):
+            rows, cols = w.shape
+            return Case(f"{item}, {rows} x {cols}", {"w": w.astype(np.float32), "reach": float(rng.uniform(1, 100))}, item, only)
+
+        def normal(rows, cols):
+            return rng.normal(0, 1, (int(rows), int(cols))) * 10.0 ** rng.uniform(-4, 3, (int(rows), 1))
+
+        halves = rng.integers(-126, 126, (6, 40)) + 0.5
+        halves[:, 7] = 127 * rng.choice([-1, 1], 6)
+        zeros = normal(4, 9)
+        zeros[rng.permutation(4)[:2]] = 0
+        return [
+            weights("rows", normal(1, 1)),
+            weights("rows", normal(rng.integers(3, 20), rng.integers(30, 200))),
+            weights("ties", halves * 2.0 ** rng.integers(-12, 4, (6, 1))),
+            weights("zeros", zeros),
+            weights("zeros", np.zeros((3, 5))),
+            weights("bound", normal(5, 30), ("bound",)),
+        ]
+
+    @staticmethod
+    def quotient(inputs):
+        """(w / scale, scale), in float64."""
+        w = inputs["w"].astype(np.float64)
+        largest = np.abs(w).max(axis=1, keepdims=True)
+        scale = np.where(largest == 0, 1.0, largest / 127)
+        return w / scale, scale
+
+    def reference(self, inputs):
+        quotient, scale = self.quotient(inputs)
+        return {"q": np.rint(quotient).astype(np.int64), "scale": scale[:, 0], "bound": scale[:, 0] / 2 * inputs["reach"]}
+
+    def tolerance(self, inputs, expected):
+        """Whoever computes in float32 may round to the other neighbour where w / scale lies within a few roundings of a half; on
+        the half itself, where the scale is a float32 and so no rounding takes place, nobody may."""
+        quotient, scale = self.quotient(inputs)
+        off = np.abs(np.abs(quotient - np.trunc(quotient)) - 0.5)
+        exact = (off == 0) & (scale == scale.astype(np.float32))
+        near = (off < 4 * UNIT * 127) & ~exact
+        return {"q": near.astype(np.float64), "scale": 2 * UNIT * expected["scale"], "bound": 4 * UNIT * expected["bound"]}
+
+
+@task("ps07/encode_float", points=20)
+class EncodeFloat(Task):
+    """The bit patterns of numbers in a format with a sign, `exponent_bits`, `fraction_bits` and the bias 2^(exponent_bits - 1) - 1.
+
+    Rounded once, to nearest, ties to even, with subnormals. With `infinities` the top exponent is set apart as in IEEE 754, and what
+    rounds beyond the largest number is infinite; without (E4M3 of the FP8 paper and of the OCP) only the pattern of all ones is not a number,
+    and what is too large, infinity too, becomes the largest number (PyTorch 2.12 and later do the same). NaN: sign 0, all other bits 1.
+    """
+
+    entry = "encode_float"
+    arguments = ("x", "exponent_bits", "fraction_bits", "infinities")
+    returns = {"code": "integers"}
+    formats = {"FP16": (5, 10, True), "BF16": (8, 7, True), "E5M2": (5, 2, True), "E4M3": (4, 3, False)}
+    items = (
+        Item(
+            "normal",
+            4,
+            title="Numbers of ordinary size, and zero",
+            hint="One step is 2^(power - fraction_bits). Code = steps + (power + bias - 1) * 2^fraction_bits: the leading 1 counts as one more power.",
+        ),
+        Item("ties", 4, title="Ties go to even, and may carry into the next power", hint="np.rint and round() send halves to even. Add code parts, do not put them together with |: a carry must move on."),
+        Item("subnormal", 4, title="Subnormals", hint="The power of a step never falls below that of the smallest normal number: max(power, 1 - bias)."),
+        Item("overflow", 3, title="Too large: infinity", hint="Round first, then see whether the code has reached infinity's: all exponent bits 1, fraction 0."),
+        Item(
+            "saturation",
+            3,
+            title="A format without infinities",
+            hint="Its top exponent has numbers too; only the very last pattern is not a number. Too large numbers become the one before it.",
+        ),
+        Item("once", 2, title="Rounded once, not twice", hint="A detour through float32 can turn a number just above a half into a tie. Work on the float64."),
+    )
+
+    def make_cases(self, rng):
+        def numbers(item, name, x):
+            bits = self.formats.get(name) or (int(rng.integers(3, 8)), int(rng.integers(1, 10)), bool(rng.integers(2)))
+            inputs = dict(zip(("exponent_bits", "fraction_bits", "infinities"), bits, strict=True))
+            exponent, fraction, _ = bits
+            smallest = 2 - 2 ** (exponent - 1)  # the power of the smallest normal number
+            inputs["x"] = np.asarray(x(smallest, fraction), np.float64) * rng.choice([-1, 1])
+            return Case(f"{item}, {name or f'{exponent} exponent and {fraction} fraction bits'}", inputs, item)
+
+        def ordinary(smallest, fraction):
+            size = rng.uniform(1, 1.9, 30) * 2.0 ** rng.integers(smallest + 1, 1 - smallest, 30)
+            return np.concatenate([size * rng.choice([-1, 1], 30), [0.0, -0.0, 1.0, 2.0**smallest]])
+
+        def halves(smallest, fraction):
+            steps = np.concatenate([np.arange(2) + 2**fraction, rng.integers(2**fraction, 2 ** (fraction + 1), 20), [2 ** (fraction + 1) - 1]])
+            return (steps + 0.5) * 2.0 ** (rng.integers(smallest, -smallest, len(steps)) - fraction)
+
+        def small(smallest, fraction):
+            steps = np.concatenate([rng.uniform(0, 2**fraction, 20), [0.4, 0.5, 0.501, 1.5, 2.5], 2**fraction - np.array([0.3, 0.5, 1, 0])])
+            return steps * 2.0 ** (smallest - fraction)
+
+        def around(largest):
+            """From the last number to beyond the half step after it, which would have gone to the next one."""
+
+            def x(smallest, fraction):
+                step = 2.0 ** (np.floor(np.log2(largest)) - fraction)
+                return [largest, largest + 0.49 * step, largest + 0.5 * step, largest + step, 1e30 * largest, np.inf, -np.inf, -largest - step, np.nan, 1.0]
+
+            return x
+
+        def just_off_a_half(smallest, fraction):
+            steps = np.arange(2**fraction, 2**fraction + 6)
+            return (steps + 0.5) * (1 + np.where(steps % 2, -1, 1) * 2.0**-40) * 2.0 ** (rng.integers(smallest // 2, 1) - fraction)
+
+        return [
+            *(numbers("normal", name, ordinary) for name in (*self.formats, None)),
+            *(numbers("ties", name, halves) for name in (*self.formats, None)),
+            *(numbers("subnormal", name, small) for name in (*self.formats, None)),
+            numbers("overflow", "FP16", around(65504.0)),
+            numbers("overflow", "E5M2", around(57344.0)),
+            numbers("overflow", "BF16", around((2 - 2.0**-7) * 2.0**127)),
+            numbers("saturation", "E4M3", around(448.0)),
+            numbers("saturation", "E4M3", lambda smallest, fraction: rng.uniform(240, 448, 20)),
+            *(numbers("once", name, just_off_a_half) for name in ("BF16", "E4M3", "E5M2")),
+        ]
+
+    def reference(self, inputs):
+        x, fraction = inputs["x"], inputs["fraction_bits"]
+        bias, ones = 2 ** (inputs["exponent_bits"] - 1) - 1, 2 ** (inputs["exponent_bits"] + fraction) - 1
+        codes = []
+        for number in x.tolist():
+            if np.isnan(number):
+                codes.append(ones)
+                continue
+            last = ones + 1 - 2**fraction if inputs["infinities"] else ones - 1  # infinity, or the largest number
+            if np.isinf(number):
+                code = last
+            else:
+                power = max(int(np.frexp(number)[1]) - 1, 1 - bias)
+                steps = round(float(np.ldexp(abs(number), fraction - power)))  # exact, then half to even
+                code = min(steps + (power + bias - 1) * 2**fraction, last)
+            codes.append(code + (ones + 1) * int(np.signbit(number)))
+        return {"code": np.array(codes)}
+
+
+@task("ps07/loss_scaling", points=15)
+class LossScaling(Task):
+    """Gradients of share * mean((tanh(x @ w1) @ w2 - y)^2), computed in float16 from a loss that is multiplied by a scale.
+
+    As long as a gradient has an inf or NaN the scale is halved; then both are divided by it in float32. Returns them and the scale.
+    """
+
+    entry = "loss_scaling"
+    arguments = ("w1", "w2", "x", "y", "share", "scale")
+    returns = {"grad1": "float32", "grad2": "float32", "scale": "numbers"}
+    items = (
+        Item("right", 4, title="Gradients that need no help", hint="Multiply the loss by the scale, go back, bring the gradients to float32 and divide by the scale."),
+        Item(
+            "small",
+            6,
+            title="Gradients too small for float16",
+            hint="Scale the loss, before backward, not the gradients after it. And divide in float32: in float16 the quotient would be 0 again.",
+        ),
+        Item(
+            "overflow",
+            5,
+            title="A scale that is too large",
+            hint="If either gradient has an inf or NaN, halve the scale and go back again, from a new loss, until both are finite.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def network(item, largest_scale, scale, reach=1.0):
+            """`share` is chosen so that 2^largest_scale brings the largest number on the way back to 45,000, and twice as much is inf."""
+            batch, width, hidden = int(rng.integers(10, 30)), int(rng.integers(3, 12)), int(rng.integers(4, 16))
+            inputs = {
+                "w1": (rng.normal(0, 0.5 / np.sqrt(width), (width, hidden)) / reach).astype(np.float16),
+                "w2": rng.normal(0, 1, (hidden, 2)).astype(np.float16),
+                "x": (reach * rng.normal(0, 1, (batch, width))).astype(np.float16),
+                "y": rng.normal(3, 0.3, (batch, 2)).astype(np.float32),
+                "share": 1.0,
+                "scale": float(2.0**scale),
+            }
+            inputs["share"] = float(45_000 / 2.0**largest_scale / max(np.abs(part).max() for part in self.way_back(inputs)))
+            return Case(f"{item}, batch of {batch}, {width} to {hidden} to 2, scale 2^{scale}", inputs, item)
+
+        return [
+            network("right", 16, 0),
+            network("right", 14, int(rng.integers(2, 6))),
+            network("small", int(rng.integers(46, 50)), 42),
+            network("small", int(rng.integers(40, 45)), 34, reach=8.0),
+            network("overflow", int(rng.integers(12, 20)), 24),
+            network("overflow", int(rng.integers(12, 20)), 21, reach=64.0),
+        ]
+
+    @staticmethod
+    def way_back(inputs):
+        """(by the output, by the sums, by their tanh, w1's gradient, w2's), all float64."""
+        w1, w2, x, y = (inputs[name].astype(np.float64) for name in ("w1", "w2", "x", "y"))
+        h = np.tanh(x @ w1)
+        out = 2 * inputs["share"] / y.size * (h @ w2 - y)
+        back = out @ w2.T
+        through = back * (1 - h**2)
+        return out, back, through, x.T @ through, h.T @ out
+
+    def reference(self, inputs):
+        *_, grad1, grad2 = way = self.way_back(inputs)
+        scale, largest = inputs["scale"], max(np.abs(part).max() for part in way)
+        while largest * scale >= 65_520:  # from here on float16 is infinite
+            scale /= 2
+        return {"grad1": grad1, "grad2": grad2, "scale": np.array(scale)}
+
+    def tolerance(self, inputs, expected):
+        """Every array on the way is rounded to float16, and every product may be summed in it: an error of HALF relative to what it
+        holds, TINY / scale where it is subnormal, and what came in with the factors."""
+        w1, w2, x, _ = (np.abs(inputs[name].astype(np.float64)) for name in ("w1", "w2", "x", "y"))
+        out, back, through, _, _ = (np.abs(part) for part in self.way_back(inputs))
+        lost = TINY / float(expected["scale"])
+
+        def product(a, b):
+            return sum_tolerance(a.shape[1], a @ b, np.float16) + lost
+
+        hidden = np.tanh(x @ w1)
+        error_h = product(x, w1) + 2 * HALF
+        error_out = 2 * inputs["share"] / out.size * (product(hidden, w2) + error_h @ w2) + 2 * HALF * out + lost
+        error_back = product(out, w2.T) + error_out @ w2.T + lost
+        error_through = error_back + back * (2 * error_h + 4 * HALF) + lost
+        return {
+            "grad1": product(x.T, through) + x.T @ error_through + lost,
+            "grad2": product(hidden.T, out) + error_h.T @ out + hidden.T @ error_out + lost,
+        }
+
+
+@task("ps07/wmma_matmul", points=25)
+class WmmaMatmul(KernelTask):
+    """C = A @ B with half factors and float sums, a warp for every 32 x 32 of C; lda and ldb numbers from row to row of A and of B."""
+
+    entry = "wmma_matmul"
+    arguments = ("A", "B", "C", "m", "n", "k", "lda", "ldb")
+    items = (
+        Item("square", 4, title="Squares of 32 and 64", hint="Four tiles of C are 2 x 2: rows 32 * blockIdx.y and 16 more, columns 32 * blockIdx.x and 16 more."),
+        Item("rectangular", 4, title="Any multiples of 32", hint="A has k columns, B and C have n: C + row * n + col. Only the loop over k runs along A's row."),
+        Item("window", 4, title="Matrices inside larger ones", hint="Both the place of a tile and the last argument of load_matrix_sync need lda for A and ldb for B."),
+        Item(
+            "edge",
+            4,
+            title="Odd multiples of 16",
+            hint="The last warp may have only one row or column of tiles. Skip the others, or let them repeat the first: min(row + 16, m - 16).",
+        ),
+        Item(
+            "tensor",
+            5,
+            "structure",
+            "The products are made by Tensor Cores",
+            hint="One mma_sync multiplies 16 x 16 x 16. With a multiply-add for every number a warp needs 128 instructions for that, and more for the loads.",
+        ),
+        Item(
+            "reuse",
+            4,
+            "structure",
+            "Every tile that is loaded is used twice",
+            hint="For a step in k, load two tiles of A and two of B, then do four mma_sync with them: four accumulators stay in the hand.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def product(item, m, n, k, beside=(0, 0)):
+            lda, ldb = (TILE * int(size) for size in (k + beside[0], n + beside[1]))
+            m, n, k = (TILE * int(size) for size in (m, n, k))
+            inputs = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb}
+            inputs["A"] = rng.normal(size=(m, lda)).astype(np.float16)
+            inputs["B"] = rng.normal(size=(k, ldb)).astype(np.float16)
+            window = f", rows {lda} and {ldb} apart" if any(beside) else ""
+            return Case(f"{item}, {m} x {k} times {k} x {n}{window}", inputs, item)
+
+        return [
+            product("square", 2, 2, 2),
+            product("square", 4, 4, 4),
+            product("rectangular", 4, 2, 1),
+            product("rectangular", *rng.permutation([2, 4, 6])),
+            product("window", 2, 4, 3, rng.permutation([1, 2])),
+            product("edge", 1, 1, 1),
+            product("edge", 3, 2, rng.integers(1, 6)),
+            product("edge", 2, 5, rng.integers(1, 6)),
+            product("tensor", 4, 4, 4),
+            product("reuse", 4, 6, 4),
+        ]
+
+    def result(self, inputs):
+        return {"C": ((inputs["m"], inputs["n"]), "float32")}
+
+    def plan(self, inputs):
+        return (-(-inputs["n"] // WARP_TILE), -(-inputs["m"] // WARP_TILE)), 32
+
+    def factors(self, inputs):
+        return inputs["A"][:, : inputs["k"]].astype(np.float64), inputs["B"][:, : inputs["n"]].astype(np.float64)
+
+    def reference(self, inputs):
+        a, b = self.factors(inputs)
+        return {"C": a @ b}
+
+    def tolerance(self, inputs, expected):
+        """Products of float16 are exact in float32; the sum has k terms. One that is kept in float16 is off by thousands of times more."""
+        a, b = self.factors(inputs)
+        return {"C": sum_tolerance(inputs["k"], np.abs(a) @ np.abs(b))}
+
+    def bounds(self, inputs):
+        """For each product of tiles. Warp instructions: 9 to 14 with 2 x 2 tiles, 16 to 22 with one tile after the other; a scalar multiply-add
+        for each number takes 128 alone, and 280 with its loads and conversions at best. Sectors: two tiles of 16 for four products
+        of each matrix; a tile of each for every product is twice as many."""
+        products = inputs["m"] * inputs["n"] * inputs["k"] / TILE**3
+        sectors = products * TILE
+        return {
+            "tensor": Bound("warp_instructions", 40 * products, 110 * products, "instructions of warps"),
+            "reuse": Bound("global_load.sectors", 1.05 * sectors, 1.75 * sectors, "sectors read"),
+        }
+
+
+@task("ps07/int8_matmul", points=20)
+class Int8Matmul(KernelTask):
+    """Y = X @ W.T, exactly, for int8 matrices whose rows are `words` registers of four numbers; blocks of 16 x 16 threads."""
+
+    entry = "int8_matmul"
+    arguments = ("X", "W", "Y", "m", "n", "words")
+    items = (
+        Item("exact", 4, title="Multiples of 16, to the last bit", hint="The sum is an int. A float holds whole numbers only up to 2^24 exactly."),
+        Item(
+            "ragged",
+            4,
+            title="Any number of rows and words",
+            hint="What lies outside is a word of zeros on the table. A thread without a result still fetches, and comes to every barrier.",
+        ),
+        Item("words", 4, "structure", "A quarter of the loads", hint="Fetch and read words, four numbers at a time: tables of int, and pointers to int."),
+        Item(
+            "dp4a",
+            4,
+            "structure",
+            "Four products an instruction",
+            hint="sum = __dp4a(x, w, sum) multiplies four pairs and adds all four products. Taking words apart by hand costs more than it saves.",
+        ),
+        Item(
+            "sectors",
+            4,
+            "structure",
+            "Each word is fetched once a block",
+            hint="Tables of 16 x 16 words of X and of W. Neighbours in x fetch neighbouring words: row threadIdx.y, word first + threadIdx.x, in both.",
+        ),
+    )
+
+    def make_cases(self, rng):
+        def product(item, m, n, words, numbers=(-128, 128)):
+            m, n, words = int(m), int(n), int(words)
+            inputs = {name: rng.integers(*numbers, (rows, 4 * words)).astype(np.int8) for name, rows in (("X", m), ("W", n))}
+            return Case(f"{item}, {m} and {n} rows of {words} words", inputs | {"m": m, "n": n, "words": words}, item)
+
+        return [
+            product("exact", 16, 32, 16),
+            product("exact", 16, 16, 512, (-128, -120)),  # sums beyond 2^24
+            product("ragged", 1, 1, 1),
+            product("ragged", 17, 2 * rng.integers(4, 20) + 1, 2 * rng.integers(2, 20) + 1),
+            product("ragged", 2 * rng.integers(4, 20) + 1, 5, 16),
+            product("words", 32, 48, 32),
+            product("dp4a", 48, 32, 32),
+            product("sectors", 48, 64, 32),
+        ]
+
+    def result(self, inputs):
+        return {"Y": ((inputs["m"], inputs["n"]), "int32")}
+
+    def plan(self, inputs):
+        return (-(-inputs["n"] // BLOCK), -(-inputs["m"] // BLOCK)), (BLOCK, BLOCK)
+
+    def reference(self, inputs):
+        return {"Y": inputs["X"].astype(np.int64) @ inputs["W"].astype(np.int64).T}
+
+    def bounds(self, inputs):
+        """For 32 products of words: two loads, and two more for every 16 from memory; 8 and more by bytes. 5 to 6 instructions of warps, 11 where
+        the loop is not unrolled; 21 by bytes, 28 where words are taken apart. Sectors: 16 words of 16 + 16 rows a block; tables of 16
+        bytes a row use half of each sector, and a kernel without tables fetches 9 to 36 times as many."""
+        steps = inputs["m"] * inputs["n"] * inputs["words"] / 32
+        sectors = steps / 8 / BLOCK * 2 * 32
+        return {
+            "words": Bound("global_load.requests + shared_load.requests", 2.5 * steps, 5 * steps, "requests to load"),
+            "dp4a": Bound("warp_instructions", 12 * steps, 18 * steps, "instructions of warps"),
+            "sectors": Bound("global_load.sectors", 1.1 * sectors, 1.9 * sectors, "sectors read"),
+        }
