@@ -5,7 +5,6 @@ import time
 
 import torch
 
-from ..models import Attention, Block, Transformer
 from .inference import _model, _prompts, _step
 from .registry import experiment
 from .timing import Case
@@ -45,8 +44,7 @@ def _joules(call, millijoules):
     return (millijoules() - before) / 1e3 / calls
 
 
-@experiment(question="What does an operation cost in joules?", chapter="11-choosing", x="joules a call (NVML)",
-            uses=(_meter, _joules, _model, _prompts, _step, Transformer, Block, Attention))  # fmt: skip
+@experiment(question="What does an operation cost in joules?", chapter="11-choosing", x="joules a call (NVML)")
 def energy(where):
     """Products in two formats, a copy, and a step of decoding for one request and for 128."""
     millijoules = _meter()

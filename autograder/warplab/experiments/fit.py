@@ -5,7 +5,7 @@ import copy
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from ..models import Attention, Block, Transformer
+from ..models import Block, Transformer
 from .registry import experiment
 from .timing import Case
 
@@ -40,8 +40,7 @@ def _step(blocks, x, segments):
         y.sum().backward()
 
 
-@experiment(question="What does checkpointing give back, and what does it cost?", chapter="06-fit", x="peak GB allocated",
-            uses=(_peak, _run, _step, Block, Attention))  # fmt: skip
+@experiment(question="What does checkpointing give back, and what does it cost?", chapter="06-fit", x="peak GB allocated")
 def checkpointing(where):
     before = torch.cuda.memory_allocated()
     blocks = torch.nn.ModuleList(Block(SHAPE["width"], SHAPE["heads"]) for _ in range(SHAPE["layers"])).to(where, torch.bfloat16)
@@ -83,8 +82,7 @@ def _mixed(model, rows):
     return step
 
 
-@experiment(question="What does a training step hold in each precision?", chapter="06-fit", x="peak GB allocated",
-            uses=(_peak, _fp32, _mixed, Transformer, Block, Attention))  # fmt: skip
+@experiment(question="What does a training step hold in each precision?", chapter="06-fit", x="peak GB allocated")
 def training_memory(where):
     rows = torch.randint(VOCABULARY, (BATCH, TOKENS + 1), device=where)
     recipes = {

@@ -2,7 +2,7 @@
 
 import torch
 
-from ..models import Attention, Block, Transformer
+from ..models import Transformer
 from .registry import experiment
 from .timing import Case
 
@@ -30,10 +30,7 @@ def _step(model, token, cache):
     return model(token, list(cache))
 
 
-USES = (_model, _prompts, _step, Transformer, Block, Attention)
-
-
-@experiment(question="What does a larger batch cost a decoding step?", chapter="09-train-infer", x="requests", cpu=True, uses=USES)
+@experiment(question="What does a larger batch cost a decoding step?", chapter="09-train-infer", x="requests", cpu=True)
 def decode_batch(where):
     """Each request has 16 tokens in its cache: short, so that the weights are what the door carries."""
     model, weights = _model(where)
@@ -46,7 +43,7 @@ def decode_batch(where):
         yield Case(f"{where}: a step", batch, call, clock, flops=2 * weights * batch, roof=roof)
 
 
-@experiment(question="What do a prompt and one token cost?", chapter="09-train-infer", x="tokens of the prompt", cpu=True, uses=USES)
+@experiment(question="What do a prompt and one token cost?", chapter="09-train-infer", x="tokens of the prompt", cpu=True)
 def prefill_and_decode(where):
     model, weights = _model(where)
     clock, roof = ("cuda", "fp16") if where == "cuda" else ("host", "")

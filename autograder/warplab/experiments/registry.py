@@ -1,4 +1,4 @@
-"""The list of experiments: each a small generator of Cases with a question, the chapter that uses it and its own code's hash."""
+"""The list of experiments: each a small generator of Cases with a question, the chapter that uses it and the hash of its code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ class Experiment:
     x: str
     cpu: bool
     cases: Callable[[str], Iterator[Case]]
-    uses: tuple = ()
 
     @property
     def code(self) -> str:
@@ -74,11 +73,11 @@ def _names(code: CodeType) -> set[str]:
 _FOUND: dict[str, Experiment] = {}
 
 
-def experiment(*, question: str, chapter: str, x: str, cpu: bool = False, uses: tuple = ()):
-    """Register a generator function under its own name. ``uses``: the kernels whose code is part of the experiment."""
+def experiment(*, question: str, chapter: str, x: str, cpu: bool = False):
+    """Register a generator function under its own name."""
 
     def register(cases):
-        _FOUND[cases.__name__] = Experiment(cases.__name__, question, chapter, x, cpu, cases, uses)
+        _FOUND[cases.__name__] = Experiment(cases.__name__, question, chapter, x, cpu, cases)
         return cases
 
     return register

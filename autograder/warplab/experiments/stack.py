@@ -40,7 +40,7 @@ def _pipeline(here, there, back, streams, rounds):
     torch.cuda.synchronize()
 
 
-@experiment(question="What does copying while computing save?", chapter="08-stack", x="pieces", uses=(_pipeline,))
+@experiment(question="What does copying while computing save?", chapter="08-stack", x="pieces")
 def stream_overlap(where):
     for pieces in (1, 2, 4, 8, 16):
         size = COPIED // 4 // pieces
@@ -56,7 +56,7 @@ def _small_steps(x, steps):
         x.mul_(1.0001)
 
 
-@experiment(question="What does replaying a graph save?", chapter="08-stack", x="small kernels in a row", uses=(_small_steps,))
+@experiment(question="What does replaying a graph save?", chapter="08-stack", x="small kernels in a row")
 def graph_replay(where):
     x = torch.ones(1024, device=where)
     for steps in (1, 10, 100, 1000):
@@ -69,7 +69,7 @@ def graph_replay(where):
         yield Case("one graph", steps, graph.replay)
 
 
-@experiment(question="What does fusing bias and GELU save?", chapter="08-stack", x="numbers", uses=(_written_out, bias_gelu))
+@experiment(question="What does fusing bias and GELU save?", chapter="08-stack", x="numbers")
 def bias_and_gelu(where):
     width = 1024
     b = torch.randn(width, device=where)
