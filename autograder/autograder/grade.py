@@ -127,7 +127,7 @@ class Grading:
             job.status, job.reason = "missing", submission.reason
         else:
             try:
-                job.checked = check_file(submission.path, self.assignment, inside=self.inside)
+                job.checked = check_file(submission.path, self.assignment, inside=self.inside / submission.student)
                 data, job.checked = job.checked.data, replace(job.checked, data=b"")
                 job.notes = [defect.text for defect in job.checked.notes]
             except Malformed as malformed:

@@ -181,6 +181,11 @@ def test_the_book_has_its_twelve_chapters_in_order_and_a_set_for_each_but_the_la
     assert [path.name for path in sorted((BOOK.parent / "exercises").iterdir())] == [f"ps{number:02}" for number in range(1, 12)]
 
 
+def test_the_minutes_of_the_instructors_page_are_the_chapters_own():
+    minutes = sum(int(re.search(r"\*\*Minutes\.\*\* (\d+)", cells(chapter)[0].source)[1]) for chapter in CHAPTERS)
+    assert f"{minutes} for all twelve" in (BOOK / "instructor.md").read_text(encoding="utf-8")
+
+
 def test_the_numbers_in_the_preface():
     from warplab import specs
 

@@ -48,7 +48,7 @@ def stated(path):
 
 def readable(path):
     """A file's text as Python; a cell may hold IPython's own lines."""
-    return re.sub(r"(?m)^[%!].*$", "", path.read_text())
+    return re.sub(r"(?m)^[%!].*$", "", path.read_text().replace("@PORT@", "0"))
 
 
 def canary(kind):
@@ -69,7 +69,7 @@ def plant(root, home):
 
 def fill(root, assignment, places):
     """Hand in the whole corpus and the bystanders' work."""
-    good = answers(root)
+    good = {key: "\n".join(line for line in text.split("\n") if "CANARY" not in line) for key, text in answers(root).items()}
     honest = notebook(assignment, **good | {"explain": canary("neighbour")})
     for student in BYSTANDERS:
         hand_in(root / "submitted", student, honest)
@@ -149,7 +149,7 @@ def graded(tmp_path_factory):
     with listening() as (port, callers):
         fill(root, assignment, {"ROOT": root, "PACKAGE": package.parent, "HOME": home, "PORT": port})
         watched = [root / name for name in ("solutions", "exercises", "submitted", "_build", "tests", "nbgrader_config.py")]
-        before, code = tree(*watched), tree(package, package.parent / "warplab")
+        before = tree(*watched)
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans of the grader's come to this process
         mine = descendants(os.getpid())
         try:
@@ -173,7 +173,7 @@ def graded(tmp_path_factory):
         rows = {row["student_id"]: row for row in csv.DictReader(file)}
     print(f"{len(rows)} submissions graded in {seconds:.0f} s")
     return {"root": root, "done": done, "rows": rows, "left": left, "called": called, "seconds": seconds,
-            "changed": (before, tree(*watched)), "code": (code, tree(package, package.parent / "warplab"))}  # fmt: skip
+            "changed": (before, tree(*watched))}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -204,10 +204,10 @@ def test_no_attack_touches_a_bystander(graded, student):
 
 @pytest.mark.slow
 def test_no_attack_changes_a_file_of_the_course_or_of_the_grader(graded):
-    for before, after in (graded["changed"], graded["code"]):
-        assert before == after
-    names = {path.name for folder in sys.path if Path(folder).is_dir() for path in Path(folder).iterdir()}
-    assert not names & {"pwned.pth", "sitecustomize.py"}
+    before, after = graded["changed"]
+    assert before == after
+    searched = [Path(folder) for folder in (*sys.path, Path(autograder.__file__).parent) if Path(folder).is_dir()]
+    assert not {path.name for folder in searched for path in folder.iterdir()} & {"pwned.pth", "sitecustomize.py"}
     assert not (graded["root"] / "pwned").exists() and not Path("/tmp/pwned").exists()
 
 

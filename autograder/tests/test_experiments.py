@@ -131,6 +131,7 @@ class Allocator(TorchDispatchMode):
         return sum(self.known.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 4])
 def test_the_parts_of_a_training_step_are_those_of_the_arithmetic(monkeypatch, batch):
     """2 layers of width 256: 1.9 million parameters, 7.5 MB of weights, as much of gradients, twice that of moments."""
@@ -143,6 +144,7 @@ def test_the_parts_of_a_training_step_are_those_of_the_arithmetic(monkeypatch, b
         assert sizes[part] == pytest.approx(expected[part], rel=tolerance), part
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIVE)
 def test_a_live_experiment_gives_points_for_the_cpu_and_says_where_they_are_from(name, monkeypatch):
     monkeypatch.setitem(inference.SHAPE, "cpu", {"width": 32, "heads": 2, "layers": 1, "context": 512})
@@ -153,8 +155,8 @@ def test_a_live_experiment_gives_points_for_the_cpu_and_says_where_they_are_from
 def test_a_sample_is_the_time_of_one_of_the_things_that_a_call_does():
     import time
 
-    point = Timer("cpu", seconds=0.05).time(Case("ten naps", 1, lambda: time.sleep(0.01), per=10))
-    assert 1e-3 <= point.median < 2e-3
+    point = Timer("cpu", seconds=0.05).time(Case("ten naps", 1, lambda: time.sleep(0.02), per=10))
+    assert 2e-3 <= point.median < 15e-3  # undivided it would be 20 ms at least
 
 
 def test_what_comes_before_a_call_is_done_each_time_and_not_timed():
@@ -213,6 +215,7 @@ def bare(code):
     return subprocess.run([sys.executable, "-c", BLOCK + code], capture_output=True, text=True, cwd=ROOT / "autograder")
 
 
+@pytest.mark.slow
 def test_the_recorder_runs_where_only_torch_and_numba_are(tmp_path):
     """A whole record, on the CPU, written and read again."""
     done = bare(f"""
@@ -238,6 +241,7 @@ def test_an_experiment_runs_on_a_gpu_and_stays_below_its_peaks(name):
 GPU_TESTS = sorted(p for p in (ROOT / "autograder" / "tests").rglob("test_*.py") if "mark.gpu" in p.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_the_gpu_tests_are_collected_where_only_torch_and_numba_are_and_skipped_aloud_without_a_gpu():
     import warplab
 

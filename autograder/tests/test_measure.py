@@ -83,9 +83,10 @@ def test_a_corrupted_file_is_refused(tmp_path):
         a_point(bytes=1 << 27, roof="pcie"),  # 134 GB/s through 64
         a_point(bytes=0, flops=10**12, roof="bf16"),  # 1,000 TFLOP/s where 989 is the dense peak
         a_point(bytes=0, flops=70 * 10**9, roof="fp32"),  # 70 TFLOP/s where 67 is
+        a_point(bytes=5 << 30, flops=1 << 30, roof="fp32"),  # 1 TFLOP/s is possible, the 5.4 TB/s that it reads are not
         Point.of([142e9] * 6, 3, series="peak", x=1, clock="none", unit="B", roof="capacity"),  # 142 GB on a desk of 141
     ],
-    ids=["bandwidth", "pcie", "dense bf16", "fp32", "capacity"],
+    ids=["bandwidth", "pcie", "dense bf16", "fp32", "bytes of arithmetic", "capacity"],
 )
 def test_a_value_above_the_device_s_peak_is_refused(tmp_path, point):
     write(a_record(points=[point]), tmp_path)

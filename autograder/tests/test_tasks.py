@@ -112,8 +112,10 @@ def test_a_set_is_worth_a_hundred_points(problem_set):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_task_has_enough_right_and_wrong_answers(name):
     kinds = [path.name.split("_")[0] for path in CORPUS if "/".join(path.parts[-3:-1]) == name]
+    kernel = tasks.get(name).crossing == "kernel"
     assert kinds.count("correct") >= 1
-    assert kinds.count("wrong") >= 3
+    assert kinds.count("wrong") >= (4 if kernel else 2)
+    assert kinds.count("cheat") >= (1 if kernel else 0)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -103,12 +103,18 @@ def test_a_missing_file_a_folder_and_a_pipe(course, tmp_path):
     assert codes(tmp_path / "pipe.ipynb", course[1]) == ["not-a-file"]
 
 
-def test_a_link_out_of_the_submissions_is_refused(course, tmp_path):
-    elsewhere = hand_in(tmp_path / "elsewhere", "secret", notebook(course[1]))
-    link = tmp_path / "submitted" / "ada" / "ps01_tiny.ipynb"
-    link.parent.mkdir(parents=True)
-    link.symlink_to(elsewhere)
-    assert codes(link, course[1], inside=tmp_path / "submitted") == ["link-outside"]
+def test_a_link_out_of_the_students_own_folder_is_refused(course, tmp_path):
+    own = tmp_path / "submitted" / "ada"
+    own.mkdir(parents=True)
+    elsewhere, neighbour = (hand_in(tmp_path / where, "bob", notebook(course[1])) for where in ("elsewhere", "submitted"))
+    for name, target in (("a", elsewhere), ("b", neighbour), ("c", "../bob/ps01_tiny.ipynb")):
+        (own / f"{name}.ipynb").symlink_to(target)
+        assert codes(own / f"{name}.ipynb", course[1], inside=own) == ["link-outside"]
+    (own / "loop.ipynb").symlink_to("loop.ipynb")
+    assert codes(own / "loop.ipynb", course[1], inside=own) == ["unreadable"]
+    (own.parent / "eve").symlink_to(neighbour.parent)
+    assert codes(own.parent / "eve" / "ps01_tiny.ipynb", course[1], inside=own.parent / "eve") == ["link-outside"]
+    assert check_file(neighbour, course[1], inside=neighbour.parent).notes == ()
 
 
 def test_what_the_student_must_not_change_is_restored(course, tmp_path):

@@ -40,7 +40,7 @@ def tenants():
             left += size
         ax.text(145, y, f"{left / 1e9:.0f} GB", va="center", **SMALL)
     card_lines(ax, -0.62)
-    ax.set(xlim=(0, 172), xticks=range(0, 141, 20), ylim=(len(rows) - 0.5, -0.62), xlabel="GB of state for 7 billion parameters")
+    ax.set(xlim=(0, 172), xticks=range(0, 121, 40), ylim=(len(rows) - 0.5, -0.62), xlabel="GB of state for 7 billion parameters")
     ax.set_yticks(range(len(rows)), [name.replace("mixed, SGD with momentum", "mixed, momentum") for name in rows])
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
@@ -222,7 +222,7 @@ class Calculator:
         recipes = json.dumps(vram.RECIPES).replace("</", "<\\/")
         return (
             '<figure class="warplab-figure vram-calculator" style="margin: 1em 0">'
-            '<form hidden aria-label="What lies on the desk" style="display: none; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: 0.6rem 0.9rem">'
+            '<form hidden aria-label="What lies on the desk" style="display: none; grid-template-columns: repeat(auto-fit, minmax(10rem, 1fr)); gap: 0.6rem 0.9rem">'
             f'{boxes}</form><table style="margin: 1rem 0"><tbody>{body}</tbody></table><p class="status" role="status">'
             "The table: 7 B parameters, 32 layers of width 4,096, one sequence of 2,048 tokens, mixed precision, Adam, fused attention.</p>"
             "<figcaption>Computed by the formulas of this chapter, in decimal GB; not measured. Inference is in 16 bits, and every "

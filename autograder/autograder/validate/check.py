@@ -44,7 +44,7 @@ class Checked:
 def check_file(path, assignment, inside=None):
     """Check one submitted file against a released Assignment. Returns Checked; raises Malformed with all fatal defects.
 
-    inside: a folder that the file must really lie in, whatever links say (default: not checked).
+    inside: the submission's own folder, in which the file must really lie, whatever links say (default: not checked).
     """
     data = read_bytes(Path(path), inside)
     document = parse(data)
@@ -55,16 +55,13 @@ def check_file(path, assignment, inside=None):
 
 
 def read_bytes(path, inside=None):
-    """The bytes of a regular file of at most MAX_BYTES that lies in the folder `inside`."""
+    """The bytes of a regular file of at most MAX_BYTES that lies in the folder `inside`, which is no link itself."""
     _require("not-found", path.exists() or path.is_symlink(), f"there is no file {path.name}")
-    if inside is not None:
-        _require(
-            "link-outside",
-            path.resolve().is_relative_to(Path(inside).resolve()),
-            f"{path.name} is a link to a place outside the submission",
-        )
     try:
         state = path.stat()
+        if inside is not None:
+            own = Path(inside).parent.resolve() / Path(inside).name
+            _require("link-outside", path.resolve().is_relative_to(own), f"{path.name} is a link to a place outside the submission")
         _require("not-a-file", stat.S_ISREG(state.st_mode), f"{path.name} is not a regular file")
         _require(
             "too-large",

@@ -25,8 +25,12 @@ def impossible(record: Record) -> list[str]:
     """One line for each point that claims more than the device's peak."""
     found = []
     for p in record.points:
-        limit, value = roof(record.device, p.roof), p.rate if p.unit == "s" else p.median
-        if limit and value > limit:
-            said = f"{value:.4g} a second" if p.unit == "s" else f"{value:.4g} {p.unit}"
-            found.append(f"{record.experiment} on {record.device}, {p.series} at {p.x:g}: {said}, above the {p.roof} peak of {limit:.4g}")
+        claims = [(p.roof, p.rate if p.unit == "s" else p.median)]
+        if p.bytes and p.flops:
+            claims.append(("memory", p.bytes / p.median))  # the rate is that of the arithmetic; the bytes had to travel, too
+        for name, value in claims:
+            limit = roof(record.device, name)
+            if limit and value > limit:
+                said = f"{value:.4g} a second" if p.unit == "s" else f"{value:.4g} {p.unit}"
+                found.append(f"{record.experiment} on {record.device}, {p.series} at {p.x:g}: {said}, above the {name} peak of {limit:.4g}")
     return found

@@ -20,9 +20,9 @@ def rooflines(where):
     what = {"clock": "cuda", "roof": "fp32"}
     for length in (1, 4, 16, 64, 256, 1024):
         launch = chain(length)[-(-x.numel() // BLOCK), BLOCK]
-        yield Case("multiply-adds in a chain", length / 4, lambda launch=launch: launch(*views), flops=2 * length * x.numel(), **what)
+        yield Case("multiply-adds in a chain", length / 4, lambda launch=launch: launch(*views), bytes=8 * x.numel(), flops=2 * length * x.numel(), **what)
     launch = reduce_shuffle[2048, BLOCK]
-    yield Case("reduce_shuffle", 1 / 4, lambda launch=launch: launch(views[0], total), flops=x.numel(), **what)
+    yield Case("reduce_shuffle", 1 / 4, lambda launch=launch: launch(views[0], total), bytes=4 * x.numel(), flops=x.numel(), **what)
     for n in (512, 4096):
         a, b, c = torch.randn(3, n, n, device=where)
         square = [cuda.as_cuda_array(t) for t in (a, b, c)]

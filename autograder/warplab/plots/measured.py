@@ -45,8 +45,8 @@ def _roofs(ax, evidence, unit, slope=False):
     """Theory, dashed: the peaks that the points name, and with `slope` what memory allows at so many operations a byte."""
     bandwidth = roof(evidence.device, "memory") if slope else None
     if bandwidth:
-        x = sorted(p.x for p in evidence.points)
-        ax.plot(x, [bandwidth * value / unit for value in x], color=INK, linewidth=1, linestyle=(0, (4, 3)))
+        low, ridge = min(p.x for p in evidence.points), max(roof(evidence.device, p.roof) or 0 for p in evidence.points) / bandwidth
+        ax.plot([low, ridge], [bandwidth * low / unit, bandwidth * ridge / unit], color=INK, linewidth=1, linestyle=(0, (4, 3)))
     for name in sorted({p.roof for p in evidence.points if p.roof}):
         limit = roof(evidence.device, name)
         if limit:

@@ -1,4 +1,4 @@
-"""30 points: changes the list that it was given; the judge's is another."""
+"""15 points: changes the list that it was given, which loses the row; the judge's own list is another."""
 
 def launch_plan(width, height, block):
     x, y = block

@@ -1,4 +1,4 @@
-"""15 points: a list of ten million numbers where two belong."""
+"""15 points: a text of twenty million characters where two numbers belong."""
 
 def launch_plan(width, height, block):
-    return [1] * 10_000_000, 0
+    return "1" * 20_000_000, 0

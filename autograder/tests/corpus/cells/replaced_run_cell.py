@@ -1,4 +1,4 @@
-"""15 points: a thread replaces whatever executes cells."""
+"""0 points, crashed: a thread replaces what executes cells and answers questions, so nothing of it answers any more."""
 
 import sys
 import threading

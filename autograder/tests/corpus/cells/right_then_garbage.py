@@ -1,4 +1,4 @@
-"""8 points: right twice, then garbage."""
+"""19 points: right twice, then garbage."""
 
 calls = []
 

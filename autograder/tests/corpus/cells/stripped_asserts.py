@@ -13,7 +13,7 @@ try:
     get_ipython().ast_transformers.append(Strip())
 except NameError:
     real = builtins.compile
-    builtins.compile = lambda source, *rest, **more: real(Strip().visit(ast.parse(source)) if isinstance(source, str) else source, *rest, **more)
+    builtins.compile = lambda source, *rest, **more: real(ast.fix_missing_locations(Strip().visit(real(source, "<cell>", "exec", ast.PyCF_ONLY_AST))) if type(source) is str else source, *rest)
 
 
 def launch_plan(width, height, block):

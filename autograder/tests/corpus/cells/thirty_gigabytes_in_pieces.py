@@ -1,4 +1,4 @@
-"""15 points: allocates until there is no more, in arrays that are written to."""
+"""15 points: allocates until there is no more."""
 
 import numpy as np
 
@@ -7,4 +7,4 @@ kept = []
 
 def launch_plan(width, height, block):
     while True:
-        kept.append(np.ones(1 << 27))
+        kept.append(np.empty(1 << 27))

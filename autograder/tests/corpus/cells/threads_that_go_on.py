@@ -1,15 +1,10 @@
-"""30 points: threads that neither end nor let the interpreter end."""
+"""30 points: threads that do not let the interpreter end."""
 
 import threading
 
 
-def spin():
-    while True:
-        pass
-
-
-for _ in range(2):
-    threading.Thread(target=spin).start()
+for _ in range(20):
+    threading.Thread(target=threading.Event().wait).start()
 
 
 def launch_plan(width, height, block):

@@ -1,5 +1,5 @@
-"""malformed, link-outside: a link to the gradebook's folder."""
+"""malformed, link-outside: a link to another student's notebook."""
 
 def submission(notebook, folder):
-    (folder / "ps01_tiny.ipynb").symlink_to(folder.parents[1] / "_build/source/ps01/ps01_tiny.ipynb")
+    (folder / "ps01_tiny.ipynb").symlink_to("../bystander/ps01_tiny.ipynb")
     return None
