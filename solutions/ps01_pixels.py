@@ -34,9 +34,10 @@ import statistics
 
 import numpy as np
 import warplab
+from IPython.display import display
 from numba import cuda
 from warplab import plots
-from warplab.check import grade
+from warplab.check import grade, when_written
 from warplab.virtual_device import Timing, VirtualDevice
 
 # %% [markdown]
@@ -162,10 +163,11 @@ grade("ps01/launch_plan", launch_plan)
 # hatched part with the number that your function gives.
 
 # %%
-(blocks_x, blocks_y), idle = launch_plan(44, 25, (16, 16))
-caption = f"{blocks_x} x {blocks_y} blocks; {idle:,} threads (hatched) have no pixel."
-alt = "Six blocks over a piece of the photo, sticking out at the right and below."
-plots.show(plots.tiles(photo[60:85, 100:144], (16, 16)), alt=alt, caption=caption)
+with when_written():
+    (blocks_x, blocks_y), idle = launch_plan(44, 25, (16, 16))
+    caption = f"{blocks_x} x {blocks_y} blocks; {idle:,} threads (hatched) have no pixel."
+    alt = "Six blocks over a piece of the photo, sticking out at the right and below."
+    display(plots.show(plots.tiles(photo[60:85, 100:144], (16, 16)), alt=alt, caption=caption))
 
 # %% [markdown]
 # ## 3. Blur
@@ -390,15 +392,16 @@ grade("ps01/time_it", time_it)
 # every seventh launch disturbed. Your timer should still say one millisecond, give or take one percent.
 
 # %%
-moody = Timing(
-    duration=1e-3,
-    pending=0.2,
-    cold_launches=4,
-    cold_factor=20,
-    outlier_every=7,
-    outlier_factor=40,
-)
-print(f"{1e3 * time_it(VirtualDevice(moody).connect(), 'work', 21):.4f} ms")
+with when_written():
+    moody = Timing(
+        duration=1e-3,
+        pending=0.2,
+        cold_launches=4,
+        cold_factor=20,
+        outlier_every=7,
+        outlier_factor=40,
+    )
+    print(f"{1e3 * time_it(VirtualDevice(moody).connect(), 'work', 21):.4f} ms")
 
 # %% [markdown]
 # ## 6. Predict and explain

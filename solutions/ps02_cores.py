@@ -35,7 +35,7 @@ import numpy as np
 import warplab
 from numba import cuda
 from warplab import plots
-from warplab.check import grade
+from warplab.check import grade, when_written
 
 # %% [markdown]
 # ## 1. Is it worth the trip?
@@ -103,7 +103,8 @@ grade("ps02/crossover", crossover)
 # around a single star has a few hundred, and there it is not.
 
 # %%
-print(f"the GPU wins from {crossover(sizes, cpu, gpu):,.0f} pixels on")
+with when_written():
+    print(f"the GPU wins from {crossover(sizes, cpu, gpu):,.0f} pixels on")
 
 # %% [markdown]
 # ## 2. However many threads there are
@@ -307,24 +308,25 @@ grade("ps02/latency_hiding", latency_hiding)
 # Does it agree with NVIDIA's assembler? Ask it how many registers it gave your own kernels, and compare.
 
 # %%
-h100 = {
-    "warps": 64,
-    "blocks": 32,
-    "schedulers": 4,
-    "registers": 65_536,
-    "register_unit": 256,
-    "shared": 233_472,
-    "reserved": 1024,
-    "shared_unit": 128,
-    "latency": 700,
-    "bytes_per_tick": 12.8,
-}
-for name, p in ("undiverge", quick), ("mixed", slow):
-    blocks, occupancy, loads = latency_hiding(h100, p.registers, p.shared_bytes, 128)
-    print(
-        f"{name}: {p.registers} registers, {occupancy:.0%} by hand, {p.occupancy:.0%} in the profile, "
-        f"{loads} loads a thread to fill the door"
-    )
+with when_written():
+    h100 = {
+        "warps": 64,
+        "blocks": 32,
+        "schedulers": 4,
+        "registers": 65_536,
+        "register_unit": 256,
+        "shared": 233_472,
+        "reserved": 1024,
+        "shared_unit": 128,
+        "latency": 700,
+        "bytes_per_tick": 12.8,
+    }
+    for name, p in ("undiverge", quick), ("mixed", slow):
+        blocks, occupancy, loads = latency_hiding(h100, p.registers, p.shared_bytes, 128)
+        print(
+            f"{name}: {p.registers} registers, {occupancy:.0%} by hand, {p.occupancy:.0%} in the profile, "
+            f"{loads} loads a thread to fill the door"
+        )
 
 # %% [markdown]
 # ## 5. Predict and explain

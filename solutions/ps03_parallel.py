@@ -34,7 +34,7 @@ import math
 import numpy as np
 import warplab
 from numba import cuda, float32, int32
-from warplab.check import grade
+from warplab.check import grade, when_written
 
 # %% [markdown]
 # ## 1. What stays serial?
@@ -77,8 +77,9 @@ def amdahl_fit(workers, seconds):
 grade("ps03/amdahl_fit", amdahl_fit)
 
 # %%
-share, limit = amdahl_fit(workers, seconds)
-print(f"serial share {share:.1%}, so at most {limit:.1f} times as fast")
+with when_written():
+    share, limit = amdahl_fit(workers, seconds)
+    print(f"serial share {share:.1%}, so at most {limit:.1f} times as fast")
 
 # %% [markdown]
 # ## 2. The total, first try
@@ -333,10 +334,13 @@ grade("ps03/fix_the_race", fix_the_race)
 
 
 # %% solution="scan"
-### BEGIN SOLUTION
 @cuda.jit
 def scan_blocks(x, out, totals):
-    """Running totals inside one block of 256, and the block's total."""
+    """Running totals inside one block of 256 threads, and the block's total into totals[blockIdx.x]. About 15 lines.
+
+    In round k, each place from 2**k on adds what lies 2**k places before it: read, meet, write, meet.
+    """
+    ### BEGIN SOLUTION
     table = cuda.shared.array(256, int32)
     t, i = cuda.threadIdx.x, cuda.grid(1)
     table[t] = x[i] if i < x.size else 0
@@ -352,25 +356,28 @@ def scan_blocks(x, out, totals):
         out[i] = table[t]
     if t == 255:
         totals[cuda.blockIdx.x] = table[t]
+    ### END SOLUTION
 
 
 @cuda.jit
 def add_before(out, totals):
-    """Add the total of all blocks before this one."""
+    """Add to one number the total of all blocks before its own; `totals` are scanned already. About 3 lines."""
+    ### BEGIN SOLUTION
     i = cuda.grid(1)
     if cuda.blockIdx.x > 0 and i < out.size:
         out[i] += totals[cuda.blockIdx.x - 1]
+    ### END SOLUTION
 
 
-### END SOLUTION
 def scan(device, x, out):
-    """Fill `out` with the running totals of `x`. About 8 lines, and two kernels of your own above it.
+    """Fill `out` with the running totals of `x`. About 6 lines.
 
     x, out  int32 (n,), any n from 1 on
 
     1. Scan each block of 256, and keep the blocks' totals.
     2. Scan the totals.
     3. Add to every number the total of all blocks before its own.
+    The two kernels are a suggestion; write others if you like.
     """
     ### BEGIN SOLUTION
     blocks = -(-x.size // 256)

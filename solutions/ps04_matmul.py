@@ -35,9 +35,10 @@
 # %%
 import numpy as np
 import warplab
+from IPython.display import display
 from numba import cuda, float32
 from warplab import plots
-from warplab.check import grade
+from warplab.check import grade, when_written
 
 # %% [markdown]
 # Matrices are called `a` (M x K), `b` (K x N) and `c` (M x N) throughout, and every element is a 32-bit float.
@@ -350,16 +351,17 @@ grade("ps04/count_flops", count_flops)
 # layer of ResNet-50, by PyTorch and by you.
 
 # %%
-import torch
-from torch.utils.flop_counter import FlopCounterMode
+with when_written():
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
 
-layer = torch.nn.Conv2d(3, 64, kernel_size=7, stride=2, padding=3)
-first = {"type": "conv2d", "in": 3, "out": 64, "kernel": 7, "stride": 2, "padding": 3}
-first |= {"height": 224, "width": 224}
-with FlopCounterMode(display=False) as counter:
-    layer(torch.zeros(1, 3, 224, 224))
-print(f"PyTorch {counter.get_total_flops():,}")
-print(f"you     {count_flops([first], batch=1)[0]:,}")
+    layer = torch.nn.Conv2d(3, 64, kernel_size=7, stride=2, padding=3)
+    first = {"type": "conv2d", "in": 3, "out": 64, "kernel": 7, "stride": 2, "padding": 3}
+    first |= {"height": 224, "width": 224}
+    with FlopCounterMode(display=False) as counter:
+        layer(torch.zeros(1, 3, 224, 224))
+    print(f"PyTorch {counter.get_total_flops():,}")
+    print(f"you     {count_flops([first], batch=1)[0]:,}")
 
 # %% [markdown]
 # ## 5. A convolution is a product
@@ -418,15 +420,16 @@ grade("ps04/conv_as_matmul", conv_as_matmul)
 # then from top to bottom.
 
 # %%
-y, x = np.mgrid[0:96, 0:96].astype(np.float32)
-disc = np.hypot(x - 40, y - 44) < 26
-diamond = abs(x - 66) + abs(y - 62) < 20
-scene = (0.6 * disc + 0.4 * diamond).astype(np.float32)
-edge = np.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]], np.float32)
-_, edges = conv_as_matmul(scene[None], np.stack([edge, edge.T])[:, None], 1)
-panels = np.hstack([scene[1:-1, 1:-1], *(0.5 + edges / 8)]).clip(0, 1)
-alt = "A disc and a diamond; their upright edges; their level edges."
-plots.picture((255 * panels).astype(np.uint8), alt=alt, zoom=2)
+with when_written():
+    y, x = np.mgrid[0:96, 0:96].astype(np.float32)
+    disc = np.hypot(x - 40, y - 44) < 26
+    diamond = abs(x - 66) + abs(y - 62) < 20
+    scene = (0.6 * disc + 0.4 * diamond).astype(np.float32)
+    edge = np.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]], np.float32)
+    _, edges = conv_as_matmul(scene[None], np.stack([edge, edge.T])[:, None], 1)
+    panels = np.hstack([scene[1:-1, 1:-1], *(0.5 + edges / 8)]).clip(0, 1)
+    alt = "A disc and a diamond; their upright edges; their level edges."
+    display(plots.picture((255 * panels).astype(np.uint8), alt=alt, zoom=2))
 
 # %% [markdown]
 # ## 6. Predict and explain

@@ -34,7 +34,7 @@ import numpy as np
 import warplab
 from numba import cuda, float32
 from warplab import plots, specs
-from warplab.check import grade
+from warplab.check import grade, when_written
 
 # %% [markdown]
 # ## 1. Every s-th number
@@ -217,12 +217,13 @@ grade("ps05/roofline_place", roofline_place)
 # what reaches the memory itself is less. The seconds are not known without a GPU, so the share is left out.)
 
 # %%
-p = warplab.profile(stencil_shared[(3, 2), (32, 32)], here, there)
-moved = p.global_load.bytes + p.global_store.bytes
-for name in "t4", "h100-sxm":
-    gpu = specs.get(name)
-    intensity, attainable, short, _ = roofline_place(p.flops, moved, 1.0, gpu["peak_fp32"].si, gpu["memory_bandwidth"].si)
-    print(f"{name}: {intensity:.2f} FLOP/B, at most {attainable / 1e12:.2f} TFLOP/s, short of {('bandwidth', 'arithmetic')[short]}")
+with when_written():
+    p = warplab.profile(stencil_shared[(3, 2), (32, 32)], here, there)
+    moved = p.global_load.bytes + p.global_store.bytes
+    for name in "t4", "h100-sxm":
+        gpu = specs.get(name)
+        intensity, attainable, short, _ = roofline_place(p.flops, moved, 1.0, gpu["peak_fp32"].si, gpu["memory_bandwidth"].si)
+        print(f"{name}: {intensity:.2f} FLOP/B, at most {attainable / 1e12:.2f} TFLOP/s, short of {('bandwidth', 'arithmetic')[short]}")
 
 # %% [markdown]
 # ## 5. Softmax in two passes

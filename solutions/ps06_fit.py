@@ -30,7 +30,7 @@
 import torch
 from torch.nn import functional
 from warplab import models, specs, vram
-from warplab.check import grade
+from warplab.check import grade, when_written
 
 # %% [markdown]
 # ## 1. The bill
@@ -81,18 +81,19 @@ grade("ps06/training_bytes", training_bytes)
 # Is it true? Here is a real model, a real step of Adam, and torch's own record of what it keeps for the way back.
 
 # %%
-described = {"vocabulary": 13, "context": 12, "width": 128, "layers": 6, "heads": 4}
-model, rows = models.Transformer(width=128, layers=6), models.worksheet(64)
-parameters, state, activations = training_bytes(described, {"precision": "fp32", "optimizer": "adam"}, 64, 11)
-adam = torch.optim.Adam(model.parameters())
-with vram.saving(model) as kept:
-    loss = model.loss(rows)
-loss.backward()
-adam.step()
-held = sum(t.nbytes for p in model.parameters() for t in (p, p.grad, adam.state[p]["exp_avg"], adam.state[p]["exp_avg_sq"]))
-print(f"parameters   {parameters:>10,} computed, {sum(p.numel() for p in model.parameters()):>10,} counted")
-print(f"state        {state:>10,} computed, {held:>10,} counted")
-print(f"activations  {activations:>10,} computed, {kept.bytes:>10,} counted")
+with when_written():
+    described = {"vocabulary": 13, "context": 12, "width": 128, "layers": 6, "heads": 4}
+    model, rows = models.Transformer(width=128, layers=6), models.worksheet(64)
+    parameters, state, activations = training_bytes(described, {"precision": "fp32", "optimizer": "adam"}, 64, 11)
+    adam = torch.optim.Adam(model.parameters())
+    with vram.saving(model) as kept:
+        loss = model.loss(rows)
+    loss.backward()
+    adam.step()
+    held = sum(t.nbytes for p in model.parameters() for t in (p, p.grad, adam.state[p]["exp_avg"], adam.state[p]["exp_avg_sq"]))
+    print(f"parameters   {parameters:>10,} computed, {sum(p.numel() for p in model.parameters()):>10,} counted")
+    print(f"state        {state:>10,} computed, {held:>10,} counted")
+    print(f"activations  {activations:>10,} computed, {kept.bytes:>10,} counted")
 
 # %% [markdown]
 # ## 2. Throw away, and make again
@@ -154,11 +155,12 @@ def checkpointed(x, w):
 grade("ps06/checkpointed", checkpointed)
 
 # %%
-x, w = torch.randn(256, 32, requires_grad=True), torch.randn(24, 32, 32).div(6).requires_grad_()
-for name, stack in ("plain", plain), ("checkpointed", checkpointed):
-    with vram.saving() as kept:
-        stack(x, w)
-    print(f"{name:>13}: {kept.bytes:>9,} bytes kept")
+with when_written():
+    x, w = torch.randn(256, 32, requires_grad=True), torch.randn(24, 32, 32).div(6).requires_grad_()
+    for name, stack in ("plain", plain), ("checkpointed", checkpointed):
+        with vram.saving() as kept:
+            stack(x, w)
+        print(f"{name:>13}: {kept.bytes:>9,} bytes kept")
 
 # %% [markdown]
 # ## 3. A batch in parts
@@ -231,11 +233,12 @@ grade("ps06/largest_batch", largest_batch)
 # A model of the size of GPT-2's largest, 48 layers of 1,600, with 1,024 tokens, on three cards:
 
 # %%
-gpt2 = {"vocabulary": 50_257, "context": 1024, "width": 1600, "layers": 48, "heads": 25}
-recipe = {"precision": "mixed", "optimizer": "adam"}
-for name in "rtx-4090", "a100-sxm", "h200-sxm":
-    card = int(specs.get(name)["memory_capacity"].si)
-    print(f"{name}: {largest_batch(gpt2, recipe, 1024, card, False)} sequences, {largest_batch(gpt2, recipe, 1024, card, True)} with checkpoints")
+with when_written():
+    gpt2 = {"vocabulary": 50_257, "context": 1024, "width": 1600, "layers": 48, "heads": 25}
+    recipe = {"precision": "mixed", "optimizer": "adam"}
+    for name in "rtx-4090", "a100-sxm", "h200-sxm":
+        card = int(specs.get(name)["memory_capacity"].si)
+        print(f"{name}: {largest_batch(gpt2, recipe, 1024, card, False)} sequences, {largest_batch(gpt2, recipe, 1024, card, True)} with checkpoints")
 
 # %% [markdown]
 # ## 5. The server's notebook

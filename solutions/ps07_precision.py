@@ -355,12 +355,12 @@ grade("ps07/int8_matmul", int8_matmul)
 
 # %% [markdown]
 # The two ends meet. We have no photographs of glaciers; four kinds of stripes in noise, made by `models.pictures`, stand in for them. A
-# network with one hidden layer learns them in FP32. Then it goes up: your quantiser for the weights, your quantiser for what flows
+# network with one hidden layer learns a hundred of them in FP32. Then it goes up: your quantiser for the weights, your quantiser for what flows
 # through, your kernel for the products.
 
 # %%
 torch.manual_seed(7)
-(images, kinds), (test, answers) = models.pictures(4000, seed=1), models.pictures(1000, seed=2)
+(images, kinds), (test, answers) = models.pictures(100, seed=1), models.pictures(1000, seed=2)
 net = torch.nn.Sequential(torch.nn.Linear(256, 128, bias=False), torch.nn.ReLU(), torch.nn.Linear(128, 4, bias=False))
 optimizer = torch.optim.Adam(net.parameters(), 3e-3)
 for _ in range(100):

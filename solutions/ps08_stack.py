@@ -35,7 +35,7 @@ import re
 import numpy as np
 import torch
 from numba import cuda, float32
-from warplab.check import grade
+from warplab.check import grade, when_written
 from warplab.virtual_device import Timing, VirtualDevice, Work
 
 # %% [markdown]
@@ -270,7 +270,8 @@ def read_ptx(ptx):
 grade("ps08/read_ptx", read_ptx)
 
 # %%
-print("your kernel: {} loads, {} accesses to local memory, {} missed".format(*read_ptx(compiled.library.get_asm_str())))
+with when_written():
+    print("your kernel: {} loads, {} accesses to local memory, {} missed".format(*read_ptx(compiled.library.get_asm_str())))
 
 # %% [markdown]
 # ## 6. The orders that repeat *
@@ -322,11 +323,12 @@ grade("ps08/capture_graph", capture_graph)
 # About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
 
 # %%
-for pieces in 1, 2, 3, 6, 24, 96:
-    host = {"x": np.arange(96_000.0), "y": np.zeros(96_000)}
-    device = VirtualDevice(Timing(), host, works)
-    overlap(device.connect(), pieces)
-    print(f"{pieces:>2} pieces: {1e6 * device.counters()['device.seconds']:7.1f} us on the virtual clock")
+with when_written():
+    for pieces in 1, 2, 3, 6, 24, 96:
+        host = {"x": np.arange(96_000.0), "y": np.zeros(96_000)}
+        device = VirtualDevice(Timing(), host, works)
+        overlap(device.connect(), pieces)
+        print(f"{pieces:>2} pieces: {1e6 * device.counters()['device.seconds']:7.1f} us on the virtual clock")
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION

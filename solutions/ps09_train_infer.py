@@ -30,7 +30,7 @@ import math
 
 import numpy as np
 from warplab import specs
-from warplab.check import grade
+from warplab.check import grade, when_written
 
 # %% [markdown]
 # ## 1. One step of the night
@@ -80,14 +80,15 @@ grade("ps09/train_step", train_step)
 # step, and from then on stays near that limit. That is how it finds its own value.)
 
 # %%
-master, moment = np.ones(1, np.float32), np.zeros(1, np.float32)
-alone, scale, good = np.ones(1, np.float16), 1024.0, 0
-for _ in range(100):
-    with np.errstate(over="ignore"):
-        gradient = np.float32([1e-3 * scale]).astype(np.float16)
-    master, moment, weights, scale, good = train_step(master, moment, gradient, scale, good, 1e-2)
-    alone -= np.float16(1e-2) * moment.astype(np.float16)
-print(f"with a master {weights[0]}, in float16 alone {alone[0]}")
+with when_written():
+    master, moment = np.ones(1, np.float32), np.zeros(1, np.float32)
+    alone, scale, good = np.ones(1, np.float16), 1024.0, 0
+    for _ in range(100):
+        with np.errstate(over="ignore"):
+            gradient = np.float32([1e-3 * scale]).astype(np.float16)
+        master, moment, weights, scale, good = train_step(master, moment, gradient, scale, good, 1e-2)
+        alone -= np.float16(1e-2) * moment.astype(np.float16)
+    print(f"with a master {weights[0]}, in float16 alone {alone[0]}")
 
 # %% [markdown]
 # ## 2. How many nights?
@@ -121,9 +122,10 @@ grade("ps09/six_nd", six_nd)
 # BF16 peak:
 
 # %%
-peak = specs.get("h100-sxm")["peak_bf16"].si
-rule, full, days = six_nd(24, 2048, 2048, 20e9, 8, peak, 0.4)
-print(f"{rule:.2e} FLOP by the rule, {full / rule - 1:.0%} more with attention: {days:.1f} days")
+with when_written():
+    peak = specs.get("h100-sxm")["peak_bf16"].si
+    rule, full, days = six_nd(24, 2048, 2048, 20e9, 8, peak, 0.4)
+    print(f"{rule:.2e} FLOP by the rule, {full / rule - 1:.0%} more with attention: {days:.1f} days")
 
 # %% [markdown]
 # ## 3. Remember what you have read
@@ -198,12 +200,13 @@ def decode_bound(parameters, number, cache, card):
 grade("ps09/decode_bound", decode_bound)
 
 # %%
-for name in "rtx-4090", "h100-sxm":
-    gpu = specs.get(name)
-    card = {"bandwidth": gpu["memory_bandwidth"].si, "peak": gpu["peak_bf16"].si, "memory": gpu["memory_capacity"].si}
-    for number in 2, 0.5:
-        one, crossing, fit = decode_bound(7e9, number, 200e6, card)
-        print(f"{name}, {number} bytes a weight: {one:4.0f} tokens/s, arithmetic short from {crossing:4.0f} readers, {fit} fit")
+with when_written():
+    for name in "rtx-4090", "h100-sxm":
+        gpu = specs.get(name)
+        card = {"bandwidth": gpu["memory_bandwidth"].si, "peak": gpu["peak_bf16"].si, "memory": gpu["memory_capacity"].si}
+        for number in 2, 0.5:
+            one, crossing, fit = decode_bound(7e9, number, 200e6, card)
+            print(f"{name}, {number} bytes a weight: {one:4.0f} tokens/s, arithmetic short from {crossing:4.0f} readers, {fit} fit")
 
 # %% [markdown]
 # ## 5. Two of four
@@ -286,13 +289,14 @@ grade("ps09/batch_server", batch_server)
 # unluckiest of twenty wait? (Made-up arrivals.)
 
 # %%
-rng = np.random.default_rng(9)
-for gap in 0.2, 0.04, 0.013:
-    arrivals = list(np.cumsum(rng.exponential(gap, 400)))
-    for most in 1, 8, 64:
-        done = np.array(batch_server(arrivals, most, 0.05, 0.05, 0.01))
-        waits = done - arrivals
-        print(f"{1 / gap:>4.0f} come a second, at most {most:>2}: {400 / done[-1]:5.1f} leave, 95 % within {np.quantile(waits, 0.95):5.2f} s")
+with when_written():
+    rng = np.random.default_rng(9)
+    for gap in 0.2, 0.04, 0.013:
+        arrivals = list(np.cumsum(rng.exponential(gap, 400)))
+        for most in 1, 8, 64:
+            done = np.array(batch_server(arrivals, most, 0.05, 0.05, 0.01))
+            waits = done - arrivals
+            print(f"{1 / gap:>4.0f} come a second, at most {most:>2}: {400 / done[-1]:5.1f} leave, 95 % within {np.quantile(waits, 0.95):5.2f} s")
 
 # %% [markdown]
 # ## 7. Predict and explain

@@ -40,7 +40,7 @@
 
 # %%
 import numpy as np
-from warplab.check import grade
+from warplab.check import grade, when_written
 
 # %% [markdown]
 # ## 1. Around the ring
@@ -232,11 +232,12 @@ grade("ps10/scaling_model", scaling_model)
 # it assumed, nothing measured.)
 
 # %%
-gpus = [1, 4, 16, 64, 256, 1024]
-seconds, efficiency, best = scaling_model(gpus, 1.0, 2e9, 50e9, 10e-6)
-for n, t, share in zip(gpus, seconds, efficiency, strict=True):
-    print(f"{n:>5} GPUs: {1000 * t:7.1f} ms a step, {share:6.1%} of perfect")
-print(f"fastest with {best}")
+with when_written():
+    gpus = [1, 4, 16, 64, 256, 1024]
+    seconds, efficiency, best = scaling_model(gpus, 1.0, 2e9, 50e9, 10e-6)
+    for n, t, share in zip(gpus, seconds, efficiency, strict=True):
+        print(f"{n:>5} GPUs: {1000 * t:7.1f} ms a step, {share:6.1%} of perfect")
+    print(f"fastest with {best}")
 
 # %% [markdown]
 # ## 6. A chain of rooms *
@@ -300,12 +301,13 @@ grade("ps10/pipeline", pipeline)
 # About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
 
 # %%
-for name, bandwidth, latency in ("as it is", 50e9, 10e-6), ("bandwidth", 100e9, 10e-6), ("latency", 50e9, 5e-6):
-    (few, many), _, _ = scaling_model([16, 1024], 1.0, 2e9, bandwidth, latency)
-    print(f"{name:>10}: {1000 * few:5.1f} ms on 16, {1000 * many:5.1f} ms on 1,024")
-for n in 16, 1024:
-    talk = 2 * (n - 1) / n * 2e9 / 50e9 + 2 * (n - 1) * 10e-6
-    print(f"   overlap: {1000 * max(1.0 / n, talk):5.1f} ms on {n:,}")
+with when_written():
+    for name, bandwidth, latency in ("as it is", 50e9, 10e-6), ("bandwidth", 100e9, 10e-6), ("latency", 50e9, 5e-6):
+        (few, many), _, _ = scaling_model([16, 1024], 1.0, 2e9, bandwidth, latency)
+        print(f"{name:>10}: {1000 * few:5.1f} ms on 16, {1000 * many:5.1f} ms on 1,024")
+    for n in 16, 1024:
+        talk = 2 * (n - 1) / n * 2e9 / 50e9 + 2 * (n - 1) * 10e-6
+        print(f"   overlap: {1000 * max(1.0 / n, talk):5.1f} ms on {n:,}")
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION

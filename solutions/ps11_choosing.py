@@ -29,7 +29,7 @@ import json
 import math
 
 from warplab import specs
-from warplab.check import grade
+from warplab.check import grade, when_written
 from warplab.miniature import flat, fresh, one_step
 
 # %% [markdown]
@@ -66,14 +66,15 @@ grade("ps11/pick_gpu", pick_gpu)
 # Three real cards, with prices **made up** for the exercise. Look up today's, and see whether the answer changes.
 
 # %%
-made_up = {"t4": 0.5, "rtx-4090": 0.7, "h100-sxm": 4.0}
-cards = []
-for name, price in made_up.items():
-    gpu = specs.get(name)
-    bf16 = gpu["peak_bf16"].si if "peak_bf16" in gpu else gpu["peak_fp16"].si
-    cards.append({"memory": gpu["memory_capacity"].si, "bandwidth": gpu["memory_bandwidth"].si, "bf16": bf16, "price": price})
-for need in 14e9, 20e9, 60e9:
-    print(f"{need / 1e9:.0f} GB: to serve {list(made_up)[pick_gpu(cards, need, 'inference')]}, to train {list(made_up)[pick_gpu(cards, need, 'training')]}")
+with when_written():
+    made_up = {"t4": 0.5, "rtx-4090": 0.7, "h100-sxm": 4.0}
+    cards = []
+    for name, price in made_up.items():
+        gpu = specs.get(name)
+        bf16 = gpu["peak_bf16"].si if "peak_bf16" in gpu else gpu["peak_fp16"].si
+        cards.append({"memory": gpu["memory_capacity"].si, "bandwidth": gpu["memory_bandwidth"].si, "bf16": bf16, "price": price})
+    for need in 14e9, 20e9, 60e9:
+        print(f"{need / 1e9:.0f} GB: to serve {list(made_up)[pick_gpu(cards, need, 'inference')]}, to train {list(made_up)[pick_gpu(cards, need, 'training')]}")
 
 # %% [markdown]
 # ## 2. What does an answer cost?
@@ -110,9 +111,10 @@ def cost_per_token(card, parameters, number, cache, batch, share):
 grade("ps11/cost_per_token", cost_per_token)
 
 # %%
-for batch in 1, 8, 64, 512:
-    tokens, dollars = cost_per_token(cards[2], 7e9, 2, 100e6, batch, 0.6)
-    print(f"batch of {batch:>3}: {tokens:>8,.0f} tokens/s, {dollars:6.2f} dollars a million, {tokens / batch:5.1f} tokens/s for each reader")
+with when_written():
+    for batch in 1, 8, 64, 512:
+        tokens, dollars = cost_per_token(cards[2], 7e9, 2, 100e6, batch, 0.6)
+        print(f"batch of {batch:>3}: {tokens:>8,.0f} tokens/s, {dollars:6.2f} dollars a million, {tokens / batch:5.1f} tokens/s for each reader")
 
 # %% [markdown]
 # ## 3. When to save
@@ -248,9 +250,10 @@ def autoscale(loads, target, least, most, window):
 grade("ps11/autoscale", autoscale)
 
 # %%
-loads = [5, 12, 40, 90, 160, 150, 60, 20, 15, 10, 10, 10]
-for window in 1, 4:
-    print(f"window {window}: {autoscale(loads, 10, 1, 12, window)}")
+with when_written():
+    loads = [5, 12, 40, 90, 160, 150, 60, 20, 15, 10, 10, 10]
+    for window in 1, 4:
+        print(f"window {window}: {autoscale(loads, 10, 1, 12, window)}")
 
 # %% [markdown]
 # ## 6. Predict and explain

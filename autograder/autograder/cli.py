@@ -1,4 +1,4 @@
-"""The command line: `autograder release | validate | grade | doctor | sample`. It parses, shows, and sets the exit status; no more.
+"""The command line: `autograder release | import | validate | grade | doctor | sample`. It parses, shows, and sets the exit status; no more.
 
 Exit status: 0 all is well, 1 the answer is no (drift, malformed), 2 the command cannot be done, 130 stopped by Ctrl-C.
 """
@@ -36,6 +36,20 @@ def release(
         if one.state == "drift":
             raise Refused(f"{shown(one.path, root)} is not what solutions/ gives; run `autograder release {one.name}`")
         typer.echo(f"{shown(one.path, root)}: {one.state}")
+
+
+@app.command("import")
+def import_(
+    name: Annotated[str, typer.Argument(help="Problem set, for example ps04.")],
+    course: Root = None,
+):
+    """Bring a source notebook that was edited in formgrader (_build/source/) back into solutions/."""
+    from autograder.layout import find_root
+    from autograder.release import import_edits
+
+    root = find_root(course)
+    solution, changed = import_edits(root, name)
+    typer.echo(f"{shown(solution, root)}: {f'written; run `autograder release {name}`' if changed else 'unchanged'}")
 
 
 @app.command()

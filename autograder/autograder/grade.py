@@ -95,6 +95,7 @@ class Grading:
                     job = self._prepare(submission)
                     known = self.stored.read(submission.student)
                     if known and known["key"] == job.key and known["status"] in FINAL and self._recorded(book, known):
+                        self._give_feedback(book, job, known, Verdict.from_dict(known["verdict"]) if known["verdict"] else None)
                         yield row_of(known, fresh=False)
                     elif job.status:
                         yield self._record(book, job)
@@ -160,7 +161,7 @@ class Grading:
         return job
 
     def _record(self, book, job):
-        """Files first, then the gradebook in one transaction, then the result that says "done"."""
+        """The notebook, then the gradebook in one transaction, then the page, then the result that says "done"."""
         student = job.submission.student
         record = {
             "student": student,
@@ -173,16 +174,23 @@ class Grading:
             "verdict": job.verdict.as_dict() if job.verdict else None,
         }
         if job.status != "missing":
-            page = feedback_page(self.assignment, student, record, job.checked and job.checked.notebook, job.verdict)
-            results.write_atomic(self.feedback(student), page.encode())
             scores = {key: cell.points for key, cell in job.verdict.cells.items()} if job.verdict else {}
             self._file("autograded", student, ".ipynb").unlink(missing_ok=True)
             if job.verdict:
                 notebook = autograded_notebook(job.checked.notebook, job.verdict)
                 results.write_atomic(self._file("autograded", student, ".ipynb"), stable_json(notebook))
             book.save(self.assignment, student, scores, timestamp_of(job.submission))
+            self._give_feedback(book, job, record, job.verdict)
         self.stored.write(student, record)
         return row_of(record, fresh=True)
+
+    def _give_feedback(self, book, job, record, verdict):
+        """Write the page, with what a person has entered in formgrader by now."""
+        student = record["student"]
+        if record["status"] != "missing":
+            notebook = job.checked and job.checked.notebook
+            page = feedback_page(self.assignment, student, record, notebook, verdict, book.by_hand(self.assignment, student))
+            results.write_atomic(self.feedback(student), page.encode())
 
     def feedback(self, student):
         """Path of one student's feedback page."""

@@ -206,13 +206,13 @@ def test_youngs_interval_is_the_minimum():
 
 
 @pytest.mark.parametrize(("between", "minutes"), [(24, 117), (6, 57)])
-def test_dalys_correction_is_mainly_the_save_itself(between, minutes):
+def test_dalys_correction_is_two_thirds_of_a_save(between, minutes):
     """Daly's own figures 3 and 4: saves of 5 minutes; his expansion is sqrt(2dM)(1 + sqrt(d/2M)/3 + d/2M/9) - d."""
     save, mean = 5, between * 60
     young, small = math.sqrt(2 * save * mean), save / (2 * mean)
     daly = young * (1 + math.sqrt(small) / 3 + small / 9) - save
     assert round(daly) == minutes
-    assert abs(daly - (young - save)) < 0.4 * save
+    assert abs(daly - (young - 2 / 3 * save)) < 0.02 * save
 
 
 @pytest.mark.parametrize(("hours", "minutes"), [(1, 11), (4, 22), (24, 54), (1, 45)])
@@ -396,6 +396,7 @@ def test_the_days_of_the_page():
         day(cold=180), day(lambda *_: 12, cold=0, limits=(12, 12)), day(lambda *_: 14, cold=0, limits=(14, 14)),
     )  # fmt: skip
     assert len(auto.latency) == count and auto.latency.min() == pytest.approx(answer)
+    assert round(answer) == 11 and round(2000 * 125 / page()["tokens_a_second"](H100, 125)) == 47
     assert twelve.gpu_hours == pytest.approx(12 * 24, abs=0.1) and fourteen.gpu_hours == pytest.approx(14 * 24, abs=0.1)
     assert round(twelve.gpu_hours / auto.gpu_hours, 1) == 1.2 and round(fourteen.gpu_hours / auto.gpu_hours, 1) == 1.4
     assert auto.p95() == pytest.approx(answer, rel=0.01) and drowned > 200 > 40 > surge > held > answer

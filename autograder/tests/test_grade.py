@@ -256,8 +256,14 @@ def test_a_grade_given_by_hand_survives_a_regrade(course, tmp_path):
         grade = gradebook.find_grade("explain", "ps01_tiny", "ps01", "ada")
         grade.manual_score, grade.needs_manual_grade = 4, False
         gradebook.db.commit()
+        gradebook.find_comment("explain", "ps01_tiny", "ps01", "ada").manual_comment = "Say *when* it waits. <script>"
+        gradebook.db.commit()
     run(course, submitted, out)
     assert (rows_of(out)["ada"]["score"], rows_of(out)["ada"]["manual_points_pending"]) == ("34", "0")
+    page = (out / "feedback" / "ada" / "ps01" / "ps01_tiny.html").read_text()
+    for text in ("34 of 35 points", "graded by hand: 4 of 5 points", "Say *when* it waits. &lt;script&gt;"):
+        assert text in page
+    assert "graded by your instructor" not in page
     hand_in(submitted, "ada", notebook(course[1], **answers(course[0]) | {"time_it": "time_it = None"}))
     run(course, submitted, out)
     assert rows_of(out)["ada"]["score"] == "19"

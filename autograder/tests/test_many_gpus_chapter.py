@@ -124,6 +124,15 @@ def test_the_wires(capsys):
     assert 2 * 1023 == 2046 and round(2046 * 10e-6, 2) == 0.02
 
 
+def test_eight_gpus_of_a_machine_share_the_trip(capsys):
+    names = run("def ring_time", "links = {", "def machines_time", h100=H100)
+    assert capsys.readouterr().out.endswith("64 GPUs in 8 machines: 116 ms\n")
+    inside, between = 14 * (10e-6 + 14e9 / 8 / NVLINK), 14 * (10e-6 + 14e9 / 64 / NETWORK)
+    assert names["machines_time"](64, 14e9) == pytest.approx(inside + between)
+    assert names["machines_time"](8, 14e9) == names["ring_time"](8, 14e9, NVLINK)  # one machine: nothing to send outside
+    assert 116 < 490 / 4
+
+
 def test_nvlink_both_ways_and_terabits():
     assert H100["nvlink_links"].value * H100["nvlink_per_link"].value == 450 == H100["nvlink_total"].value / 2
     assert (H100["pcie_total"].value, H100["pcie_each_way"].value) == (128, 64)
@@ -230,10 +239,10 @@ def test_the_scaling_cells_measure_and_predict(rooms, capsys):
 
 
 def test_the_efficiencies(capsys):
-    names = run("def ring_time", "def efficiency", "after, beside", speed=SPEED)
+    names = run("def ring_time", "links = {", "def machines_time", "def efficiency", "after, beside", speed=SPEED, h100=H100)
     printed = re.findall(r"(\d+) GPUs: +(\d+)%, overlapped +(\d+)%", capsys.readouterr().out)
-    assert printed == [("64", "92", "100"), ("256", "75", "100"), ("1024", "42", "58"), ("4096", "14", "15")]
-    assert names["efficiency"](480)[1] > 0.999 > names["efficiency"](500)[1]  # "up to almost 500"
+    assert printed == [("64", "98", "100"), ("512", "87", "100"), ("4096", "43", "61"), ("16384", "14", "15")]
+    assert names["efficiency"](2000)[1] > 0.999 > names["efficiency"](2304)[1]  # "up to some 2,000"
     assert round(54 * 24 / 419) == 3 and 16384 // 128 == 128
 
 

@@ -14,7 +14,7 @@ from warplab.check import report_on
 HERE = Path(__file__).parent
 SOLUTIONS = {path.stem.split("_")[0]: path for path in (HERE.parents[1] / "solutions").glob("ps*.py")}
 CORPUS = sorted((HERE / "corpus").glob("ps*/*/*.py"))
-SETS = ("ps01", "ps02", "ps03", "ps04", "ps05", "ps06", "ps08", "ps09", "ps10", "ps11")
+SETS = ("ps01", "ps02", "ps03", "ps04", "ps05", "ps06", "ps07", "ps08", "ps09", "ps10", "ps11")
 NAMES = [name for problem_set in SETS for name in tasks.names(problem_set)]
 SCORE = re.compile(r"([\d.]+) points: ")
 MANUAL_POINTS = 5
@@ -203,6 +203,19 @@ def test_mandelbrot_reference_knows_three_points():
     task = tasks.get("ps01/mandelbrot")
     inputs = {"x_min": -1.0, "y_min": 0.0, "step": 1.0, "max_iterations": 9, "height": 1, "width": 4}
     assert task.reference(inputs)["out"].tolist() == [[9, 9, 3, 2]]  # c = -1 and 0 stay; 1: 0 1 2 5; 2: 0 2 6
+
+
+def test_encode_float_reference_agrees_with_pytorch():
+    import torch
+
+    theirs = {"FP16": torch.float16, "BF16": torch.bfloat16, "E5M2": torch.float8_e5m2, "E4M3": torch.float8_e4m3fn}
+    task, rng = tasks.get("ps07/encode_float"), np.random.default_rng(0)
+    x = np.float32([*(rng.normal(size=5000) * 2.0 ** rng.integers(-30, 20, 5000)), *range(0, 70_000, 7), 0.0, -0.0, np.inf, -np.inf])
+    for name, bits in task.formats.items():
+        whole = torch.int16 if theirs[name].itemsize == 2 else torch.uint8
+        want = torch.from_numpy(x).to(theirs[name]).view(whole).numpy().astype(np.int64) % 2 ** (1 + bits[0] + bits[1])
+        inputs = dict(zip(("exponent_bits", "fraction_bits", "infinities"), bits, strict=True))
+        np.testing.assert_array_equal(task.reference({"x": x.astype(np.float64), **inputs})["code"], want, err_msg=name)
 
 
 def test_an_unknown_task_is_named_with_those_that_exist():

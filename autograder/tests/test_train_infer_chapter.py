@@ -95,6 +95,34 @@ def test_a_sum_gets_its_mark_exactly_when_the_model_would_write_it():
     assert 0 < marks.sum()
 
 
+def test_the_worksheet_has_about_half_of_all_sums():
+    assert len({tuple(row) for row in models.worksheet(7_000, seed=1, below=100).tolist()}) / 10_000 == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.slow
+def test_the_network_learns_to_add_is_harmed_by_pruning_and_recovers():
+    torch.manual_seed(3)  # not the chapter's: its story must not hang on one seed
+    rows, model = models.worksheet(7_000, seed=1, below=100), models.Transformer(width=48)
+    seen = {tuple(row) for row in rows.tolist()}
+    exam = torch.tensor([row for row in models.worksheet(4000, seed=2, below=100).tolist() if tuple(row) not in seen][:1000])
+    assert len(exam) == 1000
+    chapter()["learn"](model, rows, 800)
+    weights = [m.weight for m in model.blocks.modules() if isinstance(m, torch.nn.Linear)]
+    masks = [chapter()["mask_24"](weight) for weight in weights]
+
+    def prune():
+        for weight, mask in zip(weights, masks, strict=True):
+            weight.data *= mask
+
+    grades = [chapter()["marks"](model, exam).float().mean().item()]
+    prune()
+    grades.append(chapter()["marks"](model, exam).float().mean().item())
+    chapter()["learn"](model, rows, 200, rate=4e-3, after=prune)
+    grades.append(chapter()["marks"](model, exam).float().mean().item())
+    dense, pruned, again = grades
+    assert dense > 0.6 and pruned < 0.7 * dense and again > 0.6, grades
+
+
 def test_every_layer_costs_twice_backward_but_the_first_convolution():
     batch, model = models.worksheet(64), network()
     forward, both = (chapter()["count"](run) for run in (lambda: model.loss(batch), lambda: model.loss(batch).backward()))
@@ -176,15 +204,15 @@ def test_no_grad_saves_the_bytes_and_eval_none():
 
 
 def test_the_cache_changes_the_work_and_not_the_text():
-    prompts = models.worksheet(200, seed=2)
-    prompts = prompts[prompts[:, 7] == EQUALS][:64, :8]
+    prompts = models.worksheet(200, seed=2, below=100)
+    prompts = prompts[prompts[:, 5] == EQUALS][:64, :6]
     out, cost = {}, {}
     for keep in False, True:
         cost[keep] = total(chapter()["count"](lambda keep=keep: out.update({keep: chapter()["write"](network(), prompts, 4, keep)})))
-    assert torch.equal(out[False], out[True]) and out[True].shape[1] == 12
+    assert torch.equal(out[False], out[True]) and out[True].shape[1] == 10
     assert round(sum(range(1000, 2000)) / 1999) == 750
-    assert sum(range(8, 12)) == 38 and 38 / 11 == pytest.approx(3.45, abs=0.005)
-    assert cost[False] / cost[True] == pytest.approx(3.47, abs=0.005)
+    assert sum(range(6, 10)) == 30 and 30 / 9 == pytest.approx(3.33, abs=0.005)
+    assert 3.33 < cost[False] / cost[True] < 3.37  # "a little above"
 
 
 def test_the_bounds_of_prefill_and_decode():

@@ -1,5 +1,6 @@
 """`from warplab.check import grade`: a task's visible test cell. Shows the rubric as a table, returns points."""
 
+import contextlib
 import time
 from html import escape
 
@@ -25,6 +26,15 @@ def grade(name, submission, plan=None, rubric=None):
     report = report_on(name, submission, plan, rubric)
     show(Table(report))
     return report.score
+
+
+@contextlib.contextmanager
+def when_written():
+    """Around a demonstration: where a task is still its stub, say so instead of stopping the notebook."""
+    try:
+        yield
+    except NotImplementedError:
+        print("not written yet: run this cell again when the task above is done")
 
 
 def report_on(name, submission, plan=None, rubric=None, seed=0):

@@ -84,7 +84,7 @@ class Ranks:
     def close(self):
         """End the processes. A group that nobody closes ends with the process that opened it."""
         for process in self._processes:
-            process.terminate()
+            process.kill()  # nothing to save, and a rank that hangs in a library does not answer a polite request
         for process in self._processes:
             process.join()
         for end in self._ends:

@@ -34,9 +34,9 @@ def wave(n, m, where, at):
     said = "; ".join(f"clock {t}: {cells} of {n * n} cells busy" for t, cells in zip(at, busy, strict=True))
     return plots.show(
         fig,
-        alt=f"A grid of {n} by {n} cells at {len(at)} moments. Each row of A crosses it as a diagonal from the upper left to the lower right. {said}.",
+        alt=f"A grid of {n} by {n} cells at {len(at)} moments. Each row of A is a diagonal that moves from the upper left to the lower right. {said}.",
         caption=f"{m} rows of A cross an array of {n} × {n} weights; the digit says whose numbers a cell works on. Numbers move to the "
-        "right, sums move down, and a row is a diagonal wavefront.",
+        "right, sums move down, and a row crosses as a diagonal wave.",
     )
 
 
@@ -101,7 +101,7 @@ def fields(keys):
     return plots.show(
         fig,
         alt=f"Memory capacity against memory bandwidth, both logarithmic. {'; '.join(said)}.",
-        caption="Published, from data sheets: NVIDIA's in blue, others' in orange. Desks and doors grow together, whoever makes them.",
+        caption="Published peaks: NVIDIA's in blue, others' in orange. Desks and doors grow together, whoever makes them.",
     )
 
 
@@ -129,7 +129,7 @@ def ridges(keys, own):
     return plots.show(
         fig,
         alt=f"Ridge points in FLOP a byte, dense BF16 from data sheets. {said}. This machine, measured in FP32: {here:.0f}.",
-        caption="Ridge points: triangles from data sheets, in dense BF16, and this machine's processor measured in FP32. Every accelerator is starved.",
+        caption="Ridge points: triangles from data sheets, in dense BF16, and this machine's processor measured in FP32. All accelerators need hundreds.",
     )
 
 
@@ -159,24 +159,54 @@ def against_h100(rows):
     )
 
 
+THIRDS = (-0.36, 0.0, 0.36)
+GRID = [(u, v) for v in THIRDS for u in THIRDS]
+
+
+def _squares(places, side):
+    return [(u - side / 2, v - side / 2, side, side) for u, v in places]
+
+
+PICTURES = {  # of each chapter, in a square of side 1 around 0: filled boxes (x, y, width, height), empty boxes, lines
+    "Pixels": (_squares(GRID, 0.28), [], []),
+    "Cores": ([(-0.5, -0.22, 0.44, 0.44), *_squares([(0.12 + 0.19 * i, -0.28 + 0.19 * j) for i in range(3) for j in range(4)], 0.12)], [], []),
+    "Parallel": ([], [], [*([(-0.5, v), (-0.15, v), (0.12, 0)] for v in THIRDS), [(0.12, 0), (0.5, 0)]]),
+    "Products": ([(-0.5, 0.15, 0.38, 0.16), (0.15, -0.5, 0.16, 0.38), (0.15, 0.15, 0.16, 0.16)], [(-0.04, -0.04, 0.54, 0.54)], []),
+    "Memory": ([(0.08, -0.5, 0.14, 0.36), (0.08, 0.14, 0.14, 0.36), *_squares([(u, v) for u in (-0.42, -0.16) for v in (-0.26, 0, 0.26)], 0.14),
+                *_squares([(0.42, 0)], 0.14)], [], []),
+    "Fit": ([(-0.32, v, 0.64, 0.15) for v in (-0.46, -0.25, -0.04)], [], [[(-0.5, 0.18), (0.5, 0.18)], [(-0.38, 0.18), (-0.38, 0.5)], [(0.38, 0.18), (0.38, 0.5)]]),
+    "Precision": (_squares([(-0.41 + 0.205 * i, 0.18) for i in range(2)], 0.16), _squares([(-0.41 + 0.205 * i, -0.12) for i in range(5)], 0.16), []),
+    "Stack": ([], [], [[(-0.5, -0.38), (-0.25, -0.38), (-0.25, -0.13), (0, -0.13), (0, 0.12), (0.25, 0.12), (0.25, 0.37), (0.5, 0.37)]]),
+    "Inference": (_squares([(-0.39, 0), (-0.13, 0), (0.13, 0)], 0.2), _squares([(0.39, 0)], 0.2), []),
+    "Many GPUs": (_squares([(0, -0.36), (0.36, 0), (0, 0.36), (-0.36, 0)], 0.28), [], [[(0, -0.36), (0.36, 0), (0, 0.36), (-0.36, 0), (0, -0.36)]]),
+    "Choosing": (_squares([(-0.18, 0)], 0.12), [], [[(-0.5, 0), (-0.2, -0.32), (0.5, -0.32), (0.5, 0.32), (-0.2, 0.32), (-0.5, 0)]]),
+    "Beyond": (_squares([(u, -u) for u in THIRDS], 0.28), _squares([(u, v) for u, v in GRID if u != -v], 0.28), []),
+}  # fmt: skip
+
+
 def journey(stations):
-    """The course as one path. stations: [(number, chapter, what the number says), ...] from the first chapter to the last."""
-    last = len(stations) - 1
+    """The course as one thread, a small picture at each chapter. stations: [(number, chapter, what the number says), ...], first to last."""
+    last, middle, size = len(stations) - 1, 2.95, 0.66
     fig, ax = plots.new(4.4, 0.6 * len(stations))
-    height = np.linspace(0, last, 400)
-    ax.plot(3.35 + 0.28 * np.sin(np.pi * height), height, color=INK, linewidth=2, alpha=0.35)
+    ax.plot([middle, middle], [0, last], color=INK, linewidth=2, alpha=0.35, zorder=1)
     for y, (number, chapter, says) in enumerate(stations):
-        colour = COLOUR[("blue", "green", "orange")[(y > 4) + (y > 8)]]
-        ax.plot([3.35], [y], "o", color=colour, markersize=12)
-        ax.text(2.85, y, number, ha="right", va="center", fontsize=15, weight="bold", color=colour)
-        ax.text(3.95, y - 0.17, chapter, va="center", weight="bold")
-        ax.text(3.95, y + 0.2, says, va="center", **SMALL)
-    ax.set(xlim=(0, 9.6), ylim=(last + 0.6, -0.6))
+        colour = COLOUR[("blue", "green", "orange")[y // 4]]
+        ax.add_patch(Rectangle((middle - 0.4, y - 0.4), 0.8, 0.8, facecolor=plots.PAPER, linewidth=0, zorder=2))
+        filled, empty, lines = PICTURES[chapter]
+        for boxes, style in ((filled, {"facecolor": colour, "linewidth": 0}), (empty, {"fill": False, "edgecolor": colour, "linewidth": 1})):
+            for u, v, wide, tall in boxes:
+                ax.add_patch(Rectangle((middle + size * u, y + size * v), size * wide, size * tall, zorder=3, **style))
+        for line in lines:
+            ax.plot([middle + size * u for u, _ in line], [y + size * v for _, v in line], color=colour, linewidth=1.8, zorder=3)
+        ax.text(2.4, y, number, ha="right", va="center", fontsize=15, weight="bold", color=colour)
+        ax.text(3.5, y - 0.17, chapter, va="center", weight="bold")
+        ax.text(3.5, y + 0.2, says, va="center", **SMALL)
+    ax.set(xlim=(0.75, 7.55), ylim=(last + 0.5, -0.5), aspect="equal")
     ax.set_axis_off()
     said = "; ".join(f"{chapter}: {number} {says}" for number, chapter, says in stations)
     return plots.show(
         fig,
-        alt=f"The twelve chapters as one path, each with a number. {said}.",
-        caption="From a pixel to a bill, and past it: the machine (blue), what it is for (green), what it takes (orange). Computed where "
-        "it stands, from the registry and from each chapter's own arithmetic.",
+        alt=f"The twelve chapters on one thread, each with a small picture and a number. {said}.",
+        caption="From a pixel to a bill, on one thread: computing (blue), the machine (green), using it (orange). The numbers are the "
+        "registry's and the chapters' own.",
     )

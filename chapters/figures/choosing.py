@@ -142,6 +142,8 @@ def lives(whole, steps):
     names = "until SIGTERM", "until SIGKILL", "to the end"
     said = []
     for row, (run, name, colour) in enumerate(zip(steps, names, ("blue", "orange", "green"), strict=True)):
+        if not run:  # on a busy machine a signal may come after the last step
+            continue
         x, y = value(run)
         top.plot(x, y, color=COLOUR[colour], linewidth=1.8, label=name)
         bottom.barh(row, x[-1] - x[0] + 1, left=x[0] - 1, height=0.6, color=COLOUR[colour], alpha=0.85)

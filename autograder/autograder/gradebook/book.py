@@ -77,6 +77,17 @@ class Book:
             AssignLatePenalties(config=self.config).preprocess(nbformat.v4.new_notebook(), {"nbgrader": where})
             self.gradebook.db.expire_all()
 
+    def by_hand(self, assignment, student):
+        """What a person entered in formgrader: ({grade_id: points}, {grade_id: comment}, late penalty)."""
+        try:
+            submission = self.gradebook.find_submission(assignment.name, student)
+        except MissingEntry:
+            return {}, {}, 0.0
+        notebook = next(part for part in submission.notebooks if part.name == assignment.notebook)
+        scores = {grade.name: grade.manual_score + (grade.extra_credit or 0.0) for grade in notebook.grades if grade.manual_score is not None}
+        comments = {comment.name: comment.manual_comment for comment in notebook.comments if comment.manual_comment}
+        return scores, comments, submission.late_submission_penalty or 0.0
+
     @contextlib.contextmanager
     def transaction(self):
         """nbgrader's calls each commit; inside this block they only flush, and one commit or rollback ends them all."""

@@ -1,5 +1,6 @@
 """Timed rows: the student's kernel and the task's yardstick in two executors that share no buffer, sampled in turn."""
 
+import threading
 import time
 from dataclasses import replace
 
@@ -12,10 +13,16 @@ from warplab.samples import Unsteady
 from warplab.task import Outcome
 
 SECONDS = 120.0  # for all samples of one row, warm-up and checks included
+ONE_AT_A_TIME = threading.Lock()  # submissions are judged in threads; two that are timed together would time each other
 
 
 def time_case(task, case, order, launcher, limits):
     """The Outcome of one timed case. Raises Lost when the student's kernel takes an executor with it."""
+    with ONE_AT_A_TIME:
+        return _timed(task, case, order, launcher, limits)
+
+
+def _timed(task, case, order, launcher, limits):
     sets = case.memo.get("sets", [case])
     orders = [replace(order, buffers=order.buffers | {name: one.inputs[name] for name in order.buffers if name in one.inputs}) for one in sets]
     with Process(launcher, "executor", limits) as reference, Process(launcher, "executor", limits) as student:

@@ -39,7 +39,7 @@ def release(root, names=(), *, check=False):
             notebook = f"{solutions[name].stem}.ipynb"
             student = student_bytes(root, name, notebook, source, Path(scratch))
             if not check:
-                write_source(root / layout.SOURCE / name / notebook, source, solutions[name])
+                write_source(root / layout.SOURCE / name / notebook, source, solutions[name], name)
             target = root / layout.RELEASE / name / notebook
             same = target.exists() and target.read_bytes() == student
             strays = [path for path in target.parent.glob("*.ipynb") if path != target]
@@ -95,15 +95,19 @@ def nbgrader_config(root):
     return PyFileConfigLoader("nbgrader_config.py", path=str(root)).load_config()
 
 
-def write_source(path, data, solution):
+def write_source(path, data, solution, name, *, edits_are_in=False):
     """Write nbgrader's source notebook, unless somebody edited it there (formgrader offers to): such an edit is not lost.
 
     _build/.stamps/ holds the hash of what was last written (beside the notebook nbgrader would release it).
+    edits_are_in: the edit has been brought into the solution file. Raises UserError for one that has not.
     """
     stamp = path.parents[2] / ".stamps" / f"{path.stem}.sha256"
     edited = path.exists() and stamp.exists() and _digest(path.read_bytes()) != stamp.read_text().strip()
-    if edited and path.read_bytes() != data:
-        raise UserError(f"{path} was edited after it was generated; bring the edit into {solution}, delete the notebook, run again")
+    if edited and path.read_bytes() != data and not edits_are_in:
+        raise UserError(
+            f"{path} was edited after it was generated; `autograder import {name}` brings the edit into {solution.name}, "
+            "or delete the notebook to drop it, and run again"
+        )
     _write(path, data)
     _write(stamp, f"{_digest(data)}\n".encode())
 

@@ -1,5 +1,6 @@
 """The feedback page of one submission: one file, no scripts, nothing fetched from elsewhere."""
 
+import math
 from pathlib import Path
 
 import jinja2
@@ -15,11 +16,19 @@ ENVIRONMENT = jinja2.Environment(
 )
 
 
-def feedback_page(assignment, student, record, notebook=None, verdict=None):
-    """HTML text. record: the stored result (status, reason, notes, isolation); notebook and verdict: None if it was not graded."""
+def feedback_page(assignment, student, record, notebook=None, verdict=None, by_hand=({}, {}, 0.0)):
+    """HTML text. record: the stored result (status, reason, notes, isolation); notebook and verdict: None if it was not graded.
+
+    by_hand: points and comments that a person entered, by grade id, and the late penalty, as Book.by_hand gives them.
+    """
+    scores, comments, penalty = by_hand
+    cells = verdict.cells.values() if verdict else ()
+    total = math.fsum(scores.get(cell.grade_id, cell.points) or 0.0 for cell in cells)
+    open_ = {kind: math.fsum(cell.max for cell in cells if cell.state == kind and cell.grade_id not in scores) for kind in ("manual", "ungraded")}
     return ENVIRONMENT.get_template("feedback.html.j2").render(
-        assignment=assignment, student=student, record=record, verdict=verdict, blocks=_blocks(notebook, verdict) if verdict else []
-    )
+        assignment=assignment, student=student, record=record, verdict=verdict, blocks=_blocks(notebook, verdict) if verdict else [],
+        scores=scores, comments=comments, penalty=penalty, total=max(0.0, total - penalty), open=open_,
+    )  # fmt: skip
 
 
 def _blocks(notebook, verdict):

@@ -1,0 +1,19 @@
+"""0 points: forgets to divide by the scale. (With a scale of 1 nobody sees it, in the other case everybody does.)"""
+
+import torch
+
+
+def loss_of(w1, w2, x, y, share):
+    guess = torch.tanh(x @ w1) @ w2
+    return share * ((guess.float() - y) ** 2).mean()
+
+
+def loss_scaling(w1, w2, x, y, share, scale):
+    w1, w2, x, y = (torch.from_numpy(array) for array in (w1, w2, x, y))
+    weights = w1.requires_grad_(), w2.requires_grad_()
+    while True:
+        grads = torch.autograd.grad(loss_of(w1, w2, x, y, share) * scale, weights)
+        if all(grad.isfinite().all() for grad in grads):
+            grad1, grad2 = (grad.float() for grad in grads)
+            return grad1.numpy(), grad2.numpy(), scale
+        scale /= 2

@@ -1,0 +1,20 @@
+"""9 points: multiplies the gradients, when those too small have been lost already."""
+
+import torch
+
+
+def loss_of(w1, w2, x, y, share):
+    guess = torch.tanh(x @ w1) @ w2
+    return share * ((guess.float() - y) ** 2).mean()
+
+
+def loss_scaling(w1, w2, x, y, share, scale):
+    w1, w2, x, y = (torch.from_numpy(array) for array in (w1, w2, x, y))
+    weights = w1.requires_grad_(), w2.requires_grad_()
+    while True:
+        grads = torch.autograd.grad(loss_of(w1, w2, x, y, share), weights)
+        grads = [grad * scale for grad in grads]
+        if all(grad.isfinite().all() for grad in grads):
+            grad1, grad2 = (grad.float() / scale for grad in grads)
+            return grad1.numpy(), grad2.numpy(), scale
+        scale /= 2

@@ -1,0 +1,97 @@
+"""A grader that is killed with SIGKILL, wherever it stands, goes on where it was: nothing lost, nothing graded twice."""
+
+import csv
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+from grading import answers, hand_in, make_course, notebook
+from nbgrader.api import Gradebook
+
+GRADER = """
+import autograder.results, sys
+autograder.results.course_version = lambda: "test"  # while somebody edits our sources, too, this is one version of the course
+from autograder.cli import main
+main()
+"""
+STUDENTS = [f"student{n:02}" for n in range(14)]
+
+
+def start(root):
+    """`autograder grade ps01` in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-c", GRADER, "grade", "ps01", "--seed", "5", "--jobs", "2"],
+        cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"COLUMNS": "200"}, start_new_session=True,
+    )  # fmt: skip
+
+
+def done(root):
+    """{student: time of writing} of the results that are there."""
+    return {path.stem: path.stat().st_mtime_ns for path in (root / "grades/results/ps01").glob("student*.json")}
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_it_ends_with_every_grade_made_once(tmp_path):
+    root, assignment = make_course(tmp_path / "course")
+    good = answers(root)
+    for number, student in enumerate(STUDENTS):
+        right = good if number % 3 else good | {"launch_plan": "launch_plan = None"}
+        hand_in(root / "submitted", student, notebook(assignment, **right))
+    kept, kills, killed_with = {}, 0, []
+    for goal in (1, 4, 8):
+        grader = start(root)
+        deadline = time.monotonic() + 120
+        while len(done(root)) < goal and grader.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.005)
+        time.sleep(0.03 * kills)  # another place in the work each time
+        if grader.poll() is None:
+            os.killpg(grader.pid, signal.SIGKILL)
+            kills += 1
+        grader.communicate()
+        now = done(root)
+        assert {student: now[student] for student in kept} == kept, "a result of before the kill was made again"
+        for student in now:
+            record = json.loads((root / f"grades/results/ps01/{student}.json").read_text())
+            assert record["status"] == "graded"
+        kept = now
+        killed_with.append(len(now))
+    assert kills >= 2, "the class was graded before it could be killed"
+    last = start(root)
+    out, err = last.communicate()
+    assert last.returncode == 0, err
+    assert f"{len(kept)} of {len(STUDENTS)} unchanged since the last run: not graded again" in out or len(kept) == 0
+    now = done(root)
+    assert {student: now[student] for student in kept} == kept
+    with open(root / "grades/grades.csv", newline="") as file:
+        scores = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
+    assert scores == {student: 30.0 if number % 3 else 15.0 for number, student in enumerate(STUDENTS)}
+    with sqlite3.connect(root / "grades/gradebook.db") as database:
+        assert database.execute("pragma integrity_check").fetchone() == ("ok",)
+    with Gradebook(f"sqlite:///{root / 'grades/gradebook.db'}") as gradebook:
+        assert len(gradebook.assignment_submissions("ps01")) == len(STUDENTS)
+        assert {one.student_id: one.score for one in gradebook.assignment_submissions("ps01")} == scores
+    for student in STUDENTS:
+        assert (root / f"grades/feedback/{student}/ps01/ps01_tiny.html").exists()
+    assert not list((root / "grades").rglob("*.new"))
+    print(f"killed {kills} times, with {killed_with} of {len(STUDENTS)} results")
+
+
+@pytest.mark.slow
+def test_killed_between_the_gradebook_and_the_result_it_grades_that_one_again_and_changes_nothing(tmp_path):
+    """The one place where work is repeated: the result that says "done" is written last."""
+    root, assignment = make_course(tmp_path / "course")
+    hand_in(root / "submitted", "ada", notebook(assignment, **answers(root)))
+    assert start(root).wait() == 0
+    with Gradebook(f"sqlite:///{root / 'grades/gradebook.db'}") as gradebook:
+        grade = gradebook.find_grade("explain", "ps01_tiny", "ps01", "ada")
+        grade.manual_score, grade.needs_manual_grade = 4, False
+        gradebook.db.commit()
+    (root / "grades/results/ps01/ada.json").unlink()
+    assert start(root).wait() == 0
+    with Gradebook(f"sqlite:///{root / 'grades/gradebook.db'}") as gradebook:
+        assert [one.score for one in gradebook.assignment_submissions("ps01")] == [34]
