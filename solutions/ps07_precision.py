@@ -34,7 +34,7 @@ import numpy as np
 import torch
 import warplab
 from warplab import models
-from warplab.check import grade
+from warplab.check import grade, when_written
 
 # %% [markdown]
 # ## 1. A network by radio
@@ -78,14 +78,15 @@ grade("ps07/quantize_int8", quantize_int8)
 # much of what the bound allows is really used?
 
 # %%
-rng = np.random.default_rng(7)
-w, x = rng.normal(size=(4, 256)).astype(np.float32), rng.normal(size=(256, 1000))
-w[2] *= 100
-reach = np.abs(x).sum(axis=0).max()
-q, scale, bound = quantize_int8(w, reach)
-worst = np.abs(w @ x - scale[:, None] * (q @ x)).max(axis=1)
-for row in range(4):
-    print(f"row {row}: step {scale[row]:.4f}, off by {worst[row]:.3f} at worst, bound {bound[row]:.3f}")
+with when_written():
+    rng = np.random.default_rng(7)
+    w, x = rng.normal(size=(4, 256)).astype(np.float32), rng.normal(size=(256, 1000))
+    w[2] *= 100
+    reach = np.abs(x).sum(axis=0).max()
+    q, scale, bound = quantize_int8(w, reach)
+    worst = np.abs(w @ x - scale[:, None] * (q @ x)).max(axis=1)
+    for row in range(4):
+        print(f"row {row}: step {scale[row]:.4f}, off by {worst[row]:.3f} at worst, bound {bound[row]:.3f}")
 
 # %% [markdown]
 # ## 2. Every bit counts
@@ -149,17 +150,18 @@ grade("ps07/encode_float", encode_float)
 # PyTorch has these formats. Here are ten thousand random numbers, encoded by you and by PyTorch.
 
 # %%
-theirs = [
-    ("FP16", torch.float16, torch.int16, (5, 10, True)),
-    ("BF16", torch.bfloat16, torch.int16, (8, 7, True)),
-    ("FP8 E5M2", torch.float8_e5m2, torch.uint8, (5, 2, True)),
-    ("FP8 E4M3", torch.float8_e4m3fn, torch.uint8, (4, 3, False)),
-]
-x = (rng.normal(size=10_000) * 2.0 ** rng.integers(-12, 6, 10_000)).astype(np.float32)
-for name, dtype, whole, form in theirs:
-    codes = torch.from_numpy(x).to(dtype).view(whole).numpy().astype(np.int64) % 2 ** (1 + form[0] + form[1])
-    same = encode_float(x.astype(np.float64), *form) == codes
-    print(f"{name:8} {same.sum():>6,} of {len(x):,} codes are the same")
+with when_written():
+    theirs = [
+        ("FP16", torch.float16, torch.int16, (5, 10, True)),
+        ("BF16", torch.bfloat16, torch.int16, (8, 7, True)),
+        ("FP8 E5M2", torch.float8_e5m2, torch.uint8, (5, 2, True)),
+        ("FP8 E4M3", torch.float8_e4m3fn, torch.uint8, (4, 3, False)),
+    ]
+    x = (rng.normal(size=10_000) * 2.0 ** rng.integers(-12, 6, 10_000)).astype(np.float32)
+    for name, dtype, whole, form in theirs:
+        codes = torch.from_numpy(x).to(dtype).view(whole).numpy().astype(np.int64) % 2 ** (1 + form[0] + form[1])
+        same = encode_float(x.astype(np.float64), *form) == codes
+        print(f"{name:8} {same.sum():>6,} of {len(x):,} codes are the same")
 
 # %% [markdown]
 # ## 3. A whisper in sixteen bits
@@ -214,10 +216,11 @@ grade("ps07/loss_scaling", loss_scaling)
 # to begin with?
 
 # %%
-batch = [rng.normal(0, s, shape).astype(np.float16) for s, shape in ((0.2, (16, 32)), (0.3, (32, 4)), (1, (64, 16)))]
-for power in 0, 6, 12, 40:
-    grad1, _, scale = loss_scaling(*batch, np.ones((64, 4), np.float32), 1e-6, 2.0**power)
-    print(f"begun with 2^{power}: {(grad1 == 0).sum()} zeros; it worked with 2^{np.log2(scale):g}")
+with when_written():
+    batch = [rng.normal(0, s, shape).astype(np.float16) for s, shape in ((0.2, (16, 32)), (0.3, (32, 4)), (1, (64, 16)))]
+    for power in 0, 6, 12, 40:
+        grad1, _, scale = loss_scaling(*batch, np.ones((64, 4), np.float32), 1e-6, 2.0**power)
+        print(f"begun with 2^{power}: {(grad1 == 0).sum()} zeros; it worked with 2^{np.log2(scale):g}")
 
 # %% [markdown]
 # ## 4. Tiles for the warp
@@ -359,32 +362,33 @@ grade("ps07/int8_matmul", int8_matmul)
 # through, your kernel for the products.
 
 # %%
-torch.manual_seed(7)
-(images, kinds), (test, answers) = models.pictures(100, seed=1), models.pictures(1000, seed=2)
-net = torch.nn.Sequential(torch.nn.Linear(256, 128, bias=False), torch.nn.ReLU(), torch.nn.Linear(128, 4, bias=False))
-optimizer = torch.optim.Adam(net.parameters(), 3e-3)
-for _ in range(100):
-    optimizer.zero_grad()
-    torch.nn.functional.cross_entropy(net(images.flatten(1)), kinds).backward()
-    optimizer.step()
+with when_written():
+    torch.manual_seed(7)
+    (images, kinds), (test, answers) = models.pictures(100, seed=1), models.pictures(1000, seed=2)
+    net = torch.nn.Sequential(torch.nn.Linear(256, 128, bias=False), torch.nn.ReLU(), torch.nn.Linear(128, 4, bias=False))
+    optimizer = torch.optim.Adam(net.parameters(), 3e-3)
+    for _ in range(100):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(net(images.flatten(1)), kinds).backward()
+        optimizer.step()
 
 
-def int8_layer(x, w):
-    """x @ w.T with your code, float32 in and out."""
-    (qx, sx, _), (qw, sw, _) = quantize_int8(x, 1.0), quantize_int8(w, 1.0)
-    sums = np.zeros((len(x), len(w)), np.int32)
-    int8_matmul[(-(-len(w) // 16), -(-len(x) // 16)), (16, 16)](qx, qw, sums, len(x), len(w), x.shape[1] // 4)
-    return sums * sx[:, None] * sw
+    def int8_layer(x, w):
+        """x @ w.T with your code, float32 in and out."""
+        (qx, sx, _), (qw, sw, _) = quantize_int8(x, 1.0), quantize_int8(w, 1.0)
+        sums = np.zeros((len(x), len(w)), np.int32)
+        int8_matmul[(-(-len(w) // 16), -(-len(x) // 16)), (16, 16)](qx, qw, sums, len(x), len(w), x.shape[1] // 4)
+        return sums * sx[:, None] * sw
 
 
-first, second = (layer.weight.detach().numpy() for layer in (net[0], net[2]))
-pixels = test.flatten(1).numpy()
-plain = net(torch.from_numpy(pixels)).argmax(1).numpy()
-print(f"FP32: {(plain == answers.numpy()).mean():.1%} right, {first.nbytes + second.nbytes:,} bytes of weights")
-eight = int8_layer(np.maximum(int8_layer(pixels, first), 0), second).argmax(1)
-sent = sum(w.size + 4 * len(w) for w in (first, second))
-print(f"INT8: {(eight == answers.numpy()).mean():.1%} right, {sent:,} bytes of weights and scales")
-print(f"{(eight == plain).mean():.1%} of the answers are the same")
+    first, second = (layer.weight.detach().numpy() for layer in (net[0], net[2]))
+    pixels = test.flatten(1).numpy()
+    plain = net(torch.from_numpy(pixels)).argmax(1).numpy()
+    print(f"FP32: {(plain == answers.numpy()).mean():.1%} right, {first.nbytes + second.nbytes:,} bytes of weights")
+    eight = int8_layer(np.maximum(int8_layer(pixels, first), 0), second).argmax(1)
+    sent = sum(w.size + 4 * len(w) for w in (first, second))
+    print(f"INT8: {(eight == answers.numpy()).mean():.1%} right, {sent:,} bytes of weights and scales")
+    print(f"{(eight == plain).mean():.1%} of the answers are the same")
 
 # %% [markdown]
 # ## 6. Predict and explain

@@ -394,6 +394,13 @@ def test_nbgrader_autograde_with_our_configuration_gives_the_same_grades(course,
             assert {g.name: g.needs_manual_grade for g in submission.notebooks[0].grades}["explain"]
     assert (root / "grades" / "feedback" / "ada" / "ps01" / "ps01_tiny.html").exists()
     assert rows_of(root / "grades")["ada"]["score"] == "30"
+    with Gradebook(f"sqlite:///{root / 'grades' / 'gradebook.db'}") as gradebook:
+        grade = gradebook.find_grade("explain", "ps01_tiny", "ps01", "ada")
+        grade.manual_score, grade.needs_manual_grade = 4, False
+        gradebook.db.commit()
+    for words in (["autograde", "ps01", "--student", "ada", "--force"], ["export"]):
+        subprocess.run([program, *words], cwd=root, capture_output=True, text=True, timeout=120)
+    assert rows_of(root / "grades")["ada"]["score"] == "34", "a score given by hand did not survive a regrade by nbgrader"
 
 
 def test_a_second_run_into_the_same_folder_is_refused(course, tmp_path):

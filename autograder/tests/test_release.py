@@ -17,7 +17,7 @@ from autograder.release import release
 from autograder.release.release import solution_files
 from autograder.release.source import source_notebook, stable_json
 
-SETS = ("ps01", "ps04")
+SETS = tuple(f"ps{number:02}" for number in range(1, 12))
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_the_committed_exercises_are_what_the_solutions_give(root, copy_of_cours
 
 
 def test_a_second_release_changes_no_byte(copy_of_course):
-    assert [one.state for one in release(copy_of_course)] == ["unchanged"] * len(SETS)
+    assert {one.state for one in release(copy_of_course)} == {"unchanged"}
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -14,7 +14,7 @@ from warplab.check import report_on
 HERE = Path(__file__).parent
 SOLUTIONS = {path.stem.split("_")[0]: path for path in (HERE.parents[1] / "solutions").glob("ps*.py")}
 CORPUS = sorted((HERE / "corpus").glob("ps*/*/*.py"))
-SETS = ("ps01", "ps02", "ps03", "ps04", "ps05", "ps06", "ps07", "ps08", "ps09", "ps10", "ps11")
+SETS = tuple(f"ps{number:02}" for number in range(1, 12))
 NAMES = [name for problem_set in SETS for name in tasks.names(problem_set)]
 SCORE = re.compile(r"([\d.]+) points: ")
 MANUAL_POINTS = 5

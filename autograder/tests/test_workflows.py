@@ -83,7 +83,7 @@ def test_every_run_step_is_a_command_that_exists(path):
             elif words[0].endswith("/autograder"):
                 check_verb(words[1:], line)
             else:
-                assert words[0] in ("nvidia-smi", ".venv/bin/python"), line
+                assert words[0] in ("nvidia-smi", ".venv/bin/python") or words[:2] == ["sudo", "sysctl"], line
 
 
 def check_verb(words, line):

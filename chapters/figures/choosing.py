@@ -103,7 +103,7 @@ def tokens(keys, cost):
     return plots.show(
         fig,
         alt=f"Dollars for a million tokens by offer, computed from the door's bound, logarithmic. {'; '.join(said)}.",
-        caption="Theory, 7 B weights in 16 bits, 1,000 tokens a reader, recorded prices: no software can be cheaper on these terms. "
+        caption="Theory, one pass a token, 7 B weights in 16 bits, 1,000 tokens a reader, recorded prices: no software can be cheaper on these terms. "
         "Company on the desk counts most; after it, the address.",
     )
 

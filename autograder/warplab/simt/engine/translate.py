@@ -124,9 +124,10 @@ class Translator:
             raise self.unsupported(self.instr, f"operand {op}")
         if op.name not in self.local:
             var = self.python_name(op.name)
-            zero = self.constant(0, self.canonical(op.name))  # what was never written reads as zero
-            self.emit(f"{var} = R.get({op.name!r}, {zero})")
-            self.local[op.name] = (var, self.canonical(op.name))
+            kind = self.canonical(op.name)
+            unset = self.constant(float("nan") if kind[0] == "f" else 0, kind)  # a sum that nobody cleared must not look right
+            self.emit(f"{var} = R.get({op.name!r}, {unset})")
+            self.local[op.name] = (var, kind)
         var, have = self.local[op.name]
         if have == "?" or dtype == "?":
             if have != dtype:
