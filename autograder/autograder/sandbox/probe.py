@@ -132,6 +132,8 @@ def writing(given, folder):
     """Making or changing a file anywhere but in home/ and the private temporary folders."""
     found = []
     for place in ("/", "/usr", "/etc", "/proc/sys/kernel", "/sys", "/dev", folder, sys.prefix, given["warplab"]):
+        if place.startswith("/tmp/"):  # a course below /tmp: the folders above its files belong to the private /tmp
+            continue
         try:
             Path(place, "written").write_text("x")
             found.append(place)
