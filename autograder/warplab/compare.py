@@ -67,14 +67,14 @@ def difference(name, got, expected, tolerance=0.0, untouched=None):
     count = int(np.count_nonzero(wrong))
     if not count:
         return None
+    if untouched is not None and got.tobytes() == untouched.tobytes():
+        return f"`{name}` was never written to"
     if got.ndim == 0:
         return f"`{name}` is {_value(got[()])}, expected {_value(expected[()])}"
     if got.size <= 4 and got.ndim == 1:
         return f"`{name}` is [{', '.join(map(_value, got))}], expected [{', '.join(map(_value, expected))}]"
     first = tuple(int(i) for i in np.argwhere(wrong)[0])
     where = ", ".join(map(str, first))
-    if untouched is not None and got.tobytes() == untouched.tobytes():
-        return f"`{name}` was never written to"
     same = untouched is not None and got[first].tobytes() == untouched[first].tobytes()
     value = "nothing (never written)" if same else _value(got[first])
     return f"`{name}` is wrong at {count:,} of {got.size:,} places; first at [{where}]: got {value}, expected {_value(expected[first])}"

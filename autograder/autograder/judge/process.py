@@ -38,8 +38,7 @@ class Process:
         self.folder = Path(tempfile.mkdtemp(prefix="submission-"))
         self.running = None
         try:
-            for name in ("in", "out", "home"):
-                (self.folder / name).mkdir()
+            (self.folder / "home").mkdir()
             self.running = launcher.launch(role, self.folder, limits)
             self.channel = Channel(self.running.channel)
             self.seconds, self.end = limits.start_seconds, math.inf

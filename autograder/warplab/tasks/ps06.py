@@ -6,10 +6,10 @@ import numpy as np
 
 from warplab.compare import sum_tolerance
 from warplab.task import Bound, Case, Item, Task, VjpTask, task
+from warplab.vram import activation_bytes
 
 UNIT = 2.0**-24  # unit roundoff of float32
 MOMENTS = {"sgd": 0, "momentum": 4, "adam": 8}  # bytes a parameter that the optimiser keeps, in FP32
-KEPT = 16  # arrays of batch x tokens x width that a transformer block keeps for the way back (warplab.vram.activation_bytes)
 
 
 def parameters_of(model):
@@ -95,7 +95,7 @@ class TrainingBytes(Task):
     def reference(self, inputs):
         model, recipe = inputs["model"], inputs["recipe"]
         parameters = parameters_of(model)
-        kept = KEPT * inputs["batch"] * inputs["tokens"] * model["width"] * model["layers"] * number_of(recipe)
+        kept = activation_bytes(model["layers"], model["width"], model["heads"], inputs["tokens"], inputs["batch"], number=number_of(recipe))
         return {"parameters": np.array(parameters), "state": np.array(state_of(parameters, recipe)), "activations": np.array(kept)}
 
     def tolerance(self, inputs, expected):
@@ -280,9 +280,9 @@ class LargestBatch(Task):
     @staticmethod
     def one(inputs):
         """Bytes that one sequence keeps."""
-        array = inputs["tokens"] * inputs["model"]["width"] * number_of(inputs["recipe"])
-        layers = inputs["model"]["layers"]
-        return array * (layers + KEPT) if inputs["checkpoint"] else array * KEPT * layers
+        model, segments = inputs["model"], inputs["model"]["layers"] if inputs["checkpoint"] else None
+        shape = model["layers"], model["width"], model["heads"], inputs["tokens"]
+        return int(activation_bytes(*shape, number=number_of(inputs["recipe"]), segments=segments))
 
     def reference(self, inputs):
         left = inputs["card"] - state_of(parameters_of(inputs["model"]), inputs["recipe"])
