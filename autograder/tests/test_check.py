@@ -101,7 +101,7 @@ def test_the_same_error_is_told_once():
     first, *others = report_on("ps01/launch_plan", broken).lines
     assert "NameError" in first.reason
     assert "return undefined_name" in first.reason
-    assert all("same error" in line.reason and not line.hint for line in others)
+    assert all("same error" in line.reason and not line.hints for line in others)
 
 
 def test_ctrl_c_is_not_swallowed():

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from warplab import task as tasks
 from warplab.check import report_on
 
 HERE = Path(__file__).parent
 SOLUTIONS = {path.stem.split("_")[0]: path for path in (HERE.parents[1] / "solutions").glob("ps*.py")}
+TASK_FILES = Path(tasks.__file__).with_name("tasks")
 CORPUS = sorted((HERE / "corpus").glob("ps*/*/*.py"))
 SETS = tuple(f"ps{number:02}" for number in range(1, 12))
 NAMES = [name for problem_set in SETS for name in tasks.names(problem_set)]
@@ -138,19 +140,30 @@ def test_cases_depend_on_the_seed_and_on_nothing_else(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_row_has_a_case_whose_reference_can_be_computed(name, seed):
     task = tasks.get(name)
-    cases = task.cases(seed)
-    assert {case.item for case in cases} == {item.key for item in task.items}
-    for case in cases:
-        expected = task.reference(case.inputs)
-        assert all(np.all(np.asarray(limit) >= 0) for limit in task.tolerance(case.inputs, expected).values())
+    cases, timed = task.cases(seed), task.timed_cases(seed)
+    assert {case.item for case in cases} == {item.key for item in task.items if item.kind != "time"}
+    assert {case.item for case in timed} == {item.key for item in task.items if item.kind == "time"}
+    for case in cases + timed:
+        if not task.is_timed(case):
+            expected = task.reference(case.inputs)
+            assert all(np.all(np.asarray(limit) >= 0) for limit in task.tolerance(case.inputs, expected).values())
         if task.item(case.item).kind != "correctness":
             bound = task.bounds(case.inputs)[case.item]
             assert 0 < bound.full < bound.zero
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_row_has_a_title_and_a_hint(name):
-    assert all(item.title and item.hint and item.points > 0 for item in tasks.get(name).items)
+def test_every_row_has_a_title_and_three_hints(name):
+    task = tasks.get(name)
+    assert all(item.title and item.points > 0 for item in task.items)
+    assert {item.key: len(set(task.hints(item.key))) for item in task.items} == {item.key: 3 for item in task.items}
+
+
+@pytest.mark.parametrize("problem_set", SETS)
+def test_no_hint_stands_for_a_row_that_is_not_there(problem_set):
+    written = yaml.safe_load((TASK_FILES / f"{problem_set}_hints.yml").read_text(encoding="utf-8"))
+    rows = {name.split("/")[1]: {item.key for item in tasks.get(name).items} for name in tasks.names(problem_set)}
+    assert {name: set(hints) for name, hints in written.items()} == rows
 
 
 def test_count_flops_agrees_with_pytorch():

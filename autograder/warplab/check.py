@@ -40,15 +40,14 @@ def when_written():
 def report_on(name, submission, plan=None, rubric=None, seed=0):
     """The warplab.task.Report that `grade` shows: one grade cell of one task, run in this process."""
     task = tasks.get(name)
-    cases = task.cases(seed)
-    wanted = [case for case in cases if tasks.in_rubric(task.item(case.item).kind, rubric)]
+    cases = task.cases(seed) if rubric is None else task.timed_cases(seed) if tasks.can_time() else []
     outcomes = []
-    for case in wanted:
+    for case in cases:
         start = time.monotonic()
         outcomes.append(tasks.run(task, case, submission, plan))
         if outcomes[-1].error and time.monotonic() - start > PATIENCE_S:  # a loop without end: once is enough
             break
-    outcomes += [tasks.Outcome(case.name, error=outcomes[-1].error) for case in wanted[len(outcomes) :]]
+    outcomes += [tasks.Outcome(case.name, error=outcomes[-1].error) for case in cases[len(outcomes) :]]
     return task.judge(cases, outcomes).part(rubric)
 
 
@@ -76,7 +75,9 @@ class Table:
         lines = [self._headline()]
         for line in self.report.lines:
             lines.append(f"  [{WORDS[line.state]:>10}] {_points(line):>8}  {line.title}")
-            lines += [f"{'':25}{text}" for text in (line.reason, line.hint and f"Hint: {line.hint}") if text]
+            more = f"   ({len(line.hints) - 1} more in a notebook)" if len(line.hints) > 1 else ""
+            hint = f"Hint: {line.hints[0]}{more}" if line.hints else ""
+            lines += [f"{'':25}{text}" for text in (line.reason, hint) if text]
         return "\n".join(lines)
 
     def _repr_html_(self):
@@ -103,14 +104,24 @@ def _row(line):
     mark = f"border-left:.35em solid {COLOURS[line.state]};padding-left:.45em;"
     title = f'<div style="{mark}">{escape(line.title)}<br><small>{WORDS[line.state]}</small></div>'
     why = f"<div>{_multiline(line.reason)}</div>" if line.reason else ""
-    if line.hint:
-        why += f'<div style="margin-top:.3em;"><em>Hint: {escape(line.hint)}</em></div>'
+    why += _hints(line.hints)
     cells = (
         f'<td style="{CELL}">{title}</td>',
         f'<td style="{CELL}white-space:nowrap;">{_points(line)}</td>',
         f'<td style="{CELL}overflow-wrap:anywhere;">{why}{_counters(line.counters)}</td>',
     )
     return f'<tr style="{PLAIN}">{"".join(cells)}</tr>'
+
+
+def _hints(hints):
+    """The first hint in sight, the others each behind the one before."""
+    if not hints:
+        return ""
+    closed = ""
+    for number in range(len(hints), 1, -1):
+        summary = "Another hint" if number < len(hints) else "The last hint, nearly the answer"
+        closed = f'<details style="margin-top:.3em;"><summary>{summary}</summary><em>{escape(hints[number - 1])}</em>{closed}</details>'
+    return f'<div style="margin-top:.3em;"><em>Hint: {escape(hints[0])}</em>{closed}</div>'
 
 
 def _multiline(text):

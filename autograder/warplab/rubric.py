@@ -8,13 +8,12 @@ KINDS = ("correctness", "structure", "time")
 
 @dataclass(frozen=True)
 class Item:
-    """One row of a rubric. Points are floats in [0, points]; `hint` is shown when points are lost."""
+    """One row of a rubric. Points are floats in [0, points]; its hints stand in tasks/psNN_hints.yml."""
 
     key: str
     points: float
     kind: str = "correctness"
     title: str = ""
-    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Line:
-    """One judged row. state: "full", "partial", "lost" or "ungraded"."""
+    """One judged row. state: "full", "partial", "lost" or "ungraded". hints: where points are lost, from vague to nearly the answer."""
 
     key: str
     kind: str
@@ -81,7 +80,7 @@ class Line:
     max: float
     state: str
     reason: str = ""
-    hint: str = ""
+    hints: tuple = ()
     counters: dict = field(default_factory=dict)
 
 

@@ -8,6 +8,7 @@ Cases and outcomes hold JSON values and plain arrays. In a student's notebook al
 when a submission is graded the middle one runs in processes that know no task, no expected value and no score.
 """
 
+import functools
 import importlib
 import math
 import re
@@ -16,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import yaml
 
 from warplab import crossing
 from warplab.compare import difference, gradient_check
@@ -26,6 +28,7 @@ from warplab.plain import NotPlain, as_array
 from warplab.rubric import KINDS, Bound, Case, Item, Line, Outcome, Report, in_rubric, number
 
 __all__ = [
+    "COPY",
     "Bound",
     "Case",
     "DriverTask",
@@ -59,7 +62,8 @@ class Task:
     returns      function, device, ranks: result name -> kind (see warplab.plain.as_array)
     measured     names of counters that may be measured beside the student's code: forgeable, so worth <= 20 % of the task
     items        the rubric
-    make_cases(rng) -> [Case];  reference(inputs) -> {result: float64 or integer array}
+    make_cases(rng) -> [Case]                            all cases but the timed ones
+    reference(inputs) -> {result: float64 or integer array}
     device(inputs) -> VirtualDevice                      device: the judge's device for one case
     tolerance(inputs, expected) -> {result: tolerance}   default: exact
     bounds(inputs) -> {item key: Bound}                  structure items
@@ -85,6 +89,13 @@ class Task:
             names.add(case.name)
             cases.append(case)
         return cases
+
+    def timed_cases(self, seed=0):
+        """Inputs for the timed rows, which only a CUDA device can judge: large, so made only where they are wanted."""
+        return self.make_timed(np.random.default_rng([seed, zlib.crc32(f"{self.name} timed".encode())]))
+
+    def make_timed(self, rng):
+        return []
 
     def make_cases(self, rng):
         raise NotImplementedError
@@ -119,6 +130,11 @@ class Task:
         """The rubric row with this key."""
         return next(item for item in self.items if item.key == key)
 
+    def hints(self, key):
+        """Hints for one row of the rubric, from where to look to nearly the answer."""
+        problem_set, _, name = self.name.partition("/")
+        return tuple(_hints(problem_set).get(name, {}).get(key, ()))
+
     def points_for(self, rubric=None):
         """Points of one grade cell: rubric None is all but the timed rows, "time" the timed rows."""
         return float(sum(item.points for item in self.items if in_rubric(item.kind, rubric)))
@@ -133,7 +149,7 @@ class Task:
             if failure:
                 first = seen.setdefault(re.sub(r"\d+", "0", failure), line)
                 if first is not line:
-                    line = replace(line, reason=f"stopped by the same error as {first.title!r}", hint="")
+                    line = replace(line, reason=f"stopped by the same error as {first.title!r}", hints=())
             lines.append(line)
         return Report(self.name, tuple(lines))
 
@@ -151,8 +167,6 @@ class Task:
                     item.points,
                     "ungraded",
                     "timed on a CUDA device only: no points are lost without one",
-                    "",
-                    {},
                 )
         share, told = 1.0, {}
         for case in mine:
@@ -173,7 +187,7 @@ class Task:
             item.points,
             state,
             reason,
-            "" if state == "full" else item.hint,
+            () if state == "full" else self.hints(item.key),
             counters,
         )
 
@@ -222,6 +236,11 @@ class Task:
         return self.returns[name]
 
 
+COPY = ("torch.clone", "moved")
+"""The yardstick of a kernel that memory limits: a device copy that reads and writes, together, the bytes that the task must move.
+The ratio to it is one over the share of the measured roofline."""
+
+
 class KernelTask(Task):
     """A task whose submission is a @cuda.jit kernel or a warplab.cuda_kernel that fills output arrays.
 
@@ -232,8 +251,10 @@ class KernelTask(Task):
 
     For a row of kind "time", whose Bound counts "time.ratio_low" (the student's time over the yardstick's, at the end of its
     confidence interval that is better for the student):
-    yardstick                                     what it is compared with: ("torch.matmul", "a", "b"), a function and inputs
+    make_timed(rng) -> [Case]                     its cases, large enough to fill a GPU
+    yardstick                                     what it is compared with: ("torch.matmul", "a", "b"), a function and inputs; or COPY
     must_read(inputs) -> int                      bytes that have to come from memory; default: all input arrays
+    must_write(inputs) -> int                     bytes that have to go there; default: all output arrays
     """
 
     crossing = "kernel"
@@ -250,6 +271,15 @@ class KernelTask(Task):
 
     def must_read(self, inputs):
         return sum(inputs[name].nbytes for name in self.arguments if type(inputs.get(name)) is np.ndarray)
+
+    def must_write(self, inputs):
+        return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in self.result(inputs).values())
+
+    def yardstick_sets(self, sets):
+        """The yardstick's own inputs, for each of several timed cases' inputs; a copy needs one set, whose contents do not matter."""
+        if self.yardstick == COPY:
+            return [{"moved": np.zeros((self.must_read(sets[0]) + self.must_write(sets[0])) // 2, np.uint8)}]
+        return [{name: inputs[name] for name in self.yardstick[1:]} for inputs in sets]
 
     def untouched(self, name, inputs):
         return inputs[name] if name in inputs else crossing.poisoned(*self.result(inputs)[name])
@@ -355,8 +385,8 @@ def task(name, points):
             raise ValueError(f"{name}: its items add up to {total:g} points, expected {points:g}")
         if any(item.kind not in KINDS for item in cls.items) or cls.crossing not in crossing.CROSSINGS:
             raise ValueError(f"{name}: unknown kind of item or crossing")
-        if any(item.kind == "time" for item in cls.items) and not (cls.crossing == "kernel" and cls.yardstick):
-            raise ValueError(f"{name}: a timed row needs a kernel and a yardstick to compare it with")
+        if any(item.kind == "time" for item in cls.items) and not (cls.crossing in crossing.EXECUTED and cls.yardstick):
+            raise ValueError(f"{name}: a timed row needs a kernel or a driver, and a yardstick to compare it with")
         _registry[name] = cls()
         return cls
 
@@ -398,6 +428,13 @@ def run(task, case, entry, plan=None):
 def outcome_of(case, result):
     """The Outcome of a crossing.Result."""
     return Outcome(case.name, result.outputs, result.counters, result.error, tuple(result.modified))
+
+
+@functools.cache
+def _hints(problem_set):
+    """{task: {key of a row: [hints]}}, from the file beside the set's tasks."""
+    path = Path(__file__).with_name("tasks") / f"{problem_set}_hints.yml"
+    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def can_time():

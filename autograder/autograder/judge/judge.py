@@ -59,14 +59,16 @@ class Verdict:
 
 def make_cases(assignment, seed):
     """{task name: [Case]} for one seed. Timed cases are left out where there is no CUDA device: their points stay ungraded."""
-    timed = warplab.task.can_time()
     cases = {}
     for name in assignment.tasks():
         task = warplab.task.get(name)
-        cases[name] = [case for case in task.cases(seed) if timed or not task.is_timed(case)]
-        for case in filter(task.is_timed, cases[name]):
-            others = (other for offset in range(1, TIMED_SETS) for other in task.cases(seed + offset) if other.item == case.item)
-            case.memo["sets"] = [case, *others]
+        cases[name] = task.cases(seed)
+        if warplab.task.can_time():
+            timed = task.timed_cases(seed)
+            others = [other for offset in range(1, TIMED_SETS) for other in task.timed_cases(seed + offset)]
+            for case in timed:
+                case.memo["sets"] = [case, *(other for other in others if other.item == case.item)]
+            cases[name] += timed
     return cases
 
 

@@ -28,7 +28,7 @@ def _timed(task, case, order, launcher, limits):
     with Process(launcher, "executor", limits) as reference, Process(launcher, "executor", limits) as student:
         for process in (reference, student):
             process.begin_step(SECONDS)
-        reference.ask(Yardstick(list(task.yardstick), [{name: one.inputs[name] for name in task.yardstick[1:]} for one in sets]), (Prepared,))
+        reference.ask(Yardstick(list(task.yardstick), task.yardstick_sets([one.inputs for one in sets])), (Prepared,))
         bandwidth = student.ask(Prepare([one.plain() for one in orders]), (Prepared,)).bandwidth
         start = time.monotonic()
 

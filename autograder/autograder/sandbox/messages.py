@@ -114,7 +114,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Prepare:
-    """Get ready to time the one launch of these Orders, one for each input set. Answered with Prepared."""
+    """Get ready to time the steps of these Orders, one for each input set. Answered with Prepared."""
 
     orders: list
 

@@ -68,12 +68,10 @@ def agree(one, other, what):
 
 
 def compare(name):
-    """Each untimed case: the engine, through PTX and the executor, against a launch by numba; both against the reference."""
+    """Each case: the engine, through PTX and the executor, against a launch by numba; both against the reference."""
     task, (entry, plan) = tasks.get(name), solution_of(name)
     compared = 0
     for case in task.cases():
-        if task.is_timed(case):
-            continue
         engine, here = crossing.run_here(task, case, entry, plan).outputs, launched(task, case, entry, plan)
         assert task.wrong_result(case, tasks.Outcome(case.name, here)) is None, f"{name}, {case.name}"
         for output, array in here.items():

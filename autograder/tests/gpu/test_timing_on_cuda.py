@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from test_tasks import SOLUTIONS, solution_of
 
 pytestmark = pytest.mark.gpu
-TIMED = [name for problem_set in sorted(SOLUTIONS) for name in tasks.names(problem_set) if any(map(tasks.get(name).is_timed, tasks.get(name).cases()))]
+TIMED = [name for problem_set in sorted(SOLUTIONS) for name in tasks.names(problem_set) if any(item.kind == "time" for item in tasks.get(name).items)]
 
 
 @cuda.jit
@@ -53,21 +53,20 @@ def test_twice_the_work_is_told_apart():
 
 
 @pytest.mark.parametrize("name", TIMED)
-def test_a_solution_beside_the_library(name):
-    """Printed: time, the library's, the ratio and the share of the measured roofline. The solution must earn its points for time."""
+def test_a_solution_beside_its_yardstick(name):
+    """Printed: time, the yardstick's, the ratio and the share of the measured roofline. The solution must earn its points for time."""
     from warplab.cuda_timer import cuda_timer
 
     task, (entry, plan) = tasks.get(name), solution_of(name)
     outcomes = []
-    for case in task.cases():
+    for case in task.timed_cases():
         result = crossing.run_here(task, case, entry, plan)
         outcomes.append(tasks.outcome_of(case, result))
-        if task.is_timed(case):
-            c = result.counters
-            read = task.must_read(case.inputs)
-            print(f"\n  {name}, {case.name}: {c['time.seconds'] * 1e3:.3f} ms, library {c['time.yardstick_seconds'] * 1e3:.3f} ms, ratio {c['time.ratio']:.2f}")
-            print(f"  reading its inputs once is {read / cuda_timer().bandwidth() / c['time.seconds']:.1%} of that time")
-    lost = [line for line in task.judge(task.cases(), outcomes).lines if line.state in ("lost", "partial")]
+        c, moved = result.counters, task.must_read(case.inputs) + task.must_write(case.inputs)
+        yardstick = "copy" if task.yardstick == tasks.COPY else task.yardstick[0]
+        print(f"\n  {name}, {case.name}: {c['time.seconds'] * 1e3:.3f} ms, {yardstick} {c['time.yardstick_seconds'] * 1e3:.3f} ms, ratio {c['time.ratio']:.2f}")
+        print(f"  moving {moved:,} bytes at the measured bandwidth is {moved / cuda_timer().bandwidth() / c['time.seconds']:.1%} of that time")
+    lost = [line for line in task.judge(task.timed_cases(), outcomes).part("time").lines if line.state != "full"]
     assert not lost, lost
 
 

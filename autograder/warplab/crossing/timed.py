@@ -1,6 +1,6 @@
-"""The executor's half of a timed row: an Order's one launch, again and again, on CUDA. Needs a GPU.
+"""The executor's half of a timed row: an Order's launches, again and again, on CUDA. Needs a GPU.
 
-The module is loaded afresh for every sample, so that nothing a kernel keeps on the device outlives its launch; inputs are
+Every module is loaded afresh for every sample, so that nothing a kernel keeps on the device outlives its launch; inputs are
 restored and outputs poisoned before each, and the outputs of each go back to the judge.
 """
 
@@ -11,25 +11,17 @@ import time
 import numpy as np
 
 from warplab.crossing.errors import Refused
-from warplab.crossing.orders import Empty, Result
+from warplab.crossing.orders import Copy, Empty, Fill, Result
 from warplab.crossing.values import poisoned
 from warplab.samples import below_floor, paired
 
 
-
 class KernelSampler:
-    """Times the one launch of several Orders that differ only in the values of their inputs."""
+    """Times all steps of several Orders, a kernel's or a driver's, that differ only in the values of their inputs."""
 
     def __init__(self, orders, timer):
-        from cuda.core import Linker, LinkerOptions, ObjectCode
-
-        from warplab.simt.ptx.parser import parse
-
         self.orders, self.timer = orders, timer
-        (kernel,) = orders[0].kernels
-        self.declared = [param.type for param in parse(kernel.modules[0]).functions[kernel.entry].params]
-        parts = [ObjectCode.from_ptx(text.encode()) for text in kernel.modules]
-        self.code = Linker(*parts, options=LinkerOptions(arch=orders[0].arch)).link("cubin").code
+        self.kernels = [_Kernel(kernel, orders[0].arch) for kernel in orders[0].kernels]
         self.sets = [_Buffers(order) for order in orders]
 
     def warm_up(self):
@@ -37,28 +29,69 @@ class KernelSampler:
         self.timer.warm_up(self._prepared(0))
 
     def sample(self, number):
-        """(seconds, clock in MHz, {output: array}) of one launch on input set `number`."""
+        """(seconds, clock in MHz, {output: array}) of all steps on input set `number`."""
         call = self._prepared(number)
         seconds, clock = self.timer.sample(call)
         return seconds, clock, self.sets[number].outputs()
 
     def _prepared(self, number):
-        """Restore the buffers, load the module, and return the launch as a call without arguments."""
-        from cuda.core import Device, LaunchConfig, ObjectCode, launch
+        """Restore the buffers, load the modules, and return the steps as one call without arguments."""
+        from cuda.core import Device
 
-        order, buffers = self.orders[number], self.sets[number]
-        (step,), (kernel,) = order.steps, order.kernels
-        buffers.restore()
-        found = ObjectCode.from_cubin(self.code).get_kernel(kernel.entry)
         device = Device()
         device.set_current()
-        together = any("%envreg2" in text for text in kernel.modules)
-        config = LaunchConfig(grid=step.grid, block=step.block, shmem_size=step.shared, is_cooperative=together)
-        if kernel.abi == "c":
-            values = [buffers.c_value(argument, kind) for argument, kind in zip(step.arguments, self.declared, strict=True)]
-        else:
-            values = [value for argument in step.arguments for value in buffers.numba_values(argument)]
-        return lambda: launch(device.default_stream, config, found, *values)
+        buffers = self.sets[number]
+        buffers.restore()
+        loaded = [kernel.loaded() for kernel in self.kernels]
+        calls = [self._call(step, buffers, loaded, device.default_stream) for step in self.orders[number].steps]
+
+        def run():
+            for call in calls:
+                call()
+
+        return run
+
+    def _call(self, step, buffers, loaded, stream):
+        from cuda.core import launch
+
+        if type(step) is Copy:
+            return functools.partial(buffers.copy, step.target, step.source)
+        if type(step) is Fill:
+            return functools.partial(buffers.fill, step.target, step.value)
+        kernel = self.kernels[step.kernel]
+        return functools.partial(launch, stream, kernel.config(step), loaded[step.kernel], *kernel.values(step, buffers))
+
+
+class _Kernel:
+    """A kernel of an Order, linked for this device."""
+
+    def __init__(self, kernel, arch):
+        from cuda.core import Linker, LinkerOptions, ObjectCode
+
+        from warplab.simt.ptx.parser import parse
+
+        self.kernel = kernel
+        self.declared = [param.type for param in parse(kernel.modules[0]).functions[kernel.entry].params]
+        self.together = any("%envreg2" in text for text in kernel.modules)
+        parts = [ObjectCode.from_ptx(text.encode()) for text in kernel.modules]
+        self.code = Linker(*parts, options=LinkerOptions(arch=arch)).link("cubin").code
+
+    def loaded(self):
+        """The kernel of a module loaded just now, its variables as they were compiled."""
+        from cuda.core import ObjectCode
+
+        return ObjectCode.from_cubin(self.code).get_kernel(self.kernel.entry)
+
+    def config(self, step):
+        from cuda.core import LaunchConfig
+
+        return LaunchConfig(grid=step.grid, block=step.block, shmem_size=step.shared, is_cooperative=self.together)
+
+    def values(self, step, buffers):
+        """The launch's parameters as cuda.core takes them."""
+        if self.kernel.abi == "c":
+            return [buffers.c_value(argument, kind) for argument, kind in zip(step.arguments, self.declared, strict=True)]
+        return [value for argument in step.arguments for value in buffers.numba_values(argument)]
 
 
 class _Buffers:
@@ -83,6 +116,32 @@ class _Buffers:
 
         for name, array in self.host.items():
             checked(driver.cuMemcpyHtoD(self.pointers[name], array.ctypes.data, array.nbytes))
+
+    def copy(self, target, source):
+        from cuda.bindings import driver
+
+        from warplab.cuda_timer import checked
+
+        checked(driver.cuMemcpyDtoDAsync(self.pointers[target], self.pointers[source], self.host[source].nbytes, 0))
+
+    def fill(self, target, value):
+        """Set every element, byte for byte as NumPy writes the value."""
+        from cuda.bindings import driver
+
+        from warplab.cuda_timer import checked
+
+        array = self.host[target]
+        pattern, pointer = np.array(value, array.dtype).tobytes(), int(self.pointers[target])
+        if not array.size:
+            return
+        if len(set(pattern)) == 1:
+            checked(driver.cuMemsetD8Async(pointer, pattern[0], array.nbytes, 0))
+        elif len(pattern) == 2:
+            checked(driver.cuMemsetD16Async(pointer, int.from_bytes(pattern, "little"), array.size, 0))
+        else:  # words of 4 bytes, every len(pattern) bytes
+            for first in range(0, len(pattern), 4):
+                word = int.from_bytes(pattern[first : first + 4], "little")
+                checked(driver.cuMemsetD2D32Async(pointer + first, len(pattern), word, 1, array.size, 0))
 
     def outputs(self):
         from cuda.bindings import driver
@@ -127,8 +186,8 @@ class YardstickSampler:
         self.timer.warm_up(self.calls[0])
 
     def sample(self, number):
-        """(seconds, clock in MHz, {})."""
-        return *self.timer.sample(self.calls[number]), {}
+        """(seconds, clock in MHz, {}). A yardstick that does the same for every set has one."""
+        return *self.timer.sample(self.calls[number % len(self.calls)]), {}
 
 
 def measure(task, cases, student, yardstick, bandwidth, elapsed):
@@ -168,7 +227,7 @@ def measure_here(task, case, order):
     from warplab.cuda_timer import cuda_timer
 
     timer = cuda_timer()
-    student, yardstick = KernelSampler([order], timer), YardstickSampler(task.yardstick, [case.inputs], timer)
+    student, yardstick = KernelSampler([order], timer), YardstickSampler(task.yardstick, task.yardstick_sets([case.inputs]), timer)
     student.warm_up()
     yardstick.warm_up()
     start = time.perf_counter()

@@ -50,25 +50,9 @@ class Grayscale(ImageKernel):
     entry = "grayscale"
     arguments = ("rgb", "out")
     items = (
-        Item(
-            "aligned",
-            6,
-            title="An image whose sides are multiples of the block",
-            hint="out[row, col] is the weighted sum of rgb[row, col, 0], rgb[row, col, 1] and rgb[row, col, 2].",
-        ),
-        Item(
-            "ragged",
-            8,
-            title="Images of any other size, down to one pixel",
-            hint="The grid is larger than the image: a thread whose col or row lies outside must do nothing.",
-        ),
-        Item(
-            "coalesced",
-            6,
-            "structure",
-            "Neighbouring threads write neighbouring pixels",
-            hint="cuda.grid(2) gives x first: `col, row = cuda.grid(2)`.",
-        ),
+        Item("aligned", 6, title="An image whose sides are multiples of the block"),
+        Item("ragged", 8, title="Images of any other size, down to one pixel"),
+        Item("coalesced", 6, "structure", "Neighbouring threads write neighbouring pixels"),
     )
 
     def make_cases(self, rng):
@@ -109,19 +93,9 @@ class LaunchPlan(Task):
     arguments = ("width", "height", "block")
     returns = {"grid": "integers", "idle": "integers"}
     items = (
-        Item(
-            "divides",
-            4,
-            title="Images that the blocks tile exactly: the grid",
-            hint="A block more than needed is a block wasted.",
-        ),
-        Item(
-            "ragged",
-            6,
-            title="All other images: the grid",
-            hint="Round up: (width + block_x - 1) // block_x blocks in x.",
-        ),
-        Item("idle", 5, title="The number of idle threads", hint="All threads of the grid, minus one for every pixel."),
+        Item("divides", 4, title="Images that the blocks tile exactly: the grid"),
+        Item("ragged", 6, title="All other images: the grid"),
+        Item("idle", 5, title="The number of idle threads"),
     )
 
     def make_cases(self, rng):
@@ -159,31 +133,10 @@ class BoxBlur(ImageKernel):
     entry = "box_blur"
     arguments = ("image", "radius", "out")
     items = (
-        Item(
-            "interior",
-            8,
-            title="Pixels whose whole window lies inside the image",
-            hint="Add up image[r, c] for r from row - radius to row + radius, c likewise; divide by their number.",
-        ),
-        Item(
-            "borders",
-            9,
-            title="Pixels at the border",
-            hint="Clip the window to the image, and divide by the number of pixels you added, not by (2 radius + 1)^2.",
-        ),
-        Item(
-            "tiny",
-            4,
-            title="Images smaller than the window",
-            hint="The window may stick out on both sides at once: clip with max(0, ...) and min(height, ...).",
-        ),
-        Item(
-            "store_once",
-            4,
-            "structure",
-            "Each result is written to global memory once",
-            hint="Add up in a local variable, and write out[row, col] after the loops.",
-        ),
+        Item("interior", 8, title="Pixels whose whole window lies inside the image"),
+        Item("borders", 9, title="Pixels at the border"),
+        Item("tiny", 4, title="Images smaller than the window"),
+        Item("store_once", 4, "structure", "Each result is written to global memory once"),
     )
 
     def make_cases(self, rng):
@@ -253,25 +206,9 @@ class Mandelbrot(ImageKernel):
     # PTX instructions of a warp, allowed for one iteration and for start and end: see bounds().
     ITERATION, FIXED = 40, 150
     items = (
-        Item(
-            "picture",
-            8,
-            title="The whole set",
-            hint="Test x*x + y*y > 4 before each step, and store how many steps were made.",
-        ),
-        Item(
-            "ragged",
-            6,
-            title="Other places, other sizes",
-            hint="c is x_min + col * step on the real axis, y_min + row * step on the other; mind the ragged edge.",
-        ),
-        Item(
-            "leave_early",
-            6,
-            "structure",
-            "A warp stops when its last pixel has escaped",
-            hint="Leave the loop (`break`, or a `while` condition) once |z| > 2; do not run on to max_iterations.",
-        ),
+        Item("picture", 8, title="The whole set"),
+        Item("ragged", 6, title="Other places, other sizes"),
+        Item("leave_early", 6, "structure", "A warp stops when its last pixel has escaped"),
     )
 
     def make_cases(self, rng):
@@ -348,30 +285,10 @@ class TimeIt(Task):
     arguments = ("device", "work", "repeats")
     returns = {"seconds": "numbers"}
     items = (
-        Item(
-            "waits",
-            5,
-            title="Times the work, not the launch",
-            hint="launch() returns at once. Synchronise between the launch and the second reading of the clock.",
-        ),
-        Item(
-            "queue",
-            3,
-            title="Work that was queued before is not counted",
-            hint="Synchronise once before the first sample, so that the device starts it idle.",
-        ),
-        Item(
-            "warm_up",
-            3,
-            title="The first, slow launches are not counted",
-            hint="Launch at least five times before the first sample, and throw these away.",
-        ),
-        Item(
-            "median",
-            4,
-            title="A few disturbed samples do not move the result",
-            hint="Time each launch by itself and return the median of the samples, not their mean.",
-        ),
+        Item("waits", 5, title="Times the work, not the launch"),
+        Item("queue", 3, title="Work that was queued before is not counted"),
+        Item("warm_up", 3, title="The first, slow launches are not counted"),
+        Item("median", 4, title="A few disturbed samples do not move the result"),
     )
 
     def make_cases(self, rng):

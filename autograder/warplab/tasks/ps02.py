@@ -23,30 +23,10 @@ class Crossover(Task):
     arguments = ("sizes", "cpu", "gpu")
     returns = {"size": "numbers"}
     items = (
-        Item(
-            "clean",
-            6,
-            title="Quiet machines: where the two curves cross",
-            hint="Both axes are logarithmic: interpolate log(cpu) - log(gpu) along log(size).",
-        ),
-        Item(
-            "disturbed",
-            6,
-            title="A few samples that took ten times as long",
-            hint="Take the median of each size's samples. One disturbed sample in nine moves a mean by as much as it likes.",
-        ),
-        Item(
-            "lucky",
-            4,
-            title="A win that does not last",
-            hint="Look for the last size at which the CPU is no slower: from there on the GPU wins. The first win may be luck.",
-        ),
-        Item(
-            "never",
-            4,
-            title="A GPU that wins always, or never",
-            hint="Return sizes[0] when the GPU wins at every size, and math.inf when it does not win at the largest.",
-        ),
+        Item("clean", 6, title="Quiet machines: where the two curves cross"),
+        Item("disturbed", 6, title="A few samples that took ten times as long"),
+        Item("lucky", 4, title="A win that does not last"),
+        Item("never", 4, title="A GPU that wins always, or never"),
     )
 
     def make_cases(self, rng):
@@ -100,25 +80,9 @@ class GridStride(KernelTask):
     entry = "grid_stride"
     arguments = ("raw", "dark", "gain", "out")
     items = (
-        Item(
-            "more_work",
-            7,
-            title="More pixels than threads",
-            hint="A thread takes pixel cuda.grid(1), then the one cuda.gridsize(1) further on, and so on to the end.",
-        ),
-        Item(
-            "less_work",
-            5,
-            title="Fewer pixels than threads, and no round number",
-            hint="`for i in range(first, out.size, threads)` needs no other bounds check.",
-        ),
-        Item(
-            "coalesced",
-            8,
-            "structure",
-            "Neighbouring threads take neighbouring pixels",
-            hint="At each step the 32 threads of a warp should read 32 neighbours: stride by the whole grid, not by one.",
-        ),
+        Item("more_work", 7, title="More pixels than threads"),
+        Item("less_work", 5, title="Fewer pixels than threads, and no round number"),
+        Item("coalesced", 8, "structure", "Neighbouring threads take neighbouring pixels"),
     )
 
     def make_cases(self, rng):
@@ -170,26 +134,9 @@ class Undiverge(KernelTask):
     # Instructions of a warp in PTX, allowed for one round and for everything else: see bounds().
     ROUND, FIXED = 6, 60
     items = (
-        Item(
-            "even",
-            8,
-            title="Right for an even number of stars",
-            hint="Settling: v = v * v + 0.25. Flickering: v = abs(v - 0.5). A star's own index decides, not its thread's.",
-        ),
-        Item(
-            "odd",
-            7,
-            title="Right for every other number of stars, down to one",
-            hint="There are (n + 1) // 2 stars with an even index and n // 2 with an odd one.",
-        ),
-        Item(
-            "uniform",
-            15,
-            "structure",
-            "A warp is issued one job, not both",
-            hint="Let the first half of the threads take the even stars and the second half the odd ones: thread t has star "
-            "2 t, or 2 (t - half) + 1. Only one warp, where the halves meet, has both jobs.",
-        ),
+        Item("even", 8, title="Right for an even number of stars"),
+        Item("odd", 7, title="Right for every other number of stars, down to one"),
+        Item("uniform", 15, "structure", "A warp is issued one job, not both"),
     )
 
     def make_cases(self, rng):
@@ -240,37 +187,11 @@ class LatencyHiding(Task):
     arguments = ("sm", "registers", "shared", "threads")
     returns = {"blocks": "integers", "occupancy": "numbers", "loads": "integers"}
     items = (
-        Item(
-            "warps",
-            5,
-            title="Blocks, where warps or blocks are what is short",
-            hint="A block of 100 threads has 4 warps. Blocks move in whole: sm['warps'] // warps of a block, at most sm['blocks'].",
-        ),
-        Item(
-            "registers",
-            6,
-            title="Blocks, where registers are short",
-            hint="A warp gets registers * 32, rounded up to a multiple of the unit, out of its own scheduler's quarter. Count "
-            "warps in a quarter first, then in the SM, then whole blocks.",
-        ),
-        Item(
-            "shared",
-            5,
-            title="Blocks, where shared memory is short",
-            hint="Add what CUDA reserves in each block, then round up to a multiple of the unit.",
-        ),
-        Item(
-            "occupancy",
-            3,
-            title="Occupancy",
-            hint="Resident warps over sm['warps'], from 0 to 1.",
-        ),
-        Item(
-            "loads",
-            6,
-            title="Loads of four bytes that each thread must have under way to fill the door",
-            hint="Little's law: sm['latency'] * sm['bytes_per_tick'] bytes must be under way. A warp's load is 32 * 4 of them. Round up.",
-        ),
+        Item("warps", 5, title="Blocks, where warps or blocks are what is short"),
+        Item("registers", 6, title="Blocks, where registers are short"),
+        Item("shared", 5, title="Blocks, where shared memory is short"),
+        Item("occupancy", 3, title="Occupancy"),
+        Item("loads", 6, title="Loads of four bytes that each thread must have under way to fill the door"),
     )
 
     def make_cases(self, rng):

@@ -20,24 +20,9 @@ class AmdahlFit(Task):
     arguments = ("workers", "seconds")
     returns = {"share": "numbers", "limit": "numbers"}
     items = (
-        Item(
-            "exact",
-            5,
-            title="Timings that follow the law exactly",
-            hint="t(n) = a + b / n is a straight line in 1/n. np.polyfit(1 / n, t, 1) gives (b, a).",
-        ),
-        Item(
-            "disturbed",
-            5,
-            title="Several samples each, some of them disturbed",
-            hint="Take the median of each row first. Use every number of workers in the fit, not only the first and the last.",
-        ),
-        Item(
-            "edges",
-            5,
-            title="Jobs that are all parallel, or all serial",
-            hint="Noise can push the share below 0 or above 1: hold it within the two. For a share of 0 the limit is math.inf.",
-        ),
+        Item("exact", 5, title="Timings that follow the law exactly"),
+        Item("disturbed", 5, title="Several samples each, some of them disturbed"),
+        Item("edges", 5, title="Jobs that are all parallel, or all serial"),
     )
 
     def make_cases(self, rng):
@@ -103,20 +88,9 @@ class ReduceAtomic(Reduction):
 
     entry = "reduce_atomic"
     items = (
-        Item(
-            "full",
-            4,
-            title="As many threads as numbers",
-            hint="`total[0] += x[i]` reads, adds and writes in three steps, and another thread comes between. cuda.atomic.add is one.",
-        ),
-        Item("ragged", 3, title="More threads than numbers", hint="A thread whose number lies past the end has nothing to add."),
-        Item(
-            "coalesced",
-            3,
-            "structure",
-            "Neighbouring threads read neighbouring numbers",
-            hint="Thread cuda.grid(1) takes x[cuda.grid(1)]: four sectors a request.",
-        ),
+        Item("full", 4, title="As many threads as numbers"),
+        Item("ragged", 3, title="More threads than numbers"),
+        Item("coalesced", 3, "structure", "Neighbouring threads read neighbouring numbers"),
     )
 
     def make_cases(self, rng):
@@ -138,27 +112,9 @@ class ReduceTree(Reduction):
 
     entry = "reduce_tree"
     items = (
-        Item(
-            "right",
-            6,
-            title="Right for any size and any number of blocks",
-            hint="First a grid-stride loop into a local variable, then the table. Threads without a number put down 0.",
-        ),
-        Item(
-            "atomics",
-            7,
-            "structure",
-            "One atomic a block",
-            hint="When the tree is done, table[0] holds the block's sum. Let thread 0 alone add it to the total.",
-        ),
-        Item(
-            "table",
-            7,
-            "structure",
-            "Few trips to the table",
-            hint="Halve the number of adders in each round, first the lower half of the block, so that whole warps drop out: "
-            "8 requests to put down, 36 for the rounds, 1 to take the sum.",
-        ),
+        Item("right", 6, title="Right for any size and any number of blocks"),
+        Item("atomics", 7, "structure", "One atomic a block"),
+        Item("table", 7, "structure", "Few trips to the table"),
     )
 
     def make_cases(self, rng):
@@ -190,20 +146,9 @@ class ReduceShuffle(Reduction):
 
     entry = "reduce_shuffle"
     items = (
-        Item(
-            "right",
-            6,
-            title="Right for any size and any number of blocks",
-            hint="All 32 lanes must take part in a shuffle whose mask has 32 ones: a lane without a number brings 0, and nobody leaves early.",
-        ),
-        Item(
-            "table",
-            10,
-            "structure",
-            "At most one trip a warp to the table, and one more",
-            hint="Five shuffles add up a warp. Lane 0 of each warp puts its sum down; after the barrier the first warp reads all eight at once.",
-        ),
-        Item("atomics", 4, "structure", "One atomic a block", hint="Lane 0 of the first warp has the block's sum at the end, and adds it."),
+        Item("right", 6, title="Right for any size and any number of blocks"),
+        Item("table", 10, "structure", "At most one trip a warp to the table, and one more"),
+        Item("atomics", 4, "structure", "One atomic a block"),
     )
 
     def make_cases(self, rng):
@@ -240,26 +185,9 @@ class FixTheRace(KernelTask):
     entry = "fix_the_race"
     arguments = ("x", "rounds", "out")
     items = (
-        Item(
-            "one",
-            4,
-            title="One round, and no race",
-            hint="Nobody may read a neighbour's place before it has been written: a barrier between putting down and reading.",
-        ),
-        Item(
-            "many",
-            6,
-            title="Many rounds, and no race",
-            hint="Nobody may write a new value while a neighbour still wants the old one: read, barrier, write, barrier, in every round. "
-            "Keep the new value in a local variable meanwhile, and keep the barriers out of every `if`.",
-        ),
-        Item(
-            "together",
-            5,
-            "structure",
-            "All threads still work at the same time",
-            hint="One thread can do it all without a race, and the other 255 watch. Keep one place for each thread.",
-        ),
+        Item("one", 4, title="One round, and no race"),
+        Item("many", 6, title="Many rounds, and no race"),
+        Item("together", 5, "structure", "All threads still work at the same time"),
     )
     # Instructions of a warp in PTX, allowed for one round and for everything else: see bounds().
     ROUND, FIXED = 55, 60
@@ -311,26 +239,9 @@ class Scan(DriverTask):
     entry = "scan"
     arguments = ("device", "x", "out")
     items = (
-        Item(
-            "one_block",
-            4,
-            title="Up to 256 numbers",
-            hint="Inside a block: in round k each place t >= 2**k adds what lies 2**k places before it. Read, barrier, write, barrier.",
-        ),
-        Item(
-            "many_blocks",
-            6,
-            title="Many blocks, and no round number",
-            hint="Pass one scans each block and stores the block's total. Scan the totals. Pass two adds the total of all blocks before "
-            "its own to every number.",
-        ),
-        Item(
-            "two_passes",
-            5,
-            "structure",
-            "Two passes over the data, not one for each power of two",
-            hint="Let a pass read and write every number once. Two passes are four sectors for every eight numbers.",
-        ),
+        Item("one_block", 4, title="Up to 256 numbers"),
+        Item("many_blocks", 6, title="Many blocks, and no round number"),
+        Item("two_passes", 5, "structure", "Two passes over the data, not one for each power of two"),
     )
 
     def make_cases(self, rng):

@@ -69,31 +69,10 @@ class MatmulNaive(Matmul):
 
     entry = "matmul_naive"
     items = (
-        Item(
-            "square",
-            6,
-            title="Square matrices whose side is a multiple of 16",
-            hint="c[row, col] is the sum over k of a[row, k] * b[k, col].",
-        ),
-        Item(
-            "ragged",
-            8,
-            title="Rectangular matrices of any size",
-            hint="M, N and K differ: c has a.shape[0] rows and b.shape[1] columns. Check both before you write.",
-        ),
-        Item(
-            "edges",
-            3,
-            title="One row, one column, K = 1, primes",
-            hint="Nothing may depend on a size being larger than one.",
-        ),
-        Item(
-            "sectors",
-            3,
-            "structure",
-            "A warp reads, sums and writes without waste",
-            hint="`col, row = cuda.grid(2)`: a warp reads along a row of b. And keep the sum in a local variable.",
-        ),
+        Item("square", 6, title="Square matrices whose side is a multiple of 16"),
+        Item("ragged", 8, title="Rectangular matrices of any size"),
+        Item("edges", 3, title="One row, one column, K = 1, primes"),
+        Item("sectors", 3, "structure", "A warp reads, sums and writes without waste"),
     )
 
     def make_cases(self, rng):
@@ -117,38 +96,11 @@ class MatmulTiled(Matmul):
 
     entry = "matmul_tiled"
     items = (
-        Item(
-            "square",
-            6,
-            title="Square matrices whose side is a multiple of 16",
-            hint="Two barriers a step: one after the tiles are written, one before they are overwritten.",
-        ),
-        Item(
-            "ragged",
-            8,
-            title="Rectangular matrices of any size",
-            hint="Where the tile hangs over the edge, write 0 to shared memory. Every thread reaches every barrier.",
-        ),
-        Item(
-            "edges",
-            4,
-            title="One row, one column, K = 1, primes",
-            hint="The number of steps is K divided by 16, rounded up.",
-        ),
-        Item(
-            "requests",
-            8,
-            "structure",
-            "Load requests fall by the width of the tile",
-            hint="In a step a thread loads one element of a and one of b; its 16 products come from shared memory.",
-        ),
-        Item(
-            "sectors",
-            4,
-            "structure",
-            "Each of these loads is coalesced",
-            hint="threadIdx.x must run along a row, in a (over k) as in b (over columns).",
-        ),
+        Item("square", 6, title="Square matrices whose side is a multiple of 16"),
+        Item("ragged", 8, title="Rectangular matrices of any size"),
+        Item("edges", 4, title="One row, one column, K = 1, primes"),
+        Item("requests", 8, "structure", "Load requests fall by the width of the tile"),
+        Item("sectors", 4, "structure", "Each of these loads is coalesced"),
     )
 
     def make_cases(self, rng):
@@ -177,39 +129,20 @@ class MatmulRegisterTiled(Matmul):
     plan_entry = "plan_register_tiled"
     yardstick = ("torch.matmul", "a", "b")
     items = (
-        Item(
-            "square",
-            3,
-            title="Matrices that the tiles fit",
-            hint="Check your plan first: grid times the tile's sides must cover N in x and M in y.",
-        ),
-        Item(
-            "ragged",
-            2,
-            title="Matrices of any other size",
-            hint="Guard the loads and the stores; a thread with nothing to store still takes part in every barrier.",
-        ),
-        Item(
-            "requests",
-            5,
-            "structure",
-            "Fewer load requests for each multiply-add",
-            hint="With 4 x 4 results a thread, 8 values read from shared memory serve 16 multiply-adds.",
-        ),
-        Item(
-            "time",
-            5,
-            "time",
-            "Share of the library's speed (CUDA only)",
-            hint="Half the library's speed earns everything: try larger tiles, and more results for each thread.",
-        ),
+        Item("square", 3, title="Matrices that the tiles fit"),
+        Item("ragged", 2, title="Matrices of any other size"),
+        Item("requests", 5, "structure", "Fewer load requests for each multiply-add"),
+        Item("time", 5, "time", "Share of the library's speed (CUDA only)"),
     )
 
     def make_cases(self, rng):
         shapes = [("square", 64, 64, side(rng, 2, 4)), ("square", 128, 64, 32), ("ragged", 1, 1, 1)]
         shapes += [("ragged", 67, 131, 41), ("ragged", *ragged_shape(rng, 60, 100))]
-        shapes += [("requests", 128, 128, side(rng, 3, 4)), ("time", 2048, 2048, 2048)]
+        shapes += [("requests", 128, 128, side(rng, 3, 4))]
         return [self.product(rng, *shape) for shape in shapes]
+
+    def make_timed(self, rng):
+        return [self.product(rng, "time", 2048, 2048, 2048)]
 
     def plan_arguments(self, inputs):
         m, n, k = self.shape(inputs)
@@ -238,30 +171,10 @@ class CountFlops(Task):
     arguments = ("layers", "batch")
     returns = {"flops": "integers"}
     items = (
-        Item(
-            "linear",
-            4,
-            title="Fully connected layers",
-            hint="A product of (rows, in) with (in, out) is rows * in * out multiply-adds; rows = batch * tokens.",
-        ),
-        Item(
-            "conv2d",
-            5,
-            title="Convolutions",
-            hint="Every output pixel of every output channel is a sum over in_channels * kernel * kernel products.",
-        ),
-        Item(
-            "attention",
-            4,
-            title="Attention",
-            hint="Each head: (tokens, d) x (d, tokens) and (tokens, tokens) x (tokens, d); d = width / heads.",
-        ),
-        Item(
-            "model",
-            2,
-            title="A whole model, with layers that multiply nothing",
-            hint="relu and the like are not products: 0. Return one number for each layer, in order.",
-        ),
+        Item("linear", 4, title="Fully connected layers"),
+        Item("conv2d", 5, title="Convolutions"),
+        Item("attention", 4, title="Attention"),
+        Item("model", 2, title="A whole model, with layers that multiply nothing"),
     )
 
     def make_cases(self, rng):
@@ -345,24 +258,9 @@ class ConvAsMatmul(Task):
     arguments = ("image", "weights", "stride")
     returns = {"columns": "float32", "out": "float32"}
     items = (
-        Item(
-            "columns",
-            6,
-            title="The matrix of patches",
-            hint="Column y * W_out + x holds image[:, y*s : y*s+R, x*s : x*s+S], flattened.",
-        ),
-        Item(
-            "out",
-            5,
-            title="The product, folded back into an image",
-            hint="weights.reshape(F, C*R*S) @ columns has shape (F, H_out * W_out).",
-        ),
-        Item(
-            "ragged",
-            4,
-            title="Strides that do not divide, kernels that are not square, one pixel",
-            hint="H_out = (H - R) // stride + 1, and R need not equal S.",
-        ),
+        Item("columns", 6, title="The matrix of patches"),
+        Item("out", 5, title="The product, folded back into an image"),
+        Item("ragged", 4, title="Strides that do not divide, kernels that are not square, one pixel"),
     )
 
     def make_cases(self, rng):

@@ -22,15 +22,9 @@ class CopyStrided(KernelTask):
     entry = "copy_strided"
     arguments = ("x", "stride", "offset", "out")
     items = (
-        Item("plain", 3, title="Stride 1, no offset", hint="One thread, one number: i = cuda.grid(1)."),
-        Item("any", 4, title="Any stride and offset, any size", hint="Stride 0 is allowed: every thread then reads the same number."),
-        Item(
-            "neighbours",
-            3,
-            "structure",
-            "Neighbouring threads write neighbours",
-            hint="The stride belongs to what is read. Thread i writes out[i].",
-        ),
+        Item("plain", 3, title="Stride 1, no offset"),
+        Item("any", 4, title="Any stride and offset, any size"),
+        Item("neighbours", 3, "structure", "Neighbouring threads write neighbours"),
     )
 
     def make_cases(self, rng):
@@ -81,27 +75,10 @@ class Transpose(Picture):
 
     entry = "transpose"
     items = (
-        Item("aligned", 4, title="Sides that are multiples of 32", hint="out has as many rows as x has columns."),
-        Item(
-            "ragged",
-            5,
-            title="Any other size",
-            hint="Reading and writing go to different places, so each needs a bounds check of its own. The barrier needs none.",
-        ),
-        Item(
-            "sectors",
-            6,
-            "structure",
-            "Whole sectors, both ways",
-            hint="Read a tile along its rows, meet, and write it along the rows of *out*: thread x of the block walks along the row in both.",
-        ),
-        Item(
-            "banks",
-            5,
-            "structure",
-            "No bank conflicts",
-            hint="A column of a table 32 words wide lies in one bank. Make the rows of the table 33 words long.",
-        ),
+        Item("aligned", 4, title="Sides that are multiples of 32"),
+        Item("ragged", 5, title="Any other size"),
+        Item("sectors", 6, "structure", "Whole sectors, both ways"),
+        Item("banks", 5, "structure", "No bank conflicts"),
     )
 
     def make_cases(self, rng):
@@ -144,16 +121,10 @@ class StencilShared(Picture):
 
     entry = "stencil_shared"
     items = (
-        Item("inside", 4, title="The inside of the picture", hint="Four neighbours, each from the table."),
-        Item("borders", 5, title="The borders: zero outside", hint="Put a 0 on the table where the halo lies outside the picture."),
-        Item("ragged", 4, title="Sizes that are no multiples of 32", hint="A thread without a pixel may still have to fetch a part of the halo."),
-        Item(
-            "sectors",
-            7,
-            "structure",
-            "Each pixel is fetched about once",
-            hint="34 x 34 numbers for 32 x 32 results. Let the block fetch them together, row by row: a loop over rows and one over columns.",
-        ),
+        Item("inside", 4, title="The inside of the picture"),
+        Item("borders", 5, title="The borders: zero outside"),
+        Item("ragged", 4, title="Sizes that are no multiples of 32"),
+        Item("sectors", 7, "structure", "Each pixel is fetched about once"),
     )
 
     def make_cases(self, rng):
@@ -207,10 +178,10 @@ class RooflinePlace(Task):
     arguments = ("flops", "bytes_moved", "seconds", "peak", "bandwidth")
     returns = {"intensity": "numbers", "attainable": "numbers", "short": "integers", "share": "numbers"}
     items = (
-        Item("intensity", 3, title="Arithmetic intensity", hint="FLOP for each byte, not bytes for each FLOP."),
-        Item("memory", 5, title="Kernels short of bandwidth", hint="Left of the ridge the roof is intensity * bandwidth."),
-        Item("compute", 4, title="Kernels short of arithmetic", hint="From the ridge on the roof is the peak, however high the intensity."),
-        Item("share", 3, title="The share of the roof that was reached", hint="flops / seconds is what the kernel did; divide by what it could have done."),
+        Item("intensity", 3, title="Arithmetic intensity"),
+        Item("memory", 5, title="Kernels short of bandwidth"),
+        Item("compute", 4, title="Kernels short of arithmetic"),
+        Item("share", 3, title="The share of the roof that was reached"),
     )
 
     def make_cases(self, rng):
@@ -250,20 +221,9 @@ class SoftmaxOnline(KernelTask):
     entry = "softmax_online"
     arguments = ("x", "out")
     items = (
-        Item("right", 4, title="Right for rows of any length", hint="A thread without a number brings -inf and 0: it must not bring NaN."),
-        Item(
-            "large",
-            4,
-            title="Right for large numbers",
-            hint="exp(100) is not a float32. When a larger maximum comes, multiply the running sum by exp(old - new).",
-        ),
-        Item(
-            "two_reads",
-            7,
-            "structure",
-            "The row is read twice, not three times",
-            hint="Maximum and sum fit into one pass: total = total * exp(old - new) + exp(x - new). Only the results need the second.",
-        ),
+        Item("right", 4, title="Right for rows of any length"),
+        Item("large", 4, title="Right for large numbers"),
+        Item("two_reads", 7, "structure", "The row is read twice, not three times"),
     )
 
     def make_cases(self, rng):
@@ -311,15 +271,9 @@ class FlashAttention(KernelTask):
     entry = "flash_attention"
     arguments = ("q", "k", "v", "out")
     items = (
-        Item("aligned", 4, title="As many tokens as fit the blocks", hint="Keep maximum, sum and the weighted sum of v for your query, and rescale all when a larger score comes."),
-        Item("ragged", 4, title="Any number of tokens", hint="A thread without a query still helps to fetch, and comes to every barrier."),
-        Item(
-            "sectors",
-            7,
-            "structure",
-            "Keys and values are fetched once a block",
-            hint="Let the block put some keys and values on tables in shared memory, use them for all its queries, meet, and take the next ones.",
-        ),
+        Item("aligned", 4, title="As many tokens as fit the blocks"),
+        Item("ragged", 4, title="Any number of tokens"),
+        Item("sectors", 7, "structure", "Keys and values are fetched once a block"),
     )
 
     def make_cases(self, rng):

@@ -45,24 +45,9 @@ class TrainingBytes(Task):
     arguments = ("model", "recipe", "batch", "tokens")
     returns = {"parameters": "integers", "state": "integers", "activations": "integers"}
     items = (
-        Item(
-            "parameters",
-            6,
-            title="Parameters, to the last one",
-            hint="A block: 3 w^2 + 3 w, w^2 + w, 4 w^2 + 4 w, 4 w^2 + w, and two norms of 2 w: 12 w^2 + 13 w. Then embeddings, last norm, output layer.",
-        ),
-        Item(
-            "state",
-            8,
-            title="State: weights, gradients, optimiser, and the FP32 copy",
-            hint="FP32 keeps 4 + 4 bytes, mixed precision 2 + 2 and 4 for the copy. Momentum is 4 bytes more, Adam 8, always in FP32.",
-        ),
-        Item(
-            "activations",
-            6,
-            title="Activations, within 10 % of what is measured",
-            hint="16 arrays of batch x tokens x width in each block, of 4 bytes a number in FP32 and 2 in mixed precision.",
-        ),
+        Item("parameters", 6, title="Parameters, to the last one"),
+        Item("state", 8, title="State: weights, gradients, optimiser, and the FP32 copy"),
+        Item("activations", 6, title="Activations, within 10 % of what is measured"),
     )
 
     def make_cases(self, rng):
@@ -109,25 +94,9 @@ class Checkpointed(VjpTask):
     entry = "checkpointed"
     arguments = differentiable = ("x", "w")
     items = (
-        Item(
-            "right",
-            12,
-            title="The result and both gradients",
-            hint="backward gets grad_out: run the layers again with autograd switched on (torch.enable_grad) and let torch.autograd.grad go back.",
-        ),
-        Item(
-            "deep",
-            8,
-            title="Any number of layers, also none",
-            hint="With no layer y is x. Return gradients in the order of forward's arguments.",
-        ),
-        Item(
-            "saved",
-            5,
-            "structure",
-            "Few results are kept (measured beside your code)",
-            hint="ctx.save_for_backward(x, w) keeps what is needed to begin again; the results of the layers are made again.",
-        ),
+        Item("right", 12, title="The result and both gradients"),
+        Item("deep", 8, title="Any number of layers, also none"),
+        Item("saved", 5, "structure", "Few results are kept (measured beside your code)"),
     )
 
     def make_cases(self, rng):
@@ -182,24 +151,9 @@ class Accumulate(Task):
     arguments = ("w", "batches", "max_norm")
     returns = {"gradient": "float32"}
     items = (
-        Item(
-            "equal",
-            6,
-            title="Parts of equal size",
-            hint="loss.backward() adds to w.grad. Divide by the number of parts, or the result is as many times too large.",
-        ),
-        Item(
-            "ragged",
-            8,
-            title="Parts of different sizes",
-            hint="The mean of the means is not the mean: weigh each part by its rows, out of the rows of all parts.",
-        ),
-        Item(
-            "clipped",
-            6,
-            title="Clipped once, at the end",
-            hint="The length of the gradient is known when all parts are in. Clipping each part gives another direction.",
-        ),
+        Item("equal", 6, title="Parts of equal size"),
+        Item("ragged", 8, title="Parts of different sizes"),
+        Item("clipped", 6, title="Clipped once, at the end"),
     )
 
     def make_cases(self, rng):
@@ -245,14 +199,9 @@ class LargestBatch(Task):
     arguments = ("model", "recipe", "tokens", "card", "checkpoint")
     returns = {"batch": "integers"}
     items = (
-        Item("plain", 6, title="Without checkpointing", hint="What the state leaves of the card, divided by what one sequence keeps, rounded down."),
-        Item(
-            "checkpoint",
-            5,
-            title="With a checkpoint at every layer",
-            hint="Every block's input is kept (one array a layer), and the 16 arrays of one block while it is computed again.",
-        ),
-        Item("too_small", 4, title="Cards that are too small", hint="A negative number of sequences is not an answer: 0."),
+        Item("plain", 6, title="Without checkpointing"),
+        Item("checkpoint", 5, title="With a checkpoint at every layer"),
+        Item("too_small", 4, title="Cards that are too small"),
     )
 
     def make_cases(self, rng):
@@ -297,9 +246,9 @@ class KvCacheBytes(Task):
     arguments = ("model", "batch", "tokens", "free")
     returns = {"bytes": "integers", "most": "integers"}
     items = (
-        Item("heads", 5, title="A key and a value for every head", hint="2 x layers x heads x head size x bytes a number, for each token of each sequence."),
-        Item("groups", 5, title="Heads that share keys and values", hint="Only model['kv_heads'] heads have keys and values of their own."),
-        Item("most", 5, title="Tokens that fit, all sequences together", hint="Whole tokens: round down. The batch does not matter for this one."),
+        Item("heads", 5, title="A key and a value for every head"),
+        Item("groups", 5, title="Heads that share keys and values"),
+        Item("most", 5, title="Tokens that fit, all sequences together"),
     )
 
     def make_cases(self, rng):

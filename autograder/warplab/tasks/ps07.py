@@ -22,10 +22,10 @@ class QuantizeInt8(Task):
     arguments = ("w", "reach")
     returns = {"q": "int8", "scale": "float32", "bound": "numbers"}
     items = (
-        Item("rows", 5, title="A scale for each row", hint="np.abs(w).max(axis=1, keepdims=True) / 127: each row's own largest number becomes 127."),
-        Item("ties", 4, title="Half to even", hint="np.rint sends 0.5 to 0 and 1.5 to 2. Adding 0.5 and cutting off does not, nor does astype alone."),
-        Item("zeros", 3, title="A row of zeros", hint="0 / 0 is not a number. Where the largest number is 0 the scale is 1, and every q is 0."),
-        Item("bound", 3, title="How far an output may be off", hint="No weight is off by more than half a step, scale / 2. The x beside them add up to at most reach."),
+        Item("rows", 5, title="A scale for each row"),
+        Item("ties", 4, title="Half to even"),
+        Item("zeros", 3, title="A row of zeros"),
+        Item("bound", 3, title="How far an output may be off"),
     )
 
     def make_cases(self, rng):
@@ -85,22 +85,12 @@ class EncodeFloat(Task):
     returns = {"code": "integers"}
     formats = {"FP16": (5, 10, True), "BF16": (8, 7, True), "E5M2": (5, 2, True), "E4M3": (4, 3, False)}
     items = (
-        Item(
-            "normal",
-            4,
-            title="Numbers of ordinary size, and zero",
-            hint="One step is 2^(power - fraction_bits). Code = steps + (power + bias - 1) * 2^fraction_bits: the leading 1 counts as one more power.",
-        ),
-        Item("ties", 4, title="Ties go to even, and may carry into the next power", hint="np.rint and round() send halves to even. Add code parts, do not put them together with |: a carry must move on."),
-        Item("subnormal", 4, title="Subnormals", hint="The power of a step never falls below that of the smallest normal number: max(power, 1 - bias)."),
-        Item("overflow", 3, title="Too large: infinity", hint="Round first, then see whether the code has reached infinity's: all exponent bits 1, fraction 0."),
-        Item(
-            "saturation",
-            3,
-            title="A format without infinities",
-            hint="Its top exponent has numbers too; only the very last pattern is not a number. Too large numbers become the one before it.",
-        ),
-        Item("once", 2, title="Rounded once, not twice", hint="A detour through float32 can turn a number just above a half into a tie. Work on the float64."),
+        Item("normal", 4, title="Numbers of ordinary size, and zero"),
+        Item("ties", 4, title="Ties go to even, and may carry into the next power"),
+        Item("subnormal", 4, title="Subnormals"),
+        Item("overflow", 3, title="Too large: infinity"),
+        Item("saturation", 3, title="A format without infinities"),
+        Item("once", 2, title="Rounded once, not twice"),
     )
 
     def make_cases(self, rng):
@@ -179,19 +169,9 @@ class LossScaling(Task):
     arguments = ("w1", "w2", "x", "y", "share", "scale")
     returns = {"grad1": "float32", "grad2": "float32", "scale": "numbers"}
     items = (
-        Item("right", 4, title="Gradients that need no help", hint="Multiply the loss by the scale, go back, bring the gradients to float32 and divide by the scale."),
-        Item(
-            "small",
-            6,
-            title="Gradients too small for float16",
-            hint="Scale the loss, before backward, not the gradients after it. And divide in float32: in float16 the quotient would be 0 again.",
-        ),
-        Item(
-            "overflow",
-            5,
-            title="A scale that is too large",
-            hint="If either gradient has an inf or NaN, halve the scale and go back again, from a new loss, until both are finite.",
-        ),
+        Item("right", 4, title="Gradients that need no help"),
+        Item("small", 6, title="Gradients too small for float16"),
+        Item("overflow", 5, title="A scale that is too large"),
     )
 
     def make_cases(self, rng):
@@ -264,29 +244,12 @@ class WmmaMatmul(KernelTask):
     entry = "wmma_matmul"
     arguments = ("A", "B", "C", "m", "n", "k", "lda", "ldb")
     items = (
-        Item("square", 4, title="Squares of 32 and 64", hint="Four tiles of C are 2 x 2: rows 32 * blockIdx.y and 16 more, columns 32 * blockIdx.x and 16 more."),
-        Item("rectangular", 4, title="Any multiples of 32", hint="A has k columns, B and C have n: C + row * n + col. Only the loop over k runs along A's row."),
-        Item("window", 4, title="Matrices inside larger ones", hint="Both the place of a tile and the last argument of load_matrix_sync need lda for A and ldb for B."),
-        Item(
-            "edge",
-            4,
-            title="Odd multiples of 16",
-            hint="The last warp may have only one row or column of tiles. Skip the others, or let them repeat the first: min(row + 16, m - 16).",
-        ),
-        Item(
-            "tensor",
-            5,
-            "structure",
-            "The products are made by Tensor Cores",
-            hint="One mma_sync multiplies 16 x 16 x 16. With a multiply-add for every number a warp needs 128 instructions for that, and more for the loads.",
-        ),
-        Item(
-            "reuse",
-            4,
-            "structure",
-            "Every tile that is loaded is used twice",
-            hint="For a step in k, load two tiles of A and two of B, then do four mma_sync with them: four accumulators stay in the hand.",
-        ),
+        Item("square", 4, title="Squares of 32 and 64"),
+        Item("rectangular", 4, title="Any multiples of 32"),
+        Item("window", 4, title="Matrices inside larger ones"),
+        Item("edge", 4, title="Odd multiples of 16"),
+        Item("tensor", 5, "structure", "The products are made by Tensor Cores"),
+        Item("reuse", 4, "structure", "Every tile that is loaded is used twice"),
     )
 
     def make_cases(self, rng):
@@ -349,28 +312,11 @@ class Int8Matmul(KernelTask):
     entry = "int8_matmul"
     arguments = ("X", "W", "Y", "m", "n", "words")
     items = (
-        Item("exact", 4, title="Multiples of 16, to the last bit", hint="The sum is an int. A float holds whole numbers only up to 2^24 exactly."),
-        Item(
-            "ragged",
-            4,
-            title="Any number of rows and words",
-            hint="What lies outside is a word of zeros on the table. A thread without a result still fetches, and comes to every barrier.",
-        ),
-        Item("words", 4, "structure", "A quarter of the loads", hint="Fetch and read words, four numbers at a time: tables of int, and pointers to int."),
-        Item(
-            "dp4a",
-            4,
-            "structure",
-            "Four products an instruction",
-            hint="sum = __dp4a(x, w, sum) multiplies four pairs and adds all four products. Taking words apart by hand costs more than it saves.",
-        ),
-        Item(
-            "sectors",
-            4,
-            "structure",
-            "Each word is fetched once a block",
-            hint="Tables of 16 x 16 words of X and of W. Neighbours in x fetch neighbouring words: row threadIdx.y, word first + threadIdx.x, in both.",
-        ),
+        Item("exact", 4, title="Multiples of 16, to the last bit"),
+        Item("ragged", 4, title="Any number of rows and words"),
+        Item("words", 4, "structure", "A quarter of the loads"),
+        Item("dp4a", 4, "structure", "Four products an instruction"),
+        Item("sectors", 4, "structure", "Each word is fetched once a block"),
     )
 
     def make_cases(self, rng):

@@ -27,22 +27,10 @@ class FusedBiasGelu(KernelTask):
     # Instructions of a warp in PTX: see bounds().
     SINGLE = 90
     items = (
-        Item("whole", 5, title="Sides that the blocks cover exactly", hint="col, row = cuda.grid(2); the bias belongs to the column."),
-        Item("ragged", 5, title="Any other size", hint="Do nothing where there is no element."),
-        Item(
-            "one_pass",
-            6,
-            "structure",
-            "Each number is read once and written once",
-            hint="Keep x + bias in a variable. What goes to `out` and comes back has been through the door three times.",
-        ),
-        Item(
-            "single",
-            4,
-            "structure",
-            "No double precision by accident",
-            hint="A constant such as 0.5 is a double in Python, and drags everything along. Write float32(0.5), also for the others.",
-        ),
+        Item("whole", 5, title="Sides that the blocks cover exactly"),
+        Item("ragged", 5, title="Any other size"),
+        Item("one_pass", 6, "structure", "Each number is read once and written once"),
+        Item("single", 4, "structure", "No double precision by accident"),
     )
 
     def make_cases(self, rng):
@@ -90,15 +78,9 @@ class CustomFunction(VjpTask):
     entry = "custom_function"
     arguments = differentiable = ("x", "bias")
     items = (
-        Item("y", 6, title="One row: the result and the gradients", hint="With t = tanh(c (z + a z^3)): gelu' = (1 + t) / 2 + z / 2 (1 - t^2) c (1 + 3 a z^2)."),
-        Item("rows", 10, title="Many rows: the bias serves them all", hint="What is used by every row gets the sum of the gradients of all rows: .sum(0)."),
-        Item(
-            "saved",
-            4,
-            "structure",
-            "Only x and the bias are kept (measured beside your code)",
-            hint="ctx.save_for_backward(x, bias), and compute z and the tanh again in backward.",
-        ),
+        Item("y", 6, title="One row: the result and the gradients"),
+        Item("rows", 10, title="Many rows: the bias serves them all"),
+        Item("saved", 4, "structure", "Only x and the bias are kept (measured beside your code)"),
     )
 
     def make_cases(self, rng):
@@ -132,14 +114,8 @@ class Overlap(Task):
     arguments = ("device", "pieces")
     returns = {"y": "numbers"}
     items = (
-        Item("right", 8, title="y is complete when it is read", hint="A copy returns at once. device.read(y) shows what is there now: synchronize first."),
-        Item(
-            "seconds",
-            12,
-            "structure",
-            "Copies and work overlap",
-            hint="Operations of one stream wait for each other. Give piece k stream k % 3, and each stream its copy in, its launch, its copy out.",
-        ),
+        Item("right", 8, title="y is complete when it is read"),
+        Item("seconds", 12, "structure", "Copies and work overlap"),
     )
 
     def make_cases(self, rng):
@@ -178,9 +154,9 @@ class CheatTheTimer(Task):
     arguments = ("device", "which")
     returns = {"seconds": "numbers"}
     items = (
-        Item("cheat", 3, title="The careless timer is cheated", hint="It looks at the default stream only. Put the work into another."),
-        Item("caught", 5, title="The careful timer is not", hint="Wait for the whole device before the first reading and before the last."),
-        Item("honest", 2, title="Honest work is timed as before", hint="The careful timer must not punish work in the default stream."),
+        Item("cheat", 3, title="The careless timer is cheated"),
+        Item("caught", 5, title="The careful timer is not"),
+        Item("honest", 2, title="Honest work is timed as before"),
     )
 
     def make_cases(self, rng):
@@ -216,9 +192,9 @@ class ReadPtx(Task):
     arguments = ("ptx",)
     returns = {"loads": "integers", "local": "integers", "missed": "integers"}
     items = (
-        Item("loads", 5, title="Loads from global memory", hint="ld.global, in all its forms (.nc, .v2, .v4 ...), once for each instruction; not ld.shared, ld.param, ld.local."),
-        Item("local", 4, title="Accesses to local memory: spills", hint="ld.local and st.local. Remove what follows // first, and a predicate such as @%p1 in front."),
-        Item("missed", 6, title="Products whose sum was not fused", hint="mul with .f32, then, as the next instruction, add with .f32 that reads the register that mul wrote."),
+        Item("loads", 5, title="Loads from global memory"),
+        Item("local", 4, title="Accesses to local memory: spills"),
+        Item("missed", 6, title="Products whose sum was not fused"),
     )
     PLAIN = (
         "add.s32 {r0}, {r1}, {r2};",
@@ -277,14 +253,8 @@ class CaptureGraph(Task):
     arguments = ("device", "rounds")
     returns = {"y": "numbers"}
     items = (
-        Item("right", 4, title="The result after all rounds", hint="Copy x in before the first replay, y out after the last, and synchronize before you read."),
-        Item(
-            "host",
-            6,
-            "structure",
-            "The host gives one order a round, not three",
-            hint="device.capture(), the three launches, graph = device.end_capture(). Nothing has run yet. Then device.replay(graph) for each round.",
-        ),
+        Item("right", 4, title="The result after all rounds"),
+        Item("host", 6, "structure", "The host gives one order a round, not three"),
     )
 
     def make_cases(self, rng):

@@ -23,10 +23,10 @@ class TrainStep(Task):
     arguments = ("master", "moment", "gradient", "scale", "good", "lr")
     returns = {"master": "float32", "moment": "float32", "weights": "float16", "scale": "numbers", "good": "integers"}
     items = (
-        Item("finite", 7, title="A good step", hint="Bring the gradient to float32 first, then divide by the scale: a small number may not survive the division in 16 bits."),
-        Item("overflow", 6, title="A gradient that has overflowed", hint="np.isfinite(gradient).all() is False: skip the step altogether, halve the scale, and count from 0."),
-        Item("growth", 3, title="After four good steps the scale doubles", hint="good counts the steps since the scale was last changed."),
-        Item("small", 4, title="Updates too small for 16 bits survive", hint="Update the float32 master, and make the 16-bit weights from it, not from the old 16-bit weights."),
+        Item("finite", 7, title="A good step"),
+        Item("overflow", 6, title="A gradient that has overflowed"),
+        Item("growth", 3, title="After four good steps the scale doubles"),
+        Item("small", 4, title="Updates too small for 16 bits survive"),
     )
 
     def make_cases(self, rng):
@@ -89,9 +89,9 @@ class SixNd(Task):
     arguments = ("layers", "width", "context", "tokens", "gpus", "peak", "share")
     returns = {"rule": "numbers", "full": "numbers", "days": "numbers"}
     items = (
-        Item("rule", 6, title="The rule: 6 N D", hint="2 FLOP a weight and token forward, twice that backward. Only the blocks' weights: 12 width squared a layer."),
-        Item("full", 5, title="With attention", hint="Scores and weighted values: 2 * 2 * context * width a layer and token forward, three times that with backward."),
-        Item("days", 4, title="Days", hint="All cards together do gpus * peak * share FLOP a second; a day has 86,400 seconds."),
+        Item("rule", 6, title="The rule: 6 N D"),
+        Item("full", 5, title="With attention"),
+        Item("days", 4, title="Days"),
     )
 
     def make_cases(self, rng):
@@ -136,9 +136,9 @@ class KvDecode(Task):
     arguments = ("x", "wq", "wk", "wv")
     returns = {"out": "float32", "made": "integers"}
     items = (
-        Item("same", 9, title="The same numbers as attention over all", hint="q of the new token against the keys of all tokens so far, divided by sqrt(d)."),
-        Item("long", 5, title="Longer texts, larger scores", hint="Subtract the largest score before the exponential."),
-        Item("made", 6, title="Each key and value is made once", hint="n keys and n values for n tokens. Without a cache it would be n (n + 1) in all."),
+        Item("same", 9, title="The same numbers as attention over all"),
+        Item("long", 5, title="Longer texts, larger scores"),
+        Item("made", 6, title="Each key and value is made once"),
     )
 
     def make_cases(self, rng):
@@ -183,9 +183,9 @@ class DecodeBound(Task):
     arguments = ("parameters", "number", "cache", "card")
     returns = {"one": "numbers", "crossing": "numbers", "fit": "integers"}
     items = (
-        Item("one", 4, title="A single reader", hint="All weights and one cache go through the door for each token."),
-        Item("crossing", 3, title="Where arithmetic becomes short", hint="2 * parameters * batch / peak equals weights / bandwidth."),
-        Item("fit", 3, title="Readers that fit", hint="What the weights leave of the memory, in whole caches; 0 if they do not fit themselves."),
+        Item("one", 4, title="A single reader"),
+        Item("crossing", 3, title="Where arithmetic becomes short"),
+        Item("fit", 3, title="Readers that fit"),
     )
 
     def make_cases(self, rng):
@@ -218,9 +218,9 @@ class Prune24(Task):
     arguments = ("w",)
     returns = {"pruned": "float32", "values": "float32", "places": "integers"}
     items = (
-        Item("pruned", 6, title="The matrix with half of its numbers set to 0", hint="Groups of four along the row: w.reshape(rows, -1, 4)."),
-        Item("draws", 3, title="Draws", hint="A stable sort by -abs(w) keeps the earlier of two equal numbers in front."),
-        Item("stored", 6, title="As the hardware stores it: half the values, and two bits each", hint="The two places in rising order, and the values in the same order."),
+        Item("pruned", 6, title="The matrix with half of its numbers set to 0"),
+        Item("draws", 3, title="Draws"),
+        Item("stored", 6, title="As the hardware stores it: half the values, and two bits each"),
     )
 
     def make_cases(self, rng):
@@ -259,9 +259,9 @@ class BatchServer(Task):
     arguments = ("arrivals", "most", "patience", "fixed", "each")
     returns = {"done": "numbers"}
     items = (
-        Item("one", 4, title="One at a time", hint="With most = 1 a request starts when it has come and the one before is done."),
-        Item("busy", 5, title="A busy server: who waits goes together", hint="When the server becomes free, all who have waited their patience out go at once, up to `most`."),
-        Item("patience", 6, title="A quiet server: waiting for company", hint="It starts at the arrival of the request that fills the batch, or when the oldest runs out of patience, whichever is first."),
+        Item("one", 4, title="One at a time"),
+        Item("busy", 5, title="A busy server: who waits goes together"),
+        Item("patience", 6, title="A quiet server: waiting for company"),
     )
 
     def make_cases(self, rng):

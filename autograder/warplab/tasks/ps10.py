@@ -22,15 +22,9 @@ class RingAllReduce(RanksTask):
     sharded = ("x",)
     returns = {"out": "float64"}
     items = (
-        Item("even", 6, title="Arrays that divide evenly", hint="n - 1 rounds: pass a piece on, add the one that comes. Then n - 1 rounds: pass finished pieces on."),
-        Item("uneven", 6, title="Any length, any number of ranks, also one", hint="np.array_split makes pieces of nearly equal length; a piece may be empty."),
-        Item(
-            "bytes",
-            8,
-            "structure",
-            "No rank sends more than 2 (n - 1) / n of its array",
-            hint="Only one piece in each round, to the next rank. Sending whole arrays to rank 0 makes its door the narrow one.",
-        ),
+        Item("even", 6, title="Arrays that divide evenly"),
+        Item("uneven", 6, title="Any length, any number of ranks, also one"),
+        Item("bytes", 8, "structure", "No rank sends more than 2 (n - 1) / n of its array"),
     )
 
     def make_cases(self, rng):
@@ -81,15 +75,9 @@ class DataParallel(Training):
     sharded = ("x", "y")
     returns = {"out": "float64"}
     items = (
-        Item("equal", 6, title="Ranks with equally many rows", hint="Add up the gradients of all ranks and divide by the ranks: the mean over all rows."),
-        Item("ragged", 7, title="Ranks with different numbers of rows", hint="Add up sums over rows, and divide by the rows of all ranks. Their number has to be added up as well."),
-        Item(
-            "bucket",
-            7,
-            "structure",
-            "One message for all layers, not one for each",
-            hint="Put the gradients of all layers into one array (np.concatenate), reduce it once, and take it apart again.",
-        ),
+        Item("equal", 6, title="Ranks with equally many rows"),
+        Item("ragged", 7, title="Ranks with different numbers of rows"),
+        Item("bucket", 7, "structure", "One message for all layers, not one for each"),
     )
 
     def make_cases(self, rng):
@@ -142,14 +130,8 @@ class TensorParallelMlp(RanksTask):
     sharded = ("w1", "w2")
     returns = {"out": "float64"}
     items = (
-        Item("right", 8, title="The result of the whole layer, on every rank", hint="relu works number by number, so each rank can do it on its own columns. Then its part of the second product is a summand."),
-        Item(
-            "bytes",
-            7,
-            "structure",
-            "One all-reduce, of the result",
-            hint="Nothing has to be exchanged between the two products. Reduce the results in a ring.",
-        ),
+        Item("right", 8, title="The result of the whole layer, on every rank"),
+        Item("bytes", 7, "structure", "One all-reduce, of the result"),
     )
 
     def make_cases(self, rng):
@@ -197,15 +179,9 @@ class ZeroAdam(RanksTask):
     sharded = ("gradients",)
     returns = {"out": "float64", "moments": "float64"}
     items = (
-        Item("right", 6, title="The weights that Adam on one process would have", hint="Mind the step number t, from 1 on, in both corrections."),
-        Item("moments", 4, title="Each rank has the moments of its own piece, and no others", hint="Piece r of np.array_split(w, n) belongs to rank r. Return its m and v, one after the other."),
-        Item(
-            "bytes",
-            5,
-            "structure",
-            "As many bytes as an all-reduce, no more",
-            hint="Reduce-scatter the gradients (the first half of a ring), update your piece, all-gather the weights (the second half).",
-        ),
+        Item("right", 6, title="The weights that Adam on one process would have"),
+        Item("moments", 4, title="Each rank has the moments of its own piece, and no others"),
+        Item("bytes", 5, "structure", "As many bytes as an all-reduce, no more"),
     )
 
     def make_cases(self, rng):
@@ -259,9 +235,9 @@ class ScalingModel(Task):
     arguments = ("gpus", "compute", "gradient_bytes", "bandwidth", "latency")
     returns = {"seconds": "numbers", "efficiency": "numbers", "best": "integers"}
     items = (
-        Item("seconds", 4, title="Seconds of a step", hint="A ring sends 2 (n - 1) pieces of bytes / n from each GPU, one after another, each with a latency."),
-        Item("efficiency", 3, title="Share of perfect scaling", hint="n GPUs should take t(1) / n."),
-        Item("best", 3, title="The fastest number of GPUs", hint="The one with the least t(n); of equal ones, the smallest."),
+        Item("seconds", 4, title="Seconds of a step"),
+        Item("efficiency", 3, title="Share of perfect scaling"),
+        Item("best", 3, title="The fastest number of GPUs"),
     )
 
     def make_cases(self, rng):
@@ -299,9 +275,9 @@ class Pipeline(RanksTask):
     sharded = ("x", "w")
     returns = {"out": "float64", "ticks": "integers"}
     items = (
-        Item("right", 6, title="The results, at the last rank", hint="Receive from the rank before, compute, send to the next. The first takes from x, the last keeps."),
-        Item("ticks", 5, title="Who works when", hint="Rank r gets micro-batch i at tick r + i. All together take m + p - 1 ticks, of which p - 1 are the bubble."),
-        Item("bytes", 4, "structure", "One micro-batch at a time to the next rank, and nowhere else", hint="Every rank but the last sends each micro-batch once."),
+        Item("right", 6, title="The results, at the last rank"),
+        Item("ticks", 5, title="Who works when"),
+        Item("bytes", 4, "structure", "One micro-batch at a time to the next rank, and nowhere else"),
     )
 
     def make_cases(self, rng):

@@ -22,9 +22,9 @@ class PickGpu(Task):
     arguments = ("cards", "need", "stage")
     returns = {"card": "integers"}
     items = (
-        Item("inference", 5, title="For inference: bandwidth for each dollar", hint="Decoding reads every weight for every token: the door decides."),
-        Item("training", 5, title="For training: arithmetic for each dollar", hint="Large batches reuse the weights: the Tensor Cores decide, dense and in BF16."),
-        Item("fits", 5, title="What does not fit is no bargain", hint="Memory first. If no card fits, the answer is -1; the cheaper one wins a draw."),
+        Item("inference", 5, title="For inference: bandwidth for each dollar"),
+        Item("training", 5, title="For training: arithmetic for each dollar"),
+        Item("fits", 5, title="What does not fit is no bargain"),
     )
 
     def make_cases(self, rng):
@@ -71,10 +71,10 @@ class CostPerToken(Task):
     arguments = ("card", "parameters", "number", "cache", "batch", "share")
     returns = {"tokens": "numbers", "dollars": "numbers"}
     items = (
-        Item("one", 6, title="A single reader", hint="Bytes of a step: parameters * number + batch * cache. Divide by what the door passes."),
-        Item("batch", 6, title="Batches: the weights are read once for all", hint="Only the caches are read for each sequence. The step gives `batch` tokens."),
-        Item("compute", 4, title="Batches so large that arithmetic is short", hint="2 * parameters * batch FLOP at share * peak: take the longer of the two times."),
-        Item("dollars", 4, title="Dollars for a million tokens", hint="The price is by the hour, an hour has 3,600 seconds."),
+        Item("one", 6, title="A single reader"),
+        Item("batch", 6, title="Batches: the weights are read once for all"),
+        Item("compute", 4, title="Batches so large that arithmetic is short"),
+        Item("dollars", 4, title="Dollars for a million tokens"),
     )
 
     def make_cases(self, rng):
@@ -127,9 +127,9 @@ class SpotInterval(Task):
     arguments = ("save", "between", "restart", "price")
     returns = {"interval": "numbers", "lost": "numbers", "cost": "numbers"}
     items = (
-        Item("interval", 7, title="The best interval", hint="Saving costs save / interval, an interruption half an interval on average. The sum is least at sqrt(2 * save * between)."),
-        Item("lost", 7, title="The share of the time that is lost", hint="Saving, half an interval for each interruption, and the restart: save / T + T / (2 * between) + restart / between."),
-        Item("cost", 6, title="Dollars for an hour of work that stays", hint="Of every hour paid, 1 - lost is work. If nothing stays, the cost is math.inf."),
+        Item("interval", 7, title="The best interval"),
+        Item("lost", 7, title="The share of the time that is lost"),
+        Item("cost", 6, title="Dollars for an hour of work that stays"),
     )
 
     def make_cases(self, rng):
@@ -169,14 +169,9 @@ class Resume(Task):
     arguments = ("saves", "steps")
     returns = {"begun": "integers", "losses": "numbers", "w": "numbers", "save": "numbers"}
     items = (
-        Item("fresh", 5, title="A run without a save begins at the beginning", hint="With no save that is whole, start from fresh()."),
-        Item(
-            "middle",
-            8,
-            title="A run that goes on gives the same numbers, to the last bit",
-            hint="Momentum, step and random numbers belong to the state as the weights do. Let one_step have all of it.",
-        ),
-        Item("torn", 7, title="A torn save is passed over", hint="json.loads raises an error for a torn text: try the newest first, then the one before it."),
+        Item("fresh", 5, title="A run without a save begins at the beginning"),
+        Item("middle", 8, title="A run that goes on gives the same numbers, to the last bit"),
+        Item("torn", 7, title="A torn save is passed over"),
     )
 
     def make_cases(self, rng):
@@ -230,10 +225,10 @@ class Autoscale(Task):
     arguments = ("loads", "target", "least", "most", "window")
     returns = {"replicas": "integers"}
     items = (
-        Item("up", 6, title="A load that rises", hint="ceil(replicas * metric / target), with metric = load / replicas: the present number cancels, but for the tolerance."),
-        Item("tolerance", 4, title="Small changes are left alone", hint="If metric / target is within 0.1 of 1, nothing is changed."),
-        Item("down", 6, title="A load that falls", hint="Remember what was wanted at each of the last `window` ticks, and go down to the largest of these."),
-        Item("limits", 4, title="The least and the most", hint="Hold what is wanted within the limits before it is remembered."),
+        Item("up", 6, title="A load that rises"),
+        Item("tolerance", 4, title="Small changes are left alone"),
+        Item("down", 6, title="A load that falls"),
+        Item("limits", 4, title="The least and the most"),
     )
 
     def make_cases(self, rng):
