@@ -61,11 +61,12 @@ def key_of(*parts):
 
 
 def course_version():
-    """Hash of every Python file of warplab and autograder: tasks, engine, judge."""
+    """Hash of what makes a grade and its words: the Python of warplab and autograder, hints, hardware facts and page templates."""
     digest = hashlib.sha256()
     for package in (warplab, autograder):
         base = Path(package.__file__).parent
-        for path in sorted(base.rglob("*.py")):
+        files = {*base.rglob("*"), *base.glob("_specs/*")}  # the second is a link, which rglob does not follow
+        for path in sorted(path for path in files if path.suffix in (".py", ".yml", ".j2")):
             digest.update(str(path.relative_to(base)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

@@ -1,6 +1,7 @@
 """Grading a folder: whatever one submission does, the others keep their grades, and nothing that was earned is lost."""
 
 import csv
+import functools
 import json
 import os
 import shutil
@@ -365,7 +366,8 @@ def test_ctrl_c_keeps_what_is_graded(course, tmp_path):
         "--course",
         str(course[0]),
     ]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background job ignores Ctrl-C, and hands that down
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=heed)
     deadline = time.monotonic() + 60
     while not (tmp_path / "out" / "results" / "ps01" / "ada.json").exists() and time.monotonic() < deadline:
         time.sleep(0.2)
