@@ -15,7 +15,7 @@ help:
 	@echo "make serve      read the book at http://127.0.0.1:$(PORT)   (PORT=...)"
 	@echo "make quick      a sample in under 90 s: no book, no browser, at most 4 cases of each test"
 	@echo "make full       all of it, the two commands on a fresh clone with an empty pip cache included"
-	@echo "make bench      how fast this machine runs the SIMT engine, and what the sandbox costs"
+	@echo "make bench      how fast this machine runs the SIMT engine, what the sandbox costs, and each task's check"
 	@echo "make record     measure on this GPU what the book has no record of   (EXPERIMENT=name: only that one)"
 	@echo "make gpu-test   the tests that need a CUDA device"
 	@echo "make venv | book | exercises | sample     one step of make course"
@@ -58,6 +58,7 @@ record:
 bench: venv
 	@$(RUN) autograder/tests/bench_engine.py
 	@$(RUN) autograder/tests/bench_sandbox.py
+	@$(RUN) autograder/tests/bench_tasks.py
 
 serve:
 	@test -f _build/html/index.html || { echo "make: there is no book in _build/html yet; run make course" >&2; exit 1; }

@@ -23,18 +23,12 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get(
 # Written answers have no test: the whole text is the stub.
 c.ClearSolutions.text_stub = "YOUR ANSWER HERE"
 
-# Student code never runs in nbgrader's kernel: our judge takes the place of Execute, and knows "ungraded" from 0.
-c.Autograde.sanitize_preprocessors = [
-    "nbgrader.preprocessors.ClearOutput",
-    "nbgrader.preprocessors.DeduplicateIds",
-    "nbgrader.preprocessors.OverwriteKernelspec",
-    "autograder.plugins.Restore",
-    "nbgrader.preprocessors.CheckCellMetadata",
-]
-c.Autograde.autograde_preprocessors = [
-    "autograder.plugins.Judge",
-    "autograder.plugins.SaveJudged",
-    "nbgrader.preprocessors.AssignLatePenalties",
-    "nbgrader.preprocessors.CheckCellMetadata",
-]
+# Student code never runs in nbgrader's kernel: `autograder grade` does the work for its commands too, late penalties included.
+c.Autograde.exporter_class = "autograder.plugins.Judge"
+c.Autograde.sanitize_preprocessors = []
+c.Autograde.autograde_preprocessors = []
+c.GenerateFeedback.exporter_class = "autograder.plugins.Feedback"
 c.ExportApp.plugin_class = "autograder.gradebook.export.GradesExport"
+
+# Formgrader shows students' Markdown in the instructor's browser, beside a server that runs what it is told: no markup of theirs.
+c.HTMLExporter.filters = {"markdown2html": "autograder.plugins.markdown2html"}

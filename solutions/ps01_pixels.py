@@ -17,8 +17,8 @@
 # another for help. In this set you write kernels that colour one pixel each: a grey one, a blurred one, and one
 # of the Mandelbrot set, whose pixels do not all take the same time. Then you repair a stopwatch.
 #
-# **Time** about 3 hours, with chapter 1 read. **Points** 100: 95 are given by the checks below, 5 by your
-# instructor for the answer at the end.
+# **Time** about 3 hours, with chapter 1 read. **Points** 100: 95 are given by the checks below (2 of them only
+# where there is a CUDA GPU), 5 by your instructor for the answer at the end.
 #
 # **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
 # your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
@@ -99,6 +99,10 @@ def grayscale(rgb, out):
     """
     col, row = cuda.grid(2)
     ### BEGIN SOLUTION
+    # The launch has replaced both loops: one thread, one pixel, and of the two indices x, the column, comes first. Usual
+    # slips: no bounds check (only ragged sizes notice), row and column exchanged (right for squares, four times the
+    # sectors), the loops kept, so that every thread makes the whole image. Python's 0.299 is a 64-bit number; with
+    # np.float32(0.299) the kernel spares most GPUs their slow 64-bit products.
     height, width = out.shape
     if col >= width or row >= height:
         return
@@ -109,6 +113,14 @@ def grayscale(rgb, out):
 
 # %% grade="ps01/grayscale"
 grade("ps01/grayscale", grayscale)
+
+# %% [markdown]
+# On a CUDA GPU the next cell also times your kernel, on four million pixels, beside a copy that moves as many
+# bytes. It cannot be quicker than that; up to twice the copy's time earns both points. Without CUDA there is
+# nothing to time: the points stay open, and your instructor's machine may fill them in.
+
+# %% grade="ps01/grayscale" rubric="time"
+grade("ps01/grayscale", grayscale, rubric="time")
 
 # %% [markdown]
 # Look at it. The picture is 12 x 8 blocks of 16 x 16 pixels exactly, so no thread is idle this time.
@@ -147,6 +159,8 @@ def launch_plan(width, height, block):
     Whole numbers only: do the rounding with //, not with floats.
     """
     ### BEGIN SOLUTION
+    # (n + b - 1) // b rounds up without floats. Usual slips: n // b + 1, one too many where b divides n; the height for x;
+    # idle columns times idle rows, which is the corner alone.
     threads_x, threads_y = block
     blocks_x = (width + threads_x - 1) // threads_x
     blocks_y = (height + threads_y - 1) // threads_y
@@ -207,6 +221,9 @@ def box_blur(image, radius, out):
     """
     col, row = cuda.grid(2)
     ### BEGIN SOLUTION
+    # Clipped ranges need no test inside the loops. Usual slips: the sum divided by (2 radius + 1)^2, which is the dark
+    # frame; range() without its + 1; r >= 0 not checked (-1 is the last row, as in NumPy, and nobody objects); the sum
+    # kept in out, which stores nine times at radius 1 and begins with whatever stands there.
     height, width = image.shape
     if col >= width or row >= height:
         return
@@ -260,6 +277,9 @@ plots.picture((255 * np.hstack([gray, blurred])).astype(np.uint8), alt=alt, zoom
 # The 32 threads of a warp share one instruction stream. Those that have escaped wait, switched off, for the
 # last one: this is called *divergence*. A warp therefore costs what its slowest pixel costs, and a kernel that
 # does not stop at all costs `max_iterations` for everybody.
+#
+# Keep to Python's own numbers of 64 bits here: near the border a rounding decides whether a pixel takes 66 steps or
+# 67, and 32 bits decide otherwise.
 
 
 # %% solution="mandelbrot"
@@ -279,6 +299,9 @@ def mandelbrot(x_min, y_min, step, max_iterations, out):
     """
     col, row = cuda.grid(2)
     ### BEGIN SOLUTION
+    # Both conditions stand in the `while`: a lane leaves when its pixel has escaped, a warp with its last lane. Usual
+    # slips: the new x in the formula of the new y; the test after the step, one too few; no value for pixels that never
+    # escape; 32 bits, and a few pixels take a step more. A complex z ** 2 is a general power: right, and over the limit.
     height, width = out.shape
     if col >= width or row >= height:
         return
@@ -371,6 +394,8 @@ def time_it(device, work, repeats):
     3. Return the median (statistics.median).
     """
     ### BEGIN SOLUTION
+    # Wait, empty queue, warm-up, median: a row for each. Usual slips: one clock around all launches, which is a mean; no
+    # wait after the warm-up, so that the first sample pays for it; a single launch as warm-up where four are slow.
     for _ in range(5):
         device.launch(work)
     device.synchronize()

@@ -18,8 +18,8 @@
 # may rent a GPU. You decide whether the rent is well spent, then write two kernels for the night, and at the end
 # you work out how many threads such a GPU can keep, and whether they are enough.
 #
-# **Time** about 3 hours, with chapter 2 read. **Points** 100: 95 are given by the checks below, 5 by your
-# instructor for the answer at the end.
+# **Time** about 3 hours, with chapter 2 read. **Points** 100: 95 are given by the checks below (3 of them only
+# where there is a CUDA GPU), 5 by your instructor for the answer at the end.
 #
 # **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
 # your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
@@ -66,7 +66,11 @@ for n, a, b in zip(sizes, cpu, gpu, strict=True):
 # ```
 #
 # Why logarithms? Times that grow as a power of the size are straight lines on such paper, so that a line between
-# two neighbours is a good guess of what lies between. If the GPU wins at every size that was timed, answer with the
+# two neighbours is a good guess of what lies between. By hand: with a gain of -0.5 at 1,024 pixels and of 1.5 at 4,096,
+# zero is passed a quarter of the way, and a quarter of the way from log(1,024) to log(4,096) is the logarithm of
+# 1,024 x 4^0.25 = 1,448 pixels.
+#
+# If the GPU wins at every size that was timed, answer with the
 # first size. If it does not win at the last one, answer `math.inf`.
 
 
@@ -83,6 +87,8 @@ def crossover(sizes, cpu, gpu):
     3. Interpolate between it and the next one, along log(size).
     """
     ### BEGIN SOLUTION
+    # Only the last losing size and the next one count; between them a power law is straight on these axes. Usual slips: the
+    # first win instead of the last loss, means, a logarithm on one axis only, no answer where the sign never changes.
     gain = np.log(np.median(cpu, axis=1)) - np.log(np.median(gpu, axis=1))
     losing = np.flatnonzero(gain <= 0)
     if len(losing) == 0:
@@ -139,6 +145,9 @@ def grid_stride(raw, dark, gain, out):
     cuda.grid(1) is this thread's number, cuda.gridsize(1) the number of threads.
     """
     ### BEGIN SOLUTION
+    # The end of range() is the bounds check, and any grid serves any size. A warp stands at 32 neighbours: 4 sectors a request,
+    # 3 n / 8 in all. Usual slips: a run of neighbours for each thread, a CPU's good habit and 8 times the sectors; a stride of
+    # blockDim, with which blocks repeat each other's work (right, so only the count tells); one pixel for each thread.
     first, threads = cuda.grid(1), cuda.gridsize(1)
     for i in range(first, out.size, threads):
         out[i] = (raw[i] - dark[i]) * gain
@@ -147,6 +156,14 @@ def grid_stride(raw, dark, gain, out):
 
 # %% grade="ps02/grid_stride"
 grade("ps02/grid_stride", grid_stride)
+
+# %% [markdown]
+# Counts say what was asked for, a clock says how long it took. On a CUDA GPU the next cell times your kernel on four
+# million pixels, beside a copy that moves as many bytes: up to twice the copy's time earns all three points. Without CUDA
+# there is nothing to time, and the points stay open.
+
+# %% grade="ps02/grid_stride" rubric="time"
+grade("ps02/grid_stride", grid_stride, rubric="time")
 
 # %% [markdown]
 # The same kernel on three grids. The sectors do not move. The instructions do: every thread works out where to
@@ -221,6 +238,9 @@ def undiverge(x, steps, out):
     """
     t = cuda.grid(1)
     ### BEGIN SOLUTION
+    # Sorting costs index arithmetic only, once. The one warp in which the halves meet stays mixed. Usual slips: halves of n // 2,
+    # so that an odd n loses its last star; the kind taken from the thread, not the star; results in sorted order. Loads now
+    # touch 8 sectors a request; kinds that alternate by warps, as in one answer of the corpus, share theirs with the warp next door.
     evens = (x.size + 1) // 2
     if t < evens:
         star = 2 * t
@@ -264,7 +284,7 @@ for name, p in ("mixed", slow), ("sorted", quick):
 # | `warps`, `blocks` | 64, 32 | the most that can be resident |
 # | `schedulers` | 4 | each owns a quarter of the registers, and of the warps |
 # | `registers`, `register_unit` | 65,536, 256 | of 32 bits; a warp gets its 32 x registers rounded up to the unit |
-# | `shared`, `reserved`, `shared_unit` | 233,472, 1,024, 128 | bytes; a block gets (its own + reserved), rounded up |
+# | `shared`, `reserved`, `shared_unit` | 233,472, 1,024, 128 | bytes; a block gets (its own + reserved), rounded up; some GPUs reserve 0 |
 # | `latency`, `bytes_per_tick` | given | ticks that a load takes; bytes that the SM's share of the door passes in a tick |
 #
 # An example by hand: 40 registers, blocks of 256 threads. A warp takes 40 x 32 = 1,280 registers, five units exactly.
@@ -288,6 +308,9 @@ def latency_hiding(sm, registers, shared, threads):
     loads      of 4 bytes that each thread must have under way to fill the door, rounded up
     """
     ### BEGIN SOLUTION
+    # All of it is rounding in the right order: warps and units up, blocks down. Registers are dealt out within a quarter: 94 of
+    # them are 3,072 a warp, 5 warps a quarter, 20 an SM, and 21 if the file were one pool. Usual slips: that pool, no
+    # `reserved`, a block of 0 bytes where nothing is reserved, loads rounded down.
     warps = -(-threads // 32)
     per_warp = -(-registers * 32 // sm["register_unit"]) * sm["register_unit"]
     per_block = -(-(shared + sm["reserved"]) // sm["shared_unit"]) * sm["shared_unit"]

@@ -18,8 +18,8 @@
 # asks many numbers to become few, or each to know its neighbours. So somebody has to wait. The art is to wait
 # seldom, and for few.
 #
-# **Time** about 4 hours, with chapter 3 read. **Points** 100: 95 are given by the checks below, 5 by your
-# instructor for the answer at the end. The task with a star is the hard one.
+# **Time** about 4 hours, with chapter 3 read. **Points** 100: 95 are given by the checks below (6 of them only where there is
+# a CUDA GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one.
 #
 # **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
 # your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
@@ -52,8 +52,9 @@ for n, row in zip(workers, seconds, strict=True):
 
 # %% [markdown]
 # Amdahl's law says $t(n) = a + b/n$: a part that stays and a part that is shared out. That is a straight line, not in
-# $n$ but in $1/n$. Take the median of each row, fit the line by least squares, and answer with the serial share
-# $s = a/(a+b)$ and the limit $1/s$ of the speedup.
+# $n$ but in $1/n$. Take the median of each row, fit the line by least squares (`np.polyfit(x, y, 1)` returns its slope
+# and its value at 0), and answer with the serial share $s = a/(a+b)$ and the limit $1/s$ of the speedup. For
+# $t(n) = 3 + 57/n$ that is a share of 3/60 = 5 %, and a limit of 20.
 #
 # A fit knows nothing of what is possible: noise can make $s$ negative, or larger than 1. Hold it within the two. If
 # nothing is serial, there is no limit: `math.inf`.
@@ -67,6 +68,8 @@ def amdahl_fit(workers, seconds):
     seconds  float64 (n, samples)
     """
     ### BEGIN SOLUTION
+    # A straight line in 1/n, so polyfit is the fit that was asked for. Usual slips: a fit against n; a / t[0], the first measurement,
+    # for a / (a + b); two rows only; no clipping (a job that more workers slow down has a share above 1).
     b, a = np.polyfit(1 / np.array(workers), np.median(seconds, axis=1), 1)
     share = min(max(a / (a + b), 0.0), 1.0)
     return share, 1 / share if share else math.inf
@@ -116,6 +119,8 @@ def reduce_atomic(x, total):
     """
     i = cuda.grid(1)
     ### BEGIN SOLUTION
+    # One request a warp, with 32 additions to one word in it: right, coalesced, and a queue that our counters do not show. Usual
+    # slips: total[0] += x[i]; total[0] = cuda.atomic.add(...), which stores the OLD value; no bounds check.
     if i < x.size:
         cuda.atomic.add(total, 0, x[i])
     ### END SOLUTION
@@ -158,6 +163,9 @@ def reduce_tree(x, total):
     table = cuda.shared.array(256, float32)
     t = cuda.threadIdx.x
     ### BEGIN SOLUTION
+    # Work first, then the tree: whatever a block's share, it makes 45 trips to the table and one atomic addition. Usual slips: a
+    # return before the barriers, the barrier inside the `if`, neighbours first (150 trips), total[0] += table[0] at the end. One
+    # warp that adds up for all passes every total; the busiest warp gives it away.
     mine = float32(0)
     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
         mine += x[i]
@@ -176,6 +184,13 @@ def reduce_tree(x, total):
 
 # %% grade="ps03/reduce_tree"
 grade("ps03/reduce_tree", reduce_tree)
+
+# %% [markdown]
+# On a CUDA GPU the next cell times your kernel on 16 million numbers, beside a copy that moves as many bytes. Everything that
+# is not reading shows here: up to three times the copy's time earns both points. Without CUDA the points stay open.
+
+# %% grade="ps03/reduce_tree" rubric="time"
+grade("ps03/reduce_tree", reduce_tree, rubric="time")
 
 # %% [markdown]
 # ## 4. Hand to hand
@@ -213,6 +228,9 @@ def reduce_shuffle(x, total):
     table = cuda.shared.array(8, float32)
     t = cuda.threadIdx.x
     ### BEGIN SOLUTION
+    # Eight stores and one load a block; warp_sum is called by whole warps only, and lanes from 8 on bring 0. Usual slips: four
+    # steps instead of five, the table read before all have written, squares never or twice, lanes that read table[8] and beyond,
+    # a serial loop over the eight sums, which costs eight loads for one and loses part of the row.
     mine = float32(0)
     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
         mine += x[i] * x[i]
@@ -229,6 +247,13 @@ def reduce_shuffle(x, total):
 
 # %% grade="ps03/reduce_shuffle"
 grade("ps03/reduce_shuffle", reduce_shuffle)
+
+# %% [markdown]
+# On a CUDA GPU it is timed as the tree was. Before you run it: the shuffles save most trips to the table. How much of the
+# *time* will that save, if nearly all of it goes into reading the numbers?
+
+# %% grade="ps03/reduce_shuffle" rubric="time"
+grade("ps03/reduce_shuffle", reduce_shuffle, rubric="time")
 
 # %% [markdown]
 # The three kernels side by side, on 65,536 numbers in 64 blocks (the first needs 256).
@@ -293,6 +318,9 @@ def fix_the_race(x, rounds, out):
     t, i = cuda.threadIdx.x, cuda.grid(1)
     left, right = max(t - 1, 0), min(t + 1, 255)
     ### BEGIN SOLUTION
+    # Read, meet, write, meet; the mean waits in a register in between. Usual slips: one barrier a round, syncwarp (the neighbour
+    # may sit in another warp), a barrier inside `if 0 < t < 255`, ends that wrap. Two tables, read from one and write to the
+    # other, need one meeting a round: an answer of the corpus does that.
     rod[t] = x[i]
     cuda.syncthreads()
     for _ in range(rounds):
@@ -323,7 +351,7 @@ grade("ps03/fix_the_race", fix_the_race)
 #
 # The blocks of one launch have no meeting point, so this takes several launches, and you write the host code that makes
 # them. It is handed a `device` and works on arrays that live there. Their values stay there too; on the host they have
-# only a `shape`, a `size` and a `dtype`.
+# only a `shape`, a `size` and a `dtype`. `device.launch` stands for the square brackets:
 #
 # ```python
 # totals = device.empty(shape, "int32")                # a new array, its contents undefined
@@ -380,6 +408,9 @@ def scan(device, x, out):
     The two kernels are a suggestion; write others if you like.
     """
     ### BEGIN SOLUTION
+    # The totals are scanned by the same function, and each number passes through global memory twice: 4 n / 8 sectors. Usual
+    # slips: the total of one block before, not of all; the totals scanned by a single block, right up to 65,536 numbers; places
+    # past the end left unset on the table, or their threads sent home before a barrier.
     blocks = -(-x.size // 256)
     totals = device.empty(blocks, "int32")
     device.launch(scan_blocks, blocks, 256, x, out, totals)
@@ -392,6 +423,14 @@ def scan(device, x, out):
 
 # %% grade="ps03/scan"
 grade("ps03/scan", scan)
+
+# %% [markdown]
+# On a CUDA GPU the next cell times all your launches together, on 8 million numbers, beside one copy of them. Two passes are
+# two copies, and a block's rounds take their time as well: up to twelve times one copy earns both points. Without CUDA the
+# points stay open.
+
+# %% grade="ps03/scan" rubric="time"
+grade("ps03/scan", scan, rubric="time")
 
 # %% [markdown]
 # ## 7. Predict and explain

@@ -17,15 +17,16 @@
 # them, and the ship's GPU does little but fetch and put away. In this set you write the kernels of the chart room: each
 # is right in a few lines, and good only when it goes through the door seldom. The counters say how often.
 #
-# **Time** about 5 hours, with chapter 5 read. **Points** 100: 95 are given by the checks below, 5 by your
-# instructor for the answer at the end. The task with a star is the hard one.
+# **Time** about 5 hours, with chapter 5 read. **Points** 100: 95 are given by the checks below (9 of them only where
+# there is a CUDA GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one.
 #
 # **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
 # your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
 # final grade comes from the same checks with other sizes and other numbers.
 #
 # **With or without a GPU.** This notebook is the same in both cases. The counters in the tables always come from
-# the course's SIMT engine, so the points do not depend on your machine.
+# the course's SIMT engine, so the points do not depend on your machine. Points for speed are left open without a GPU,
+# and not lost.
 
 # %%
 import math
@@ -59,6 +60,8 @@ def copy_strided(x, stride, offset, out):
     """
     i = cuda.grid(1)
     ### BEGIN SOLUTION
+    # The stride belongs to the side that is read, so the store is coalesced whatever the stride. Usual slips: i compared with x.size,
+    # (i + offset) * stride, and the stride on the left, which scatters. The loads cost 4 to 32 sectors a request.
     if i < out.size:
         out[i] = x[i * stride + offset]
     ### END SOLUTION
@@ -112,6 +115,9 @@ def transpose(x, out):
     3. Write it, if there is such a place.
     """
     ### BEGIN SOLUTION
+    # Thread (tx, ty) takes out what thread (ty, tx) brought in, so both walks go along rows: 4 + 4 sectors a warp. The two places are
+    # different ones, so each has its own bounds check, and nobody may leave before the barrier. Usual slips: the block's x and y not
+    # exchanged, one check for both, rows of 32 words (31 conflicts a load), the padding as a 33rd row, which changes nothing.
     tile = cuda.shared.array((32, 33), float32)
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
     col, row = cuda.grid(2)
@@ -126,6 +132,14 @@ def transpose(x, out):
 
 # %% grade="ps05/transpose"
 grade("ps05/transpose", transpose)
+
+# %% [markdown]
+# Sectors and conflicts are work; what that work costs, only a clock can say. On a CUDA GPU the next cell times your kernel
+# against a copy that reads and writes as many bytes. Twice the copy's time earns all three points. Without a GPU they stay
+# open, and your instructor's machine may fill them in.
+
+# %% grade="ps05/transpose" rubric="time"
+grade("ps05/transpose", transpose, rubric="time")
 
 # %% [markdown]
 # ## 3. Warmth that spreads
@@ -152,6 +166,9 @@ def stencil_shared(x, out):
     2. Compute this thread's place from the table, if there is such a place.
     """
     ### BEGIN SOLUTION
+    # The zeros go onto the table, so that the formula needs no cases. A row of 34 touches 7 sectors where 32 numbers fill 4; five loads
+    # a place would ask for 22. Usual slips: threads without a place leave before they have fetched, the halo outside the chart is left as
+    # it was, tx runs down the columns. A bare 0.2 makes the last line a 64-bit one: right, and slow on most GPUs.
     tile = cuda.shared.array((34, 34), float32)
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
     top, left = 32 * cuda.blockIdx.y - 1, 32 * cuda.blockIdx.x - 1
@@ -171,6 +188,14 @@ def stencil_shared(x, out):
 
 # %% grade="ps05/stencil_shared"
 grade("ps05/stencil_shared", stencil_shared)
+
+# %% [markdown]
+# On a CUDA GPU, against a copy of the same bytes again; up to three times its time earns all three points. If you have
+# such a machine, time the five loads as well: its caches may answer four of them. Do not be surprised if the table wins less
+# than the sectors promised.
+
+# %% grade="ps05/stencil_shared" rubric="time"
+grade("ps05/stencil_shared", stencil_shared, rubric="time")
 
 # %% [markdown]
 # Forty steps from a single warm spot:
@@ -202,6 +227,8 @@ def roofline_place(flops, bytes_moved, seconds, peak, bandwidth):
     share       what it did, flops / seconds, as a share of what it could have done
     """
     ### BEGIN SOLUTION
+    # The minimum picks the side of the ridge by itself. The share is of the roof above this kernel, not of the peak: a vector sum at 80 %
+    # of the bandwidth is a good kernel at less than half a per cent of an H100's FP32 peak.
     intensity = flops / bytes_moved
     attainable = min(peak, intensity * bandwidth)
     short = int(intensity >= peak / bandwidth)
@@ -242,8 +269,10 @@ with when_written():
 # $$\text{new} = \max(\text{top}, x), \qquad
 # \text{total} \leftarrow \text{total}\cdot e^{\text{top} - \text{new}} + e^{x - \text{new}}, \qquad \text{top} \leftarrow \text{new}.$$
 #
-# Two such pairs merge by the same rule, so the threads of a block can each go through a part of the row and meet in a tree.
-# A thread that had no number brings the pair $(-\infty, 0)$. Beware of $-\infty - (-\infty)$: it is NaN.
+# Two such pairs merge by the same rule, so the threads of a block can each go through a part of the row and meet in a tree, as in
+# problem set 3: the new maximum is the larger of the two, and each total is multiplied by the power of its own maximum less the
+# new one before they are added. A thread that had no number brings the pair $(-\infty, 0)$. Beware of
+# $-\infty - (-\infty)$: it is NaN.
 
 
 # %% solution="softmax_online"
@@ -258,6 +287,9 @@ def softmax_online(x, out):
     3. Each thread: exp(x - top) / total of its numbers.
     """
     ### BEGIN SOLUTION
+    # A pair (top, total) stands for the sum total * exp(top), so pairs may be merged in any order, and a tree will do. Usual slips: pairs
+    # of idle threads merged (inf - inf is NaN), a maximum that begins at 0 (wrong for rows far below zero), a round of the tree
+    # without a barrier, each thread dividing by its own total. Two reads and a write of each number; three passes make it four trips.
     tops = cuda.shared.array(128, float32)
     totals = cuda.shared.array(128, float32)
     row, t = cuda.blockIdx.x, cuda.threadIdx.x
@@ -284,6 +316,13 @@ def softmax_online(x, out):
 
 # %% grade="ps05/softmax_online"
 grade("ps05/softmax_online", softmax_online)
+
+# %% [markdown]
+# On a CUDA GPU, against a copy of the same bytes: exponentials take time, too, so up to four times the copy's earns all
+# three points.
+
+# %% grade="ps05/softmax_online" rubric="time"
+grade("ps05/softmax_online", softmax_online, rubric="time")
 
 # %% [markdown]
 # ## 6. Attention without the square *
@@ -314,6 +353,9 @@ def flash_attention(q, k, v, out):
     3. Write acc / total, if this thread has a query.
     """
     ### BEGIN SOLUTION
+    # Task 5's pair, and acc beside it: whatever was summed under the old maximum is rescaled when a larger score comes. All 64 threads
+    # fetch, so that k and v come once for 64 queries, in whole sectors; every score lives in a register and is gone. Usual slips: acc
+    # not rescaled, the last round's leftover keys used again, one barrier instead of two, an early return.
     keys = cuda.shared.array((64, 16), float32)
     values = cuda.shared.array((64, 16), float32)
     mine = cuda.local.array(16, float32)

@@ -26,7 +26,6 @@
 # final grade comes from the same checks with other sizes and other numbers. Nothing here needs a GPU.
 
 # %%
-
 import torch
 from torch.nn import functional
 from warplab import models, specs, vram
@@ -61,7 +60,8 @@ def training_bytes(model, recipe, batch, tokens):
     batch, tokens  sequences in a batch, tokens in a sequence
 
     state        weights, gradients, optimiser and, in mixed precision, the FP32 copy
-    activations  of all blocks; what the rest keeps is small, and 10 % are allowed
+    activations  of all blocks; what the rest keeps is small
+    Parameters must be right to the last one; in the other two 10 % are allowed.
     """
     ### BEGIN SOLUTION
     width = model["width"]
@@ -71,6 +71,9 @@ def training_bytes(model, recipe, batch, tokens):
     state = parameters * (8 + moments)  # 4 + 4, or 2 + 2 + 4: eight either way
     number = 4 if recipe["precision"] == "fp32" else 2
     return parameters, state, 16 * model["layers"] * batch * tokens * width * number
+    # Eight bytes before the optimiser, whatever the precision: mixed precision moves bytes, it saves none here. Usual slips: the
+    # output layer forgotten because it looks like the embedding, norms with one array, no FP32 copy, activations of one block. The
+    # two last rows allow 10 %, so that a forgotten bias costs one row and not two.
     ### END SOLUTION
 
 
@@ -129,6 +132,8 @@ class Again(torch.autograd.Function):
         ### BEGIN SOLUTION
         ctx.save_for_backward(x, w)
         return plain(x, w).clone()
+        # Nothing of `plain` is kept: forward of a Function runs without autograd. clone() matters when there is no layer, and y would
+        # be x itself.
         ### END SOLUTION
 
     @staticmethod
@@ -139,6 +144,10 @@ class Again(torch.autograd.Function):
             y = plain(x, w)
         grad_x, grad_w = torch.autograd.grad(y, (x, w), grad_out, allow_unused=True)
         return grad_x, torch.zeros_like(w) if grad_w is None else grad_w
+        # Usual slips: no enable_grad (nothing to go back from), y.backward() on tensors that were not detached (it runs on into what made
+        # x), ones for grad_out, which is right only under a sum, and None for w when there is no layer. Kept are x and w, 2,816 bytes in
+        # the check where autograd keeps 27,392; one segment is simplest and makes all results again at once, so the peak on the way back
+        # is that of the plain stack.
         ### END SOLUTION
 
 
@@ -181,7 +190,7 @@ with when_written():
 def accumulate(w, batches, max_norm):
     """Return the clipped gradient of the mean squared error over all batches, float32 (width,). About 9 lines.
 
-    w         float32 (width,)
+    w         float32 (width,), a NumPy array as are all arrays here; torch.tensor(w) makes a tensor of it
     batches   list of [x, y], x float32 (rows, width), y float32 (rows,), rows may differ
     max_norm  a number, or math.inf
 
@@ -195,6 +204,9 @@ def accumulate(w, batches, max_norm):
         (error / total).backward()
     torch.nn.utils.clip_grad_norm_(weights, max_norm)
     return weights.grad.numpy()
+    # backward() adds to .grad, which is all that accumulation needs; the rest is weights. A sum divided by all rows is right for any
+    # cut, a mean of means for equal parts only. Clipping is not linear, so it must wait for the end. Usual slips: dividing by the
+    # parts, zeroing in the loop, keeping the losses and going back once (right, and every part stays on the desk), clip_grad_value_.
     ### END SOLUTION
 
 
@@ -223,6 +235,9 @@ def largest_batch(model, recipe, tokens, card, checkpoint):
         array = one // (16 * model["layers"])
         one = array * (model["layers"] + 16)
     return max(0, (card - state) // one)
+    # The first thing to see is that state and batch have nothing to do with each other. Usual slips: 16 arrays a layer with
+    # checkpoints as well, rounding instead of cutting, int() of a quotient for a negative card. For GPT-2's size a checkpoint at
+    # every layer gives twelve times the sequences: 48 * 16 arrays become 48 + 16.
     ### END SOLUTION
 
 
@@ -261,6 +276,8 @@ def kv_cache_bytes(model, batch, tokens, free):
     ### BEGIN SOLUTION
     token = 2 * model["layers"] * model["kv_heads"] * model["head_size"] * model["number"]
     return token * batch * tokens, free // token
+    # Tokens are what a server has room for; how they are spread over sequences is another question, so batch has no part in `most`.
+    # Usual slips: heads for kv_heads, one array for two, bits for bytes.
     ### END SOLUTION
 
 

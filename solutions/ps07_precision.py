@@ -19,15 +19,16 @@
 # lies between: the rounding, the formats, the scale that keeps small gradients alive, and two kernels for the machine that
 # likes its numbers short.
 #
-# **Time** about 5 hours, with chapter 7 read. **Points** 100: 95 are given by the checks below, 5 by your
-# instructor for the answer at the end. The task with a star is the hard one.
+# **Time** about 5 hours, with chapter 7 read. **Points** 100: 95 are given by the checks below (5 of them only where
+# there is a CUDA GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one.
 #
 # **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
 # your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
 # final grade comes from the same checks with other sizes and other numbers.
 #
 # **With or without a GPU.** This notebook is the same in both cases. The counters in the tables always come from
-# the course's SIMT engine, so the points do not depend on your machine.
+# the course's SIMT engine, so the points do not depend on your machine. Points for speed are left open without a GPU,
+# and not lost.
 
 # %%
 import numpy as np
@@ -63,6 +64,9 @@ def quantize_int8(w, reach):
     bound  (rows,), how far each output may be off
     """
     ### BEGIN SOLUTION
+    # The division comes before the rounding, and the rounding before the cast: astype alone cuts off. Usual slips: one scale for the
+    # whole matrix, which turns small rows into zeros (the chapter's twin); 128 steps, where int8 has 127 above zero; a whole step in
+    # the bound. The bound is honest and loose: the cell below uses about a seventh of it, since errors of both signs cancel.
     largest = np.abs(w).max(axis=1)
     scale = np.where(largest == 0, np.float32(1), largest / np.float32(127))
     q = np.rint(w / scale[:, None]).astype(np.int8)
@@ -131,6 +135,9 @@ def encode_float(x, exponent_bits, fraction_bits, infinities):
     np.rint rounds half to even. np.signbit knows -0.0 from 0.0.
     """
     ### BEGIN SOLUTION
+    # Counting in steps makes carries, subnormals and zero come out by themselves, if the parts are added and not joined by |. Rounding
+    # comes once, before the limit: 65,519 is still 65,504 in FP16. Usual slips: a detour through float32, halves that always go up,
+    # x < 0 for the sign (misses -0.0), E4M3 ended at 240 as IEEE would.
     size = np.abs(x)
     bias = 2 ** (exponent_bits - 1) - 1
     sign = 2 ** (exponent_bits + fraction_bits)
@@ -197,6 +204,9 @@ def loss_scaling(w1, w2, x, y, share, scale):
     grad1, grad2  float32 arrays like w1 and w2, with the scale taken out again
     """
     ### BEGIN SOLUTION
+    # The scale has to be there before float16 rounds, so it multiplies the loss, and it may go only where the quotient survives, so the
+    # division is in float32. Usual slips: scaling the gradients afterwards (zeros stay zeros), dividing in half, looking for NaN only or at
+    # one gradient only, dividing by the scale that one began with.
     w1, w2, x, y = (torch.from_numpy(array) for array in (w1, w2, x, y))
     weights = w1.requires_grad_(), w2.requires_grad_()
     while True:
@@ -243,7 +253,7 @@ with when_written():
 #
 # m, n and k are multiples of 16, not always of 32. Then the last warp has no second row of tiles (or no second column). It may
 # skip it; or it may do the last tile twice, `min(row + 16, m - 16)`, and nobody is the wiser. In C++, an array of two
-# fragments is `TileA a[2];`, and `(int)` in front of `blockIdx` makes a signed number of it, which `min` insists on.
+# fragments is `TileA a[2];`, and two whole numbers are `int row[2] = {first, second};`.
 
 # %% solution="wmma_matmul"
 source = r"""
@@ -253,7 +263,7 @@ using TileA = fragment<matrix_a, 16, 16, 16, half, row_major>;
 using TileB = fragment<matrix_b, 16, 16, 16, half, row_major>;
 using Sums = fragment<accumulator, 16, 16, 16, float>;
 
-// One warp: rows 32 * blockIdx.y ... + 31 and columns 32 * blockIdx.x ... + 31 of C. About 20 lines.
+// A block is one warp, for rows 32 * blockIdx.y ... + 31 and columns 32 * blockIdx.x ... + 31 of C. About 20 lines.
 // A: m x k, rows lda apart. B: k x n, rows ldb apart. C: m x n.
 extern "C" __global__
 void wmma_matmul(const half* A, const half* B, float* C, int m, int n, int k, int lda, int ldb)
@@ -261,8 +271,11 @@ void wmma_matmul(const half* A, const half* B, float* C, int m, int n, int k, in
     /* Your code takes the place of this comment.
     ### BEGIN SOLUTION
     */
+    // Four tiles are loaded for four products, so each is used twice: half the chapter's sectors, 16 for each product. Usual slips: k and
+    // n as the distance between rows (right until the matrices are windows), sums cleared in every step, a tile of B loaded again
+    // for every row. At an odd edge the last tile is made twice, and the same numbers are stored twice: harmless, and no branch.
     TileA a[2];  TileB b[2];  Sums sums[2][2];
-    int top = 32 * (int)blockIdx.y, left = 32 * (int)blockIdx.x;
+    int top = 32 * blockIdx.y, left = 32 * blockIdx.x;
     int row[2] = {top, min(top + 16, m - 16)};
     int col[2] = {left, min(left + 16, n - 16)};
     for (int i = 0; i < 2; i++)
@@ -289,6 +302,14 @@ wmma_matmul = warplab.cuda_kernel(source, "wmma_matmul")
 
 # %% grade="ps07/wmma_matmul"
 grade("ps07/wmma_matmul", wmma_matmul)
+
+# %% [markdown]
+# On a CUDA GPU the next cell times your kernel against the library's product of the same halves, 2,048 cubed. The library puts
+# chapter 4's tiles for block and warp around its Tensor Cores, and you did not: up to fifteen times its time earns all three points.
+# Without a GPU they stay open, and your instructor's machine may fill them in.
+
+# %% grade="ps07/wmma_matmul" rubric="time"
+grade("ps07/wmma_matmul", wmma_matmul, rubric="time")
 
 # %% [markdown]
 # **Predict, then count.** For a product of 128 x 128 x 128, chapter 7's kernel has 64 tiles of C, 8 steps each, and two loads a step: 1,024
@@ -330,6 +351,9 @@ void int8_matmul(const int* X, const int* W, int* Y, int m, int n, int words)
     /* Your code takes the place of this comment.
     ### BEGIN SOLUTION
     */
+    // Zeros outside add nothing, so nobody leaves and the inner loop asks nothing. W's table is filled row by row (ty) and read by
+    // column of Y (tx): with 16 words in a row 16 lanes would share two banks, 17 words put them into different ones. Usual slips: a
+    // float for the sum (exact only to 2^24), char pointers (four times the loads), thread tx fetching row tx of W (16 sectors, not 4).
     __shared__ int xs[16][17], ws[16][17];
     int tx = threadIdx.x, ty = threadIdx.y;
     int row = 16 * blockIdx.y + ty, col = 16 * blockIdx.x + tx;
@@ -357,6 +381,13 @@ int8_matmul = warplab.cuda_kernel(source, "int8_matmul")
 grade("ps07/int8_matmul", int8_matmul)
 
 # %% [markdown]
+# On a CUDA GPU, against the library's product of the same numbers in FP32, 2,048 cubed. Does a quarter of the bytes, in your
+# hands, beat the experts with all of them? Up to six times their time earns both points.
+
+# %% grade="ps07/int8_matmul" rubric="time"
+grade("ps07/int8_matmul", int8_matmul, rubric="time")
+
+# %% [markdown]
 # The two ends meet. We have no photographs of glaciers; four kinds of stripes in noise, made by `models.pictures`, stand in for them. A
 # network with one hidden layer learns a hundred of them in FP32. Then it goes up: your quantiser for the weights, your quantiser for what flows
 # through, your kernel for the products.
@@ -364,6 +395,7 @@ grade("ps07/int8_matmul", int8_matmul)
 # %%
 with when_written():
     torch.manual_seed(7)
+    torch.set_num_threads(1)  # layers this small gain nothing from more
     (images, kinds), (test, answers) = models.pictures(100, seed=1), models.pictures(1000, seed=2)
     net = torch.nn.Sequential(torch.nn.Linear(256, 128, bias=False), torch.nn.ReLU(), torch.nn.Linear(128, 4, bias=False))
     optimizer = torch.optim.Adam(net.parameters(), 3e-3)

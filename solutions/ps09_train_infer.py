@@ -57,7 +57,7 @@ def train_step(master, moment, gradient, scale, good, lr):
     good            good steps since the scale was changed, a whole number
 
     weights  float16 (n,), made from the new master
-    Do not change the arrays that you are given.
+    Do not change the arrays that you are given. `np.isfinite(a)` and `a.astype(np.float32)` will be of use.
     """
     ### BEGIN SOLUTION
     if np.isfinite(gradient).all():
@@ -69,6 +69,10 @@ def train_step(master, moment, gradient, scale, good, lr):
     else:
         scale, good = scale / 2, 0
     return master, moment, master.astype(np.float16), scale, good
+    # The order matters: first out of 16 bits, then the division; a scale of 65,536 is not even a float16. Dividing by a power of two
+    # is exact but for the smallest numbers, which is why the mistake is so hard to see (the check contains one of them). Usual slips:
+    # the momentum decays in a skipped step, counting goes on after it, `-=` on an array that was given, the master made from the
+    # 16-bit weights. The step itself is GradScaler's, with its 2,000 steps between two doublings cut to four.
     ### END SOLUTION
 
 
@@ -111,6 +115,9 @@ def six_nd(layers, width, context, tokens, gpus, peak, share):
     rule = 6 * 12 * layers * width**2 * tokens
     full = rule + 12 * layers * width * context * tokens
     return rule, full, full / (gpus * peak * share) / 86_400
+    # Six is two for the multiply-add times three for forward and backward; attention's twelve is four times three. Their ratio is
+    # context / (6 width), a line worth asking for. Usual slips: 2 N D, attention without its way back, hours, the peak taken as it
+    # stands. Kernels that leave out the masked half of the pairs do half of the attention; the formula counts it all, as papers do.
     ### END SOLUTION
 
 
@@ -149,7 +156,7 @@ def kv_decode(x, wq, wk, wv):
     x           float32 (tokens, d)
     wq, wk, wv  float32 (d, d)
 
-    out   float32 (tokens, d)
+    out   float32 (tokens, d); on the way np.sqrt may make doubles of it, and .astype(np.float32) brings it back
     made  keys and values that were computed, a whole number
     """
     ### BEGIN SOLUTION
@@ -162,6 +169,10 @@ def kv_decode(x, wq, wk, wv):
         weights = np.exp(scores - scores.max())
         out[t] = weights / weights.sum() @ values[: t + 1]
     return out, made
+    # The cache turns n (n + 1) products into 2n; attention itself stays quadratic. Usual slips: np.sqrt(d), a double that makes `out`
+    # float64 (the reason names the cure), a token that does not see itself, no maximum taken off (exp overflows in float32 above 88),
+    # one count for key and value together. What is returned as `made` is the student's own count: it is asked for, and cannot be
+    # verified.
     ### END SOLUTION
 
 
@@ -193,6 +204,9 @@ def decode_bound(parameters, number, cache, card):
     one = card["bandwidth"] / (weights + cache)
     crossing = card["peak"] * weights / (2 * parameters * card["bandwidth"])
     return one, crossing, max(0, int((card["memory"] - weights) // cache))
+    # In the crossing the parameters cancel: it is the ridge of the card times bytes a weight over two, so 4-bit weights need a
+    # quarter of the readers of 16-bit ones. Usual slips: one FLOP a weight, the cache left out of the first bound, `//` of floats,
+    # which is a float.
     ### END SOLUTION
 
 
@@ -240,6 +254,9 @@ def prune_24(w):
     pruned = np.zeros_like(groups)
     np.put_along_axis(pruned, places, values, axis=2)
     return pruned.reshape(w.shape), values.reshape(len(w), -1), places.reshape(len(w), -1)
+    # Stable, because draws are to be won by the earlier place; sorted again, because the hardware wants rising places. Usual slips:
+    # no abs, groups down the columns, two of four taken from the whole row, values in the order of size. Two loops over rows and
+    # groups are right as well, and fast enough here.
     ### END SOLUTION
 
 
@@ -278,6 +295,10 @@ def batch_server(arrivals, most, patience, fixed, each):
         done += [free] * batch
         first += batch
     return done
+    # One line decides: start is the earlier of "full" and "out of patience", but not before the server is free. Whoever has come by
+    # then goes along, so the batch is counted after the start is known. Usual slips: patience counted from when the server became
+    # free, waiting the patience out in a full batch, waiting for ever for a batch that nobody fills (the last requests), `fixed` paid
+    # for each request.
     ### END SOLUTION
 
 
@@ -292,7 +313,8 @@ grade("ps09/batch_server", batch_server)
 with when_written():
     rng = np.random.default_rng(9)
     for gap in 0.2, 0.04, 0.013:
-        arrivals = list(np.cumsum(rng.exponential(gap, 400)))
+        arrivals = np.cumsum(rng.exponential(1, 400))
+        arrivals = list(arrivals * 400 * gap / arrivals[-1])
         for most in 1, 8, 64:
             done = np.array(batch_server(arrivals, most, 0.05, 0.05, 0.01))
             waits = done - arrivals

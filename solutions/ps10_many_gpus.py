@@ -25,21 +25,35 @@
 # your code passes, what each is worth, and a hint where points are missing. The final grade comes from the same
 # checks with other sizes and other numbers.
 #
-# **Ranks.** Your functions run several times at once, once for every *rank*. Here in the notebook the ranks are threads; when
-# your work is graded each is a process of its own, and every byte between them passes the judge, who counts. So
-# keep nothing in global variables. All that a rank has is its arguments and `comm`:
+# **Ranks.** Your functions run several times at once, once for every *rank*, and talk through `torch.distributed`, as in
+# chapter 10. The group of all ranks is open when your function is called, so there is no `init_process_group` to write. Here in
+# the notebook the ranks are threads; when your work is graded each is a process of its own, and every byte between them passes
+# the judge, who counts. So keep nothing in global variables. All that a rank has is its arguments, which are tensors, and
+# `dist`:
 #
 # | | |
 # |---|---|
-# | `comm.rank`, `comm.size` | who am I, how many are we |
-# | `comm.send(to, array)` | send an array to a rank; does not wait |
-# | `comm.recv(frm)` | the next array from a rank; waits for it |
-# | `comm.barrier()` | wait until all are here |
+# | `dist.get_rank()`, `dist.get_world_size()` | who am I, how many are we |
+# | `dist.send(tensor, to)` | send a tensor to a rank; waits until it receives |
+# | `dist.recv(tensor, frm)` | fill a tensor with what a rank sends here; waits for it |
+# | `work = dist.isend(tensor, to)`, `dist.irecv(tensor, frm)` | the same without waiting; `work.wait()` waits, and must be called |
+# | `dist.all_reduce(tensor)` | fill the tensor with the sum of all ranks' tensors |
+# | `dist.reduce_scatter_single(piece, tensor)` | fill `piece` with this rank's part of that sum (older: `reduce_scatter_tensor`) |
+# | `dist.all_gather_single(tensor, piece)` | fill `tensor` with all ranks' pieces, in order (older: `all_gather_into_tensor`) |
+# | `dist.broadcast(tensor, frm)`, `dist.barrier()` | fill it with one rank's; wait until all are here |
 #
-# Nothing here needs a GPU. With NCCL on real ones the same patterns run over NVLink.
+# That is all that is carried; wrappers such as DDP and FSDP are what you are building from it. A tensor that receives must have the
+# length and the dtype of the one that is sent: `torch.empty_like` makes one. A tensor on its way must not be changed before its
+# `wait()`. If nobody can go on, the check says who waits for whom.
+#
+# To try a function on tensors of your own, run it in real processes, as chapter 10 does: `from warplab.ranks import Ranks`,
+# `rooms = Ranks(2)`, `rooms.run(ring_all_reduce, torch.ones(6))` (the same tensor for each rank), and `rooms.close()`. The same functions,
+# unchanged, run under `torchrun` on as many machines as you have. Nothing here needs a GPU; with NCCL on real ones the same calls
+# run over NVLink.
 
 # %%
-import numpy as np
+import torch
+import torch.distributed as dist
 from warplab.check import grade, when_written
 
 # %% [markdown]
@@ -52,26 +66,38 @@ from warplab.check import grade, when_written
 #    passes piece r - s (counted modulo n). At the end rank r has the whole sum of piece r + 1.
 # 2. For n - 1 rounds, finished pieces are passed on and replace what is there. In round s, rank r passes piece r + 1 - s.
 #
-# Each rank sends 2(n - 1) pieces: $2\frac{n-1}{n}$ of an array, however many ranks there are.
+# Each rank sends 2(n - 1) pieces: $2\frac{n-1}{n}$ of an array, however many ranks there are. (`x.tensor_split(n)` cuts into pieces of
+# nearly equal length, views of x.)
+#
+# A `send` waits until the other rank receives. If everybody in a circle sends first, nobody receives: let each begin a send, receive, and
+# then wait for its send. This is the one task in which `dist.all_reduce` is closed.
 
 
 # %% solution="ring_all_reduce"
-def ring_all_reduce(comm, x):
-    """Return the sum of all ranks' arrays. About 10 lines.
+def ring_all_reduce(x):
+    """Return the sum of all ranks' arrays. About 15 lines.
 
-    x  float64 (count,), of the same length on every rank; it need not divide by comm.size. Do not change it.
+    x  float64 tensor (count,), of the same length on every rank; it need not divide by the number of ranks. Do not change it.
     """
     ### BEGIN SOLUTION
-    n, me = comm.size, comm.rank
+    n, me = dist.get_world_size(), dist.get_rank()
     after, before = (me + 1) % n, (me - 1) % n
-    pieces = [piece.copy() for piece in np.array_split(x, n)]
+    pieces = [piece.clone() for piece in x.tensor_split(n)]
     for s in range(n - 1):
-        comm.send(after, pieces[(me - s) % n])
-        pieces[(me - s - 1) % n] += comm.recv(before)
+        inbox = torch.empty_like(pieces[(me - s - 1) % n])
+        sending = dist.isend(pieces[(me - s) % n], after)
+        dist.recv(inbox, before)
+        sending.wait()
+        pieces[(me - s - 1) % n] += inbox
     for s in range(n - 1):
-        comm.send(after, pieces[(me + 1 - s) % n])
-        pieces[(me - s) % n] = comm.recv(before)
-    return np.concatenate(pieces)
+        sending = dist.isend(pieces[(me + 1 - s) % n], after)
+        dist.recv(pieces[(me - s) % n], before)
+        sending.wait()
+    return torch.cat(pieces)
+    # Discussion. A piece is never under way and added to at once: the one that is passed on and the one that is received are neighbours,
+    # and wait() stands before the addition. clone() is needed because tensor_split gives views of x. Each inbox is made anew, since uneven
+    # pieces differ in length. The usual mistakes: send before recv on every rank, which waits for ever (gloo as well); no wait() for
+    # the send; the second half begun with piece r instead of r + 1. Counters: 2 (n - 1) messages a rank, 6 for four ranks.
     ### END SOLUTION
 
 
@@ -87,25 +113,29 @@ grade("ps10/ring_all_reduce", ring_all_reduce)
 #
 # The weights come as a list, a vector for each layer, and a row of x has a number for each weight of all layers together. A ring
 # for each layer would be right and slow: a short message costs as much time as a longer one. Reduce all of them in one.
+#
+# From here on `dist.all_reduce` is open. What you wrote is what it does, and it is counted as such a ring.
 
 
 # %% solution="data_parallel"
-def data_parallel(comm, w, x, y, steps, lr):
+def data_parallel(w, x, y, steps, lr):
     """Return all weights, float64 (weights,), after `steps` steps of gradient descent. About 8 lines.
 
-    w   list of float64 vectors, the same on every rank
-    x   float64 (rows, weights), y float64 (rows,): this rank's rows, perhaps not as many as the others'
+    w   list of float64 tensors, the same on every rank
+    x   float64 tensor (rows, weights), y float64 (rows,): this rank's rows, perhaps not as many as the others'
     lr  the step: weights -= lr * gradient
-
-    Use ring_all_reduce.
     """
     ### BEGIN SOLUTION
-    weights = np.concatenate(w)
-    rows = ring_all_reduce(comm, np.array([float(len(y))]))[0]
+    weights, rows = torch.cat(w), torch.tensor(len(y))
+    dist.all_reduce(rows)
     for _ in range(steps):
-        mine = 2 * x.T @ (x @ weights - y)
-        weights = weights - lr * ring_all_reduce(comm, mine) / rows
+        gradient = 2 * x.T @ (x @ weights - y)
+        dist.all_reduce(gradient)
+        weights = weights - lr * gradient / rows
     return weights
+    # Discussion. What may be added up are sums over rows, so the division comes last, by the rows of all ranks; the number of rows is
+    # reduced once, before the loop. A mean of the ranks' means is right only for equal numbers of rows, and nothing crashes when they
+    # differ. torch.cat makes one bucket of all layers: 2 (n - 1) messages a rank and step instead of as many for each layer.
     ### END SOLUTION
 
 
@@ -126,15 +156,19 @@ grade("ps10/data_parallel", data_parallel)
 
 
 # %% solution="tensor_parallel_mlp"
-def tensor_parallel_mlp(comm, x, w1, w2):
+def tensor_parallel_mlp(x, w1, w2):
     """Return relu(x @ w1) @ w2 of the whole layer, float64 (batch, width). About 3 lines.
 
-    x   float64 (batch, width), the same on every rank
+    x   float64 tensor (batch, width), the same on every rank
     w1  float64 (width, mine), this rank's columns; w2 float64 (mine, width), its rows
     """
     ### BEGIN SOLUTION
-    part = np.maximum(x @ w1, 0) @ w2
-    return ring_all_reduce(comm, part.ravel()).reshape(part.shape)
+    part = torch.relu(x @ w1) @ w2
+    dist.all_reduce(part)
+    return part
+    # Discussion. relu works number by number, so each rank may apply it to its own columns; after the second product it would be too late,
+    # because relu of a sum is not the sum of relus. One all-reduce of (batch, width) numbers is all that crosses, however wide the
+    # hidden layer is. Gathering all summands everywhere is right and moves n / 2 times as much.
     ### END SOLUTION
 
 
@@ -156,38 +190,43 @@ grade("ps10/tensor_parallel_mlp", tensor_parallel_mlp)
 # ```python
 # m = 0.9 * m + 0.1 * g
 # v = 0.999 * v + 0.001 * g**2
-# w -= lr * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+# w -= lr * (m / (1 - 0.9**t)) / (torch.sqrt(v / (1 - 0.999**t)) + 1e-8)
 # ```
 #
-# Mind which piece the first half leaves where: in task 1 it is piece r + 1 at rank r. Start one piece further back, and it is piece r.
+# Both halves want pieces of *equal* length. If the weights do not divide by n, libraries fill them up with zeros at the end, and so shall
+# you: `torch.nn.functional.pad(tensor, (0, k))` puts k zeros behind. Piece r of the filled-up weights belongs to rank r. (The zeros
+# do no harm: their gradient, their moments and their steps are zero.)
 
 
 # %% solution="zero_adam"
-def zero_adam(comm, w, gradients, lr):
-    """Return (all weights, this rank's moments m and v one after the other). About 18 lines.
+def zero_adam(w, gradients, lr):
+    """Return (all weights, this rank's moments m and v one after the other). About 14 lines.
 
-    w          float64 (weights,), the same on every rank
+    w          float64 tensor (weights,), the same on every rank
     gradients  float64 (steps, weights), this rank's, a row for each step
 
-    Piece r of np.array_split(w, comm.size) belongs to rank r. Do not change w.
+    The n pieces have equal lengths, the smallest that suffice; the moments are those of the whole piece, zeros included. The weights
+    are returned without them. Do not change w.
     """
     ### BEGIN SOLUTION
-    n, me = comm.size, comm.rank
-    after, before = (me + 1) % n, (me - 1) % n
-    weights = [piece.copy() for piece in np.array_split(w, n)]
-    m, v = np.zeros_like(weights[me]), np.zeros_like(weights[me])
+    n, me = dist.get_world_size(), dist.get_rank()
+    size = -(-len(w) // n)
+    pad = (0, n * size - len(w))
+    weights = torch.nn.functional.pad(w, pad)
+    mine = weights[me * size : (me + 1) * size].clone()
+    m, v, g = (torch.zeros_like(mine) for _ in range(3))
     for t, gradient in enumerate(gradients, 1):
-        pieces = [piece.copy() for piece in np.array_split(gradient, n)]
-        for s in range(n - 1):
-            comm.send(after, pieces[(me - s - 1) % n])
-            pieces[(me - s - 2) % n] += comm.recv(before)
-        g = pieces[me] / n
+        dist.reduce_scatter_single(g, torch.nn.functional.pad(gradient, pad))
+        g /= n
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
-        weights[me] -= lr * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
-        for s in range(n - 1):
-            comm.send(after, weights[(me - s) % n])
-            weights[(me - s - 1) % n] = comm.recv(before)
-    return np.concatenate(weights), np.concatenate([m, v])
+        mine -= lr * (m / (1 - 0.9**t)) / (torch.sqrt(v / (1 - 0.999**t)) + 1e-8)
+        dist.all_gather_single(weights, mine)
+    return weights[: len(w)], torch.cat([m, v])
+    # Discussion. Reduce-scatter and all-gather are the two halves of the ring of task 1, so the bytes are those of one all-reduce, and
+    # a rank holds an n-th of the moments. The usual mistakes: the sum of the gradients instead of their mean (Adam nearly hides it,
+    # since a factor cancels in m / sqrt(v), but not in the moments); t from 0 on; a whole all-reduce of the gradients first, which
+    # is 1.5 to 2 times the traffic. A rank that keeps all moments in secret cannot be seen from outside: what is checked is what it
+    # returns and sends.
     ### END SOLUTION
 
 
@@ -255,33 +294,44 @@ with when_written():
 #
 # The dots are the *bubble*: $p - 1$ of $m + p - 1$ ticks on every rank.
 #
-# Only the first rank knows how many micro-batches there are, so the number has to travel along.
+# Only the first rank knows how many micro-batches there are, so the number has to travel along, in a tensor of its own
+# (`torch.tensor([len(x)])` holds whole numbers).
 
 
 # %% solution="pipeline"
-def pipeline(comm, x, w):
-    """Return (out, ticks). About 12 lines.
+def pipeline(x, w):
+    """Return (out, ticks). About 18 lines.
 
-    x  float64 (micro, batch, width) on rank 0; an empty array on the others
+    x  float64 tensor (micro, batch, width) on rank 0; (0, batch, width) on the others
     w  float64 (width, width), this rank's layer
 
-    out    the results, (micro, batch, width), on the last rank; np.zeros(0) on the others
+    out    the results, (micro, batch, width), on the last rank; torch.zeros(0) on the others
     ticks  the ticks at which this rank worked, a list of whole numbers
     """
     ### BEGIN SOLUTION
-    first, last = comm.rank == 0, comm.rank == comm.size - 1
-    micro = len(x) if first else int(comm.recv(comm.rank - 1)[0])
+    me, n = dist.get_rank(), dist.get_world_size()
+    first, last = me == 0, me == n - 1
+    micro = torch.tensor([len(x)])
+    if not first:
+        dist.recv(micro, me - 1)
     if not last:
-        comm.send(comm.rank + 1, np.array([float(micro)]))
-    kept = []
-    for i in range(micro):
-        result = np.tanh((x[i] if first else comm.recv(comm.rank - 1)) @ w)
+        dist.send(micro, me + 1)
+    batch, kept = x.new_empty(x.shape[1:]), []
+    for i in range(int(micro)):
+        if first:
+            batch = x[i]
+        else:
+            dist.recv(batch, me - 1)
+        result = torch.tanh(batch @ w)
         if last:
             kept.append(result)
         else:
-            comm.send(comm.rank + 1, result)
-    ticks = [comm.rank + i for i in range(micro)]
-    return np.array(kept) if last else np.zeros(0), ticks
+            dist.send(result, me + 1)
+    ticks = [me + i for i in range(int(micro))]
+    return torch.stack(kept) if last else torch.zeros(0), ticks
+    # Discussion. All ranks but the first can size their inbox, because the empty x has the shape of a micro-batch. A waiting send
+    # costs nothing here: when rank r has finished micro-batch i, rank r + 1 has finished i - 1 and is about to receive. Sending the
+    # whole batch at once moves the same bytes, and the ticks show what is lost: no two ranks ever work at the same time.
     ### END SOLUTION
 
 

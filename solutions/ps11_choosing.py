@@ -56,6 +56,9 @@ def pick_gpu(cards, need, stage):
     scarce = "bandwidth" if stage == "inference" else "bf16"
     fitting = [n for n in range(len(cards)) if cards[n]["memory"] >= need]
     return max(fitting, key=lambda n: (cards[n][scarce] / cards[n]["price"], -cards[n]["price"]), default=-1)
+    # Memory is a condition, the rest a quotient; who adds them up to a mark buys the wrong card. The pair as a key settles draws.
+    # Usual slips: the fastest card, the cheapest card, `>` for `>=`, no answer where nothing fits. What the rule leaves out: several
+    # small cards for one large.
     ### END SOLUTION
 
 
@@ -104,6 +107,9 @@ def cost_per_token(card, parameters, number, cache, batch, share):
     computing = 2 * parameters * batch / (share * card["bf16"])
     tokens = batch / max(reading, computing)
     return tokens, card["price"] / 3600 / tokens * 1e6
+    # Reading and arithmetic go on at the same time, so the longer one counts, not their sum. The weights stand in the step once and
+    # the caches `batch` times: that is the whole economy of batching. Usual slips: weights read for each reader, tokens of one
+    # reader, share applied to one of the two roofs, 3,600.
     ### END SOLUTION
 
 
@@ -146,6 +152,9 @@ def spot_interval(save, between, restart, price):
     interval = math.sqrt(2 * save * between)
     lost = min(1.0, save / interval + interval / (2 * between) + restart / between)
     return interval, lost, price / (1 - lost) if lost < 1 else math.inf
+    # At the best interval both parts are equal, so lost is interval / between + restart / between. Usual slips: a whole interval lost
+    # for each interruption, no restart, price * (1 + lost), which is right only for small losses, and a negative cost when more than
+    # all is lost.
     ### END SOLUTION
 
 
@@ -199,6 +208,10 @@ def resume(saves, steps):
         state, loss = one_step(state)
         losses.append(loss)
     return begun, losses, state["w"], flat(state)
+    # What has to be saved is what one_step reads: weights, momentum, step (the rate warms up by it) and random numbers. json keeps
+    # floats to the last bit. Usual slips: `steps` more steps instead of up to number `steps`, only the last text tried (two may be
+    # torn, or all), a momentum or seed begun anew; the loss curve looks plausible in each case, so only the comparison of bits finds
+    # it.
     ### END SOLUTION
 
 
@@ -243,6 +256,9 @@ def autoscale(loads, target, least, most, window):
         replicas = max(wanted[-1], min(replicas, max(wanted[-window:])))
         result.append(replicas)
     return result
+    # Since metric is load / replicas, the wish is ceil(load / target), but for the tolerance, which compares with what there is now.
+    # max(wanted[-window:]) alone would do as well, as this wish is among them. Usual slips: the load for the metric, limits applied
+    # after remembering, replicas remembered for wishes (they never fall while a window lasts), waiting on the way up.
     ### END SOLUTION
 
 

@@ -17,7 +17,7 @@ from autograder.sandbox.choose import SANDBOXES, next_step, problem_of
 from autograder.sandbox.launch import LaunchError
 from autograder.sandbox.probe import NAMESPACES
 from autograder.sandbox.types import Limits
-from autograder.sandbox.view import gpu_devices
+from autograder.sandbox.view import cuda_obstacle, gpu_devices
 
 LIMITS = Limits(start_seconds=60, total_seconds=60, memory_mib=512, file_mib=16, disk_mib=32, processes=40)
 CHILDREN = 50
@@ -61,25 +61,23 @@ def examine(launcher, planted=()):
     with tempfile.TemporaryDirectory() as scratch:
         canary = Path(scratch, f"canary-{secrets.token_hex(8)}")
         canary.write_text("planted outside")
-        found = attack(launcher, list(ATTEMPTS), scratch, [str(canary), *map(str, planted)])
-        if not isinstance(found, dict):
-            raise LaunchError(f"the process that makes the attempts {found}")
-        findings = [Finding(name, text, not found[name], found[name]) for name, text in ATTEMPTS.items()]
-        killed = attack(launcher, ["memory_of_many"], scratch)
-        could = killed["memory_of_many"] if isinstance(killed, dict) else "" if killed == "killed (memory)" else killed
-        findings.append(Finding("memory_of_many", f"no more than {LIMITS.memory_mib} MiB of memory in all its processes", not could, could))
-        left = attack(launcher, ["offspring"], scratch, children=CHILDREN)
-        findings.append(Finding("offspring", f"the whole tree dies: of {CHILDREN} daemons, deaf to SIGTERM, none survives", not left, left))
+        found = attack(launcher, list(ATTEMPTS), [str(canary), *map(str, planted)])
+    if not isinstance(found, dict):
+        raise LaunchError(f"the process that makes the attempts {found}")
+    findings = [Finding(name, text, not found[name], found[name]) for name, text in ATTEMPTS.items()]
+    killed = attack(launcher, ["memory_of_many"])
+    could = killed["memory_of_many"] if isinstance(killed, dict) else "" if killed == "killed (memory)" else killed
+    findings.append(Finding("memory_of_many", f"no more than {LIMITS.memory_mib} MiB of memory in all its processes", not could, could))
+    left = attack(launcher, ["offspring"], children=CHILDREN)
+    findings.append(Finding("offspring", f"the whole tree dies: of {CHILDREN} daemons, deaf to SIGTERM, none survives", not left, left))
     return findings
 
 
-def attack(launcher, attempts, scratch, canaries=(), children=0):
+def attack(launcher, attempts, canaries=(), children=0):
     """Run attempts in one jail. Returns {attempt: what it could do}, or how the process ended if it did not answer.
 
     With children: returns "" if nothing that they started is left once the jail is closed, else a sentence.
     """
-    folder = Path(tempfile.mkdtemp(dir=scratch))
-    (folder / "home").mkdir()
     os.environ["AUTOGRADER_CANARY"] = secret = secrets.token_hex(8)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"\0autograder-{secret}")
@@ -98,7 +96,8 @@ def attack(launcher, attempts, scratch, canaries=(), children=0):
             "memory_mib": LIMITS.memory_mib,
             "children": children,
         }
-        running = launcher.launch("probe", folder, replace(LIMITS, processes=LIMITS.processes + 3 * children))
+        running = launcher.launch("probe", replace(LIMITS, processes=LIMITS.processes + 3 * children))
+        running.stand()
         watch = socket.socket(fileno=os.dup(running.channel.fileno()))
         try:
             watch.settimeout(LIMITS.total_seconds)
@@ -146,8 +145,9 @@ def diagnose(console):
         console.print(table)
         if works is None and all(finding.holds for finding in findings if finding.needed):
             works = kind
-    gpus = [path for path in gpu_devices() if path.removeprefix("/dev/nvidia").isdigit()]
-    tell(console, f"GPU devices passed to the executor: {', '.join(gpus) or 'none on this machine'}")
+    tell(console, f"GPU devices passed to the executor: {', '.join(gpu_devices()) or 'none on this machine'}")
+    if problem := cuda_obstacle():
+        tell(console, f"CUDA will not start there: {problem}.")
     tell(console, "The limits are lowered for these attempts. The kernel limits each process's memory; a keeper adds up all of a job's")
     where = cgroup.place()
     tell(console, f"ten times a second, {f'and a cgroup in {where} holds it at once' if where else 'for no cgroup of version 2 can be made here'}.")

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import math
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -57,13 +58,13 @@ class Grading:
 
     root: the course folder. name: "ps04". out: gets gradebook.db, grades.csv, autograded/, feedback/, results/.
     seconds: wall-clock limit of one cell or task. seed: of the judge's inputs (default: this out folder's secret one).
-    sandbox: a Launcher (default: the sandbox that works here; raises NoSandbox where none does).
+    sandbox: a Launcher (default: the sandbox that works here; raises NoSandbox where none does). student: this one alone.
     """
 
-    def __init__(self, root, name, submissions, out, *, seconds=30.0, seed=None, jobs=1, sandbox=None):
+    def __init__(self, root, name, submissions, out, *, seconds=30.0, seed=None, jobs=1, sandbox=None, student=None):
         self.root = root
         self.assignment = load_assignment(root, name)
-        self.submissions = find_submissions(submissions, self.assignment)
+        self.submissions = [one for one in find_submissions(submissions, self.assignment) if student in (None, one.student)]
         self.inside = Path(submissions)
         self.out = Path(out)
         self.limits = Limits(step_seconds=seconds, total_seconds=10 * seconds)
@@ -95,8 +96,9 @@ class Grading:
                     job = self._prepare(submission)
                     known = self.stored.read(submission.student)
                     if known and known["key"] == job.key and known["status"] in FINAL and self._recorded(book, known):
+                        book.penalise(self.assignment, submission.student)
                         self._give_feedback(book, job, known, Verdict.from_dict(known["verdict"]) if known["verdict"] else None)
-                        yield row_of(known, fresh=False)
+                        yield row_of(known, False, book.by_hand(self.assignment, submission.student))
                     elif job.status:
                         yield self._record(book, job)
                     else:
@@ -175,14 +177,14 @@ class Grading:
         }
         if job.status != "missing":
             scores = {key: cell.points for key, cell in job.verdict.cells.items()} if job.verdict else {}
-            self._file("autograded", student, ".ipynb").unlink(missing_ok=True)
+            self.autograded(student).unlink(missing_ok=True)
             if job.verdict:
                 notebook = autograded_notebook(job.checked.notebook, job.verdict)
-                results.write_atomic(self._file("autograded", student, ".ipynb"), stable_json(notebook))
+                results.write_atomic(self.autograded(student), stable_json(notebook))
             book.save(self.assignment, student, scores, timestamp_of(job.submission))
             self._give_feedback(book, job, record, job.verdict)
         self.stored.write(student, record)
-        return row_of(record, fresh=True)
+        return row_of(record, True, book.by_hand(self.assignment, student))
 
     def _give_feedback(self, book, job, record, verdict):
         """Write the page, with what a person has entered in formgrader by now."""
@@ -196,14 +198,20 @@ class Grading:
         """Path of one student's feedback page."""
         return self._file("feedback", student, ".html")
 
+    def autograded(self, student):
+        """Path of one student's judged notebook, which formgrader shows."""
+        return self._file("autograded", student, ".ipynb")
+
     def _file(self, step, student, suffix):
         return self.out / step / student / self.assignment.name / f"{self.assignment.notebook}{suffix}"
 
     def _recorded(self, book, record):
-        """Whether the gradebook and the feedback of an earlier run are still there."""
+        """Whether the gradebook and the files of an earlier run are still there."""
         student = record["student"]
-        there = book.has(self.assignment, student) and self.feedback(student).exists()
-        return there or record["status"] == "missing"
+        if record["status"] == "missing":
+            return True
+        files = [self.feedback(student), *([self.autograded(student)] if record["verdict"] else [])]
+        return book.has(self.assignment, student) and all(file.exists() for file in files)
 
 
 @contextlib.contextmanager
@@ -217,11 +225,15 @@ def only_one(out):
         yield
 
 
-def row_of(record, fresh):
-    """A stored record as a Row."""
-    verdict = Verdict.from_dict(record["verdict"]) if record["verdict"] else None
-    figures = (verdict.score, verdict.pending("ungraded"), verdict.pending("manual")) if verdict else (None, None, None)
-    return Row(record["student"], record["status"], *figures, record["reason"], fresh, verdict.seconds if verdict else 0.0)
+def row_of(record, fresh, by_hand):
+    """A stored record as a Row, with what Book.by_hand tells of it."""
+    figures, seconds, (given, _, penalty) = (None, None, None), 0.0, by_hand
+    if record["verdict"]:
+        verdict = Verdict.from_dict(record["verdict"])
+        score = math.fsum(given.get(key, cell.points) or 0.0 for key, cell in verdict.cells.items())
+        figures = (round(max(0.0, score - penalty), 2), verdict.pending("ungraded", given), verdict.pending("manual", given))
+        seconds = verdict.seconds
+    return Row(record["student"], record["status"], *figures, record["reason"], fresh, seconds)
 
 
 def timestamp_of(submission):

@@ -23,7 +23,7 @@ class Results:
 
     def write(self, student, record):
         """Store a record at once; call it after the gradebook has the grade, so that a stop in between only repeats work."""
-        write_atomic(self._file(student), (json.dumps(record, indent=1, sort_keys=True) + "\n").encode())
+        write_atomic(self._file(student), (json.dumps(record, indent=1) + "\n").encode())
 
     def all(self):
         """{student: record} of everything stored."""

@@ -1,10 +1,11 @@
 """`make bench`: what it costs to run a submission behind walls: the start of a process for each launcher, then whole submissions.
 
 A whole submission is judged twice: by the grader (sandbox, executor, judge: three processes), and with every call of the same
-work made directly in one child of a warm process, which is the student's own run time. The difference is what the walls, the
-conversation and the comparing cost. Wall-clock time of this machine, the least of several.
+work made directly in one child of a process as warm as the warm parent, which is the student's own run time. The difference is what
+the walls, the conversation and the comparing cost. Wall-clock time of this machine, the least of several.
 """
 
+import contextlib
 import functools
 import os
 import sys
@@ -20,9 +21,10 @@ from autograder.sample_class.build import build_class
 from autograder.sandbox import Limits
 from autograder.sandbox.choose import SANDBOXES, problem_of
 from autograder.sandbox.forked import Unsafe
+from autograder.sandbox.launch import often_imported
 from autograder.sandbox.messages import Cell
 from autograder.sandbox.worker import execute
-from autograder.sandbox.zygote import warm_up
+from autograder.sandbox.zygote import prepare, settle, warm_up
 from autograder.validate import check_file
 from warplab import crossing
 
@@ -43,9 +45,8 @@ def least(call, repeats):
 
 def start_and_end(launcher):
     """Start a student's process and end it."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "home").mkdir()
-        launcher.launch("student", Path(folder), Limits()).close()
+    with contextlib.closing(launcher.launch("student", Limits())) as running:
+        running.stand()
 
 
 def own_time(assignment, notebook, cases):
@@ -96,6 +97,8 @@ def main():
             assignment = load_assignment(root, name)
             notebook = check_file(Path(folder, "perfect", assignment.filename), assignment).notebook
         cases = make_cases(assignment, 2026)
+        prepare(often_imported(step.source for step in steps_of(assignment, notebook)))
+        settle()
         verdict = judge_notebook(assignment, notebook, cases, launchers[0])
         if verdict.score != expected_grades()[name]["perfect"]["score"]:
             return f"{name}: the solution got {verdict.score:g} points ({verdict.reason}), so its time says nothing"

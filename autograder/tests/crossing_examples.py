@@ -228,8 +228,8 @@ class Ring(RanksTask):
     """Every rank ends with the sum of all ranks' arrays, and no rank sends more than 2 (n - 1) / n of its array's bytes."""
 
     entry = "ring"
-    arguments = ("comm", "x")
-    sharded = ("x",)
+    arguments = sharded = ("x",)
+    rule = "this example is to write the sum from send and recv"
     returns = {"out": "float64"}
     items = (Item("right", 6, title="the sum"), Item("bytes", 4, "structure", title="a ring's bytes"))
 
@@ -255,18 +255,20 @@ class Ring(RanksTask):
 
 
 RING = """
-import numpy as np
+import torch
+import torch.distributed as dist
 
-def ring(comm, x):
-    n, me = comm.size, comm.rank
-    parts = [part.copy() for part in np.split(x, n)]
-    for step in range(n - 1):
-        comm.send((me + 1) % n, parts[(me - step) % n])
-        parts[(me - step - 1) % n] += comm.recv((me - 1) % n)
-    for step in range(n - 1):
-        comm.send((me + 1) % n, parts[(me + 1 - step) % n])
-        parts[(me - step) % n] = comm.recv((me - 1) % n)
-    return np.concatenate(parts)
+def ring(x):
+    n, me = dist.get_world_size(), dist.get_rank()
+    parts = x.clone().chunk(n)
+    inbox = torch.empty_like(parts[0])
+    for step in range(2 * (n - 1)):
+        give, take = parts[(me - step) % n], parts[(me - step - 1) % n]
+        sending = dist.isend(give, (me + 1) % n)
+        dist.recv(inbox, (me - 1) % n)
+        sending.wait()
+        take.copy_(take + inbox if step < n - 1 else inbox)
+    return torch.cat(parts)
 """
 
 ANSWERS = {"example/axpy": AXPY, "example/total": TOTAL, "example/gelu": GELU, "example/overlap": OVERLAP, "example/ring": RING}

@@ -55,7 +55,7 @@ def test_a_notebook_that_only_ends_is_given_up():
 
 def test_a_process_that_cannot_be_started_is_nobodys_grade():
     class Broken(Unsafe):
-        def launch(self, role, folder, limits):
+        def launch(self, *_):
             raise LaunchError("no more processes")
 
     with pytest.raises(NotStarted, match="did not come up: no more processes"):

@@ -53,7 +53,7 @@ def test_grade_returns_a_built_in_float_and_prints_the_rubric(capsys):
     assert "5 of 15 points" in shown
     assert "Images that the blocks tile exactly" in shown
     assert "`grid` is [3, 4], expected [4, 3]" in shown
-    assert "Hint: Round up" in shown
+    assert "Hint: How many blocks does a row of one pixel need?" in shown
 
 
 def test_full_points_show_no_hint(capsys):
@@ -216,6 +216,16 @@ def test_what_a_kernel_left_alone_is_called_so():
     want = np.full((3, 5), 7, np.int32)
     assert difference("x", before, want, untouched=before) == "`x` was never written to"
     assert "first at [1, 0]: got nothing (never written), expected 7" in difference("x", half, want, untouched=before)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_nan_that_a_kernel_computed_is_not_called_left_alone(dtype):
+    before, want = crossing.poisoned((3,), dtype), np.zeros(3)
+    assert difference("x", before.copy(), want, untouched=before) == "`x` was never written to"
+    with np.errstate(invalid="ignore"):
+        computed = np.zeros(3, dtype) / np.zeros(3, dtype)
+    for nan in (computed, -computed, np.full(3, np.nan, dtype)):
+        assert difference("x", nan, want, untouched=before) == "`x` is [nan, nan, nan], expected [0, 0, 0]"
 
 
 def test_infinities_match_only_themselves():

@@ -2,7 +2,8 @@
 
 `corpus/cells/<name>.py` stands in the notebook's first answer, beside a right second one of 15 points; `corpus/notebooks/<name>.py`
 damages a right notebook of 30 points, or what lies around it. Docstrings begin with what the submission must get; corpus/README.md
-tells which attack is where. Attacks on kernels, devices and ranks are in `corpus/boundary` (test_boundary.py).
+tells which attack is where. Attacks on kernels, devices and ranks are in `corpus/boundary` (test_boundary.py), those of kernels on
+their clock in `corpus/timed` (test_timing_attacks.py).
 """
 
 import ast
@@ -32,6 +33,7 @@ CORPUS = Path(__file__).parent / "corpus"
 CELLS = sorted((CORPUS / "cells").glob("*.py"))
 NOTEBOOKS = sorted((CORPUS / "notebooks").glob("*.py"))
 BOUNDARY = sorted((CORPUS / "boundary").glob("*/*/cheat_*.py"))
+TIMED = sorted((CORPUS / "timed").glob("*/*/cheat_*.py"))
 STATED = re.compile(r"(?:(?P<points>[\d.]+) points(?:, (?P<status>timeout|crashed))?|(?P<unread>malformed|missing)(?:, (?P<code>[\w-]+))?): ")
 SEED = "2718281828459045235"
 PLANTED = ("solutions", "tests", "gradebook", "environment", "home")
@@ -243,13 +245,13 @@ def test_pages_run_no_script_and_fetch_nothing(graded):
 
 def test_every_attack_is_in_the_table_and_every_row_has_a_file():
     named = set(re.findall(r"`([\w/]+\.py)`", (CORPUS / "README.md").read_text()))
-    there = {str(path.relative_to(CORPUS)) for path in (*CELLS, *NOTEBOOKS, *BOUNDARY)}
+    there = {str(path.relative_to(CORPUS)) for path in (*CELLS, *NOTEBOOKS, *BOUNDARY, *TIMED)}
     assert named - there == set(), "rows without a file"
     assert there - named == set(), "files without a row"
 
 
 def test_there_are_at_least_seventy_attacks():
-    assert len({*CELLS, *NOTEBOOKS, *BOUNDARY}) >= 70
+    assert len({*CELLS, *NOTEBOOKS, *BOUNDARY, *TIMED}) >= 70
     for path in (*CELLS, *NOTEBOOKS):
         stated(path)
     assert json.dumps([path.stem for path in (*CELLS, *NOTEBOOKS)]).isascii()

@@ -1,6 +1,8 @@
 """Every way of crossing, with an example: the same answer earns the same in a notebook and over the boundary."""
 
+import numpy as np
 import pytest
+import warplab
 from crossing_examples import ANSWERS, AXPY, GELU, OVERLAP, RING, TOTAL
 
 from autograder.judge.attempts import Step, run_all
@@ -53,7 +55,7 @@ def test_a_ring_sends_what_a_hand_computation_says():
     namespace = {}
     exec(RING, namespace)
     counters = tasks.run(task, case, namespace["ring"]).counters
-    assert counters == {"ranks.bytes": 1920.0, "ranks.bytes_of_one": 480.0, "ranks.messages": 24.0}
+    assert counters == {"ranks.bytes": 1920.0, "ranks.bytes_of_one": 480.0, "ranks.messages": 24.0, "ranks.collectives": 0.0}
 
 
 def test_a_kernel_reads_nothing_of_the_judges_values():
@@ -87,6 +89,9 @@ def test_counters_of_several_launches_are_their_sums():
     assert (counters["launches"], counters["allocated_bytes"]) == (2, 16 * 4)
     assert counters["global_load.sectors"] == 512 + 2
     assert counters["global_store.requests"] == 16 + 1
+    x, partial, out = np.ones(4096, np.float32), np.ones(16, np.float32), np.ones(1, np.float32)
+    passes = [warplab.profile(namespace["sums"][blocks, 256], *arrays) for blocks, arrays in ((16, (x, partial)), (1, (partial, out)))]
+    assert counters["busiest_warp_instructions"] == sum(p.busiest_warp_instructions for p in passes)  # one pass waits for the other
 
 
 def test_saved_bytes_are_those_of_distinct_storages():

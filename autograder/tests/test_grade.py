@@ -377,34 +377,6 @@ def test_ctrl_c_keeps_what_is_graded(course, tmp_path):
     assert rows_of(tmp_path / "out")["ada"]["score"] == "30"
 
 
-@pytest.mark.slow
-def test_nbgrader_autograde_with_our_configuration_gives_the_same_grades(course, tmp_path):
-    import subprocess
-    import sys
-    from pathlib import Path
-
-    root = shutil.copytree(course[0], tmp_path / "course")
-    for student, document in {"ada": perfect(course), "bob": perfect(course, launch_plan=LEAVE), "eve": "{"}.items():
-        hand_in(root / "submitted", f"{student}/ps01", document)
-    program = Path(sys.executable).with_name("nbgrader")
-    for words in (["generate_assignment", "ps01", "--force"], ["autograde", "ps01"], ["generate_feedback", "ps01"], ["export"]):
-        subprocess.run([program, *words], cwd=root, capture_output=True, text=True, timeout=120)
-    with Gradebook(f"sqlite:///{root / 'grades' / 'gradebook.db'}") as gradebook:
-        for student, score in {"ada": 30, "bob": 15}.items():
-            submission = gradebook.find_submission("ps01", student)
-            assert submission.score == score
-            assert {g.name: g.needs_manual_grade for g in submission.notebooks[0].grades}["explain"]
-    assert (root / "grades" / "feedback" / "ada" / "ps01" / "ps01_tiny.html").exists()
-    assert rows_of(root / "grades")["ada"]["score"] == "30"
-    with Gradebook(f"sqlite:///{root / 'grades' / 'gradebook.db'}") as gradebook:
-        grade = gradebook.find_grade("explain", "ps01_tiny", "ps01", "ada")
-        grade.manual_score, grade.needs_manual_grade = 4, False
-        gradebook.db.commit()
-    for words in (["autograde", "ps01", "--student", "ada", "--force"], ["export"]):
-        subprocess.run([program, *words], cwd=root, capture_output=True, text=True, timeout=120)
-    assert rows_of(root / "grades")["ada"]["score"] == "34", "a score given by hand did not survive a regrade by nbgrader"
-
-
 def test_a_second_run_into_the_same_folder_is_refused(course, tmp_path):
     hand_in(tmp_path / "submitted", "ada", "{")
     with only_one(tmp_path), pytest.raises(UserError, match="another run is grading into"):

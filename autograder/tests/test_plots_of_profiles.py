@@ -1,10 +1,15 @@
 """Figures drawn from a profile: what they say must be what was counted."""
 
+import html
+import re
+import xml.etree.ElementTree as ElementTree
+
 import numpy as np
 import pytest
 import warplab
 from numba import cuda, float32, float64
-from warplab import plots
+from warplab import lanes, plots
+from warplab.simt.counters.watch import Sample
 
 
 @cuda.jit
@@ -38,7 +43,61 @@ def test_a_shared_store_is_drawn_over_its_banks(p):
 
 
 def test_a_request_of_some_lanes_says_how_many(p):
-    assert plots.access(p, "out[t] =", kind="write").alt.startswith("Lines from 20 of the 32 lanes of one warp to what they write")
+    figure = plots.access(p, "out[t] =", kind="write")
+    assert "20 lanes write 3 sectors" in figure.alt and "20 of the 32 lanes of one warp" in figure.body
+    assert len(re.findall(r'<rect [^>]*y="20"[^>]*fill="none"', figure.body)) == 12  # boxes of idle lanes
+
+
+def test_the_wanted_bytes_of_a_sector_are_filled_and_what_comes_with_them_is_tinted(p):
+    body = plots.access(p, "= x[t * stride]", kind="read").body
+    boxes = re.findall(r'width="([\d.]+)" height="20" fill="(#\w+)" fill-opacity="([\d.]+)"', body)
+    fetched = [float(width) for width, _, opacity in boxes if opacity != "1"]
+    wanted = [float(width) for width, _, opacity in boxes if opacity == "1"]
+    assert len(fetched) == 8 and len(wanted) == 32  # every second number: four of eight in each sector
+    assert sum(wanted) == pytest.approx(sum(fetched) / 2, rel=0.01)
+    assert {colour for _, colour, _ in boxes} == {plots.PALETTE["orange"]}  # 8 sectors where 4 would do
+    assert body.count("<line ") == 32
+
+
+def test_under_a_bank_stands_one_word_for_each_wavefront(p):
+    body = plots.access(p, "tile[t * stride] =", kind="write").body
+    colours = re.findall(r'y="(?!20")[\d.]+" [^>]*fill="(#\w+)"', body)
+    assert colours.count(plots.PALETTE["green"]) == colours.count(plots.PALETTE["orange"]) == 16  # 16 even banks, two words from each
+
+
+def test_an_access_plot_is_one_svg_in_the_pages_own_ink(p):
+    body = plots.access(p, "tile[t * stride] =", kind="write").body
+    root = ElementTree.fromstring(body)
+    assert root.get("role") == "img" and root.get("aria-label").startswith("Line ")
+    assert "currentColor" in body and not re.search(r"<(?:script|style|image|use|a)\b|href|url\(", body)
+
+
+def test_sectors_far_apart_are_drawn_without_what_lies_between():
+    apart = Sample(1, "global", "read", tuple(range(32)), tuple(4096 * lane for lane in range(32)), 4, "x")
+    body = lanes.svg(apart, "32 rows")
+    assert len(re.findall('height="20"', body)) == 2 * 32  # 32 sectors, and the number wanted in each; not 4,000
+    assert max(float(x) for x in re.findall(r'x2="([\d.]+)"', body)) <= lanes.WIDTH
+    assert lanes.finding(apart, "x") == "32 lanes read 32 sectors of x where 4 would do"
+
+
+@pytest.mark.parametrize(
+    ("space", "offsets", "width", "told"),
+    [
+        ("global", [4 * lane for lane in range(32)], 4, "32 lanes read 4 sectors of x"),
+        ("global", [4 * lane + 4 for lane in range(32)], 4, "32 lanes read 5 sectors of x where 4 would do"),
+        ("global", [64] * 32, 4, "32 lanes read 1 sector of x"),  # one number for all
+        ("global", [64], 4, "1 lane reads 1 sector of x"),
+        ("global", [16 * lane for lane in range(32)], 16, "32 lanes read 16 sectors of x"),
+        ("shared", [4 * lane for lane in range(32)], 4, "32 lanes read x in 1 wavefront"),
+        ("shared", [132 * lane for lane in range(32)], 4, "32 lanes read x in 1 wavefront"),  # rows of 33 words
+        ("shared", [128 * lane for lane in range(32)], 4, "32 lanes read x in 32 wavefronts where 1 would do"),
+        ("shared", [128] * 32, 4, "32 lanes read x in 1 wavefront"),  # one word for all
+        ("shared", [8 * lane for lane in range(32)], 8, "32 lanes read x in 2 wavefronts"),
+        ("shared", [16 * lane for lane in range(20)], 4, "20 lanes read x in 3 wavefronts where 1 would do"),  # 8 banks: 3, 3, 3, 3, 2 ...
+    ],
+)
+def test_the_finding_is_what_the_request_costs_and_what_would_do(space, offsets, width, told):
+    assert lanes.finding(Sample(1, space, "read", tuple(range(len(offsets))), tuple(offsets), width, "x"), "x") == told
 
 
 @cuda.jit
@@ -55,12 +114,15 @@ def test_doubles_take_two_wavefronts_without_blame_and_an_atomic_has_its_picture
     banks = plots.access(p, "tile[t] =", kind="write")
     assert "2 wavefronts, the fewest for so many words" in banks.body
     updates = plots.access(p, "atomic.add", kind="atomic")
-    assert "to what they update atomically" in updates.alt and "4 sectors" in updates.alt
+    assert "32 lanes update 4 sectors" in updates.alt
     for figure in (banks, updates, plots.divergence(p)):
-        figure.save(tmp_path / "figure.png")
         figure.save(tmp_path / "figure.svg")
-        assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-        assert figure.alt.split(". ")[0] in (tmp_path / "figure.svg").read_text()
+        assert html.escape(figure.alt.split(". ")[0]) in (tmp_path / "figure.svg").read_text()
+        ElementTree.parse(tmp_path / "figure.svg")
+    plots.divergence(p).save(tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match=r"this figure saves as \.svg"):
+        banks.save(tmp_path / "figure.png")
 
 
 def test_a_line_without_access_says_which_lines_have_one(p):

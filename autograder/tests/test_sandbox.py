@@ -198,15 +198,14 @@ def test_the_warm_parent_has_nothing_to_steal(monkeypatch):
             Path(f"/proc/{pid}/environ").read_bytes()
 
 
-def test_a_grader_that_is_killed_takes_its_jails_along(launcher):
+def test_a_grader_that_is_killed_takes_its_jails_along(launcher, tmp_path):
     code = f"""
-import os, sys, tempfile
+import sys
 from autograder.sandbox.forked import {type(launcher).__name__}
 from autograder.sandbox import Limits
-from pathlib import Path
-folder = Path(tempfile.mkdtemp()); (folder / "home").mkdir()
-running = {type(launcher).__name__}().launch("student", folder, Limits())
-print(folder, flush=True)
+running = {type(launcher).__name__}().launch("student", Limits())
+running.stand()
+print(running.scratch or "", flush=True)
 sys.stdin.read()
 """
     grader = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -219,7 +218,7 @@ sys.stdin.read()
     while (left := [pid for pid in mine if alive(pid)]) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert left == []
-    shutil.rmtree(folder)
+    shutil.rmtree(folder or tmp_path)
 
 
 def descendants(pid):
@@ -242,9 +241,9 @@ def alive(pid):
         return False
 
 
-def test_closing_twice_is_closing_once(launcher, tmp_path):
-    (tmp_path / "home").mkdir()
-    running = launcher.launch("student", tmp_path, Limits())
+def test_closing_twice_is_closing_once(launcher):
+    running = launcher.launch("student", Limits())
+    running.stand()
     assert running.ended() is None
     running.close()
     running.close()

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from crossing_examples import Axpy
 
+from warplab import task as tasks
 from warplab.crossing import Refused
 from warplab.crossing.timed import measure
-from warplab.task import Case
+from warplab.task import Case, Outcome
 
 TASK = Axpy()
+TIMED = [name for name in tasks.names() if any(item.kind == "time" for item in tasks.get(name).items)]
 N = 1 << 20
 BANDWIDTH = 3.35e12
 
@@ -58,6 +60,17 @@ def test_a_time_in_which_the_inputs_cannot_be_read_is_refused():
     assert TASK.must_read(cases[0].inputs) == 2 * 4 * N
     with pytest.raises(Refused, match="1.0 us are too few to read 8,388,608 bytes"):
         measured(cases, student(cases, seconds=1e-6)[0])
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_a_timed_case_is_large_and_yet_no_tolerance_lets_zeros_or_a_half_pass(name):
+    """The rounding of millions of additions must not be allowed for so generously that any sum is right."""
+    task = tasks.get(name)
+    for case in task.timed_cases():
+        assert task.must_read(case.inputs) + task.must_write(case.inputs) >= 16 << 20
+        for share in 0, 0.5:
+            outputs = {key: (share * np.asarray(value, np.float64)).astype(task.kind_of(key, case.inputs)) for key, value in task.expected(case)[0].items()}
+            assert task.wrong_result(case, Outcome(case.name, outputs)) is not None
 
 
 @pytest.mark.gpu

@@ -116,6 +116,24 @@ def test_a_storage_counts_once_and_weights_not_at_all():
     assert kept.bytes == 128 + 128 + 2 * 4  # x, y, and both sums
 
 
+def test_parts_of_a_batch_count_as_parts():
+    layer, batch = nn.Linear(10, 3), torch.ones(64, 10)
+    first, second = batch.split([16, 48])
+    with vram.saving(layer) as one:
+        layer(first)
+    with vram.saving(layer) as both:
+        layer(first), layer(second), layer(first)
+    assert one.tensors == [((16, 10), torch.float32, 16 * 10 * 4)]
+    assert both.bytes == batch.nbytes == 64 * 10 * 4
+
+
+def test_a_saved_part_of_a_result_keeps_the_whole_result():
+    layer, x = nn.Linear(10, 3), torch.ones(64, 10, requires_grad=True)
+    with vram.saving(layer) as kept:
+        layer((x + 1)[:16])
+    assert kept.bytes == 64 * 10 * 4
+
+
 def test_gradients_are_the_same_while_tensors_are_counted():
     torch.manual_seed(0)
     model, rows = Transformer(), worksheet(4)

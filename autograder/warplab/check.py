@@ -1,14 +1,19 @@
 """`from warplab.check import grade`: a task's visible test cell. Shows the rubric as a table, returns points."""
 
 import contextlib
+import linecache
+import re
 import time
 from html import escape
+from pathlib import PurePath
 
+from warplab import lanes, progress
 from warplab import task as tasks
+from warplab.crossing.access import quoted, request_of
 
 PATIENCE_S = 2.0
 WORDS = {"full": "full", "partial": "in part", "lost": "lost", "ungraded": "not graded"}
-COLOURS = {"full": "#2a9d6f", "partial": "#c98a1b", "lost": "#d1495b", "ungraded": "#7a869a"}
+COLOURS = {"full": progress.EARNED, "partial": "#c98a1b", "lost": "#d1495b", "ungraded": progress.OPEN}
 COLUMNS = {"Check": "32%", "Points": "4.5em", "Why": "auto"}
 PLAIN = "color:inherit;background:transparent;"  # the page's own colours, light or dark
 TABLE = f"{PLAIN}border-collapse:collapse;margin:0;"
@@ -25,6 +30,7 @@ def grade(name, submission, plan=None, rubric=None):
     """
     report = report_on(name, submission, plan, rubric)
     show(Table(report))
+    show(progress.after(report, rubric))
     return report.score
 
 
@@ -48,7 +54,15 @@ def report_on(name, submission, plan=None, rubric=None, seed=0):
         if outcomes[-1].error and time.monotonic() - start > PATIENCE_S:  # a loop without end: once is enough
             break
     outcomes += [tasks.Outcome(case.name, error=outcomes[-1].error) for case in cases[len(outcomes) :]]
-    return task.judge(cases, outcomes).part(rubric)
+    return quoted(task.judge(cases, outcomes).part(rubric), task.entry, lambda: _sources(submission))
+
+
+def _sources(submission):
+    """{name of a cell or file, without its folder: text}: all that Python keeps lines of, and where the submission stands."""
+    if isinstance(getattr(submission, "source", None), str):  # CUDA C++
+        return {f"{submission.name}.cu": submission.source}
+    own = getattr(submission, "py_func", submission).__code__.co_filename
+    return {PurePath(file).name: "".join(linecache.getlines(file)) for file in (*linecache.cache, own)}
 
 
 def show(table):
@@ -77,11 +91,12 @@ class Table:
             lines.append(f"  [{WORDS[line.state]:>10}] {_points(line):>8}  {line.title}")
             more = f"   ({len(line.hints) - 1} more in a notebook)" if len(line.hints) > 1 else ""
             hint = f"Hint: {line.hints[0]}{more}" if line.hints else ""
-            lines += [f"{'':25}{text}" for text in (line.reason, hint) if text]
+            lines += [f"{'':25}{text}" for text in (line.reason, _blame(line.access), hint) if text]
         return "\n".join(lines)
 
     def _repr_html_(self):
-        rows = "".join(_row(line) for line in self.report.lines)
+        drawn = set()
+        rows = "".join(_row(line) + _plot(line, drawn) for line in self.report.lines)
         heads = "".join(f'<th scope="col" style="{CELL}border-top:0;width:{width};">{name}</th>' for name, width in COLUMNS.items())
         return (
             f'<table class="warplab-grade" style="{TABLE}table-layout:fixed;width:100%;max-width:60em;">'
@@ -101,9 +116,8 @@ def _points(line):
 
 
 def _row(line):
-    mark = f"border-left:.35em solid {COLOURS[line.state]};padding-left:.45em;"
-    title = f'<div style="{mark}">{escape(line.title)}<br><small>{WORDS[line.state]}</small></div>'
-    why = f"<div>{_multiline(line.reason)}</div>" if line.reason else ""
+    title = f'<div style="{_mark(line)}">{escape(line.title)}<br><small>{WORDS[line.state]}</small></div>'
+    why = f"<div>{_prose(line.reason)}</div>" if line.reason else ""
     why += _hints(line.hints)
     cells = (
         f'<td style="{CELL}">{title}</td>',
@@ -113,6 +127,49 @@ def _row(line):
     return f'<tr style="{PLAIN}">{"".join(cells)}</tr>'
 
 
+def _mark(line):
+    return f"border-left:.35em solid {COLOURS[line.state]};padding-left:.45em;"
+
+
+def _plot(line, drawn):
+    """A row of its own under the row that lost points: the line of code that costs most, what is wrong, and a warp's request.
+
+    drawn: what has been drawn in this table; the same again is told and not drawn.
+    """
+    access = line.access
+    if not access:
+        return ""
+    where, finding, more = _told(access)
+    code = f': <code style="overflow-wrap:anywhere;">{escape(access["source"])}</code>' if access.get("source") else ""
+    caption = f'<figcaption style="margin-bottom:.4em;">{where}{code}<br><strong>{escape(finding)}</strong> {escape(more)}</figcaption>'
+    what = (access["file"], access["line"], access["space"], access["kind"], finding)
+    picture = "" if what in drawn else lanes.svg(request_of(access), f"{where}: {finding}")
+    drawn.add(what)
+    figure = f'<figure style="margin:0 0 .4em;{_mark(line)}">{caption}{picture}</figure>'
+    return f'<tr style="{PLAIN}"><td colspan="3" style="{CELL}border-top:0;">{figure}</td></tr>'
+
+
+def _blame(access):
+    """The same as plain text; empty where no line is to blame."""
+    if not access:
+        return ""
+    where, finding, more = _told(access)
+    return f"{where}{', ' if access.get('source') else ''}{access.get('source', '')}: {finding} {more}"
+
+
+def _told(access):
+    """(which line, the finding, the rest) as sentences without markup."""
+    request = request_of(access)
+    finding = lanes.finding(request, request.label, compared=access["wasted"] > 0)
+    requests = lanes.counted(access["requests"], "such request")
+    part, whole = tasks.number(access["counted"]), tasks.number(access["of"])
+    share = f"{f'all {whole}' if part == whole else f'{part} of the {whole}'} {access['unit']} come from this line."
+    where = f"Line {access['line']}" if access["line"] else "The line that costs most"
+    if access["wasted"]:
+        return where, f"{finding}.", f"{requests}; {share}"
+    return where, f"Warps make {requests}.", f"In this one {finding}; {share}"
+
+
 def _hints(hints):
     """The first hint in sight, the others each behind the one before."""
     if not hints:
@@ -120,12 +177,13 @@ def _hints(hints):
     closed = ""
     for number in range(len(hints), 1, -1):
         summary = "Another hint" if number < len(hints) else "The last hint, nearly the answer"
-        closed = f'<details style="margin-top:.3em;"><summary>{summary}</summary><em>{escape(hints[number - 1])}</em>{closed}</details>'
-    return f'<div style="margin-top:.3em;"><em>Hint: {escape(hints[0])}</em>{closed}</div>'
+        closed = f'<details style="margin-top:.3em;"><summary>{summary}</summary><em>{_prose(hints[number - 1])}</em>{closed}</details>'
+    return f'<div style="margin-top:.3em;"><em>Hint: {_prose(hints[0])}</em>{closed}</div>'
 
 
-def _multiline(text):
-    return "<br>".join(escape(part) for part in text.split("\n")) if text else ""
+def _prose(text):
+    """Text with its `code` and its lines, escaped."""
+    return re.sub("`([^`\n]+)`", r"<code>\1</code>", escape(text)).replace("\n", "<br>")
 
 
 def _counters(counters):
@@ -140,5 +198,5 @@ def _counters(counters):
         label = f'<th scope="row" style="{CELL}font-weight:400;"><code>{escape(key)}</code></th>'
         numbers = "".join(f'<td style="{CELL}">{tasks.number(values.get(key, 0))}</td>' for _, values in cases)
         rows.append(f'<tr style="{PLAIN}">{label}{numbers}</tr>')
-    table = f'<div style="overflow-x:auto;"><table style="{COUNTS}">{"".join(rows)}</table></div>'
+    table = f'<div tabindex="0" role="group" aria-label="Counters" style="overflow-x:auto;"><table style="{COUNTS}">{"".join(rows)}</table></div>'
     return f'<details style="margin-top:.3em;"><summary>Counters</summary>{table}</details>'

@@ -32,9 +32,9 @@ def as_array(value, kind):
     if kind == "integers" or kind == "numbers":
         return _numbers(value if array is None else array, kind)
     if array is None:
-        raise NotPlain(f"got {_name(value)}, expected an array of {kind}")
+        raise NotPlain(f"got {_name(value)}, expected an array of {kind}: np.array(..., np.{kind}) makes one")
     if array.dtype != np.dtype(kind):
-        raise NotPlain(f"dtype is {array.dtype}, expected {kind}")
+        raise NotPlain(f"dtype is {array.dtype}, expected {kind}: convert it, as .astype(np.{kind}) does")
     return _copy(array)
 
 

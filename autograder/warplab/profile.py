@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import html
-import linecache
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -52,7 +51,12 @@ NCU_ATOMICS = {  # by memory, and by whether the old value is returned (atom) or
 
 @dataclass
 class Profile(Counts):
-    """Counters of one launch. Sizes in bytes; ``occupancy`` is theoretical, 0 to 1, limited by ``occupancy_limit``."""
+    """Counters of one launch. Sizes in bytes; ``occupancy`` is theoretical, 0 to 1, limited by ``occupancy_limit``.
+
+    ``busiest_warp_instructions``: instructions of the warp that issued most, the launch's longest chain, which a total hides where one
+    warp works for all. Nsight Compute has no such number (its ``smsp__inst_executed.max`` is the busiest quarter of an SM). Of a
+    sample of blocks it is the sample's and is not scaled.
+    """
 
     kernel: str = ""
     arch: str = ""
@@ -64,6 +68,7 @@ class Profile(Counts):
     occupancy: float = 0.0
     occupancy_limit: str = ""
     ptx_instructions: int = 0
+    busiest_warp_instructions: int = 0
     lines: list[Line] = field(default_factory=list)
     ptx: str = field(default="", repr=False)
     samples: list[Sample] = field(default_factory=list, repr=False)
@@ -101,6 +106,7 @@ class Profile(Counts):
             out[f"atomics.{name}"] = getattr(self.atomics, name)
         for name in (
             "warp_instructions",
+            "busiest_warp_instructions",
             "thread_instructions",
             "warp_execution_efficiency",
             "branches",
@@ -157,7 +163,11 @@ class Profile(Counts):
                 )
             )
         rows += [
-            ("instructions", f"{self.warp_instructions:,} issued to warps; {self.warp_execution_efficiency:.1%} of lanes active"),
+            (
+                "instructions",
+                f"{self.warp_instructions:,} issued by warps, {self.busiest_warp_instructions:,} of them by the busiest; "
+                f"{self.warp_execution_efficiency:.1%} of lanes active",
+            ),
             ("branches", f"{self.branches:,}, of which {self.divergent_branches:,} diverge ({self.branch_efficiency:.1%} efficient)"),
             ("floating point", f"{self.flops:,} operations (an FMA is 2)"),
             (
@@ -252,6 +262,7 @@ def summary(machine, counters: Counters, arch: str, lens: FirstWarp | None = Non
     if lens is not None:
         p.samples, p.timeline = list(lens.samples.values()), lens.timeline
     p.warnings = [str(c) for c in machine.conflicts]
+    p.busiest_warp_instructions = counters.busiest
     _fill(p, program, counters)
     p.estimate = functools.partial(estimate, program, counters.traffic)
     if machine.sample is not None:
@@ -310,12 +321,11 @@ def _fill(p: Profile, program, counters: Counters) -> None:
         key = (instr.file, instr.line)
         if key not in lines:
             path = program.file_of(instr.file)
-            text = linecache.getline(path, instr.line).rstrip("\n")
-            lines[key] = Line(file=path, line=instr.line, source=text, estimate=lambda: p.assembled_lines.get(key, {}))
+            lines[key] = Line(file=path, line=instr.line, estimate=lambda: p.assembled_lines.get(key, {}))
         return lines[key]
 
     for block in program.blocks:
-        p.ptx_instructions += len(block.instrs) + (block.branch is not None) + (block.end == "exit")
+        p.ptx_instructions += block.size
         done = counters.execution.get(block.index)
         if done is None:
             continue

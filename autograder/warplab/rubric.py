@@ -36,7 +36,7 @@ class Case:
 class Outcome:
     """What came back for the case called `case`: plain arrays and counters, or one sentence on why there is no result.
 
-    modified: names of the inputs that the submission changed.
+    modified: names of the inputs that the submission changed. access: the line that costs most (warplab.crossing.access), or {}.
     """
 
     case: str
@@ -44,6 +44,7 @@ class Outcome:
     counters: dict = field(default_factory=dict)
     error: str | None = None
     modified: tuple = ()
+    access: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,11 @@ class Bound:
 
 @dataclass(frozen=True)
 class Line:
-    """One judged row. state: "full", "partial", "lost" or "ungraded". hints: where points are lost, from vague to nearly the answer."""
+    """One judged row. state: "full", "partial", "lost" or "ungraded". hints: where points are lost, from vague to nearly the answer.
+
+    access: the line of a kernel that costs most of what the row counts, where points are lost: a record of warplab.crossing.access,
+    with "of" and "unit", the row's own total, and "source", the line's text where it is known.
+    """
 
     key: str
     kind: str
@@ -82,6 +87,7 @@ class Line:
     reason: str = ""
     hints: tuple = ()
     counters: dict = field(default_factory=dict)
+    access: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ import yaml
 
 from warplab import crossing
 from warplab.compare import difference, gradient_check
-from warplab.crossing.execute import ASSEMBLED
 from warplab.crossing.ranks import result_name
 from warplab.device import device
 from warplab.plain import NotPlain, as_array
@@ -58,7 +57,7 @@ class Task:
     entry        name of the submission in the student's namespace
     crossing     how it crosses: a key of warplab.crossing.CROSSINGS
     arguments    names, in order, that the submission receives: keys of Case.inputs (no other input leaves the judge), for
-                 kernels and drivers also of result(), and "device" or "comm" where the crossing has one
+                 kernels and drivers also of result(), and "device" where the crossing has one
     returns      function, device, ranks: result name -> kind (see warplab.plain.as_array)
     measured     names of counters that may be measured beside the student's code: forgeable, so worth <= 20 % of the task
     items        the rubric
@@ -120,11 +119,11 @@ class Task:
         """Whether this case belongs to a timed row."""
         return bool(case.item) and self.item(case.item).kind == "time"
 
-    def wants_resources(self, case):
-        """Whether the row of this case counts what only the assembler knows: registers, spills, occupancy."""
+    def counts_of(self, case):
+        """The counters that the row of this case adds up; none but for a structure row."""
         if not case.item or self.item(case.item).kind != "structure":
-            return False
-        return any(name in ASSEMBLED for name in self.bounds(case.inputs)[case.item].counter.split(" + "))
+            return ()
+        return tuple(self.bounds(case.inputs)[case.item].counter.split(" + "))
 
     def item(self, key):
         """The rubric row with this key."""
@@ -168,9 +167,10 @@ class Task:
                     "ungraded",
                     "timed on a CUDA device only: no points are lost without one",
                 )
-        share, told = 1.0, {}
+        share, told, access = 1.0, {}, {}
         for case in mine:
-            fraction, text = self._judge_case(item, case, found.get(case.name))
+            fraction, text, blamed = self._judge_case(item, case, found.get(case.name))
+            access = blamed if fraction < share else access
             share = min(share, fraction)
             if text:
                 told.setdefault(text, case.name)
@@ -189,19 +189,21 @@ class Task:
             reason,
             () if state == "full" else self.hints(item.key),
             counters,
+            access,
         )
 
     def _judge_case(self, item, case, outcome):
-        """(share of the row's points, why) for one case."""
+        """(share of the row's points, why, the line that costs most) for one case."""
         wrong = self.wrong_result(case, outcome)
         if wrong:
-            return 0.0, f"only counted for a right result: {wrong}" if item.kind != "correctness" else wrong
+            return 0.0, f"only counted for a right result: {wrong}" if item.kind != "correctness" else wrong, {}
         if item.kind == "correctness":
-            return 1.0, ""
+            return 1.0, "", {}
         bound = self.bounds(case.inputs)[item.key]
-        total = bound.total(_finite(outcome.counters))
+        total, unit = bound.total(_finite(outcome.counters)), bound.unit or bound.counter
         limits = f"full points up to {number(bound.full)}, none from {number(bound.zero)}"
-        return bound.fraction(total), f"{number(total) if math.isfinite(total) else 'no'} {bound.unit or bound.counter}; {limits}"
+        blamed = outcome.access | {"of": total, "unit": unit} if outcome.access and math.isfinite(total) else {}
+        return bound.fraction(total), f"{number(total) if math.isfinite(total) else 'no'} {unit}; {limits}", blamed
 
     def wrong_result(self, case, outcome):
         """Why this outcome is not a right result, in one sentence; None when it is right."""
@@ -336,17 +338,20 @@ class VjpTask(Task):
 
 
 class RanksTask(Task):
-    """A task whose submission entry(comm, ...) runs as several ranks at once; every byte between them is counted.
+    """A task whose submission runs as several ranks at once, each with torch.distributed's default group open; arrays arrive as tensors.
 
     sharded: arguments of which rank r gets item r of the list in Case.inputs; the others are the same for all.
+    rule: why the submission may not call collectives, as a clause ("this task is to write ..."); barriers stay open
     world(inputs) -> int                                       the number of ranks
     reference_of(rank, inputs) -> {result: array}              what rank `rank` must return
     tolerance_of(rank, inputs, expected) -> {result: limit}    default: exact
-    Counters: "ranks.bytes" of arrays in all, "ranks.bytes_of_one" (the rank that sends most), "ranks.messages".
+    Counters: "ranks.bytes" in all, "ranks.bytes_of_one" (the rank that sends most), "ranks.messages", "ranks.collectives". A collective
+    counts as the ring that would do it (warplab.crossing.router).
     """
 
     crossing = "ranks"
     sharded = ()
+    rule = ""
 
     def world(self, inputs):
         raise NotImplementedError
@@ -427,7 +432,7 @@ def run(task, case, entry, plan=None):
 
 def outcome_of(case, result):
     """The Outcome of a crossing.Result."""
-    return Outcome(case.name, result.outputs, result.counters, result.error, tuple(result.modified))
+    return Outcome(case.name, result.outputs, result.counters, result.error, tuple(result.modified), result.access)
 
 
 @functools.cache

@@ -82,7 +82,7 @@ def kv_cache_bytes(layers: int, width: int, tokens: int, batch: int = 1, *, numb
 
 @dataclass
 class Kept:
-    """Tensors that autograd saved, one for each storage: `tensors` holds (shape, dtype, bytes of the storage) in order."""
+    """Tensors that autograd saved, one for each storage: `tensors` holds (shape when first saved, dtype, bytes) in order."""
 
     tensors: list = field(default_factory=list)
 
@@ -95,20 +95,37 @@ class Kept:
 def saving(model=None):
     """Count what autograd saves inside the `with`: yields a Kept. Each storage counts once, the model's own weights not at all.
 
-    Inputs count, since they must stay for the backward pass. What a checkpointed segment will recompute is not saved, so it does not count.
+    Inputs count, since they must stay for the backward pass; of an input that comes as a part of a larger tensor only that part, since
+    whoever made the tensor holds the rest. A saved part of a result keeps, and counts, the whole result. What a checkpointed segment will
+    recompute is not saved, so it does not count.
     """
     import torch
 
-    seen, kept = {p.untyped_storage().data_ptr() for p in (model.parameters() if model is not None else ())}, Kept()
+    weights, kept = {p.untyped_storage().data_ptr() for p in (model.parameters() if model is not None else ())}, Kept()
+    held: dict = {}  # address -> first byte, end, place in kept.tensors, and the storage: a freed address could come back as another's
 
     def note(tensor):
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in seen:
-            seen.add(storage.data_ptr())
-            held.append(storage)  # a freed address could come back as another tensor's
-            kept.tensors.append((tuple(tensor.shape), tensor.dtype, storage.nbytes()))
+        storage, (first, end) = tensor.untyped_storage(), _kept_of_storage(tensor)
+        address, shape, dtype = storage.data_ptr(), tuple(tensor.shape), tensor.dtype
+        if address in weights:
+            return tensor
+        if address in held:
+            low, high, place, _ = held[address]
+            first, end, (shape, dtype, _) = min(first, low), max(end, high), kept.tensors[place]
+        else:
+            place = len(kept.tensors)
+        held[address] = first, end, place, storage
+        kept.tensors[place : place + 1] = [(shape, dtype, end - first)]
         return tensor
 
-    held: list = []
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         yield kept
+
+
+def _kept_of_storage(tensor):
+    """(first byte, end) of the tensor's storage that saving the tensor keeps."""
+    if tensor._base is None or not tensor._base.is_leaf:
+        return 0, tensor.untyped_storage().nbytes()
+    first, item = tensor.storage_offset() * tensor.element_size(), tensor.element_size()
+    reach = 1 + sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
+    return first, first + item * reach * (tensor.numel() > 0)

@@ -72,21 +72,27 @@ class Book:
             for grade in notebook.grades:
                 grade.auto_score = scores.get(grade.name)
                 grade.needs_manual_grade = grade.auto_score is None or grade.manual_score is not None
-        if timestamp is not None:
-            where = {"notebook": assignment.notebook, "assignment": assignment.name, "student": student, "db_url": self.url}
-            AssignLatePenalties(config=self.config).preprocess(nbformat.v4.new_notebook(), {"nbgrader": where})
-            self.gradebook.db.expire_all()
+        self.penalise(assignment, student)
+
+    def penalise(self, assignment, student):
+        """Have nbgrader's late policy look at a submission that has a time, with the points and the due date of now."""
+        if not self.has(assignment, student) or self.gradebook.find_submission(assignment.name, student).timestamp is None:
+            return
+        where = {"notebook": assignment.notebook, "assignment": assignment.name, "student": student, "db_url": self.url}
+        AssignLatePenalties(config=self.config).preprocess(nbformat.v4.new_notebook(), {"nbgrader": where})
+        self.gradebook.db.expire_all()
 
     def by_hand(self, assignment, student):
-        """What a person entered in formgrader: ({grade_id: points}, {grade_id: comment}, late penalty)."""
+        """What a person entered in formgrader: ({grade_id: points}, {grade_id: comment}, late penalty to the hundredth)."""
         try:
             submission = self.gradebook.find_submission(assignment.name, student)
         except MissingEntry:
             return {}, {}, 0.0
         notebook = next(part for part in submission.notebooks if part.name == assignment.notebook)
-        scores = {grade.name: grade.manual_score + (grade.extra_credit or 0.0) for grade in notebook.grades if grade.manual_score is not None}
+        given = [grade for grade in notebook.grades if grade.manual_score is not None or grade.extra_credit and grade.auto_score is not None]
+        scores = {grade.name: grade.score for grade in given}
         comments = {comment.name: comment.manual_comment for comment in notebook.comments if comment.manual_comment}
-        return scores, comments, submission.late_submission_penalty or 0.0
+        return scores, comments, round(submission.late_submission_penalty or 0.0, 2)
 
     @contextlib.contextmanager
     def transaction(self):

@@ -17,19 +17,23 @@ class GradesExport(ExportPlugin):
 
     def export(self, gradebook):
         out = Path(gradebook.engine.url.database).parent
-        write_csv(gradebook, out, Path(self.to or out / "grades.csv"))
+        write_csv(gradebook, out, Path(self.to or out / "grades.csv"), self.assignment, self.student)
 
 
-def write_csv(gradebook, out, path):
-    """Write one row for each student and assignment; manual scores given in formgrader count."""
+def write_csv(gradebook, out, path, assignments=(), students=()):
+    """Write one row for each student and assignment (default: all of them); manual scores given in formgrader count."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for assignment in sorted(gradebook.assignments, key=lambda one: one.name):
+        if assignments and assignment.name not in assignments:
+            continue
         records = Results(out, assignment.name).all()
         entered = {submission.student_id: submission for submission in assignment.submissions}
         for student in sorted(records.keys() | entered.keys()):
-            row = row_of(assignment, entered.get(student), records.get(student, {"status": "graded"}))
+            if students and student not in students:
+                continue
+            row = row_of(assignment, entered.get(student), records.get(student, {"status": "not graded"}))
             writer.writerow({"assignment": assignment.name, "student_id": student} | row
                             | {key: guard(value) for key, value in (("student_id", student), ("reason", row["reason"]))})
     write_atomic(path, text.getvalue().encode())
@@ -45,11 +49,16 @@ def row_of(assignment, submission, record):
     waiting = [grade for grade in grades if grade.auto_score is None and grade.manual_score is None]
     pending = {kind: sum(grade.max_score for grade in waiting if grade.cell.cell_type == kind) for kind in ("code", "markdown")}
     return row | {
-        "score": f"{max(0.0, submission.score - submission.late_submission_penalty):g}",
-        "late_penalty": f"{submission.late_submission_penalty:g}",
-        "ungraded_points": f"{pending['code']:g}",
-        "manual_points_pending": f"{pending['markdown']:g}",
+        "score": figure(max(0.0, submission.score - submission.late_submission_penalty)),
+        "late_penalty": figure(submission.late_submission_penalty),
+        "ungraded_points": figure(pending["code"]),
+        "manual_points_pending": figure(pending["markdown"]),
     }
+
+
+def figure(points):
+    """Points to the hundredth, as the feedback page has them."""
+    return f"{round(points, 2):g}"
 
 
 def guard(text):

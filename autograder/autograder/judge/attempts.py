@@ -1,8 +1,10 @@
 """A submission's code, run to its end even where it ends the process: each crash or timeout costs one step, no more.
 
-First the student's process answers the questions of all tasks, then the executor does what the answers order.
+First the student's process answers the questions of all tasks, then the executor does what the answers order. The executor comes up
+while the student's process runs, and that one is torn down while the executor runs.
 """
 
+import contextlib
 from dataclasses import dataclass, field
 
 import warplab.task
@@ -10,6 +12,7 @@ from autograder.judge.faults import blamed_on
 from autograder.judge.process import Lost, Process
 from autograder.judge.ranks import outcomes_of_ranks, reason
 from autograder.judge.timing import time_case
+from autograder.sandbox.launch import often_imported
 from autograder.sandbox.messages import Answer, Call, Cell, Done, Executed, Failure, Missing, Question, Reply, Work
 from warplab import crossing
 from warplab.task import Outcome
@@ -50,42 +53,47 @@ def run_all(steps, cases, launcher, limits):
 
     cases: task name -> [Case]. Every case gets an Outcome. Raises NotStarted if a process does not come up.
     """
-    conversation = _Conversation(cases, launcher, limits)
-    run, steps, lost = conversation.run, list(steps), {}
-    for _ in range(MAX_ATTEMPTS):
-        if not any(step.kind == "task" for step in steps):
-            break
-        try:
-            conversation.go(steps)
-            break
-        except Lost as problem:
-            culprit = conversation.step
-            run.note(culprit.id, problem)
-            if culprit.kind == "task":
-                lost[culprit.task] = str(problem)
-            else:
-                run.errors[culprit.id] = str(problem)
-            steps = [step for step in steps if step is not culprit and step not in conversation.finished]
-    else:
-        run.reason = f"{run.reason}; gave up after {MAX_ATTEMPTS} crashes or timeouts"
-    conversation.execute()
+    with _Conversation(cases, launcher, limits, often_imported(step.source for step in steps)) as conversation:
+        run, steps, lost = conversation.run, list(steps), {}
+        for _ in range(MAX_ATTEMPTS):
+            if not any(step.kind == "task" for step in steps):
+                break
+            try:
+                conversation.go(steps)
+                break
+            except Lost as problem:
+                culprit = conversation.step
+                run.note(culprit.id, problem)
+                if culprit.kind == "task":
+                    lost[culprit.task] = str(problem)
+                else:
+                    run.errors[culprit.id] = str(problem)
+                steps = [step for step in steps if step is not culprit and step not in conversation.finished]
+        else:
+            run.reason = f"{run.reason}; gave up after {MAX_ATTEMPTS} crashes or timeouts"
+        conversation.execute()
     for name, mine in cases.items():
         _fill(run.outcomes[name], mine, lost.get(name, "not reached: an earlier cell ended the process"))
     return run
 
 
-class _Conversation:
-    """What has been asked and answered so far, over all attempts."""
+class _Conversation(contextlib.ExitStack):
+    """What has been asked and answered so far, over all attempts. Every process is closed at its end, if not before."""
 
-    def __init__(self, cases, launcher, limits):
-        self.cases, self.launcher, self.limits = cases, launcher, limits
+    def __init__(self, cases, launcher, limits, imports):
+        super().__init__()
+        self.cases, self.launcher, self.limits, self.imports = cases, launcher, limits, imports
+        self.executor = None
         self.run = Run(outcomes={name: [] for name in cases})
         self.step, self.finished = None, []
         self.orders = {}  # task name -> [(case, Order)]
 
     def go(self, steps):
         """One attempt in a process of its own. Raises Lost; `step` is then the one that was running."""
-        with Process(self.launcher, "student", self.limits) as process:
+        process = self.enter_context(Process(self.launcher, "student", self.limits, self.imports))
+        if any(warplab.task.get(name).crossing in crossing.EXECUTED for name in self.cases):
+            self._bring_up_executor()
+        try:
             for number, self.step in enumerate(steps):
                 process.begin_step(self.limits.step_seconds)
                 if self.step.kind == "cell":
@@ -101,6 +109,14 @@ class _Conversation:
                     for case in self.cases[task.name]:
                         self._ask(process, task, case)
                 self.finished.append(self.step)
+        except Lost:
+            process.close()
+            raise
+        process.let_go()
+
+    def _bring_up_executor(self):
+        if self.executor is None:
+            self.executor = self.enter_context(Process(self.launcher, "executor", self.limits))
 
     def _ask(self, process, task, case):
         """Ask one case's question and keep what comes of it: an outcome, or an order for the executor."""
@@ -137,24 +153,26 @@ class _Conversation:
 
     def execute(self):
         """Do all orders; a kernel that costs the executor its life or its time costs the rest of its own task."""
-        waiting = list(self.orders.items())
-        while waiting:
-            with Process(self.launcher, "executor", self.limits) as process:
-                while waiting:
-                    name, orders = waiting.pop(0)
-                    try:
-                        self._execute(process, warplab.task.get(name), orders)
-                    except Lost as lost:
-                        self.run.note(name, lost)
-                        told = str(lost).replace("the code ended", "the kernel ended").replace("the code wrote", "the kernel wrote")
-                        _fill(self.run.outcomes[name], [case for case, _ in orders], f"running the kernel: {told}")
-                        break
+        for name, orders in self.orders.items():
+            self._bring_up_executor()
+            try:
+                self._execute(self.executor, warplab.task.get(name), orders)
+            except Lost as lost:
+                self.run.note(name, lost)
+                told = str(lost).replace("the code ended", "the kernel ended").replace("the code wrote", "the kernel wrote")
+                _fill(self.run.outcomes[name], [case for case, _ in orders], f"running the kernel: {told}")
+                self.executor.close()
+                self.executor = None
 
     def _execute(self, process, task, orders):
         process.begin_step(self.limits.step_seconds)
         for case, order in orders:
             if not task.is_timed(case):
                 done = process.ask(Work(order.plain()), (Done,))
+                try:
+                    crossing.checked_access(done.access, order.buffers)
+                except crossing.Refused as problem:
+                    raise process.babble(problem) from None
                 self.run.outcomes[task.name].append(warplab.task.outcome_of(case, done))
         for case, order in orders:
             if task.is_timed(case):

@@ -4,11 +4,14 @@ import math
 import time
 from dataclasses import asdict, dataclass, field, replace
 
+import numpy as np
+
 import warplab.task
 from autograder.judge.attempts import Step, run_all
 from autograder.judge.faults import InternalError, blamed_on
 from autograder.judge.needed import needed_cells
 from autograder.sandbox import Limits
+from warplab.crossing.access import quoted
 
 TOLERANCE = 1e-6
 TIMED_SETS = 8  # sets of inputs between which the samples of one timed case go round
@@ -43,9 +46,9 @@ class Verdict:
         """Points earned so far; ungraded and manual cells count nothing."""
         return round(math.fsum(cell.points for cell in self.cells.values() if cell.points is not None), 2)
 
-    def pending(self, state):
-        """Points that nobody has given or refused yet: state "ungraded" or "manual"."""
-        return math.fsum(cell.max for cell in self.cells.values() if cell.state == state)
+    def pending(self, state, by_hand=()):
+        """Points that nobody has given or refused yet: state "ungraded" or "manual". by_hand: grade ids that a person has graded."""
+        return math.fsum(cell.max for key, cell in self.cells.items() if cell.state == state and key not in by_hand)
 
     def as_dict(self):
         return asdict(self)
@@ -67,9 +70,15 @@ def make_cases(assignment, seed):
             timed = task.timed_cases(seed)
             others = [other for offset in range(1, TIMED_SETS) for other in task.timed_cases(seed + offset)]
             for case in timed:
-                case.memo["sets"] = [case, *(other for other in others if other.item == case.item)]
+                case.memo["sets"] = [case, *(like(case, other) for other in others if other.item == case.item)]
             cases[name] += timed
     return cases
+
+
+def like(case, other):
+    """`other` with the plain numbers of `case`: a compiled launch and a recorded one hold those, so that sets may differ in arrays alone."""
+    inputs = {key: value if type(value) is np.ndarray else case.inputs[key] for key, value in other.inputs.items()}
+    return replace(other, inputs=inputs, memo={})
 
 
 def judge_notebook(assignment, notebook, cases, launcher, limits=None):
@@ -79,11 +88,13 @@ def judge_notebook(assignment, notebook, cases, launcher, limits=None):
     Raises InternalError when a task misbehaves, NotStarted when a process cannot be started here.
     """
     started = time.monotonic()
-    run = run_all(steps_of(assignment, notebook), cases, launcher, limits or Limits())
+    steps = steps_of(assignment, notebook)
+    run = run_all(steps, cases, launcher, limits or Limits())
     reports = {}
     for task in map(warplab.task.get, cases):
         with blamed_on(task):
-            reports[task.name] = task.judge(cases[task.name], run.outcomes[task.name])
+            report = task.judge(cases[task.name], run.outcomes[task.name])
+            reports[task.name] = quoted(report, task.entry, lambda: {f"<cell {step.id}>": step.source for step in steps})
     cells = {}
     answers = {cell["metadata"]["nbgrader"]["grade_id"]: cell for cell in notebook["cells"] if "nbgrader" in cell["metadata"]}
     for spec in assignment.graded():

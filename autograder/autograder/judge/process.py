@@ -2,10 +2,7 @@
 
 import math
 import select
-import shutil
-import tempfile
 import time
-from pathlib import Path
 
 from autograder.sandbox.launch import LaunchError
 from autograder.sandbox.messages import BadMessage, Channel, Closed, Ready
@@ -28,29 +25,32 @@ class Lost(Exception):
 
 
 class Process:
-    """A launched process of one role, up and ready; a context manager that leaves nothing behind.
+    """A launched process of one role, a context manager that leaves nothing behind. It starts beside us; the first step waits for it.
 
-    Raises NotStarted if it does not come up, or when the launcher's `stopping` is set.
+    imports: see Launcher. Raises NotStarted if it does not come up, or when the launcher's `stopping` is set.
     """
 
-    def __init__(self, launcher, role, limits):
-        self.launcher, self.limits = launcher, limits
-        self.folder = Path(tempfile.mkdtemp(prefix="submission-"))
-        self.running = None
+    def __init__(self, launcher, role, limits, imports=()):
+        self.launcher, self.role, self.limits = launcher, role, limits
+        self.end = None  # until it is up
         try:
-            (self.folder / "home").mkdir()
-            self.running = launcher.launch(role, self.folder, limits)
-            self.channel = Channel(self.running.channel)
-            self.seconds, self.end = limits.start_seconds, math.inf
-            self.deadline = time.monotonic() + limits.start_seconds
+            self.running = launcher.launch(role, limits, imports)
+        except LaunchError as problem:
+            raise self._not_started(problem) from None
+        self.channel = Channel(self.running.channel)
+
+    def _come_up(self):
+        self.seconds, self.end = self.limits.start_seconds, math.inf
+        self.deadline = time.monotonic() + self.limits.start_seconds
+        try:
+            self.running.stand()
             self.receive((Ready,))
         except (Lost, LaunchError) as problem:
-            self.close()
-            raise NotStarted(f"the {role}'s process did not come up: {problem}") from None
-        except BaseException:
-            self.close()
-            raise
-        self.end = time.monotonic() + limits.total_seconds
+            raise self._not_started(problem) from None
+        self.end = time.monotonic() + self.limits.total_seconds
+
+    def _not_started(self, problem):
+        return NotStarted(f"the {self.role}'s process did not come up: {problem}")
 
     def __enter__(self):
         return self
@@ -58,18 +58,21 @@ class Process:
     def __exit__(self, *_):
         self.close()
 
+    def let_go(self):
+        """Have it killed without waiting for that; it must be closed all the same."""
+        self.running.let_go()
+
     def close(self):
-        """Kill the process and all that it started; remove its folder."""
+        """Kill the process and all that it started."""
         try:
-            if self.running is not None:
-                self.running.close()
+            self.running.close()
         except LaunchError as problem:
             raise NotStarted(str(problem)) from None
-        finally:
-            shutil.rmtree(self.folder, ignore_errors=True)
 
     def begin_step(self, seconds):
         """From now on the process has `seconds` (within its total), and a step's worth of messages."""
+        if self.end is None:
+            self._come_up()
         self.deadline = min(time.monotonic() + seconds, self.end)
         self.seconds = seconds
         self.channel.allow(STEP_BYTES, STEP_MESSAGES)

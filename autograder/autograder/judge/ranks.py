@@ -45,7 +45,7 @@ def reason(reply, errors):
 
 
 def _case(task, case, processes, errors):
-    router = ranks.Router(len(processes))
+    router = ranks.router(task, case)
     for rank, process in enumerate(processes):
         process.send(Question(task.crossing, task.entry, None, ranks.question(task, case, rank)))
     answers, failures = {}, {}
@@ -62,10 +62,9 @@ def _case(task, case, processes, errors):
             for to, reply in replies:
                 processes[to].send(Reply(reply))
     if failures:
-        first = next((text for _, text in sorted(failures.items()) if not text.startswith("CommError")), failures[min(failures)])
-        return Outcome(case.name, error=first)
+        return Outcome(case.name, error=failures[ranks.cause(failures)])
     try:
-        result = crossing.finish(task, case, ranks.together(answers), router)
+        result = crossing.finish(task, case, ranks.together(answers, router), router)
     except crossing.Refused as refused:
         return Outcome(case.name, error=str(refused))
     return warplab.task.outcome_of(case, result)

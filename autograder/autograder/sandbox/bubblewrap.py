@@ -28,6 +28,8 @@ def command(job, channel, report, info):
         line += ["--setenv", key, value]
     for path in [*view.visible(job.gpu), *own]:
         line += ["--symlink", os.readlink(path), path] if os.path.islink(path) else ["--ro-bind", path, path]
+    for path in view.covered():
+        line += ["--tmpfs", path, "--remount-ro", path]
     line += ["--proc", "/proc", "--dev", "/dev"]
     for path in view.gpu_devices() if job.gpu else ():
         line += ["--dev-bind", path, path]

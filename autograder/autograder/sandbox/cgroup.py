@@ -37,6 +37,8 @@ class Cgroup:
         os.mkdir(self.name, dir_fd=self.parent)
         for file, text in settings.items():
             self._write(file, text)
+        with contextlib.suppress(FileNotFoundError):  # absent where the kernel counts no swap
+            self._write("memory.swap.max", "0")
         self.door = os.open(f"{self.name}/cgroup.procs", os.O_WRONLY, dir_fd=self.parent)
 
     def enter(self):

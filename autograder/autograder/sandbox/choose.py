@@ -1,9 +1,9 @@
 """Which launcher this machine allows. Walls that do not stand are named, with the next step; nothing falls back to none by itself."""
 
+import contextlib
 import functools
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 from autograder.errors import UserError
@@ -36,12 +36,11 @@ def choose(unsafe=False):
 @functools.cache
 def problem_of(kind):
     """Why a kind of sandbox does not work here, found by starting a process in it; None if it does."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "home").mkdir()
-        try:
-            kind().launch("probe", Path(folder), Limits(start_seconds=60)).close()
-        except LaunchError as problem:
-            return str(problem)
+    try:
+        with contextlib.closing(kind().launch("probe", Limits(start_seconds=60))) as running:
+            running.stand()
+    except LaunchError as problem:
+        return str(problem)
     return None
 
 

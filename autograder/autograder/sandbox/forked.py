@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import socket
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from autograder.sandbox import bubblewrap, cgroup, landlock
+from autograder.sandbox import bubblewrap, cgroup, landlock, view
 from autograder.sandbox.launch import ROLES, LaunchError, environment
 
 END_SECONDS = 60.0
@@ -70,28 +71,35 @@ PARENT = WarmParent()
 class Forked:
     """Running: one job whose keeper is at the other end of a lifeline."""
 
-    def __init__(self, role, folder, limits, walls, stopping):
-        job = {"module": ROLES[role], "walls": walls, "limits": asdict(limits), "environment": environment(folder / "home")}
-        job["gpu"] = role == "executor"  # the only one that times anything
+    def __init__(self, role, limits, imports, walls, stopping):
+        self.limits, self.stopping = limits, stopping
         self.said, self.rest, self.gone = [], b"", False
+        self.scratch = tempfile.mkdtemp(prefix="submission-") if walls == "none" else None
+        folder = self.scratch or view.JOB
+        if self.scratch:
+            os.mkdir(f"{folder}/home")
+        job = {"module": ROLES[role], "walls": walls, "limits": asdict(limits), "folder": folder, "environment": environment(f"{folder}/home")}
+        job |= {"imports": imports, "gpu": role == "executor"}  # the only one that times anything
         self.channel, theirs = socket.socketpair()
         self.lifeline, end = socket.socketpair()
-        inside = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             with theirs, end:
-                PARENT.start(job, [theirs.fileno(), end.fileno(), inside])
-            self._wait_for_start(limits.start_seconds, stopping)
+                PARENT.start(job, [theirs.fileno(), end.fileno()])
         except LaunchError:
-            self.channel.close()
-            self.lifeline.close()
+            self._forget()
             raise
-        finally:
-            os.close(inside)
 
-    def _wait_for_start(self, seconds, stopping):
+    def stand(self):
+        try:
+            self._wait_for_start(self.limits.start_seconds)
+        except LaunchError:
+            self._forget()
+            raise
+
+    def _wait_for_start(self, seconds):
         deadline = time.monotonic() + seconds
         while not self.said:
-            if stopping.is_set():
+            if self.stopping.is_set():
                 raise LaunchError("stopped")
             if time.monotonic() > deadline:
                 raise LaunchError(f"the process did not start in {seconds:g} s")
@@ -101,26 +109,38 @@ class Forked:
         if self.said[0] != "started":
             raise LaunchError(self.said[0].removeprefix("failed "))
 
+    def _forget(self):
+        """Let go of a process that is gone or never stood."""
+        self.channel.close()
+        self.lifeline.close()
+        if self.scratch:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
     def ended(self):
         if not self.gone:
             self._listen(0)
         how = next((line.removeprefix("ended ") for line in self.said if line.startswith("ended")), None)
         return how or ("lost with its keeper" if self.gone else None)
 
+    def let_go(self):
+        if self.lifeline.fileno() >= 0:
+            self.channel.close()
+            with contextlib.suppress(OSError):
+                self.lifeline.shutdown(socket.SHUT_WR)
+
     def close(self):
         if self.lifeline.fileno() < 0:
             return
-        self.channel.close()
-        with contextlib.suppress(OSError):
-            self.lifeline.shutdown(socket.SHUT_WR)
+        self.let_go()
         deadline = time.monotonic() + END_SECONDS
-        while not self.gone and time.monotonic() < deadline:
+        while not self.gone and "reaped" not in self.said and time.monotonic() < deadline:
             self._listen(1.0)
-        self.lifeline.close()
+        self._forget()
+        if "reaped" in self.said or self.gone and self.said[:1] and self.said[0].startswith("failed"):
+            return
         if not self.gone:
             raise LaunchError(f"a process could not be killed within {END_SECONDS:g} s")
-        if "reaped" not in self.said:
-            raise LaunchError("its keeper is gone, so that nobody knows whether all of it ended")
+        raise LaunchError("its keeper is gone, so that nobody knows whether all of it ended")
 
     def _listen(self, seconds):
         """Take in what the keeper says within `seconds`."""
@@ -143,8 +163,8 @@ class SelfSandbox:
         self.stopping = threading.Event()
         self.isolation = f"sandboxed ({self.name}: namespaces, seccomp, {landlock.name()}{', cgroup' if cgroup.place() else ''})"
 
-    def launch(self, role, folder, limits):
-        return Forked(role, Path(folder), limits, "own", self.stopping)
+    def launch(self, role, limits, imports=()):
+        return Forked(role, limits, imports, "own", self.stopping)
 
 
 class Bubblewrap(SelfSandbox):
@@ -152,10 +172,10 @@ class Bubblewrap(SelfSandbox):
 
     name = "bubblewrap"
 
-    def launch(self, role, folder, limits):
+    def launch(self, role, limits, imports=()):
         if not bubblewrap.program():
             raise LaunchError("bwrap is not installed (Debian and Ubuntu: apt-get install bubblewrap)")
-        return Forked(role, Path(folder), limits, "bubblewrap", self.stopping)
+        return Forked(role, limits, (), "bubblewrap", self.stopping)
 
 
 class Unsafe:
@@ -166,5 +186,5 @@ class Unsafe:
     def __init__(self):
         self.stopping = threading.Event()
 
-    def launch(self, role, folder, limits):
-        return Forked(role, Path(folder), limits, "none", self.stopping)
+    def launch(self, role, limits, imports=()):
+        return Forked(role, limits, imports, "none", self.stopping)

@@ -35,13 +35,16 @@ class Job:
     """One process to start. module: that of its role. student: the uid of the jail's user, inside. environment: all of it.
 
     walls: "own", "bubblewrap" or "none". gpu: whether NVIDIA's devices are passed in, where the machine has them.
+    folder: has home/, where it works. imports: modules that the warm parent should have, of launch.OFTEN.
     """
 
     module: str
     walls: str
     limits: Limits
+    folder: str
     environment: dict
     gpu: bool
+    imports: tuple = ()
     student: int = 1000
 
     @classmethod
@@ -63,11 +66,10 @@ def building(wall):
         raise Missing(f"{wall}: {problem.strerror}{f' ({problem.filename})' if problem.filename else ''}") from None
 
 
-def keep(job, channel, lifeline, folder, mapper):
-    """Run one job to its end. channel, lifeline, folder: descriptors. mapper: socket to the warm parent, which writes the id maps."""
+def keep(job, channel, lifeline, mapper):
+    """Run one job to its end. channel, lifeline: descriptors. mapper: socket to the warm parent, which writes the id maps."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
-    os.fchdir(folder)
     reports, report = os.pipe()
     infos, info = os.pipe()
     group = None
@@ -165,9 +167,8 @@ def become_init(job, channel, report, info):
 def become_worker(job, channel, report):
     """Lock this process up and run the role. Never returns."""
     role = importlib.import_module(job.module)
-    folder = os.getcwd() if job.walls == "none" else view.JOB
     os.setsid()
-    jail.settle(f"{folder}/home", job.environment | {"HOME": f"{folder}/home", "TMPDIR": f"{folder}/home"})
+    jail.settle(f"{job.folder}/home", job.environment)
     with building("limits"):
         jail.limit(job.limits)
     if job.walls != "none":
@@ -177,7 +178,7 @@ def become_worker(job, channel, report):
                 open(module.__file__).close()
     os.write(report, b"started\n")
     os.close(report)
-    role.main(folder, channel)
+    role.main(job.folder, channel)
     os._exit(0)
 
 

@@ -4,6 +4,7 @@ import ctypes
 import errno
 import os
 import platform
+from pathlib import Path
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 MACHINE = platform.machine()
@@ -12,6 +13,7 @@ CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x0200000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 16384, 1 << 18
 MNT_DETACH = 2
+MADV_COLLAPSE = 25
 ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV, ATTR_NOEXEC = 1, 2, 4, 8
 
 AT_FDCWD, AT_EMPTY_PATH, AT_RECURSIVE = -100, 0x1000, 0x8000
@@ -97,6 +99,23 @@ def become(user):
         os.setresuid(user, user, user)
     header, nothing = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)()
     _checked(LIBC.capset(header, nothing))
+
+
+def into_huge_pages():
+    """Gather this process's own memory in huge pages, so that a fork copies hundreds of entries and not tens of thousands.
+
+    From Linux 6.1; elsewhere, and where no huge page is free, all stays as it is.
+    """
+    try:
+        size = int(Path("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size").read_text())
+    except OSError:
+        return
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        span, rights, _, _, _, *name = line.split(None, 5)
+        start, end = (int(address, 16) for address in span.split("-"))
+        start += -start % size
+        if rights.startswith("rw") and name in ([], ["[heap]"]) and end - start >= size:
+            LIBC.madvise(ctypes.c_void_p(start), ctypes.c_size_t((end - start) // size * size), MADV_COLLAPSE)
 
 
 def _checked(result, name=None):

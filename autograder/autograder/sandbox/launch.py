@@ -1,19 +1,28 @@
 """Start a process for other people's code, say how it ended, and leave nothing of it behind.
 
 A launcher knows walls and limits and nothing of what is said: the conversation runs over `Running.channel`, and no file
-crosses. The job's folder has home/, the working folder, HOME and TMPDIR of a process without walls; behind walls that
-process has a home of its own, in memory, which goes when it goes.
+crosses. Each process has a folder of its own with home/, its working folder, HOME and TMPDIR: behind walls in memory.
 """
 
 import os
+import re
 import socket
 import threading
-from pathlib import Path
 from typing import Protocol
 
 from autograder.sandbox.types import Limits
 
 ROLES = {"student": "autograder.sandbox.worker", "executor": "autograder.executor.worker", "probe": "autograder.sandbox.probe"}
+OFTEN = {  # a word in a notebook: the module that it means, which the warm parent imports once for all that follow
+    "IPython": "IPython.display",
+    "matplotlib": "matplotlib.pyplot",
+    "plots": "warplab.plots",
+    "torch": "torch",
+    "flop_counter": "torch.utils.flop_counter",
+    "miniature": "warplab.miniature",
+    "models": "warplab.models",
+    "vram": "warplab.vram",
+}
 KEEP = (
     "PATH",
     "PYTHONPATH",
@@ -37,24 +46,36 @@ class Running(Protocol):
 
     channel: socket.socket
 
+    def stand(self) -> None:
+        """Wait until it stands behind its walls and is about to enter its role's main. Raises LaunchError, and then it is closed."""
+
     def ended(self) -> str | None:
         """None while it runs, else one phrase: "exited 3", "killed by SIGSEGV", "killed (memory)"."""
 
+    def let_go(self) -> None:
+        """Have the whole tree killed, without waiting for it."""
+
     def close(self) -> None:
-        """Kill the whole tree and wait until nothing of it is left. Idempotent."""
+        """Kill the whole tree and wait until nothing of it is left. Idempotent. Raises LaunchError."""
 
 
 class Launcher(Protocol):
     """Starts one process per call. `isolation` is stamped on every grade; setting `stopping` asks conversations to end.
 
-    launch returns when the process stands behind its walls and is about to enter its role's main(folder, channel descriptor),
-    where `folder` is the path of the job's folder as that process sees it. launch and close raise LaunchError.
+    launch orders a process that enters its role's main(folder, channel descriptor), and returns at once. imports: modules of OFTEN
+    that it will need. Raises LaunchError.
     """
 
     isolation: str
     stopping: threading.Event
 
-    def launch(self, role: str, folder: Path, limits: Limits) -> Running: ...
+    def launch(self, role: str, limits: Limits, imports: tuple = ()) -> Running: ...
+
+
+def often_imported(sources):
+    """The modules of OFTEN that a notebook's cells seem to need, as a sorted tuple: one too many costs an import, one too few its time."""
+    words = {word for source in sources for word in re.findall(r"\w+", source)}
+    return tuple(sorted(module for word, module in OFTEN.items() if word in words))
 
 
 def environment(home):

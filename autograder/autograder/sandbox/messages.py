@@ -11,13 +11,14 @@ import select
 import socket
 import types
 import typing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 MAX_LINE = 16 << 20
 MAX_ARRAYS = 4096
 MAX_BYTES = 1 << 30  # of one message's arrays
+PIECE = 1 << 16  # bytes that are worth sending at once
 MAX_TEXT = 2000  # characters of an error
 ARRAY, FLOAT = "__array__", "__float__"
 
@@ -110,6 +111,7 @@ class Done:
     counters: dict
     modified: list
     error: str | None = None
+    access: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,16 @@ KINDS = {
 }
 
 
+HINTS = {kind: typing.get_type_hints(kind) for kind in KINDS.values()}
+
+
+def _refuse_constant(name):
+    raise BadMessage(f"{name} is not JSON")
+
+
+TO_JSON, FROM_JSON = json.JSONEncoder(allow_nan=False), json.JSONDecoder(parse_constant=_refuse_constant)
+
+
 class Channel:
     """One end of a connected socket. `budget` bytes and `messages` may still arrive before it is a BadMessage."""
 
@@ -173,7 +185,8 @@ class Channel:
     def send(self, message):
         """Send one message. Raises Closed if nobody is there, TimeoutError if the socket has a timeout and nobody reads."""
         try:
-            for part in encode(message):
+            parts = encode(message)
+            for part in parts if sum(map(len, parts)) > PIECE else [b"".join(parts)]:
                 self.socket.sendall(part)
         except (BrokenPipeError, ConnectionResetError):
             raise Closed from None
@@ -234,7 +247,7 @@ class Channel:
                 raise BadMessage(f"a message longer than {MAX_LINE >> 20} MiB")
             return False
         try:
-            document = json.loads(self._buffer[:end].decode("utf-8"), parse_constant=_refuse_constant)
+            document = FROM_JSON.decode(self._buffer[:end].decode("utf-8"))
         except (UnicodeDecodeError, ValueError, RecursionError) as problem:
             raise BadMessage(f"not a message: {type(problem).__name__}") from None
         del self._buffer[: end + 1]
@@ -253,7 +266,7 @@ def typed(body, allowed):
     kind = KINDS.get(name) if type(name) is str else None
     if kind is None or kind not in allowed:
         raise BadMessage(f"expected {' or '.join(sorted(k.__name__ for k in allowed))}, got {str(name)[:40]!r}")
-    hints = typing.get_type_hints(kind)
+    hints = HINTS[kind]
     if set(body) != set(hints):
         raise BadMessage(f"{name} has the fields {', '.join(hints) or 'none'}, got {', '.join(map(str, body))[:80]}")
     for key, hint in hints.items():
@@ -269,7 +282,7 @@ def encode(message):
     """The line and the arrays of one message, as bytes. Raises BadMessage for what is not plain data."""
     arrays = []
     body = _pack({"type": type(message).__name__} | vars(message), arrays)
-    line = json.dumps({"body": body, "arrays": [len(array) for array in arrays]}, allow_nan=False).encode()
+    line = TO_JSON.encode({"body": body, "arrays": [len(array) for array in arrays]}).encode()
     if len(line) >= MAX_LINE or len(arrays) > MAX_ARRAYS or sum(map(len, arrays)) > MAX_BYTES:
         raise BadMessage(f"the message is too large: {len(line):,} bytes of text, {len(arrays):,} arrays of {sum(map(len, arrays)):,} bytes")
     return [line + b"\n", *arrays]
@@ -332,7 +345,3 @@ def _unpack(value, arrays):
     if isinstance(value, list):
         return [_unpack(inner, arrays) for inner in value]
     return value
-
-
-def _refuse_constant(name):
-    raise BadMessage(f"{name} is not JSON")

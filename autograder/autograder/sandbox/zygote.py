@@ -2,7 +2,7 @@
 
 It holds nothing to steal: it is started with a clean environment and without descriptors but its socket, never sees a submission,
 a seed or an expected value, and never initialises CUDA. A message on the socket is one job as JSON with three descriptors: the
-worker's channel, the lifeline, the job's folder. When the socket closes it ends.
+worker's channel and the lifeline. When the socket closes it ends.
 """
 
 import contextlib
@@ -18,11 +18,10 @@ from pathlib import Path
 
 from autograder.sandbox import kernel
 from autograder.sandbox.keeper import Job, keep
-from autograder.sandbox.launch import ROLES
+from autograder.sandbox.launch import OFTEN, ROLES
 from autograder.sandbox.warm import everyday_kernel
 
 HOST_ID = 61_000  # the student's uid outside when root grades: above what adduser hands out, below systemd's own range
-OFTEN = ("matplotlib.pyplot",)  # what students import, where it is installed
 PATIENCE = 20.0
 
 
@@ -31,18 +30,36 @@ def serve(control, broken):
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the keepers
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's business
-    gc.freeze()
+    settle()
     while True:
-        data, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 3)
+        data, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 2)
         if not data:
             return
         job = Job.from_plain(json.loads(data))
+        prepare(job.imports)
         if job.module in broken:
             os.write(descriptors[1], f"failed import of {job.module}: {broken[job.module]}\n".encode())
         else:
             start(job, descriptors, control)
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+def prepare(modules):
+    """Import what the jobs from now on need, as far as it is installed and of OFTEN."""
+    fresh = [name for name in modules if name in OFTEN.values() and name not in sys.modules]
+    for name in fresh:
+        with contextlib.suppress(ImportError, OSError):
+            importlib.import_module(name)
+    if fresh:
+        settle()
+
+
+def settle():
+    """Make what is here cheap to fork, and to leave alone: the children's collections pass over it."""
+    gc.collect()
+    gc.freeze()
+    kernel.into_huge_pages()
 
 
 def start(job, descriptors, control):
@@ -87,9 +104,6 @@ def warm_up():
             importlib.import_module(name)
         except ImportError as problem:
             broken[name] = str(problem)
-    for name in OFTEN:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
     everyday_kernel()
     return broken
 

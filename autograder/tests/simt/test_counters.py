@@ -6,6 +6,11 @@ import numpy as np
 import pytest
 import warplab
 from numba import cuda, float32, float64, int32
+from warplab.profile import summary
+from warplab.simt.counters.collect import Counters
+from warplab.simt.engine.memory import AddressSpace
+from warplab.simt.engine.program import Program
+from warplab.simt.frontends.launch import observed_by, run, running_only
 
 # --- the kernels of the table ---------------------------------------------------------------------------------------------
 
@@ -349,3 +354,93 @@ def test_nsight_compute_names_atomics_by_memory_and_by_whether_they_return_somet
     assert p.ncu()["l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum"] == p.ncu()["smsp__inst_executed_op_shared_atom.sum"] == 0
     shared = warplab.profile(shared_atomic[1, 32], f(32, np.int32))
     assert shared.ncu()["smsp__inst_executed_op_shared_atom.sum"] == 1
+
+
+# --- the busiest warp -------------------------------------------------------------------------------------------------------
+
+# Lanes whose `number / divisor` is 0 go round 10 times, all others once. Three instructions a turn, eight before, one after.
+TURNS = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry turns(.param .u32 divisor)
+{
+    .reg .pred %p<3>; .reg .b32 %r<9>;
+    ld.param.u32 %r1, [divisor];
+    mov.u32 %r2, %tid.x;
+    mov.u32 %r3, %ctaid.x;
+    mov.u32 %r4, %ntid.x;
+    mad.lo.u32 %r5, %r3, %r4, %r2;
+    div.u32 %r6, %r5, %r1;
+    setp.eq.u32 %p1, %r6, WHO;
+    selp.u32 %r7, 10, 1, %p1;
+AGAIN:
+    sub.u32 %r7, %r7, 1;
+    setp.ne.u32 %p2, %r7, 0;
+    @%p2 bra AGAIN;
+    ret;
+}"""
+ONE_TURN, TEN_TURNS = 8 + 3 + 1, 8 + 30 + 1
+
+
+def turns(blocks, threads, divisor=32, who=0, sample=None):
+    """(busiest warp's instructions, all warps') where lanes divisor * who and on take ten turns."""
+    space, counters = AddressSpace(), Counters()
+    program = Program(TURNS.replace("WHO", str(who)), "turns", "turns", space)
+    with observed_by(counters), running_only(sample):
+        machine = run(program, [divisor.to_bytes(4, "little")], [], blocks, threads, 0, space)
+    p = summary(machine, counters, "sm_90", resources=False)
+    return p.busiest_warp_instructions, p.warp_instructions
+
+
+def test_the_busiest_warp_is_the_one_that_goes_round_ten_times_while_the_others_go_once():
+    assert turns(2, 128) == (TEN_TURNS, TEN_TURNS + 7 * ONE_TURN)
+    assert turns(2, 128, who=6) == (TEN_TURNS, TEN_TURNS + 7 * ONE_TURN)  # whichever it is
+
+
+def test_where_all_warps_do_the_same_the_busiest_has_its_share():
+    assert turns(2, 128, divisor=256) == (TEN_TURNS, 8 * TEN_TURNS)
+    assert turns(2, 128, who=99) == (ONE_TURN, 8 * ONE_TURN)
+
+
+def test_one_lane_that_goes_on_keeps_its_warp_busy_and_no_other():
+    assert turns(2, 128, divisor=1, who=40) == (TEN_TURNS, TEN_TURNS + 7 * ONE_TURN)
+
+
+def test_a_block_that_is_no_multiple_of_a_warp_starts_a_warp_of_its_own():
+    # 48 threads are a warp and a half: lanes 32 to 63 are the second warp of block 0 and the first 16 lanes of block 1
+    assert turns(2, 48, who=1) == (TEN_TURNS, 2 * TEN_TURNS + 2 * ONE_TURN)
+
+
+@pytest.mark.parametrize("who", [0, 1100, 2399])
+def test_the_busiest_warp_may_be_in_any_chunk_of_the_grid(who):
+    # a chunk is 32,768 lanes: 600 blocks of 4 warps are 3 chunks of 256, 256 and 88 blocks
+    assert turns(600, 128, who=who) == (TEN_TURNS, TEN_TURNS + 2399 * ONE_TURN)
+
+
+def test_a_sample_is_scaled_in_total_and_not_in_its_busiest_warp():
+    assert turns(600, 128, divisor=128 * 600, sample=6) == (TEN_TURNS, 2400 * TEN_TURNS)
+    assert turns(600, 128, who=0, sample=6) == (ONE_TURN, 2400 * ONE_TURN)  # block 0 is not in the sample: 50, 150 ...
+
+
+@cuda.jit
+def parts_ways(x, out):
+    """Each lane its own number of turns, on the left or on the right; a barrier in between."""
+    i = cuda.grid(1)
+    n = x[i]
+    while n > 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+    cuda.syncthreads()
+    if cuda.laneid % 3 == 0:
+        for k in range(x[i]):
+            n += k * n
+    out[i] = n
+
+
+def test_total_and_busiest_are_the_sum_and_the_most_of_the_warps_run_one_by_one():
+    x = np.random.default_rng(3).integers(1, 100, 32 * 12).astype(np.int32)
+    apart = [warplab.profile(parts_ways[1, 32], x[k : k + 32], np.zeros(32, np.int32)).warp_instructions for k in range(0, x.size, 32)]
+    for threads in (32, 96, 192):
+        p = warplab.profile(parts_ways[x.size // threads, threads], x, np.zeros(x.size, np.int32))
+        assert (p.warp_instructions, p.busiest_warp_instructions) == (sum(apart), max(apart))
+    assert len(set(apart)) > 6
+    assert p.as_dict()["busiest_warp_instructions"] == max(apart) and f"{max(apart):,} of them by the busiest" in str(p)

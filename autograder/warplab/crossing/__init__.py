@@ -12,6 +12,7 @@ are three, and the same plain data goes between them as messages.
 import math
 
 from warplab.crossing import device, driver, function, kernel, ranks, timed, vjp
+from warplab.crossing.access import checked_access
 from warplab.crossing.errors import Refused, explain
 from warplab.crossing.execute import execute
 from warplab.crossing.orders import Order, Result
@@ -27,6 +28,7 @@ __all__ = [
     "Order",
     "Refused",
     "Result",
+    "checked_access",
     "checked_plan",
     "execute",
     "explain",
@@ -60,7 +62,7 @@ def run_here(task, case, entry, plan=None):
     module = CROSSINGS[task.crossing]
     if module is ranks:
         answers, opened = ranks.run_here(task, case, entry)
-        answer = ranks.together(answers)
+        answer = ranks.together(answers, opened)
     else:
         opened = host(task, case)
         names = (task.entry, task.plan_entry)

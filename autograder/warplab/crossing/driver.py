@@ -160,4 +160,4 @@ def finish(task, case, answer, host):
     buffers = inputs | outputs | allocated
     steps = steps_from_plain(answer["steps"], len(kernels), buffers)
     compiled = tuple(Kernel.from_plain(kernel) for kernel in kernels)
-    return Order(arch(), compiled, buffers, steps, tuple(outputs), tuple(inputs), task.wants_resources(case))
+    return Order(arch(), compiled, buffers, steps, tuple(outputs), tuple(inputs), task.counts_of(case))

@@ -1,6 +1,14 @@
 """What goes wrong beside the student's code, said in one or two lines that the student can act on."""
 
+import re
 import traceback
+
+MEANT = {  # a piece of numba's message: what the student did, and what to do instead
+    "return_value": "a kernel returns nothing: write the result into one of its arrays",
+    "missing a required argument: 'dtype'": "a shared or local array needs a type as well as a shape: `cuda.shared.array((16, 16), float32)`",
+    "NRT required": "a kernel cannot make a list or a new array, and adding or copying slices makes one: use single numbers, in a loop",
+    "required for linear algebra": "a kernel has no `@` and no dot for arrays: write the sum as a loop over single numbers",
+}
 
 
 class Refused(Exception):
@@ -22,7 +30,7 @@ def explain(error):
     except BaseException:  # noqa: BLE001 - a student's exception class may fail to print itself
         text = "(its message cannot be shown)"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if type(error).__module__.startswith("numba"):
+    if type(error).__module__.startswith("numba") or isinstance(error, ImportError):
         lines = _numba_lines(lines)
     where = _student_line(error)
     head = f"{type(error).__name__}: {' '.join(lines[:3])[:400]}" if lines else type(error).__name__
@@ -31,6 +39,10 @@ def explain(error):
 
 def _numba_lines(lines):
     """numba's messages run to a page: keep what failed and the source line it points at."""
+    for sign, meant in MEANT.items():
+        if any(sign in line for line in lines):
+            line = next((found[1] for line in lines if (found := re.search(r"^During: .*\((\d+)\)$", line))), None)
+            return [meant + (f" (line {line} of the cell)" if line else "")]
     if any("array>" in line or ".array at" in line for line in lines[:3]):
         return ["the shape of a shared or local array must be constants: numbers, or names set outside the kernel"]
     missing = next((line.removeprefix(">>>").strip() for line in lines if line.startswith(">>>")), None)

@@ -9,12 +9,14 @@ import warnings
 
 import numpy as np
 
+from warplab.crossing.access import costliest, counts_memory, spent
 from warplab.crossing.errors import Refused
 from warplab.crossing.orders import Copy, Fill, Result, describe
 from warplab.crossing.values import poisoned
 
 TOTALS = (
     "warp_instructions",
+    "busiest_warp_instructions",  # of several launches the sum: they run one after the other
     "thread_instructions",
     "branches",
     "divergent_branches",
@@ -35,8 +37,8 @@ def execute(order):
     try:
         profiles = [profile for step in order.steps if (profile := memory.run(step, order)) is not None]
         changed = [name for name in order.inputs if memory.arrays[name].tobytes() != order.buffers[name].tobytes()]
-        counters = counted(profiles, order.resources) | {"launches": float(len(profiles)), "allocated_bytes": float(order.allocated)}
-        return Result({name: memory.arrays[name] for name in order.results}, counters, changed)
+        counters = counted(profiles, assembled(order)) | {"launches": float(len(profiles)), "allocated_bytes": float(order.allocated)}
+        return Result({name: memory.arrays[name] for name in order.results}, counters, changed, access=memory.costliest())
     except (LaunchError, Refused) as error:
         return Result(error=str(error))
     except PTXSyntaxError as error:
@@ -47,6 +49,11 @@ def execute(order):
         return Result(error=f"the engine could not run this PTX: {type(error).__name__}: {str(error)[:300]}")
     finally:
         memory.release()
+
+
+def assembled(order):
+    """Whether the row counts what only the assembler knows."""
+    return any(name in ASSEMBLED for name in order.counts)
 
 
 def counted(profiles, resources):
@@ -69,7 +76,7 @@ class Memory:
         from warplab.simt.engine.memory import AddressSpace, as_bytes
 
         Memory.space = Memory.space or AddressSpace()
-        self.arrays, self.regions = {}, {}
+        self.arrays, self.regions, self.spent = {}, {}, []
         for name, buffer in buffers.items():
             array = np.array(buffer, order="C") if type(buffer) is np.ndarray else poisoned(buffer.shape, buffer.dtype)
             self.arrays[name] = array
@@ -89,18 +96,25 @@ class Memory:
     def launch(self, kernel, step, order):
         from warplab.profile import summary
         from warplab.simt.counters.collect import Counters
+        from warplab.simt.counters.watch import Costliest
         from warplab.simt.frontends.launch import observed_by, run
 
         program = self.program(kernel)
         values = parameters(kernel, program, [self.located(value) for value in step.arguments])
-        counters = Counters()
+        counters = Costliest() if counts_memory(order.counts) else Counters()
         with observed_by(counters), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             machine = run(program, values, [], step.grid, step.block, step.shared, self.space)
         raised = program.globals.get(f"{kernel.entry}__errcode__")  # of a kernel compiled with debug=True
         if raised is not None and raised.data.any():
             raise Refused(f"kernel {kernel.name} raised an exception")
-        return summary(machine, counters, order.arch, resources=order.resources)
+        if type(counters) is Costliest:
+            self.spent += spent(step.kernel, program, counters, order.counts)
+        return summary(machine, counters, order.arch, resources=assembled(order))
+
+    def costliest(self):
+        """The record of the line that costs most of what the row counts, over all launches; {} where it counts no memory."""
+        return costliest(self.spent, {region.label: name for name, region in self.regions.items()})
 
     def located(self, argument):
         """(pointer, array) for a buffer's name; a (dtype, number) pair as it is."""

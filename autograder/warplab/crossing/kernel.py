@@ -103,7 +103,7 @@ def finish(task, case, answer, host):
         (Launch(0, grid, block, shared, arguments),),
         tuple(outputs),
         tuple(inputs),
-        task.wants_resources(case),
+        task.counts_of(case),
     )
 
 

@@ -106,7 +106,8 @@ class Order:
     """One case for the executor.
 
     buffers: name -> array (its contents) or Empty. results: buffers to give back. inputs: buffers that should not change.
-    resources: whether registers, spills and occupancy are wanted, which take the assembler a tenth of a second a kernel.
+    counts: the counters that the case's row adds up. What takes time of its own is done only for these: registers, spills and
+    occupancy, a tenth of a second of the assembler's, and which line costs most.
     """
 
     arch: str
@@ -115,7 +116,7 @@ class Order:
     steps: tuple
     results: tuple
     inputs: tuple = ()
-    resources: bool = False
+    counts: tuple = ()
 
     @property
     def allocated(self):
@@ -137,17 +138,21 @@ class Order:
         buffers = {name: value if type(value) is np.ndarray else Empty.from_plain(value) for name, value in data["buffers"].items()}
         kernels = tuple(Kernel.from_plain(kernel) for kernel in data["kernels"])
         steps = steps_from_plain(data["steps"], len(kernels), buffers)
-        return cls(data["arch"], kernels, buffers, steps, tuple(data["results"]), tuple(data["inputs"]), data["resources"])
+        return cls(data["arch"], kernels, buffers, steps, tuple(data["results"]), tuple(data["inputs"]), tuple(data["counts"]))
 
 
 @dataclass(frozen=True)
 class Result:
-    """What the executor gives back: arrays and counters, or one sentence. modified: names of inputs that changed."""
+    """What the executor gives back: arrays and counters, or one sentence.
+
+    modified: names of inputs that changed. access: the line that costs most (warplab.crossing.access), or {}.
+    """
 
     outputs: dict = field(default_factory=dict)
     counters: dict = field(default_factory=dict)
     modified: list = field(default_factory=list)
     error: str | None = None
+    access: dict = field(default_factory=dict)
 
 
 def judges_buffers(task, case):

@@ -57,10 +57,13 @@ def read_results(returns, value, name):
 
 
 def poisoned(shape, dtype):
-    """A new array that is wrong wherever a kernel leaves it alone: full of NaN, or of scrambled bytes for integers."""
+    """A new array that is wrong wherever a kernel leaves it alone: full of a NaN with a last bit that no arithmetic
+    sets, so that a computed NaN is not taken for it, or of scrambled bytes for integers."""
     dtype = np.dtype(dtype)
     if dtype.kind == "f":
-        return np.full(shape, np.nan, dtype)
+        array = np.full(shape, np.nan, dtype)
+        array.view(f"u{dtype.itemsize}")[...] |= 1
+        return array
     noise = np.random.default_rng(0xDEAD).integers(0, 256, int(np.prod(shape)) * dtype.itemsize, dtype=np.uint8)
     return noise.view(dtype).reshape(shape)
 

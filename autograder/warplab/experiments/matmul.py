@@ -33,7 +33,7 @@ def matmul_by_size(where):
             if n <= 4096:
                 yield Case(f"course: {name}", n, lambda launch=launch, v=views: launch(*v), "cuda", flops=flops, roof="fp32")
         for name, kind in FORMATS.items():
-            torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
+            torch.backends.cuda.matmul.fp32_precision = "tf32" if name == "tf32" else "ieee"
             x, y, z = a.to(kind), b.to(kind), torch.empty(n, n, dtype=kind, device=where)
             yield Case(f"torch {name}", n, lambda x=x, y=y, z=z: torch.mm(x, y, out=z), "cuda", flops=flops, roof=name)
-        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cuda.matmul.fp32_precision = "ieee"

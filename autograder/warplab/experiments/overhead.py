@@ -26,7 +26,7 @@ def _mlp(width, where):
 
 @experiment(question="From which size on is the GPU faster?", chapter="02-cores", x="numbers, or side, or width", cpu=True)
 def crossover(where):
-    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cuda.matmul.fp32_precision = "ieee"
     largest = 1 if where == "cuda" else 4
     for n in (2**k for k in range(8, 27, 3)):
         if n <= 2**26 // largest**2:

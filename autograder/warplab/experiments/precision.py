@@ -58,7 +58,7 @@ def training_by_format(where):
         scaler = torch.amp.GradScaler(where)
 
         def step(kind, model=model, rows=rows, optimizer=optimizer, scaler=scaler):
-            torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
+            torch.backends.cuda.matmul.fp32_precision = "tf32" if kind == "tf32" else "ieee"
             optimizer.zero_grad(set_to_none=True)
             with torch.autocast(where, torch.float16 if kind == "fp16" else torch.bfloat16, enabled=kind in ("bf16", "fp16")):
                 loss = model.loss(rows)
@@ -72,4 +72,4 @@ def training_by_format(where):
 
         for kind in ("fp32", "tf32", "bf16", "fp16"):
             yield Case(kind, width, lambda kind=kind, step=step: step(kind), "cuda")
-    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cuda.matmul.fp32_precision = "ieee"

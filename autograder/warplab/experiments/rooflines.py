@@ -14,7 +14,7 @@ INTENSITY = "FLOP for each byte that must travel"
 @experiment(question="How close to the roof does a kernel get?", chapter="05-memory", x=INTENSITY)
 def rooflines(where):
     """The bytes are the fewest possible: each input in once, each output out once."""
-    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cuda.matmul.fp32_precision = "ieee"
     x, out, one = torch.rand(1 << 28, device=where), torch.empty(1 << 28, device=where), torch.zeros(1, device=where)
     views, total = [cuda.as_cuda_array(t) for t in (x, out)], cuda.as_cuda_array(one)
     what = {"clock": "cuda", "roof": "fp32"}

@@ -39,10 +39,11 @@ class Figure:
         return f"Figure: {self.caption or self.alt}"
 
     def save(self, path):
-        """Write the figure as .svg (follows the viewer's theme) or .png (for a light page), by the suffix of `path`."""
+        """Write the figure as .svg (follows the viewer's theme) or, if matplotlib drew it, .png (for a light page), by the suffix of `path`."""
         path = Path(path)
-        if self.drawing is None or path.suffix not in (".svg", ".png"):
-            raise ValueError(f"cannot save {path.name}: a drawn figure saves as .svg or .png; ask for one of these")
+        kinds = [kind for kind, there in ((".svg", self.body.startswith("<svg")), (".png", self.drawing is not None)) if there]
+        if path.suffix not in kinds:
+            raise ValueError(f"cannot save {path.name}: " + (f"this figure saves as {' or '.join(kinds)}" if kinds else "a picture is not saved"))
         if path.suffix == ".png":
             self.drawing.savefig(path, dpi=144, facecolor="white")
         else:

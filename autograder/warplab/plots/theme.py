@@ -3,20 +3,12 @@
 import matplotlib
 from matplotlib.figure import Figure as MplFigure
 
+from ..palette import PALETTE
+
 # Two stand-ins. On paper they are what they look like; `figure.to_svg` turns exactly these two into the page's own
 # text colour and background, so pick PALETTE, never "black" or "white".
 INK = "#17181a"
 PAPER = "#fefefd"
-
-# After Okabe and Ito (2008), each moved to a middle lightness: at least 3:1 against white and against #14181e.
-PALETTE = {
-    "blue": "#2a7fc4",
-    "orange": "#d55e00",
-    "green": "#0f9471",
-    "purple": "#b5629a",
-    "gold": "#b08000",
-    "grey": "#7d8590",
-}
 
 STYLE = {
     "font.family": "DejaVu Sans",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from warplab.compare import sum_tolerance
-from warplab.task import Bound, Case, Item, KernelTask, Task, task
+from warplab.task import COPY, Bound, Case, Item, KernelTask, Task, task
 
 TILE = 32
 ROW_BLOCK = 128
@@ -59,10 +59,15 @@ class Picture(KernelTask):
     """A kernel over a matrix `x` in blocks of 32 x 32 threads, one for each element of x."""
 
     arguments = ("x", "out")
+    yardstick = COPY
 
     def picture(self, item, rng, rows, cols):
         x = rng.normal(size=(int(rows), int(cols))).astype(np.float32)
         return Case(f"{item}, {rows} x {cols}", {"x": x}, item)
+
+    def make_timed(self, rng):
+        """32 MiB in and 32 MiB out."""
+        return [self.picture("time", rng, 4096, 2048)]
 
     def plan(self, inputs):
         rows, cols = inputs["x"].shape
@@ -75,10 +80,11 @@ class Transpose(Picture):
 
     entry = "transpose"
     items = (
-        Item("aligned", 4, title="Sides that are multiples of 32"),
-        Item("ragged", 5, title="Any other size"),
-        Item("sectors", 6, "structure", "Whole sectors, both ways"),
+        Item("aligned", 3, title="Sides that are multiples of 32"),
+        Item("ragged", 4, title="Any other size"),
+        Item("sectors", 5, "structure", "Whole sectors, both ways"),
         Item("banks", 5, "structure", "No bank conflicts"),
+        Item("time", 3, "time", "Time, against a copy of the same bytes (CUDA only)"),
     )
 
     def make_cases(self, rng):
@@ -100,7 +106,11 @@ class Transpose(Picture):
 
     def bounds(self, inputs):
         """Each element is read and written once. The naive store takes a sector for each lane: (1 + 8) / 2 times the fewest. A tile 32
-        words wide makes 31 conflicts for each of the loads of a column."""
+        words wide makes 31 conflicts for each of the loads of a column.
+
+        Time: with a padded table a transpose moves what a copy moves, plus a turn at the table and a barrier at which a block of 1,024
+        threads waits: twice the copy's time earns everything. Published measurements put padded kernels at 1.1 to 1.2 times a copy's time
+        and naive ones at 3 times or more. Provisional: not yet recorded on a GPU."""
         fewest = 2 * sectors(inputs["x"].shape)
         requests = inputs["x"].size / 32
         return {
@@ -112,6 +122,7 @@ class Transpose(Picture):
                 1.1 * fewest + 15 * requests,
                 "bank conflicts and sectors",
             ),
+            "time": Bound("time.ratio_low", 2.0, 4.0, "times the time of a copy"),
         }
 
 
@@ -121,10 +132,11 @@ class StencilShared(Picture):
 
     entry = "stencil_shared"
     items = (
-        Item("inside", 4, title="The inside of the picture"),
-        Item("borders", 5, title="The borders: zero outside"),
-        Item("ragged", 4, title="Sizes that are no multiples of 32"),
+        Item("inside", 3, title="The inside of the picture"),
+        Item("borders", 4, title="The borders: zero outside"),
+        Item("ragged", 3, title="Sizes that are no multiples of 32"),
         Item("sectors", 7, "structure", "Each pixel is fetched about once"),
+        Item("time", 3, "time", "Time, against a copy of the same bytes (CUDA only)"),
     )
 
     def make_cases(self, rng):
@@ -161,9 +173,16 @@ class StencilShared(Picture):
 
     def bounds(self, inputs):
         """A row of the halo's 34 numbers, in a request of 32 and one of 2, touches 7 sectors where a row of the tile has 4; 34 rows for
-        32: 1.86 times the fewest, a little less with the picture's own borders. Five loads a pixel ask for 22 sectors, 5.5 times."""
+        32: 1.86 times the fewest, a little less with the picture's own borders. Five loads a pixel ask for 22 sectors, 5.5 times.
+
+        Time: a copy's bytes, 1.4 times as many sectors in all, four trips for the halo (most of them with few lanes) and a barrier: up to 3
+        times a copy's time earns everything. Five loads a pixel may earn it, too, where the caches answer four of them; what costs time on
+        any GPU is a sum in 64 bits, or a table fetched down its columns. Provisional: not yet recorded on a GPU."""
         fewest = sectors(inputs["x"].shape)
-        return {"sectors": Bound("global_load.sectors", 1.9 * fewest, 3.8 * fewest, "sectors read")}
+        return {
+            "sectors": Bound("global_load.sectors", 1.9 * fewest, 3.8 * fewest, "sectors read"),
+            "time": Bound("time.ratio_low", 3.0, 8.0, "times the time of a copy"),
+        }
 
 
 @task("ps05/roofline_place", points=15)
@@ -220,25 +239,33 @@ class SoftmaxOnline(KernelTask):
 
     entry = "softmax_online"
     arguments = ("x", "out")
+    yardstick = COPY
     items = (
-        Item("right", 4, title="Right for rows of any length"),
-        Item("large", 4, title="Right for large numbers"),
-        Item("two_reads", 7, "structure", "The row is read twice, not three times"),
+        Item("right", 3, title="Right for rows of any length"),
+        Item("large", 3, title="Right for numbers far from zero"),
+        Item("two_reads", 6, "structure", "The row is read twice, not three times"),
+        Item("time", 3, "time", "Time, against a copy of the same bytes (CUDA only)"),
     )
 
-    def make_cases(self, rng):
-        def rows(item, count, length, size=1.0):
-            x = (size * rng.normal(size=(count, int(length)))).astype(np.float32)
-            return Case(f"{item}, {count} rows of {length}", {"x": x}, item)
+    @staticmethod
+    def rows(rng, item, count, length, size=1.0, centre=0.0):
+        x = (centre + size * rng.normal(size=(count, int(length)))).astype(np.float32)
+        return Case(f"{item}, {count} rows of {length}", {"x": x}, item)
 
+    def make_cases(self, rng):
         return [
-            rows("right", 3, 128),
-            rows("right", 2, 1),
-            rows("right", 2, 2 * rng.integers(100, 300) + 1),
-            rows("right", 1, 33),
-            rows("large", 2, 300, 60.0),
-            rows("two_reads", 2, 1024),
+            self.rows(rng, "right", 3, 128),
+            self.rows(rng, "right", 2, 1),
+            self.rows(rng, "right", 2, 2 * rng.integers(100, 300) + 1),
+            self.rows(rng, "right", 1, 33),
+            self.rows(rng, "large", 2, 300, 60.0),
+            self.rows(rng, "large", 1, 200, 30.0, -900.0),
+            self.rows(rng, "two_reads", 2, 1024),
         ]
+
+    def make_timed(self, rng):
+        """32 MiB in and 32 MiB out."""
+        return [self.rows(rng, "time", 4096, 2048)]
 
     def result(self, inputs):
         return {"out": (inputs["x"].shape, "float32")}
@@ -259,9 +286,16 @@ class SoftmaxOnline(KernelTask):
         return {"out": expected["out"] * unit * (4 * reach.max() + 8 * steps + 16) + 1e-37}
 
     def bounds(self, inputs):
-        """Two reads and a write of every number. A pass for the maximum, one for the sum and one for the result read three times."""
+        """Two reads and a write of every number. A pass for the maximum, one for the sum and one for the result read three times.
+
+        Time: the second read of 8 KiB comes from a cache, so the door sees what a copy moves. On top come three exponentials a number, each
+        of which waits for the one before, and a tree: up to 4 times a copy's time earns everything, and so do three passes, whose third
+        read comes from the cache as well. One thread doing a row's work is far beyond 12. Provisional: not yet recorded on a GPU."""
         once = sectors(inputs["x"].shape)
-        return {"two_reads": Bound("global_load.sectors + global_store.sectors", 3.15 * once, 3.9 * once, "sectors")}
+        return {
+            "two_reads": Bound("global_load.sectors + global_store.sectors", 3.15 * once, 3.9 * once, "sectors"),
+            "time": Bound("time.ratio_low", 4.0, 12.0, "times the time of a copy"),
+        }
 
 
 @task("ps05/flash_attention", points=15)
@@ -271,20 +305,27 @@ class FlashAttention(KernelTask):
     entry = "flash_attention"
     arguments = ("q", "k", "v", "out")
     items = (
-        Item("aligned", 4, title="As many tokens as fit the blocks"),
-        Item("ragged", 4, title="Any number of tokens"),
-        Item("sectors", 7, "structure", "Keys and values are fetched once a block"),
+        Item("aligned", 3, title="As many tokens as fit the blocks"),
+        Item("ragged", 3, title="Any number of tokens"),
+        Item("large", 3, title="Scores far from zero"),
+        Item("sectors", 6, "structure", "Keys and values are fetched once a block"),
     )
 
     def make_cases(self, rng):
-        def tokens(item, count):
+        def tokens(item, count, size=1.0, sign=None):
+            """Queries `size` times as large as the rest; with sign -1 every score is negative."""
             inputs = {name: rng.normal(size=(int(count), HEAD)).astype(np.float32) for name in "qkv"}
+            inputs["q"] *= np.float32(size)
+            if sign:
+                inputs["q"], inputs["k"] = np.abs(inputs["q"]), sign * np.abs(inputs["k"])
             return Case(f"{item}, {count} tokens", inputs, item)
 
         return [
             tokens("aligned", 64),
             tokens("ragged", 1),
-            tokens("ragged", 2 * rng.integers(20, 50) + 1),
+            tokens("ragged", 2 * rng.integers(33, 50) + 1),  # more than a block
+            tokens("large", 128, 40.0),
+            tokens("large", 64, 100.0, -1),
             tokens("sectors", 128),
         ]
 
@@ -309,7 +350,10 @@ class FlashAttention(KernelTask):
 
     def bounds(self, inputs):
         """k and v once for each block; q and out once, with room for threads that walk along a row of their own, eight times the
-        sectors. Without a table every warp asks for every key and value, number by number."""
+        sectors. Without a table every warp asks for every key and value, number by number.
+
+        There is no row for time: one head in blocks of 64 threads leaves most of a GPU empty at every length whose square NumPy can check
+        in a second or two, and a clock would see the latency of a few warps and not what they fetch."""
         once = sectors(inputs["q"].shape)
         full = 16 * once + 1.1 * 2 * self.plan(inputs)[0] * once
         return {"sectors": Bound("global_load.sectors + global_store.sectors", full, 2.5 * full, "sectors")}

@@ -46,7 +46,7 @@ class TrainingBytes(Task):
     returns = {"parameters": "integers", "state": "integers", "activations": "integers"}
     items = (
         Item("parameters", 6, title="Parameters, to the last one"),
-        Item("state", 8, title="State: weights, gradients, optimiser, and the FP32 copy"),
+        Item("state", 8, title="State: weights, gradients, optimiser, and the FP32 copy, within 10 %"),
         Item("activations", 6, title="Activations, within 10 % of what is measured"),
     )
 
@@ -84,7 +84,8 @@ class TrainingBytes(Task):
         return {"parameters": np.array(parameters), "state": np.array(state_of(parameters, recipe)), "activations": np.array(kept)}
 
     def tolerance(self, inputs, expected):
-        return {"activations": 0.1 * float(expected["activations"])}
+        """A bias forgotten among the parameters costs that row alone; a wrong recipe is at least a quarter off."""
+        return {name: 0.1 * float(expected[name]) for name in ("state", "activations")}
 
 
 @task("ps06/checkpointed", points=25)
@@ -114,7 +115,7 @@ class Checkpointed(VjpTask):
             stack("deep", int(rng.integers(7, 12)), 3, 4),
             stack("deep", 1, 2, 3),
             stack("deep", 0, 2, 3),
-            stack("saved", 12, 64, 8),
+            stack("saved", 12, 128, 4),
         ]
 
     def forward(self, inputs):
@@ -124,13 +125,19 @@ class Checkpointed(VjpTask):
         return y
 
     def rounding(self, inputs):
-        """A layer rounds `width` products and sums and a tanh, and tanh never enlarges an error; so does each step back. The gradient
-        of w is a sum over the batch, too."""
+        """Every layer rounds `width` products and sums and a tanh, and so does every step back: `layers * (2 * width + 8)` roundings in a
+        chain, with a factor of 8 to spare, times the same chain of absolute values. An error of y also moves the slope 1 - y^2, by far less than 0.01."""
         layers, width, _ = inputs["w"].shape
-        batch, top = len(inputs["x"]), np.abs(inputs["grad_out"]).max()
-        layer = 8 * UNIT * (layers + 1) * (2 * width + 8)
-        size = max(1.0, np.abs(inputs["x"]).max())
-        return {"y": layer * size, "grad_x": layer * top * width, "grad_w": (layer + 8 * UNIT * batch) * batch * top * width * size}
+        results, w = [np.abs(inputs["x"].astype(np.float64))], inputs["w"].astype(np.float64)
+        for weights in w:
+            results.append(np.tanh(results[-1] @ np.abs(weights)))
+        slopes = [1.01 - self.forward({"x": inputs["x"], "w": inputs["w"][: n + 1]}) ** 2 for n in range(layers)]
+        back, grad_w = np.abs(inputs["grad_out"].astype(np.float64)), np.empty(w.shape)
+        for n in reversed(range(layers)):
+            back = back * slopes[n]
+            grad_w[n], back = results[n].T @ back, back @ np.abs(w[n]).T
+        each = 8 * UNIT * (layers + 1) * (2 * width + 8)
+        return {"y": each * max(1.0, np.abs(inputs["x"]).max()), "grad_x": each * back, "grad_w": (each + 8 * UNIT * len(back)) * grad_w}
 
     def bounds(self, inputs):
         """Autograd keeps the input of every layer and its result, which is the next one's input: layers + 1 arrays, and w. Every fourth
@@ -145,6 +152,7 @@ class Accumulate(Task):
     """The gradient of the mean squared error over a large batch that comes in parts, clipped as if it had come at once.
 
     error = mean over all rows of (x @ w - y)^2, gradient by w; scaled down to the length max_norm if it is longer.
+    It crosses as a function: going back after each part is the lesson, and a vjp crossing goes back once, through all parts together.
     """
 
     entry = "accumulate"
@@ -219,9 +227,14 @@ class LargestBatch(Task):
             inputs["card"] = int(state * share) if share < 1 else state + int(share * self.one(inputs))
             return Case(f"{item}, {model['layers']} layers of {model['width']}, card of {inputs['card'] / 1e9:.2f} GB", inputs, item)
 
+        def almost():
+            """Sequences that fit, and most of one more."""
+            return int(rng.integers(1, 60)) + float(rng.uniform(0.6, 0.95))
+
         return [
-            *(card("plain", False, float(rng.uniform(1, 60))) for _ in range(3)),
-            *(card("checkpoint", True, float(rng.uniform(1, 60))) for _ in range(2)),
+            card("plain", False, int(rng.integers(1, 60))),
+            *(card("plain", False, almost()) for _ in range(2)),
+            *(card("checkpoint", True, almost()) for _ in range(2)),
             card("too_small", False, 0.9),
             card("too_small", True, 0.3),
         ]

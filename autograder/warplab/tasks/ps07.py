@@ -1,5 +1,7 @@
 """Problem set 7, low precision: integers with a scale, bit patterns, a scaled loss, and products on Tensor Cores and in INT8."""
 
+import re
+
 import numpy as np
 
 from warplab.compare import sum_tolerance
@@ -139,6 +141,12 @@ class EncodeFloat(Task):
             *(numbers("once", name, just_off_a_half) for name in ("BF16", "E4M3", "E5M2")),
         ]
 
+    def wrong_result(self, case, outcome):
+        """With the number whose code is wrong: a place in an array that nobody has seen says little."""
+        wrong = super().wrong_result(case, outcome)
+        first = re.search(r"first at \[(\d+)\]", wrong or "")
+        return f"{wrong}, for x = {float(case.inputs['x'][int(first[1])])!r}" if first else wrong
+
     def reference(self, inputs):
         x, fraction = inputs["x"], inputs["fraction_bits"]
         bias, ones = 2 ** (inputs["exponent_bits"] - 1) - 1, 2 ** (inputs["exponent_bits"] + fraction) - 1
@@ -243,37 +251,45 @@ class WmmaMatmul(KernelTask):
 
     entry = "wmma_matmul"
     arguments = ("A", "B", "C", "m", "n", "k", "lda", "ldb")
+    yardstick = ("torch.matmul", "A", "B")
     items = (
-        Item("square", 4, title="Squares of 32 and 64"),
+        Item("square", 3, title="Squares of 32 and 64"),
         Item("rectangular", 4, title="Any multiples of 32"),
-        Item("window", 4, title="Matrices inside larger ones"),
-        Item("edge", 4, title="Odd multiples of 16"),
+        Item("window", 3, title="Matrices inside larger ones"),
+        Item("edge", 3, title="Odd multiples of 16"),
         Item("tensor", 5, "structure", "The products are made by Tensor Cores"),
         Item("reuse", 4, "structure", "Every tile that is loaded is used twice"),
+        Item("time", 3, "time", "Time, against the library's (CUDA only)"),
     )
 
-    def make_cases(self, rng):
-        def product(item, m, n, k, beside=(0, 0)):
-            lda, ldb = (TILE * int(size) for size in (k + beside[0], n + beside[1]))
-            m, n, k = (TILE * int(size) for size in (m, n, k))
-            inputs = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb}
-            inputs["A"] = rng.normal(size=(m, lda)).astype(np.float16)
-            inputs["B"] = rng.normal(size=(k, ldb)).astype(np.float16)
-            window = f", rows {lda} and {ldb} apart" if any(beside) else ""
-            return Case(f"{item}, {m} x {k} times {k} x {n}{window}", inputs, item)
+    @staticmethod
+    def matrices(rng, item, m, n, k, beside=(0, 0)):
+        """A case whose sizes are counted in tiles; `beside` is how many more of them lie beside A and B in their rows."""
+        lda, ldb = (TILE * int(size) for size in (k + beside[0], n + beside[1]))
+        m, n, k = (TILE * int(size) for size in (m, n, k))
+        inputs = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb}
+        inputs["A"] = rng.normal(size=(m, lda)).astype(np.float16)
+        inputs["B"] = rng.normal(size=(k, ldb)).astype(np.float16)
+        window = f", rows {lda} and {ldb} apart" if any(beside) else ""
+        return Case(f"{item}, {m} x {k} times {k} x {n}{window}", inputs, item)
 
+    def make_cases(self, rng):
         return [
-            product("square", 2, 2, 2),
-            product("square", 4, 4, 4),
-            product("rectangular", 4, 2, 1),
-            product("rectangular", *rng.permutation([2, 4, 6])),
-            product("window", 2, 4, 3, rng.permutation([1, 2])),
-            product("edge", 1, 1, 1),
-            product("edge", 3, 2, rng.integers(2, 6)),
-            product("edge", 2, 5, rng.integers(2, 6)),
-            product("tensor", 4, 4, 4),
-            product("reuse", 4, 6, 4),
+            self.matrices(rng, "square", 2, 2, 2),
+            self.matrices(rng, "square", 4, 4, 4),
+            self.matrices(rng, "rectangular", 4, 2, 1),
+            self.matrices(rng, "rectangular", *rng.permutation([2, 4, 6])),
+            self.matrices(rng, "window", 2, 4, 3, rng.permutation([1, 2])),
+            self.matrices(rng, "edge", 1, 1, 1),
+            self.matrices(rng, "edge", 3, 2, rng.integers(2, 6)),
+            self.matrices(rng, "edge", 2, 5, rng.integers(2, 6)),
+            self.matrices(rng, "tensor", 4, 4, 4),
+            self.matrices(rng, "reuse", 4, 6, 4),
         ]
+
+    def make_timed(self, rng):
+        """2,048 cubed: 17 GFLOP, 32 MiB."""
+        return [self.matrices(rng, "time", 128, 128, 128)]
 
     def result(self, inputs):
         return {"C": ((inputs["m"], inputs["n"]), "float32")}
@@ -296,12 +312,17 @@ class WmmaMatmul(KernelTask):
     def bounds(self, inputs):
         """For each product of tiles. Warp instructions: 9 to 14 with 2 x 2 tiles, 16 to 22 with one tile after the other; a scalar multiply-add
         for each number takes 128 alone, and 280 with its loads and conversions in the best that we wrote. Sectors: for four products
-        two tiles of A and two of B, 16 sectors each; a tile of each for every product is twice as many."""
+        two tiles of A and two of B, 16 sectors each; a tile of each for every product is twice as many.
+
+        Time: a warp does 16 FLOP for each byte that it loads, where a library's tiles for block and warp do several times as many, and
+        loads nothing ahead: up to 15 times the library's time earns everything. Without Tensor Cores an H100 SXM has a fifteenth of the arithmetic,
+        and a scalar kernel uses a part of that: nothing from 60 on. Provisional: not yet recorded on a GPU."""
         products = inputs["m"] * inputs["n"] * inputs["k"] / TILE**3
         sectors = products * TILE
         return {
             "tensor": Bound("warp_instructions", 40 * products, 110 * products, "instructions of warps"),
             "reuse": Bound("global_load.sectors", 1.05 * sectors, 1.75 * sectors, "sectors read"),
+            "time": Bound("time.ratio_low", 15.0, 60.0, "times the library's time"),
         }
 
 
@@ -311,30 +332,39 @@ class Int8Matmul(KernelTask):
 
     entry = "int8_matmul"
     arguments = ("X", "W", "Y", "m", "n", "words")
+    yardstick = ("torch.nn.functional.linear", "X in FP32", "W in FP32")
     items = (
         Item("exact", 4, title="Multiples of 16, to the last bit"),
         Item("ragged", 4, title="Any number of rows and words"),
-        Item("words", 4, "structure", "A quarter of the loads"),
+        Item("words", 3, "structure", "A quarter of the loads, and no queue at the tables"),
         Item("dp4a", 4, "structure", "Four products an instruction"),
-        Item("sectors", 4, "structure", "Each word is fetched once a block"),
+        Item("sectors", 3, "structure", "Each word is fetched once a block"),
+        Item("time", 2, "time", "Time, against the library's in FP32 (CUDA only)"),
     )
 
-    def make_cases(self, rng):
-        def product(item, m, n, words, numbers=(-128, 128)):
-            m, n, words = int(m), int(n), int(words)
-            inputs = {name: rng.integers(*numbers, (rows, 4 * words)).astype(np.int8) for name, rows in (("X", m), ("W", n))}
-            return Case(f"{item}, {m} and {n} rows of {words} words", inputs | {"m": m, "n": n, "words": words}, item)
+    @staticmethod
+    def matrices(rng, item, m, n, words, numbers=(-128, 128)):
+        m, n, words = int(m), int(n), int(words)
+        inputs = {name: rng.integers(*numbers, (rows, 4 * words), np.int8) for name, rows in (("X", m), ("W", n))}
+        return Case(f"{item}, {m} and {n} rows of {words} words", inputs | {"m": m, "n": n, "words": words}, item)
 
+    def make_cases(self, rng):
         return [
-            product("exact", 16, 32, 16),
-            product("exact", 16, 16, 512, (-128, -120)),  # sums beyond 2^24
-            product("ragged", 1, 1, 1),
-            product("ragged", 17, 2 * rng.integers(4, 20) + 1, 2 * rng.integers(9, 20) + 1),
-            product("ragged", 2 * rng.integers(4, 20) + 1, 5, 16),
-            product("words", 32, 48, 32),
-            product("dp4a", 48, 32, 32),
-            product("sectors", 48, 64, 32),
+            self.matrices(rng, "exact", 16, 32, 16),
+            self.matrices(rng, "exact", 16, 16, 512, (-128, -120)),  # sums beyond 2^24
+            self.matrices(rng, "ragged", 1, 1, 1),
+            self.matrices(rng, "ragged", 17, 2 * rng.integers(4, 20) + 1, 2 * rng.integers(9, 20) + 1),
+            self.matrices(rng, "ragged", 2 * rng.integers(4, 20) + 1, 5, 16),
+            self.matrices(rng, "words", 32, 48, 32),
+            self.matrices(rng, "dp4a", 48, 32, 32),
+            self.matrices(rng, "sectors", 48, 64, 32),
         ]
+
+    def make_timed(self, rng):
+        """2,048 cubed, with 24 MiB for the student's kernel; the yardstick has the same numbers in FP32."""
+        case = self.matrices(rng, "time", 2048, 2048, 512)
+        case.inputs.update({f"{name} in FP32": case.inputs[name].astype(np.float32) for name in ("X", "W")})
+        return [case]
 
     def result(self, inputs):
         return {"Y": ((inputs["m"], inputs["n"]), "int32")}
@@ -343,16 +373,23 @@ class Int8Matmul(KernelTask):
         return (-(-inputs["n"] // BLOCK), -(-inputs["m"] // BLOCK)), (BLOCK, BLOCK)
 
     def reference(self, inputs):
-        return {"Y": inputs["X"].astype(np.int64) @ inputs["W"].astype(np.int64).T}
+        sums = inputs["X"].astype(np.float64) @ inputs["W"].astype(np.float64).T  # below 2^53: exact, and much faster than in integers
+        return {"Y": sums.astype(np.int64)}
 
     def bounds(self, inputs):
-        """For 32 products of words: two loads, and two more for every 16 from memory; 8 and more by bytes. 5 to 6 instructions of warps, 11 where
+        """For 32 products of words: two loads, each of one wavefront, and two more for every 16 from memory; 8 and more by bytes, 9 from tables
+        16 words wide. 5 to 6 instructions of warps, 11 where
         the loop is not unrolled; 21 by bytes, 28 where words are taken apart. Sectors: 16 words of 16 + 16 rows a block; tables of 16
-        bytes a row use half of each sector, and a kernel without tables fetches 9 to 36 times as many."""
+        bytes a row use half of each sector, and a kernel without tables fetches 9 to 36 times as many.
+
+        Time: the yardstick is the same product in FP32, by the library on CUDA cores (its INT8 product runs on Tensor Cores, which
+        this kernel does not use). Two reads from a table for four multiply-adds allow half of the FP32 peak: a ratio of 2, and up
+        to 6 earns everything. Provisional: not yet recorded on a GPU."""
         steps = inputs["m"] * inputs["n"] * inputs["words"] / 32
         sectors = steps / 8 / BLOCK * 2 * 32
         return {
-            "words": Bound("global_load.requests + shared_load.requests", 2.5 * steps, 5 * steps, "requests to load"),
+            "words": Bound("global_load.requests + shared_load.wavefronts", 2.5 * steps, 5 * steps, "requests to memory and wavefronts at the tables"),
             "dp4a": Bound("warp_instructions", 12 * steps, 18 * steps, "instructions of warps"),
             "sectors": Bound("global_load.sectors", 1.1 * sectors, 1.9 * sectors, "sectors read"),
+            "time": Bound("time.ratio_low", 6.0, 20.0, "times the time of the library's FP32"),
         }

@@ -17,6 +17,7 @@ class TrainStep(Task):
 
     Any inf or NaN: nothing changes but scale /= 2 and good = 0. Else, in float32: g = gradient / scale,
     moment = 0.9 moment + g, master -= lr moment, good += 1; at good == 4: scale *= 2 and good = 0. weights = float16(master).
+    It crosses as a function: the gradient is what comes in, and a step with its rounding and its branches has none for a vjp crossing to check.
     """
 
     entry = "train_step"
@@ -33,7 +34,10 @@ class TrainStep(Task):
         def step(item, broken=None, good=0, lr=0.05, scale=None):
             count = int(rng.integers(5, 40))
             scale = float(2.0 ** rng.integers(4, 14)) if scale is None else scale
-            gradient = (scale * rng.normal(0, 1e-3, count)).astype(np.float16)
+            gradient = rng.uniform(2e-4, 2e-3, count) * rng.choice([-1, 1], count)  # 16 bits hold these without a scale as well
+            if item in ("finite", "small"):
+                gradient[int(rng.integers(count))] = 1.2345e-6  # and this one badly
+            gradient = (scale * gradient).astype(np.float16)
             if broken is not None:
                 gradient[int(rng.integers(count))] = broken
             inputs = {
@@ -112,7 +116,7 @@ class SixNd(Task):
             run("rule", rng.integers(2, 80), 64 * rng.integers(4, 100), 1024),
             run("full", 12, 768, 1024),
             run("full", rng.integers(2, 80), 64 * rng.integers(4, 100), 2 ** rng.integers(9, 18)),
-            run("days", rng.integers(2, 80), 64 * rng.integers(4, 100), 4096),
+            run("days", rng.integers(2, 80), 64 * rng.integers(16, 100), 32),
         ]
 
     def reference(self, inputs):
@@ -122,7 +126,8 @@ class SixNd(Task):
         return {"rule": np.array(rule), "full": np.array(full), "days": np.array(days)}
 
     def tolerance(self, inputs, expected):
-        return {name: 1e-9 * float(value) for name, value in expected.items()}
+        """Attention is half a per cent at most where the days are asked for: who has it wrong loses no second row."""
+        return {name: (0.01 if name == "days" else 1e-9) * float(value) for name, value in expected.items()}
 
 
 @task("ps09/kv_decode", points=20)
@@ -151,7 +156,7 @@ class KvDecode(Task):
             text("same", 1, 4),
             text("same", 7, 8),
             text("same", rng.integers(9, 20), 6),
-            text("long", 60, 8, 12.0),
+            text("long", 60, 8, 6.0),
             text("made", rng.integers(5, 30), 4, 1.0, ("made",)),
             text("made", 1, 4, 1.0, ("made",)),
         ]
@@ -167,7 +172,7 @@ class KvDecode(Task):
         """A score is a product of products; its error goes into a weight as a relative one; then a mean of the values."""
         x, wq, wk, wv = (np.abs(inputs[name].astype(np.float64)) for name in ("x", "wq", "wk", "wv"))
         width, values = x.shape[1], (x @ wv).max()
-        score = sum_tolerance(3 * width, ((x @ wq) @ (x @ wk).T).max() / math.sqrt(width))
+        score = sum_tolerance(3 * width, np.tril((x @ wq) @ (x @ wk).T).max(axis=1, keepdims=True) / math.sqrt(width))
         return {"out": (2 * score + UNIT * (8 * len(x) + 4 * width + 32)) * values}
 
 
@@ -232,7 +237,7 @@ class Prune24(Task):
         return [
             matrix("pruned", 1, 4),
             matrix("pruned", rng.integers(3, 20), 4 * rng.integers(2, 20)),
-            matrix("draws", 12, 24, True, ("pruned", "places")),
+            matrix("draws", 12, 24, True),
             matrix("stored", 1, 8, only=stored),
             matrix("stored", rng.integers(3, 20), 4 * rng.integers(2, 20), only=stored),
         ]
@@ -265,8 +270,10 @@ class BatchServer(Task):
     )
 
     def make_cases(self, rng):
-        def desk(item, count, most, patience, gap):
-            arrivals = np.cumsum(rng.exponential(gap, int(count)))
+        def desk(item, count, most, patience, gap, rush=0):
+            gaps = rng.exponential(gap, int(count))
+            gaps[count // 2 : count // 2 + rush] = 0.001
+            arrivals = np.cumsum(gaps)
             inputs = {"arrivals": [float(t) for t in arrivals], "most": int(most), "patience": float(patience), "fixed": 0.05, "each": 0.01}
             return Case(f"{item}, {count} requests, at most {most}, patience {patience:g} s", inputs, item)
 
@@ -275,7 +282,7 @@ class BatchServer(Task):
             desk("one", 20, 1, 0.0, 0.05),
             desk("busy", 40, 8, 0.0, 0.01),
             desk("busy", 60, 100, 0.02, 0.005),
-            desk("patience", 30, 4, 0.1, 0.04),
+            desk("patience", 30, 4, 0.1, 0.04, rush=9),
             desk("patience", 25, 6, 0.05, 0.03),
             desk("patience", 20, 3, 0.5, 0.3),
         ]

@@ -18,8 +18,8 @@ class RingAllReduce(RanksTask):
     """Every rank ends with the sum of all ranks' arrays."""
 
     entry = "ring_all_reduce"
-    arguments = ("comm", "x")
-    sharded = ("x",)
+    arguments = sharded = ("x",)
+    rule = "this task is to write all_reduce from send and recv"
     returns = {"out": "float64"}
     items = (
         Item("even", 6, title="Arrays that divide evenly"),
@@ -71,13 +71,13 @@ class DataParallel(Training):
     """Gradient descent by several ranks, each with rows of its own; all end with the weights that one process would have."""
 
     entry = "data_parallel"
-    arguments = ("comm", "w", "x", "y", "steps", "lr")
+    arguments = ("w", "x", "y", "steps", "lr")
     sharded = ("x", "y")
     returns = {"out": "float64"}
     items = (
         Item("equal", 6, title="Ranks with equally many rows"),
         Item("ragged", 7, title="Ranks with different numbers of rows"),
-        Item("bucket", 7, "structure", "One message for all layers, not one for each"),
+        Item("bucket", 7, "structure", "One reduction for all layers, not one for each"),
     )
 
     def make_cases(self, rng):
@@ -126,7 +126,7 @@ class TensorParallelMlp(RanksTask):
     """relu(x @ w1) @ w2 with the hidden layer spread over the ranks: rank r holds columns of w1 and the rows of w2 that go with them."""
 
     entry = "tensor_parallel_mlp"
-    arguments = ("comm", "x", "w1", "w2")
+    arguments = ("x", "w1", "w2")
     sharded = ("w1", "w2")
     returns = {"out": "float64"}
     items = (
@@ -162,7 +162,7 @@ class TensorParallelMlp(RanksTask):
         return {"out": 2 * sum_tolerance(len(w1) + len(w2) + self.world(inputs), np.abs(inputs["x"]) @ w1 @ w2, np.float64)}
 
     def bounds(self, inputs):
-        """A ring of the result; gathering the hidden layer as well, or the results at one rank, is more than half as much again."""
+        """A ring of the result; gathering the summands, at one rank or at all, is more than half as much again."""
         exact = ring_bytes(self.world(inputs), inputs["x"].size)
         return {"bytes": Bound("ranks.bytes_of_one", exact, 1.5 * exact, "bytes sent by the busiest rank")}
 
@@ -171,11 +171,13 @@ class TensorParallelMlp(RanksTask):
 class ZeroAdam(RanksTask):
     """Adam whose moments are divided among the ranks: each updates its own piece of the weights, and all end with all weights.
 
+    The n pieces have equal lengths; the last ones are filled up with zeros.
+
     g = mean of the ranks' gradients; m = 0.9 m + 0.1 g; v = 0.999 v + 0.001 g^2; w -= lr (m / (1 - 0.9^t)) / (sqrt(v / (1 - 0.999^t)) + 1e-8).
     """
 
     entry = "zero_adam"
-    arguments = ("comm", "w", "gradients", "lr")
+    arguments = ("w", "gradients", "lr")
     sharded = ("gradients",)
     returns = {"out": "float64", "moments": "float64"}
     items = (
@@ -211,7 +213,8 @@ class ZeroAdam(RanksTask):
 
     def reference_of(self, rank, inputs):
         w, m, v = self.adam(inputs)
-        mine = [np.array_split(part, self.world(inputs))[rank] for part in (m, v)]
+        n = self.world(inputs)
+        mine = [np.pad(part, (0, -len(w) % n)).reshape(n, -1)[rank] for part in (m, v)]
         return {"out": w, "moments": np.concatenate(mine)}
 
     def tolerance_of(self, rank, inputs, expected):
@@ -271,9 +274,8 @@ class Pipeline(RanksTask):
     """
 
     entry = "pipeline"
-    arguments = ("comm", "x", "w")
-    sharded = ("x", "w")
-    returns = {"out": "float64", "ticks": "integers"}
+    arguments = sharded = ("x", "w")
+    returns = {"out": "numbers", "ticks": "integers"}
     items = (
         Item("right", 6, title="The results, at the last rank"),
         Item("ticks", 5, title="Who works when"),

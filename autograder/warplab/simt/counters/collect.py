@@ -60,8 +60,9 @@ class Traffic:
 
 @dataclass
 class Execution:
-    """How often a basic block ran: issues by warps, and by threads."""
+    """How often a basic block of ``size`` instructions ran: issues by warps, and by threads."""
 
+    size: int
     warps: int = 0
     threads: int = 0
     branches: int = 0
@@ -81,26 +82,66 @@ def flops_of(instr) -> int:
     return FLOPS.get(instr.opcode, 0) * max((FLOAT_TYPES.get(m, 0) for m in instr.mods), default=0)
 
 
+class Issued:
+    """Instructions by warp of one chunk of thread blocks. A group's run of blocks is added up and written down once."""
+
+    def __init__(self):
+        self.all = 0  # by every warp
+        self.by_warp = np.zeros(0, np.int64)  # beyond those
+        self.group, self.pending = None, 0
+
+    def add(self, group, instructions: int):
+        if group is not self.group:
+            self._settle()
+            self.group = group
+        self.pending += instructions
+
+    def most(self) -> int:
+        self._settle()
+        return self.all + int(self.by_warp.max(initial=0))
+
+    def _settle(self):
+        group, pending, self.group, self.pending = self.group, self.pending, None, 0
+        if group is None or not group.size:
+            return
+        if group.full:
+            self.all += pending
+            return
+        if not self.by_warp.size:
+            self.by_warp = np.zeros(group.machine.warps, np.int64)
+        self.by_warp[group.warp[group.firsts]] += pending
+
+
 class Counters(Observer):
-    """Observer. Read ``traffic`` by site and ``execution`` by block index after the launch."""
+    """Observer. Read ``traffic`` by site, ``execution`` by block index and ``busiest`` after the launch.
+
+    ``busiest``: the most instructions that one warp issued.
+    """
 
     def __init__(self):
         self.traffic: dict[int, Traffic] = {}
         self.execution: dict[int, Execution] = {}
+        self.busiest = 0
+        self._issued = Issued()
 
     def executed(self, machine, group, block):
         e = self.execution.get(block.index)
         if e is None:
-            e = self.execution[block.index] = Execution()
+            e = self.execution[block.index] = Execution(block.size)
         e.warps += group.warps
         e.threads += group.size
+        self._issued.add(group, e.size)
+
+    def done(self, machine):
+        self.busiest = max(self.busiest, self._issued.most())
+        self._issued = Issued()
 
     def branched(self, machine, group, block, guard, uniform):
         e = self.execution[block.index]
         e.branches += group.warps
         if not uniform:
-            taken = np.bincount(group.row, guard, group.warps)
-            size = np.bincount(group.row, minlength=group.warps)
+            taken = np.add.reduceat(guard, group.firsts, dtype=np.int64)
+            size = np.diff(group.firsts, append=group.size)
             e.divergent += int(np.count_nonzero((taken > 0) & (taken < size)))
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
@@ -133,8 +174,7 @@ def by_warp(machine, group, values: np.ndarray) -> np.ndarray:
     if group.full and machine.regular:
         return values.reshape(-1, 32)
     row, column = group.row, group.column
-    first = np.flatnonzero(np.r_[True, row[1:] != row[:-1]])
-    table = np.repeat(values[first][:, None], 32, axis=1)
+    table = np.repeat(values[group.firsts][:, None], 32, axis=1)
     table[row, column] = values
     return table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 
@@ -82,8 +83,12 @@ class Line(Counts):
 
     file: str = ""
     line: int = 0
-    source: str = ""
     estimate: Callable[[], dict[str, float]] = field(default=dict, repr=False, compare=False)
+
+    @property
+    def source(self) -> str:
+        """Read when it is asked for: `file` is what the PTX says, and in an executor nobody asks."""
+        return linecache.getline(self.file, self.line).rstrip("\n")
 
     @property
     def assembled(self) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""One warp under the lens: the addresses of its first access at each load and store, and which lanes were active when."""
+"""Single warps under the lens: the addresses of a request at each load and store, and which lanes were active when."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..observer import Observer
+from .collect import BANKS, Counters
 
 MAX_STEPS = 4096
+SECTOR = 32
+WORD = 4
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,29 @@ class Sample:
     offsets: tuple[int, ...]
     width: int
     label: str
+
+    @property
+    def sectors(self) -> list[int]:
+        """The sectors of 32 bytes that it touches, by their number in the array."""
+        return sorted({s for o in self.offsets for s in range(o // SECTOR, (o + self.width - 1) // SECTOR + 1)})
+
+    @property
+    def fewest_sectors(self) -> int:
+        """As many as would do if the lanes' bytes stood side by side; no more than it takes, where lanes share some."""
+        return min(len(self.sectors), -(-len(self.lanes) * self.width // SECTOR))
+
+    @property
+    def depths(self) -> list[int]:
+        """Distinct words of 4 bytes that it wants from each of the 32 banks."""
+        words = {o // WORD + i for o in self.offsets for i in range(max(1, self.width // WORD))}
+        return [sum(word % BANKS == bank for word in words) for bank in range(BANKS)]
+
+    @property
+    def cost(self) -> tuple[int, int]:
+        """Sectors or, in shared memory, wavefronts: as many as it takes, and the fewest that would do."""
+        if self.space == "shared":
+            return max(self.depths), -(-sum(self.depths) // BANKS)
+        return len(self.sectors), self.fewest_sectors
 
 
 @dataclass(frozen=True)
@@ -52,10 +78,40 @@ class FirstWarp(Observer):
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if site in self.samples or space == "local" or machine.first_block or not group.size:
             return
-        mine = group.warp == group.warp[0]
-        raw = access.offset if space == "global" else access.source.view(np.int64)
-        offsets = np.broadcast_to(raw + offset, group.warp.shape)[mine]
-        label = access.region.label if space == "global" else "shared memory"
-        self.samples[site] = Sample(
-            machine.program.sites[site].line, space, what, tuple(group.column[mine].tolist()), tuple(offsets.tolist()), width, label
-        )
+        self.samples[site] = _request(machine, group, 0, site, access, offset, width, space, what)
+
+
+class Costliest(Counters):
+    """Counters that keep, in ``samples`` by site, a request of the moment when one cost most: a warp's mean over all warps there.
+
+    Cost is sectors of global memory, wavefronts beyond the fewest in shared memory; of atomics the first request is kept.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.samples: dict[int, Sample] = {}
+        self._most: dict[int, float] = {}
+
+    def accessed(self, machine, group, site, access, offset, width, space, what, values):
+        before = self._cost(site)
+        super().accessed(machine, group, site, access, offset, width, space, what, values)
+        if space == "local" or not group.size:
+            return
+        mean = (self._cost(site) - before) / group.warps
+        if site not in self.samples or mean > self._most[site]:
+            self._most[site] = mean
+            fullest = int(np.bincount(group.row).argmax())
+            self.samples[site] = _request(machine, group, fullest, site, access, offset, width, space, what)
+
+    def _cost(self, site) -> int:
+        traffic = self.traffic.get(site)
+        return traffic.sectors + traffic.wavefronts - traffic.ideal if traffic else 0
+
+
+def _request(machine, group, row, site, access, offset, width, space, what) -> Sample:
+    """What warp number ``row`` of the group asks for."""
+    mine = group.row == row
+    raw = access.offset if space == "global" else access.source.view(np.int64)
+    offsets = np.broadcast_to(raw + offset, mine.shape)[mine]
+    label = access.region.label if space == "global" else "shared memory"
+    return Sample(machine.program.sites[site].line, space, what, tuple(group.column[mine].tolist()), tuple(offsets.tolist()), int(width), label)

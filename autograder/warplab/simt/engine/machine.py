@@ -72,17 +72,22 @@ class Group:
         return self.machine.warp_of_lane if self.full else self.machine.warp_of_lane[self.lanes]
 
     @cached_property
+    def firsts(self) -> np.ndarray:
+        """Where in the group each warp's first lane stands."""
+        new = np.ones(self.size, bool)
+        new[1:] = self.warp[1:] != self.warp[:-1]
+        return np.flatnonzero(new)
+
+    @cached_property
     def row(self) -> np.ndarray:
         """Rank of each lane's warp among the warps that have a lane in this group: 0, 0, ..., 1, 1, ..."""
         steps = np.zeros(self.size, np.int64)
-        steps[1:] = self.warp[1:] != self.warp[:-1]
+        steps[self.firsts[1:]] = 1
         return np.cumsum(steps)
 
     @cached_property
     def warps(self) -> int:
-        if self.full:
-            return self.machine.warps
-        return int(self.row[-1]) + 1 if self.size else 0
+        return self.machine.warps if self.full else self.firsts.size
 
     @cached_property
     def column(self) -> np.ndarray:

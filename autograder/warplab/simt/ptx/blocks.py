@@ -33,6 +33,11 @@ class Block:
     def next(self) -> int:
         return self.index + 1
 
+    @property
+    def size(self) -> int:
+        """Instructions, the one that leaves the block included."""
+        return len(self.instrs) + (self.branch is not None) + (self.end == "exit")
+
 
 def has_result(instr: Instr) -> bool:
     """Whether the first operand is written."""

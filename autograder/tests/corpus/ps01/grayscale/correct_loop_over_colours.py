@@ -1,4 +1,4 @@
-"""20 points: sums over the colour axis, and lets only threads inside do anything."""
+"""18 points: sums over the colour axis, and lets only threads inside do anything."""
 
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""20 points: computes its position from blockIdx and threadIdx, and calls a device function."""
+"""18 points: computes its position from blockIdx and threadIdx, and calls a device function."""
 
 from numba import cuda, float32
 

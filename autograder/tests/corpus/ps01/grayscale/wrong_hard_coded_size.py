@@ -1,4 +1,4 @@
-"""6 points: right only for the visible 80 x 64 image."""
+"""5 points: right only for the visible 80 x 64 image."""
 
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""12 points: one thread does everything, so that each sector is asked for by one lane at a time."""
+"""10 points: one thread does everything, so that each sector is asked for by one lane at a time."""
 
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""20 points: a while loop instead of range."""
+"""17 points: a while loop instead of range."""
 
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""12 points: a run of neighbours for each thread: eight times the sectors."""
+"""10 points: a run of neighbours for each thread: eight times the sectors."""
 
 from numba import cuda
 

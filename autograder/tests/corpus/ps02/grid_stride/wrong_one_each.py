@@ -1,4 +1,4 @@
-"""5 points: one pixel for each thread, as in problem set 1."""
+"""4 points: one pixel for each thread, as in problem set 1."""
 
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""12 points: strides by the threads of a block: the blocks do each other's work."""
+"""10 points: strides by the threads of a block: the blocks do each other's work."""
 
 from numba import cuda
 

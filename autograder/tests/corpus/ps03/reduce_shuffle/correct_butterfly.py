@@ -1,4 +1,4 @@
-"""20 points: a butterfly, after which every lane has the sum."""
+"""18 points: a butterfly, after which every lane has the sum."""
 
 from numba import cuda, float32
 

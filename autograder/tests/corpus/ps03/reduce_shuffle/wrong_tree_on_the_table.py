@@ -1,4 +1,4 @@
-"""10 points: the tree of the task before: five times the trips."""
+"""12 points: the tree of the task before: five times the trips."""
 
 from numba import cuda, float32
 

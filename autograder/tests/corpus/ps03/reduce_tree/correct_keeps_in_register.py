@@ -1,4 +1,4 @@
-"""20 points: keeps its own sum in a register and puts it down for the next round."""
+"""18 points: keeps its own sum in a register and puts it down for the next round."""
 
 from numba import cuda, float32
 

@@ -1,4 +1,4 @@
-"""6 points: a tree in each warp only, and an atomic from each of the eight."""
+"""8 points: a tree in each warp only, and an atomic from each of the eight."""
 
 from numba import cuda, float32
 

@@ -1,4 +1,4 @@
-"""10 points: one thread walks through everything."""
+"""8 points: one thread walks through everything."""
 
 from numba import cuda
 

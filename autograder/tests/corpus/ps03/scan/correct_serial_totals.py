@@ -1,4 +1,4 @@
-"""15 points: the totals, a few hundred at most, are scanned by one thread."""
+"""13 points: the totals, a few hundred at most, are scanned by one thread."""
 
 from numba import cuda, int32
 

@@ -1,4 +1,4 @@
-"""4 points: forgets what the blocks before have."""
+"""3 points: forgets what the blocks before have."""
 
 from numba import cuda, int32
 

@@ -1,4 +1,4 @@
-"""10 points: a launch for each power of two: right, with many passes over the data."""
+"""8 points: a launch for each power of two: right, with many passes over the data."""
 
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""4 points: adds the total of the one block before, not of all."""
+"""3 points: adds the total of the one block before, not of all."""
 
 from numba import cuda, int32
 

@@ -1,4 +1,4 @@
-"""30 points: pads with a conditional expression."""
+"""27 points: pads with a conditional expression."""
 
 from numba import cuda, float32
 

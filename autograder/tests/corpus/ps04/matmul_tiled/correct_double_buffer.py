@@ -1,4 +1,4 @@
-"""30 points: two buffers and one barrier a step: the next tiles are written where nobody reads."""
+"""27 points: two buffers and one barrier a step: the next tiles are written where nobody reads."""
 
 from numba import cuda, float32
 

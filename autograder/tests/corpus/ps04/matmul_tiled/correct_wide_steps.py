@@ -1,4 +1,4 @@
-"""30 points: brings in two tiles of each matrix in a step, so half the barriers; the same loads."""
+"""27 points: brings in two tiles of each matrix in a step, so half the barriers; the same loads."""
 
 from numba import cuda, float32
 

@@ -1,4 +1,4 @@
-"""18 points: K / TILE rounded down: the last, partial step is missing."""
+"""17 points: K / TILE rounded down: the last, partial step is missing."""
 
 from numba import cuda, float32
 

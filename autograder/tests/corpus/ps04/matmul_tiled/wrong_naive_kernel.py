@@ -1,4 +1,4 @@
-"""18 points: the naive kernel: right, and every number is loaded sixteen times."""
+"""15 points: the naive kernel: right, and every number is loaded sixteen times."""
 
 from numba import cuda, float32
 

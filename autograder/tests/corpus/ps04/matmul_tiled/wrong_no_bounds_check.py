@@ -1,4 +1,4 @@
-"""18 points: loads and stores outside the matrices."""
+"""17 points: loads and stores outside the matrices."""
 
 from numba import cuda, float32
 

@@ -1,4 +1,4 @@
-"""18 points: leaves what was in the tile where it hangs over the edge."""
+"""17 points: leaves what was in the tile where it hangs over the edge."""
 
 from numba import cuda, float32
 

@@ -1,4 +1,4 @@
-"""22 points: b comes through shared memory, a straight from global memory: half of the cure."""
+"""19 points: b comes through shared memory, a straight from global memory: half of the cure."""
 
 from numba import cuda, float32
 

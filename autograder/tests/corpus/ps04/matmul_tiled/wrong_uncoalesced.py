@@ -1,4 +1,4 @@
-"""26 points: loads the tile of b with x running down a column: right, with 2.5 times the sectors."""
+"""23 points: loads the tile of b with x running down a column: right, with 2.5 times the sectors."""
 
 from numba import cuda, float32
 

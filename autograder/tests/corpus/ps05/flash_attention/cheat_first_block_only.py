@@ -1,4 +1,4 @@
-"""8 points: attends to the first 64 keys only, which are all that the small case has."""
+"""3 points: attends to the first 64 keys only, which are all that the small case has."""
 
 import math
 

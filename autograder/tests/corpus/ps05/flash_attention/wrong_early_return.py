@@ -1,4 +1,4 @@
-"""11 points: threads without a query leave before they have helped to fetch."""
+"""12 points: threads without a query leave before they have helped to fetch."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""8 points: every thread walks through all keys and values in memory."""
+"""9 points: every thread walks through all keys and values in memory."""
 
 import math
 

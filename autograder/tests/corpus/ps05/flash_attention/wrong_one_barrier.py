@@ -1,4 +1,4 @@
-"""8 points: fetches the next keys while others still use these."""
+"""3 points: fetches the next keys while others still use these."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""15 points: reads the row once and keeps it in shared memory where it fits."""
+"""12 points: reads the row once and keeps it in shared memory where it fits."""
 
 import math
 

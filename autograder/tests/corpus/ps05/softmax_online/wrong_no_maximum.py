@@ -1,4 +1,4 @@
-"""11 points: no maximum: large numbers overflow."""
+"""9 points: no maximum: large numbers overflow."""
 
 import math
 

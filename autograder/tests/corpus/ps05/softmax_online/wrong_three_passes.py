@@ -1,4 +1,4 @@
-"""8 points: one pass for the maximum, one for the sum, one for the result."""
+"""6 points: one pass for the maximum, one for the sum, one for the result."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""20 points: the block fetches its 1,156 numbers as one row."""
+"""17 points: the block fetches its 1,156 numbers as one row."""
 
 from numba import cuda, float32
 

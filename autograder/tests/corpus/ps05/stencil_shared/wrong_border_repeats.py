@@ -1,4 +1,4 @@
-"""4 points: repeats the border instead of zero."""
+"""3 points: repeats the border instead of zero."""
 
 from numba import cuda, float32
 

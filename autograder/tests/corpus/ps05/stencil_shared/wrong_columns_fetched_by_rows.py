@@ -1,4 +1,4 @@
-"""13 points: walks down the columns while fetching."""
+"""10 points: walks down the columns while fetching."""
 
 from numba import cuda, float32
 

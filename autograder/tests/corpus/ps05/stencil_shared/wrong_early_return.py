@@ -1,4 +1,4 @@
-"""16 points: threads without a place leave before they have helped to fetch."""
+"""14 points: threads without a place leave before they have helped to fetch."""
 
 from numba import cuda, float32
 

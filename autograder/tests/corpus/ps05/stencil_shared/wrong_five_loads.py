@@ -1,4 +1,4 @@
-"""13 points: no table: five loads for each place."""
+"""10 points: no table: five loads for each place."""
 
 from numba import cuda, float32
 

@@ -1,4 +1,4 @@
-"""20 points: no padding: the column is turned by the row, so that a column lies in 32 banks."""
+"""17 points: no padding: the column is turned by the row, so that a column lies in 32 banks."""
 
 from numba import cuda, float32
 

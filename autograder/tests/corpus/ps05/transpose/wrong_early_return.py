@@ -1,4 +1,4 @@
-"""15 points: threads without a number leave, and never help to write."""
+"""13 points: threads without a number leave, and never help to write."""
 
 from numba import cuda, float32
 

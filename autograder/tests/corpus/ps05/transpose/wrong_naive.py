@@ -1,4 +1,4 @@
-"""9 points: no table: every lane stores into a row of its own."""
+"""7 points: no table: every lane stores into a row of its own."""
 
 from numba import cuda
 

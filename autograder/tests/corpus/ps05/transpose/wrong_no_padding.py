@@ -1,4 +1,4 @@
-"""15 points: a table 32 words wide."""
+"""12 points: a table 32 words wide."""
 
 from numba import cuda, float32
 

@@ -1,4 +1,4 @@
-"""15 points: checks only what it reads."""
+"""13 points: checks only what it reads."""
 
 from numba import cuda, float32
 

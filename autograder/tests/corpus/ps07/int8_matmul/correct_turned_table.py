@@ -1,4 +1,4 @@
-"""20 points: turns W on its way onto the table, with its loop rolled up."""
+"""18 points: turns W on its way onto the table, with its loop rolled up."""
 
 import warplab
 

@@ -1,4 +1,4 @@
-"""16 points: fetches row threadIdx.x of W, so that neighbours walk down a column: 16 sectors a request."""
+"""15 points: fetches row threadIdx.x of W, so that neighbours walk down a column: 16 sectors a request."""
 
 import warplab
 

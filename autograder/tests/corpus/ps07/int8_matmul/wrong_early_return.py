@@ -1,4 +1,4 @@
-"""16 points: threads without a result leave before they have fetched, and never come to the barrier."""
+"""14 points: threads without a result leave before they have fetched, and never come to the barrier."""
 
 import warplab
 

@@ -1,4 +1,4 @@
-"""16 points: sums in float, which is exact only up to 2^24."""
+"""14 points: sums in float, which is exact only up to 2^24."""
 
 import warplab
 

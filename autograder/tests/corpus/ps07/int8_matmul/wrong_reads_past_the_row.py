@@ -1,4 +1,4 @@
-"""16 points: does not see that the last words of a table lie outside."""
+"""14 points: does not see that the last words of a table lie outside."""
 
 import warplab
 

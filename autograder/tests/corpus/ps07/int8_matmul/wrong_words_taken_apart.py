@@ -1,4 +1,4 @@
-"""16 points: loads words, but takes them apart with shifts."""
+"""14 points: loads words, but takes them apart with shifts."""
 
 import warplab
 

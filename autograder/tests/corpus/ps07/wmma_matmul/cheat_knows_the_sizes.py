@@ -1,4 +1,4 @@
-"""12 points: leaves out half the work for the sizes whose loads are counted: nothing is counted for a wrong result."""
+"""10 points: leaves out half the work for the sizes whose loads are counted: nothing is counted for a wrong result."""
 
 import warplab
 

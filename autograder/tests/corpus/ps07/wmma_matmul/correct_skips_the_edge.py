@@ -1,4 +1,4 @@
-"""25 points: leaves out the tiles that are not there, and keeps one tile of B at a time."""
+"""22 points: leaves out the tiles that are not there, and keeps one tile of B at a time."""
 
 import warplab
 

@@ -1,4 +1,4 @@
-"""21 points: takes k and n for the distance between rows: right unless the matrices are windows."""
+"""19 points: takes k and n for the distance between rows: right unless the matrices are windows."""
 
 import warplab
 

@@ -1,4 +1,4 @@
-"""21 points: always makes 2 x 2 tiles, also where there is only one: it reads and writes outside."""
+"""19 points: always makes 2 x 2 tiles, also where there is only one: it reads and writes outside."""
 
 import warplab
 

@@ -1,4 +1,4 @@
-"""21 points: chapter 7's kernel four times over: every tile is loaded for each use."""
+"""18 points: chapter 7's kernel four times over: every tile is loaded for each use."""
 
 import warplab
 

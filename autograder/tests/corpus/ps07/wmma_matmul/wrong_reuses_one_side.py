@@ -1,4 +1,4 @@
-"""22.43 points: keeps a tile of A for two of B, and then fetches the same tiles of B again."""
+"""19.43 points: keeps a tile of A for two of B, and then fetches the same tiles of B again."""
 
 import warplab
 

@@ -1,4 +1,4 @@
-"""16 points: a product of numbers at a time, each lane its own column: right, without Tensor Cores."""
+"""13 points: a product of numbers at a time, each lane its own column: right, without Tensor Cores."""
 
 import warplab
 

@@ -1,4 +1,4 @@
-"""9 points: uses n for everything, as the kernel in the chapter may."""
+"""8 points: uses n for everything, as the kernel in the chapter may."""
 
 import warplab
 

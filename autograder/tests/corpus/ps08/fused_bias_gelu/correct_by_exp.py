@@ -1,4 +1,4 @@
-"""20 points: tanh by one exponential."""
+"""17 points: tanh by one exponential."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""16 points: plain Python constants: double precision by accident."""
+"""14 points: plain Python constants: double precision by accident."""
 
 import math
 

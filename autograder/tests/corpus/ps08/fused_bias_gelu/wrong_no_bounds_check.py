@@ -1,4 +1,4 @@
-"""15 points: threads outside write."""
+"""12 points: threads outside write."""
 
 import math
 

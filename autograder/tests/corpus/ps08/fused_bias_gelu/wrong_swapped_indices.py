@@ -1,4 +1,4 @@
-"""11.96 points: row and column exchanged: neighbours write into different rows."""
+"""10.47 points: row and column exchanged: neighbours write into different rows."""
 
 import math
 

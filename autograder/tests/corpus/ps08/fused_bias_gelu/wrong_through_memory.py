@@ -1,4 +1,4 @@
-"""14 points: keeps the sum in out: there and back."""
+"""12 points: keeps the sum in out: there and back."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""5 points: does not see what has a predicate in front."""
+"""0 points: does not see what has a predicate in front, and each row has such a line."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""11 points: a token does not see itself."""
+"""6 points: a token does not see itself."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""6 points: stores the larger of the two first."""
+"""9 points: stores the larger of the two first."""
 
 import numpy as np
 

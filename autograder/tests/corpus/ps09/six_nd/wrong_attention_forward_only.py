@@ -1,4 +1,4 @@
-"""6 points: attention without its way back."""
+"""10 points: attention without its way back."""
 
 def six_nd(layers, width, context, tokens, gpus, peak, share):
     rule = 6 * 12 * layers * width**2 * tokens

@@ -1,4 +1,4 @@
-"""10 points: unscales before it leaves 16 bits: small numbers are rounded."""
+"""9 points: unscales before it leaves 16 bits: small numbers are rounded."""
 
 import numpy as np
 

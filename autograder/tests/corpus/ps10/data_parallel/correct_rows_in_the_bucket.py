@@ -1,25 +1,13 @@
 """20 points: sends its number of rows along with the gradients."""
 
-import numpy as np
+import torch
+import torch.distributed as dist
 
 
-def ring_all_reduce(comm, x):
-    n, me = comm.size, comm.rank
-    after, before = (me + 1) % n, (me - 1) % n
-    pieces = [piece.copy() for piece in np.array_split(x, n)]
-    for s in range(n - 1):
-        comm.send(after, pieces[(me - s) % n])
-        pieces[(me - s - 1) % n] += comm.recv(before)
-    for s in range(n - 1):
-        comm.send(after, pieces[(me + 1 - s) % n])
-        pieces[(me - s) % n] = comm.recv(before)
-    return np.concatenate(pieces)
-
-
-def data_parallel(comm, w, x, y, steps, lr):
-    weights = np.concatenate(w)
+def data_parallel(w, x, y, steps, lr):
+    weights = torch.cat(w)
     for _ in range(steps):
-        mine = 2 * x.T @ (x @ weights - y)
-        *total, rows = ring_all_reduce(comm, np.append(mine, len(y)))
-        weights = weights - lr * np.array(total) / rows
+        bucket = torch.cat([2 * x.T @ (x @ weights - y), torch.tensor([len(y)])])
+        dist.all_reduce(bucket)
+        weights = weights - lr * bucket[:-1] / bucket[-1]
     return weights

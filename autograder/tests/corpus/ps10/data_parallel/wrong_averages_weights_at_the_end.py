@@ -1,23 +1,12 @@
 """0 points: trains alone and takes the mean of the weights."""
 
-import numpy as np
+import torch
+import torch.distributed as dist
 
 
-def ring_all_reduce(comm, x):
-    n, me = comm.size, comm.rank
-    after, before = (me + 1) % n, (me - 1) % n
-    pieces = [piece.copy() for piece in np.array_split(x, n)]
-    for s in range(n - 1):
-        comm.send(after, pieces[(me - s) % n])
-        pieces[(me - s - 1) % n] += comm.recv(before)
-    for s in range(n - 1):
-        comm.send(after, pieces[(me + 1 - s) % n])
-        pieces[(me - s) % n] = comm.recv(before)
-    return np.concatenate(pieces)
-
-
-def data_parallel(comm, w, x, y, steps, lr):
-    weights = np.concatenate(w)
+def data_parallel(w, x, y, steps, lr):
+    weights = torch.cat(w)
     for _ in range(steps):
         weights = weights - lr * 2 * x.T @ (x @ weights - y) / len(y)
-    return ring_all_reduce(comm, weights) / comm.size
+    dist.all_reduce(weights)
+    return weights / dist.get_world_size()

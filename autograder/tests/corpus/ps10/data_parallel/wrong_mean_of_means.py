@@ -1,25 +1,13 @@
 """13 points: the mean of the ranks' means."""
 
-import numpy as np
+import torch
+import torch.distributed as dist
 
 
-def ring_all_reduce(comm, x):
-    n, me = comm.size, comm.rank
-    after, before = (me + 1) % n, (me - 1) % n
-    pieces = [piece.copy() for piece in np.array_split(x, n)]
-    for s in range(n - 1):
-        comm.send(after, pieces[(me - s) % n])
-        pieces[(me - s - 1) % n] += comm.recv(before)
-    for s in range(n - 1):
-        comm.send(after, pieces[(me + 1 - s) % n])
-        pieces[(me - s) % n] = comm.recv(before)
-    return np.concatenate(pieces)
-
-
-def data_parallel(comm, w, x, y, steps, lr):
-    weights = np.concatenate(w)
-    rows = comm.size
+def data_parallel(w, x, y, steps, lr):
+    weights = torch.cat(w)
     for _ in range(steps):
-        mine = 2 * x.T @ (x @ weights - y) / len(y)
-        weights = weights - lr * ring_all_reduce(comm, mine) / rows
+        gradient = 2 * x.T @ (x @ weights - y) / len(y)
+        dist.all_reduce(gradient, op=dist.ReduceOp.AVG)
+        weights = weights - lr * gradient
     return weights

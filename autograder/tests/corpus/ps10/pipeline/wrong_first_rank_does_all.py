@@ -1,11 +1,14 @@
 """0 points: waits for weights that nobody sends."""
 
-import numpy as np
+import torch
+import torch.distributed as dist
 
 
-def pipeline(comm, x, w):
-    if comm.rank:
-        return np.zeros(0), []
-    for k in range(1, comm.size):
-        w = w @ comm.recv(k)
-    return np.tanh(x @ w), list(range(len(x)))
+def pipeline(x, w):
+    if dist.get_rank():
+        return torch.zeros(0), []
+    for k in range(1, dist.get_world_size()):
+        other = torch.empty_like(w)
+        dist.recv(other, k)
+        w = w @ other
+    return torch.tanh(x @ w), list(range(len(x)))

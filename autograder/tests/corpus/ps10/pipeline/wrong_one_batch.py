@@ -1,13 +1,19 @@
 """6 points: sends all micro-batches at once: nobody works at the same time."""
 
-import numpy as np
+import torch
+import torch.distributed as dist
 
 
-def pipeline(comm, x, w):
-    first, last = comm.rank == 0, comm.rank == comm.size - 1
-    x = x if first else comm.recv(comm.rank - 1)
-    out = np.tanh(x @ w)
-    if not last:
-        comm.send(comm.rank + 1, out)
-    micro = len(x)
-    return out if last else np.zeros(0), [comm.rank * micro + k for k in range(micro)]
+def pipeline(x, w):
+    me, n = dist.get_rank(), dist.get_world_size()
+    micro = torch.tensor([len(x)])
+    if me:
+        dist.recv(micro, me - 1)
+        x = x.new_empty((int(micro), *x.shape[1:]))
+        dist.recv(x, me - 1)
+    out = torch.tanh(x @ w)
+    if me < n - 1:
+        dist.send(micro, me + 1)
+        dist.send(out, me + 1)
+    ticks = [me * int(micro) + i for i in range(int(micro))]
+    return out if me == n - 1 else torch.zeros(0), ticks

@@ -1,16 +1,21 @@
 """0 points: sends float16, a quarter of the bytes."""
 
-import numpy as np
+import torch
+import torch.distributed as dist
 
 
-def ring_all_reduce(comm, x):
-    n, me = comm.size, comm.rank
+def ring_all_reduce(x):
+    n, me = dist.get_world_size(), dist.get_rank()
     after, before = (me + 1) % n, (me - 1) % n
-    pieces = [piece.copy() for piece in np.array_split(x, n)]
+    pieces = [piece.half() for piece in x.tensor_split(n)]
     for s in range(n - 1):
-        comm.send(after, pieces[(me - s) % n].astype(np.float16))
-        pieces[(me - s - 1) % n] += comm.recv(before)
+        inbox = torch.empty_like(pieces[(me - s - 1) % n])
+        sending = dist.isend(pieces[(me - s) % n], after)
+        dist.recv(inbox, before)
+        sending.wait()
+        pieces[(me - s - 1) % n] += inbox
     for s in range(n - 1):
-        comm.send(after, pieces[(me + 1 - s) % n])
-        pieces[(me - s) % n] = comm.recv(before)
-    return np.concatenate(pieces)
+        sending = dist.isend(pieces[(me + 1 - s) % n], after)
+        dist.recv(pieces[(me - s) % n], before)
+        sending.wait()
+    return torch.cat(pieces).double()

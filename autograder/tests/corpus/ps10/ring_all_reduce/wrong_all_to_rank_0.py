@@ -1,10 +1,19 @@
 """12 points: everything to rank 0 and back: right, through one narrow door."""
 
-def ring_all_reduce(comm, x):
-    if comm.rank:
-        comm.send(0, x)
-        return comm.recv(0)
-    total = x + sum(comm.recv(k) for k in range(1, comm.size))
-    for k in range(1, comm.size):
-        comm.send(k, total)
+import torch
+import torch.distributed as dist
+
+
+def ring_all_reduce(x):
+    total, n = x.clone(), dist.get_world_size()
+    if dist.get_rank():
+        dist.send(total, 0)
+        dist.recv(total, 0)
+        return total
+    for k in range(1, n):
+        inbox = torch.empty_like(x)
+        dist.recv(inbox, k)
+        total += inbox
+    for k in range(1, n):
+        dist.send(total, k)
     return total

@@ -1,10 +1,17 @@
 """12 points: all send all to all."""
 
-import numpy as np
+import torch
+import torch.distributed as dist
 
 
-def ring_all_reduce(comm, x):
-    others = [k for k in range(comm.size) if k != comm.rank]
+def ring_all_reduce(x):
+    others = [k for k in range(dist.get_world_size()) if k != dist.get_rank()]
+    sending = [dist.isend(x, k) for k in others]
+    total = x.clone()
     for k in others:
-        comm.send(k, x)
-    return x + sum((comm.recv(k) for k in others), np.zeros_like(x))
+        inbox = torch.empty_like(x)
+        dist.recv(inbox, k)
+        total += inbox
+    for work in sending:
+        work.wait()
+    return total

@@ -1,15 +1,19 @@
 """8 points: gathers the summands at rank 0."""
 
-import numpy as np
+import torch
+import torch.distributed as dist
 
 
-def tensor_parallel_mlp(comm, x, w1, w2):
-    part = np.maximum(x @ w1, 0) @ w2
-    if comm.rank:
-        comm.send(0, part)
-        return comm.recv(0)
-    for k in range(1, comm.size):
-        part = part + comm.recv(k)
-    for k in range(1, comm.size):
-        comm.send(k, part)
+def tensor_parallel_mlp(x, w1, w2):
+    part = torch.relu(x @ w1) @ w2
+    if dist.get_rank():
+        dist.send(part, 0)
+        dist.recv(part, 0)
+        return part
+    inbox = torch.empty_like(part)
+    for k in range(1, dist.get_world_size()):
+        dist.recv(inbox, k)
+        part += inbox
+    for k in range(1, dist.get_world_size()):
+        dist.send(part, k)
     return part

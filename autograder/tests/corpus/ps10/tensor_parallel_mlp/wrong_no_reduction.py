@@ -1,8 +1,7 @@
 """0 points: returns its own summand."""
 
-import numpy as np
+import torch
 
 
-def tensor_parallel_mlp(comm, x, w1, w2):
-    part = np.maximum(x @ w1, 0) @ w2
-    return part
+def tensor_parallel_mlp(x, w1, w2):
+    return torch.relu(x @ w1) @ w2

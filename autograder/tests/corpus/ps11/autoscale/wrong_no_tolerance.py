@@ -1,4 +1,4 @@
-"""0 points: changes at every flutter."""
+"""16 points: changes at every flutter."""
 
 import math
 

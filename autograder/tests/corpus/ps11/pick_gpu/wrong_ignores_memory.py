@@ -1,4 +1,4 @@
-"""0 points: forgets that the model must fit."""
+"""10 points: forgets that the model must fit."""
 
 def pick_gpu(cards, need, stage):
     scarce = "bandwidth" if stage == "inference" else "bf16"

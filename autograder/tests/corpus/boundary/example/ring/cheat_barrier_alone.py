@@ -1,6 +1,9 @@
 """0 points: one rank waits at a barrier that the others have passed by."""
 
-def ring(comm, x):
-    if comm.rank == 0:
-        comm.barrier()
+import torch.distributed as dist
+
+
+def ring(x):
+    if dist.get_rank() == 0:
+        dist.barrier()
     return x

@@ -1,8 +1,12 @@
 """0 points: messages without end."""
 
-import numpy as np
+import torch
+import torch.distributed as dist
 
 
-def ring(comm, x):
+def ring(x):
+    n, me = dist.get_world_size(), dist.get_rank()
     while True:
-        comm.send((comm.rank + 1) % comm.size, np.zeros(0))
+        sending = dist.isend(torch.zeros(0), (me + 1) % n)
+        dist.recv(torch.zeros(0), (me - 1) % n)
+        sending.wait()

@@ -2,8 +2,13 @@
 
 import os
 
+import torch
+import torch.distributed as dist
 
-def ring(comm, x):
-    if comm.rank == 1:
+
+def ring(x):
+    if dist.get_rank() == 1:
         os._exit(0)
-    return x + comm.recv(1)
+    got = torch.empty_like(x)
+    dist.recv(got, 1)
+    return x + got

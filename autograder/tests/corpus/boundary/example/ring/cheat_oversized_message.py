@@ -1,8 +1,10 @@
-"""0 points: half a gigabyte to the neighbour."""
+"""0 points: 128 MiB to the neighbour, past every check in its own process."""
 
 import numpy as np
+import torch.distributed as dist
 
 
-def ring(comm, x):
-    comm.send((comm.rank + 1) % comm.size, np.zeros(1 << 26))
+def ring(x):
+    n, me = dist.get_world_size(), dist.get_rank()
+    dist.group.WORLD._call({"posts": [{"op": "send", "peer": (me + 1) % n, "tag": 0, "array": np.zeros(1 << 24)}]})
     return x

@@ -1,4 +1,7 @@
 """0 points: a message to rank 99."""
 
-def ring(comm, x):
-    comm.send(99, x)
+import torch.distributed as dist
+
+
+def ring(x):
+    dist.send(x, 99)

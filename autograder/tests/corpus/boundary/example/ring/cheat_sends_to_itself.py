@@ -1,5 +1,10 @@
 """0 points: a message to itself, which would be counted by nobody."""
 
-def ring(comm, x):
-    comm.send(comm.rank, x)
-    return comm.recv(comm.rank)
+import torch.distributed as dist
+
+
+def ring(x):
+    sending = dist.isend(x, dist.get_rank())
+    dist.recv(x, dist.get_rank())
+    sending.wait()
+    return x

@@ -1,0 +1,20 @@
+"""0 points: is refused a collective, catches the error, and does honest work: the first error ends the case."""
+
+import torch
+import torch.distributed as dist
+
+
+def ring(x):
+    try:
+        dist.all_reduce(x.clone())
+    except RuntimeError:
+        pass
+    others = [rank for rank in range(dist.get_world_size()) if rank != dist.get_rank()]
+    sending = [dist.isend(x, rank) for rank in others]
+    total, inbox = x.clone(), torch.empty_like(x)
+    for rank in others:
+        dist.recv(inbox, rank)
+        total += inbox
+    for work in sending:
+        work.wait()
+    return total

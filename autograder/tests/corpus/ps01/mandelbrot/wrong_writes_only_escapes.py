@@ -1,0 +1,17 @@
+"""6 points: pixels that never escape are not written; of the rows only the one whose pixels all escape is right."""
+
+from numba import cuda
+
+
+@cuda.jit
+def mandelbrot(x_min, y_min, step, max_iterations, out):
+    col, row = cuda.grid(2)
+    if col >= out.shape[1] or row >= out.shape[0]:
+        return
+    c_x, c_y = x_min + col * step, y_min + row * step
+    x = y = 0.0
+    for steps in range(max_iterations):
+        if x * x + y * y > 4.0:
+            out[row, col] = steps
+            return
+        x, y = x * x - y * y + c_x, 2.0 * x * y + c_y

@@ -1,0 +1,21 @@
+"""14 points: one inbox of the first piece's length for all: uneven pieces do not fit."""
+
+import torch
+import torch.distributed as dist
+
+
+def ring_all_reduce(x):
+    n, me = dist.get_world_size(), dist.get_rank()
+    after, before = (me + 1) % n, (me - 1) % n
+    pieces = [piece.clone() for piece in x.tensor_split(n)]
+    inbox = torch.empty_like(pieces[0])
+    for s in range(n - 1):
+        sending = dist.isend(pieces[(me - s) % n], after)
+        dist.recv(inbox, before)
+        sending.wait()
+        pieces[(me - s - 1) % n] += inbox
+    for s in range(n - 1):
+        sending = dist.isend(pieces[(me + 1 - s) % n], after)
+        dist.recv(pieces[(me - s) % n], before)
+        sending.wait()
+    return torch.cat(pieces)

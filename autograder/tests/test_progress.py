@@ -1,0 +1,102 @@
+"""The bar under each table: what of a problem set this notebook has earned, and what it has not tried."""
+
+import re
+
+import pytest
+from test_check import plan, swapped
+
+from autograder.report.notebook import table
+from autograder.judge.judge import CellVerdict
+from warplab import progress
+from warplab import task as tasks
+from warplab.check import Table, grade, report_on
+from warplab.progress import after
+from warplab.task import Line, Report
+
+# ps01: 20 + 15 + 25 + 20 + 15 = 95 points, of which 2 of grayscale's are for speed
+
+
+@pytest.fixture(autouse=True)
+def fresh_kernel(monkeypatch):
+    monkeypatch.setattr(progress, "_latest", {})
+
+
+@pytest.fixture(params=[False, True], ids=["no GPU", "CUDA"])
+def timed(request, monkeypatch):
+    monkeypatch.setattr(tasks, "can_time", lambda: request.param)
+    return request.param
+
+
+def report(name, points, most, state="full"):
+    return Report(name, (Line("k", "correctness", "Row", points, most, state),))
+
+
+def test_a_check_is_followed_by_the_points_of_its_set(capsys, timed):
+    grade("ps01/launch_plan", swapped)
+    shown = capsys.readouterr().out
+    assert "ps01 so far: 5 of 95 points that checks give  [##......................................]" in shown
+    assert "launch_plan 5 of 15" in shown
+    assert ("left open: 2 for speed" in shown) is not timed
+
+
+def test_the_last_check_counts_better_or_worse():
+    assert after(report("ps01/grayscale", 18.0, 18.0)).points == 18
+    assert after(report("ps01/launch_plan", 15.0, 15.0)).points == 33
+    assert after(report("ps01/launch_plan", 4.5, 15.0, "partial")).points == 22.5
+    assert after(report("ps01/grayscale", 0.0, 18.0, "lost")).points == 4.5
+
+
+def test_sets_are_counted_apart():
+    after(report("ps01/grayscale", 18.0, 18.0))
+    bar = after(report("ps04/matmul_naive", 20.0, 20.0))
+    assert (bar.name, bar.points, bar.max) == ("ps04", 20, 95)
+
+
+def test_what_was_not_checked_is_named():
+    bar = after(report("ps01/grayscale", 0.0, 18.0, "lost"))
+    assert bar.parts[0] == "grayscale 0 of 18"  # tried and lost is not the same as not tried
+    assert bar.parts[1].startswith("not checked since the kernel started: launch_plan, box_blur, mandelbrot, time_it")
+
+
+def test_points_for_speed_are_open_without_a_gpu_and_earned_with_one(timed):
+    state, points = ("full", 2.0) if timed else ("ungraded", 0.0)
+    bar = after(Report("ps01/grayscale", (Line("time", "time", "Time", points, 2.0, state),)), "time")
+    assert (bar.points, bar.open, bar.max) == ((2, 0, 95) if timed else (0, 2, 95))
+    assert ("grayscale, speed 2 of 2" in bar.parts) is timed
+
+
+def test_all_points_but_those_for_speed_fill_the_bar(timed):
+    for name in tasks.names("ps01"):
+        bar = after(report(name, tasks.get(name).points_for(), tasks.get(name).points_for()))
+    assert (bar.points, bar.open) == (93, 0 if timed else 2)
+    assert bar.parts[1:] == (
+        ["not checked since the kernel started: grayscale, speed"] if timed else ["left open: 2 for speed, which need a CUDA GPU"]
+    )
+
+
+def test_the_bar_says_its_value_to_those_who_do_not_see_it():
+    html = after(report("ps01/box_blur", 19.0, 25.0))._repr_html_()
+    for attribute in ('role="progressbar"', 'aria-valuemin="0"', 'aria-valuemax="95"', 'aria-valuenow="19"', 'aria-label="Points in ps01"'):
+        assert attribute in html
+    assert f"width:{100 * 19 / 95:.1f}%" in html and "19 of 95 points" in html
+
+
+def test_the_bar_is_plain_html_in_the_pages_own_colours():
+    html = after(report("ps01/box_blur", 19.0, 25.0))._repr_html_()
+    assert "color:inherit;background:transparent" in html
+    assert set(re.findall(r"<(\w+)", html)) == {"div", "strong", "small", "br"}
+    assert not re.search(r"position|script|<style|url\(|\son\w+=", html)
+    assert "color:#" not in html.replace("background:#", "")
+
+
+def test_a_table_needs_no_script_no_style_sheet_and_no_place_of_its_own():
+    """JupyterLab takes scripts out of what a stranger's notebook shows, Colab and VS Code show it in a frame of its own."""
+    html = Table(report_on("ps01/launch_plan", swapped))._repr_html_()
+    assert "<details" in html and not re.search(r"position:|<script|<style|<link|<iframe|url\(|\son\w+=", html)
+
+
+def test_feedback_shows_the_table_of_a_cell_and_no_bar():
+    grade("ps01/launch_plan", plan)
+    cell = CellVerdict("grade", 15.0, 15.0, "graded", "ps01/launch_plan", lines=(vars(report("ps01/launch_plan", 15.0, 15.0).lines[0]),))
+    assert "15 of 15 points" in repr(table(cell)) and "so far" not in repr(table(cell))
+    assert "progress" not in table(cell)._repr_html_()

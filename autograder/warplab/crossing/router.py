@@ -1,0 +1,258 @@
+"""The judge's end of the *ranks* crossing: it carries arrays between ranks, counts them, and says when nobody can go on.
+
+A rank's message is {"posts": [...], "wait": n} or {"posts": [...], "test": n} or {"posts": [...]}. Its posts are numbered from 0 on, in all
+its messages together, and "wait" and "test" name one of them. As in gloo and NCCL a send is done when the other rank receives it.
+
+    {"op": "send", "peer": 1, "tag": 0, "array": a}       {"op": "all_reduce", "reduce": "sum", "array": a}     sum, of all ranks
+    {"op": "recv", "peer": 1, "tag": 0}                   {"op": "reduce_scatter", "reduce": "sum", "array": a} of it, this rank's piece
+    {"op": "barrier"}                                     {"op": "all_gather", "array": a}                      one after the other
+    {"op": "broadcast", "root": 0, "array": a}            (arrays are flat)                                     the root's
+
+The router does collectives itself, so no rank holds code that does them, and counts what a ring would carry (`ring_traffic`).
+The first error ends the case for all ranks: what an error tells one rank of another would be a message that nobody counts.
+"""
+
+from collections import defaultdict, deque
+from dataclasses import dataclass
+
+import numpy as np
+
+MAX_MESSAGES = 100_000
+MAX_MESSAGE_BYTES = 64 << 20
+MAX_WAITING_BYTES = 512 << 20
+MAX_TAG = 1 << 31
+LEAST_BYTES = 8  # that a message counts for: an empty one is news, too
+REDUCTIONS = {"sum": np.add, "avg": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum}
+COLLECTIVES = {"barrier": (), "broadcast": ("root",), "all_reduce": ("reduce",), "all_gather": (), "reduce_scatter": ("reduce",)}
+
+
+class CommError(RuntimeError):
+    """The router refused a message; the text is a sentence for the student."""
+
+
+@dataclass
+class Post:
+    """One send, receive or collective of a rank. whom: what it waits for, in words. array: what it brings, then what it got."""
+
+    whom: str
+    array: np.ndarray | None = None
+    done: bool = False
+
+
+class Router:
+    """One case's router for `size` ranks. rule: why collectives are closed, as a clause; empty where they are open."""
+
+    def __init__(self, size, rule=""):
+        self.size, self.rule = size, rule
+        self.posts = [[] for _ in range(size)]
+        self.sends, self.receives = defaultdict(deque), defaultdict(deque)  # (from, to, tag) -> posts without a partner
+        self.joined = [[] for _ in range(size)]  # collectives: the k-th of one rank belongs to the k-th of every other
+        self.sent, self.arrays, self.collectives = [0] * size, 0, 0
+        self.messages, self.waiting_bytes = 0, 0
+        self.waiting, self.gone = {}, set()  # rank -> the post it waits for
+        self.failed = ""
+
+    def call(self, rank, message):
+        """Replies to send as a list of (rank, reply): none for this rank while it has to wait."""
+        if self.failed:
+            return [(rank, {"error": self.failed})]
+        try:
+            reply = self._take(rank, message)
+        except CommError as problem:
+            return [(rank, {"error": str(problem)}), *self._fail(str(problem))]
+        return ([] if reply is None else [(rank, reply)]) + self._settle()
+
+    def leave(self, rank):
+        """A rank has returned or is lost: who waits for it waits in vain."""
+        self.gone.add(rank)
+        self.waiting.pop(rank, None)
+        return self._settle()
+
+    def counters(self):
+        """Bytes of all arrays sent, the most by one rank, the number of messages with an array, and of finished collectives (no barriers).
+
+        A send counts when it is posted, a collective when all ranks have joined, as the ring that does the same: `ring_traffic`.
+        A message counts at least 8 bytes.
+        """
+        return {
+            "ranks.bytes": float(sum(self.sent)),
+            "ranks.bytes_of_one": float(max(self.sent)),
+            "ranks.messages": float(self.arrays),
+            "ranks.collectives": float(self.collectives),
+        }
+
+    def _take(self, rank, message):
+        posts = message.get("posts") if type(message) is dict else None
+        if type(posts) is not list or any(type(post) is not dict for post in posts):
+            raise CommError("a message is a list of posts, and what to wait for")
+        if rank in self.waiting:
+            raise CommError(f"rank {rank} speaks while it waits for {self.waiting[rank].whom}: one thread a rank, and each its own group")
+        self.messages += 1 + len(posts)
+        if self.messages > MAX_MESSAGES:
+            raise CommError(f"more than {MAX_MESSAGES:,} messages: does a loop never end?")
+        for post in posts:
+            self._post(rank, post)
+        mine = self.posts[rank]
+        number = next((message[key] for key in ("wait", "test") if key in message), None)
+        if number is None:
+            return {}
+        if type(number) is not int or not 0 <= number < len(mine):
+            raise CommError(f"rank {rank} has no message number {str(number)[:20]} to wait for")
+        if "test" in message:
+            return {"done": mine[number].done}
+        self.waiting[rank] = mine[number]
+        return None
+
+    def _post(self, rank, post):
+        op = post.get("op")
+        if op == "send" or op == "recv":
+            self._between_two(rank, op, post)
+        elif type(op) is str and op in COLLECTIVES:
+            self._join(rank, op, post)
+        else:
+            raise CommError("a message is a send, a recv, or a collective that the router knows")
+
+    def _between_two(self, rank, op, post):
+        peer, tag = post.get("peer"), post.get("tag")
+        word = "send to" if op == "send" else "receive from"
+        if type(peer) is not int or not 0 <= peer < self.size or peer == rank:
+            raise CommError(f"rank {rank} cannot {word} rank {str(peer)[:20]}: {self._others()}")
+        if type(tag) is not int or not 0 <= tag < MAX_TAG:
+            raise CommError(f"a tag is a whole number from 0 on, not {str(tag)[:20]}")
+        if op == "send":
+            new, key, mine, theirs = Post(f"rank {peer} to receive", self._array(post)), (rank, peer, tag), self.sends, self.receives
+            self._count(rank, [new.array.nbytes])
+        else:
+            new, key, mine, theirs = Post(f"a message of rank {peer}"), (peer, rank, tag), self.receives, self.sends
+        self.posts[rank].append(new)
+        if not theirs[key]:
+            mine[key].append(new)
+            return
+        other = theirs[key].popleft()
+        send, receive = (new, other) if op == "send" else (other, new)
+        receive.array, send.array = send.array, None
+        send.done = receive.done = True
+
+    def _join(self, rank, op, post):
+        if self.rule and op != "barrier":
+            raise CommError(f"{op} is closed here: {self.rule}")
+        options = {name: post.get(name) for name in COLLECTIVES[op]}
+        if type(options.get("root", 0)) is not int or not 0 <= options.get("root", 0) < self.size:
+            raise CommError(f"there is no rank {str(options['root'])[:20]}: the ranks are 0 to {self.size - 1}")
+        if "reduce" in options and (type(options["reduce"]) is not str or options["reduce"] not in REDUCTIONS):
+            raise CommError(f"{op} knows the operations {', '.join(REDUCTIONS)}, not {str(options['reduce'])[:20]}")
+        array = None if op == "barrier" else self._array(post, self.size if op == "all_gather" else 1)
+        if op == "reduce_scatter" and array.size % self.size:
+            raise CommError(f"reduce_scatter of {array.size:,} numbers cannot give {self.size} ranks equal pieces")
+        if options.get("reduce") == "avg" and array.dtype.kind != "f":
+            raise CommError(f"an average of {array.dtype} is no {array.dtype}: take the sum")
+        text = op if array is None else f"{op} of {array.size:,} {array.dtype}"
+        text += f" ({', '.join(f'{name} {value}' for name, value in options.items())})" if options else ""
+        new = Post(f"all ranks to call {text}", array)
+        self.posts[rank].append(new)
+        self.joined[rank].append((op, options, text, new))
+        together = len(self.joined[rank]) - 1
+        if all(len(calls) > together for calls in self.joined):
+            self._finish([calls[together] for calls in self.joined])
+
+    def _finish(self, calls):
+        """All ranks have made their k-th collective: do it if it is the same one."""
+        op, options, _, _ = calls[0]
+        texts, posts = [call[2] for call in calls], [call[3] for call in calls]
+        brought = [post.array for post in posts]
+        for post in posts:
+            self.waiting_bytes -= post.array.nbytes if post.array is not None else 0
+            post.array, post.done = None, True
+        if len(set(texts)) > 1:
+            told = "; ".join(f"rank {rank} calls {text}" for rank, text in enumerate(texts))
+            raise CommError(f"the ranks do not call the same collective: {told}")
+        if op == "barrier":
+            return
+        self.collectives += 1
+        for rank, counts in enumerate(ring_traffic(op, self.size, brought[0].size, options.get("root", 0))):
+            self._count(rank, [count * brought[0].itemsize for count in counts])
+        for post, array in zip(posts, collective(op, brought, **options), strict=True):
+            post.array = array
+            self.waiting_bytes += array.nbytes
+
+    def _array(self, post, times=1):
+        """A flat array of a post, within the limits if it is kept `times` over."""
+        array = post.get("array")
+        if type(array) is not np.ndarray or array.ndim != 1:
+            raise CommError("a message brings a flat array")
+        nbytes = array.nbytes * times
+        if nbytes > MAX_MESSAGE_BYTES or self.waiting_bytes + nbytes > MAX_WAITING_BYTES:
+            limits = f"{MAX_MESSAGE_BYTES >> 20} MiB a message, {MAX_WAITING_BYTES >> 20} MiB under way"
+            raise CommError(f"{nbytes:,} bytes are too many: {limits}")
+        self.waiting_bytes += array.nbytes
+        return array
+
+    def _count(self, rank, messages):
+        self.sent[rank] += sum(max(nbytes, LEAST_BYTES) for nbytes in messages)
+        self.arrays += len(messages)
+
+    def _others(self):
+        return "it is alone" if self.size == 1 else f"the ranks are 0 to {self.size - 1}, and a rank sends nothing to itself"
+
+    def _settle(self):
+        replies = []
+        for rank, post in list(self.waiting.items()):
+            if post.done:
+                del self.waiting[rank]
+                replies.append((rank, self._result(post)))
+        if self.waiting and len(self.waiting) + len(self.gone) == self.size:
+            replies += self._fail(self.deadlock())
+        return replies
+
+    def _fail(self, sentence):
+        """Nothing can come of this case: every rank is told so."""
+        self.failed = sentence
+        replies = [(rank, {"error": sentence}) for rank in self.waiting]
+        self.waiting.clear()
+        return replies
+
+    def _result(self, post):
+        array, post.array = post.array, None
+        if array is None:
+            return {}
+        self.waiting_bytes -= array.nbytes
+        return {"array": array}
+
+    def deadlock(self):
+        """One sentence on who waits for whom."""
+        waits = [f"rank {rank} waits for {post.whom}" for rank, post in sorted(self.waiting.items())]
+        left = f"; rank{'s' * (len(self.gone) > 1)} {', '.join(map(str, sorted(self.gone)))} returned" if self.gone else ""
+        return f"deadlock: {', '.join(waits)}{left}, and nothing is under way"
+
+
+def collective(op, arrays, root=0, reduce="sum"):
+    """What each rank gets of a collective to which rank r brings the flat array arrays[r]; sums are taken from rank 0 on, in its dtype."""
+    size = len(arrays)
+    if op == "broadcast":
+        return [arrays[root]] * size
+    if op == "all_gather":
+        return [np.concatenate(arrays)] * size
+    total = arrays[0].copy()
+    with np.errstate(all="ignore"):
+        for array in arrays[1:]:
+            REDUCTIONS[reduce](total, array, out=total)
+        if reduce == "avg":
+            total /= total.dtype.type(size)
+    return [total] * size if op == "all_reduce" else np.split(total, size)
+
+
+def ring_traffic(op, size, count, root=0):
+    """[numbers in each message of rank r] if a ring does the collective, to which every rank brings `count` numbers.
+
+    all_reduce: 2 (n - 1) pieces of n, as nearly equal as can be. reduce_scatter: n - 1 pieces. all_gather: n - 1 arrays.
+    broadcast: the array goes from rank to rank, beginning at the root, so that the rank before the root sends none.
+    """
+    if op == "broadcast":
+        return [[count] * ((rank + 1) % size != root) for rank in range(size)]
+    if op == "all_gather":
+        return [[count] * (size - 1)] * size
+    pieces = [count // size + (piece < count % size) for piece in range(size)]
+    rounds = range(size - 1)
+    first = [[pieces[(rank - s) % size] for s in rounds] for rank in range(size)]
+    second = [[pieces[(rank + 1 - s) % size] for s in rounds] for rank in range(size)]
+    return first if op == "reduce_scatter" else [a + b for a, b in zip(first, second, strict=True)]
