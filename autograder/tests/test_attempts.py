@@ -62,6 +62,20 @@ def test_a_process_that_cannot_be_started_is_nobodys_grade():
         run_all((Step("t", "task", task=NAME),), {NAME: tasks.get(NAME).cases(3)}, Broken(), LIMITS)
 
 
+@pytest.mark.parametrize("task, roles", [(NAME, ["student"]), ("ps01/grayscale", ["student", "executor"])])
+def test_an_executor_comes_up_beside_the_student_where_a_task_may_need_one_and_all_are_closed(task, roles):
+    started = []
+
+    class Listed(Unsafe):
+        def launch(self, role, *rest):
+            started.append((role, super().launch(role, *rest)))
+            return started[-1][1]
+
+    run_all((Step("t", "task", task=task),), {task: tasks.get(task).cases(3)}, Listed(), LIMITS)
+    assert [role for role, _ in started] == roles
+    assert all(running.lifeline.fileno() == -1 and running.channel.fileno() == -1 for _, running in started)
+
+
 def test_nothing_is_left_of_the_folders_of_a_run(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     run("open('left', 'w').write('x' * 1000)\n" + RIGHT, NAME)

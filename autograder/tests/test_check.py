@@ -221,7 +221,9 @@ def test_what_a_kernel_left_alone_is_called_so():
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_a_nan_that_a_kernel_computed_is_not_called_left_alone(dtype):
     before, want = crossing.poisoned((3,), dtype), np.zeros(3)
-    assert difference("x", before.copy(), want, untouched=before) == "`x` was never written to"
+    told = "`x` was never written to, or only added to (it does not begin at 0)"
+    assert difference("x", before.copy(), want, untouched=before) == told
+    assert difference("x", before + np.ones(3, dtype), want, untouched=before) == told, "NaN + 1 keeps the bytes of that NaN"
     with np.errstate(invalid="ignore"):
         computed = np.zeros(3, dtype) / np.zeros(3, dtype)
     for nan in (computed, -computed, np.full(3, np.nan, dtype)):

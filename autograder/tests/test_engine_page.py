@@ -17,3 +17,17 @@ def test_the_first_table_is_the_one_that_the_page_explains():
     assert (p.global_load.requests, p.global_load.bytes, p.global_load.sectors) == (32, 4000, 125)
     assert (p.flops, p.divergent_branches) == (1000, 1)
     assert "mul.f32" in p.ptx
+
+
+@cuda.jit
+def halves(out):
+    i = cuda.grid(1)
+    if cuda.threadIdx.x < 8:
+        for k in range(out[i]):
+            out[i] += k
+
+
+def test_of_four_warps_the_first_has_the_loop_to_itself():
+    alone = warplab.profile(halves[1, 32], np.full(32, 4, np.int32))
+    p = warplab.profile(halves[1, 128], np.full(128, 4, np.int32))
+    assert p.busiest_warp_instructions == alone.busiest_warp_instructions == alone.warp_instructions > 0.75 * p.warp_instructions

@@ -17,6 +17,7 @@ from autograder.judge.process import Lost, Process
 from autograder.sandbox import Limits, cgroup, landlock, seccomp
 from autograder.sandbox.choose import SANDBOXES, NoSandbox, choose, problem_of
 from autograder.sandbox.forked import PARENT, Unsafe
+from autograder.sandbox.launch import often_imported
 from autograder.sandbox.messages import Cell, Executed
 from grading import answers, hand_in, make_course, notebook
 
@@ -175,6 +176,15 @@ def test_every_process_draws_its_own_random_numbers(launcher):
 def test_nothing_of_one_submission_is_there_for_the_next(jail):
     assert inside(jail, "for d in ('.', '/tmp', '/dev/shm'):\n    open(d + '/left', 'w').write('here')") is None
     assert inside(jail, "import os\nassert not any(os.path.exists(d + '/left') for d in ('.', '/tmp', '/dev/shm'))") is None
+
+
+def test_what_a_notebook_imports_is_there_before_it_asks_and_nothing_else(jail):
+    mentioned = often_imported(["from IPython.display import display", "import this"])
+    assert mentioned == ("IPython.display",)
+    with Process(jail, "student", Limits(), (*mentioned, "this")) as process:
+        process.begin_step(30)
+        source = "import sys\nassert 'IPython.display' in sys.modules and 'this' not in sys.modules"
+        assert process.ask(Cell("cell", source), (Executed,)).error is None
 
 
 def test_a_warm_parent_that_died_is_started_again(launcher):

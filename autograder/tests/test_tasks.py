@@ -231,6 +231,14 @@ def test_encode_float_reference_agrees_with_pytorch():
         np.testing.assert_array_equal(task.reference({"x": x.astype(np.float64), **inputs})["code"], want, err_msg=name)
 
 
+def test_a_wrong_code_is_told_with_its_number():
+    """2,049 lies half-way between FP16's 2,048 and 2,050; the even one is 2^11, exponent field 26."""
+    task = tasks.get("ps07/encode_float")
+    inputs = {"x": np.array([1.0, 1, 1, 1, 2049]), "exponent_bits": 5, "fraction_bits": 10, "infinities": True}
+    wrong = task.wrong_result(tasks.Case("ties", inputs, "ties"), tasks.Outcome("ties", {"code": [15_360] * 4 + [26_625]}))
+    assert wrong == "`code` is wrong at 1 of 5 places; first at [4]: got 26,625, expected 26,624, for x = 2049.0"
+
+
 def test_an_unknown_task_is_named_with_those_that_exist():
     with pytest.raises(KeyError, match="ps04/matmul_tiled"):
         tasks.get("ps04/matmul_tilde")

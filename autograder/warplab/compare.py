@@ -68,7 +68,8 @@ def difference(name, got, expected, tolerance=0.0, untouched=None):
     if not count:
         return None
     if untouched is not None and got.tobytes() == untouched.tobytes():
-        return f"`{name}` was never written to"
+        added = ", or only added to (it does not begin at 0)" if untouched.dtype.kind == "f" and np.isnan(untouched).all() else ""
+        return f"`{name}` was never written to{added}"
     if got.ndim == 0:
         return f"`{name}` is {_value(got[()])}, expected {_value(expected[()])}"
     if got.size <= 4 and got.ndim == 1:

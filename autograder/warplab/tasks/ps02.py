@@ -228,6 +228,7 @@ class LatencyHiding(Task):
             return Case(f"{item}, {arch}, {registers} registers, {shared:,} bytes, {threads} threads", inputs, item, only)
 
         share, wait = ("occupancy",), ("loads",)
+        roomy = 164 * 1024 // int(rng.integers(5, 8)) - 2048  # as many blocks with the reserved kilobyte as without
         return [
             kernel("warps", "sm_90", 16, 0, 1024),
             kernel("warps", "sm_75", 20, 0, 100),
@@ -243,7 +244,7 @@ class LatencyHiding(Task):
             kernel("shared", "sm_75", 32, 16 * 1024, 64),
             kernel("shared", "sm_80", 24, int(rng.integers(9_000, 20_000)), 128),
             kernel("occupancy", "sm_90", 94, 0, 256, share),
-            kernel("occupancy", "sm_80", 32, int(rng.integers(20_000, 40_000)), 96, share),
+            kernel("occupancy", "sm_80", 32, roomy, 96, share),
             kernel("loads", "sm_90", 32, 0, 256, wait),
             kernel("loads", "sm_80", 128, 0, int(32 * rng.integers(2, 5)), wait),
             kernel("loads", "sm_75", 64, 8 * 1024, 128, wait),

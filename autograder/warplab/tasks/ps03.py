@@ -124,7 +124,7 @@ class ReduceAtomic(Reduction):
         return [
             self.data("full", rng, BLOCK * 3, 3),
             *(self.data("ragged", rng, count, -(-count // BLOCK)) for count in ragged),
-            self.data("coalesced", rng, BLOCK * int(rng.integers(3, 7)), 6),
+            self.data("coalesced", rng, BLOCK * int(rng.integers(3, 6)), 6),
         ]
 
     def bounds(self, inputs):

@@ -83,7 +83,7 @@ class MatmulNaive(Matmul):
 
     def make_cases(self, rng):
         n = side(rng, 3, 4)
-        shapes = [*result_shapes(rng), ("sectors", n, n, side(rng, 3, 5))]
+        shapes = [*result_shapes(rng), ("sectors", n, n, side(rng, 5, 6))]
         return [self.product(rng, *shape) for shape in shapes]
 
     def bounds(self, inputs):

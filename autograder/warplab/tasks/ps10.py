@@ -244,7 +244,7 @@ class ScalingModel(Task):
     )
 
     def make_cases(self, rng):
-        def cluster(item, latency):
+        def cluster(item, latency, compute_per_trip=None):
             inputs = {
                 "gpus": [2**k for k in range(int(rng.integers(4, 12)))],
                 "compute": float(rng.uniform(0.05, 2)),
@@ -252,9 +252,16 @@ class ScalingModel(Task):
                 "bandwidth": float(rng.uniform(1e10, 4.5e11)),
                 "latency": latency,
             }
+            if compute_per_trip:
+                inputs["compute"] = compute_per_trip * inputs["gradient_bytes"] / inputs["bandwidth"]
             return Case(f"{item}, up to {inputs['gpus'][-1]} GPUs", inputs, item, (item,))
 
-        return [cluster("seconds", 0.0), cluster("seconds", 1e-5), cluster("efficiency", 1e-5), cluster("best", 1e-3), cluster("best", 1e-6)]
+        return [
+            *(cluster("seconds", latency) for latency in (0.0, 1e-5)),
+            cluster("efficiency", 1e-5),
+            *(cluster("best", latency) for latency in (1e-3, 1e-6)),
+            cluster("best", 1e-6, float(rng.uniform(1.2, 1.8))),  # below 2 trips of the gradients one GPU is the fastest
+        ]
 
     def reference(self, inputs):
         n = np.array(inputs["gpus"], float)
