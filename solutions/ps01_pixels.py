@@ -21,7 +21,8 @@
 # where there is a CUDA GPU), 5 by your instructor for the answer at the end.
 #
 # **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
+# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
+# nearly the answer. Run it as often as you like. The
 # final grade comes from the same checks with other sizes and other numbers, so code that works only for the
 # sizes you can see here will lose points.
 #
@@ -414,7 +415,7 @@ grade("ps01/time_it", time_it)
 
 # %% [markdown]
 # The same work on a device in a bad mood: two tenths of a second of other work in the queue, a slow start, and
-# every seventh launch disturbed. Your timer should still say one millisecond, give or take one percent.
+# every seventh launch disturbed. Your timer should still say one millisecond, give or take 2 %.
 
 # %%
 with when_written():

@@ -22,7 +22,8 @@
 # where there is a CUDA GPU), 5 by your instructor for the answer at the end.
 #
 # **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
+# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
+# nearly the answer. Run it as often as you like. The
 # final grade comes from the same checks with other sizes and other numbers.
 #
 # **With or without a GPU.** This notebook is the same in both cases. The counters in the tables always come from
@@ -240,7 +241,7 @@ def undiverge(x, steps, out):
     ### BEGIN SOLUTION
     # Sorting costs index arithmetic only, once. The one warp in which the halves meet stays mixed. Usual slips: halves of n // 2,
     # so that an odd n loses its last star; the kind taken from the thread, not the star; results in sorted order. Loads now
-    # touch 8 sectors a request; kinds that alternate by warps, as in one answer of the corpus, share theirs with the warp next door.
+    # touch 8 sectors a request; if the kinds alternate by warps, as in one answer of the corpus, the warp next door uses the same 8.
     evens = (x.size + 1) // 2
     if t < evens:
         star = 2 * t

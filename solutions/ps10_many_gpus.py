@@ -22,7 +22,8 @@
 # instructor for the answer at the end. The task with a star is the hard one.
 #
 # **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing. The final grade comes from the same
+# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
+# nearly the answer. The final grade comes from the same
 # checks with other sizes and other numbers.
 #
 # **Ranks.** Your functions run several times at once, once for every *rank*, and talk through `torch.distributed`, as in
@@ -166,9 +167,10 @@ def tensor_parallel_mlp(x, w1, w2):
     part = torch.relu(x @ w1) @ w2
     dist.all_reduce(part)
     return part
-    # Discussion. relu works number by number, so each rank may apply it to its own columns; after the second product it would be too late,
-    # because relu of a sum is not the sum of relus. One all-reduce of (batch, width) numbers is all that crosses, however wide the
-    # hidden layer is. Gathering all summands everywhere is right and moves n / 2 times as much.
+    # Discussion. relu works number by number, so each rank may apply it to its own columns. Had w1 been cut into rows, every rank would hold
+    # a summand of the hidden layer, and relu of a sum is not the sum of relus: it would have to wait for one more all-reduce. As it is, one
+    # all-reduce of (batch, width) numbers is all that crosses, however wide the hidden layer is. Gathering all summands everywhere is right
+    # and moves n / 2 times as much.
     ### END SOLUTION
 
 
@@ -260,6 +262,9 @@ def scaling_model(gpus, compute, gradient_bytes, bandwidth, latency):
     seconds = [compute / n + 2 * (n - 1) / n * gradient_bytes / bandwidth + 2 * (n - 1) * latency for n in gpus]
     efficiency = [compute / (n * t) for n, t in zip(gpus, seconds, strict=True)]
     return seconds, efficiency, gpus[seconds.index(min(seconds))]
+    # Discussion. The first part falls with n, the second ends at 2 bytes / bandwidth, the third grows, so t(n) has a least. Usual slips: n
+    # for n - 1 (n = 1 then pays for talking to itself), efficiency as compute / t(n), the speedup, and the last n, or the most efficient
+    # one, which is always n = 1, for the fastest.
     ### END SOLUTION
 
 

@@ -313,6 +313,12 @@ def test_right_outcomes_earn_everything():
     assert judged().score == 10.0
 
 
+def test_a_row_that_only_counts_for_a_right_result_gives_no_hint_for_a_wrong_one(monkeypatch):
+    monkeypatch.setattr(Doubled, "hints", lambda self, key: (f"see to {key}",))
+    assert [line.hints for line in judged(counters={"loads": 15.0}).lines] == [(), ("see to loads",)]
+    assert [line.hints for line in judged(outputs={"y": np.zeros(5, np.float32)}).lines] == [("see to all",), ()]
+
+
 @pytest.mark.parametrize(
     ("changes", "score"),
     [

@@ -24,7 +24,6 @@ from autograder.judge.process import Lost
 from autograder.sandbox import Limits, bubblewrap, cgroup, view
 from autograder.sandbox.choose import NoSandbox, choose
 from autograder.sandbox.forked import PARENT
-from autograder.sandbox.keeper import Job
 
 DANGEROUS = """
     a_million_files appends_to_the_configuration deletes_everything fifty_daemons fills_the_disk fork_bomb imports_the_judge kills_everything
@@ -33,10 +32,11 @@ DANGEROUS = """
     uses_the_network walks_the_file_system writes_a_neighbours_submission
 """.split()
 NODES = ("nvidia0", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps/nvidia-cap1", "nvidia-modeset")
+PASSED = ("nvidia0", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps")  # not nvidia-modeset, which drives displays
 OTHER_DEV = f"""set -e
 dev=$1; shift
 mount -t tmpfs -o mode=755 none "$dev"
-for name in null zero full random urandom; do cp -a /dev/$name "$dev"; done
+for name in null zero full random urandom tty; do cp -a /dev/$name "$dev"; done
 mkdir "$dev/shm" "$dev/nvidia-caps"
 for name in {' '.join(NODES)}; do mknod -m 666 "$dev/$name" c 1 3; done
 mount --bind "$dev" /dev
@@ -47,11 +47,11 @@ import json, os, subprocess, sys
 from pathlib import Path
 from test_sandbox import descendants
 from autograder.judge.process import Process
-from autograder.sandbox import Limits, SelfSandbox
+from autograder.sandbox import Limits, forked
 
-seen = {}
+seen, kind = {}, getattr(forked, sys.argv[1])
 for role in ("student", "executor"):
-    with Process(SelfSandbox(), role, Limits()) as process:
+    with Process(kind(), role, Limits()) as process:
         process.begin_step(60)
         mine = descendants(os.getpid())
         worker, = [pid for pid in mine if not descendants(pid)]
@@ -128,31 +128,42 @@ def as_user(tmp_path):
     return ready
 
 
-def test_the_gpu_is_the_executors_alone(tmp_path):
-    """Made-up devices, /dev/null under NVIDIA's names, in a /dev of our own: they are in the executor's view, and open there."""
+def seen_in_dev(tmp_path, kind, become=()):
+    """{role: [names in its /dev, whether /dev/nvidia0 can be opened there]} on a machine with made-up devices: /dev/null under NVIDIA's names."""
     if os.geteuid() != 0 or not shutil.which("nsenter"):
         pytest.skip("needs root, who may make device files, and nsenter")
-    ready = ["unshare", "-m", "sh", "-c", OTHER_DEV, "sh", str(tmp_path)]
+    (tmp_path / "dev").mkdir()
+    ready = ["unshare", "-m", "sh", "-c", OTHER_DEV, "sh", str(tmp_path / "dev"), *become]
     if subprocess.run([*ready, "true"], capture_output=True).returncode:
         pytest.skip("this root may not make device files in a mount namespace")
-    environment = os.environ | {"WARPLAB_DEVICE": "simt", "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
-    ran = subprocess.run([*ready, sys.executable, "-c", INSIDE], capture_output=True, text=True, cwd="/", env=environment)
+    with tempfile.TemporaryDirectory() as home:
+        os.chmod(home, 0o777)
+        environment = os.environ | {"WARPLAB_DEVICE": "simt", "HOME": home, "TMPDIR": home}
+        environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+        ran = subprocess.run([*ready, sys.executable, "-c", INSIDE, kind], capture_output=True, text=True, cwd="/", env=environment)
+    if "NotStarted" in ran.stderr:
+        pytest.skip(f"{kind} does not work here: {ran.stderr.splitlines()[-1]}")
     assert ran.returncode == 0, ran.stderr
-    seen = json.loads(ran.stdout)
+    return json.loads(ran.stdout)
+
+
+def test_the_gpu_is_the_executors_alone(tmp_path):
+    seen = seen_in_dev(tmp_path, "SelfSandbox")
     plain = ["fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom", "zero"]
     assert seen["student"] == [plain, False]
-    assert seen["executor"] == [sorted([*plain, "nvidia0", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps"]), True]
+    assert seen["executor"] == [sorted([*plain, *PASSED]), True]
 
 
-def test_bubblewrap_passes_the_gpu_to_the_executor_alone(tmp_path, monkeypatch):
-    for name in ("nvidia0", "nvidiactl", "nvidia-modeset"):
-        (tmp_path / name).touch()
-    monkeypatch.setattr(view, "DEV", tmp_path)
-    monkeypatch.setattr(bubblewrap, "program", lambda: "bwrap")
-    lines = [bubblewrap.command(Job("m", "bubblewrap", Limits(), "/job", {}, gpu), 3, 4, 5) for gpu in (False, True)]
-    assert "--dev-bind" not in lines[0]
-    bound = [lines[1][at + 1] for at, word in enumerate(lines[1]) if word == "--dev-bind"]
-    assert bound == [f"{tmp_path}/nvidia0", f"{tmp_path}/nvidiactl"]
+def test_behind_bubblewrap_too(tmp_path):
+    """As an ordinary user, who may not look whether the device can be opened there."""
+    if not bubblewrap.program():
+        pytest.skip("bwrap is not installed (Debian and Ubuntu: apt-get install bubblewrap)")
+    if not shutil.which("setpriv"):
+        pytest.skip("needs util-linux (setpriv)")
+    (tmp_path / "python").mkdir()
+    seen = seen_in_dev(tmp_path, "Bubblewrap", ["sh", "-c", AS_USER, "sh", str(tmp_path / "python"), sys.base_prefix])
+    assert not [name for name in seen["student"][0] if name.startswith("nvidia")]
+    assert sorted(set(seen["executor"][0]) - set(seen["student"][0])) == sorted(PASSED)
 
 
 def test_what_keeps_cuda_out_of_the_jail_is_told(tmp_path, monkeypatch):

@@ -50,6 +50,9 @@ __all__ = [
 ]
 
 
+COUNTED_LATER = "only counted for a right result"
+
+
 class Task:
     """Base of every task. A subclass is data first: entry, crossing, arguments, items; then cases and reference.
 
@@ -179,6 +182,7 @@ class Task:
         reason = next((f"{name}{others}: {text}" for text, name in told.items()), right)
         points = round(float(item.points * min(max(share, 0.0), 1.0)), 2) if mine else 0.0
         state = "full" if points == item.points else "partial" if points > 0 else "lost"
+        helps = state != "full" and COUNTED_LATER not in reason  # how to save sectors is no help with a wrong result
         return Line(
             item.key,
             item.kind,
@@ -187,7 +191,7 @@ class Task:
             item.points,
             state,
             reason,
-            () if state == "full" else self.hints(item.key),
+            self.hints(item.key) if helps else (),
             counters,
             access,
         )
@@ -196,7 +200,7 @@ class Task:
         """(share of the row's points, why, the line that costs most) for one case."""
         wrong = self.wrong_result(case, outcome)
         if wrong:
-            return 0.0, f"only counted for a right result: {wrong}" if item.kind != "correctness" else wrong, {}
+            return 0.0, f"{COUNTED_LATER}: {wrong}" if item.kind != "correctness" else wrong, {}
         if item.kind == "correctness":
             return 1.0, "", {}
         bound = self.bounds(case.inputs)[item.key]
