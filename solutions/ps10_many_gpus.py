@@ -49,8 +49,8 @@
 #
 # To try a function on tensors of your own, run it in real processes, as chapter 10 does: `from warplab.ranks import Ranks`,
 # `rooms = Ranks(2)`, `rooms.run(ring_all_reduce, torch.ones(6))` (the same tensor for each rank), and `rooms.close()`. The same functions,
-# unchanged, run under `torchrun` on as many machines as you have. Nothing here needs a GPU; with NCCL on real ones the same calls
-# run over NVLink.
+# unchanged, run under `torchrun` on as many machines as you have. Nothing here needs a GPU; on real ones NCCL carries the same
+# calls, over NVLink where the machine has it.
 
 # %%
 import torch

@@ -160,6 +160,8 @@ class Grading:
             job.status, job.reason = "not graded", f"the worker did not run: {problem}"
         except InternalError as problem:
             job.status, job.reason = "not graded", f"fault in the task, not in the submission: {problem}"
+        except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade, and not those of the others
+            job.status, job.reason = "not graded", f"fault in the grader: {type(problem).__name__}: {str(problem)[:300]}"
         return job
 
     def _record(self, book, job):

@@ -5,12 +5,12 @@ import pytest
 from crossing_examples import Axpy
 
 from warplab import task as tasks
-from warplab.crossing import Refused
+from warplab.crossing import Order, Refused
 from warplab.crossing.timed import measure
 from warplab.task import Case, Outcome
 
 TASK = Axpy()
-TIMED = [name for name in tasks.names() if any(item.kind == "time" for item in tasks.get(name).items)]
+TIMED = [name for name in tasks.names() if name.startswith("ps") and any(item.kind == "time" for item in tasks.get(name).items)]
 N = 1 << 20
 BANDWIDTH = 3.35e12
 
@@ -90,3 +90,31 @@ def test_a_kernel_from_ptx_is_timed_on_the_device():
     seconds, _, outputs = sampler.sample(0)
     assert seconds > TASK.must_read(case.inputs) / 10e12
     np.testing.assert_allclose(outputs["out"], TASK.reference(case.inputs)["out"], rtol=1e-6)
+
+
+def test_a_device_whose_clock_does_not_hold_still_costs_nobody_points(monkeypatch):
+    from types import SimpleNamespace
+
+    import autograder.judge.timing as timing
+    from warplab.samples import Unsteady
+
+    class Executor:
+        def __init__(self, *_):
+            pass
+
+        __enter__ = lambda self: self  # noqa: E731
+        __exit__ = begin_step = lambda *_: None  # noqa: E731
+
+        def ask(self, *_):
+            return SimpleNamespace(bandwidth=BANDWIDTH)
+
+    def never(*_):
+        raise Unsteady("the clock moved")
+
+    monkeypatch.setattr(timing, "Process", Executor)
+    monkeypatch.setattr(timing, "measure", never)
+    matmul = tasks.get("ps04/matmul_register_tiled")
+    small = matmul.product(np.random.default_rng(0), "time", 4, 4, 4)
+    outcome = timing.time_case(matmul, small, Order("sm_90", (), {}, (), ()), None, None)
+    (line,) = matmul.judge([small], [outcome]).part("time").lines
+    assert (line.state, line.max) == ("ungraded", 5.0)

@@ -168,7 +168,7 @@ class Task:
                     0.0,
                     item.points,
                     "ungraded",
-                    "timed on a CUDA device only: no points are lost without one",
+                    "not timed: there is no CUDA device here, or its clock did not hold still; no points are lost",
                 )
         share, told, access = 1.0, {}, {}
         for case in mine:

@@ -1,6 +1,7 @@
 """From a validated notebook to points per grade cell."""
 
 import math
+import re
 import time
 from dataclasses import asdict, dataclass, field, replace
 
@@ -14,6 +15,7 @@ from autograder.sandbox import Limits
 from warplab.crossing.access import quoted
 
 TOLERANCE = 1e-6
+UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 TIMED_SETS = 8  # sets of inputs between which the samples of one timed case go round
 
 
@@ -102,7 +104,8 @@ def judge_notebook(assignment, notebook, cases, launcher, limits=None):
             cells[spec.grade_id] = _manual(spec, answers[spec.grade_id])
         else:
             cells[spec.grade_id] = _judged(spec, reports[spec.task])
-    return Verdict(run.status, run.reason, cells, launcher.isolation, round(time.monotonic() - started, 2), run.errors)
+    errors = {cell: legible(error) for cell, error in run.errors.items()}
+    return Verdict(run.status, legible(run.reason), cells, launcher.isolation, round(time.monotonic() - started, 2), errors)
 
 
 def steps_of(assignment, notebook):
@@ -147,4 +150,10 @@ def _checked(line):
     """Points must be a built-in float in [0, max]: nbgrader would give full marks for NaN, -1 or a NumPy scalar."""
     if type(line.points) is not float or not math.isfinite(line.points) or not 0 <= line.points <= line.max:
         raise InternalError(f"row {line.key!r} has {line.points!r} points of {line.max:g}; expected a float in [0, {line.max:g}]")
-    return replace(line, max=float(line.max))
+    access = line.access | {"source": legible(line.access["source"])} if "source" in line.access else line.access
+    return replace(line, max=float(line.max), reason=legible(line.reason), access=access)
+
+
+def legible(text):
+    """Text with a student's words in it, without what steers a terminal or turns a line around: each such character is "\ufffd"."""
+    return UNSHOWN.sub("\ufffd", text)

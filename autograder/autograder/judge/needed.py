@@ -27,7 +27,7 @@ def names_of(source):
     """(names a cell binds at top level, global names it refers to); binds ALL where that cannot be known: `import *`, IPython magic."""
     try:
         table = symtable.symtable(source, "<cell>", "exec")
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: an expression too deep for the compiler
         return ALL, set()
     if "import *" in source or "globals(" in source or "exec(" in source:
         return ALL, _used(table)

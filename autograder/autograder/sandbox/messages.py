@@ -300,8 +300,10 @@ def decode_array(data):
     except Exception as problem:  # noqa: BLE001 - the header is a Python literal of a stranger's
         raise BadMessage(f"not an array: {type(problem).__name__}") from None
     start = stream.tell()
-    if dtype.kind not in "biuf" or fortran or any(size < 0 for size in shape) or len(shape) > 32:
+    if dtype.kind not in "biuf" or fortran or len(shape) > 32:
         raise BadMessage(f"an array of {dtype} that cannot cross")
+    if any(type(size) is not int or size < 0 for size in shape) or math.prod(size or 1 for size in shape) * dtype.itemsize > MAX_BYTES:
+        raise BadMessage("an array of a shape that cannot be")  # an empty one, too: NumPy makes none of (2 ** 70, 0)
     if math.prod(shape) * dtype.itemsize != len(data) - start:
         raise BadMessage("an array whose shape and length disagree")
     return np.frombuffer(data, dtype, offset=start).reshape(shape).copy()
@@ -341,7 +343,12 @@ def _unpack(value, arrays):
             return arrays[index]
         if set(value) == {FLOAT} and value[FLOAT] in ("nan", "inf", "-inf"):
             return float(value[FLOAT])
-        return {key: _unpack(inner, arrays) for key, inner in value.items()}
+        return {_whole(key): _unpack(inner, arrays) for key, inner in value.items()}
     if isinstance(value, list):
         return [_unpack(inner, arrays) for inner in value]
-    return value
+    return _whole(value) if isinstance(value, str) else value
+
+
+def _whole(text):
+    """JSON can spell half a character ("\\ud800"), which no file can hold: a question mark takes its place."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,8 +1,8 @@
 """The warm parent: `python -m autograder.sandbox.zygote FD`. It has imported what workers need, and forks one keeper per job.
 
 It holds nothing to steal: it is started with a clean environment and without descriptors but its socket, never sees a submission,
-a seed or an expected value, and never initialises CUDA. A message on the socket is one job as JSON with three descriptors: the
-worker's channel and the lifeline. When the socket closes it ends.
+a seed or an expected value, and never initialises CUDA. A message on the socket is one job as JSON, which names what it will import,
+with two descriptors: the worker's channel and the lifeline. When the socket closes it ends.
 """
 
 import contextlib
@@ -23,6 +23,7 @@ from autograder.sandbox.warm import everyday_kernel
 
 HOST_ID = 61_000  # the student's uid outside when root grades: above what adduser hands out, below systemd's own range
 PATIENCE = 20.0
+TRIED = set()  # modules of OFTEN that were imported, or could not be
 
 
 def serve(control, broken):
@@ -46,10 +47,11 @@ def serve(control, broken):
 
 
 def prepare(modules):
-    """Import what the jobs from now on need, as far as it is installed and of OFTEN."""
-    fresh = [name for name in modules if name in OFTEN.values() and name not in sys.modules]
-    for name in fresh:
-        with contextlib.suppress(ImportError, OSError):
+    """Import what the jobs from now on need, as far as it is of OFTEN and can be imported; a student's own import tells why if it cannot."""
+    fresh = set(modules) & set(OFTEN.values()) - TRIED
+    TRIED.update(fresh)
+    for name in sorted(fresh):
+        with contextlib.suppress(Exception):
             importlib.import_module(name)
     if fresh:
         settle()

@@ -30,7 +30,7 @@ class CommError(RuntimeError):
     """The router refused a message; the text is a sentence for the student."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Post:
     """One send, receive or collective of a rank. whom: what it waits for, in words. array: what it brings, then what it got."""
 
@@ -105,12 +105,12 @@ class Router:
 
     def _post(self, rank, post):
         op = post.get("op")
-        if op == "send" or op == "recv":
-            self._between_two(rank, op, post)
-        elif type(op) is str and op in COLLECTIVES:
+        if type(op) is not str or op not in (*COLLECTIVES, "send", "recv"):
+            raise CommError("a message is a send, a recv, or a collective that the router knows")
+        if op in COLLECTIVES:
             self._join(rank, op, post)
         else:
-            raise CommError("a message is a send, a recv, or a collective that the router knows")
+            self._between_two(rank, op, post)
 
     def _between_two(self, rank, op, post):
         peer, tag = post.get("peer"), post.get("tag")
@@ -125,10 +125,12 @@ class Router:
         else:
             new, key, mine, theirs = Post(f"a message of rank {peer}"), (peer, rank, tag), self.receives, self.sends
         self.posts[rank].append(new)
-        if not theirs[key]:
+        if key not in theirs:
             mine[key].append(new)
             return
         other = theirs[key].popleft()
+        if not theirs[key]:
+            del theirs[key]
         send, receive = (new, other) if op == "send" else (other, new)
         receive.array, send.array = send.array, None
         send.done = receive.done = True
