@@ -453,4 +453,4 @@ def can_time():
 
 def _finite(counters):
     """Counters that are real, finite numbers; anything else is dropped."""
-    return {str(key): float(value) for key, value in dict(counters).items() if type(value) in (int, float) and math.isfinite(value)}
+    return {str(key): float(value) for key, value in dict(counters).items() if type(value) in (int, float) and abs(value) < 1e300}

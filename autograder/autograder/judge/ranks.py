@@ -4,7 +4,7 @@ import contextlib
 
 import warplab.task
 from autograder.judge.faults import blamed_on
-from autograder.judge.process import Lost, Process
+from autograder.judge.process import STEP_BYTES, STEP_MESSAGES, Lost, Process
 from autograder.sandbox.messages import Answer, Call, Executed, Failure, Missing, Question, Reply
 from warplab import crossing
 from warplab.crossing import ranks
@@ -28,6 +28,7 @@ def outcomes_of_ranks(task, cases, cells, launcher, limits):
                     errors[cell.id] = next(filter(None, told))
             for process in processes:
                 process.begin_step(limits.step_seconds)
+                process.channel.allow(STEP_BYTES // size, STEP_MESSAGES)  # together no more than one process
             for case in cases:
                 with blamed_on(task):
                     outcomes.append(_case(task, case, processes[: task.world(case.inputs)], errors))

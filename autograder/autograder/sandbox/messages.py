@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 MAX_LINE = 16 << 20
+MAX_NODES = 1_000_000  # lists and objects of one line, each of which takes twenty times the room once it is read
 MAX_ARRAYS = 4096
 MAX_BYTES = 1 << 30  # of one message's arrays
 PIECE = 1 << 16  # bytes that are worth sending at once
@@ -246,8 +247,11 @@ class Channel:
             if len(self._buffer) >= MAX_LINE:
                 raise BadMessage(f"a message longer than {MAX_LINE >> 20} MiB")
             return False
+        line = self._buffer[:end]
+        if line.count(b"[") + line.count(b"{") > MAX_NODES:
+            raise BadMessage(f"a message of more than {MAX_NODES:,} lists and objects")
         try:
-            document = FROM_JSON.decode(self._buffer[:end].decode("utf-8"))
+            document = FROM_JSON.decode(line.decode("utf-8"))
         except (UnicodeDecodeError, ValueError, RecursionError) as problem:
             raise BadMessage(f"not a message: {type(problem).__name__}") from None
         del self._buffer[: end + 1]

@@ -11,6 +11,8 @@ are three, and the same plain data goes between them as messages.
 
 import math
 
+import numpy as np
+
 from warplab.crossing import device, driver, function, kernel, ranks, timed, vjp
 from warplab.crossing.access import checked_access
 from warplab.crossing.errors import Refused, explain
@@ -21,6 +23,7 @@ from warplab.crossing.values import modified, poisoned
 
 CROSSINGS = {"kernel": kernel, "driver": driver, "function": function, "vjp": vjp, "device": device, "ranks": ranks}
 EXECUTED = ("kernel", "driver")  # their answer is code for the executor; of the others it is the result
+MAX_RESULT_BYTES = 16 << 20  # of one case: the judge keeps those of all cases until it compares
 
 __all__ = [
     "CROSSINGS",
@@ -54,6 +57,11 @@ def finish(task, case, answer, host):
         raise Refused("what came back is not a result")
     changed = answer.get("modified")
     changed = [name for name in changed if name in case.inputs] if type(changed) is list and all(type(n) is str for n in changed) else []
+    if any(type(value) is not np.ndarray for value in answer["outputs"].values()):
+        raise Refused("what came back is not a result: it holds something else than arrays")
+    nbytes = sum(value.nbytes for value in answer["outputs"].values())
+    if nbytes > MAX_RESULT_BYTES:
+        raise Refused(f"{nbytes:,} bytes came back; the results of one case have at most {MAX_RESULT_BYTES >> 20} MiB")
     return Result(answer["outputs"], host.counters() if host else _measured(task, answer.get("counters")), changed)
 
 

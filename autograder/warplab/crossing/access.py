@@ -112,6 +112,8 @@ def checked_access(data, arrays):
     lanes = data["lanes"]
     if any(type(n) is not int or not 0 <= n <= MAX_NUMBER for n in (*(data[name] for name in NUMBERS), *lanes, *data["offsets"])):
         raise Refused("the record of an access has a number that cannot be")
+    if any(type(data[name]) is not str for name in ("space", "kind", "array")):
+        raise Refused("the record of an access has a name that is no text")
     if data["space"] not in ("global", "shared") or data["kind"] not in ("read", "write", "atomic") or data["array"] not in ("", *arrays):
         raise Refused("the record of an access has a name that is none")
     if data["line"] > MAX_LINE or not 1 <= data["width"] <= MAX_WIDTH:

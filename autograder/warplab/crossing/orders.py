@@ -40,7 +40,7 @@ class Kernel:
         if type(data) is not dict or set(data) != {"name", "entry", "modules", "abi"}:
             raise Refused("a compiled kernel has a name, an entry, modules and an abi, and nothing else")
         name, entry, modules, abi = data["name"], data["entry"], data["modules"], data["abi"]
-        if not all(type(text) is str and len(text) <= 4096 for text in (name, entry)) or abi not in ABIS:
+        if not all(type(text) is str and len(text) <= 4096 for text in (name, entry, abi)) or abi not in ABIS:
             raise Refused("a compiled kernel's name, entry or abi is not what the compiler gives")
         if type(modules) not in (list, tuple) or not 1 <= len(modules) <= MAX_MODULES or any(type(text) is not str for text in modules):
             raise Refused(f"a compiled kernel has one to {MAX_MODULES} modules of PTX text")
@@ -65,7 +65,7 @@ class Empty:
         shape, dtype = data["shape"], data["dtype"]
         if type(shape) not in (list, tuple) or len(shape) > 8 or any(type(size) is not int or size < 0 for size in shape):
             raise Refused(f"a shape is a list of up to 8 whole numbers, got {str(shape)[:80]}")
-        if dtype not in DTYPES:
+        if type(dtype) is not str or dtype not in DTYPES:
             raise Refused(f"device arrays of {str(dtype)[:40]} cannot be allocated; the dtypes are {', '.join(DTYPES)}")
         return cls(tuple(shape), dtype)
 
@@ -186,7 +186,7 @@ def steps_from_plain(data, kernels, buffers):
 
 
 def _step(item, kernels, buffers):
-    kind, *rest = item if type(item) in (list, tuple) and item else (None,)
+    kind, *rest = item if type(item) in (list, tuple) and item and type(item[0]) is str else (None,)
     if kind == "launch" and len(rest) == 5:
         return _launch(*rest, kernels, buffers)
     if kind == "copy" and len(rest) == 2:
@@ -211,7 +211,8 @@ def _launch(kernel, grid, block, shared, arguments, kernels, buffers):
 def _argument(value, buffers):
     if type(value) is str:
         return _known(value, buffers)
-    if type(value) in (list, tuple) and len(value) == 2 and value[0] in DTYPES and type(value[1]) in (bool, int, float):
+    pair = type(value) in (list, tuple) and len(value) == 2 and type(value[0]) is str
+    if pair and value[0] in DTYPES and type(value[1]) in (bool, int, float):
         return tuple(value)
     raise Refused(f"a kernel's argument is a device array or a number, got {str(value)[:80]}")
 

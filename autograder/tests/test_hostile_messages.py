@@ -1,0 +1,142 @@
+"""What a hostile process may send, at each place of a right message in turn: it is refused in a sentence, and never an error of the judge's.
+
+An error of the judge's leaves a submission ungraded as "a fault in the task"; a student who can cause one chooses not to be graded.
+"""
+
+import copy
+import json
+import socket
+
+import crossing_examples  # noqa: F401 - registers the tasks example/...
+import numpy as np
+import pytest
+
+from autograder.judge.judge import legible
+from autograder.sandbox.messages import Answer, BadMessage, Channel, Failure, decode_array
+from warplab import crossing, lanes
+from warplab import task as tasks
+from warplab.crossing.access import checked_access, request_of
+from warplab.crossing.router import Router
+
+JUNK = (
+    None, True, -1, 2**70, 10**400, 1.5, float("nan"), "x", "#0", [], {}, [[]], {"a": 1}, ["float32", 1],
+    np.zeros(3), np.zeros(0), np.zeros((2, 2)), [np.zeros(2)],
+)  # fmt: skip
+KERNEL = {"name": "k", "entry": "k", "modules": [".version"], "abi": "c"}
+STEPS = [["launch", 0, [1], [32], 0, ["#0", ["int64", 3]]], ["fill", "#0", 0.0], ["copy", "#0", "#0"]]
+ANSWERS = {
+    "example/axpy": {"kernel": KERNEL, "shape": [[1, 1], [32, 1], 0]},
+    "example/total": {"kernels": [KERNEL], "buffers": {"#0": {"shape": [4], "dtype": "float32"}}, "steps": STEPS},
+    "example/gelu": {"outputs": {"y": np.zeros(3)}, "modified": ["x"], "counters": {"saved_bytes": 1.0}},
+    "ps01/launch_plan": {"outputs": {"grid": np.zeros(2, int), "idle": np.zeros((), int)}, "modified": ["width"]},
+}
+POSTS = [
+    {"op": "send", "peer": 1, "tag": 0, "array": np.zeros(4)},
+    {"op": "recv", "peer": 1, "tag": 0},
+    {"op": "all_reduce", "reduce": "avg", "array": np.zeros(4)},
+    {"op": "broadcast", "root": 0, "array": np.zeros(4)},
+    {"op": "barrier"},
+]
+ACCESS = {
+    "line": 3, "file": 1, "width": 4, "requests": 2, "counted": 8, "wasted": 4, "space": "global", "kind": "read", "array": "x",
+    "lanes": [0, 1], "offsets": [0, 4],
+}  # fmt: skip
+
+
+def damaged(value):
+    """Copies of a message, each with one piece of junk in one place."""
+    for path in places(value):
+        for junk in JUNK:
+            yield put(copy.deepcopy(value), path, junk)
+
+
+def places(value, path=()):
+    yield path
+    items = value.items() if type(value) is dict else enumerate(value) if type(value) is list else ()
+    for key, inner in items:
+        yield from places(inner, (*path, key))
+
+
+def put(value, path, junk):
+    if not path:
+        return junk
+    value[path[0]] = put(value[path[0]], path[1:], junk)
+    return value
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_is_judged_or_refused(name):
+    task = tasks.get(name)
+    case = task.cases(3)[0]
+    for answer in damaged(ANSWERS[name]):
+        try:
+            done = crossing.finish(task, case, answer, None)
+        except crossing.Refused:
+            continue
+        if type(done) is crossing.Order:
+            done.plain()
+        else:
+            task.judge([case], [tasks.outcome_of(case, done)])
+
+
+def test_a_router_answers_or_refuses():
+    right = {"posts": POSTS, "wait": 0}
+    for message in damaged(right):
+        router = Router(2)
+        for rank, sent in ((0, message), (1, copy.deepcopy(right)), (1, message)):
+            assert all(set(reply) <= {"array", "done", "error"} for _, reply in router.call(rank, sent))
+        router.leave(0)
+        assert set(router.counters()) == {"ranks.bytes", "ranks.bytes_of_one", "ranks.messages", "ranks.collectives"}
+
+
+def test_a_record_of_an_access_is_drawn_or_refused():
+    drawn = 0
+    for data in damaged(ACCESS):
+        try:
+            access = checked_access(data, {"x": None}) if type(data) is dict else {}
+        except crossing.Refused:
+            continue
+        if access:
+            assert len(lanes.svg(request_of(access), "a picture")) < 100_000
+            drawn += 1
+    assert drawn > 10  # another line, another number of requests: nothing is wrong with those
+
+
+@pytest.mark.parametrize("shape", [f"({2**70}, 0)", f"({2**62}, {2**62}, 0)", "(False, True)", "(-1, 0)", f"({2**28}, 0)"])
+def test_an_empty_array_of_an_impossible_shape_is_refused(shape):
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    with pytest.raises(BadMessage, match="shape"):
+        decode_array(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+
+
+def arrived(line, kind):
+    """What the judge makes of one line of a student's process."""
+    mine, theirs = socket.socketpair()
+    with mine, theirs:
+        mine.sendall(line + b"\n")
+        return Channel(theirs).receive((kind,))
+
+
+def test_half_a_character_becomes_a_question_mark():
+    line = json.dumps({"body": {"type": "Failure", "error": "\ud800 is half of \U0001f98a"}, "arrays": []}).encode()
+    assert arrived(line, Failure).error == "? is half of \U0001f98a"
+
+
+def test_a_line_of_a_million_lists_is_refused_before_it_is_read(monkeypatch):
+    monkeypatch.setattr("autograder.sandbox.messages.MAX_NODES", 100)
+    few, many = (json.dumps({"body": {"type": "Answer", "data": {"a": [[]] * n}}, "arrays": []}).encode() for n in (90, 101))
+    assert len(arrived(few, Answer).data["a"]) == 90
+    with pytest.raises(BadMessage, match="100 lists"):
+        arrived(many, Answer)
+
+
+def test_results_that_would_fill_the_judges_memory_are_refused():
+    task = tasks.get("ps01/launch_plan")
+    case = task.cases(3)[0]
+    for outputs, why in (({"grid": [1, 1]}, "else than arrays"), ({"junk": np.zeros(2 << 20), "idle": np.zeros(1)}, "16,777,224 bytes")):
+        with pytest.raises(crossing.Refused, match=why):
+            crossing.finish(task, case, {"outputs": outputs}, None)
+
+
+def test_text_that_steers_a_terminal_or_turns_a_line_around_is_marked():
+    assert legible("a\x1b[2J \u202eb\n\tc\x00 \u2713 \ud800") == "a\ufffd[2J \ufffdb\n\tc\ufffd \u2713 \ufffd"
