@@ -23,7 +23,8 @@
 # its checks need everything that came before.
 #
 # **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
+# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
+# nearly the answer. Run it as often as you like. The
 # final grade comes from the same checks with other sizes and other numbers, so code that works only for the
 # sizes you can see here will lose points.
 #

@@ -21,7 +21,8 @@
 # there is a CUDA GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one.
 #
 # **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
+# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
+# nearly the answer. Run it as often as you like. The
 # final grade comes from the same checks with other sizes and other numbers.
 #
 # **With or without a GPU.** This notebook is the same in both cases. The counters in the tables always come from

@@ -22,7 +22,8 @@
 # instructor for the answer at the end.
 #
 # **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
+# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
+# nearly the answer. Run it as often as you like. The
 # final grade comes from the same checks with other sizes and other numbers. Nothing here needs a GPU.
 
 # %%
@@ -73,7 +74,7 @@ def training_bytes(model, recipe, batch, tokens):
     return parameters, state, 16 * model["layers"] * batch * tokens * width * number
     # Eight bytes before the optimiser, whatever the precision: mixed precision moves bytes, it saves none here. Usual slips: the
     # output layer forgotten because it looks like the embedding, norms with one array, no FP32 copy, activations of one block. The
-    # two last rows allow 10 %, so that a forgotten bias costs one row and not two.
+    # last two rows allow 10 %, so that a forgotten bias costs one row and not two.
     ### END SOLUTION
 
 

@@ -15,14 +15,15 @@
 #
 # A restaurant at the sea. The cook calls out orders, the kitchen works behind a door, boats bring fish and take away boxes.
 # What the guests notice is how well the three keep out of each other's way. In this set you write one kernel where a
-# framework would call three, tell autograd about it, run a kitchen on two streams, record the orders that repeat, cheat a
+# framework would call three, tell autograd about it, run a kitchen on three streams, record the orders that repeat, cheat a
 # stopwatch and catch the cheat, and read what the compiler made of it all.
 #
 # **Time** about 5 hours, with chapter 8 read. **Points** 100: 95 are given by the checks below (3 of them only where
 # there is a CUDA GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one.
 #
 # **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
+# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
+# nearly the answer. Run it as often as you like. The
 # final grade comes from the same checks with other sizes and other numbers.
 #
 # **With or without a GPU.** This notebook is the same in both cases. Counters come from the course's SIMT engine, and

@@ -22,7 +22,8 @@
 # instructor for the answer at the end. The task with a star is the hard one.
 #
 # **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
+# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
+# nearly the answer. Run it as often as you like. The
 # final grade comes from the same checks with other sizes and other numbers. Nothing here needs a GPU.
 
 # %%
@@ -323,7 +324,7 @@ with when_written():
 # %% [markdown]
 # ## 7. Predict and explain
 #
-# The table above changes three things at once: the load, the throughput, the wait.
+# The table above shows three things at once: the load, the throughput, the wait.
 #
 # 1. **Predict**, for 25 travellers a second: what would a `patience` of 0, and of 0.5 seconds, do to throughput and to waiting?
 # 2. Change the cell and run it. **Explain** what you see.

@@ -21,7 +21,8 @@
 # instructor for the answer at the end. The task with a star is the hard one.
 #
 # **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing. Run it as often as you like. The
+# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
+# nearly the answer. Run it as often as you like. The
 # final grade comes from the same checks with other cards, prices and loads. Nothing here needs a GPU.
 
 # %%

@@ -19,7 +19,7 @@ from warplab.crossing.access import checked_access, request_of
 from warplab.crossing.router import Router
 
 JUNK = (
-    None, True, -1, 2**70, 10**400, 1.5, float("nan"), "x", "#0", [], {}, [[]], {"a": 1}, ["float32", 1],
+    None, True, -1, 7, 2**70, 10**400, 1.5, float("nan"), "x", "#0", [], {}, [[]], {"a": 1}, ["float32", 1],
     np.zeros(3), np.zeros(0), np.zeros((2, 2)), [np.zeros(2)],
 )  # fmt: skip
 KERNEL = {"name": "k", "entry": "k", "modules": [".version"], "abi": "c"}
@@ -99,7 +99,7 @@ def test_a_record_of_an_access_is_drawn_or_refused():
         if access:
             assert len(lanes.svg(request_of(access), "a picture")) < 100_000
             drawn += 1
-    assert drawn > 10  # another line, another number of requests: nothing is wrong with those
+    assert drawn >= 6  # with 7 for each of its numbers nothing is wrong
 
 
 @pytest.mark.parametrize("shape", [f"({2**70}, 0)", f"({2**62}, {2**62}, 0)", "(False, True)", "(-1, 0)", f"({2**28}, 0)"])

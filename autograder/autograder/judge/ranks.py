@@ -1,6 +1,7 @@
 """Tasks that run as several ranks: one student's process each, and a router between them that the judge owns."""
 
 import contextlib
+from dataclasses import replace
 
 import warplab.task
 from autograder.judge.faults import blamed_on
@@ -10,14 +11,17 @@ from warplab import crossing
 from warplab.crossing import ranks
 from warplab.task import Outcome
 
+LEAST_MIB = 1024  # of memory for one rank: PyTorch and a little
+
 
 def outcomes_of_ranks(task, cases, cells, launcher, limits):
-    """Run the cells and then every case in as many processes as it has ranks. Returns ([Outcome], Lost or None)."""
+    """Run the cells and then every case in as many processes as it has ranks, which share the limits. Returns ([Outcome], Lost or None)."""
     outcomes = []
     try:
         with contextlib.ExitStack() as stack:
             size = max(task.world(case.inputs) for case in cases)
-            processes = [stack.enter_context(Process(launcher, "student", limits)) for _ in range(size)]
+            share = replace(limits, memory_mib=max(limits.memory_mib // size, LEAST_MIB), disk_mib=limits.disk_mib // size)
+            processes = [stack.enter_context(Process(launcher, "student", share)) for _ in range(size)]
             errors = {}
             for cell in cells:
                 for process in processes:
