@@ -61,8 +61,9 @@ def _sources(submission):
     """{name of a cell or file, without its folder: text}: all that Python keeps lines of, and where the submission stands."""
     if isinstance(getattr(submission, "source", None), str):  # CUDA C++
         return {f"{submission.name}.cu": submission.source}
-    own = getattr(submission, "py_func", submission).__code__.co_filename
-    return {PurePath(file).name: "".join(linecache.getlines(file)) for file in (*linecache.cache, own)}
+    code = getattr(getattr(submission, "py_func", submission), "__code__", None)  # an object that can be called has none
+    own = [code.co_filename] if code else []
+    return {PurePath(file).name: "".join(linecache.getlines(file)) for file in (*linecache.cache, *own)}
 
 
 def show(table):

@@ -32,7 +32,7 @@ def outcomes_of_ranks(task, cases, cells, launcher, limits):
                     errors[cell.id] = next(filter(None, told))
             for process in processes:
                 process.begin_step(limits.step_seconds)
-                process.channel.allow(STEP_BYTES // size, STEP_MESSAGES)  # together no more than one process
+                process.channel.allow(STEP_BYTES // size, STEP_MESSAGES // size)  # together no more than one process
             for case in cases:
                 with blamed_on(task):
                     outcomes.append(_case(task, case, processes[: task.world(case.inputs)], errors))

@@ -114,11 +114,13 @@ class DataParallel(Training):
         return {"out": 1e-10 * (1 + np.abs(expected["out"]).max())}
 
     def bounds(self, inputs):
-        """A ring makes 2 (n - 1) messages a rank and step; counting the rows may take as many once more."""
+        """A ring makes 2 (n - 1) messages a rank and step; counting the rows may take as many once more.
+
+        Layer by layer the fewest are 2 (n - 1) in all for each: to one rank and back. From there on nothing is left.
+        """
         ranks = self.world(inputs)
-        one = 2 * (ranks - 1) * ranks
-        full = one * (inputs["steps"] + 1)
-        return {"bucket": Bound("ranks.messages", full, 3 * full, "messages")}
+        full = 2 * (ranks - 1) * ranks * (inputs["steps"] + 1)
+        return {"bucket": Bound("ranks.messages", full, 2 * (ranks - 1) * len(inputs["w"]) * inputs["steps"], "messages")}
 
 
 @task("ps10/tensor_parallel_mlp", points=15)
