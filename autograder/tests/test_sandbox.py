@@ -263,6 +263,8 @@ BLOCKED = """
 import sys
 from autograder.sandbox import kernel, seccomp
 kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+del seccomp.REFUSED["flock"]
+seccomp.LOCKS = ()  # the grader takes a lock of its own
 seccomp.install()  # what students get: it forbids namespaces to this process and all that it starts
 from autograder.cli import main
 sys.argv = ["autograder", *sys.argv[1:]]

@@ -152,31 +152,42 @@ class _Conversation(contextlib.ExitStack):
             _fill(self.run.outcomes[task.name], self.cases[task.name], str(lost))
 
     def execute(self):
-        """Do all orders; a kernel that costs the executor its life or its time costs the rest of its own task."""
-        for name, orders in self.orders.items():
-            self._bring_up_executor()
-            try:
-                self._execute(self.executor, warplab.task.get(name), orders)
-            except Lost as lost:
-                self.run.note(name, lost)
-                told = str(lost).replace("the code ended", "the kernel ended").replace("the code wrote", "the kernel wrote")
-                _fill(self.run.outcomes[name], [case for case, _ in orders], f"running the kernel: {told}")
-                self.executor.close()
-                self.executor = None
+        """Do all orders; a kernel that costs the executor its life or its time costs the rest of its own task.
 
-    def _execute(self, process, task, orders):
-        process.begin_step(self.limits.step_seconds)
-        for case, order in orders:
-            if not task.is_timed(case):
-                done = process.ask(Work(order.plain()), (Done,))
+        Timed ones come last, in processes of their own: they wait for their turn on the GPU, and the executor's time would run out meanwhile.
+        """
+        for timed in (False, True):
+            for name, orders in self.orders.items():
+                task, have = warplab.task.get(name), {outcome.case for outcome in self.run.outcomes[name]}
+                mine = [(case, order) for case, order in orders if task.is_timed(case) == timed and case.name not in have]
                 try:
-                    crossing.checked_access(done.access, order.buffers)
-                except crossing.Refused as problem:
-                    raise process.babble(problem) from None
-                self.run.outcomes[task.name].append(warplab.task.outcome_of(case, done))
+                    self._time(task, mine) if timed else self._execute(task, mine)
+                except Lost as lost:
+                    self.run.note(name, lost)
+                    told = str(lost).replace("the code ended", "the kernel ended").replace("the code wrote", "the kernel wrote")
+                    _fill(self.run.outcomes[name], [case for case, _ in orders], f"running the kernel: {told}")
+                    self._close_executor()
+            self._close_executor()
+
+    def _execute(self, task, orders):
+        self._bring_up_executor()
+        self.executor.begin_step(self.limits.step_seconds)
         for case, order in orders:
-            if task.is_timed(case):
-                self.run.outcomes[task.name].append(time_case(task, case, order, self.launcher, self.limits))
+            done = self.executor.ask(Work(order.plain()), (Done,))
+            try:
+                crossing.checked_access(done.access, order.buffers)
+            except crossing.Refused as problem:
+                raise self.executor.babble(problem) from None
+            self.run.outcomes[task.name].append(warplab.task.outcome_of(case, done))
+
+    def _time(self, task, orders):
+        for case, order in orders:
+            self.run.outcomes[task.name].append(time_case(task, case, order, self.launcher, self.limits))
+
+    def _close_executor(self):
+        if self.executor is not None:
+            self.executor.close()
+            self.executor = None
 
 
 def _fill(outcomes, cases, why):

@@ -37,8 +37,11 @@ REFUSED = {
     "settimeofday": (164, 170), "clock_settime": (227, 112), "adjtimex": (159, 171), "clock_adjtime": (305, 266), "vhangup": (153, 58),
     # memory that no process's limit counts
     "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194), "msgget": (68, 186), "semget": (64, 190),
+    # words to another jail through the files that both may read: locks, and news of who opens them
+    "flock": (73, 32), "inotify_init": (253, None), "inotify_init1": (294, 26),
 }  # fmt: skip
-SOCKET, CLONE, CLONE3, IOCTL = {"x86_64": (41, 56, 435, 16), "aarch64": (198, 220, 435, 29)}.get(MACHINE, (None,) * 4)
+SOCKET, CLONE, CLONE3, IOCTL, FCNTL = {"x86_64": (41, 56, 435, 16, 72), "aarch64": (198, 220, 435, 29, 25)}.get(MACHINE, (None,) * 5)
+LOCKS = (5, 6, 7, 36, 37, 38, 1024, 1026)  # F_GETLK, F_SETLK, F_SETLKW, the three of open files, F_SETLEASE, F_NOTIFY
 
 LOAD, EQUAL, ANY_BIT, AT_LEAST, RETURN = 0x20, 0x15, 0x45, 0x35, 0x06  # BPF_LD|W|ABS, BPF_JMP|JEQ, JSET, JGE, BPF_RET
 NUMBER, ARCH, ARGUMENT_0, ARGUMENT_1 = 0, 4, 16, 24  # offsets in struct seccomp_data, little-endian low words
@@ -68,8 +71,10 @@ def program():
     code += [(EQUAL, 0, 1, CLONE3), (RETURN, 0, 0, refuse(errno.ENOSYS))]
     code += [(EQUAL, 0, 4, CLONE), (LOAD, 0, 0, ARGUMENT_0), (ANY_BIT, 0, 1, NAMESPACES), forbid, permit]
     code += [(EQUAL, 0, 4, SOCKET), (LOAD, 0, 0, ARGUMENT_0), (EQUAL, 1, 0, socket.AF_UNIX), forbid, permit]
-    code += [(EQUAL, 0, 4, IOCTL), (LOAD, 0, 0, ARGUMENT_1), (EQUAL, 1, 0, TERMINAL[0]), (EQUAL, 0, 1, TERMINAL[1]), forbid]
-    code += [permit]
+    code += [(EQUAL, 0, 5, IOCTL), (LOAD, 0, 0, ARGUMENT_1), (EQUAL, 1, 0, TERMINAL[0]), (EQUAL, 0, 1, TERMINAL[1]), forbid, permit]
+    code += [(EQUAL, 0, 3 + len(LOCKS), FCNTL), (LOAD, 0, 0, ARGUMENT_1)]
+    code += [(EQUAL, len(LOCKS) - place, 0, command) for place, command in enumerate(LOCKS)]
+    code += [permit, forbid, permit]
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
 
 
