@@ -282,6 +282,7 @@ def transpose(x, out):
 """
 
 
+@pytest.mark.slow
 def test_the_feedback_page_shows_the_students_own_line_with_its_picture_and_fetches_nothing(tmp_path):
     root, assignment = make_course(tmp_path / "course", TRANSPOSE)
     hand_in(tmp_path / "submitted", "ada", notebook(assignment, transpose=ANSWER))

@@ -136,6 +136,7 @@ def test_overlap_is_shorter_on_the_virtual_clock_and_not_waiting_reads_what_was_
     assert (stale == 0).all()
 
 
+@pytest.mark.slow
 def test_a_lost_executor_costs_its_own_task():
     """The first task's kernel never ends; the second task's kernel, in the same notebook, is judged in a new executor."""
     endless = AXPY.replace("    if i < x.size:\n        out[i]", "    while alpha > -1:\n        out[i % 1]")

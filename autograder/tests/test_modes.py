@@ -147,6 +147,7 @@ def seen_in_dev(tmp_path, kind, become=()):
     return json.loads(ran.stdout)
 
 
+@pytest.mark.slow
 def test_the_gpu_is_the_executors_alone(tmp_path):
     seen = seen_in_dev(tmp_path, "SelfSandbox")
     plain = ["fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom", "zero"]
@@ -154,6 +155,7 @@ def test_the_gpu_is_the_executors_alone(tmp_path):
     assert seen["executor"] == [sorted([*plain, *PASSED]), True]
 
 
+@pytest.mark.slow
 def test_behind_bubblewrap_too(tmp_path):
     """As an ordinary user, who may not look whether the device can be opened there."""
     if not bubblewrap.program():
