@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from grading import answers, hand_in, make_course, notebook
 from test_corpus import CORPUS, PR_SET_CHILD_SUBREAPER, canary, descendants, listening, plant, stated, tree
-from test_sandbox import AS_USER, inside, kinds, needs
+from test_sandbox import AS_USER, inside, kinds, needs, needs_open_course
 
 import autograder
 from autograder.grade import Grading
@@ -105,6 +105,7 @@ def test_the_most_dangerous_submissions_get_what_is_honest_in_them_and_do_no_har
 @pytest.mark.parametrize("kind", kinds())
 def test_an_ordinary_user_grades_the_same_dangerous_submissions(kind, tmp_path):
     """Root lends its Python to user 1234, as in test_sandbox.py; there bubblewrap works too, which refuses to work for root."""
+    needs_open_course()
     ready, tests = as_user(tmp_path), Path(__file__).parent
     command = [sys.executable, "-m", "pytest", str(tests / "test_modes.py"), "-rs", "-s", "-m", "full", "-p", "no:cacheprovider", "-p", "no:xdist"]
     with tempfile.TemporaryDirectory() as home:
@@ -158,6 +159,7 @@ def test_the_gpu_is_the_executors_alone(tmp_path):
 @pytest.mark.slow
 def test_behind_bubblewrap_too(tmp_path):
     """As an ordinary user, who may not look whether the device can be opened there."""
+    needs_open_course()
     if not bubblewrap.program():
         pytest.skip("bwrap is not installed (Debian and Ubuntu: apt-get install bubblewrap)")
     if not shutil.which("setpriv"):
