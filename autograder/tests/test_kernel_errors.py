@@ -17,6 +17,7 @@ SLIPS = {
     "t = cuda.shared.array(32); y[0] = t[0]": "a shared or local array needs a type as well as a shape",
     "t = cuda.shared.array(x.size, float32); y[0] = t[0]": "the shape of a shared or local array must be constants",
     "y[0] = X[0]": "NameError: name 'X' is not defined",
+    "y[0] = return_value": "NameError: name 'return_value' is not defined",
     "y[0] = x[0, 0]": "a kernel cannot do `getitem(array(float32, 1d, C), UniTuple(Literal[int](0) x 2))`",
 }
 

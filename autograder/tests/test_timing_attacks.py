@@ -5,7 +5,6 @@ files go the same way and the same samples are checked, but the clock is a fake:
 millisecond. So what is decided by answers is decided here too, and what is decided by time alone waits for a GPU.
 """
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ import warplab
 from autograder.judge import attempts, judge
 from autograder.judge.attempts import Step, run_all
 from autograder.judge.process import Process
+from autograder.judge.timing import orders_of
 from autograder.sandbox import Limits, Unsafe
 from autograder.sandbox.choose import NoSandbox, choose
 from autograder.sandbox.messages import Done, Work
@@ -65,7 +65,7 @@ def launcher():
 def on_the_engine(task, case, order, launcher, limits):
     """In place of time_case: the judge's own `measure` over the executor's answers; both clocks say a millisecond."""
     sets = case.memo["sets"]
-    orders = [replace(order, buffers=order.buffers | {name: one.inputs[name] for name in order.buffers if name in one.inputs}) for one in sets]
+    orders = orders_of(sets, order)
     with Process(launcher, "executor", limits) as executor:
 
         def sample(number):

@@ -50,9 +50,6 @@ __all__ = [
 ]
 
 
-COUNTED_LATER = "only counted for a right result"
-
-
 class Task:
     """Base of every task. A subclass is data first: entry, crossing, arguments, items; then cases and reference.
 
@@ -170,9 +167,10 @@ class Task:
                     "ungraded",
                     "not timed: there is no CUDA device here, or its clock did not hold still; no points are lost",
                 )
-        share, told, access = 1.0, {}, {}
+        share, told, access, helps = 1.0, {}, {}, True
         for case in mine:
-            fraction, text, blamed = self._judge_case(item, case, found.get(case.name))
+            fraction, text, blamed, counted = self._judge_case(item, case, found.get(case.name))
+            helps = helps and counted
             access = blamed if fraction < share else access
             share = min(share, fraction)
             if text:
@@ -182,7 +180,6 @@ class Task:
         reason = next((f"{name}{others}: {text}" for text, name in told.items()), right)
         points = round(float(item.points * min(max(share, 0.0), 1.0)), 2) if mine else 0.0
         state = "full" if points == item.points else "partial" if points > 0 else "lost"
-        helps = state != "full" and COUNTED_LATER not in reason  # how to save sectors is no help with a wrong result
         return Line(
             item.key,
             item.kind,
@@ -191,23 +188,23 @@ class Task:
             item.points,
             state,
             reason,
-            self.hints(item.key) if helps else (),
+            self.hints(item.key) if helps and state != "full" else (),
             counters,
             access,
         )
 
     def _judge_case(self, item, case, outcome):
-        """(share of the row's points, why, the line that costs most) for one case."""
+        """(share of the row's points, why, the line that costs most, whether the row's hints help) for one case."""
         wrong = self.wrong_result(case, outcome)
-        if wrong:
-            return 0.0, f"{COUNTED_LATER}: {wrong}" if item.kind != "correctness" else wrong, {}
         if item.kind == "correctness":
-            return 1.0, "", {}
+            return (0.0, wrong, {}, True) if wrong else (1.0, "", {}, True)
+        if wrong:  # and how to save sectors is no help with that
+            return 0.0, f"only counted for a right result: {wrong}", {}, False
         bound = self.bounds(case.inputs)[item.key]
         total, unit = bound.total(_finite(outcome.counters)), bound.unit or bound.counter
         limits = f"full points up to {number(bound.full)}, none from {number(bound.zero)}"
         blamed = outcome.access | {"of": total, "unit": unit} if outcome.access and math.isfinite(total) else {}
-        return bound.fraction(total), f"{number(total) if math.isfinite(total) else 'no'} {unit}; {limits}", blamed
+        return bound.fraction(total), f"{number(total) if math.isfinite(total) else 'no'} {unit}; {limits}", blamed, True
 
     def wrong_result(self, case, outcome):
         """Why this outcome is not a right result, in one sentence; None when it is right."""

@@ -22,9 +22,14 @@ def time_case(task, case, order, launcher, limits):
         return _timed(task, case, order, launcher, limits)
 
 
+def orders_of(sets, order):
+    """`order` once for each set of inputs, which differ in the contents of its buffers."""
+    return [replace(order, buffers=order.buffers | {name: one.inputs[name] for name in order.buffers if name in one.inputs}) for one in sets]
+
+
 def _timed(task, case, order, launcher, limits):
     sets = case.memo.get("sets", [case])
-    orders = [replace(order, buffers=order.buffers | {name: one.inputs[name] for name in order.buffers if name in one.inputs}) for one in sets]
+    orders = orders_of(sets, order)
     with Process(launcher, "executor", limits) as reference, Process(launcher, "executor", limits) as student:
         for process in (reference, student):
             process.begin_step(SECONDS)

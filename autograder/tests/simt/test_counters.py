@@ -12,7 +12,7 @@ from warplab.simt.engine.memory import AddressSpace
 from warplab.simt.engine.program import Program
 from warplab.simt.frontends.launch import observed_by, run, running_only
 
-# --- the kernels of the table ---------------------------------------------------------------------------------------------
+# the kernels of the table
 
 
 @cuda.jit
@@ -172,7 +172,7 @@ extern "C" __global__ void tile4_of_one(float4* out) {
     out[threadIdx.x] = s[0];
 }"""
 
-# --- the table ------------------------------------------------------------------------------------------------------------
+# the table
 
 BIG = 4096
 
@@ -331,7 +331,7 @@ def test_counts_are_those_worked_out_by_hand(what, run, expected):
     assert {name: counted[name] for name in expected} == pytest.approx(expected)
 
 
-# --- what a table does not say --------------------------------------------------------------------------------------------
+# what a table does not say
 
 
 def test_addresses_are_counted_as_if_the_buffer_were_aligned_as_cudas_are():
@@ -356,7 +356,7 @@ def test_nsight_compute_names_atomics_by_memory_and_by_whether_they_return_somet
     assert shared.ncu()["smsp__inst_executed_op_shared_atom.sum"] == 1
 
 
-# --- the busiest warp -------------------------------------------------------------------------------------------------------
+# the busiest warp
 
 # Lanes whose `number / divisor` is 0 go round 10 times, all others once. Three instructions a turn, eight before, one after.
 TURNS = """.version 9.0
@@ -415,6 +415,29 @@ def test_a_block_that_is_no_multiple_of_a_warp_starts_a_warp_of_its_own():
 def test_the_busiest_warp_may_be_in_any_chunk_of_the_grid(who):
     # a chunk is 32,768 lanes: 600 blocks of 4 warps are 3 chunks of 256, 256 and 88 blocks
     assert turns(600, 128, who=who) == (TEN_TURNS, TEN_TURNS + 2399 * ONE_TURN)
+
+
+def test_a_guarded_return_is_a_branch_and_one_instruction():
+    leaves = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry leaves()
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<3>;
+    mov.u32 %r1, %tid.x;
+    setp.lt.u32 %p1, %r1, 8;
+    @%p1 ret;
+    add.u32 %r2, %r1, 1;
+    ret;
+}
+"""
+    space, counters = AddressSpace(), Counters()
+    with observed_by(counters):
+        machine = run(Program(leaves, "leaves", "leaves", space), [], [], 1, 32, 0, space)
+    p = summary(machine, counters, "sm_90", resources=False)
+    # mov, setp and the guard by 32 lanes; ret by the 8 that leave; add and ret by the 24 that stay
+    assert (p.warp_instructions, p.busiest_warp_instructions) == (6, 6)
 
 
 def test_a_sample_is_scaled_in_total_and_not_in_its_busiest_warp():

@@ -7,7 +7,7 @@ import pytest
 import warplab
 from numba import cuda, float32, guvectorize, int32, vectorize
 
-# --- atomics: 64 threads on one word that starts at 5, thread t gives t; what is there afterwards -----------------------------
+# atomics: 64 threads on one word that starts at 5, thread t gives t; what is there afterwards
 ATOMICS = [
     ("atomicAdd(p, t)", np.int32, 5 + 2016),
     ("atomicSub(p, t)", np.int32, 5 - 2016),
@@ -70,7 +70,7 @@ def test_atomic_extremes_pass_over_nan():
     assert (most[0], least[0]) == (11, -7)
 
 
-# --- bits, warps, memories of CUDA C++: an expression of int t = 0..31 ------------------------------------------------------
+# bits, warps, memories of CUDA C++: an expression of int t = 0..31
 EXPRESSIONS = [
     ("__byte_perm(t, 0x44332211, 0x7650)", lambda t: (0x443322 << 8) | (t & 0xFF)),
     ("__ffs(t)", lambda t: (t & -t).bit_length()),
@@ -148,7 +148,7 @@ def test_a_launch_from_the_device_is_refused_when_it_is_compiled():
         warplab.cuda_kernel('__global__ void child() {}\nextern "C" __global__ void k() { child<<<1, 1>>>(); }', "k")
 
 
-# --- numba's intrinsics, by what NumPy or Python say -------------------------------------------------------------------------
+# numba's intrinsics, by what NumPy or Python say
 @cuda.jit
 def bits(out):
     t = cuda.grid(1)
@@ -224,7 +224,7 @@ def test_fast_math_is_close():
     np.testing.assert_allclose(x, expected, rtol=1e-5)
 
 
-# --- the host's side ----------------------------------------------------------------------------------------------------
+# the host's side
 @cuda.jit
 def number_them(a):
     col, row = cuda.grid(2)

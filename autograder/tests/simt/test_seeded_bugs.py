@@ -20,7 +20,7 @@ def of(dtype, *shape):
     return lambda: np.ones(shape, dtype)
 
 
-# --- bugs in numba kernels ------------------------------------------------------------------------------------------------
+# bugs in numba kernels
 @cuda.jit
 def no_bounds_check(x, out):
     i = cuda.grid(1)
@@ -258,7 +258,7 @@ BUGS = [
     (neighbours_across_blocks, warplab.GlobalConflict, 4, 64, [of(F, 256)]),
 ]
 
-# --- bugs in CUDA C++ -----------------------------------------------------------------------------------------------------
+# bugs in CUDA C++
 CPP = {
     "half_of_a_float4": """
 extern "C" __global__ void half_of_a_float4(const float* x, float4* out) {
@@ -399,7 +399,7 @@ extern "C" __global__ void reads(const float* x, float* out) {
     finds(warplab.UseAfterFree, "reads.cu:3", "reads", lambda: kernel[1, 32](stale, np.zeros(32, F)))
 
 
-# --- legal --------------------------------------------------------------------------------------------------------------
+# legal
 @cuda.jit
 def early_return(x):
     t = cuda.threadIdx.x

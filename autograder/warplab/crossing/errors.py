@@ -4,7 +4,7 @@ import re
 import traceback
 
 MEANT = {  # a piece of numba's message: what the student did, and what to do instead
-    "return_value": "a kernel returns nothing: write the result into one of its arrays",
+    "to none for '$": "a kernel returns nothing: write the result into one of its arrays",
     "missing a required argument: 'dtype'": "a shared or local array needs a type as well as a shape: `cuda.shared.array((16, 16), float32)`",
     "NRT required": "a kernel cannot make a list or a new array, and adding or copying slices makes one: use single numbers, in a loop",
     "required for linear algebra": "a kernel has no `@` and no dot for arrays: write the sum as a loop over single numbers",

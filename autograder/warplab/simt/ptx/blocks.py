@@ -105,13 +105,14 @@ def split(fn: Function) -> list[Block]:
         elif item.guard is not None:
             skip = Instr("bra", (), (), Reg(item.guard.name, not item.guard.negated), item.line, item.file, f"(guard of) {item.text}")
             current.end, current.branch = "branch", skip
-            guarded = new()
-            guarded.instrs.append(Instr(item.opcode, item.mods, item.operands, None, item.line, item.file, item.text))
-            head = current
+            head, guarded = current, new()
+            bare = Instr(item.opcode, item.mods, item.operands, None, item.line, item.file, item.text)
             if item.opcode in ("ret", "exit"):
                 guarded.end = "exit"
             elif is_barrier(item):
-                guarded.end, guarded.branch = "barrier", guarded.instrs.pop()
+                guarded.end, guarded.branch = "barrier", bare
+            else:
+                guarded.instrs.append(bare)
             current = new()
             head.target = current.index
         elif item.opcode in ("ret", "exit"):
