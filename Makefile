@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PYTEST := $(RUN) -m pytest autograder/tests -n 2 --dist loadscope
 
-.PHONY: help course venv book exercises sample test quick full bench record gpu-test serve lint clean
+.PHONY: help course venv book exercises sample test quick full bench record gpu-test serve lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -18,30 +18,41 @@ help:
 	@echo "make bench      how fast this machine runs the SIMT engine, what the sandbox costs, and each task's check"
 	@echo "make record     measure on this GPU what the book has no record of   (EXPERIMENT=name: only that one)"
 	@echo "make gpu-test   the tests that need a CUDA device"
+	@echo "make lint       form, names, layers and types, without running anything   (make format: mend the form)"
 	@echo "make venv | book | exercises | sample     one step of make course"
 
 course: venv
-	@$(RUN) -m autograder.course
+	@$(RUN) -m workshop.course
 
 venv:
-	@$(if $(PYTHON),$(PYTHON) autograder/bootstrap.py --venv $(VENV) --torch "$(TORCH)",echo "make: no Python found, but the course needs 3.11, 3.12 or 3.13; install one (Debian and Ubuntu: apt-get install python3 python3-venv) and run make again" >&2; exit 1)
+	@$(if $(PYTHON),$(PYTHON) autograder/workshop/bootstrap.py --venv $(VENV) --torch "$(TORCH)",echo "make: no Python found, but the course needs 3.11, 3.12 or 3.13; install one (Debian and Ubuntu: apt-get install python3 python3-venv) and run make again" >&2; exit 1)
 
 book exercises sample: venv
-	@$(RUN) -m autograder.course $@
+	@$(RUN) -m workshop.course $@
 
+# Form, names and layers: everything that can be said of the code without running it.
+LINT := --config autograder/pyproject.toml
+CODE := autograder chapters solutions .github/picture.py nbgrader_config.py
 lint: venv
-	@$(RUN) -m ruff check --config autograder/pyproject.toml autograder solutions
-	@$(RUN) -m codespell_lib --toml autograder/pyproject.toml README.md chapters solutions autograder --skip "*.svg,*.bib,*.json,*.ipynb,*/LICENSE,*.egg-info,*.pyc"
+	@$(RUN) -m ruff check --quiet $(LINT) $(CODE)
+	@$(RUN) -m ruff format --quiet --check $(LINT) $(CODE) || { echo "make: some files are not formatted; run make format" >&2; exit 1; }
+	@$(RUN) -m codespell_lib --toml autograder/pyproject.toml *.md chapters solutions autograder --skip "*.svg,*.bib,*.json,*.ipynb,*/LICENSE,*.egg-info,*.pyc"
+	@PYTHONPATH=autograder $(VENV)/bin/lint-imports --no-cache $(LINT) > _build/imports.log || { cat _build/imports.log; exit 1; }
+	@$(VENV)/bin/basedpyright -p autograder/pyproject.toml
+
+format: venv
+	@$(RUN) -m ruff check --quiet --fix --select I $(LINT) $(CODE)
+	@$(RUN) -m ruff format --quiet $(LINT) $(CODE)
 
 test: venv lint
-	@$(RUN) -m autograder.course book
+	@$(RUN) -m workshop.course book
 	$(PYTEST)
 
 quick: venv
 	$(PYTEST) --at-most 4 -m "not gpu and not full and not slow and not browser"
 
 full: venv lint
-	@$(RUN) -m autograder.course book
+	@$(RUN) -m workshop.course book
 	$(PYTEST) -m "not gpu"
 
 # A bare CUDA machine has no environment and few packages: any Python with torch, numba-cuda, NumPy, PyYAML and pytest will do, and only the
@@ -53,7 +64,7 @@ gpu-test:
 
 # Like gpu-test it runs on a bare machine; WARPLAB_COMMIT names the commit where there is no git.
 record:
-	@PYTHONPATH=autograder $(GPU_PYTHON) -m warplab.experiments $(EXPERIMENT)
+	@PYTHONPATH=autograder $(GPU_PYTHON) -m warplab.evidence $(EXPERIMENT)
 
 bench: venv
 	@$(RUN) autograder/tests/bench_engine.py

@@ -1,4 +1,6 @@
-"""nbgrader's settings for this course: `nbgrader generate_assignment`, `autograde`, `formgrader`, `generate_feedback`, `export`."""
+"""nbgrader's settings for this course: `nbgrader generate_assignment`, `autograde`,
+`formgrader`, `generate_feedback`, `export`.
+"""
 
 import os
 import sys
@@ -17,18 +19,21 @@ c.CourseDirectory.autograded_directory = "grades/autograded"
 c.CourseDirectory.feedback_directory = "grades/feedback"
 c.CourseDirectory.db_url = f"sqlite:///{root / 'grades' / 'gradebook.db'}"
 (root / "grades").mkdir(exist_ok=True)
-# nbgrader calls the program alembic when it makes a gradebook; it stands beside this Python, on the PATH or not.
+# nbgrader calls the program alembic when it makes a gradebook; it stands beside this
+# Python, on the PATH or not.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 
 # Written answers have no test: the whole text is the stub.
 c.ClearSolutions.text_stub = "YOUR ANSWER HERE"
 
-# Student code never runs in nbgrader's kernel: `autograder grade` does the work for its commands too, late penalties included.
+# Student code never runs in nbgrader's kernel: `autograder grade` does the work for its
+# commands too, late penalties included.
 c.Autograde.exporter_class = "autograder.plugins.Judge"
 c.Autograde.sanitize_preprocessors = []
 c.Autograde.autograde_preprocessors = []
 c.GenerateFeedback.exporter_class = "autograder.plugins.Feedback"
 c.ExportApp.plugin_class = "autograder.gradebook.export.GradesExport"
 
-# Formgrader shows students' Markdown in the instructor's browser, beside a server that runs what it is told: no markup of theirs.
+# Formgrader shows students' Markdown in the instructor's browser, beside a server that
+# runs what it is told: no markup of theirs.
 c.HTMLExporter.filters = {"markdown2html": "autograder.plugins.markdown2html"}

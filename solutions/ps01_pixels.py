@@ -39,7 +39,7 @@ from IPython.display import display
 from numba import cuda
 from warplab import plots
 from warplab.check import grade, when_written
-from warplab.virtual_device import Timing, VirtualDevice
+from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice
 
 # %% [markdown]
 # Here is a picture to work on: 192 pixels wide, 128 high, three numbers from 0 to 1 for each. Row 0 is at the
@@ -362,7 +362,7 @@ print(f"border  {efficiency(-0.9, 0.1, 0.3):.3f}")
 # timed wrongly:
 
 # %%
-device = VirtualDevice(Timing(duration=1e-3, noise=0)).connect()
+device = VirtualDevice(DeviceTiming(duration=1e-3, noise=0)).connect()
 start = device.clock()
 device.launch("work")
 print(f"after launch()       {1e3 * (device.clock() - start):.4f} ms")
@@ -419,7 +419,7 @@ grade("ps01/time_it", time_it)
 
 # %%
 with when_written():
-    moody = Timing(
+    moody = DeviceTiming(
         duration=1e-3,
         pending=0.2,
         cold_launches=4,

@@ -216,7 +216,9 @@ def mixed(x, steps, out):
 stars = rng.uniform(-0.45, 0.45, 512).astype(np.float32)
 after = np.zeros_like(stars)
 slow = warplab.profile(mixed[4, 128], stars, 12, after)
-plots.divergence(slow, caption="Both kinds in one warp: half of the lanes wait, first one half, then the other.")
+plots.divergence(
+    slow, caption="Both kinds in one warp: half of the lanes wait, first one half, then the other."
+)
 
 # %% [markdown]
 # Which thread serves which star is your choice, as long as every star is served and `out[i]` belongs to star i.

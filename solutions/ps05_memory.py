@@ -81,7 +81,9 @@ cases = [(1, 0), (1, 3), (2, 0), (3, 0), (8, 0), (100, 0)]
 x, out = np.zeros(30_000, np.float32), np.zeros(256, np.float32)
 for (stride, offset), guess in zip(cases, predicted, strict=True):
     p = warplab.profile(copy_strided[1, 256], x, stride, offset, out)
-    print(f"stride {stride:>3}, offset {offset}: {p.global_load.sectors_per_request:g} sectors a request, you said {guess}")
+    print(
+        f"stride {stride:>3}, offset {offset}: {p.global_load.sectors_per_request:g} sectors a request, you said {guess}"
+    )
 
 # %% [markdown]
 # ## 2. Rows into columns
@@ -250,8 +252,12 @@ with when_written():
     moved = p.global_load.bytes + p.global_store.bytes
     for name in "t4", "h100-sxm":
         gpu = specs.get(name)
-        intensity, attainable, short, _ = roofline_place(p.flops, moved, 1.0, gpu["peak_fp32"].si, gpu["memory_bandwidth"].si)
-        print(f"{name}: {intensity:.2f} FLOP/B, at most {attainable / 1e12:.2f} TFLOP/s, short of {('bandwidth', 'arithmetic')[short]}")
+        intensity, attainable, short, _ = roofline_place(
+            p.flops, moved, 1.0, gpu["peak_fp32"].si, gpu["memory_bandwidth"].si
+        )
+        print(
+            f"{name}: {intensity:.2f} FLOP/B, at most {attainable / 1e12:.2f} TFLOP/s, short of {('bandwidth', 'arithmetic')[short]}"
+        )
 
 # %% [markdown]
 # ## 5. Softmax in two passes

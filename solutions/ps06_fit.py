@@ -88,14 +88,22 @@ grade("ps06/training_bytes", training_bytes)
 with when_written():
     described = {"vocabulary": 13, "context": 12, "width": 128, "layers": 6, "heads": 4}
     model, rows = models.Transformer(width=128, layers=6), models.worksheet(64)
-    parameters, state, activations = training_bytes(described, {"precision": "fp32", "optimizer": "adam"}, 64, 11)
+    parameters, state, activations = training_bytes(
+        described, {"precision": "fp32", "optimizer": "adam"}, 64, 11
+    )
     adam = torch.optim.Adam(model.parameters())
     with vram.saving(model) as kept:
         loss = model.loss(rows)
     loss.backward()
     adam.step()
-    held = sum(t.nbytes for p in model.parameters() for t in (p, p.grad, adam.state[p]["exp_avg"], adam.state[p]["exp_avg_sq"]))
-    print(f"parameters   {parameters:>10,} computed, {sum(p.numel() for p in model.parameters()):>10,} counted")
+    held = sum(
+        t.nbytes
+        for p in model.parameters()
+        for t in (p, p.grad, adam.state[p]["exp_avg"], adam.state[p]["exp_avg_sq"])
+    )
+    print(
+        f"parameters   {parameters:>10,} computed, {sum(p.numel() for p in model.parameters()):>10,} counted"
+    )
     print(f"state        {state:>10,} computed, {held:>10,} counted")
     print(f"activations  {activations:>10,} computed, {kept.bytes:>10,} counted")
 
@@ -254,7 +262,9 @@ with when_written():
     recipe = {"precision": "mixed", "optimizer": "adam"}
     for name in "rtx-4090", "a100-sxm", "h200-sxm":
         card = int(specs.get(name)["memory_capacity"].si)
-        print(f"{name}: {largest_batch(gpt2, recipe, 1024, card, False)} sequences, {largest_batch(gpt2, recipe, 1024, card, True)} with checkpoints")
+        print(
+            f"{name}: {largest_batch(gpt2, recipe, 1024, card, False)} sequences, {largest_batch(gpt2, recipe, 1024, card, True)} with checkpoints"
+        )
 
 # %% [markdown]
 # ## 5. The server's notebook

@@ -167,7 +167,9 @@ with when_written():
     ]
     x = (rng.normal(size=10_000) * 2.0 ** rng.integers(-12, 6, 10_000)).astype(np.float32)
     for name, dtype, whole, form in theirs:
-        codes = torch.from_numpy(x).to(dtype).view(whole).numpy().astype(np.int64) % 2 ** (1 + form[0] + form[1])
+        codes = torch.from_numpy(x).to(dtype).view(whole).numpy().astype(np.int64) % 2 ** (
+            1 + form[0] + form[1]
+        )
         same = encode_float(x.astype(np.float64), *form) == codes
         print(f"{name:8} {same.sum():>6,} of {len(x):,} codes are the same")
 
@@ -228,7 +230,10 @@ grade("ps07/loss_scaling", loss_scaling)
 
 # %%
 with when_written():
-    batch = [rng.normal(0, s, shape).astype(np.float16) for s, shape in ((0.2, (16, 32)), (0.3, (32, 4)), (1, (64, 16)))]
+    batch = [
+        rng.normal(0, s, shape).astype(np.float16)
+        for s, shape in ((0.2, (16, 32)), (0.3, (32, 4)), (1, (64, 16)))
+    ]
     for power in 0, 6, 12, 40:
         grad1, _, scale = loss_scaling(*batch, np.ones((64, 4), np.float32), 1e-6, 2.0**power)
         print(f"begun with 2^{power}: {(grad1 == 0).sum()} zeros; it worked with 2^{np.log2(scale):g}")
@@ -398,26 +403,30 @@ with when_written():
     torch.manual_seed(7)
     torch.set_num_threads(1)  # layers this small gain nothing from more
     (images, kinds), (test, answers) = models.pictures(100, seed=1), models.pictures(1000, seed=2)
-    net = torch.nn.Sequential(torch.nn.Linear(256, 128, bias=False), torch.nn.ReLU(), torch.nn.Linear(128, 4, bias=False))
+    net = torch.nn.Sequential(
+        torch.nn.Linear(256, 128, bias=False), torch.nn.ReLU(), torch.nn.Linear(128, 4, bias=False)
+    )
     optimizer = torch.optim.Adam(net.parameters(), 3e-3)
     for _ in range(100):
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(net(images.flatten(1)), kinds).backward()
         optimizer.step()
 
-
     def int8_layer(x, w):
         """x @ w.T with your code, float32 in and out."""
         (qx, sx, _), (qw, sw, _) = quantize_int8(x, 1.0), quantize_int8(w, 1.0)
         sums = np.zeros((len(x), len(w)), np.int32)
-        int8_matmul[(-(-len(w) // 16), -(-len(x) // 16)), (16, 16)](qx, qw, sums, len(x), len(w), x.shape[1] // 4)
+        int8_matmul[(-(-len(w) // 16), -(-len(x) // 16)), (16, 16)](
+            qx, qw, sums, len(x), len(w), x.shape[1] // 4
+        )
         return sums * sx[:, None] * sw
-
 
     first, second = (layer.weight.detach().numpy() for layer in (net[0], net[2]))
     pixels = test.flatten(1).numpy()
     plain = net(torch.from_numpy(pixels)).argmax(1).numpy()
-    print(f"FP32: {(plain == answers.numpy()).mean():.1%} right, {first.nbytes + second.nbytes:,} bytes of weights")
+    print(
+        f"FP32: {(plain == answers.numpy()).mean():.1%} right, {first.nbytes + second.nbytes:,} bytes of weights"
+    )
     eight = int8_layer(np.maximum(int8_layer(pixels, first), 0), second).argmax(1)
     sent = sum(w.size + 4 * len(w) for w in (first, second))
     print(f"INT8: {(eight == answers.numpy()).mean():.1%} right, {sent:,} bytes of weights and scales")
@@ -455,7 +464,10 @@ def tree(terms):
 
 for dtype in torch.float16, torch.bfloat16:
     terms = torch.full((4096,), 0.3, dtype=dtype)
-    print(dtype, f"one after the other {chain(terms):g}, blocks {chain(chain(terms.reshape(64, 64))):g}, tree {tree(terms):g}")
+    print(
+        dtype,
+        f"one after the other {chain(terms):g}, blocks {chain(chain(terms.reshape(64, 64))):g}, tree {tree(terms):g}",
+    )
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION

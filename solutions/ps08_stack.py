@@ -38,7 +38,7 @@ import numpy as np
 import torch
 from numba import cuda, float32
 from warplab.check import grade, when_written
-from warplab.virtual_device import Timing, VirtualDevice, Work
+from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
 
 # %% [markdown]
 # ## 1. One order instead of three
@@ -143,7 +143,7 @@ grade("ps08/custom_function", custom_function)
 # %%
 host = {"x": np.arange(12_000.0), "y": np.zeros(12_000)}
 works = {"square": Work(np.square, 8 / 25e9)}
-device = VirtualDevice(Timing(copy_latency=0.0), host, works)
+device = VirtualDevice(DeviceTiming(copy_latency=0.0), host, works)
 client = device.connect()
 x, y, a, b = client.host("x"), client.host("y"), client.empty(12_000), client.empty(12_000)
 client.copy(a, x)
@@ -256,8 +256,14 @@ grade("ps08/cheat_the_timer", cheat_the_timer)
 
 # %%
 compiled = fused_bias_gelu.compile("void(float32[:, ::1], float32[::1], float32[:, ::1])")
-lines = [line.strip() for line in compiled.library.get_asm_str().splitlines() if line.strip() and not line.strip().startswith(("//", ".loc"))]
-print(*[line for line in lines if re.match(r"(ld|st|fma|mul|add)\S*\.(global\S*|f32)\s", line)][:12], sep="\n")
+lines = [
+    line.strip()
+    for line in compiled.library.get_asm_str().splitlines()
+    if line.strip() and not line.strip().startswith(("//", ".loc"))
+]
+print(
+    *[line for line in lines if re.match(r"(ld|st|fma|mul|add)\S*\.(global\S*|f32)\s", line)][:12], sep="\n"
+)
 
 # %% [markdown]
 # Write the reader. A line may have a predicate in front, `@%p1` or `@!%p1`, and a comment behind, from `//` on; a line that is
@@ -299,7 +305,11 @@ grade("ps08/read_ptx", read_ptx)
 
 # %%
 with when_written():
-    print("your kernel: {} loads, {} accesses to local memory, {} missed".format(*read_ptx(compiled.library.get_asm_str())))
+    print(
+        "your kernel: {} loads, {} accesses to local memory, {} missed".format(
+            *read_ptx(compiled.library.get_asm_str())
+        )
+    )
 
 # %% [markdown]
 # ## 6. The orders that repeat *
@@ -357,7 +367,7 @@ grade("ps08/capture_graph", capture_graph)
 with when_written():
     for pieces in 1, 2, 3, 6, 24, 96:
         host = {"x": np.arange(96_000.0), "y": np.zeros(96_000)}
-        device = VirtualDevice(Timing(), host, works)
+        device = VirtualDevice(DeviceTiming(), host, works)
         overlap(device.connect(), pieces)
         print(f"{pieces:>2} pieces: {1e6 * device.counters()['device.seconds']:7.1f} us on the virtual clock")
 

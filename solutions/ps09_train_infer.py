@@ -218,10 +218,16 @@ grade("ps09/decode_bound", decode_bound)
 with when_written():
     for name in "rtx-4090", "h100-sxm":
         gpu = specs.get(name)
-        card = {"bandwidth": gpu["memory_bandwidth"].si, "peak": gpu["peak_bf16"].si, "memory": gpu["memory_capacity"].si}
+        card = {
+            "bandwidth": gpu["memory_bandwidth"].si,
+            "peak": gpu["peak_bf16"].si,
+            "memory": gpu["memory_capacity"].si,
+        }
         for number in 2, 0.5:
             one, crossing, fit = decode_bound(7e9, number, 200e6, card)
-            print(f"{name}, {number} bytes a weight: {one:4.0f} tokens/s, arithmetic short from {crossing:4.0f} readers, {fit} fit")
+            print(
+                f"{name}, {number} bytes a weight: {one:4.0f} tokens/s, arithmetic short from {crossing:4.0f} readers, {fit} fit"
+            )
 
 # %% [markdown]
 # ## 5. Two of four
@@ -319,7 +325,9 @@ with when_written():
         for most in 1, 8, 64:
             done = np.array(batch_server(arrivals, most, 0.05, 0.05, 0.01))
             waits = done - arrivals
-            print(f"{1 / gap:>4.0f} come a second, at most {most:>2}: {400 / done[-1]:5.1f} leave, 95 % within {np.quantile(waits, 0.95):5.2f} s")
+            print(
+                f"{1 / gap:>4.0f} come a second, at most {most:>2}: {400 / done[-1]:5.1f} leave, 95 % within {np.quantile(waits, 0.95):5.2f} s"
+            )
 
 # %% [markdown]
 # ## 7. Predict and explain

@@ -47,7 +47,7 @@
 # length and the dtype of the one that is sent: `torch.empty_like` makes one. A tensor on its way must not be changed before its
 # `wait()`. If nobody can go on, the check says who waits for whom.
 #
-# To try a function on tensors of your own, run it in real processes, as chapter 10 does: `from warplab.ranks import Ranks`,
+# To try a function on tensors of your own, run it in real processes, as chapter 10 does: `from warplab.models.rank_pool import Ranks`,
 # `rooms = Ranks(2)`, `rooms.run(ring_all_reduce, torch.ones(6))` (the same tensor for each rank), and `rooms.close()`. The same functions,
 # unchanged, run under `torchrun` on as many machines as you have. Nothing here needs a GPU; on real ones NCCL carries the same
 # calls, over NVLink where the machine has it.
@@ -259,7 +259,9 @@ def scaling_model(gpus, compute, gradient_bytes, bandwidth, latency):
     best        the n with the smallest t(n), of equal ones the smallest n
     """
     ### BEGIN SOLUTION
-    seconds = [compute / n + 2 * (n - 1) / n * gradient_bytes / bandwidth + 2 * (n - 1) * latency for n in gpus]
+    seconds = [
+        compute / n + 2 * (n - 1) / n * gradient_bytes / bandwidth + 2 * (n - 1) * latency for n in gpus
+    ]
     efficiency = [compute / (n * t) for n, t in zip(gpus, seconds, strict=True)]
     return seconds, efficiency, gpus[seconds.index(min(seconds))]
     # Discussion. The first part falls with n, the second ends at 2 bytes / bandwidth, the third grows, so t(n) has a least. Usual slips: n
@@ -357,7 +359,11 @@ grade("ps10/pipeline", pipeline)
 
 # %%
 with when_written():
-    for name, bandwidth, latency in ("as it is", 50e9, 10e-6), ("bandwidth", 100e9, 10e-6), ("latency", 50e9, 5e-6):
+    for name, bandwidth, latency in (
+        ("as it is", 50e9, 10e-6),
+        ("bandwidth", 100e9, 10e-6),
+        ("latency", 50e9, 5e-6),
+    ):
         (few, many), _, _ = scaling_model([16, 1024], 1.0, 2e9, bandwidth, latency)
         print(f"{name:>10}: {1000 * few:5.1f} ms on 16, {1000 * many:5.1f} ms on 1,024")
     for n in 16, 1024:

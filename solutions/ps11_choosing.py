@@ -31,7 +31,7 @@ import math
 
 from warplab import specs
 from warplab.check import grade, when_written
-from warplab.miniature import flat, fresh, one_step
+from warplab.models.miniature import flat, fresh, one_step
 
 # %% [markdown]
 # ## 1. Which card?
@@ -76,9 +76,18 @@ with when_written():
     for name, price in made_up.items():
         gpu = specs.get(name)
         bf16 = gpu["peak_bf16"].si if "peak_bf16" in gpu else gpu["peak_fp16"].si
-        cards.append({"memory": gpu["memory_capacity"].si, "bandwidth": gpu["memory_bandwidth"].si, "bf16": bf16, "price": price})
+        cards.append(
+            {
+                "memory": gpu["memory_capacity"].si,
+                "bandwidth": gpu["memory_bandwidth"].si,
+                "bf16": bf16,
+                "price": price,
+            }
+        )
     for need in 14e9, 20e9, 60e9:
-        print(f"{need / 1e9:.0f} GB: to serve {list(made_up)[pick_gpu(cards, need, 'inference')]}, to train {list(made_up)[pick_gpu(cards, need, 'training')]}")
+        print(
+            f"{need / 1e9:.0f} GB: to serve {list(made_up)[pick_gpu(cards, need, 'inference')]}, to train {list(made_up)[pick_gpu(cards, need, 'training')]}"
+        )
 
 # %% [markdown]
 # ## 2. What does an answer cost?
@@ -121,7 +130,9 @@ grade("ps11/cost_per_token", cost_per_token)
 with when_written():
     for batch in 1, 8, 64, 512:
         tokens, dollars = cost_per_token(cards[2], 7e9, 2, 100e6, batch, 0.6)
-        print(f"batch of {batch:>3}: {tokens:>8,.0f} tokens/s, {dollars:6.2f} dollars a million, {tokens / batch:5.1f} tokens/s for each reader")
+        print(
+            f"batch of {batch:>3}: {tokens:>8,.0f} tokens/s, {dollars:6.2f} dollars a million, {tokens / batch:5.1f} tokens/s for each reader"
+        )
 
 # %% [markdown]
 # ## 3. When to save

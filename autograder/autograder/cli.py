@@ -1,31 +1,45 @@
-"""The command line: `autograder release | import | validate | grade | doctor | sample`. It parses, shows, and sets the exit status; no more.
+"""The command line: `autograder release | import | validate | grade | doctor | sample | new-task`.
 
-Exit status: 0 all is well, 1 the answer is no (drift, malformed), 2 the command cannot be done, 130 stopped by Ctrl-C.
+It parses, shows, and sets the exit status; no more.
+
+Exit status: 0 all is well, 1 the answer is no (drift, malformed), 2 the command cannot be done, 130 stopped
+by Ctrl-C.
 """
 
 import contextlib
 import os
 import sys
+from collections.abc import Generator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from autograder.errors import UserError
+from autograder.user_error import UserError
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
-                  help="Release, check and grade the problem sets of the course.")
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Release, check and grade the problem sets of the course.",
+)
 console = Console(highlight=False)
-Root = Annotated[Path | None, typer.Option("--course", help="The course folder (default: found from here upwards).")]
+Root = Annotated[
+    Path | None, typer.Option("--course", help="The course folder (default: found from here upwards).")
+]
 
 
 @app.command()
 def release(
-    names: Annotated[list[str] | None, typer.Argument(help="Problem sets, for example ps04 (default: all).")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; fail if exercises/ is out of date.")] = False,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Problem sets, for example ps04 (default: all).")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; fail if exercises/ is out of date.")
+    ] = False,
     course: Root = None,
-):
+) -> None:
     """Make the students' notebooks in exercises/ from solutions/."""
     from autograder.layout import find_root
     from autograder.release import release as run
@@ -34,7 +48,9 @@ def release(
     released = run(root, names or (), check=check)
     for one in released:
         if one.state == "drift":
-            raise Refused(f"{shown(one.path, root)} is not what solutions/ gives; run `autograder release {one.name}`")
+            raise AnswerIsNo(
+                f"{shown(one.path, root)} is not what solutions/ gives; run `autograder release {one.name}`"
+            )
         typer.echo(f"{shown(one.path, root)}: {one.state}")
 
 
@@ -42,22 +58,25 @@ def release(
 def import_(
     name: Annotated[str, typer.Argument(help="Problem set, for example ps04.")],
     course: Root = None,
-):
+) -> None:
     """Bring a source notebook that was edited in formgrader (_build/source/) back into solutions/."""
     from autograder.layout import find_root
     from autograder.release import import_edits
 
     root = find_root(course)
     solution, changed = import_edits(root, name)
-    typer.echo(f"{shown(solution, root)}: {f'written; run `autograder release {name}`' if changed else 'unchanged'}")
+    outcome = f"written; run `autograder release {name}`" if changed else "unchanged"
+    typer.echo(f"{shown(solution, root)}: {outcome}")
 
 
 @app.command()
 def validate(
     files: Annotated[list[Path], typer.Argument(help="Notebooks to check before you hand them in.")],
-    assignment: Annotated[str | None, typer.Option(help="Problem set (default: from the file's name).")] = None,
+    assignment: Annotated[
+        str | None, typer.Option(help="Problem set (default: from the file's name).")
+    ] = None,
     course: Root = None,
-):
+) -> None:
     """Check notebooks as the grader will, without running them."""
     from autograder.layout import find_root, load_assignment
     from autograder.validate import Malformed, check_file
@@ -79,14 +98,23 @@ def validate(
 @app.command()
 def grade(
     assignment: Annotated[str, typer.Argument(help="Problem set, for example ps04.")],
-    submissions: Annotated[Path | None, typer.Option(help="Folder with one folder per student (default: submitted/).")] = None,
-    out: Annotated[Path | None, typer.Option(help="Gets gradebook.db, grades.csv, feedback/ (default: grades/).")] = None,
+    submissions: Annotated[
+        Path | None, typer.Option(help="Folder with one folder per student (default: submitted/).")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Gets gradebook.db, grades.csv, feedback/ (default: grades/).")
+    ] = None,
     time_limit: Annotated[float, typer.Option(min=1.0, help="Seconds for one cell or one task.")] = 30.0,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the hidden inputs (default: secret, drawn once for --out).")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Seed of the hidden inputs (default: secret, drawn once for --out)."),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Submissions at a time.")] = min(4, os.cpu_count() or 1),
-    unsafe: Annotated[bool, typer.Option("--unsafe", help="Run students' code without a sandbox; every grade says so.")] = False,
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe", help="Run students' code without a sandbox; every grade says so.")
+    ] = False,
     course: Root = None,
-):
+) -> None:
     """Grade all submissions of one problem set. What is unchanged since the last run is not graded again."""
     from autograder.grade import Grading
     from autograder.layout import GRADES, SUBMITTED, find_root
@@ -96,7 +124,16 @@ def grade(
     root = find_root(course)
     out = out or root / GRADES
     launcher = choose(unsafe)
-    grading = Grading(root, assignment, submissions or root / SUBMITTED, out, seconds=time_limit, seed=seed, jobs=jobs, sandbox=launcher)
+    grading = Grading(
+        root,
+        assignment,
+        submissions or root / SUBMITTED,
+        out,
+        seconds=time_limit,
+        seed=seed,
+        jobs=jobs,
+        sandbox=launcher,
+    )
     with resumable():
         rows = follow(console, grading)
     summary(console, grading, rows, out)
@@ -104,19 +141,24 @@ def grade(
 
 
 @app.command()
-def doctor():
+def doctor() -> None:
     """Try to break out of the sandbox on this machine, and tell which protections hold."""
     from autograder.doctor import diagnose
 
     if not diagnose(console):
-        raise Refused("without a sandbox `autograder grade` refuses; --unsafe grades without, and says so on every grade")
+        raise AnswerIsNo(
+            "without a sandbox `autograder grade` refuses; "
+            "--unsafe grades without, and says so on every grade"
+        )
 
 
 @app.command()
 def sample(
-    out: Annotated[Path | None, typer.Option(help="Where the class and its grades go (default: _build/sample).")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where the class and its grades go (default: _build/sample).")
+    ] = None,
     course: Root = None,
-):
+) -> None:
     """Grade the bundled sample class and compare with what each submission must get."""
     from autograder.layout import find_root
     from autograder.sample_class import grade_sample
@@ -125,10 +167,29 @@ def sample(
     with resumable():
         wrong = grade_sample(root, out or root / "_build" / "sample", console)
     if wrong:
-        raise Refused(f"{len(wrong)} of the sample grades differ from expected.yml, the first: {wrong[0]}")
+        raise AnswerIsNo(f"{len(wrong)} of the sample grades differ from expected.yml, the first: {wrong[0]}")
 
 
-class Refused(UserError):
+@app.command("new-task")
+def new_task(
+    name: Annotated[str, typer.Argument(help="Problem set and name, for example ps05/gather.")],
+    kind: Annotated[
+        str, typer.Option(help="How it crosses: kernel, driver, function, vjp, device or ranks.")
+    ],
+    language: Annotated[str, typer.Option(help="Of a kernel: numba or cuda-cpp.")] = "numba",
+    course: Root = None,
+) -> None:
+    """Write the skeleton of a new task, in a checkout: class, hints, cells, first answers."""
+    from autograder.layout import find_root
+    from autograder.new_task import next_steps, write_skeleton
+
+    root = find_root(course)
+    for path in write_skeleton(root, name, kind, language):
+        typer.echo(f"{shown(path, root)}: written")
+    typer.echo(next_steps(name))
+
+
+class AnswerIsNo(UserError):
     """The command worked and its answer is no."""
 
     status = 1
@@ -141,7 +202,7 @@ class Stopped(UserError):
 
 
 @contextlib.contextmanager
-def resumable():
+def resumable() -> Generator[None, None, None]:
     """Ctrl-C, a full disk or a locked gradebook in here is one line, not a traceback."""
     from sqlalchemy.exc import OperationalError
 
@@ -149,20 +210,22 @@ def resumable():
         yield
     except (OSError, OperationalError) as problem:
         what = str(getattr(problem, "orig", None) or problem)
-        raise UserError(f"stopped: {what}; what was graded is kept, put that right and run the same command") from None
+        raise UserError(
+            f"stopped: {what}; what was graded is kept, put that right and run the same command"
+        ) from None
     except KeyboardInterrupt:
         raise Stopped("stopped; what was graded is kept, run the same command to go on") from None
 
 
-def shown(path, root):
+def shown(path: Path, root: Path) -> Path:
     """A path relative to the course folder where that is shorter."""
     try:
-        return Path(path).resolve().relative_to(root)
+        return path.resolve().relative_to(root)
     except ValueError:
         return path
 
 
-def main():
+def main() -> None:
     """Entry point: every UserError is one line on stderr, never a traceback."""
     try:
         app()
@@ -170,7 +233,8 @@ def main():
         print(f"autograder: {problem}", file=sys.stderr)
         raise SystemExit(problem.status) from None
     except RuntimeError as problem:
-        if type(problem).__module__ != "warplab.device":  # import warplab raises it, so its class cannot be imported first
+        # import warplab raises DeviceError, so that class cannot be imported first
+        if type(problem).__module__ != "warplab.hardware.device":
             raise
         print(f"autograder: {problem}", file=sys.stderr)
         raise SystemExit(2) from None

@@ -1,4 +1,7 @@
-"""`autograder doctor`: which protections hold on this machine, each found out by an attempt to break it from inside a real jail."""
+"""`autograder doctor`: which protections hold on this machine.
+
+Each is tried by an attempt to break it from inside a real jail.
+"""
 
 import json
 import os
@@ -6,17 +9,19 @@ import secrets
 import socket
 import tempfile
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rich.console import Console
 from rich.table import Table
 
 import warplab
 from autograder.sandbox import cgroup
 from autograder.sandbox.choose import SANDBOXES, next_step, problem_of
-from autograder.sandbox.launch import LaunchError
-from autograder.sandbox.probe import NAMESPACES
-from autograder.sandbox.types import Limits
+from autograder.sandbox.launcher import Launcher, Running, StartError
+from autograder.sandbox.limits import Limits
+from autograder.sandbox.probe import NAMESPACES, Given
 from autograder.sandbox.view import cuda_obstacle, gpu_devices
 
 LIMITS = Limits(start_seconds=60, total_seconds=60, memory_mib=512, file_mib=16, disk_mib=32, processes=40)
@@ -49,47 +54,69 @@ class Finding:
     detail: str = ""
 
     @property
-    def needed(self):
+    def needed(self) -> bool:
         return self.name not in NOT_NEEDED
 
 
-def examine(launcher, planted=()):
-    """Attack from inside a process that `launcher` starts. planted: further files that it must not be able to read.
+def examine(launcher: Launcher, planted: Iterable[str | Path] = ()) -> list[Finding]:
+    """Attack from inside a process that `launcher` starts.
 
-    Returns a Finding per protection. Raises LaunchError where the launcher cannot start anything.
+    planted: further files that it must not be able to read.
+    Returns a Finding per protection. Raises StartError where the launcher cannot start anything.
     """
     with tempfile.TemporaryDirectory() as scratch:
         canary = Path(scratch, f"canary-{secrets.token_hex(8)}")
         canary.write_text("planted outside")
-        found = attack(launcher, list(ATTEMPTS), [str(canary), *map(str, planted)])
+        found, _ = attack(launcher, list(ATTEMPTS), [str(canary), *map(str, planted)])
     if not isinstance(found, dict):
-        raise LaunchError(f"the process that makes the attempts {found}")
+        raise StartError(f"the process that makes the attempts {found}")
     findings = [Finding(name, text, not found[name], found[name]) for name, text in ATTEMPTS.items()]
-    killed = attack(launcher, ["memory_of_many"])
-    could = killed["memory_of_many"] if isinstance(killed, dict) else "" if killed == "killed (memory)" else killed
-    findings.append(Finding("memory_of_many", f"no more than {LIMITS.memory_mib} MiB of memory in all its processes", not could, could))
-    left = attack(launcher, ["offspring"], children=CHILDREN)
-    findings.append(Finding("offspring", f"the whole tree dies: of {CHILDREN} daemons, deaf to SIGTERM, none survives", not left, left))
+    could = _memory_of_many(launcher)
+    protection = f"no more than {LIMITS.memory_mib} MiB of memory in all its processes"
+    findings.append(Finding("memory_of_many", protection, not could, could))
+    left = _offspring(launcher)
+    protection = f"the whole tree dies: of {CHILDREN} daemons, deaf to SIGTERM, none survives"
+    findings.append(Finding("offspring", protection, not left, left))
     return findings
 
 
-def attack(launcher, attempts, canaries=(), children=0):
-    """Run attempts in one jail. Returns {attempt: what it could do}, or how the process ended if it did not answer.
+def _memory_of_many(launcher: Launcher) -> str:
+    """What several processes together could do.
 
-    With children: returns "" if nothing that they started is left once the jail is closed, else a sentence.
+    It is "" where they were killed for their memory, as they should be.
+    """
+    found, _ = attack(launcher, ["memory_of_many"])
+    if isinstance(found, dict):
+        return found["memory_of_many"]
+    return "" if found == "killed (memory)" else found
+
+
+def _offspring(launcher: Launcher) -> str:
+    """What is left of many children once their jail is closed; "" for nothing."""
+    found, gone = attack(launcher, ["offspring"], children=CHILDREN)
+    return "" if isinstance(found, dict) and gone else "a process that it started still holds its channel"
+
+
+def attack(
+    launcher: Launcher, attempts: Sequence[str], canaries: Iterable[str] = (), children: int = 0
+) -> tuple[dict[str, str] | str, bool]:
+    """Run attempts in one jail.
+
+    Returns {attempt: what it could do}, or how the process ended if it did not answer; and whether all that
+    they started is gone once the jail is closed.
     """
     os.environ["AUTOGRADER_CANARY"] = secret = secrets.token_hex(8)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"\0autograder-{secret}")
         listener.listen()
-        given = {
-            "attempts": attempts,
+        given: Given = {
+            "attempts": list(attempts),
             "namespaces": {name: os.readlink(f"/proc/self/ns/{name}") for name in NAMESPACES},
             "canaries": list(canaries),
             "secret": secret,
             "abstract": f"autograder-{secret}",
             "pid": os.getpid(),
-            "warplab": str(Path(warplab.__file__).parent),
+            "warplab": warplab.__path__[0],
             "processes": LIMITS.processes,
             "disk_mib": LIMITS.disk_mib,
             "file_mib": LIMITS.file_mib,
@@ -103,19 +130,23 @@ def attack(launcher, attempts, canaries=(), children=0):
             watch.settimeout(LIMITS.total_seconds)
             watch.sendall(json.dumps(given).encode() + b"\n")
             answer = watch.makefile().readline()
-            while not answer and not (how := running.ended()):
-                time.sleep(0.01)
+            found = json.loads(answer) if answer else _end_of(running)
         finally:
             running.close()
             del os.environ["AUTOGRADER_CANARY"]
         with watch:
             watch.settimeout(5)
-            if children:
-                return "" if answer and _all_gone(watch) else "a process that it started still holds its channel"
-    return json.loads(answer) if answer else how
+            return found, _all_gone(watch)
 
 
-def _all_gone(watch):
+def _end_of(running: Running) -> str:
+    """How a process ended that has closed its channel; waits for it."""
+    while not (how := running.ended()):
+        time.sleep(0.01)
+    return how
+
+
+def _all_gone(watch: socket.socket) -> bool:
     """The channel's other end closes when the last process that inherited it is dead."""
     try:
         return watch.recv(1) == b""
@@ -125,8 +156,11 @@ def _all_gone(watch):
         return False
 
 
-def diagnose(console):
-    """Print what holds here for each kind of sandbox, and how students' code would be run. Returns whether grading will go ahead."""
+def diagnose(console: Console) -> bool:
+    """Print what holds here for each kind of sandbox, and how students' code would be run.
+
+    Returns whether grading will go ahead.
+    """
     from autograder.show import tell
 
     works = None
@@ -141,18 +175,37 @@ def diagnose(console):
         table.add_column("holds")
         table.add_column("what the attempt could do")
         for finding in findings:
-            table.add_row(finding.protection, "yes" if finding.holds else "NO" if finding.needed else "no (not required)", finding.detail)
+            table.add_row(
+                finding.protection,
+                _yes_or_no(finding),
+                finding.detail,
+            )
         console.print(table)
         if works is None and all(finding.holds for finding in findings if finding.needed):
             works = kind
     tell(console, f"GPU devices passed to the executor: {', '.join(gpu_devices()) or 'none on this machine'}")
     if problem := cuda_obstacle():
         tell(console, f"CUDA will not start there: {problem}.")
-    tell(console, "The limits are lowered for these attempts. The kernel limits each process's memory; a keeper adds up all of a job's")
+    tell(
+        console,
+        "The limits are lowered for these attempts. The kernel limits each process's memory; "
+        "a keeper adds up all of a job's",
+    )
     where = cgroup.place()
-    tell(console, f"ten times a second, {f'and a cgroup in {where} holds it at once' if where else 'for no cgroup of version 2 can be made here'}.")
+    at_once = (
+        f"and a cgroup in {where} holds it at once"
+        if where
+        else "for no cgroup of version 2 can be made here"
+    )
+    tell(console, f"ten times a second, {at_once}.")
     if works:
         tell(console, f"`autograder grade` runs students' code {works().isolation}")
     else:
         tell(console, f"no sandbox works here. {next_step()}")
     return works is not None
+
+
+def _yes_or_no(finding: Finding) -> str:
+    if finding.holds:
+        return "yes"
+    return "NO" if finding.needed else "no (not required)"

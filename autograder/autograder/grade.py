@@ -1,34 +1,43 @@
-"""`autograder grade`: every submission of one assignment, validated, run apart, judged, recorded; safe to stop and to repeat."""
+"""`autograder grade`: every submission of one problem set, validated, run apart, judged, recorded.
+
+Safe to stop and to repeat.
+"""
+
+from __future__ import annotations
 
 import contextlib
 import fcntl
 import math
+from collections.abc import Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import warplab
 from autograder import results
-from autograder.discover import find_submissions
-from autograder.errors import UserError
-from autograder.gradebook import Book, write_csv
+from autograder.discover import Submission, find_submissions
+from autograder.gradebook import ByHand, CourseGradebook, write_csv
 from autograder.judge.faults import InternalError
-from autograder.judge.judge import Verdict, judge_notebook, make_cases
+from autograder.judge.judge import Cases, Verdict, judge_notebook, make_cases
 from autograder.judge.process import NotStarted
 from autograder.layout import load_assignment
 from autograder.release.release import nbgrader_config
 from autograder.release.source import stable_json
 from autograder.report import autograded_notebook, feedback_page
-from autograder.sandbox import Limits
+from autograder.sandbox import Launcher, Limits
 from autograder.sandbox.choose import choose
-from autograder.validate import Malformed, check_file
+from autograder.user_error import UserError
+from autograder.validate import Checked, Malformed, check_file
 
 FINAL = ("graded", "timeout", "crashed", "malformed", "missing")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the closing table. fresh: False when the result is from an earlier run. Points are None where not graded."""
+    """One line of the closing table. Points are None where not graded.
+
+    fresh: False when the result is from an earlier run.
+    """
 
     student: str
     status: str
@@ -41,30 +50,47 @@ class Row:
 
 
 @dataclass
-class Job:
+class GradingJob:
     """One submission on its way: what was found, checked and judged."""
 
-    submission: object
+    submission: Submission
     key: str = ""
-    checked: object = None
+    checked: Checked | None = None
     verdict: Verdict | None = None
     status: str = ""
     reason: str = ""
-    notes: list = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 class Grading:
     """One run over a folder of submissions. `rows()` yields a Row per student as each is done.
 
-    root: the course folder. name: "ps04". out: gets gradebook.db, grades.csv, autograded/, feedback/, results/.
-    seconds: wall-clock limit of one cell or task. seed: of the judge's inputs (default: this out folder's secret one).
-    sandbox: a Launcher (default: the sandbox that works here; raises NoSandbox where none does). student: this one alone.
+    root: the course folder. name: "ps04". out: gets gradebook.db, grades.csv, autograded/, feedback/,
+    results/.
+    seconds: wall-clock limit of one cell or task. seed: of the judge's inputs (default: this out folder's
+    secret one).
+    sandbox: a Launcher (default: the sandbox that works here; raises NoSandbox where none does). student:
+    this one alone.
     """
 
-    def __init__(self, root, name, submissions, out, *, seconds=30.0, seed=None, jobs=1, sandbox=None, student=None):
+    def __init__(
+        self,
+        root: str | Path,
+        name: str,
+        submissions: str | Path,
+        out: str | Path,
+        *,
+        seconds: float = 30.0,
+        seed: int | None = None,
+        jobs: int = 1,
+        sandbox: Launcher | None = None,
+        student: str | None = None,
+    ) -> None:
         self.root = root
         self.assignment = load_assignment(root, name)
-        self.submissions = [one for one in find_submissions(submissions, self.assignment) if student in (None, one.student)]
+        self.submissions = [
+            one for one in find_submissions(submissions, self.assignment) if student in (None, one.student)
+        ]
         self.inside = Path(submissions)
         self.out = Path(out)
         self.limits = Limits(step_seconds=seconds, total_seconds=10 * seconds)
@@ -77,27 +103,31 @@ class Grading:
             raise UserError(f"cannot write to {self.out}: {problem}; choose another --out folder") from None
         self.stored = results.Results(self.out, name)
         self.version = results.course_version()
-        self._cases = None
+        self._cases: Cases | None = None
 
     @property
-    def cases(self):
+    def cases(self) -> Cases:
         """The judge's inputs, made once a run and only if something is to be graded."""
         if self._cases is None:
             self._cases = make_cases(self.assignment, self.seed)
         return self._cases
 
-    def rows(self):
-        """Grade what is new or changed; stop cleanly on Ctrl-C, with everything already yielded safely recorded."""
-        with only_one(self.out), Book(self.out, nbgrader_config(self.root)) as book:
+    def rows(self) -> Iterator[Row]:
+        """Grade what is new or changed.
+
+        Stops cleanly on Ctrl-C, with everything already yielded safely recorded.
+        """
+        with only_one(self.out), CourseGradebook(self.out, nbgrader_config(self.root)) as book:
             book.add_assignment(self.assignment)
-            waiting = []
+            waiting: list[GradingJob] = []
             try:
                 for submission in self.submissions:
                     job = self._prepare(submission)
                     known = self.stored.read(submission.student)
-                    if known and known["key"] == job.key and known["status"] in FINAL and self._recorded(book, known):
+                    if known and self._still_holds(book, job, known):
                         book.penalise(self.assignment, submission.student)
-                        self._give_feedback(book, job, known, Verdict.from_dict(known["verdict"]) if known["verdict"] else None)
+                        verdict = Verdict.from_dict(known["verdict"]) if known["verdict"] else None
+                        self._give_feedback(book, job, known, verdict)
                         yield row_of(known, False, book.by_hand(self.assignment, submission.student))
                     elif job.status:
                         yield self._record(book, job)
@@ -108,7 +138,7 @@ class Grading:
             finally:
                 write_csv(book.gradebook, self.out, self.out / "grades.csv")
 
-    def _judge_all(self, book, waiting):
+    def _judge_all(self, book: CourseGradebook, waiting: list[GradingJob]) -> Iterator[Row]:
         assert self.cases is not None  # made here, before the threads share them
         pool = ThreadPoolExecutor(self.jobs)
         try:
@@ -122,17 +152,19 @@ class Grading:
             pool.shutdown(wait=True, cancel_futures=True)
             self.sandbox.stopping.clear()
 
-    def _prepare(self, submission):
+    def _prepare(self, submission: Submission) -> GradingJob:
         """Read and validate one submission; nothing of the student's runs here."""
-        job = Job(submission)
+        job = GradingJob(submission)
         data = b""
         if submission.path is None:
             job.status, job.reason = "missing", submission.reason
         else:
             try:
-                job.checked = check_file(submission.path, self.assignment, inside=self.inside / submission.student)
-                data, job.checked = job.checked.data, replace(job.checked, data=b"")
-                job.notes = [defect.text for defect in job.checked.notes]
+                checked = check_file(
+                    submission.path, self.assignment, inside=self.inside / submission.student
+                )
+                data, job.checked = checked.data, replace(checked, data=b"")
+                job.notes = [defect.text for defect in checked.notes]
             except Malformed as malformed:
                 job.status, job.reason = "malformed", str(malformed)
                 data = str(malformed).encode()
@@ -151,23 +183,27 @@ class Grading:
         )
         return job
 
-    def _judge(self, job):
+    def _judge(self, job: GradingJob) -> GradingJob:
         """Runs in a thread; the student's code runs in a process of its own."""
+        assert job.checked is not None  # what is missing or malformed is never judged
         try:
-            job.verdict = judge_notebook(self.assignment, job.checked.notebook, self.cases, self.sandbox, self.limits)
+            job.verdict = judge_notebook(
+                self.assignment, job.checked.notebook, self.cases, self.sandbox, self.limits
+            )
             job.status, job.reason = job.verdict.status, job.verdict.reason
         except NotStarted as problem:
             job.status, job.reason = "not graded", f"the worker did not run: {problem}"
         except InternalError as problem:
             job.status, job.reason = "not graded", f"fault in the task, not in the submission: {problem}"
-        except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade, and not those of the others
-            job.status, job.reason = "not graded", f"fault in the grader: {type(problem).__name__}: {str(problem)[:300]}"
+        except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade, not the others'
+            text = f"{type(problem).__name__}: {str(problem)[:300]}"
+            job.status, job.reason = "not graded", f"fault in the grader: {text}"
         return job
 
-    def _record(self, book, job):
-        """The notebook, then the gradebook in one transaction, then the page, then the result that says "done"."""
+    def _record(self, book: CourseGradebook, job: GradingJob) -> Row:
+        """Write notebook, gradebook (in one transaction), page, and last the result that says "done"."""
         student = job.submission.student
-        record = {
+        record: results.StoredRecord = {
             "student": student,
             "assignment": self.assignment.name,
             "key": job.key,
@@ -180,7 +216,7 @@ class Grading:
         if job.status != "missing":
             scores = {key: cell.points for key, cell in job.verdict.cells.items()} if job.verdict else {}
             self.autograded(student).unlink(missing_ok=True)
-            if job.verdict:
+            if job.verdict and job.checked:
                 notebook = autograded_notebook(job.checked.notebook, job.verdict)
                 results.write_atomic(self.autograded(student), stable_json(notebook))
             book.save(self.assignment, student, scores, timestamp_of(job.submission))
@@ -188,26 +224,35 @@ class Grading:
         self.stored.write(student, record)
         return row_of(record, True, book.by_hand(self.assignment, student))
 
-    def _give_feedback(self, book, job, record, verdict):
+    def _give_feedback(
+        self, book: CourseGradebook, job: GradingJob, record: results.StoredRecord, verdict: Verdict | None
+    ) -> None:
         """Write the page, with what a person has entered in formgrader by now."""
         student = record["student"]
         if record["status"] != "missing":
-            notebook = job.checked and job.checked.notebook
-            page = feedback_page(self.assignment, student, record, notebook, verdict, book.by_hand(self.assignment, student))
+            notebook = job.checked.notebook if job.checked else None
+            page = feedback_page(
+                self.assignment, student, record, notebook, verdict, book.by_hand(self.assignment, student)
+            )
             results.write_atomic(self.feedback(student), page.encode())
 
-    def feedback(self, student):
+    def feedback(self, student: str) -> Path:
         """Path of one student's feedback page."""
         return self._file("feedback", student, ".html")
 
-    def autograded(self, student):
+    def autograded(self, student: str) -> Path:
         """Path of one student's judged notebook, which formgrader shows."""
         return self._file("autograded", student, ".ipynb")
 
-    def _file(self, step, student, suffix):
+    def _file(self, step: str, student: str, suffix: str) -> Path:
         return self.out / step / student / self.assignment.name / f"{self.assignment.notebook}{suffix}"
 
-    def _recorded(self, book, record):
+    def _still_holds(self, book: CourseGradebook, job: GradingJob, known: results.StoredRecord) -> bool:
+        """Whether an earlier run decided about just this, and all that it wrote is there."""
+        final = known["key"] == job.key and known["status"] in FINAL
+        return final and self._recorded(book, known)
+
+    def _recorded(self, book: CourseGradebook, record: results.StoredRecord) -> bool:
         """Whether the gradebook and the files of an earlier run are still there."""
         student = record["student"]
         if record["status"] == "missing":
@@ -217,28 +262,32 @@ class Grading:
 
 
 @contextlib.contextmanager
-def only_one(out):
+def only_one(out: Path) -> Generator[None, None, None]:
     """The gradebook has one writer: a second run into the same folder is refused."""
     with open(out / ".lock", "w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UserError(f"another run is grading into {out}; wait for it, or choose another --out folder") from None
+            raise UserError(
+                f"another run is grading into {out}; wait for it, or choose another --out folder"
+            ) from None
         yield
 
 
-def row_of(record, fresh, by_hand):
-    """A stored record as a Row, with what Book.by_hand tells of it."""
-    figures, seconds, (given, _, penalty) = (None, None, None), 0.0, by_hand
-    if record["verdict"]:
-        verdict = Verdict.from_dict(record["verdict"])
-        score = math.fsum(given.get(key, cell.points) or 0.0 for key, cell in verdict.cells.items())
-        figures = (round(max(0.0, score - penalty), 2), verdict.pending("ungraded", given), verdict.pending("manual", given))
-        seconds = verdict.seconds
-    return Row(record["student"], record["status"], *figures, record["reason"], fresh, seconds)
+def row_of(record: results.StoredRecord, fresh: bool, by_hand: ByHand) -> Row:
+    """A stored record as a Row, with what CourseGradebook.by_hand tells of it."""
+    student, status, reason = record["student"], record["status"], record["reason"]
+    if not record["verdict"]:
+        return Row(student, status, None, None, None, reason, fresh)
+    verdict = Verdict.from_dict(record["verdict"])
+    given, _, penalty = by_hand
+    earned = math.fsum(given.get(key, cell.points) or 0.0 for key, cell in verdict.cells.items())
+    score = round(max(0.0, earned - penalty), 2)
+    ungraded, manual = verdict.pending("ungraded", given), verdict.pending("manual", given)
+    return Row(student, status, score, ungraded, manual, reason, fresh, verdict.seconds)
 
 
-def timestamp_of(submission):
+def timestamp_of(submission: Submission) -> str | None:
     """nbgrader's timestamp.txt beside the notebook, as text; None if there is none or it is not a time."""
     from nbgrader.utils import parse_utc
 

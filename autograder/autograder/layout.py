@@ -1,10 +1,17 @@
-"""Where things are in a course: the root, the assignments, and what each released notebook promises about its cells."""
+"""Where things are in a course: the root and the released problem sets.
+
+What a released notebook says about its cells is the only word on their types and points.
+"""
+
+from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NotRequired, TypedDict
 
-from autograder.errors import UserError, nearest
+from autograder.user_error import UserError, nearest
 
 SOLUTIONS = "solutions"
 SOURCE = "_build/source"
@@ -13,18 +20,39 @@ SUBMITTED = "submitted"
 GRADES = "grades"
 
 
+class NotebookCell(TypedDict):
+    """A cell as nbformat 4.5 stores it, its text joined. metadata: free-form JSON."""
+
+    cell_type: str
+    id: str
+    metadata: dict[str, Any]
+    source: str
+    execution_count: NotRequired[None]
+    outputs: NotRequired[list[dict[str, Any]]]
+
+
+class NotebookDocument(TypedDict):
+    """A notebook as nbformat 4.5 stores it."""
+
+    cells: list[NotebookCell]
+    metadata: dict[str, Any]
+    nbformat: int
+    nbformat_minor: int
+
+
 @dataclass(frozen=True)
-class Spec:
+class CellSpec:
     """One cell with a grade id, as it was released: the only trusted word on its type, points and metadata.
 
-    kind: "solution" (the student writes it), "grade" (a test cell, judged), "manual" (a written answer, graded by hand).
+    kind: "solution" (the student writes it), "grade" (a test cell, judged), "manual" (a written answer,
+    graded by hand).
     """
 
     grade_id: str
     kind: str
     cell_type: str
     source: str
-    metadata: dict
+    metadata: dict[str, Any]
     cell_id: str
     points: float = 0.0
     task: str | None = None
@@ -33,36 +61,40 @@ class Spec:
 
 @dataclass(frozen=True)
 class Assignment:
-    """A released problem set. `cells` maps grade ids to Spec in notebook order."""
+    """A released problem set. `cells` maps grade ids to CellSpec in notebook order."""
 
     name: str
     notebook: str
     path: Path
-    cells: dict[str, Spec]
-    document: dict = field(repr=False)
+    cells: dict[str, CellSpec]
+    document: NotebookDocument = field(repr=False)
 
     @property
-    def filename(self):
+    def filename(self) -> str:
         return f"{self.notebook}.ipynb"
 
     @property
-    def max_score(self):
+    def max_score(self) -> float:
         return sum(cell.points for cell in self.cells.values())
 
-    def graded(self):
+    def graded(self) -> list[CellSpec]:
         """The cells that carry points, in notebook order."""
         return [cell for cell in self.cells.values() if cell.kind in ("grade", "manual")]
 
-    def given(self):
+    def given(self) -> set[str]:
         """Texts of the released code cells that carry no grade id: imports, helpers, demonstrations."""
-        return {cell["source"].strip() for cell in self.document["cells"] if cell["cell_type"] == "code" and "nbgrader" not in cell["metadata"]}
+        return {
+            cell["source"].strip()
+            for cell in self.document["cells"]
+            if cell["cell_type"] == "code" and "nbgrader" not in cell["metadata"]
+        }
 
-    def tasks(self):
+    def tasks(self) -> list[str]:
         """Task names in notebook order, each once."""
         return list(dict.fromkeys(cell.task for cell in self.cells.values() if cell.task))
 
 
-def find_root(start=None):
+def find_root(start: str | Path | None = None) -> Path:
     """The course folder: the nearest one at or above `start` (default: here) that holds nbgrader_config.py.
 
     A student has no such file: there the nearest folder that holds exercises/ counts.
@@ -75,15 +107,18 @@ def find_root(start=None):
     package = Path(__file__).resolve().parents[2]
     if (package / "nbgrader_config.py").exists():
         return package
-    raise UserError(f"no course here: neither {start} nor a folder above it holds nbgrader_config.py; change to the course folder")
+    raise UserError(
+        f"no course here: neither {start} nor a folder above it holds nbgrader_config.py; "
+        "change to the course folder"
+    )
 
 
-def assignment_names(root):
+def assignment_names(root: str | Path) -> list[str]:
     """Names of the released problem sets, sorted."""
     return sorted(folder.name for folder in (Path(root) / RELEASE).glob("*") if list(folder.glob("*.ipynb")))
 
 
-def load_assignment(root, name):
+def load_assignment(root: str | Path, name: str) -> Assignment:
     """Read a released problem set. Raises UserError for an unknown name or a folder that is not released."""
     names = assignment_names(root)
     if name not in names:
@@ -92,14 +127,16 @@ def load_assignment(root, name):
         raise UserError(f'unknown assignment "{name}"{nearest(name, names)}')
     notebooks = sorted((Path(root) / RELEASE / name).glob("*.ipynb"))
     if len(notebooks) > 1:
-        raise UserError(f"{notebooks[0].parent} holds {len(notebooks)} notebooks, expected one; remove the stray one")
+        raise UserError(
+            f"{notebooks[0].parent} holds {len(notebooks)} notebooks, expected one; remove the stray one"
+        )
     return read_assignment(notebooks[0], name)
 
 
-def read_assignment(path, name):
+def read_assignment(path: str | Path, name: str) -> Assignment:
     """Build an Assignment from a released notebook file."""
     document = json.loads(Path(path).read_text(encoding="utf-8"))
-    cells = {}
+    cells: dict[str, CellSpec] = {}
     for cell in document["cells"]:
         cell["source"] = _joined(cell["source"])
         about = cell["metadata"].get("nbgrader")
@@ -107,7 +144,7 @@ def read_assignment(path, name):
             continue
         ours = cell["metadata"].get("warplab", {})
         kind = "manual" if about["grade"] and about["solution"] else "grade" if about["grade"] else "solution"
-        cells[about["grade_id"]] = Spec(
+        cells[about["grade_id"]] = CellSpec(
             grade_id=about["grade_id"],
             kind=kind,
             cell_type=cell["cell_type"],
@@ -121,5 +158,5 @@ def read_assignment(path, name):
     return Assignment(name, Path(path).stem, Path(path), cells, document)
 
 
-def _joined(source):
+def _joined(source: str | Sequence[str]) -> str:
     return source if isinstance(source, str) else "".join(source)

@@ -1,68 +1,110 @@
-"""Our places in nbgrader's own pipeline: what its commands and formgrader's buttons do is what `autograder grade` does."""
+"""Our places in nbgrader's own pipeline.
+
+What its commands and formgrader's buttons do is what `autograder grade` does.
+"""
+
+from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 from nbconvert.exporters import HTMLExporter, NotebookExporter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from nbformat import NotebookNode
 from traitlets import Bool
 
-from autograder.errors import UserError
-from autograder.gradebook import Book
 from autograder.grade import Grading
+from autograder.gradebook import CourseGradebook
 from autograder.judge.judge import Verdict
 from autograder.layout import GRADES, SUBMITTED, find_root, load_assignment
 from autograder.report import feedback_page
 from autograder.results import Results
 from autograder.sandbox.choose import choose
+from autograder.user_error import UserError
 
 
 class Judge(NotebookExporter):
     """`nbgrader autograde` of one submission: student code runs in the sandbox, never in a kernel.
 
-    nbgrader converts each notebook twice, out of submitted/ and then in grades/autograded/. At the first, `autograder grade` does its
-    work on this student and leaves the notebook; the second takes it as it is. Raises UserError where there is nothing to score.
+    nbgrader converts each notebook twice, out of submitted/ and then in grades/autograded/. At the first,
+    `autograder grade` does its work on this student and leaves the notebook; the second takes it as it is.
+    Raises UserError where there is nothing to score.
     """
 
-    unsafe = Bool(False, help="Grade without a sandbox, as `autograder grade --unsafe` does.").tag(config=True)
+    unsafe = Bool(False, help="Grade without a sandbox, as `autograder grade --unsafe`.").tag(config=True)
 
-    def from_filename(self, filename, resources=None, **options):
+    def from_filename(
+        self, filename: str, resources: dict[str, Any] | None = None, **options: Any
+    ) -> tuple[NotebookNode, dict[str, Any]]:
+        assert resources is not None  # nbgrader's commands always give them
         root, about = find_root(), resources["nbgrader"]
         if Path(filename).resolve().is_relative_to((root / SUBMITTED).resolve()):
-            grading = Grading(root, about["assignment"], root / SUBMITTED, root / GRADES, sandbox=choose(self.unsafe), student=about["student"])
+            grading = Grading(
+                root,
+                about["assignment"],
+                root / SUBMITTED,
+                root / GRADES,
+                sandbox=choose(self.unsafe),
+                student=about["student"],
+            )
             (row,) = grading.rows()
             if row.score is None:
                 raise UserError(f"{about['student']}: {row.status}: {row.reason}")
-            filename = grading.autograded(about["student"])
-            leave_only(filename.parent, (filename.name, "timestamp.txt"))
-        return super().from_filename(str(filename), resources, **options)
+            judged = grading.autograded(about["student"])
+            leave_only(judged.parent, (judged.name, "timestamp.txt"))
+            filename = str(judged)
+        return super().from_filename(filename, resources, **options)
 
 
-def leave_only(folder, names):
-    """Remove what nbgrader copied along: formgrader serves this folder, and a page that a student put there would run as the instructor."""
+def leave_only(folder: Path, names: Collection[str]) -> None:
+    """Remove what nbgrader copied along.
+
+    formgrader serves this folder, and a page that a student put there would run as the instructor.
+    """
     for path in folder.iterdir():
-        if path.name not in names:
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        if path.name in names:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 class Feedback(HTMLExporter):
-    """`nbgrader generate_feedback` writes our page: students' text escaped, nothing fetched from elsewhere, ungraded told from 0."""
+    """`nbgrader generate_feedback` writes our page.
 
-    def from_filename(self, filename, resources=None, **_):
+    Students' text is escaped, nothing is fetched from elsewhere, ungraded is told from 0.
+    """
+
+    def from_filename(
+        self, filename: str, resources: dict[str, Any] | None = None, **_: Any
+    ) -> tuple[str, dict[str, Any]]:
+        assert resources is not None  # nbgrader's commands always give them
         root, about = find_root(), resources["nbgrader"]
         assignment, student = load_assignment(root, about["assignment"]), about["student"]
         record = Results(root / GRADES, assignment.name).read(student)
         if record is None:
-            raise UserError(f"{root / GRADES} holds no result of {student} for {assignment.name}; run `autograder grade {assignment.name}`")
+            raise UserError(
+                f"{root / GRADES} holds no result of {student} for {assignment.name}; "
+                f"run `autograder grade {assignment.name}`"
+            )
         notebook = json.loads(Path(filename).read_text(encoding="utf-8"))
         for cell in notebook["cells"]:
             cell["source"] = "".join(cell["source"])
-        with Book(root / GRADES) as book:
-            page = feedback_page(assignment, student, record, notebook, Verdict.from_dict(record["verdict"]), book.by_hand(assignment, student))
+        verdict = Verdict.from_dict(record["verdict"]) if record["verdict"] else None
+        with CourseGradebook(root / GRADES) as book:
+            by_hand = book.by_hand(assignment, student)
+        page = feedback_page(assignment, student, record, notebook, verdict, by_hand)
         return page, resources | {"output_extension": ".html", "outputs": {}}
 
 
-def markdown2html(source):
-    """Markdown to HTML in formgrader's pages, where stock nbgrader lets a student's <script> run as the instructor: markup is shown as text."""
-    return MarkdownWithMath(renderer=IPythonRenderer(escape=True, allow_harmful_protocols=False)).render(source)
+def markdown2html(source: str) -> str:
+    """Markdown to HTML in formgrader's pages, with markup shown as text.
+
+    Stock nbgrader lets a student's <script> run there as the instructor.
+    """
+    renderer = IPythonRenderer(escape=True, allow_harmful_protocols=False)
+    return MarkdownWithMath(renderer=renderer).render(source)

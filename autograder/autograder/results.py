@@ -1,49 +1,75 @@
-"""What was decided about each submission, one JSON file each: the memory that lets a second run skip what is already graded."""
+"""What was decided about each submission, one JSON file each.
+
+It is the memory that lets a second run skip what is already graded.
+"""
+
+from __future__ import annotations
 
 import hashlib
 import json
 import os
 import secrets
 from pathlib import Path
+from typing import Any, TypedDict
 
 import autograder
 import warplab
 
 
+class StoredRecord(TypedDict):
+    """What was decided about one submission. key: hash of all that it depends on.
+
+    verdict: Verdict.as_dict().
+    """
+
+    student: str
+    assignment: str
+    key: str
+    status: str
+    reason: str
+    notes: list[str]
+    isolation: str
+    verdict: dict[str, Any] | None
+
+
 class Results:
     """The folder OUT/results/<assignment>/. Files appear whole or not at all."""
 
-    def __init__(self, out, assignment):
+    def __init__(self, out: str | Path, assignment: str) -> None:
         self.folder = Path(out) / "results" / assignment
 
-    def read(self, student):
+    def read(self, student: str) -> StoredRecord | None:
         """The stored record, or None. A damaged file counts as none: the submission is graded again."""
         record = read_record(self._file(student))
         return record if record and record["student"] == student else None
 
-    def write(self, student, record):
-        """Store a record at once; call it after the gradebook has the grade, so that a stop in between only repeats work."""
+    def write(self, student: str, record: StoredRecord) -> None:
+        """Store a record at once.
+
+        Call it after the gradebook has the grade, so that a stop in between only repeats work.
+        """
         write_atomic(self._file(student), (json.dumps(record, indent=1) + "\n").encode())
 
-    def all(self):
+    def all(self) -> dict[str, StoredRecord]:
         """{student: record} of everything stored."""
         records = map(read_record, sorted(self.folder.glob("*.json")))
         return {record["student"]: record for record in records if record}
 
-    def _file(self, student):
+    def _file(self, student: str) -> Path:
         return self.folder / f"{student}.json"
 
 
-def read_record(path):
+def read_record(path: Path) -> StoredRecord | None:
     """One stored record, or None if the file is missing or damaged."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        record: Any = json.loads(path.read_text(encoding="utf-8"))
+        whole = {"student", "key", "status", "verdict"} <= record.keys()
+    except (OSError, ValueError, AttributeError):  # the last: it is JSON, but no object
         return None
-    return record if isinstance(record, dict) and {"student", "key", "status", "verdict"} <= record.keys() else None
+    return record if whole else None
 
 
-def write_atomic(path, data):
+def write_atomic(path: Path, data: bytes) -> None:
     """Write bytes so that the file is old or new, never half."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.new"[-200:])
@@ -51,8 +77,8 @@ def write_atomic(path, data):
     os.replace(fresh, path)
 
 
-def key_of(*parts):
-    """One hash over everything that can change a grade; each part is bytes or text."""
+def key_of(*parts: object) -> str:
+    """One hash over everything that can change a grade; a part that is not bytes counts as its text."""
     digest = hashlib.sha256()
     for part in parts:
         data = part if isinstance(part, bytes) else str(part).encode()
@@ -60,19 +86,23 @@ def key_of(*parts):
     return digest.hexdigest()
 
 
-def course_version():
-    """Hash of what makes a grade and its words: the Python of warplab and autograder, hints, hardware facts and page templates."""
+def course_version() -> str:
+    """Hash of what makes a grade and its words.
+
+    That is the Python of warplab and autograder, hints, hardware facts and page templates.
+    """
     digest = hashlib.sha256()
-    for package in (warplab, autograder):
-        base = Path(package.__file__).parent
-        files = {*base.rglob("*"), *base.glob("_specs/*")}  # the second is a link, which rglob does not follow
-        for path in sorted(path for path in files if path.suffix in (".py", ".yml", ".j2")):
+    for base in map(Path, (*warplab.__path__, *autograder.__path__)):
+        for path in sorted(path for path in base.rglob("*") if path.suffix in (".py", ".yml", ".j2")):
             digest.update(str(path.relative_to(base)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 
-def secret_seed(out):
-    """The seed of this grading folder: drawn once, kept readable for its owner only, so that a second run gives the same grades."""
+def secret_seed(out: str | Path) -> int:
+    """The seed of this grading folder, drawn once, so that a second run gives the same grades.
+
+    It is kept in a file that only its owner can read.
+    """
     file = Path(out) / ".seed"
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)

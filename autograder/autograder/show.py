@@ -1,13 +1,28 @@
 """Progress and tables of `autograder grade`."""
 
+from pathlib import Path
+
+from rich.console import Console, JustifyMethod
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from autograder.grade import Grading, Row
+from autograder.layout import Assignment
 
-def follow(console, grading):
+COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
+    ("student", "left"),
+    ("status", "left"),
+    ("score", "right"),
+    ("ungraded", "right"),
+    ("by hand", "right"),
+    ("why", "left"),
+)
+
+
+def follow(console: Console, grading: Grading) -> list[Row]:
     """Run a Grading with a progress bar; returns its rows sorted by student."""
-    rows = []
+    rows: list[Row] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
         bar = progress.add_task(f"grading {grading.assignment.name}", total=len(grading.submissions))
@@ -17,7 +32,7 @@ def follow(console, grading):
     return sorted(rows, key=lambda row: row.student)
 
 
-def summary(console, grading, rows, out):
+def summary(console: Console, grading: Grading, rows: list[Row], out: Path) -> None:
     """Print the table of one assignment, what was taken over from an earlier run, and where the files are."""
     console.print(grades_table(grading.assignment, rows))
     old = sum(not row.fresh for row in rows)
@@ -27,22 +42,18 @@ def summary(console, grading, rows, out):
     tell(console, f"{out}/grades.csv  {out}/feedback/  {out}/gradebook.db")
 
 
-def tell(console, text):
+def tell(console: Console, text: str) -> None:
     """One line as it is: no markup, no wrapping."""
     console.print(text, markup=False, soft_wrap=True)
 
 
-def grades_table(assignment, rows):
-    """One line a student: status, points, what is still open, why. A submission that was not graded shows no score."""
+def grades_table(assignment: Assignment, rows: list[Row]) -> Table:
+    """One line a student: status, points, what is still open, why.
+
+    A submission that was not graded shows no score.
+    """
     table = Table(title=f"{assignment.notebook} ({assignment.max_score:g} points)", title_justify="left")
-    for name, how in (
-        ("student", "left"),
-        ("status", "left"),
-        ("score", "right"),
-        ("ungraded", "right"),
-        ("by hand", "right"),
-        ("why", "left"),
-    ):
+    for name, how in COLUMNS:
         table.add_column(name, justify=how)
     for row in rows:
         figures = ["" if value is None else f"{value:g}" for value in (row.score, row.ungraded, row.manual)]

@@ -1,8 +1,10 @@
 """`make bench`: the SIMT engine, checks on, against numba's own simulator on the same kernels, in one run.
 
-The simulator must be chosen before numba is imported, so it runs in a child process (this file with --simulator), and the
-kernels stand here: a module of warplab would bring the engine along. Times are of this machine's CPU and compare two ways
-of running a kernel without a GPU; neither is a GPU's time. Each is the least of several, by the clock and as CPU time of
+The simulator must be chosen before numba is imported, so it runs in a child process
+(this file with --simulator), and the
+kernels stand here: a module of warplab would bring the engine along. Times are of this
+machine's CPU and compare two ways of running a kernel without a GPU; neither is a GPU's
+time. Each is the least of several, by the clock and as CPU time of
 the process: where other work shares the cores, the second is the one to compare.
 """
 
@@ -83,7 +85,9 @@ def transpose(x, out):
     col, row = cuda.grid(2)
     tile[cuda.threadIdx.y, cuda.threadIdx.x] = x[row, col]
     cuda.syncthreads()
-    out[cuda.blockIdx.x * 16 + cuda.threadIdx.y, cuda.blockIdx.y * 16 + cuda.threadIdx.x] = tile[cuda.threadIdx.x, cuda.threadIdx.y]
+    out[cuda.blockIdx.x * 16 + cuda.threadIdx.y, cuda.blockIdx.y * 16 + cuda.threadIdx.x] = tile[
+        cuda.threadIdx.x, cuda.threadIdx.y
+    ]
 
 
 @cuda.jit
@@ -235,19 +239,32 @@ def main():
     warm_up[1, 1](np.zeros(1), np.zeros(1), np.zeros(1))  # loads the compiler
     engine = measure(9)
     print("                     by the clock                         CPU time")
-    print(f"{'kernel':<14}{'simulator':>12}{'engine':>12}{'ratio':>8}{'simulator':>12}{'engine':>12}{'ratio':>8}   with compilation, ratio, of CPU time")
+    print(
+        f"{'kernel':<14}{'simulator':>12}{'engine':>12}{'ratio':>8}{'simulator':>12}{'engine':>12}{'ratio':>8}"
+        "   with compilation, ratio, of CPU time"
+    )
     warm, cold = ([], []), ([], [])
     for name, (first, again) in engine.items():
         line = f"{name:<14}"
         for kind in (0, 1):
             warm[kind].append(simulator[name][1][kind] / again[kind])
             cold[kind].append(simulator[name][0][kind] / first[kind])
-            line += f"{1e3 * simulator[name][1][kind]:>9.0f} ms{1e3 * again[kind]:>9.2f} ms{warm[kind][-1]:>7.0f}x"
+            line += f"{1e3 * simulator[name][1][kind]:>9.0f} ms{1e3 * again[kind]:>9.2f} ms"
+            line += f"{warm[kind][-1]:>7.0f}x"
         print(f"{line}   {1e3 * first[0]:8.0f} ms {cold[0][-1]:6.1f}x {cold[1][-1]:6.1f}x")
-    print(f"median ratio, warm (target 200x): {statistics.median(warm[0]):.0f}x by the clock, {statistics.median(warm[1]):.0f}x of CPU time")
-    print(f"smallest ratio with compilation (target 10x): {min(cold[0]):.1f}x by the clock, {min(cold[1]):.1f}x of CPU time")
+    print(
+        f"median ratio, warm (target 200x): {statistics.median(warm[0]):.0f}x by the clock, "
+        f"{statistics.median(warm[1]):.0f}x of CPU time"
+    )
+    print(
+        f"smallest ratio with compilation (target 10x): {min(cold[0]):.1f}x by the clock, "
+        f"{min(cold[1]):.1f}x of CPU time"
+    )
     larger()
-    print(f"  peak memory (target 1,024 MiB) {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+    print(
+        f"  peak memory (target 1,024 MiB) {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} "
+        "MiB"
+    )
 
 
 if __name__ == "__main__":

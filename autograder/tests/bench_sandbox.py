@@ -1,8 +1,10 @@
-"""`make bench`: what it costs to run a submission behind walls: the start of a process for each launcher, then whole submissions.
+"""`make bench`: what it costs to run a submission behind walls: the start of a process
+for each launcher, then whole submissions.
 
-A whole submission is judged twice: by the grader (sandbox, executor, judge: three processes), and with every call of the same
-work made directly in one child of a process as warm as the warm parent, which is the student's own run time. The difference is what
-the walls, the conversation and the comparing cost. Wall-clock time of this machine, the least of several.
+A whole submission is judged twice: by the grader (sandbox, executor, judge: three processes), and with every
+call of the same work made directly in one child of a process as warm as the warm parent, which is the
+student's own run time. The difference is what the walls, the conversation and the comparing cost. Wall-clock
+time of this machine, the least of several.
 """
 
 import contextlib
@@ -13,7 +15,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import warplab.task
 from autograder.judge.judge import judge_notebook, make_cases, steps_of
 from autograder.layout import find_root, load_assignment
 from autograder.sample_class import expected_grades
@@ -21,12 +22,13 @@ from autograder.sample_class.build import build_class
 from autograder.sandbox import Limits
 from autograder.sandbox.choose import SANDBOXES, problem_of
 from autograder.sandbox.forked import Unsafe
-from autograder.sandbox.launch import often_imported
+from autograder.sandbox.launcher import often_imported
 from autograder.sandbox.messages import Cell
-from autograder.sandbox.worker import execute
+from autograder.sandbox.student import execute
 from autograder.sandbox.zygote import prepare, settle, warm_up
 from autograder.validate import check_file
 from warplab import crossing
+from warplab.tasks import registry
 
 REPEATS = 15
 LIMIT_MS = 150
@@ -71,26 +73,33 @@ def directly(assignment, notebook, cases):
         if step.kind == "cell":
             execute(Cell(step.id, step.source), namespace)
             continue
-        task = warplab.task.get(step.task)
+        task = registry.get(step.task)
         kind, names = crossing.CROSSINGS[task.crossing], (task.entry, task.plan_entry)
         plan = namespace.get(task.plan_entry)
         for case in cases[task.name]:
             host = crossing.host(task, case)
-            answer = kind.answer(kind.question(task, case), names, namespace[task.entry], plan, host and host.call)
+            answer = kind.answer(
+                kind.question(task, case), names, namespace[task.entry], plan, host and host.call
+            )
             done = crossing.finish(task, case, answer, host)
             if type(done) is crossing.Order:
                 crossing.execute(done)
 
 
 def main():
-    """Print the two tables. Exit status 1 where a whole submission costs more than LIMIT_MS over its own run time."""
+    """Print the two tables. Exit status 1 where a whole submission costs more than
+    LIMIT_MS over its own run time.
+    """
     warm_up()
     launchers = [kind() for kind in SANDBOXES if problem_of(kind) is None] + [Unsafe()]
     print("start and end of a student's process (least of", REPEATS, "in ms)")
     for launcher in launchers:
         print(f"  {least(functools.partial(start_and_end, launcher), REPEATS):8.1f}  {launcher.isolation}")
     root, worst = find_root(None), 0.0
-    print(f"a whole submission, {launchers[0].isolation} (least of 5, in ms): graded, the same work directly, the difference")
+    print(
+        f"a whole submission, {launchers[0].isolation} (least of 5, in ms): graded, the same work directly, "
+        "the difference"
+    )
     for name in ("ps01", "ps04"):
         with tempfile.TemporaryDirectory() as folder:
             build_class(root, name, Path(folder))
@@ -101,7 +110,10 @@ def main():
         settle()
         verdict = judge_notebook(assignment, notebook, cases, launchers[0])
         if verdict.score != expected_grades()[name]["perfect"]["score"]:
-            return f"{name}: the solution got {verdict.score:g} points ({verdict.reason}), so its time says nothing"
+            return (
+                f"{name}: the solution got {verdict.score:g} points ({verdict.reason}), so its time says "
+                "nothing"
+            )
         graded = least(functools.partial(judge_notebook, assignment, notebook, cases, launchers[0]), 5)
         own = min(own_time(assignment, notebook, cases) for _ in range(5))
         worst = max(worst, graded - own)

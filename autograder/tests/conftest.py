@@ -13,7 +13,12 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 def pytest_addoption(parser):
-    parser.addoption("--at-most", type=int, metavar="N", help="run N evenly spaced cases of a test that has more (make quick)")
+    parser.addoption(
+        "--at-most",
+        type=int,
+        metavar="N",
+        help="run N evenly spaced cases of a test that has more (make quick)",
+    )
 
 
 def pytest_collection_modifyitems(config, items):
@@ -34,7 +39,9 @@ def skip_without_a_gpu(items):
 
 
 def thin_out(config, items, most):
-    """Keep `most` evenly spaced cases of each parametrised test that has more; the others are counted as deselected."""
+    """Keep `most` evenly spaced cases of each parametrised test that has more; the
+    others are counted as deselected.
+    """
     cases = {}
     for item in items:
         cases.setdefault(item.nodeid.split("[")[0], []).append(item)
@@ -71,13 +78,25 @@ def find_browser() -> str | None:
 
 @pytest.fixture(scope="session")
 def browser():
-    """A headless Chromium of the system. The tests that need it are skipped, saying so, where there is none."""
+    """A headless Chromium of the system. The tests that need it are skipped, saying so,
+    where there is none.
+    """
     path = find_browser()
     if not path:
-        pytest.skip("no Chromium: install one (Debian and Ubuntu: apt-get install chromium) or set CHROMIUM to its path")
+        pytest.skip(
+            "no Chromium: install one (Debian and Ubuntu: apt-get install chromium) or set CHROMIUM to its "
+            "path"
+        )
     sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
-    quiet = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-             "--disable-component-update", "--disable-sync"]
+    quiet = [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+    ]
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=quiet)
         yield chromium

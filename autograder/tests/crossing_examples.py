@@ -1,12 +1,13 @@
-"""One small task for each way of crossing, with a right answer as source text: what an author of tasks starts from."""
+"""One small task for each way of crossing, with a right answer as source text."""
 
 import math
 
 import numpy as np
 
-from warplab.compare import sum_tolerance
-from warplab.task import Bound, Case, DriverTask, Item, KernelTask, RanksTask, Task, VjpTask, task
-from warplab.virtual_device import Timing, VirtualDevice, Work
+from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
+from warplab.tasks.compare import sum_tolerance
+from warplab.tasks.declaration import DriverTask, KernelTask, RanksTask, Task, VjpTask, task
+from warplab.tasks.rubric import Bound, Case, Item
 
 UNIT = 2.0**-24  # unit roundoff of float32
 
@@ -60,7 +61,7 @@ def axpy(alpha, x, y, out):
 
 @task("example/total", points=10)
 class Total(DriverTask):
-    """The sum of an array of any length, in two passes: one partial sum a block, then one block for the rest."""
+    """The sum of an array of any length, in two passes: a partial sum a block, then one block."""
 
     entry = "total"
     arguments = ("device", "x", "out")
@@ -117,11 +118,14 @@ def total(device, x, out):
 
 @task("example/gelu", points=10)
 class Gelu(VjpTask):
-    """y = x * Phi(x), with its gradient; what is kept for the way back is counted beside the student's code."""
+    """y = x * Phi(x), with its gradient; what is kept for the way back is counted."""
 
     entry = "gelu"
     arguments = differentiable = ("x",)
-    items = (Item("right", 8, title="y and its gradient"), Item("saved", 2, "structure", title="only x is kept"))
+    items = (
+        Item("right", 8, title="y and its gradient"),
+        Item("saved", 2, "structure", title="only x is kept"),
+    )
 
     def make_cases(self, rng):
         def case(item, *shape):
@@ -140,14 +144,16 @@ class Gelu(VjpTask):
         return np.vectorize(lambda value: 0.5 * math.erfc(-value / math.sqrt(2)))(x)
 
     def rounding(self, inputs):
-        """Phi and its density are below 1 and 0.4, and are each made of at most 8 rounded operations of values up to
-        1 + |x| (erf is computed around 1, so its error is absolute); y and dy/dx multiply them by x, and by grad_out."""
+        """Phi and its density are below 1 and 0.4, and are each made of at most 8 rounded operations of
+        values up to 1 + |x| (erf is computed around 1, so its error is absolute); y and dy/dx multiply
+        them by x, and by grad_out.
+        """
         x = np.abs(inputs["x"]).astype(np.float64)
         limit = 16 * UNIT * (1 + x) ** 2
         return {"y": limit, "grad_x": limit * np.abs(inputs["grad_out"])}
 
     def bounds(self, inputs):
-        """x alone takes 4 bytes a number; autograd's own chain of operations keeps several arrays of that size."""
+        """x alone takes 4 bytes a number; autograd's own chain of operations keeps several such arrays."""
         return {"saved": Bound("saved_bytes", 4 * inputs["x"].size, 12 * inputs["x"].size, "bytes kept")}
 
 
@@ -174,25 +180,28 @@ def gelu(x):
 
 @task("example/overlap", points=10)
 class Overlap(Task):
-    """Square the host array x into the host array y, piece by piece on two streams, so that copies and work overlap."""
+    """Square the host array x into the host array y in pieces, so that copies and work overlap."""
 
     entry, crossing = "overlap", "device"
     arguments = ("device", "pieces")
     returns = {"y": "numbers"}
-    items = (Item("right", 6, title="y is complete when it is read"), Item("seconds", 4, "structure", title="copies and work overlap"))
+    items = (
+        Item("right", 6, title="y is complete when it is read"),
+        Item("seconds", 4, "structure", title="copies and work overlap"),
+    )
 
     def make_cases(self, rng):
         x = rng.random(int(rng.integers(1, 4)) * 80_000)
         return [Case(item, {"x": x, "pieces": 8}, item) for item in ("right", "seconds")]
 
     def device(self, inputs):
-        """A copy of n float64 takes 8 n / 25e9 s and the work as long; the host's own calls take almost nothing."""
-        timing = Timing(copy_latency=0.0, launch_overhead=1e-9, sync_overhead=1e-9)
+        """A copy of n float64 takes 8 n / 25e9 s, and so does the work; calls take almost nothing."""
+        timing = DeviceTiming(copy_latency=0.0, launch_overhead=1e-9, sync_overhead=1e-9)
         host = {"x": inputs["x"], "y": np.zeros(inputs["x"].size)}
         return VirtualDevice(timing, host, {"square": Work(np.square, 8 / 25e9)}, unread=("x",))
 
     def wrong_result(self, case, outcome):
-        """Host code could copy x back unchanged and square it: the device must have done as much work as there is."""
+        """Host code could copy x back and square it: the device must have done all the work."""
         done = outcome.counters.get("device.computed", 0) if outcome and not outcome.error else None
         if done is not None and done < case.inputs["x"].size:
             return f"the device squared {done:,.0f} elements of {case.inputs['x'].size:,}"
@@ -202,7 +211,10 @@ class Overlap(Task):
         return {"y": inputs["x"] ** 2}
 
     def bounds(self, inputs):
-        """In, work and out of all pieces one after the other take 3 T. Overlapped it is T and two pieces more: T (1 + 2 / 8)."""
+        """In, work and out of all pieces one after the other take 3 T.
+
+        Overlapped it is T and two pieces more: T (1 + 2 / 8).
+        """
         whole = 8 * inputs["x"].size / 25e9
         return {"seconds": Bound("device.seconds", 1.3 * whole, 3 * whole, "s on the virtual clock")}
 
@@ -225,7 +237,7 @@ def overlap(device, pieces):
 
 @task("example/ring", points=10)
 class Ring(RanksTask):
-    """Every rank ends with the sum of all ranks' arrays, and no rank sends more than 2 (n - 1) / n of its array's bytes."""
+    """Every rank ends with the sum of all arrays, and none sends more than 2 (n - 1) / n of its bytes."""
 
     entry = "ring"
     arguments = sharded = ("x",)
@@ -271,4 +283,10 @@ def ring(x):
     return torch.cat(parts)
 """
 
-ANSWERS = {"example/axpy": AXPY, "example/total": TOTAL, "example/gelu": GELU, "example/overlap": OVERLAP, "example/ring": RING}
+ANSWERS = {
+    "example/axpy": AXPY,
+    "example/total": TOTAL,
+    "example/gelu": GELU,
+    "example/overlap": OVERLAP,
+    "example/ring": RING,
+}

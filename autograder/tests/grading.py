@@ -1,4 +1,4 @@
-"""What the grading tests share: a tiny course with two real tasks that need no kernel, and ways to hand something in."""
+"""What the grading tests share: a tiny course with two tasks that need no kernel, and ways to hand in."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ TINY = '''# %% [markdown]
 # # A tiny set
 # %%
 import numpy as np
-from warplab.check import grade
+from warplab.tasks.feedback import grade
 
 HALF = 2
 # %% solution="launch_plan"

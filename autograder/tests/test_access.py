@@ -1,37 +1,39 @@
-"""The line of a kernel that costs most: found where points are lost, told in a sentence, drawn; and nothing else crosses with it."""
+"""The line of a kernel that costs most: found where points are lost, told in a sentence, drawn.
+
+And nothing else crosses with it.
+"""
 
 import json
 import re
-import runpy
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from corpus_files import entry_of
 from grading import hand_in, make_course, notebook
 
 import warplab
 from autograder.grade import Grading
-from autograder.judge.attempts import Step, run_all
+from autograder.judge.attempts import NotebookStep, run_all
 from autograder.judge.process import Process
 from autograder.sandbox import Limits, Unsafe
 from autograder.sandbox.messages import Done
 from warplab import crossing
-from warplab import task as tasks
-from warplab.check import Table, report_on
-from warplab.crossing.access import FIELDS, MAX_LINE, checked_access, costliest, spent
-from warplab.crossing.errors import Refused
+from warplab.crossing.costliest import FIELDS, MAX_LINE, checked_access, costliest, spent
+from warplab.crossing.explain import Refused
+from warplab.hardware.device import engine_target
 from warplab.simt.counters.watch import Costliest
-from warplab.simt.frontends.launch import observed_by
-
-CORPUS = Path(__file__).parent / "corpus"
+from warplab.simt.frontends.launch import LaunchContext
+from warplab.tasks import registry, scoring
+from warplab.tasks.feedback import Table, report_on
+from warplab.tasks.rubric import Line, Report
 
 
 def submitted(name):
-    """(report, the student's file) of one file of the corpus, checked as in a notebook."""
-    task = tasks.get("/".join(name.split("/")[:2]))
-    path = CORPUS / f"{name}.py"
-    return report_on(task.name, runpy.run_path(path)[task.entry]), path.read_text()
+    """(report, the student's text) of one entry of the corpus, checked as in a notebook."""
+    submission = entry_of(name)
+    task = registry.get(submission.task)
+    return report_on(task.name, submission.namespace()[task.entry]), submission.source()
 
 
 def row(name, key):
@@ -52,9 +54,10 @@ def row(name, key):
         (
             "ps05/transpose/wrong_naive",
             "sectors",
-            "out[col, row] = x[row, col] 32 lanes write 32 sectors of out where 4 would do. 192 such requests; all 6,912 sectors come from this line.",
+            "out[col, row] = x[row, col] 32 lanes write 32 sectors of out where 4 would do. "
+            "192 such requests; all 6,912 sectors come from this line.",
         ),
-        # 31 conflicts and a store of 4 sectors for each of 192 warps are 6,720; the load of the tile is 768 more
+        # 31 conflicts and a store of 4 sectors for each of 192 warps are 6,720; the tile's load is 768 more
         (
             "ps05/transpose/wrong_no_padding",
             "banks",
@@ -65,17 +68,24 @@ def row(name, key):
         (
             "ps01/grayscale/wrong_swapped_axes",
             "coalesced",
-            "32 lanes write 16 sectors of out where 4 would do. 200 such requests; all 3,200 sectors written come from this line.",
+            "32 lanes write 16 sectors of out where 4 would do. "
+            "200 such requests; all 3,200 sectors written come from this line.",
         ),
-        # 72 warps, 96 steps, a load of a and one of b in each; the compiler unrolls the loop, which must not show
+        # 72 warps, 96 steps, a load of a and one of b in each; that the loop is unrolled must not show
         (
             "ps04/matmul_tiled/wrong_naive_kernel",
             "requests",
-            "acc += a[row, k] * b[k, col] Warps make 6,912 such requests. In this one 32 lanes read 2 sectors of b; "
+            "acc += a[row, k] * b[k, col] Warps make 6,912 such requests. "
+            "In this one 32 lanes read 2 sectors of b; "
             "all 13,824 load requests come from this line.",
         ),
-        # addresses that are a number off waste one sector of five, less than a quarter: the requests are too many, not too wide
-        ("ps05/stencil_shared/wrong_five_loads", "sectors", "such requests. In this one 32 lanes read 5 sectors of x;"),
+        # addresses that are a number off waste one sector of five, less than a quarter: the requests are too
+        # many, not too wide
+        (
+            "ps05/stencil_shared/wrong_five_loads",
+            "sectors",
+            "such requests. In this one 32 lanes read 5 sectors of x;",
+        ),
         # CUDA C++: the line of the string, not of the cell
         ("ps07/wmma_matmul/wrong_one_tile_after_the_other", "reuse", ": load_matrix_sync(a, A + row * lda"),
     ],
@@ -90,10 +100,14 @@ def test_the_line_is_the_one_of_the_students_file():
     report, source = submitted("ps05/transpose/wrong_naive")
     access = next(line.access for line in report.lines if line.access)
     assert source.split("\n")[access["line"] - 1].strip() == access["source"] == "out[col, row] = x[row, col]"
-    assert f"Line {access['line']}, out[col, row] = x[row, col]: 32 lanes write 32 sectors" in repr(Table(report))
+    assert f"Line {access['line']}, out[col, row] = x[row, col]: 32 lanes write 32 sectors" in repr(
+        Table(report)
+    )
 
 
-@pytest.mark.parametrize("name", ["ps05/transpose/correct_swizzle", "ps05/transpose/wrong_blocks_not_exchanged"])
+@pytest.mark.parametrize(
+    "name", ["ps05/transpose/correct_swizzle", "ps05/transpose/wrong_blocks_not_exchanged"]
+)
 def test_full_points_and_a_wrong_result_show_no_plot(name):
     report, _ = submitted(name)
     assert all(line.access == {} for line in report.lines)
@@ -120,10 +134,15 @@ extern "C" __global__ void wider_and_wider(const float* x, float* out) {
 
 
 def test_of_a_line_that_runs_often_the_costliest_request_is_kept():
-    with observed_by(counters := Costliest()):
-        warplab.cuda_kernel(WIDER_AND_WIDER, "wider_and_wider")[1, 32](np.zeros(256, np.float32), np.zeros(32, np.float32))
-    reads = [sample for sample in counters.samples.values() if (sample.space, sample.kind) == ("shared", "read")]
-    assert [(len(sample.lanes), sample.cost) for sample in reads] == [(32, (8, 1))]  # lanes 8 words apart: 4 banks of 8 words each
+    launcher = warplab.cuda_kernel(WIDER_AND_WIDER, "wider_and_wider")[1, 32]
+    context = LaunchContext(engine_target(), (counters := Costliest(),))
+    launcher.run_on_engine((np.zeros(256, np.float32), np.zeros(32, np.float32)), context)
+    reads = [
+        sample for sample in counters.samples.values() if (sample.space, sample.kind) == ("shared", "read")
+    ]
+    assert [(len(sample.lanes), sample.cost) for sample in reads] == [
+        (32, (8, 1))
+    ]  # lanes 8 words apart: 4 banks of 8 words each
 
 
 def test_what_only_the_assembler_knows_blames_no_line():
@@ -136,10 +155,10 @@ def test_what_only_the_assembler_knows_blames_no_line():
 
 def order_of(name="ps05/transpose", submission="wrong_naive", change=lambda ptx: ptx):
     """The judge's order for the first structure row of a task, with the PTX changed."""
-    task = tasks.get(name)
+    task = registry.get(name)
     case = next(case for case in task.cases(0) if task.counts_of(case))
     module = crossing.CROSSINGS[task.crossing]
-    entry = runpy.run_path(CORPUS / f"{name}/{submission}.py")[task.entry]
+    entry = entry_of(f"{name}/{submission}").namespace()[task.entry]
     answer = module.answer(module.question(task, case), (task.entry, None), entry, None, None)
     answer["kernel"]["modules"] = [change(text) for text in answer["kernel"]["modules"]]
     return module.finish(task, case, answer, None)
@@ -157,7 +176,9 @@ def test_an_order_says_what_its_row_counts_and_nothing_else_is_watched():
     [
         lambda ptx: re.sub(r"\.loc\t(\d+) \d+", r".loc\t\1 99999999999999999999", ptx),
         lambda ptx: re.sub(r'\.file\t(\d+) "[^"]*"', r'.file\t\1 "/tmp/<script>alert(1)</script>"', ptx),
-        lambda ptx: re.sub(r'\.file\t(\d+) "[^"]*"', r'.file\t\1 "/dev/zero"', ptx),  # whoever reads its lines never ends
+        lambda ptx: re.sub(
+            r'\.file\t(\d+) "[^"]*"', r'.file\t\1 "/dev/zero"', ptx
+        ),  # whoever reads its lines never ends
         lambda ptx: re.sub(r"\.file[^\n]*", "", ptx),
         lambda ptx: re.sub(r"\.loc[^\n]*", "", ptx),
         lambda ptx: ptx.replace("\tret;", "\t.loc\t1 7 1\n" * 200_000 + "\tret;", 1),
@@ -180,14 +201,25 @@ def test_a_million_lines_are_more_than_a_kernel_may_have():
 
 
 def test_a_line_without_a_number_is_drawn_without_one():
-    task = tasks.get("ps05/transpose")
+    task = registry.get("ps05/transpose")
     order = order_of(change=lambda ptx: re.sub(r"\.loc[^\n]*", "", ptx))
     case = next(case for case in task.cases(0) if task.counts_of(case))
-    report = task.judge([case], [tasks.outcome_of(case, crossing.execute(order))])
-    assert "The line that costs most<br><strong>32 lanes write 32 sectors of out" in Table(report)._repr_html_()
+    report = scoring.judge(task, [case], [crossing.execute(order).of(case)])
+    assert (
+        "The line that costs most<br><strong>32 lanes write 32 sectors of out" in Table(report)._repr_html_()
+    )
 
 
-GOOD = {"line": 8, "file": 5, "space": "global", "kind": "write", "array": "out", "width": 4, "lanes": [0, 1], "offsets": [0, 384]}
+GOOD = {
+    "line": 8,
+    "file": 5,
+    "space": "global",
+    "kind": "write",
+    "array": "out",
+    "width": 4,
+    "lanes": [0, 1],
+    "offsets": [0, 384],
+}
 GOOD |= {"requests": 192, "counted": 6912, "wasted": 5376}
 
 
@@ -243,18 +275,42 @@ def test_an_executor_that_forges_a_record_is_lost(monkeypatch):
         return replace(reply, access=GOOD | {"line": "<b>8</b>"}) if type(reply) is Done else reply
 
     monkeypatch.setattr(Process, "ask", forged)
-    task = tasks.get("ps05/transpose")
+    task = registry.get("ps05/transpose")
     cases = {task.name: [case for case in task.cases(0) if task.counts_of(case)]}
-    source = (CORPUS / "ps05/transpose/correct_swizzle.py").read_text()
-    run = run_all([Step("answer", "cell", source=source), Step("test", "task", task=task.name)], cases, Unsafe(), Limits())
-    assert run.status == "crashed" and all("the record of an access has a number" in outcome.error for outcome in run.outcomes[task.name])
-    assert all(line.points == 0 and not line.access for line in task.judge(cases[task.name], run.outcomes[task.name]).lines)
+    source = entry_of("ps05/transpose/wrong_naive").source()
+    run = run_all(
+        [NotebookStep("answer", "cell", source=source), NotebookStep("test", "task", task=task.name)],
+        cases,
+        Unsafe(),
+        Limits(),
+    )
+    assert run.status == "crashed" and all(
+        "the record of an access has a number" in outcome.error for outcome in run.outcomes[task.name]
+    )
+    assert all(
+        line.points == 0 and not line.access
+        for line in scoring.judge(task, cases[task.name], run.outcomes[task.name]).lines
+    )
 
 
 def test_the_farthest_offsets_that_pass_can_be_drawn():
-    far = GOOD | {"lanes": list(range(32)), "offsets": [lane << 40 for lane in range(32)], "width": 64, "of": 1.0, "unit": "sectors"}
-    line = tasks.Line("k", "structure", "Loads", 0.0, 2.0, "lost", access=checked_access({k: far[k] for k in GOOD}, ("out",)) | far)
-    html = Table(tasks.Report("t", (line,)))._repr_html_()
+    far = GOOD | {
+        "lanes": list(range(32)),
+        "offsets": [lane << 40 for lane in range(32)],
+        "width": 64,
+        "of": 1.0,
+        "unit": "sectors",
+    }
+    line = Line(
+        "k",
+        "structure",
+        "Loads",
+        0.0,
+        2.0,
+        "lost",
+        access=checked_access({k: far[k] for k in GOOD}, ("out",)) | far,
+    )
+    html = Table(Report("t", (line,)))._repr_html_()
     assert "64 sectors of 32 bytes touched in out" in html and len(html) < 40_000
 
 
@@ -264,7 +320,7 @@ TRANSPOSE = '''# %% [markdown]
 # # A set of one kernel
 # %%
 from numba import cuda
-from warplab.check import grade
+from warplab.tasks.feedback import grade
 # %% solution="transpose"
 @cuda.jit
 def transpose(x, out):
@@ -286,15 +342,22 @@ def transpose(x, out):
 def test_the_feedback_page_shows_the_students_own_line_with_its_picture_and_fetches_nothing(tmp_path):
     root, assignment = make_course(tmp_path / "course", TRANSPOSE)
     hand_in(tmp_path / "submitted", "ada", notebook(assignment, transpose=ANSWER))
-    grading = Grading(root, "ps01", tmp_path / "submitted", tmp_path / "out", seconds=20, seed=3, sandbox=Unsafe())
+    grading = Grading(
+        root, "ps01", tmp_path / "submitted", tmp_path / "out", seconds=20, seed=3, sandbox=Unsafe()
+    )
     (graded,) = grading.rows()
     assert graded.status == "graded"
     for _ in range(2):  # graded, and then read back from the stored result
         page = (tmp_path / "out/feedback/ada/ps01/ps01_tiny.html").read_text()
         assert "32 lanes write 32 sectors of out where 4 would do." in page
-        assert "Line 5: <code" in page and "out[col, row] = x[row, col]  # &lt;script&gt;alert(1)&lt;/script&gt;</code>" in page
+        assert (
+            "Line 5: <code" in page
+            and "out[col, row] = x[row, col]  # &lt;script&gt;alert(1)&lt;/script&gt;</code>" in page
+        )
         assert page.count("<svg") == 1 and "<script" not in page and "<b>" not in page
         assert not re.search(r'(?:src|href)="(?!#)|url\(|@import', page)
-        again = Grading(root, "ps01", tmp_path / "submitted", tmp_path / "out", seconds=20, seed=3, sandbox=Unsafe())
+        again = Grading(
+            root, "ps01", tmp_path / "submitted", tmp_path / "out", seconds=20, seed=3, sandbox=Unsafe()
+        )
         again.version = grading.version
         assert [(row.score, row.fresh) for row in again.rows()] == [(graded.score, False)]

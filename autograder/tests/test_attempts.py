@@ -1,12 +1,14 @@
-"""A notebook whose code ends its own process: each end costs one step, what was earned stays, and every case has an outcome."""
+"""A notebook whose code ends its own process: each end costs one step, what was earned
+stays, and every case has an outcome.
+"""
 
 import pytest
 
-from autograder.judge.attempts import MAX_ATTEMPTS, Step, run_all
+from autograder.judge.attempts import MAX_ATTEMPTS, NotebookStep, run_all
 from autograder.judge.process import NotStarted
 from autograder.sandbox import Limits, Unsafe
-from autograder.sandbox.launch import LaunchError
-from warplab import task as tasks
+from autograder.sandbox.launcher import StartError
+from warplab.tasks import registry, scoring
 
 NAME, OTHER = "ps01/launch_plan", "ps01/time_it"
 RIGHT = """
@@ -20,12 +22,20 @@ LIMITS = Limits(step_seconds=10)
 
 def run(*steps):
     """(Run, {task: score}) of cells given as text and tasks given by name."""
-    made = [Step(f"{n}", "task", task=what) if what in (NAME, OTHER) else Step(f"{n}", "cell", source=what) for n, what in enumerate(steps)]
-    cases = {what: tasks.get(what).cases(3) for what in steps if what in (NAME, OTHER)}
+    made = [
+        NotebookStep(f"{n}", "task", task=what)
+        if what in (NAME, OTHER)
+        else NotebookStep(f"{n}", "cell", source=what)
+        for n, what in enumerate(steps)
+    ]
+    cases = {what: registry.get(what).cases(3) for what in steps if what in (NAME, OTHER)}
     done = run_all(made, cases, Unsafe(), LIMITS)
     for name, mine in cases.items():
         assert sorted(outcome.case for outcome in done.outcomes[name]) == sorted(case.name for case in mine)
-    return done, {name: tasks.get(name).judge(mine, done.outcomes[name]).score for name, mine in cases.items()}
+    return done, {
+        name: scoring.judge(registry.get(name), mine, done.outcomes[name]).score
+        for name, mine in cases.items()
+    }
 
 
 def test_what_was_earned_before_the_process_ended_stays_earned():
@@ -42,7 +52,9 @@ def test_a_cell_that_ends_the_process_is_left_out_of_the_next_attempt():
 
 def test_a_name_that_no_cell_defined_is_told_with_the_error_of_the_cell_that_should_have():
     done, _ = run("launch_plan = 1 / 0", NAME)
-    assert done.outcomes[NAME][0].error.startswith("`launch_plan` does not exist: its cell stopped with ZeroDivisionError")
+    assert done.outcomes[NAME][0].error.startswith(
+        "`launch_plan` does not exist: its cell stopped with ZeroDivisionError"
+    )
     assert run("pass", NAME)[0].outcomes[NAME][0].error == "`launch_plan` does not exist: no cell defines it"
 
 
@@ -56,10 +68,12 @@ def test_a_notebook_that_only_ends_is_given_up():
 def test_a_process_that_cannot_be_started_is_nobodys_grade():
     class Broken(Unsafe):
         def launch(self, *_):
-            raise LaunchError("no more processes")
+            raise StartError("no more processes")
 
     with pytest.raises(NotStarted, match="did not come up: no more processes"):
-        run_all((Step("t", "task", task=NAME),), {NAME: tasks.get(NAME).cases(3)}, Broken(), LIMITS)
+        run_all(
+            (NotebookStep("t", "task", task=NAME),), {NAME: registry.get(NAME).cases(3)}, Broken(), LIMITS
+        )
 
 
 @pytest.mark.parametrize("task, roles", [(NAME, ["student"]), ("ps01/grayscale", ["student", "executor"])])
@@ -71,7 +85,7 @@ def test_an_executor_comes_up_beside_the_student_where_a_task_may_need_one_and_a
             started.append((role, super().launch(role, *rest)))
             return started[-1][1]
 
-    run_all((Step("t", "task", task=task),), {task: tasks.get(task).cases(3)}, Listed(), LIMITS)
+    run_all((NotebookStep("t", "task", task=task),), {task: registry.get(task).cases(3)}, Listed(), LIMITS)
     assert [role for role, _ in started] == roles
     assert all(running.lifeline.fileno() == -1 and running.channel.fileno() == -1 for _, running in started)
 

@@ -4,9 +4,10 @@ import time
 
 import numpy as np
 import pytest
-import warplab
 from numba import cuda
-from warplab.bench import half_width, seconds
+
+import warplab
+from warplab.timing.bench import half_width, seconds
 
 
 @pytest.mark.skipif(warplab.device().kind == "cuda", reason="times the host clock")
@@ -38,6 +39,9 @@ def test_the_confidence_interval_of_a_median_comes_from_order_statistics():
     assert half_width(samples) == pytest.approx((61 - 41) / 2 / 50.5)
 
 
-@pytest.mark.parametrize("value, text", [(1.234e-3, "1.23 ms"), (5.6e-8, "56.0 ns"), (2.5, "2.50 s"), (0, "0 s"), (123e-6, "123 µs")])
+@pytest.mark.parametrize(
+    "value, text",
+    [(1.234e-3, "1.23 ms"), (5.6e-8, "56.0 ns"), (2.5, "2.50 s"), (0, "0 s"), (123e-6, "123 µs")],
+)
 def test_times_read_well(value, text):
     assert seconds(value) == text

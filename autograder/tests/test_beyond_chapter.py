@@ -1,4 +1,6 @@
-"""Chapter 12: its array multiplies, its counts follow from the schedule, its bounds from the registry, its numbers from their sources."""
+"""Chapter 12: its array multiplies, its counts follow from the schedule, its bounds
+from the registry, its numbers from their sources.
+"""
 
 import math
 import re
@@ -11,7 +13,8 @@ import numpy as np
 import pytest
 
 import warplab
-from warplab import prices, specs, vram
+from warplab.hardware import prices, specs
+from warplab.models import vram
 
 BOOK = Path(__file__).resolve().parents[2] / "chapters"
 H100 = specs.get("h100-sxm")
@@ -50,7 +53,9 @@ def run(beginning, **known):
     """The names after running the one cell that contains `beginning`, its figures drawn by nobody."""
     (source,) = [source for source in cells() if beginning in source]
     drawn = {}
-    catcher = type("Figures", (), {"__getattr__": lambda self, name: lambda *args, **kw: drawn.update({name: args})})()
+    catcher = type(
+        "Figures", (), {"__getattr__": lambda self, name: lambda *args, **kw: drawn.update({name: args})}
+    )()
     names = {**chapter(), "warplab": warplab, "figure": catcher, **known}
     exec(compile(source, "12-beyond.md", "exec"), names)
     return names | {"drawn": drawn}
@@ -68,14 +73,21 @@ def test_the_array_multiplies_fetches_each_number_once_and_needs_m_plus_2n_minus
 def test_a_wrong_skew_would_give_a_wrong_product():
     (source,) = [source for source in cells() if "def systolic" in source]
     names = {"np": np}
-    exec(source.replace("out = t - column - (n - 1)", "out = t - (n - 1) + 0 * column").replace("while missing", "while t < 20"), names)
+    exec(
+        source.replace("out = t - column - (n - 1)", "out = t - (n - 1) + 0 * column").replace(
+            "while missing", "while t < 20"
+        ),
+        names,
+    )
     A = W = np.arange(16).reshape(4, 4)
     assert not np.array_equal(names["systolic"](A, W)[0], A @ W)
 
 
 def test_the_schedule_gives_every_cell_m_clocks_of_work():
     n, m = 6, 4
-    busy = sum((chapter()["row_at"](t, n) >= 0) & (chapter()["row_at"](t, n) < m) for t in range(m + 2 * n - 2))
+    busy = sum(
+        (chapter()["row_at"](t, n) >= 0) & (chapter()["row_at"](t, n) < m) for t in range(m + 2 * n - 2)
+    )
     assert (busy == m).all()
     alt = figures().wave(n, m, chapter()["row_at"], at=(2, 6, 11)).alt
     assert "clock 2: 6 of 36 cells busy" in alt and "clock 11: 6 of 36" in alt
@@ -107,10 +119,19 @@ def test_energy_by_distance():
     assert round(table["DRAM"] / table["multiply"]) == 173
     arithmetic = table["multiply"] + table["add"]
     assert arithmetic == pytest.approx(4.6) and 2 * table["DRAM"] == 1280
-    assert 1280 / 32 / arithmetic == pytest.approx(9, abs=0.4) and 1280 / 256 == pytest.approx(arithmetic, rel=0.1)
+    assert 1280 / 32 / arithmetic == pytest.approx(9, abs=0.4) and 1280 / 256 == pytest.approx(
+        arithmetic, rel=0.1
+    )
     written = run("picojoules = {")["picojoules"]
-    assert written == {"add, integer": 0.1, "add, FP32": 0.9, "register file": 1.0, "multiply, integer": 3.1, "multiply, FP32": 3.7,
-                       "SRAM cache": 5.0, "DRAM": 640.0}  # fmt: skip
+    assert written == {
+        "add, integer": 0.1,
+        "add, FP32": 0.9,
+        "register file": 1.0,
+        "multiply, integer": 3.1,
+        "multiply, FP32": 3.7,
+        "SRAM cache": 5.0,
+        "DRAM": 640.0,
+    }
     assert list(written.values()) == sorted(written.values())
 
 
@@ -123,7 +144,10 @@ def test_an_mi300x_beats_an_h100_on_paper_by_what_the_chapter_says():
 def test_the_warps_kernel_sums_each_warp_and_the_text_in_hip_differs_in_the_lines_that_say_32():
     assert np.array_equal(run("void warp_sums")["out"], np.arange(256.0).reshape(8, 32).sum(1))
     page = (BOOK / "12-beyond.md").read_text(encoding="utf-8")
-    cuda_text, hip_text = (re.search(r"\{\n    int i = blockIdx.*?\n\}", part, re.S).group(0).splitlines() for part in page.split("And in {term}`HIP`"))
+    cuda_text, hip_text = (
+        re.search(r"\{\n    int i = blockIdx.*?\n\}", part, re.S).group(0).splitlines()
+        for part in page.split("And in {term}`HIP`")
+    )
     changed = [(a, b) for a, b in zip(cuda_text, hip_text, strict=True) if a != b]
     assert len(changed) == 4 and all("warpSize" in b or "__shfl_down(" in b for _, b in changed)
     assert "four lines differ" in TEXT
@@ -136,15 +160,22 @@ def test_every_ridge_lies_where_the_chapter_says():
     m4 = specs.get("m4-max")
     assert m4["memory_bandwidth"].si / H100["memory_bandwidth"].si == pytest.approx(1 / 6, abs=0.005)
     assert m4["memory_capacity"].si > H100["memory_capacity"].si
-    assert "560" in figures().ridges(CHIPS, (4e10, 1e10)).alt and "this machine, measured in fp32: 4" in figures().ridges(CHIPS, (4e10, 1e10)).alt.lower()
+    assert (
+        "560" in figures().ridges(CHIPS, (4e10, 1e10)).alt
+        and "this machine, measured in fp32: 4" in figures().ridges(CHIPS, (4e10, 1e10)).alt.lower()
+    )
 
 
 def test_bounds_against_an_h100():
     def ratio(key, rows):
         return chapter()["bound"](specs.get(key), rows) / chapter()["bound"](H100, rows)
 
-    assert ratio("tpu-v6e", 1) == pytest.approx(0.49, abs=0.005) and ratio("tpu-v6e", 4096) == pytest.approx(0.93, abs=0.005)
-    assert ratio("h200-sxm", 1) == pytest.approx(1.43, abs=0.005) and ratio("h200-sxm", 4096) == pytest.approx(1, abs=0.001)
+    assert ratio("tpu-v6e", 1) == pytest.approx(0.49, abs=0.005) and ratio("tpu-v6e", 4096) == pytest.approx(
+        0.93, abs=0.005
+    )
+    assert ratio("h200-sxm", 1) == pytest.approx(1.43, abs=0.005) and ratio(
+        "h200-sxm", 4096
+    ) == pytest.approx(1, abs=0.001)
     for rows in (1, 4096):
         ordered = sorted(CHIPS, key=lambda key: ratio(key, rows))
         assert set(ordered[-2:]) == {"b200", "tpu-v7x"}
@@ -160,7 +191,9 @@ def test_machines_without_a_door():
     assert bounds["h100-sxm"][0] == 1 and round(bounds["h100-sxm"][1]) == 239
     assert bounds["groq-lpu"][0] == 61 and bounds["groq-lpu"][1] / bounds["h100-sxm"][1] > 1000
     assert bounds["wse-3"][1] > 1e6
-    assert 750 / 239 == pytest.approx(3, abs=0.2) and bounds["groq-lpu"][1] / 750 == pytest.approx(500, rel=0.1)
+    assert 750 / 239 == pytest.approx(3, abs=0.2) and bounds["groq-lpu"][1] / 750 == pytest.approx(
+        500, rel=0.1
+    )
     assert 1e6 / 750 / 32 == pytest.approx(42, abs=0.5)  # microseconds a layer
     assert round(140 / 0.23) == 609
 
@@ -176,9 +209,22 @@ def test_heat_and_rent():
 
 def test_the_way_from_a_pixel_to_a_bill():
     picojoules = {"DRAM": 640.0}
-    path = run("path = [", weights=14e9, picojoules=picojoules, rent=prices.cheapest("h100-sxm").gpu_hour)["path"]
+    path = run("path = [", weights=14e9, picojoules=picojoules, rent=prices.cheapest("h100-sxm").gpu_hour)[
+        "path"
+    ]
     numbers = [number for number, _, _ in path]
-    assert numbers[:10] == ["995 M", "132", "20 ×", "20 ×", "1 of 120", "16 B", "15 ×", "2.7 ×", "239", "1.75"]
+    assert numbers[:10] == [
+        "995 M",
+        "132",
+        "20 ×",
+        "20 ×",
+        "1 of 120",
+        "16 B",
+        "15 ×",
+        "2.7 ×",
+        "239",
+        "1.75",
+    ]
     assert numbers[10].startswith("$") and numbers[11] == "173 ×" and len(path) == 12
     assert sum(vram.training_bytes(1).values()) == 16
     assert "995 M a second" in figures().journey(path).alt

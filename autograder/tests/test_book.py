@@ -1,8 +1,9 @@
 """The built book as a reader meets it: `make book` first, then these open every page in a real browser.
 
-A page must load without an error, ask nobody but its own server, fit a phone and a desktop in light and in dark, and
-name every picture for those who do not see it. Links inside the book must lead somewhere.
+A page must load without an error, ask nobody but its own server, fit a phone and a desktop in light and
+in dark, and name every picture for those who do not see it. Links inside the book must lead somewhere.
 """
+
 import functools
 import threading
 from html.parser import HTMLParser
@@ -11,14 +12,16 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
-from autograder import book
 from conftest import ROOT
+
+from workshop import book
 
 HTML = ROOT / "_build" / "html"
 PAGES = book.pages(ROOT)
 WIDTHS = {"phone": (390, 844), "desktop": (1280, 900)}
 
-# Pictures of the article that say nothing to a screen reader. An SVG counts when it, or the figure around it, has a name.
+# Pictures of the article that say nothing to a screen reader. An SVG counts when it, or
+# the figure around it, has a name.
 NAMELESS = """() => [...document.querySelectorAll('article img, article svg, article canvas')].filter(picture => {
   if (picture.closest('[aria-hidden="true"], a.headerlink, button, .sd-summary-icon, .sd-octicon, mjx-container')) return false;
   if (picture.parentElement.closest('svg')) return false;
@@ -37,7 +40,8 @@ OVERFLOW = """() => {
 }"""
 
 
-# Text below the 4.5 : 1 of WCAG 2 against what stands behind it: `ratio tag.class colour on background: text`, each kind once.
+# Text below the 4.5 : 1 of WCAG 2 against what stands behind it: `ratio tag.class
+# colour on background: text`, each kind once.
 FAINT = """() => {
   const numbers = text => text.match(/[\\d.]+/g).map(Number);
   const light = colour => { const [r, g, b] = colour.slice(0, 3).map(v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
@@ -75,19 +79,34 @@ def address():
 
 
 def open_page(browser, url, width="desktop", scheme="light"):
-    """Load `url` in a fresh profile; returns (context, page, troubles): console errors, failed and foreign requests."""
-    context = browser.new_context(viewport=dict(zip(("width", "height"), WIDTHS[width], strict=True)), color_scheme=scheme)
+    """Load `url` in a fresh profile; returns (context, page, troubles): console errors,
+    failed and foreign requests.
+    """
+    context = browser.new_context(
+        viewport=dict(zip(("width", "height"), WIDTHS[width], strict=True)), color_scheme=scheme
+    )
     page, troubles = context.new_page(), []
     home = urlsplit(url).netloc
-    page.on("console", lambda message: message.type == "error" and troubles.append(f"console: {message.text}"))
+    page.on(
+        "console", lambda message: message.type == "error" and troubles.append(f"console: {message.text}")
+    )
     page.on("pageerror", lambda error: troubles.append(f"uncaught: {error}"))
     page.on("requestfailed", lambda request: troubles.append(f"failed: {request.url}"))
     page.on("response", lambda reply: reply.status >= 400 and troubles.append(f"{reply.status}: {reply.url}"))
-    page.on("request", lambda request: urlsplit(request.url).scheme in ("http", "https") and urlsplit(request.url).netloc != home
-            and troubles.append(f"asks a third party: {request.url}"))
+    page.on(
+        "request",
+        lambda request: (
+            urlsplit(request.url).scheme in ("http", "https")
+            and urlsplit(request.url).netloc != home
+            and troubles.append(f"asks a third party: {request.url}")
+        ),
+    )
     page.goto(url, wait_until="load")
-    page.wait_for_function("() => !window.MathJax || !MathJax.startup || !MathJax.startup.promise || "
-                           "MathJax.startup.promise.then(() => true)", timeout=20_000)
+    page.wait_for_function(
+        "() => !window.MathJax || !MathJax.startup || !MathJax.startup.promise || "
+        "MathJax.startup.promise.then(() => true)",
+        timeout=20_000,
+    )
     return context, page, troubles
 
 

@@ -1,18 +1,20 @@
-"""Attacks on the boundary between student, executor and judge, each through three real processes: the stated score and no more.
+"""Attacks on the boundary between student, executor and judge, each through three real
+processes: the stated score and no more.
 
-`corpus/boundary/<set>/<task>/<kind>_<name>.py`: the docstring begins with the points that the submission must get.
+`corpus/boundary/<set>/<task>/<kind>_<name>.py`: the docstring begins with the points
+that the submission must get.
 """
 
 from pathlib import Path
 
 import crossing_examples  # noqa: F401 - registers the tasks example/...
 import pytest
-from test_tasks import stated
+from corpus_files import stated
 
-from autograder.judge.attempts import Step, run_all
+from autograder.judge.attempts import NotebookStep, run_all
 from autograder.sandbox import Limits, Unsafe
 from autograder.sandbox.choose import NoSandbox, choose
-from warplab import task as tasks
+from warplab.tasks import registry, scoring
 
 CORPUS = sorted((Path(__file__).parent / "corpus" / "boundary").glob("*/*/*.py"))
 LIMITS = Limits(step_seconds=8, total_seconds=60, memory_mib=3072)
@@ -36,15 +38,24 @@ def launcher():
 
 
 def submitted(path, launcher):
-    """{task: Report} of one file as a notebook: its cell, its task, then another task's right answer and test."""
+    """{task: Report} of one file as a notebook: its cell, its task, then another task's
+    right answer and test.
+    """
     points, source = stated(path)
     name = "/".join(path.parts[-3:-1])
-    steps = [Step("attack", "cell", source=source), Step("attack-test", "task", task=name)]
+    steps = [NotebookStep("attack", "cell", source=source), NotebookStep("attack-test", "task", task=name)]
     if name != "ps01/launch_plan":
-        steps += [Step("honest", "cell", source=BYSTANDER), Step("honest-test", "task", task="ps01/launch_plan")]
-    cases = {step.task: tasks.get(step.task).cases(3) for step in steps if step.kind == "task"}
+        steps += [
+            NotebookStep("honest", "cell", source=BYSTANDER),
+            NotebookStep("honest-test", "task", task="ps01/launch_plan"),
+        ]
+    cases = {step.task: registry.get(step.task).cases(3) for step in steps if step.kind == "task"}
     run = run_all(steps, cases, launcher, LIMITS)
-    return points, {task: tasks.get(task).judge(cases[task], run.outcomes[task]) for task in cases}, run
+    return (
+        points,
+        {task: scoring.judge(registry.get(task), cases[task], run.outcomes[task]) for task in cases},
+        run,
+    )
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: "/".join(path.with_suffix("").parts[-3:]))
@@ -55,7 +66,10 @@ def test_an_attack_gets_the_points_of_the_honest_work_in_it(path, launcher):
     name = "/".join(path.parts[-3:-1])
     told = [(line.title, line.points, line.reason) for line in reports[name].lines]
     assert reports[name].score == pytest.approx(points, abs=0.05), told
-    assert all(type(line.points) is float and 0 <= line.points <= line.max and line.reason for line in reports[name].lines)
+    assert all(
+        type(line.points) is float and 0 <= line.points <= line.max and line.reason
+        for line in reports[name].lines
+    )
     if name != "ps01/launch_plan":
         assert reports["ps01/launch_plan"].score == 15, "another task of the same notebook lost points"
 

@@ -1,4 +1,6 @@
-"""The book's prose keeps its promises: form, length, terms, sources, spelling, and the counts that it predicts."""
+"""The book's prose keeps its promises: form, length, terms, sources, spelling, and the
+counts that it predicts.
+"""
 
 import re
 import statistics
@@ -12,15 +14,31 @@ import pytest
 
 BOOK = Path(__file__).resolve().parents[2] / "chapters"
 CHAPTERS = sorted(BOOK.glob("[0-9][0-9]-*.md"))
-PAGES = [*CHAPTERS, *(BOOK / name for name in ("intro.md", "glossary.md", "instructor.md") if (BOOK / name).exists())]
+PAGES = [
+    *CHAPTERS,
+    *(BOOK / name for name in ("intro.md", "glossary.md", "instructor.md") if (BOOK / name).exists()),
+]
 WITHOUT_PROBLEM_SET = {"12-beyond"}
 FEWEST_WORDS, MOST_WORDS = 2400, 4700  # prose only, quiz included; issue 5 says "about 2,500-4,500"
 LONGEST_CELL, MEDIAN_CELL = 15, 7  # lines that are not blank
 FILLER = (
-    "in this chapter we", "in this section we", "we will explore", "important to note", "worth noting", "powerful",
-    "seamless", "revolutioni", "delve", "cutting-edge", "game-chang", "unlock the", "harness the", "in today's",
-    "needless to say", "simply put",
-)  # fmt: skip
+    "in this chapter we",
+    "in this section we",
+    "we will explore",
+    "important to note",
+    "worth noting",
+    "powerful",
+    "seamless",
+    "revolutioni",
+    "delve",
+    "cutting-edge",
+    "game-chang",
+    "unlock the",
+    "harness the",
+    "in today's",
+    "needless to say",
+    "simply put",
+)
 
 each_chapter = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda path: path.stem)
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
@@ -77,12 +95,16 @@ def directives(path, name):
 
 
 def roles(path, *names):
-    return [token.content for token in tokens(path) if token.type == "myst_role" and token.meta["name"] in names]
+    return [
+        token.content for token in tokens(path) if token.type == "myst_role" and token.meta["name"] in names
+    ]
 
 
 def headings(path):
     found = tokens(path)
-    return [after.content for token, after in zip(found, found[1:], strict=False) if token.type == "heading_open"]
+    return [
+        after.content for token, after in zip(found, found[1:], strict=False) if token.type == "heading_open"
+    ]
 
 
 def prose(path):
@@ -127,7 +149,9 @@ def test_prose_stands_before_and_after_every_code_cell(chapter):
     page = cells(chapter)
     for before, after in zip(page, page[1:], strict=False):
         pair = [cell for cell in (before, after) if cell.cell_type == "code" and not is_figure(cell)]
-        assert len(pair) < 2, f"no sentence between two cells; the second begins {after.source.splitlines()[0]!r}"
+        assert len(pair) < 2, (
+            f"no sentence between two cells; the second begins {after.source.splitlines()[0]!r}"
+        )
     assert page[0].cell_type == page[-1].cell_type == "markdown"
 
 
@@ -178,16 +202,20 @@ def test_the_book_has_its_twelve_chapters_in_order_and_a_set_for_each_but_the_la
     files = [entry["file"].removeprefix("chapters/") for part in toc["parts"] for entry in part["chapters"]]
     assert [name for name in files if name[:2].isdigit()] == [path.stem for path in CHAPTERS]
     assert [int(path.stem[:2]) for path in CHAPTERS] == list(range(1, 13))
-    assert [path.name for path in sorted((BOOK.parent / "exercises").iterdir())] == [f"ps{number:02}" for number in range(1, 12)]
+    assert [path.name for path in sorted((BOOK.parent / "exercises").iterdir())] == [
+        f"ps{number:02}" for number in range(1, 12)
+    ]
 
 
 def test_the_minutes_of_the_instructors_page_are_the_chapters_own():
-    minutes = sum(int(re.search(r"\*\*Minutes\.\*\* (\d+)", cells(chapter)[0].source)[1]) for chapter in CHAPTERS)
+    minutes = sum(
+        int(re.search(r"\*\*Minutes\.\*\* (\d+)", cells(chapter)[0].source)[1]) for chapter in CHAPTERS
+    )
     assert f"{minutes} for all twelve" in (BOOK / "instructor.md").read_text(encoding="utf-8")
 
 
 def test_the_numbers_in_the_preface():
-    from warplab import specs
+    from warplab.hardware import specs
 
     h100 = specs.get("h100-sxm")
     a_line_a_second = 100_000 * 365 * 86_400  # multiplications written down in a hundred thousand years
@@ -234,7 +262,7 @@ def test_the_book_is_spelt_correctly():
 
 
 def test_the_ratios_that_chapter_04_quotes_follow_from_the_speeds_that_it_cites():
-    from warplab import specs
+    from warplab.hardware import specs
 
     coalesced, shared_tile, register_tile, naive = 1986.5, 2980.3, 15971.7, 309.0  # GFLOP/s, boehm2022
     assert shared_tile / coalesced == pytest.approx(1.5, abs=0.05)
@@ -293,7 +321,9 @@ def matmul():
 @pytest.fixture(scope="module")
 def square():
     rng = np.random.default_rng(0)
-    return [rng.standard_normal((64, 64)).astype(np.float32) for _ in range(2)] + [np.zeros((64, 64), np.float32)]
+    return [rng.standard_normal((64, 64)).astype(np.float32) for _ in range(2)] + [
+        np.zeros((64, 64), np.float32)
+    ]
 
 
 # one block is enough to count, and a kernel taken from a page has no source file
@@ -339,7 +369,9 @@ def test_a_bare_zero_makes_three_64_bit_instructions_of_one_fma_as_the_box_says(
 @quiet
 @pytest.mark.slow
 def test_swapped_indices_touch_33_sectors_a_step_as_quiz_2_says(matmul, square):
-    swapped = matmul["cuda"].jit(variant(matmul, "matmul_naive", "col, row = cuda.grid(2)", "row, col = cuda.grid(2)"))
+    swapped = matmul["cuda"].jit(
+        variant(matmul, "matmul_naive", "col, row = cuda.grid(2)", "row, col = cuda.grid(2)")
+    )
     p = matmul["warplab"].profile(swapped[(2, 2), (32, 32)], *square)
     assert p.global_load.sectors == 128 * 64 * 33
     assert p.global_store.sectors == 128 * 32

@@ -1,4 +1,4 @@
-"""grade(): what a student sees. And the rules beneath it: plain values only, honest comparison, points in [0, max]."""
+"""grade(): what a student sees; and what is beneath: plain values, honest comparison, points in [0, max]."""
 
 import math
 
@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import warplab
 from warplab import crossing
-from warplab import task as tasks
-from warplab.check import Table, grade, report_on
-from warplab.compare import difference, gradient_check, sum_tolerance
-from warplab.plain import NotPlain, as_array
-from warplab.task import Bound, Case, Item, Outcome, Task
+from warplab.crossing.arrays import NotPlain, as_array
+from warplab.crossing.outcome import Outcome
+from warplab.tasks import scoring
+from warplab.tasks.compare import difference, gradient_check, sum_tolerance
+from warplab.tasks.declaration import Task, task
+from warplab.tasks.feedback import Table, grade, report_on
+from warplab.tasks.rubric import Bound, Case, Item, Line, Report
 
 
 def plan(width, height, block):
@@ -80,6 +83,32 @@ def test_the_table_escapes_what_a_student_wrote():
     assert "&lt;script&gt;" in html
 
 
+def test_the_table_escapes_a_text_that_says_it_is_markup_already():
+    class Markup(str):
+        def __html__(self):
+            return self
+
+    class Rude(Exception):
+        def __str__(self):
+            return Markup("<script>alert('x')</script>")
+
+    def rude(width, height, block):
+        raise Rude
+
+    html = Table(report_on("ps01/launch_plan", rude))._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_the_table_escapes_every_text_of_a_row():
+    attack = "<script>alert('x')</script>\"onload=\"alert('y') `<b>`\n<i>"
+    told = {"reason": attack, "hints": (attack,) * 3, "counters": {attack: {attack: 1.0}}}
+    line = Line("k", "structure", attack, 1.0, 2.0, "partial", **told)
+    html = Table(Report(attack, (line,)))._repr_html_()
+    assert "&lt;script&gt;" in html and "<code>&lt;b&gt;</code><br>&lt;i&gt;" in html
+    assert "<script" not in html and '"onload="' not in html
+
+
 def test_the_table_brings_no_colours_of_its_own_for_text_or_page():
     html = Table(report_on("ps01/launch_plan", swapped))._repr_html_()
     assert "color:inherit" in html
@@ -88,8 +117,10 @@ def test_the_table_brings_no_colours_of_its_own_for_text_or_page():
 
 
 def test_the_table_lists_the_counters_of_each_case():
-    line = tasks.Line("k", "structure", "Loads", 2.0, 2.0, "full", "", "", {"64 x 64": {"global_load.requests": 1024.0}})
-    html = Table(tasks.Report("t", (line,)))._repr_html_()
+    line = Line(
+        "k", "structure", "Loads", 2.0, 2.0, "full", "", "", {"64 x 64": {"global_load.requests": 1024.0}}
+    )
+    html = Table(Report("t", (line,)))._repr_html_()
     assert "<code>global_load.requests</code>" in html
     assert "1,024" in html
 
@@ -215,7 +246,9 @@ def test_what_a_kernel_left_alone_is_called_so():
     half[0] = 7
     want = np.full((3, 5), 7, np.int32)
     assert difference("x", before, want, untouched=before) == "`x` was never written to"
-    assert "first at [1, 0]: got nothing (never written), expected 7" in difference("x", half, want, untouched=before)
+    assert "first at [1, 0]: got nothing (never written), expected 7" in difference(
+        "x", half, want, untouched=before
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -223,7 +256,9 @@ def test_a_nan_that_a_kernel_computed_is_not_called_left_alone(dtype):
     before, want = crossing.poisoned((3,), dtype), np.zeros(3)
     told = "`x` was never written to, or only added to (it does not begin at 0)"
     assert difference("x", before.copy(), want, untouched=before) == told
-    assert difference("x", before + np.ones(3, dtype), want, untouched=before) == told, "NaN + 1 keeps the bytes of that NaN"
+    assert difference("x", before + np.ones(3, dtype), want, untouched=before) == told, (
+        "NaN + 1 keeps the bytes of that NaN"
+    )
     with np.errstate(invalid="ignore"):
         computed = np.zeros(3, dtype) / np.zeros(3, dtype)
     for nan in (computed, -computed, np.full(3, np.nan, dtype)):
@@ -306,7 +341,7 @@ def judged(**changes):
     for case in cases:
         right = {"outputs": {"y": (2 * case.inputs["x"])}, "counters": {"loads": 10.0}}
         outcomes.append(Outcome(case.name, **(right | changes)))
-    return task.judge(cases, outcomes)
+    return scoring.judge(task, cases, outcomes)
 
 
 def test_right_outcomes_earn_everything():
@@ -314,9 +349,12 @@ def test_right_outcomes_earn_everything():
 
 
 def test_a_row_that_only_counts_for_a_right_result_gives_no_hint_for_a_wrong_one(monkeypatch):
-    monkeypatch.setattr(Doubled, "hints", lambda self, key: (f"see to {key}",))
+    monkeypatch.setattr(scoring, "hints_for", lambda name, row: (f"see to {row}",))
     assert [line.hints for line in judged(counters={"loads": 15.0}).lines] == [(), ("see to loads",)]
-    assert [line.hints for line in judged(outputs={"y": np.zeros(5, np.float32)}).lines] == [("see to all",), ()]
+    assert [line.hints for line in judged(outputs={"y": np.zeros(5, np.float32)}).lines] == [
+        ("see to all",),
+        (),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -345,14 +383,14 @@ def test_a_tampered_outcome_never_earns_more_than_what_is_right_in_it(changes, s
 def test_a_missing_outcome_loses_its_row_only():
     task = Doubled()
     cases = task.cases(0)
-    report = task.judge(cases, [tasks.run(task, cases[0], lambda x: 2 * x)])
+    report = scoring.judge(task, cases, [crossing.try_here(task, cases[0], lambda x: 2 * x)])
     assert [line.points for line in report.lines] == [6.0, 0.0]
     assert "no result came back" in report.lines[1].reason
 
 
 def test_items_must_add_up_to_the_points():
     with pytest.raises(ValueError, match="add up to 10"):
-        tasks.task("test/wrong_sum", points=11)(Doubled)
+        task("test/wrong_sum", points=11)(Doubled)
 
 
 def test_an_input_that_was_changed_is_named():
@@ -361,7 +399,7 @@ def test_an_input_that_was_changed_is_named():
         return x
 
     task = Doubled()
-    outcome = tasks.run(task, task.cases(0)[0], doubled)
+    outcome = crossing.try_here(task, task.cases(0)[0], doubled)
     assert outcome.modified == ("x",)
 
 
@@ -377,7 +415,7 @@ def test_an_input_that_was_changed_is_named():
     ],
 )
 def test_a_plan_in_any_honest_form_is_accepted(value, want):
-    assert crossing.checked_plan(value, "plan") == want
+    assert crossing.checked_plan(value, "plan", warplab.device().limits) == want
 
 
 @pytest.mark.parametrize(
@@ -401,7 +439,7 @@ def test_a_plan_in_any_honest_form_is_accepted(value, want):
 )
 def test_an_impossible_plan_is_refused_with_the_limit(value, why):
     with pytest.raises(crossing.Refused, match=why):
-        crossing.checked_plan(value, "plan")
+        crossing.checked_plan(value, "plan", warplab.device().limits)
 
 
 def test_a_kernel_task_refuses_what_is_not_a_kernel():
@@ -445,4 +483,4 @@ def test_a_timed_row_needs_a_kernel_and_a_yardstick():
         items = (Item("all", 6), Item("time", 4, "time"))
 
     with pytest.raises(ValueError, match="yardstick"):
-        tasks.task("test/timed", points=10)(Timed)
+        task("test/timed", points=10)(Timed)

@@ -1,4 +1,6 @@
-"""Chapter 11: its numbers are recomputed, its prices have sources, its loop survives real signals, its manifests are Kubernetes's."""
+"""Chapter 11: its numbers are recomputed, its prices have sources, its loop survives
+real signals, its manifests are Kubernetes's.
+"""
 
 import copy
 import datetime
@@ -17,7 +19,9 @@ import pytest
 import torch
 import yaml
 from jsonschema import Draft202012Validator
-from warplab import prices, specs, vram
+
+from warplab.hardware import prices, specs
+from warplab.models import vram
 
 BOOK = Path(__file__).resolve().parents[2] / "chapters"
 CLUSTER = BOOK / "cluster"
@@ -28,7 +32,9 @@ H100 = specs.get("h100-sxm")
 
 @cache
 def page():
-    """Names that the chapter's cells bind: all cells but those that show figures, run processes or measure."""
+    """Names that the chapter's cells bind: all cells but those that show figures, run
+    processes or measure.
+    """
     names = {}
     for cell in jupytext.read(BOOK / "11-choosing.md", fmt="md:myst").cells:
         skip = ("figure.", "from figures", "live(Path", "lives", "Path(", "measure(", "autoscale", "days")
@@ -56,7 +62,11 @@ def test_every_price_leads_to_a_document_a_day_and_a_card():
     for offer in prices.every().values():
         assert offer.source.url.startswith("https://") and offer.source.by in ("vendor", "other")
         assert datetime.date(2026, 1, 1) <= offer.seen <= datetime.date.today()
-        assert offer.market in (prices.ON_DEMAND, prices.SPOT) and offer.gpus in (1, 8) and 0 < offer.gpu_hour < 20
+        assert (
+            offer.market in (prices.ON_DEMAND, prices.SPOT)
+            and offer.gpus in (1, 8)
+            and 0 < offer.gpu_hour < 20
+        )
         assert offer.device == "" or offer.device in specs.names("gpu")
         assert str(offer.seen) in offer.origin() and offer.provider in offer.origin()
 
@@ -69,7 +79,11 @@ def test_the_lowest_offer_on_demand_is_the_cheapest_and_spot_is_asked_for_by_nam
 
 
 def test_a_card_without_a_price_has_none_and_a_wrong_name_is_an_error():
-    assert prices.cheapest("v100-sxm2") is None and prices.offers("v100-sxm2") == [] and prices.purchase("t4") is None
+    assert (
+        prices.cheapest("v100-sxm2") is None
+        and prices.offers("v100-sxm2") == []
+        and prices.purchase("t4") is None
+    )
     with pytest.raises(specs.SpecError, match="no device 'h100'"):
         prices.offers("h100")
     with pytest.raises(KeyError, match="no offer 'p5'"):
@@ -77,7 +91,9 @@ def test_a_card_without_a_price_has_none_and_a_wrong_name_is_an_error():
 
 
 def test_every_price_of_the_prose_is_a_role():
-    prose = re.sub(r"```\{code-cell\}.*?```", "", (BOOK / "11-choosing.md").read_text(encoding="utf-8"), flags=re.S)
+    prose = re.sub(
+        r"```\{code-cell\}.*?```", "", (BOOK / "11-choosing.md").read_text(encoding="utf-8"), flags=re.S
+    )
     assert re.findall(r"\$\d[\d.]*", prose) == []
     for key, share in re.findall(r"\{price\}`([\w-]+)( gpu)?`", prose):
         assert prices.get(key).gpus > 1 or not share
@@ -93,9 +109,10 @@ def test_the_price_role_shows_dollars_with_their_source_and_reports_what_it_does
         sys.path.remove(str(BOOK / "_ext"))
     reported = []
     inliner = SimpleNamespace(
-        document=SimpleNamespace(settings=None), problematic=lambda *text: text,
+        document=SimpleNamespace(settings=None),
+        problematic=lambda *text: text,
         reporter=SimpleNamespace(error=lambda text, line: reported.append(text)),
-    )  # fmt: skip
+    )
     shown = {text: price_role("price", text, text, 1, inliner)[0][0] for text in ("aws-p5", "aws-p5 gpu")}
     assert [node.astext() for node in shown.values()] == ["$55.04", "$6.88"]
     assert "seen 2026-11-09" in shown["aws-p5"]["explanation"]
@@ -104,7 +121,12 @@ def test_the_price_role_shows_dollars_with_their_source_and_reports_what_it_does
 
 
 def test_a_large_cloud_asks_1_7_to_4_6_times_the_lowest_price():
-    pairs = ("aws-p4de", "runpod-a100"), ("aws-p5", "runpod-h100"), ("azure-h100", "runpod-h100"), ("aws-p5en", "runpod-h200")
+    pairs = (
+        ("aws-p4de", "runpod-a100"),
+        ("aws-p5", "runpod-h100"),
+        ("azure-h100", "runpod-h100"),
+        ("aws-p5en", "runpod-h200"),
+    )
     ratios = [prices.get(large).gpu_hour / prices.get(small).gpu_hour for large, small in pairs]
     assert (round(min(ratios), 1), round(max(ratios), 1)) == (1.7, 4.6) and "1.7 to 4.6 times" in TEXT
 
@@ -171,21 +193,27 @@ def test_energy_of_a_token():
 
 
 def test_the_energy_experiment_is_for_a_gpu_and_divides_the_meter_by_the_calls(monkeypatch):
-    from warplab.experiments import energy, registry
+    from warplab.evidence import catalogue
+    from warplab.evidence.experiments import energy
 
-    experiment = registry.get("energy")
+    experiment = catalogue.get("energy")
     assert not experiment.cpu and experiment.chapter == "11-choosing"
     calls = []
     monkeypatch.setattr(energy, "SECONDS", 0.01)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    assert energy._joules(lambda: calls.append(1), lambda: 250 * max(0, len(calls) - 3)) == 0.25  # three calls warm up unmetered
+    assert (
+        energy._joules(lambda: calls.append(1), lambda: 250 * max(0, len(calls) - 3)) == 0.25
+    )  # three calls warm up unmetered
 
 
 # spot
 
 
 def test_discounts_and_what_they_are_worth():
-    off = [1 - prices.get(f"{key}-spot").hourly / prices.get(key).hourly for key in ("aws-p5en", "aws-p5en-eu", "aws-p5en-west")]
+    off = [
+        1 - prices.get(f"{key}-spot").hourly / prices.get(key).hourly
+        for key in ("aws-p5en", "aws-p5en-eu", "aws-p5en-west")
+    ]
     assert [round(100 * share) for share in off] == [58, 41, 0] and "58, 41 and nothing" in TEXT
     overhead = math.sqrt(2 * 60 / (4 * 3600))
     assert round(100 * overhead) == 9
@@ -201,13 +229,17 @@ def test_youngs_interval_is_the_minimum():
         assert intervals[share.argmin()] == pytest.approx(best, rel=1e-3) and round(best / 60) == minutes
         assert share.min() == pytest.approx(math.sqrt(2 * 60 / (hours * 3600)), rel=1e-6)
     assert (0.5 + 2) / 2 == 1.25 and round(math.sqrt(6), 1) == 2.4
-    assert 1 < 1800**2 / 120 / 3600 < 8 and 600**2 / 120 / 3600 < 1  # 10 to 30 minutes: up to seven and a half hours
+    assert (
+        1 < 1800**2 / 120 / 3600 < 8 and 600**2 / 120 / 3600 < 1
+    )  # 10 to 30 minutes: up to seven and a half hours
     assert round(math.sqrt(2 * 15 * 7200)) == 465 and round(100 * math.sqrt(2 * 15 / 7200), 1) == 6.5
 
 
 @pytest.mark.parametrize(("between", "minutes"), [(24, 117), (6, 57)])
 def test_dalys_correction_is_two_thirds_of_a_save(between, minutes):
-    """Daly's own figures 3 and 4: saves of 5 minutes; his expansion is sqrt(2dM)(1 + sqrt(d/2M)/3 + d/2M/9) - d."""
+    """Daly's own figures 3 and 4: saves of 5 minutes; his expansion is sqrt(2dM)(1 +
+    sqrt(d/2M)/3 + d/2M/9) - d.
+    """
     save, mean = 5, between * 60
     young, small = math.sqrt(2 * save * mean), save / (2 * mean)
     daly = young * (1 + math.sqrt(small) / 3 + small / 9) - save
@@ -225,7 +257,15 @@ def test_the_simulation_agrees_with_the_exact_expectation(hours, minutes):
 
 def life(state, until=None, blow=None, steps=120, every=40):
     """One real process: its lines and its status."""
-    command = [sys.executable, str(CLUSTER / "spot_train.py"), str(state), "--steps", str(steps), "--every", str(every)]
+    command = [
+        sys.executable,
+        str(CLUSTER / "spot_train.py"),
+        str(state),
+        "--steps",
+        str(steps),
+        "--every",
+        str(every),
+    ]
     lines = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
@@ -241,25 +281,40 @@ def losses(lines):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Real processes: one undisturbed; one that gets SIGTERM, then SIGKILL, then ends; one that goes on from SIGTERM with a wrong generator."""
+    """Real processes: one undisturbed; one that gets SIGTERM, then SIGKILL, then ends;
+    one that goes on from SIGTERM with a wrong generator.
+    """
     folder = tmp_path_factory.mktemp("spot")
     state, other = folder / "spot.pt", folder / "other.pt"
     found = {"whole": life(folder / "whole.pt"), "first": life(state, 20, signal.SIGTERM)}
     saved = torch.load(state, weights_only=True)
     torch.save(saved | {"rng": torch.Generator().manual_seed(1).get_state()}, other)
-    found |= {"second": life(state, 65, signal.SIGKILL), "third": life(state), "astray": life(other, steps=saved["step"] + 1)}
+    found |= {
+        "second": life(state, 65, signal.SIGKILL),
+        "third": life(state),
+        "astray": life(other, steps=saved["step"] + 1),
+    }
     return found | {"saved": saved}
 
 
 @pytest.mark.slow
 def test_a_run_that_is_told_to_go_and_a_run_that_is_shot_go_through_the_same_bits(runs):
-    (whole, ended), (first, told), (second, shot), (third, done) = (runs[name] for name in ("whole", "first", "second", "third"))
+    (whole, ended), (first, told), (second, shot), (third, done) = (
+        runs[name] for name in ("whole", "first", "second", "third")
+    )
     assert (ended, told, shot, done) == (0, 128 + signal.SIGTERM, -signal.SIGKILL, 0)
     assert list(losses(whole)) == list(range(1, 121))
     left = int(first[-1][1])
-    assert first[-1] == ["saved", str(left)] and 20 <= left < 60 and second[0] == ["start", str(left)]  # SIGTERM loses nothing
+    assert (
+        first[-1] == ["saved", str(left)] and 20 <= left < 60 and second[0] == ["start", str(left)]
+    )  # SIGTERM loses nothing
     resumed = int(third[0][1])
-    assert 0 <= max(losses(second)) - resumed <= 40 and resumed in (left, 40, 80, 120)  # SIGKILL at most an interval
+    assert 0 <= max(losses(second)) - resumed <= 40 and resumed in (
+        left,
+        40,
+        80,
+        120,
+    )  # SIGKILL at most an interval
     for lines in (first, second, third):
         assert losses(lines).items() <= losses(whole).items()
     assert losses(first) | losses(second) | losses(third) == losses(whole)
@@ -296,7 +351,9 @@ def test_the_slurm_script_is_bash_and_asks_before_its_first_command():
     asks = [i for i, line in enumerate(lines) if line.startswith("#SBATCH")]
     first = next(i for i, line in enumerate(lines) if line and not line.startswith("#"))
     assert asks and max(asks) < first  # sbatch stops reading them at the first command
-    assert "#SBATCH --signal=TERM@120" in lines and "#SBATCH --requeue" in lines and 128 + signal.SIGTERM == 143
+    assert (
+        "#SBATCH --signal=TERM@120" in lines and "#SBATCH --requeue" in lines and 128 + signal.SIGTERM == 143
+    )
 
 
 # Kubernetes
@@ -305,7 +362,9 @@ def test_the_slurm_script_is_bash_and_asks_before_its_first_command():
 @cache
 def manifests():
     files = [CLUSTER / name for name in ("inference.yaml", "spot-job.yaml")]
-    return {each["kind"]: each for file in files for each in yaml.safe_load_all(file.read_text(encoding="utf-8"))}
+    return {
+        each["kind"]: each for file in files for each in yaml.safe_load_all(file.read_text(encoding="utf-8"))
+    }
 
 
 @cache
@@ -321,7 +380,14 @@ def mistakes(manifest):
 
 
 def test_the_manifests_are_valid():
-    kinds = ["Deployment", "Service", "HorizontalPodAutoscaler", "PodDisruptionBudget", "PersistentVolumeClaim", "Job"]
+    kinds = [
+        "Deployment",
+        "Service",
+        "HorizontalPodAutoscaler",
+        "PodDisruptionBudget",
+        "PersistentVolumeClaim",
+        "Job",
+    ]
     assert list(manifests()) == kinds
     assert {kind: mistakes(manifest) for kind, manifest in manifests().items()} == dict.fromkeys(kinds, [])
 
@@ -351,15 +417,26 @@ def test_the_manifests_speak_of_each_other():
     deployment, hpa = manifests()["Deployment"], manifests()["HorizontalPodAutoscaler"]["spec"]
     template = deployment["spec"]["template"]
     target = hpa["scaleTargetRef"]
-    assert (target["apiVersion"], target["kind"], target["name"]) == ("apps/v1", "Deployment", deployment["metadata"]["name"])
+    assert (target["apiVersion"], target["kind"], target["name"]) == (
+        "apps/v1",
+        "Deployment",
+        deployment["metadata"]["name"],
+    )
     labels = template["metadata"]["labels"]
-    assert labels == deployment["spec"]["selector"]["matchLabels"] == manifests()["Service"]["spec"]["selector"]
+    assert (
+        labels == deployment["spec"]["selector"]["matchLabels"] == manifests()["Service"]["spec"]["selector"]
+    )
     assert labels == manifests()["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"]
-    assert manifests()["Service"]["spec"]["ports"][0]["targetPort"] in [port["name"] for port in template["spec"]["containers"][0]["ports"]]
+    assert manifests()["Service"]["spec"]["ports"][0]["targetPort"] in [
+        port["name"] for port in template["spec"]["containers"][0]["ports"]
+    ]
     job = manifests()["Job"]["spec"]["template"]["spec"]
     for container in (template["spec"]["containers"][0], job["containers"][0]):
         assert container["resources"]["limits"]["nvidia.com/gpu"] == 1
-    assert job["volumes"][0]["persistentVolumeClaim"]["claimName"] == manifests()["PersistentVolumeClaim"]["metadata"]["name"]
+    assert (
+        job["volumes"][0]["persistentVolumeClaim"]["claimName"]
+        == manifests()["PersistentVolumeClaim"]["metadata"]["name"]
+    )
     assert "replicas" not in deployment["spec"]  # the autoscaler's to say; a second apply would set it back
 
 
@@ -371,12 +448,17 @@ def test_the_page_simulates_what_the_manifest_asks_for():
     assert defaults["limits"].default == (hpa["minReplicas"], hpa["maxReplicas"])
     assert defaults["window"].default == hpa["behavior"]["scaleDown"]["stabilizationWindowSeconds"]
     desired = page()["desired"]
-    assert str(inspect.signature(desired).parameters["target"].default) == hpa["metrics"][0]["pods"]["target"]["averageValue"]
+    assert (
+        str(inspect.signature(desired).parameters["target"].default)
+        == hpa["metrics"][0]["pods"]["target"]["averageValue"]
+    )
 
 
 def test_the_rule():
     desired = page()["desired"]
-    assert desired(50, 50 * 90, target=75) == 60  # the example of Kubernetes' own blog: 50 replicas at 90 with a target of 75
+    assert (
+        desired(50, 50 * 90, target=75) == 60
+    )  # the example of Kubernetes' own blog: 50 replicas at 90 with a target of 75
     assert [desired(4, n) for n in (22, 24, 26, 27, 60)] == [4, 4, 4, 5, 10]
     assert (desired(10, 63), desired(6, 63)) == (10, 11) and max(2 * 6, 6 + 4) == 12
 
@@ -393,12 +475,19 @@ def day(wish=None, **how):
 
 def test_the_days_of_the_page():
     (auto, answer, surge, count), (twelve, _, drowned, _), (fourteen, _, held, _) = (
-        day(cold=180), day(lambda *_: 12, cold=0, limits=(12, 12)), day(lambda *_: 14, cold=0, limits=(14, 14)),
-    )  # fmt: skip
+        day(cold=180),
+        day(lambda *_: 12, cold=0, limits=(12, 12)),
+        day(lambda *_: 14, cold=0, limits=(14, 14)),
+    )
     assert len(auto.latency) == count and auto.latency.min() == pytest.approx(answer)
     assert round(answer) == 11 and round(2000 * 125 / page()["tokens_a_second"](H100, 125)) == 47
-    assert twelve.gpu_hours == pytest.approx(12 * 24, abs=0.1) and fourteen.gpu_hours == pytest.approx(14 * 24, abs=0.1)
-    assert round(twelve.gpu_hours / auto.gpu_hours, 1) == 1.2 and round(fourteen.gpu_hours / auto.gpu_hours, 1) == 1.4
+    assert twelve.gpu_hours == pytest.approx(12 * 24, abs=0.1) and fourteen.gpu_hours == pytest.approx(
+        14 * 24, abs=0.1
+    )
+    assert (
+        round(twelve.gpu_hours / auto.gpu_hours, 1) == 1.2
+        and round(fourteen.gpu_hours / auto.gpu_hours, 1) == 1.4
+    )
     assert auto.p95() == pytest.approx(answer, rel=0.01) and drowned > 200 > 40 > surge > held > answer
 
 
@@ -410,18 +499,24 @@ def test_a_colder_start_makes_a_longer_queue_and_no_replica_a_faster_answer():
 
 
 def test_a_lower_target_holds_the_surge_at_the_price_of_a_fixed_fleet():
-    run, answer, surge, _ = day(lambda replicas, in_flight: page()["desired"](replicas, in_flight, target=4), cold=180)
+    run, answer, surge, _ = day(
+        lambda replicas, in_flight: page()["desired"](replicas, in_flight, target=4), cold=180
+    )
     assert round(run.gpu_hours) == 346 and surge < 1.05 * answer
     usual, _, _, _ = day(cold=180)
     late = usual.latency > 1.05 * answer
     assert late.mean() < 0.01
     autoscale = module("cluster.autoscale")
     waited = autoscale.arrivals(most=8, least=0.4, surge=2.5)[late] - 18 * 3600
-    assert 240 < waited[(waited > 0) & (waited < 1800)].max() < 300  # three minutes of cold start and more than one to drain
+    assert (
+        240 < waited[(waited > 0) & (waited < 1800)].max() < 300
+    )  # three minutes of cold start and more than one to drain
 
 
 def test_the_queue_by_hand():
-    """One slot of 10 s and three requests at once: 10, 20 and 30 s. With two replicas the third waits for the first."""
+    """One slot of 10 s and three requests at once: 10, 20 and 30 s. With two replicas
+    the third waits for the first.
+    """
     simulate, came = module("cluster.autoscale").simulate, np.array([1.0, 1.0, 1.0])
     for replicas, latency in ((1, [10, 20, 30]), (2, [10, 10, 20]), (3, [10, 10, 10])):
         run = simulate(came, lambda *_: replicas, slots=1, answer=10.0, cold=0, limits=(replicas, replicas))  # noqa: B023
@@ -430,7 +525,9 @@ def test_the_queue_by_hand():
 
 def test_up_at_once_but_by_steps_and_down_after_five_minutes():
     wishes = iter([1, 30, 30, 30, *[2] * 10_000])
-    run = module("cluster.autoscale").simulate(np.array([1.0]), lambda *_: next(wishes), slots=1, answer=1.0, cold=60)
+    run = module("cluster.autoscale").simulate(
+        np.array([1.0]), lambda *_: next(wishes), slots=1, answer=1.0, cold=60
+    )
     assert run.replicas[:5].tolist() == [1, 5, 10, 20, 20]  # 4 more, then twice
     falls = int(np.argmax(run.replicas == 2))
     assert run.times[falls] == run.times[3] + 300 + 15 and run.replicas[falls - 1] == 20

@@ -1,11 +1,14 @@
-"""The claims ledger: every verdict that arithmetic can decide is decided again here, and every link and source is real."""
+"""The claims ledger: every verdict that arithmetic can decide is decided again here,
+and every link and source is real.
+"""
 
 import re
 
 import pytest
 import yaml
 from conftest import ROOT
-from warplab import claims
+
+from workshop import claims
 
 CHAPTERS = ROOT / "chapters"
 LEDGER = claims.ledger()
@@ -53,7 +56,9 @@ def test_a_section_exists_where_its_page_does(claim):
 
 
 def test_sources_are_in_the_bibliography():
-    keys = set(re.findall(r"^@\w+\{([^,]+),", (CHAPTERS / "references.bib").read_text(encoding="utf-8"), re.M))
+    keys = set(
+        re.findall(r"^@\w+\{([^,]+),", (CHAPTERS / "references.bib").read_text(encoding="utf-8"), re.M)
+    )
     assert {key for claim in LEDGER for key in claim.cite} <= keys
 
 

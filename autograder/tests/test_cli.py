@@ -1,4 +1,6 @@
-"""The command line: a mistake is one line that says what, where and what next, and the exit status tells the truth."""
+"""The command line: a mistake is one line that says what, where and what next, and the
+exit status tells the truth.
+"""
 
 import os
 import subprocess
@@ -40,7 +42,10 @@ def one_line(text):
     [
         (["grade", "ps10"], 'unknown assignment "ps10" (did you mean ps01?)'),
         (["grade", "ps01"], "no submissions folder"),
-        (["grade", "ps01", "--submissions", "nowhere"], "no submissions folder nowhere; expected nowhere/<student>/ps01_tiny.ipynb"),
+        (
+            ["grade", "ps01", "--submissions", "nowhere"],
+            "no submissions folder nowhere; expected nowhere/<student>/ps01_tiny.ipynb",
+        ),
         (["grade", "ps01", "--submissions", "solutions"], "solutions holds no student folders"),
         (["release", "ps77"], 'no solution notebook for "ps77"'),
         (["validate", "psxx_thing.ipynb"], 'unknown assignment "psxx"'),
@@ -64,7 +69,9 @@ def test_outside_a_course_the_error_says_so(command, course, tmp_path, monkeypat
 @pytest.mark.slow
 def test_a_device_that_is_not_there_is_one_line(course):
     command = [sys.executable, "-m", "autograder.cli", "release", "--course", course[0]]
-    done = subprocess.run(command, env=os.environ | {"WARPLAB_DEVICE": "abacus"}, capture_output=True, text=True)
+    done = subprocess.run(
+        command, env=os.environ | {"WARPLAB_DEVICE": "abacus"}, capture_output=True, text=True
+    )
     assert done.returncode == 2
     assert "WARPLAB_DEVICE" in one_line(done.stderr)
 
@@ -72,7 +79,9 @@ def test_a_device_that_is_not_there_is_one_line(course):
 def test_a_folder_that_cannot_be_written_is_one_line(command, course, tmp_path):
     hand_in(tmp_path, "ada", notebook(course[1]))
     (tmp_path / "file").write_text("")
-    status, _, err = command("grade", "ps01", "--submissions", tmp_path, "--out", tmp_path / "file" / "grades")
+    status, _, err = command(
+        "grade", "ps01", "--submissions", tmp_path, "--out", tmp_path / "file" / "grades"
+    )
     assert status == 2
     assert "cannot write to" in one_line(err)
 
@@ -95,7 +104,10 @@ def test_drift_names_the_file_and_the_command(command, course):
     course[1].path.write_bytes(kept.replace(b"smallest", b"largest"))
     status, _, err = command("release", "--check")
     assert status == 1
-    assert one_line(err) == ("autograder: exercises/ps01/ps01_tiny.ipynb is not what solutions/ gives; run `autograder release ps01`\n")
+    assert one_line(err) == (
+        "autograder: exercises/ps01/ps01_tiny.ipynb is not what solutions/ gives; run `autograder release "
+        "ps01`\n"
+    )
     assert command("release")[1] == "exercises/ps01/ps01_tiny.ipynb: written\n"
     assert course[1].path.read_bytes() == kept
 
@@ -123,11 +135,15 @@ def test_grade_prints_the_table_and_where_to_look(command, course, tmp_path, mon
     monkeypatch.setattr("autograder.results.course_version", lambda: "test")
     hand_in(tmp_path / "in", "ada", notebook(course[1], **answers(course[0])))
     hand_in(tmp_path / "in", "bob", "{")
-    status, out, _ = command("grade", "ps01", "--submissions", tmp_path / "in", "--out", tmp_path / "out", "--seed", 5)
+    status, out, _ = command(
+        "grade", "ps01", "--submissions", tmp_path / "in", "--out", tmp_path / "out", "--seed", 5
+    )
     assert status == 0
     for text in ("ada", "graded", "30", "malformed", "not-json", "student code ran ", "grades.csv"):
         assert text in out
-    again = command("grade", "ps01", "--submissions", tmp_path / "in", "--out", tmp_path / "out", "--seed", 5)[1]
+    again = command(
+        "grade", "ps01", "--submissions", tmp_path / "in", "--out", tmp_path / "out", "--seed", 5
+    )[1]
     assert "2 of 2 unchanged since the last run: not graded again" in again
 
 

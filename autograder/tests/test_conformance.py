@@ -1,4 +1,6 @@
-"""numba-cuda's own test suite: the recorded run, its reasons and the page agree, and (make full) a run gives what the record says."""
+"""numba-cuda's own test suite: the recorded run, its reasons and the page agree, and
+(make full) a run gives what the record says.
+"""
 
 import importlib.metadata
 import json
@@ -7,18 +9,23 @@ import subprocess
 import sys
 
 import pytest
-from warplab import conformance
-from warplab.conformance.__main__ import modules, run
+
+from workshop import conformance
+from workshop.conformance.__main__ import modules, run
 
 LESSONS = (  # the modules whose subjects the lessons teach
-    "array array_args array_reductions atomics bfloat16_bindings blackscholes complex_kernel constmem device_func fastmath forall "
-    "gufunc idiv intrinsics laplace libdevice localmem mandel math matmul minmax montecarlo nondet operator print random record_dtype "
-    "reduction slicing sm sync transpose ufuncs vector_type vectorize warp_ops"
+    "array array_args array_reductions atomics bfloat16_bindings blackscholes complex_kernel constmem "
+    "device_func fastmath forall gufunc idiv intrinsics laplace libdevice localmem mandel math matmul minmax "
+    "montecarlo nondet operator print random record_dtype reduction slicing sm sync transpose ufuncs "
+    "vector_type vectorize warp_ops"
 )
 
 
 def test_the_recorded_run_is_of_the_numba_cuda_that_the_course_pins(root):
-    pins = {re.search(r"numba-cuda\[cu13\]==([\d.]+)", (root / name).read_text())[1] for name in ("requirements.txt", "autograder/pyproject.toml")}
+    pins = {
+        re.search(r"numba-cuda\[cu13\]==([\d.]+)", (root / name).read_text())[1]
+        for name in ("requirements.txt", "autograder/pyproject.toml")
+    }
     assert pins == {conformance.recorded().numba_cuda} == {importlib.metadata.version("numba-cuda")}
 
 
@@ -45,9 +52,25 @@ def test_the_page_shows_the_record_and_says_rightly_that_most_failures_are_the_s
     assert "conformance.recorded()" in page and "Most of the failures are the suite's own mistakes:" in page
     recorded = conformance.recorded()
     table = recorded._repr_html_()
-    assert all(text in table for text in (recorded.numba_cuda, recorded.date, str(recorded.engine), str(recorded.simulator), *recorded.failures()))
+    assert all(
+        text in table
+        for text in (
+            recorded.numba_cuda,
+            recorded.date,
+            str(recorded.engine),
+            str(recorded.simulator),
+            *recorded.failures(),
+        )
+    )
     of_the_suite = sum(len(reason.tests) for reason in conformance.reasons() if reason.fault == "suite")
     assert of_the_suite > len(recorded.failures()) / 2
+
+
+def test_the_table_escapes_what_a_test_or_its_reason_says(monkeypatch):
+    reason = conformance.Reason(("test_<script>",), "suite", "1 < 2")
+    monkeypatch.setattr(conformance, "reasons", lambda: (reason,))
+    table = conformance.recorded()._repr_html_()
+    assert "<code>test_&lt;script&gt;</code>" in table and "1 &lt; 2" in table and "<script" not in table
 
 
 def test_the_modules_that_lessons_lean_on_are_green_in_the_record():
@@ -55,7 +78,9 @@ def test_the_modules_that_lessons_lean_on_are_green_in_the_record():
 
 
 def red(results: dict[str, dict]) -> dict[str, dict]:
-    """Of the lessons' modules those with a failure that is not the suite's own mistake, or without a pass: {module: its failures}."""
+    """Of the lessons' modules those with a failure that is not the suite's own mistake,
+    or without a pass: {module: its failures}.
+    """
     excused = {test for reason in conformance.reasons() if reason.fault == "suite" for test in reason.tests}
     of_lessons = {name: results[name] for name in map("test_{}".format, LESSONS.split())}
     return {name: r["fail"] for name, r in of_lessons.items() if r["fail"].keys() - excused or not r["pass"]}
@@ -64,7 +89,9 @@ def red(results: dict[str, dict]) -> dict[str, dict]:
 def test_a_red_module_is_found():
     green = {f"test_{name}": {"pass": 1, "skip": 0, "fail": {}} for name in LESSONS.split()}
     assert red(green) == {}
-    assert red(green | {"test_sync": {"pass": 6, "skip": 0, "fail": {"a": "why"}}}) == {"test_sync": {"a": "why"}}
+    assert red(green | {"test_sync": {"pass": 6, "skip": 0, "fail": {"a": "why"}}}) == {
+        "test_sync": {"a": "why"}
+    }
     assert red(green | {"test_sync": {"pass": 0, "skip": 7, "fail": {}}}) == {"test_sync": {}}
 
 
@@ -81,17 +108,23 @@ def test_one_module_runs_in_a_process_of_its_own():
 
 @pytest.mark.slow
 def test_what_a_module_does_not_finish_within_its_limit_has_failed():
-    result = run("test_ufuncs", "engine", 1)  # 40 tests that take most of a minute; a slow machine is not even through the imports
+    result = run(
+        "test_ufuncs", "engine", 1
+    )  # 40 tests that take most of a minute; a slow machine is not even through the imports
     assert set(result["fail"].values()) == {"not finished after 1 s of CPU time"}
     assert result["pass"] + len(result["fail"]) in (1, 40)
 
 
 @pytest.mark.slow
 def test_a_run_goes_on_where_it_was_interrupted_and_ends_with_the_tally(tmp_path):
-    begun = {"numba_cuda": conformance.recorded().numba_cuda, "date": "2020-01-01", "engine": {"test_sync": {"pass": 7, "skip": 1, "fail": {}}}}
+    begun = {
+        "numba_cuda": conformance.recorded().numba_cuda,
+        "date": "2020-01-01",
+        "engine": {"test_sync": {"pass": 7, "skip": 1, "fail": {}}},
+    }
     results = tmp_path / "results.json"
     results.write_text(json.dumps(begun))
-    command = [sys.executable, "-m", "warplab.conformance", "test_sync", "test_alignment", "--json", results]
+    command = [sys.executable, "-m", "workshop.conformance", "test_sync", "test_alignment", "--json", results]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "[1/1] test_alignment: 2 of 2 pass, 0 skipped" in done.stdout
     assert done.stdout.splitlines()[-1] == "9 of 10 pass, 1 skipped"
@@ -101,7 +134,15 @@ def test_a_run_goes_on_where_it_was_interrupted_and_ends_with_the_tally(tmp_path
 
 @pytest.mark.full
 def test_the_whole_suite_on_the_engine(tmp_path):
-    command = [sys.executable, "-m", "warplab.conformance", "--jobs", "2", "--json", tmp_path / "results.json"]
+    command = [
+        sys.executable,
+        "-m",
+        "workshop.conformance",
+        "--jobs",
+        "2",
+        "--json",
+        tmp_path / "results.json",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     results = json.loads((tmp_path / "results.json").read_text())["engine"]
     total = conformance.tally(results)

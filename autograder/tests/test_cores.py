@@ -1,4 +1,6 @@
-"""Chapter 2: every number of its prose is computed again, from the registry, the engine, or the formula beside it."""
+"""Chapter 2: every number of its prose is computed again, from the registry, the
+engine, or the formula beside it.
+"""
 
 import math
 import re
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 import warplab
-from warplab import specs
+from warplab.hardware import specs
 
 BOOK = Path(__file__).resolve().parents[2] / "chapters"
 CPU, GPU = specs.get("epyc-9654"), specs.get("h100-sxm")
@@ -60,7 +62,9 @@ def test_lanes_cores_and_schedulers_are_the_registrys():
 
 def test_the_ratios_of_the_two_chips():
     ratio = {fact: GPU[fact].si / CPU[fact].si for fact in ("peak_fp32", "memory_bandwidth", "tdp")}
-    assert round(ratio["peak_fp32"]) == 9 and round(ratio["memory_bandwidth"]) == 7 and round(ratio["tdp"]) == 2
+    assert (
+        round(ratio["peak_fp32"]) == 9 and round(ratio["memory_bandwidth"]) == 7 and round(ratio["tdp"]) == 2
+    )
     assert 100 < GPU["peak_bf16"].si / CPU["peak_fp32"].si < 200  # "the only way to a hundred"
     assert GPU["peak_int8"].si == pytest.approx(2 * GPU["peak_bf16"].si, rel=0.001)
     assert CPU.year == GPU.year == 2022
@@ -100,7 +104,10 @@ def test_more_threads_than_the_machine_holds_issue_more_instructions():
     issued = [profile("scale", blocks, 256, x, x.copy()).warp_instructions for blocks in (4, 64, 256)]
     round_of_all, start_up = issued[0] / 2048, (issued[2] - issued[0]) / (2048 - 32)  # instructions of a warp
     assert issued == sorted(issued) and start_up > 2 * round_of_all
-    assert GPU["sms"].value * min(chapter()["blocks_that_fit"](28, 0, 256).values()) == 1056 and "1,056" in text()
+    assert (
+        GPU["sms"].value * min(chapter()["blocks_that_fit"](28, 0, 256).values()) == 1056
+        and "1,056" in text()
+    )
 
 
 @quiet
@@ -116,13 +123,20 @@ def test_the_table_turns_129_trips_of_a_warp_into_one():
     before, after = profile("place", 8, 128, marks, alone), profile("place_shared", 8, 128, marks, shared)
     ranks = np.argsort(np.argsort(marks.reshape(8, 128), axis=1), axis=1).ravel()
     assert np.array_equal(alone, ranks) and np.array_equal(shared, ranks)
-    assert before.global_load.requests == 32 * 129 == after.shared_load.requests and after.global_load.requests == 32
+    assert (
+        before.global_load.requests == 32 * 129 == after.shared_load.requests
+        and after.global_load.requests == 32
+    )
     assert before.divergent_branches == 0  # the `if` became a comparison and an addition
 
 
 @quiet
 def test_without_the_barrier_the_engine_reports_a_race():
-    cell = next(c.source for c in jupytext.read(BOOK / "02-cores.md", fmt="md:myst").cells if "def place_shared" in c.source)
+    cell = next(
+        c.source
+        for c in jupytext.read(BOOK / "02-cores.md", fmt="md:myst").cells
+        if "def place_shared" in c.source
+    )
     names = dict(chapter())
     exec(compile(cell.replace("    cuda.syncthreads()\n", ""), "02-cores.md", "exec"), names)
     with pytest.raises(warplab.SharedRace):
@@ -136,7 +150,9 @@ def test_mixed_warps_issue_more_for_the_same_work_and_16_is_as_bad_as_1():
     assert issued[1] == issued[16] == 1984 and issued[32] == issued[64] == 1400
     assert "1,984 instructions in one case and 1,400 in the other" in text()
     assert len({p.thread_instructions for p in runs.values()}) == 1
-    assert runs[32].divergent_branches == 0 and runs[1].warp_execution_efficiency == pytest.approx(0.71, abs=0.005)
+    assert runs[32].divergent_branches == 0 and runs[1].warp_execution_efficiency == pytest.approx(
+        0.71, abs=0.005
+    )
 
 
 @quiet
@@ -160,7 +176,10 @@ def test_the_constants_in_blocks_that_fit_are_those_of_the_architecture():
     limit = specs.for_arch("sm_90")
     facts = ("max_warps_per_sm", "max_blocks_per_sm", "registers_per_sm", "register_allocation_unit")
     assert [limit[fact].value for fact in facts] == [64, 32, 65536, 256]
-    assert limit["shared_memory_per_sm"].si == 228 * 1024 and limit["reserved_shared_memory_per_block"].si == 1024
+    assert (
+        limit["shared_memory_per_sm"].si == 228 * 1024
+        and limit["reserved_shared_memory_per_block"].si == 1024
+    )
     assert limit["shared_memory_allocation_unit"].si == 128 and GPU["register_file_per_sm"].si == 256 * 1024
 
 
@@ -214,7 +233,9 @@ def test_the_size_at_which_a_copied_product_breaks_even():
     side = fetch / (2 / CPU["peak_fp32"].si - 2 / GPU["peak_fp32"].si)
     assert 510 < side < 525 and 2 * 16**3 == 8192
     assert round(CPU["memory_bandwidth"].si / GPU["pcie_each_way"].si) == 7  # "seven times as narrow"
-    assert 8 / GPU["pcie_each_way"].si > 12 / CPU["memory_bandwidth"].si  # an addition never pays for the copy
+    assert (
+        8 / GPU["pcie_each_way"].si > 12 / CPU["memory_bandwidth"].si
+    )  # an addition never pays for the copy
 
 
 def test_the_small_sums_of_the_quiz():

@@ -1,9 +1,11 @@
-"""Attacks as students hand them in, graded by `autograder grade` in the real sandbox, in one class with two honest bystanders.
+"""Attacks as students hand them in, graded by `autograder grade` in the real sandbox,
+in one class with two honest bystanders.
 
-`corpus/cells/<name>.py` stands in the notebook's first answer, beside a right second one of 15 points; `corpus/notebooks/<name>.py`
-damages a right notebook of 30 points, or what lies around it. Docstrings begin with what the submission must get; corpus/README.md
-tells which attack is where. Attacks on kernels, devices and ranks are in `corpus/boundary` (test_boundary.py), those of kernels on
-their clock in `corpus/timed` (test_timing_attacks.py).
+`corpus/cells/<name>.py` stands in the notebook's first answer, beside a right second one of 15 points;
+`corpus/notebooks/<name>.py` damages a right notebook of 30 points, or what lies around it. Docstrings begin
+with what the submission must get; corpus/README.md tells which attack is where. Attacks on kernels, devices
+and ranks are in `corpus/boundary` (test_boundary.py), those of kernels on their clock in `corpus/timed`
+(test_timing_attacks.py).
 """
 
 import ast
@@ -26,7 +28,7 @@ from grading import TINY, answers, hand_in, make_course, notebook
 from nbgrader.api import Gradebook
 
 import autograder
-from autograder.gradebook import Book
+from autograder.gradebook import CourseGradebook
 from autograder.sandbox.choose import NoSandbox, choose
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -34,7 +36,10 @@ CELLS = sorted((CORPUS / "cells").glob("*.py"))
 NOTEBOOKS = sorted((CORPUS / "notebooks").glob("*.py"))
 BOUNDARY = sorted((CORPUS / "boundary").glob("*/*/cheat_*.py"))
 TIMED = sorted((CORPUS / "timed").glob("*/*/cheat_*.py"))
-STATED = re.compile(r"(?:(?P<points>[\d.]+) points(?:, (?P<status>timeout|crashed))?|(?P<unread>malformed|missing)(?:, (?P<code>[\w-]+))?): ")
+STATED = re.compile(
+    r"(?:(?P<points>[\d.]+) points(?:, (?P<status>timeout|crashed))?|(?P<unread>malformed|missing)(?:, "
+    r"(?P<code>[\w-]+))?): "
+)
 SEED = "2718281828459045235"
 PLANTED = ("solutions", "tests", "gradebook", "environment", "home")
 BYSTANDERS = ("bystander", "zed")
@@ -44,8 +49,14 @@ PR_SET_CHILD_SUBREAPER = 36
 def stated(path):
     """What the docstring of a corpus file says that it must get: points, status, and the code of a defect."""
     found = STATED.match(ast.get_docstring(ast.parse(readable(path))) or "")
-    assert found, f"{path}: the docstring must begin with '<n> points: ', 'malformed, <code>: ' or 'missing: '"
-    return None if found["points"] is None else float(found["points"]), found["status"] or found["unread"] or "graded", found["code"] or ""
+    assert found, (
+        f"{path}: the docstring must begin with '<n> points: ', 'malformed, <code>: ' or 'missing: '"
+    )
+    return (
+        None if found["points"] is None else float(found["points"]),
+        found["status"] or found["unread"] or "graded",
+        found["code"] or "",
+    )
 
 
 def readable(path):
@@ -65,13 +76,16 @@ def plant(root, home):
     (home / ".ssh" / "id_ed25519").write_text(canary("home"))
     (root / "grades").mkdir(exist_ok=True)
     (root / "grades" / ".seed").write_text(f"{SEED}\n")
-    with Book(root / "grades") as book:
+    with CourseGradebook(root / "grades") as book:
         book.gradebook.add_student("zed", first_name=canary("gradebook"))
 
 
 def fill(root, assignment, places):
     """Hand in the whole corpus and the bystanders' work."""
-    good = {key: "\n".join(line for line in text.split("\n") if "CANARY" not in line) for key, text in answers(root).items()}
+    good = {
+        key: "\n".join(line for line in text.split("\n") if "CANARY" not in line)
+        for key, text in answers(root).items()
+    }
     honest = notebook(assignment, **good | {"explain": canary("neighbour")})
     for student in BYSTANDERS:
         hand_in(root / "submitted", student, honest)
@@ -116,8 +130,14 @@ def descendants(pid):
 
 @contextlib.contextmanager
 def listening():
-    """A TCP and a UDP socket on one port and an abstract Unix socket; yields (port, function that tells who called)."""
-    with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp, socket.socket(socket.AF_UNIX) as unix:
+    """A TCP and a UDP socket on one port and an abstract Unix socket; yields (port,
+    function that tells who called).
+    """
+    with (
+        socket.socket() as tcp,
+        socket.socket(type=socket.SOCK_DGRAM) as udp,
+        socket.socket(socket.AF_UNIX) as unix,
+    ):
         tcp.bind(("127.0.0.1", 0))
         port = tcp.getsockname()[1]
         udp.bind(("127.0.0.1", port))
@@ -144,19 +164,37 @@ def graded(tmp_path_factory):
     except NoSandbox as problem:
         pytest.skip(str(problem))
     base = tmp_path_factory.mktemp("corpus")
-    root, assignment = make_course(base / "course", TINY.replace("    secret_columns =", f"    # {canary('solutions')}\n    secret_columns =", 1))
+    root, assignment = make_course(
+        base / "course",
+        TINY.replace("    secret_columns =", f"    # {canary('solutions')}\n    secret_columns =", 1),
+    )
     home = base / "home"
     plant(root, home)
     package = Path(autograder.__file__).parent
     with listening() as (port, callers):
         fill(root, assignment, {"ROOT": root, "PACKAGE": package.parent, "HOME": home, "PORT": port})
-        watched = [root / name for name in ("solutions", "exercises", "submitted", "_build", "tests", "nbgrader_config.py")]
+        watched = [
+            root / name
+            for name in ("solutions", "exercises", "submitted", "_build", "tests", "nbgrader_config.py")
+        ]
         before = tree(*watched)
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans of the grader's come to this process
+        ctypes.CDLL(None).prctl(
+            PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0
+        )  # orphans of the grader's come to this process
         mine = descendants(os.getpid())
         try:
             began = time.monotonic()
-            command = [sys.executable, "-m", "autograder.cli", "grade", "ps01", "--course", root, "--submissions", root / "submitted"]
+            command = [
+                sys.executable,
+                "-m",
+                "autograder.cli",
+                "grade",
+                "ps01",
+                "--course",
+                root,
+                "--submissions",
+                root / "submitted",
+            ]
             command += ["--out", root / "grades", "--time-limit", "6", "--jobs", "2"]
             done = subprocess.run(
                 [*map(str, command)],
@@ -174,8 +212,15 @@ def graded(tmp_path_factory):
     with open(root / "grades" / "grades.csv", newline="") as file:
         rows = {row["student_id"]: row for row in csv.DictReader(file)}
     print(f"{len(rows)} submissions graded in {seconds:.0f} s")
-    return {"root": root, "done": done, "rows": rows, "left": left, "called": called, "seconds": seconds,
-            "changed": (before, tree(*watched))}  # fmt: skip
+    return {
+        "root": root,
+        "done": done,
+        "rows": rows,
+        "left": left,
+        "called": called,
+        "seconds": seconds,
+        "changed": (before, tree(*watched)),
+    }
 
 
 @pytest.mark.slow
@@ -208,8 +253,13 @@ def test_no_attack_touches_a_bystander(graded, student):
 def test_no_attack_changes_a_file_of_the_course_or_of_the_grader(graded):
     before, after = graded["changed"]
     assert before == after
-    searched = [Path(folder) for folder in (*sys.path, Path(autograder.__file__).parent) if Path(folder).is_dir()]
-    assert not {path.name for folder in searched for path in folder.iterdir()} & {"pwned.pth", "sitecustomize.py"}
+    searched = [
+        Path(folder) for folder in (*sys.path, Path(autograder.__file__).parent) if Path(folder).is_dir()
+    ]
+    assert not {path.name for folder in searched for path in folder.iterdir()} & {
+        "pwned.pth",
+        "sitecustomize.py",
+    }
     assert not (graded["root"] / "pwned").exists() and not Path("/tmp/pwned").exists()
 
 
@@ -222,7 +272,12 @@ def test_nothing_survives_and_nobody_called(graded):
 @pytest.mark.slow
 def test_no_canary_leaks_into_what_students_and_instructors_read(graded):
     root, leaks = graded["root"], []
-    files = [path for folder in ("feedback", "autograded", "results") for path in (root / "grades" / folder).rglob("*") if path.is_file()]
+    files = [
+        path
+        for folder in ("feedback", "autograded", "results")
+        for path in (root / "grades" / folder).rglob("*")
+        if path.is_file()
+    ]
     for path in [*files, root / "grades" / "grades.csv"]:
         text = path.read_text()
         secrets = [canary(kind) for kind in PLANTED] + [SEED]

@@ -1,37 +1,45 @@
-"""Every way of crossing, with an example: the same answer earns the same in a notebook and over the boundary."""
+"""Every way of crossing, by example: an answer earns the same in a notebook and over the boundary."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
-import warplab
 from crossing_examples import ANSWERS, AXPY, GELU, OVERLAP, RING, TOTAL
 
-from autograder.judge.attempts import Step, run_all
+import warplab
+from autograder.judge.attempts import NotebookStep, run_all
 from autograder.sandbox import Limits, Unsafe
-from warplab import task as tasks
+from warplab import crossing
+from warplab.hardware.device import engine_target
+from warplab.tasks import registry, scoring
 
 
 def here(name, source):
     """The report of `source` judged in this process, as in a notebook."""
-    namespace, task = {"__name__": "submission"}, tasks.get(name)
+    namespace, task = {"__name__": "submission"}, registry.get(name)
     exec(compile(source, "<submission>", "exec"), namespace)
     cases = task.cases(3)
     entry, plan = namespace.get(task.entry), namespace.get(task.plan_entry)
-    return task.judge(cases, [tasks.run(task, case, entry, plan) for case in cases])
+    return scoring.judge(task, cases, [crossing.try_here(task, case, entry, plan) for case in cases])
 
 
 def apart(name, *cells):
     """(report, Run) of notebook cells judged by three processes."""
-    task = tasks.get(name)
+    task = registry.get(name)
     cases = task.cases(3)
-    steps = [Step(f"cell-{number}", "cell", source=source) for number, source in enumerate(cells)]
-    run = run_all((*steps, Step("test", "task", task=name)), {name: cases}, Unsafe(), Limits(step_seconds=20))
-    return task.judge(cases, run.outcomes[name]), run
+    steps = [NotebookStep(f"cell-{number}", "cell", source=source) for number, source in enumerate(cells)]
+    run = run_all(
+        (*steps, NotebookStep("test", "task", task=name)), {name: cases}, Unsafe(), Limits(step_seconds=20)
+    )
+    return scoring.judge(task, cases, run.outcomes[name]), run
 
 
 def both(name, source):
     """The points of each row, the same in both places."""
     notebook, graded = here(name, source), apart(name, source)[0]
-    assert [(line.points, line.reason) for line in notebook.lines] == [(line.points, line.reason) for line in graded.lines]
+    assert [(line.points, line.reason) for line in notebook.lines] == [
+        (line.points, line.reason) for line in graded.lines
+    ]
     return [line.points for line in graded.lines], [line.reason for line in graded.lines]
 
 
@@ -45,60 +53,75 @@ def test_a_right_answer_earns_everything_in_a_notebook_and_over_the_boundary(nam
 def test_no_answer_earns_nothing(name):
     report, _ = apart(name, "pass")
     assert report.score == 0
-    assert f"`{tasks.get(name).entry}` does not exist: no cell defines it" in report.lines[0].reason
+    assert f"`{registry.get(name).entry}` does not exist: no cell defines it" in report.lines[0].reason
 
 
 def test_a_ring_sends_what_a_hand_computation_says():
-    """4 ranks of 40 float64: a ring sends 2 * 3 / 4 * 320 = 480 bytes from each rank, 1,920 in all, in 24 messages."""
-    task = tasks.get("example/ring")
+    """4 ranks of 40 float64: each sends 2 * 3 / 4 * 320 = 480 bytes, 1,920 in all, in 24 messages."""
+    task = registry.get("example/ring")
     case = task.cases(3)[-1]
     namespace = {}
     exec(RING, namespace)
-    counters = tasks.run(task, case, namespace["ring"]).counters
-    assert counters == {"ranks.bytes": 1920.0, "ranks.bytes_of_one": 480.0, "ranks.messages": 24.0, "ranks.collectives": 0.0}
+    counters = crossing.try_here(task, case, namespace["ring"]).counters
+    assert counters == {
+        "ranks.bytes": 1920.0,
+        "ranks.bytes_of_one": 480.0,
+        "ranks.messages": 24.0,
+        "ranks.collectives": 0.0,
+    }
 
 
 def test_a_kernel_reads_nothing_of_the_judges_values():
     """The question of a kernel holds types, and of shapes what the plan is given."""
     from warplab.crossing import kernel
 
-    task = tasks.get("example/axpy")
+    task = registry.get("example/axpy")
     case = task.cases(3)[-1]
     assert kernel.question(task, case) == {
         "arguments": ["alpha", "x", "y", "out"],
-        "types": [["float64", 0, "number"], ["float32", 1, "array"], ["float32", 1, "array"], ["float32", 1, "array"]],
+        "types": [
+            ["float64", 0, "number"],
+            ["float32", 1, "array"],
+            ["float32", 1, "array"],
+            ["float32", 1, "array"],
+        ],
         "plan": {"n": 1024},
         "arch": "sm_90",
     }
 
 
 def test_what_the_arguments_do_not_name_stays_with_the_judge():
-    from warplab.crossing import device
+    from warplab.crossing import remote_device
 
-    case = tasks.get("ps01/time_it").cases(3)[0]
+    case = registry.get("ps01/time_it").cases(3)[0]
     assert set(case.inputs) == {"work", "repeats", "timing"}
-    assert set(device.question(tasks.get("ps01/time_it"), case)["inputs"]) == {"work", "repeats"}
+    assert set(remote_device.question(registry.get("ps01/time_it"), case)["inputs"]) == {"work", "repeats"}
 
 
 def test_counters_of_several_launches_are_their_sums():
-    """4,096 floats: 512 sectors are read in the first pass and 16 partial sums, 2 sectors, in the second; 16 + 1 results."""
-    task = tasks.get("example/total")
+    """4,096 floats: the first pass reads 512 sectors, the second 16 sums, 2 sectors; 16 + 1 results."""
+    task = registry.get("example/total")
     namespace = {}
     exec(compile(TOTAL, "<total>", "exec"), namespace)
-    counters = tasks.run(task, task.cases(3)[-1], namespace["total"]).counters
+    counters = crossing.try_here(task, task.cases(3)[-1], namespace["total"]).counters
     assert (counters["launches"], counters["allocated_bytes"]) == (2, 16 * 4)
     assert counters["global_load.sectors"] == 512 + 2
     assert counters["global_store.requests"] == 16 + 1
     x, partial, out = np.ones(4096, np.float32), np.ones(16, np.float32), np.ones(1, np.float32)
-    passes = [warplab.profile(namespace["sums"][blocks, 256], *arrays) for blocks, arrays in ((16, (x, partial)), (1, (partial, out)))]
-    assert counters["busiest_warp_instructions"] == sum(p.busiest_warp_instructions for p in passes)  # one pass waits for the other
+    passes = [
+        warplab.profile(namespace["sums"][blocks, 256], *arrays)
+        for blocks, arrays in ((16, (x, partial)), (1, (partial, out)))
+    ]
+    assert counters["busiest_warp_instructions"] == sum(
+        p.busiest_warp_instructions for p in passes
+    )  # one pass waits for the other
 
 
 def test_saved_bytes_are_those_of_distinct_storages():
-    task = tasks.get("example/gelu")
+    task = registry.get("example/gelu")
     namespace = {}
     exec(GELU, namespace)
-    assert tasks.run(task, task.cases(3)[-1], namespace["gelu"]).counters == {"saved_bytes": 64 * 4.0}
+    assert crossing.try_here(task, task.cases(3)[-1], namespace["gelu"]).counters == {"saved_bytes": 64 * 4.0}
 
 
 @pytest.mark.parametrize(
@@ -119,39 +142,56 @@ def test_what_a_recording_cannot_hold_is_refused_with_a_reason(source, why):
 
 def test_a_kernel_with_another_number_of_arguments_is_told_the_right_ones():
     source = AXPY.replace("axpy(alpha, x, y, out)", "axpy(alpha, x, out)").replace("+ y[i]", "")
-    assert "`axpy` takes 3 arguments, and 4 are passed: alpha, x, y, out" in here("example/axpy", source).lines[0].reason
+    assert (
+        "`axpy` takes 3 arguments, and 4 are passed: alpha, x, y, out"
+        in here("example/axpy", source).lines[0].reason
+    )
 
 
 def test_overlap_is_shorter_on_the_virtual_clock_and_not_waiting_reads_what_was_there():
-    """8 pieces: T for the first piece in, through and out is 3 T / 8, and 7 more leave at intervals of T / 8: 1.25 T."""
-    task = tasks.get("example/overlap")
+    """8 pieces: the first takes 3 T / 8 in, through and out, 7 more leave T / 8 apart: 1.25 T."""
+    task = registry.get("example/overlap")
     case = task.cases(3)[-1]
     whole = 8 * case.inputs["x"].size / 25e9
     namespace = {}
     exec(OVERLAP, namespace)
-    outcome = tasks.run(task, case, namespace["overlap"])
+    outcome = crossing.try_here(task, case, namespace["overlap"])
     assert outcome.counters["device.seconds"] == pytest.approx(1.25 * whole, rel=0.01)
     exec(OVERLAP.replace("    device.synchronize()\n", ""), namespace)
-    stale = tasks.run(task, case, namespace["overlap"]).outputs["y"]
+    stale = crossing.try_here(task, case, namespace["overlap"]).outputs["y"]
     assert (stale == 0).all()
 
 
 @pytest.mark.slow
 def test_a_lost_executor_costs_its_own_task():
-    """The first task's kernel never ends; the second task's kernel, in the same notebook, is judged in a new executor."""
+    """The first task's kernel never ends; the second's, in the same notebook, is judged in a new executor."""
     endless = AXPY.replace("    if i < x.size:\n        out[i]", "    while alpha > -1:\n        out[i % 1]")
     name, second = "example/axpy", "example/total"
-    steps = (Step("a", "cell", source=endless), Step("a-test", "task", task=name), Step("b", "cell", source=TOTAL), Step("b-test", "task", task=second))
-    cases = {task: tasks.get(task).cases(3) for task in (name, second)}
+    steps = (
+        NotebookStep("a", "cell", source=endless),
+        NotebookStep("a-test", "task", task=name),
+        NotebookStep("b", "cell", source=TOTAL),
+        NotebookStep("b-test", "task", task=second),
+    )
+    cases = {task: registry.get(task).cases(3) for task in (name, second)}
     run = run_all(steps, cases, Unsafe(), Limits(step_seconds=6))
     assert run.status == "timeout"
-    assert tasks.get(name).judge(cases[name], run.outcomes[name]).score == 0
-    assert tasks.get(second).judge(cases[second], run.outcomes[second]).score == 10
+    assert scoring.judge(registry.get(name), cases[name], run.outcomes[name]).score == 0
+    assert scoring.judge(registry.get(second), cases[second], run.outcomes[second]).score == 10
 
 
 def test_a_task_that_fails_itself_is_nobodys_grade(monkeypatch):
     from autograder.judge.faults import InternalError
 
-    monkeypatch.setattr(type(tasks.get("example/axpy")), "result", lambda self, inputs: 1 / 0)
+    monkeypatch.setattr(type(registry.get("example/axpy")), "result", lambda self, inputs: 1 / 0)
     with pytest.raises(InternalError, match="example/axpy: ZeroDivisionError"):
         apart("example/axpy", AXPY)
+
+
+def test_a_plan_is_held_to_the_limits_of_the_target():
+    limits = engine_target().limits
+    assert crossing.checked_plan((1, 1024, 48 * 1024), "plan", limits) == ((1,), (1024,), 48 * 1024)
+    small = replace(limits, max_threads_per_block=512, max_static_shared=16 * 1024)
+    for value, limit in ((1, 1024), "512"), ((1, 512, 16 * 1024 + 1), "16,384"):
+        with pytest.raises(crossing.Refused, match=f"the limit is {limit}"):
+            crossing.checked_plan(value, "plan", small)

@@ -5,15 +5,24 @@ import subprocess
 import sys
 
 import pytest
+
 import warplab
+from warplab.hardware import specs
+from warplab.hardware.device import processor
+from warplab.hardware.target import Target
 
 
 def python(code, **environment):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment})
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}
+    )
 
 
 def test_the_engine_can_be_forced():
-    run = python("import warplab; print(warplab.device().kind, warplab.torch_device, warplab.device().arch)", WARPLAB_DEVICE="simt")
+    run = python(
+        "import warplab; print(warplab.device().kind, warplab.torch_device, warplab.device().arch)",
+        WARPLAB_DEVICE="simt",
+    )
     assert run.stdout.split() == ["simt", "cpu", "sm_90"]
 
 
@@ -28,7 +37,10 @@ def test_another_architecture_can_be_chosen():
 
 @pytest.mark.parametrize(
     "environment, message",
-    [({"WARPLAB_DEVICE": "gpu"}, "must be simt or cuda"), ({"WARPLAB_ARCH": "sm_12", "WARPLAB_DEVICE": "simt"}, "WARPLAB_ARCH=sm_12")],
+    [
+        ({"WARPLAB_DEVICE": "gpu"}, "must be simt or cuda"),
+        ({"WARPLAB_ARCH": "sm_12", "WARPLAB_DEVICE": "simt"}, "WARPLAB_ARCH=sm_12"),
+    ],
 )
 def test_a_wrong_setting_is_named(environment, message):
     run = python("import warplab", **environment)
@@ -43,9 +55,47 @@ def test_cuda_forced_without_a_gpu_says_so():
 
 def test_limits_are_those_of_the_registry():
     limit = warplab.device().limits
-    assert (limit.max_threads_per_block, limit.max_block_dim, limit.max_grid_dim[0]) == (1024, (1024, 1024, 64), 2**31 - 1)
+    assert (limit.max_threads_per_block, limit.max_block_dim, limit.max_grid_dim[0]) == (
+        1024,
+        (1024, 1024, 64),
+        2**31 - 1,
+    )
 
 
 def test_importing_warplab_does_not_start_cuda_and_survives_a_fork():
-    run = python("import os, warplab, numpy as np\npid = os.fork()\nif pid == 0:\n    os._exit(0)\nprint(os.waitpid(pid, 0)[1])")
+    code = "import os, warplab\npid = os.fork()\nif pid == 0:\n    os._exit(0)\nprint(os.waitpid(pid, 0)[1])"
+    run = python(code)
     assert run.stdout.strip().splitlines()[-1] == "0", run.stderr
+
+
+def test_importing_warplab_loads_no_torch_no_matplotlib_and_makes_no_driver_call():
+    code = """
+import sys
+from cuda.bindings import driver
+calls = []
+for name in [name for name in dir(driver) if name.startswith("cu") and name[2:3].isupper()]:
+    setattr(driver, name, lambda *args, name=name: calls.append(name))
+import warplab
+print(calls, {"torch", "matplotlib"} & set(sys.modules))
+"""
+    run = python(code)
+    assert run.stdout.splitlines()[-1] == "[] set()", run.stderr
+
+
+@pytest.mark.parametrize("arch", specs.archs())
+def test_a_target_has_the_limits_of_its_architecture(arch):
+    target, spec = Target.of(arch), specs.for_arch(arch)
+    assert f"{target.capability[0]}.{target.capability[1]}" == spec["compute_capability"].value
+    kept = spec["shared_memory_per_sm"].value - spec["max_shared_memory_per_block"].value
+    assert target.limits.reserved_shared == 1024 * kept == (0 if target.capability < (8, 0) else 1024)
+    assert target.gpu == spec.short
+
+
+def test_a_target_for_a_gpu_that_is_here_has_its_name_and_numba_gets_its_own_instructions_from_hopper_on():
+    assert Target.of("sm_80", "NVIDIA A100").gpu == "NVIDIA A100"
+    assert Target.of("sm_89").numba_capability == (8, 9, "")
+    assert Target.of("sm_90").numba_capability == (9, 0, "a")
+
+
+def test_the_processor_has_a_name():
+    assert processor()

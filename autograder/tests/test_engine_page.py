@@ -1,8 +1,9 @@
 """The numbers that chapters/engine.md works out in prose are what the engine counts."""
 
 import numpy as np
-import warplab
 from numba import cuda
+
+import warplab
 
 
 @cuda.jit
@@ -30,4 +31,9 @@ def halves(out):
 def test_of_four_warps_the_first_has_the_loop_to_itself():
     alone = warplab.profile(halves[1, 32], np.full(32, 4, np.int32))
     p = warplab.profile(halves[1, 128], np.full(128, 4, np.int32))
-    assert p.busiest_warp_instructions == alone.busiest_warp_instructions == alone.warp_instructions > 0.75 * p.warp_instructions
+    assert (
+        p.busiest_warp_instructions
+        == alone.busiest_warp_instructions
+        == alone.warp_instructions
+        > 0.75 * p.warp_instructions
+    )

@@ -1,4 +1,6 @@
-"""What the experiments run is right, at sizes that the SIMT engine and a CPU can do; where a GPU is needed only the sums are checked."""
+"""What the experiments run is right, at sizes that the SIMT engine and a CPU can do;
+where a GPU is needed only the sums are checked.
+"""
 
 import ast
 import re
@@ -13,9 +15,23 @@ from numba import njit
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from warplab.experiments import inference, kernels, limits, machine, matmul, memory, parts, precision, stack
-from warplab.experiments.registry import experiments, get, source_of
-from warplab.experiments.timing import Case, Timer
+
+from warplab.evidence import roofs as limits
+from warplab.evidence import take as machine
+from warplab.evidence.catalogue import experiments, get
+from warplab.evidence.clocks import Timer, Workload
+from warplab.evidence.declare import source_of
+from warplab.evidence.experiments import (
+    bandwidth as memory,
+)
+from warplab.evidence.experiments import (
+    inference,
+    kernels,
+    matmul,
+    parts,
+    precision,
+    stack,
+)
 
 FOLDER = ROOT / "autograder" / "warplab" / "experiments"
 LIVE = [name for name, e in experiments().items() if e.cpu]
@@ -41,13 +57,21 @@ def test_each_product_s_launch_covers_the_whole_matrix(name):
 def test_the_wmma_product_is_right():
     from warplab.simt.frontends.cuda_cpp import cuda_kernel
 
-    a, b, c = f32(32, 32).astype(np.float16), f32(32, 32).astype(np.float16), np.full((32, 32), np.nan, np.float32)
+    a, b, c = (
+        f32(32, 32).astype(np.float16),
+        f32(32, 32).astype(np.float16),
+        np.full((32, 32), np.nan, np.float32),
+    )
     cuda_kernel(precision.WMMA, "matmul")[(2, 2), 32](a, b, c, 32)
     np.testing.assert_allclose(c, a.astype(np.float32) @ b.astype(np.float32), rtol=1e-4, atol=1e-4)
 
 
 def test_the_gather_reads_what_its_index_says():
-    x, index, out = f32(1000), np.random.default_rng(1).permutation(1000).astype(np.int32), np.zeros(1000, np.float32)
+    x, index, out = (
+        f32(1000),
+        np.random.default_rng(1).permutation(1000).astype(np.int32),
+        np.zeros(1000, np.float32),
+    )
     kernels.gather[4, 256](x, index, out)
     np.testing.assert_array_equal(out, x[index])
 
@@ -71,7 +95,9 @@ def test_the_chase_goes_on_from_where_it_stopped(where):
     assert at[0] == 0
 
 
-@pytest.mark.parametrize("kernel", [kernels.copy_one_by_one, kernels.copy_by_fours], ids=lambda k: k.py_func.__name__)
+@pytest.mark.parametrize(
+    "kernel", [kernels.copy_one_by_one, kernels.copy_by_fours], ids=lambda k: k.py_func.__name__
+)
 @pytest.mark.parametrize("size", [1, 63, 64, 257, 1000])
 def test_a_copy_by_a_grid_of_any_size_is_whole(kernel, size):
     x, out = f32(size), np.full(size, np.nan, np.float32)
@@ -134,13 +160,22 @@ class Allocator(TorchDispatchMode):
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 4])
 def test_the_parts_of_a_training_step_are_those_of_the_arithmetic(monkeypatch, batch):
-    """2 layers of width 256: 1.9 million parameters, 7.5 MB of weights, as much of gradients, twice that of moments."""
-    monkeypatch.setattr(parts, "SHAPE", {"vocabulary": 256, "width": 256, "heads": 4, "layers": 2, "context": 128})
+    """2 layers of width 256: 1.9 million parameters, 7.5 MB of weights, as much of
+    gradients, twice that of moments.
+    """
+    monkeypatch.setattr(
+        parts, "SHAPE", {"vocabulary": 256, "width": 256, "heads": 4, "layers": 2, "context": 128}
+    )
     with Allocator() as allocator:
         sizes = parts.held("cpu", batch, allocator.now, lambda: allocator.most, lambda: None)
     expected = parts.predicted(batch)
     assert sizes["workspace"] == 0 and sizes["peak"] > sizes["weights"] + sizes["activations"]
-    for part, tolerance in {"weights": 0.01, "gradients": 0.01, "optimiser": 0.01, "activations": 0.15}.items():
+    for part, tolerance in {
+        "weights": 0.01,
+        "gradients": 0.01,
+        "optimiser": 0.01,
+        "activations": 0.15,
+    }.items():
         assert sizes[part] == pytest.approx(expected[part], rel=tolerance), part
 
 
@@ -155,7 +190,7 @@ def test_a_live_experiment_gives_points_for_the_cpu_and_says_where_they_are_from
 def test_a_sample_is_the_time_of_one_of_the_things_that_a_call_does():
     import time
 
-    point = Timer("cpu", seconds=0.05).time(Case("ten naps", 1, lambda: time.sleep(0.02), per=10))
+    point = Timer("cpu", seconds=0.05).time(Workload("ten naps", 1, lambda: time.sleep(0.02), per=10))
     assert 2e-3 <= point.median < 15e-3  # undivided it would be 20 ms at least
 
 
@@ -163,12 +198,14 @@ def test_what_comes_before_a_call_is_done_each_time_and_not_timed():
     import time
 
     done = []
-    point = Timer("cpu", seconds=0.02).time(Case("nothing", 1, lambda: None, before=lambda: (done.append(1), time.sleep(0.002))))
+    point = Timer("cpu", seconds=0.02).time(
+        Workload("nothing", 1, lambda: None, before=lambda: (done.append(1), time.sleep(0.002)))
+    )
     assert len(done) == point.n and point.median < 1e-3
 
 
 def test_bytes_held_are_neither_times_nor_rates():
-    point = Timer("cpu").time(Case("weights", 1, lambda: 3.5e9, "none", unit="B", roof="capacity"))
+    point = Timer("cpu").time(Workload("weights", 1, lambda: 3.5e9, "none", unit="B", roof="capacity"))
     assert (point.median, point.iqr, point.rate, point.text()) == (3.5e9, 0, 0, "3.5 GB")
 
 
@@ -180,7 +217,9 @@ def test_every_experiment_names_its_axis_and_a_chapter_and_asks_one_question():
 def test_an_experiment_s_code_is_all_that_it_reaches_in_the_course():
     source = "\n".join(source_of(get("copy_bandwidth").cases))
     assert "def copy_strided" in source and "BLOCK = 256" in source and "NUMBERS = " in source
-    assert "class Case" not in source and "def attention" not in "\n".join(source_of(get("softmax").cases))
+    assert "class Workload" not in source and "def attention" not in "\n".join(
+        source_of(get("softmax").cases)
+    )
     assert "class Attention" in "\n".join(source_of(get("decode_batch").cases))
     assert "mma_sync" in "\n".join(source_of(get("matmul_in_eight_bits").cases))
 
@@ -197,8 +236,8 @@ def test_a_changed_constant_or_kernel_changes_the_code(monkeypatch):
 
 
 ABSENT = (
-    "pydantic sphinx docutils myst_nb nbformat nbclient nbgrader jupyter_book jupytext IPython matplotlib PIL scipy typer rich "
-    "markdown_it playwright hypothesis jsonschema"
+    "pydantic sphinx docutils myst_nb nbformat nbclient nbgrader jupyter_book jupytext IPython matplotlib "
+    "PIL scipy typer rich markdown_it playwright hypothesis jsonschema ml_dtypes"
 ).split()
 BLOCK = f"""
 import sys
@@ -211,8 +250,12 @@ sys.meta_path.insert(0, Absent())
 
 
 def bare(code):
-    """Run code in a Python that finds torch, numba-cuda, NumPy, PyYAML and pytest, and nothing else of ours."""
-    return subprocess.run([sys.executable, "-c", BLOCK + code], capture_output=True, text=True, cwd=ROOT / "autograder")
+    """Run code in a Python that finds torch, numba-cuda, NumPy, PyYAML and pytest, and
+    nothing else of ours.
+    """
+    return subprocess.run(
+        [sys.executable, "-c", BLOCK + code], capture_output=True, text=True, cwd=ROOT / "autograder"
+    )
 
 
 @pytest.mark.slow
@@ -220,9 +263,9 @@ def test_the_recorder_runs_where_only_torch_and_numba_are(tmp_path):
     """A whole record, on the CPU, written and read again."""
     done = bare(f"""
 from pathlib import Path
-import warplab, warplab.measure
-from warplab.experiments import __main__ as recorder, machine
-from warplab.experiments.registry import experiments, get
+import warplab, warplab.evidence.measure
+from warplab.evidence import __main__ as recorder
+from warplab.evidence.catalogue import experiments, get
 assert len(experiments()) > 15
 assert recorder.main(["--list"]) == 0
 recorder.record_one("transpose", "cpu", {str(tmp_path)!r}, 0.01)
@@ -238,7 +281,11 @@ def test_an_experiment_runs_on_a_gpu_and_stays_below_its_peaks(name):
     assert record.points and limits.impossible(record) == []
 
 
-GPU_TESTS = sorted(p for p in (ROOT / "autograder" / "tests").rglob("test_*.py") if "mark.gpu" in p.read_text(encoding="utf-8"))
+GPU_TESTS = sorted(
+    p
+    for p in (ROOT / "autograder" / "tests").rglob("test_*.py")
+    if "mark.gpu" in p.read_text(encoding="utf-8")
+)
 
 
 @pytest.mark.slow
@@ -248,7 +295,10 @@ def test_the_gpu_tests_are_collected_where_only_torch_and_numba_are_and_skipped_
     if warplab.device().kind == "cuda":
         pytest.skip("they would run, and make gpu-test does that")
     options = ["-q", "-m", "gpu", "-rs", "-p", "no:cacheprovider", *map(str, GPU_TESTS)]
-    done = bare(f"import os, pytest; os.environ['PYTEST_DISABLE_PLUGIN_AUTOLOAD'] = '1'; sys.exit(pytest.main({options!r}))")
+    done = bare(
+        "import os, pytest; os.environ['PYTEST_DISABLE_PLUGIN_AUTOLOAD'] = '1'; "
+        f"sys.exit(pytest.main({options!r}))"
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     assert "needs a CUDA device" in done.stdout and not re.search("passed|failed|error", done.stdout)
 

@@ -1,4 +1,6 @@
-"""Chapter 6: its derived numbers are recomputed, its claims about PyTorch are tried, and its calculator computes as warplab.vram does."""
+"""Chapter 6: its derived numbers are recomputed, its claims about PyTorch are tried,
+and its calculator computes as warplab.models.vram does.
+"""
 
 import math
 import re
@@ -9,8 +11,10 @@ from pathlib import Path
 import jupytext
 import pytest
 import torch
-from warplab import specs, vram
-from warplab.models import Block, Transformer, worksheet
+
+from warplab.hardware import specs
+from warplab.models import vram
+from warplab.models.networks import Block, Transformer, worksheet
 
 BOOK = Path(__file__).resolve().parents[2] / "chapters"
 TEXT = re.sub(r"\s+", " ", (BOOK / "06-fit.md").read_text(encoding="utf-8"))
@@ -30,7 +34,11 @@ def figures():
 
 def cell(text):
     """Source of the chapter's code cell that contains `text`."""
-    found = [c.source for c in jupytext.read(BOOK / "06-fit.md", fmt="md:myst").cells if c.cell_type == "code" and text in c.source]
+    found = [
+        c.source
+        for c in jupytext.read(BOOK / "06-fit.md", fmt="md:myst").cells
+        if c.cell_type == "code" and text in c.source
+    ]
     assert len(found) == 1, f"{len(found)} cells contain {text!r}"
     return found[0]
 
@@ -53,13 +61,17 @@ def test_seven_billion_numbers():
 def test_the_tenants():
     assert 16 * 7 == 112 and CARD["h100-sxm"] < 112e9 < CARD["h200-sxm"]
     assert 14 / 112 == 1 / 8 and 28 / 112 == 1 / 4
-    neighbours = torch.tensor([0x3F7F, 0x3F80, 0x3F81], dtype=torch.int16).view(torch.bfloat16).float().diff().tolist()
+    neighbours = (
+        torch.tensor([0x3F7F, 0x3F80, 0x3F81], dtype=torch.int16).view(torch.bfloat16).float().diff().tolist()
+    )
     assert [round(gap, 3) for gap in neighbours] == [0.004, 0.008]
     weight = torch.nn.Parameter(torch.ones(3))
     adam = torch.optim.Adam([weight])
     weight.grad = torch.tensor([1e-4, 1.0, 1e4])
     adam.step()
-    assert weight.tolist() == pytest.approx([0.999] * 3, rel=1e-6)  # Adam's first step is its learning rate, whatever the gradient
+    assert weight.tolist() == pytest.approx(
+        [0.999] * 3, rel=1e-6
+    )  # Adam's first step is its learning rate, whatever the gradient
     assert torch.equal(weight.bfloat16(), torch.ones(3).bfloat16())  # and in 16 bits it rounds to nothing
 
 
@@ -69,14 +81,21 @@ def test_the_mixed_step_of_the_page_keeps_sixteen_bytes_and_moves_the_16_bit_wei
     parts = after, [p.grad for p in after], names["wide"], names["state"](names["adam"])
     assert [round(names["size"](part) / names["count"]) for part in parts] == [2, 2, 4, 8]
     assert all(torch.equal(small, big.bfloat16()) for small, big in zip(after, names["wide"], strict=True))
-    assert any(not torch.equal(small, old.bfloat16()) for small, old in zip(after, names["model"].parameters(), strict=True))
+    assert any(
+        not torch.equal(small, old.bfloat16())
+        for small, old in zip(after, names["model"].parameters(), strict=True)
+    )
 
 
 def test_autocast_keeps_16_bit_copies_of_the_weights_for_the_way_back():
     block, x = Block(256, 4), torch.randn(1, 32, 256, requires_grad=True)
     with torch.autocast("cpu", torch.bfloat16), vram.saving(block) as kept:
         block(x)
-    square = [size for shape, kind, size in kept.tensors if kind == torch.bfloat16 and len(shape) == 2 and min(shape) >= 256]
+    square = [
+        size
+        for shape, kind, size in kept.tensors
+        if kind == torch.bfloat16 and len(shape) == 2 and min(shape) >= 256
+    ]
     assert sum(square) == 2 * 12 * 256**2  # two bytes a weight
 
 
@@ -91,7 +110,9 @@ def test_a_block_keeps_sixteen_sheets():
 
 
 def test_stored_attention_keeps_one_array_of_weights_more():
-    names = run("q @ k.mT", torch=torch, vram=vram, batch=4, tokens=128, width=256, heads=8, sheet=4 * 128 * 256 * 4)
+    names = run(
+        "q @ k.mT", torch=torch, vram=vram, batch=4, tokens=128, width=256, heads=8, sheet=4 * 128 * 256 * 4
+    )
     assert names["more"] == 8 * 128 / 256 == 4
 
 
@@ -112,7 +133,9 @@ def test_checkpoints():
     assert min(sheets, key=sheets.get) == 32 == math.isqrt(16 * 64) and sheets[32] == 64 == 8 * math.sqrt(64)
     assert 64 / (64 * 16) == 1 / 16
     assert math.sqrt(16 * 32) == pytest.approx(22.6, abs=0.05) and 32 + 16 == 48
-    assert round(8 * math.sqrt(32)) == 45 and min(k + 16 * math.ceil(32 / k) for k in range(1, 33)) == 48  # segments are whole layers
+    assert (
+        round(8 * math.sqrt(32)) == 45 and min(k + 16 * math.ceil(32 / k) for k in range(1, 33)) == 48
+    )  # segments are whole layers
 
 
 @pytest.mark.slow
@@ -165,21 +188,37 @@ def test_the_cache_of_a_chat():
 def test_thirteen_billion_on_24_gb():
     assert 13 * 2 == 26 and 13 * 16 == 208
     names = run("adapters = layers", "vram.adapter_bytes", vram=vram)
-    assert names["adapters"] == pytest.approx(52.4e6, rel=0.001) and names["adapters"] / 13e9 == pytest.approx(0.004, abs=0.0001)
-    totals = [sum(vram.adapter_bytes(13e9, names["adapters"], bits / 8).values()) + names["kept"] for bits in (16, 8, 4.13)]
+    assert names["adapters"] == pytest.approx(52.4e6, rel=0.001) and names[
+        "adapters"
+    ] / 13e9 == pytest.approx(0.004, abs=0.0001)
+    totals = [
+        sum(vram.adapter_bytes(13e9, names["adapters"], bits / 8).values()) + names["kept"]
+        for bits in (16, 8, 4.13)
+    ]
     assert [total <= CARD["rtx-4090"] for total in totals] == [False, True, True]
     scales = 32 / 64  # bits a weight: an FP32 scale for 64
-    assert 4 + scales - 0.37 == pytest.approx(4.13, abs=0.001)  # dettmers2023: quantising the scales saves 0.37 bits
+    assert 4 + scales - 0.37 == pytest.approx(
+        4.13, abs=0.001
+    )  # dettmers2023: quantising the scales saves 0.37 bits
 
 
 def test_the_quiz():
     assert 80 - 3 * 16 == 32
     fp32, mixed = vram.RECIPES["FP32, Adam"], vram.RECIPES["mixed, Adam"]
-    assert sum(fp32.values()) - fp32["weights"] == 12 and sum(mixed.values()) - mixed["weights"] - mixed["FP32 weights"] == 10
+    assert (
+        sum(fp32.values()) - fp32["weights"] == 12
+        and sum(mixed.values()) - mixed["weights"] - mixed["FP32 weights"] == 10
+    )
     block = {"layers": 1, "width": 64, "heads": 4}
-    twice = [vram.activation_bytes(**block, tokens=s, batch=b, fused=False) - vram.activation_bytes(**block, tokens=s, batch=b) for s, b in ((32, 4), (64, 2))]
+    twice = [
+        vram.activation_bytes(**block, tokens=s, batch=b, fused=False)
+        - vram.activation_bytes(**block, tokens=s, batch=b)
+        for s, b in ((32, 4), (64, 2))
+    ]
     assert twice[1] == 2 * twice[0]
-    assert 48 + 16 == 64 and 48 * 16 == 768 == 12 * 64 and round(math.sqrt(16 * 48)) == 28 and 24 + 2 * 16 == 56
+    assert (
+        48 + 16 == 64 and 48 * 16 == 768 == 12 * 64 and round(math.sqrt(16 * 48)) == 28 and 24 + 2 * 16 == 56
+    )
     each = vram.kv_cache_bytes(40, 5120, 1)
     assert each == 819_200 and each * 4096 == pytest.approx(3.36e9, rel=0.002)
     assert int(54e9 / (each * 4096)) == 16 and int(8 * 54e9 / (each * 4096)) == 128
@@ -200,9 +239,19 @@ def test_the_calculator_computes_what_vram_does_and_can_be_used_from_the_keyboar
         page.set_content(figures().calculator()._repr_html_())
         for values, recipe, fused, checkpointed in (
             ({}, "mixed, Adam", True, False),
-            ({"parameters": 13, "layers": 40, "width": 5120, "heads": 40, "tokens": 1024, "batch": 3}, "FP32, Adam", True, True),
+            (
+                {"parameters": 13, "layers": 40, "width": 5120, "heads": 40, "tokens": 1024, "batch": 3},
+                "FP32, Adam",
+                True,
+                True,
+            ),
             ({"tokens": 8192, "heads": 64}, "mixed, 8-bit Adam", False, False),
-            ({"layers": 12, "width": 768, "heads": 12, "parameters": 0.124}, "BF16 throughout, Adam", False, True),
+            (
+                {"layers": 12, "width": 768, "heads": 12, "parameters": 0.124},
+                "BF16 throughout, Adam",
+                False,
+                True,
+            ),
         ):
             shape = {"parameters": 7, **SEVEN, "tokens": 2048, "batch": 1} | values
             for name, value in shape.items():
@@ -213,7 +262,9 @@ def test_the_calculator_computes_what_vram_does_and_can_be_used_from_the_keyboar
             count, size = shape.pop("parameters") * 1e9, 4 if recipe == "FP32, Adam" else 2
             derived = vram.training_bytes(count, recipe)
             segments = shape["layers"] if checkpointed else None
-            derived["activations"] = vram.activation_bytes(**shape, number=size, fused=fused, segments=segments)
+            derived["activations"] = vram.activation_bytes(
+                **shape, number=size, fused=fused, segments=segments
+            )
             derived["training, together"] = sum(derived.values())
             cache = vram.kv_cache_bytes(shape["layers"], shape["width"], shape["tokens"], shape["batch"])
             derived["inference: weights and KV cache"] = 2 * count + cache
@@ -235,12 +286,14 @@ def test_the_calculator_computes_what_vram_does_and_can_be_used_from_the_keyboar
 
 @pytest.mark.slow
 def test_the_experiments_step_as_they_say(monkeypatch):
-    from warplab.experiments import fit
+    from warplab.evidence.experiments import checkpoints as fit
 
     monkeypatch.setattr(fit, "SHAPE", {"layers": 16, "width": 8, "heads": 2})
     monkeypatch.setattr(fit, "BATCH", 2)
     monkeypatch.setattr(fit, "TOKENS", 4)
-    monkeypatch.setattr(fit, "_peak", lambda call, before: call() or 1.0)  # there is no allocator to ask on a CPU
+    monkeypatch.setattr(
+        fit, "_peak", lambda call, before: call() or 1.0
+    )  # there is no allocator to ask on a CPU
     with torch.no_grad():  # as the recorder runs them
         names = [case.call() or case.series for case in fit.checkpointing("cpu")]
         assert names == ["no checkpoints", *(f"{k} segments" for k in (1, 2, 4, 8, 16))]
@@ -249,7 +302,7 @@ def test_the_experiments_step_as_they_say(monkeypatch):
 
 
 def test_the_mixed_step_of_the_experiment_learns():
-    from warplab.experiments import fit
+    from warplab.evidence.experiments import checkpoints as fit
 
     torch.manual_seed(0)
     model, rows = Transformer(), worksheet(64)

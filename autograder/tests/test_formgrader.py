@@ -1,4 +1,6 @@
-"""nbgrader's formgrader in a real browser: an instructor reads, scores, comments, returns and edits, and a second `autograder grade` keeps it."""
+"""nbgrader's formgrader in a real browser: an instructor reads, scores, comments,
+returns and edits, and a second `autograder grade` keeps it.
+"""
 
 import csv
 import json
@@ -21,11 +23,14 @@ from autograder.sample_class.run import launcher_for_our_own
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
-    pytest.mark.skipif(warplab.device().kind == "cuda", reason="here timed points are given, and these tests need some left open"),
+    pytest.mark.skipif(
+        warplab.device().kind == "cuda",
+        reason="here timed points are given, and these tests need some left open",
+    ),
 ]
 PROGRAMS = Path(sys.executable).parent
 TOKEN = "formgrader"
-TIMED = '''# %% solution="matmul_register_tiled"
+TIMED = """# %% solution="matmul_register_tiled"
 from numba import cuda
 
 @cuda.jit
@@ -35,10 +40,10 @@ def matmul_register_tiled(a, b, c):
     ### END SOLUTION
 # %% grade="ps04/matmul_register_tiled" rubric="time"
 grade("ps04/matmul_register_tiled", matmul_register_tiled)
-'''
+"""
 MARKUP = (
-    "The host *waits*: `a < b`.\n\n<script>document.title = 'taken'</script><img src='x' onerror='document.title = \"taken\"'>\n\n"
-    "[more](javascript:document.title='taken')"
+    "The host *waits*: `a < b`.\n\n<script>document.title = 'taken'</script><img src='x' "
+    "onerror='document.title = \"taken\"'>\n\n[more](javascript:document.title='taken')"
 )
 
 
@@ -50,7 +55,9 @@ def command(root, program, *words):
 
 def grade(root):
     """`autograder grade ps01`, in this process."""
-    grading = Grading(root, "ps01", root / "submitted", root / "grades", jobs=2, sandbox=launcher_for_our_own())
+    grading = Grading(
+        root, "ps01", root / "submitted", root / "grades", jobs=2, sandbox=launcher_for_our_own()
+    )
     return {row.student: row for row in grading.rows()}
 
 
@@ -75,7 +82,14 @@ def page_of(root, student):
 def submission(root, assignment, **sources):
     """A right notebook, whose written answer carries markup and whose last cell is raw."""
     document = notebook(assignment, **answers(root) | {"explain": MARKUP} | sources)
-    document["cells"].append({"cell_type": "raw", "id": "raw", "metadata": {}, "source": "<script>document.title = 'taken'</script>"})
+    document["cells"].append(
+        {
+            "cell_type": "raw",
+            "id": "raw",
+            "metadata": {},
+            "source": "<script>document.title = 'taken'</script>",
+        }
+    )
     return document
 
 
@@ -91,14 +105,24 @@ def course(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(course):
-    """Address of a Jupyter server in the course folder, with nbgrader's extension as its package installs it."""
+    """Address of a Jupyter server in the course folder, with nbgrader's extension as
+    its package installs it.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = [f"--ServerApp.port={port}", f"--IdentityProvider.token={TOKEN}", "--ServerApp.ip=127.0.0.1", "--ServerApp.open_browser=False", "--allow-root"]
+    words = [
+        f"--ServerApp.port={port}",
+        f"--IdentityProvider.token={TOKEN}",
+        "--ServerApp.ip=127.0.0.1",
+        "--ServerApp.open_browser=False",
+        "--allow-root",
+    ]
     words += ["--Judge.unsafe=True"] if launcher_for_our_own().isolation.startswith("unsafe") else []
     with open(course[0].parent / "server.log", "w") as log:
-        process = subprocess.Popen([PROGRAMS / "jupyter-server", *words], cwd=course[0], stdout=log, stderr=log)
+        process = subprocess.Popen(
+            [PROGRAMS / "jupyter-server", *words], cwd=course[0], stdout=log, stderr=log
+        )
         try:
             wait_for(f"http://127.0.0.1:{port}/api/status?token={TOKEN}", process)
             yield f"http://127.0.0.1:{port}"
@@ -131,7 +155,10 @@ def open_submission(page, server, student):
     """The page on which a submission is graded, by the links that an instructor follows."""
     page.goto(f"{server}/formgrader/manage_students/{student}/ps01")
     page.click("a[href*='/formgrader/submissions/']")
-    page.wait_for_function("() => window.formgrader && formgrader.grades && formgrader.grades.loaded && formgrader.comments && formgrader.comments.loaded")
+    page.wait_for_function(
+        "() => window.formgrader && formgrader.grades && formgrader.grades.loaded && formgrader.comments && "
+        "formgrader.comments.loaded"
+    )
 
 
 def enter(page, field, text):
@@ -144,7 +171,9 @@ def enter(page, field, text):
 
 
 def press(page, server, student, button):
-    """A button in the student's row of "Manage Submissions"; returns the text of the dialogue that ends the work."""
+    """A button in the student's row of "Manage Submissions"; returns the text of the
+    dialogue that ends the work.
+    """
     page.goto(f"{server}/formgrader/manage_submissions/ps01")
     page.locator("tr", has=page.get_by_text(student, exact=True)).locator(f"td.{button} a").click()
     return page.locator(".modal-body").inner_text(timeout=120_000)
@@ -160,29 +189,47 @@ def test_an_instructor_grades_by_hand_and_a_regrade_keeps_it(course, server, pag
 
     open_submission(page, server, "ada")
     assert "ps04/matmul_register_tiled: 5 points left open" in page.inner_text("#notebook")
-    assert page.input_value("#explain") == "" and page.get_attribute("[id='launch_plan-test']", "placeholder") == "15"
+    assert (
+        page.input_value("#explain") == ""
+        and page.get_attribute("[id='launch_plan-test']", "placeholder") == "15"
+    )
     enter(page, "explain", "4")
     enter(page, "explain-comment", "Say *when* it waits.")
     enter(page, "matmul_register_tiled-time", "3")
     enter(page, "matmul_register_tiled-comment", "Timed on the machine in room 7.")
 
     assert "Successfully generated" in press(page, server, "ada", "generate-feedback")
-    for text in ("37 of 40 points", "graded by hand: 4 of 5", "Say *when* it waits.", "gave 3 of 5 points", "room 7"):
+    for text in (
+        "37 of 40 points",
+        "graded by hand: 4 of 5",
+        "Say *when* it waits.",
+        "gave 3 of 5 points",
+        "room 7",
+    ):
         assert text in page_of(root, "ada")
     assert command(root, "nbgrader", "export")[0] == 0
-    assert (row(root, "ada")["score"], row(root, "ada")["ungraded_points"], row(root, "ada")["manual_points_pending"]) == ("37", "0", "0")
+    assert (
+        row(root, "ada")["score"],
+        row(root, "ada")["ungraded_points"],
+        row(root, "ada")["manual_points_pending"],
+    ) == ("37", "0", "0")
 
     kept = page_of(root, "ada")
     again = grade(root)
     assert not any(row.fresh for row in again.values())
-    assert (again["ada"].score, again["ada"].ungraded, again["ada"].manual) == (37, 0, 0), "the command's table says what the gradebook does"
+    assert (again["ada"].score, again["ada"].ungraded, again["ada"].manual) == (37, 0, 0), (
+        "the command's table says what the gradebook does"
+    )
     assert row(root, "ada")["score"] == "37" and page_of(root, "ada") == kept
 
     hand_in(root / "submitted", "ada/ps01", submission(root, assignment, time_it="time_it = None"))
     assert grade(root)["ada"].fresh
     assert row(root, "ada")["score"] == "22" and "22 of 40 points" in page_of(root, "ada")
     open_submission(page, server, "ada")
-    assert [page.input_value(f"[id='{field}']") for field in ("explain", "explain-comment", "matmul_register_tiled-time")] == ["4", "Say *when* it waits.", "3"]
+    assert [
+        page.input_value(f"[id='{field}']")
+        for field in ("explain", "explain-comment", "matmul_register_tiled-time")
+    ] == ["4", "Say *when* it waits.", "3"]
     assert page.get_attribute("[id='time_it-test']", "placeholder") == "0"
 
 
@@ -194,7 +241,11 @@ def test_autograde_in_formgrader_does_what_the_command_does(course, server, page
     assert "Successfully autograded" in press(page, server, "cyd", "autograde")
     assert "There was an error" in press(page, server, "dan", "autograde")
     by_formgrader = {student: row(root, student) for student in ("cyd", "dan")}
-    assert (by_formgrader["cyd"]["score"], by_formgrader["cyd"]["manual_points_pending"], by_formgrader["dan"]["status"]) == ("30", "5", "malformed")
+    assert (
+        by_formgrader["cyd"]["score"],
+        by_formgrader["cyd"]["manual_points_pending"],
+        by_formgrader["dan"]["status"],
+    ) == ("30", "5", "malformed")
     grade(root)
     assert {student: row(root, student) for student in ("cyd", "dan")} == by_formgrader
 
@@ -205,20 +256,28 @@ def test_markup_in_an_answer_is_text_in_formgrader_and_in_the_feedback(course, s
     page.wait_for_timeout(500)  # time enough for a broken image to call its handler
     assert page.title() == "ps01_tiny"
     answer = page.locator(".nbgrader_cell", has=page.locator("#explain"))
-    assert "<script>document.title = 'taken'</script>" in answer.inner_text() and "a < b" in answer.inner_text()
+    assert (
+        "<script>document.title = 'taken'</script>" in answer.inner_text() and "a < b" in answer.inner_text()
+    )
     assert answer.locator("em").inner_text() == "waits"
     assert page.locator("#notebook script, #notebook img, #notebook a[href^='javascript']").count() == 0
-    assert not re.search(r"<script|<img|javascript:document", page_of(root, "ada").replace("[more](javascript", ""))
+    assert not re.search(
+        r"<script|<img|javascript:document", page_of(root, "ada").replace("[more](javascript", "")
+    )
 
 
 def test_the_tables_of_the_judge_are_readable_in_formgrader(course, server, page):
     """Dark text on the page's light ground, and no wider than the cell."""
     open_submission(page, server, "bob")
     table = page.locator("table.warplab-grade").first
-    colours = table.evaluate("t => [getComputedStyle(t).color, getComputedStyle(t.querySelector('td')).color]")
+    colours = table.evaluate(
+        "t => [getComputedStyle(t).color, getComputedStyle(t.querySelector('td')).color]"
+    )
     for colour in colours:
         assert sum(int(part) for part in re.findall(r"\d+", colour)[:3]) < 3 * 100, colour
-    assert table.evaluate("t => t.getBoundingClientRect().right") <= page.locator("#notebook").first.evaluate("n => n.getBoundingClientRect().right")
+    assert table.evaluate("t => t.getBoundingClientRect().right") <= page.locator("#notebook").first.evaluate(
+        "n => n.getBoundingClientRect().right"
+    )
 
 
 def test_a_source_notebook_edited_in_formgraders_place_is_kept_until_it_is_imported(course, server, page):
@@ -240,6 +299,11 @@ def test_a_source_notebook_edited_in_formgraders_place_is_kept_until_it_is_impor
     status, told = command(root, "autograder", "release")
     assert status == 2 and "`autograder import ps01` brings the edit into ps01_tiny.py" in told
     assert import_edits(root, "ps01") == (root / "solutions/ps01_tiny.py", True)
-    assert '"""The very smallest grid and its idle threads."""' in (root / "solutions/ps01_tiny.py").read_text()
+    assert (
+        '"""The very smallest grid and its idle threads."""' in (root / "solutions/ps01_tiny.py").read_text()
+    )
     assert [one.state for one in release(root)] == ["written"]
-    assert "very smallest" in json.loads((root / "exercises/ps01/ps01_tiny.ipynb").read_text())["cells"][2]["source"][1]
+    assert (
+        "very smallest"
+        in json.loads((root / "exercises/ps01/ps01_tiny.ipynb").read_text())["cells"][2]["source"][1]
+    )

@@ -1,7 +1,8 @@
-"""Notebooks damaged at random: the grader does not crash, and nobody earns a point that the answers in it do not.
+"""Notebooks damaged at random: the grader does not crash, and nobody earns a point that
+the answers in it do not.
 
-The start is a notebook with one right answer (15 points) and one blank (0). However its JSON, metadata and cells are changed, the
-blank one's task stays at 0 and the whole at 15 at most.
+The start is a notebook with one right answer (15 points) and one blank (0). However its JSON,
+metadata and cells are changed, the blank one's task stays at 0 and the whole at 15 at most.
 """
 
 import copy
@@ -20,16 +21,50 @@ from autograder.sandbox.choose import NoSandbox, choose
 from autograder.validate import Malformed, check_file
 
 SOURCES = (
-    "", "1000", "15.0", "launch_plan", "def time_it(device, work, repeats):\n    return 1000", "raise SystemExit", "import os; os._exit(0)",
-    "from warplab.check import grade\ngrade('ps01/time_it', None)", "%%bash\nexit 1", "get_ipython()", "time_it = lambda *_: float('nan')",
-    "class time_it(float):\n    pass", "\x00", "\ud800".encode("utf-8", "replace").decode(), "if", "time_it-test", "{{ x }}<script>", "🦊 = 1",
-)  # fmt: skip
-LEAVES = st.one_of(
-    st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=20), st.sampled_from([*SOURCES, "cell", "code", "raw"])
+    "",
+    "1000",
+    "15.0",
+    "launch_plan",
+    "def time_it(device, work, repeats):\n    return 1000",
+    "raise SystemExit",
+    "import os; os._exit(0)",
+    "from warplab.tasks.feedback import grade\ngrade('ps01/time_it', None)",
+    "%%bash\nexit 1",
+    "get_ipython()",
+    "time_it = lambda *_: float('nan')",
+    "class time_it(float):\n    pass",
+    "\x00",
+    "\ud800".encode("utf-8", "replace").decode(),
+    "if",
+    "time_it-test",
+    "{{ x }}<script>",
+    "🦊 = 1",
 )
-VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3), max_leaves=6)
+LEAVES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(),
+    st.text(max_size=20),
+    st.sampled_from([*SOURCES, "cell", "code", "raw"]),
+)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
 IDS = ["launch_plan", "launch_plan-test", "time_it", "time_it-test", "explain"]
-ABOUT = ["grade", "solution", "locked", "task", "points", "grade_id", "schema_version", "cell_type", "checksum"]
+ABOUT = [
+    "grade",
+    "solution",
+    "locked",
+    "task",
+    "points",
+    "grade_id",
+    "schema_version",
+    "cell_type",
+    "checksum",
+]
 NUMBER = st.integers(0, 10**6)
 CHANGES = st.one_of(
     st.tuples(st.just("value"), NUMBER, VALUES),
@@ -88,12 +123,24 @@ def change(document, kind, number, what):
         other = cells[what % len(cells)]
         cell["metadata"], other["metadata"] = other.get("metadata", {}), cell.get("metadata", {})
     elif kind == "new":
-        cells.insert(number % len(cells), {"cell_type": "code", "id": f"n{number}", "metadata": {}, "source": what, "outputs": [], "execution_count": None})
+        cells.insert(
+            number % len(cells),
+            {
+                "cell_type": "code",
+                "id": f"n{number}",
+                "metadata": {},
+                "source": what,
+                "outputs": [],
+                "execution_count": None,
+            },
+        )
 
 
 @pytest.fixture(scope="module")
 def grader(tmp_path_factory):
-    """Returns grade(document) -> Verdict, or None for one that is set aside; feedback and notebook are made of each, too."""
+    """Returns grade(document) -> Verdict, or None for one that is set aside; feedback
+    and notebook are made of each, too.
+    """
     folder = tmp_path_factory.mktemp("fuzz")
     root, assignment = make_course(folder / "course")
     try:
@@ -118,8 +165,15 @@ def grader(tmp_path_factory):
             record = {"status": "malformed", "reason": str(malformed), "notes": [], "isolation": ""}
             assert "Not graded" in feedback_page(assignment, "ada", record)
             return None
-        verdict = judge_notebook(assignment, checked.notebook, cases, launcher, Limits(step_seconds=10, total_seconds=60))
-        record = {"status": verdict.status, "reason": verdict.reason, "notes": [note.text for note in checked.notes], "isolation": ""}
+        verdict = judge_notebook(
+            assignment, checked.notebook, cases, launcher, Limits(step_seconds=10, total_seconds=60)
+        )
+        record = {
+            "status": verdict.status,
+            "reason": verdict.reason,
+            "notes": [note.text for note in checked.notes],
+            "isolation": "",
+        }
         page = feedback_page(assignment, "ada", record, checked.notebook, verdict)
         assert "<script" not in page
         nbformat.validate(nbformat.from_dict(autograded_notebook(checked.notebook, verdict)))
@@ -144,7 +198,11 @@ CALM = {"deadline": None, "database": None, "derandomize": True, "suppress_healt
 
 def test_without_damage_the_right_answer_earns_its_points_and_the_blank_one_none(grader):
     verdict = grader([])
-    assert {key: cell.points for key, cell in verdict.cells.items()} == {"launch_plan-test": 15, "time_it-test": 0, "explain": 0}
+    assert {key: cell.points for key, cell in verdict.cells.items()} == {
+        "launch_plan-test": 15,
+        "time_it-test": 0,
+        "explain": 0,
+    }
 
 
 @pytest.mark.slow

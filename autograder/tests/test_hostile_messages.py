@@ -1,6 +1,8 @@
-"""What a hostile process may send, at each place of a right message in turn: it is refused in a sentence, and never an error of the judge's.
+"""What a hostile process may send, at each place of a right message in turn: it is
+refused in a sentence, and never an error of the judge's.
 
-An error of the judge's leaves a submission ungraded as "a fault in the task"; a student who can cause one chooses not to be graded.
+An error of the judge's leaves a submission ungraded as "a fault in the task"; a student
+who can cause one chooses not to be graded.
 """
 
 import copy
@@ -16,22 +18,47 @@ from autograder.grade import Grading
 from autograder.judge.judge import legible
 from autograder.sandbox import Unsafe
 from autograder.sandbox.messages import Answer, BadMessage, Channel, Failure, decode_array
-from warplab import crossing, lanes
-from warplab import task as tasks
-from warplab.crossing.access import checked_access, request_of
+from warplab import crossing
+from warplab.crossing.costliest import checked_access, request_of
 from warplab.crossing.router import Router
+from warplab.plots import warp_request as lanes
+from warplab.tasks import registry, scoring
 
 JUNK = (
-    None, True, -1, 7, 2**70, 10**400, 1.5, float("nan"), "x", "#0", [], {}, [[]], {"a": 1}, ["float32", 1],
-    np.zeros(3), np.zeros(0), np.zeros((2, 2)), [np.zeros(2)],
-)  # fmt: skip
+    None,
+    True,
+    -1,
+    7,
+    2**70,
+    10**400,
+    1.5,
+    float("nan"),
+    "x",
+    "#0",
+    [],
+    {},
+    [[]],
+    {"a": 1},
+    ["float32", 1],
+    np.zeros(3),
+    np.zeros(0),
+    np.zeros((2, 2)),
+    [np.zeros(2)],
+)
 KERNEL = {"name": "k", "entry": "k", "modules": [".version"], "abi": "c"}
 STEPS = [["launch", 0, [1], [32], 0, ["#0", ["int64", 3]]], ["fill", "#0", 0.0], ["copy", "#0", "#0"]]
 ANSWERS = {
     "example/axpy": {"kernel": KERNEL, "shape": [[1, 1], [32, 1], 0]},
-    "example/total": {"kernels": [KERNEL], "buffers": {"#0": {"shape": [4], "dtype": "float32"}}, "steps": STEPS},
+    "example/total": {
+        "kernels": [KERNEL],
+        "buffers": {"#0": {"shape": [4], "dtype": "float32"}},
+        "steps": STEPS,
+    },
     "example/gelu": {"outputs": {"y": np.zeros(3)}, "modified": ["x"], "counters": {"saved_bytes": 1.0}},
-    "ps01/launch_plan": {"outputs": {"grid": np.zeros(2, int), "idle": np.zeros((), int)}, "modified": ["width"]},
+    "ps01/launch_plan": {
+        "outputs": {"grid": np.zeros(2, int), "idle": np.zeros((), int)},
+        "modified": ["width"],
+    },
 }
 POSTS = [
     {"op": "send", "peer": 1, "tag": 0, "array": np.zeros(4)},
@@ -41,9 +68,18 @@ POSTS = [
     {"op": "barrier"},
 ]
 ACCESS = {
-    "line": 3, "file": 1, "width": 4, "requests": 2, "counted": 8, "wasted": 4, "space": "global", "kind": "read", "array": "x",
-    "lanes": [0, 1], "offsets": [0, 4],
-}  # fmt: skip
+    "line": 3,
+    "file": 1,
+    "width": 4,
+    "requests": 2,
+    "counted": 8,
+    "wasted": 4,
+    "space": "global",
+    "kind": "read",
+    "array": "x",
+    "lanes": [0, 1],
+    "offsets": [0, 4],
+}
 
 
 def damaged(value):
@@ -69,7 +105,7 @@ def put(value, path, junk):
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_is_judged_or_refused(name):
-    task = tasks.get(name)
+    task = registry.get(name)
     case = task.cases(3)[0]
     for answer in damaged(ANSWERS[name]):
         try:
@@ -79,7 +115,7 @@ def test_an_answer_is_judged_or_refused(name):
         if type(done) is crossing.Order:
             done.plain()
         else:
-            task.judge([case], [tasks.outcome_of(case, done)])
+            scoring.judge(task, [case], [done.of(case)])
 
 
 def test_a_router_answers_or_refuses():
@@ -89,7 +125,12 @@ def test_a_router_answers_or_refuses():
         for rank, sent in ((0, message), (1, copy.deepcopy(right)), (1, message)):
             assert all(set(reply) <= {"array", "done", "error"} for _, reply in router.call(rank, sent))
         router.leave(0)
-        assert set(router.counters()) == {"ranks.bytes", "ranks.bytes_of_one", "ranks.messages", "ranks.collectives"}
+        assert set(router.counters()) == {
+            "ranks.bytes",
+            "ranks.bytes_of_one",
+            "ranks.messages",
+            "ranks.collectives",
+        }
 
 
 def test_a_record_of_an_access_is_drawn_or_refused():
@@ -105,7 +146,9 @@ def test_a_record_of_an_access_is_drawn_or_refused():
     assert drawn >= 6  # with 7 for each of its numbers nothing is wrong
 
 
-@pytest.mark.parametrize("shape", [f"({2**70}, 0)", f"({2**62}, {2**62}, 0)", "(False, True)", "(-1, 0)", f"({2**28}, 0)"])
+@pytest.mark.parametrize(
+    "shape", [f"({2**70}, 0)", f"({2**62}, {2**62}, 0)", "(False, True)", "(-1, 0)", f"({2**28}, 0)"]
+)
 def test_an_empty_array_of_an_impossible_shape_is_refused(shape):
     header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}\n".encode()
     with pytest.raises(BadMessage, match="shape"):
@@ -121,22 +164,30 @@ def arrived(line, kind):
 
 
 def test_half_a_character_becomes_a_question_mark():
-    line = json.dumps({"body": {"type": "Failure", "error": "\ud800 is half of \U0001f98a"}, "arrays": []}).encode()
+    line = json.dumps(
+        {"body": {"type": "Failure", "error": "\ud800 is half of \U0001f98a"}, "arrays": []}
+    ).encode()
     assert arrived(line, Failure).error == "? is half of \U0001f98a"
 
 
 def test_a_line_of_a_million_lists_is_refused_before_it_is_read(monkeypatch):
     monkeypatch.setattr("autograder.sandbox.messages.MAX_NODES", 100)
-    few, many = (json.dumps({"body": {"type": "Answer", "data": {"a": [[]] * n}}, "arrays": []}).encode() for n in (90, 101))
+    few, many = (
+        json.dumps({"body": {"type": "Answer", "data": {"a": [[]] * n}}, "arrays": []}).encode()
+        for n in (90, 101)
+    )
     assert len(arrived(few, Answer).data["a"]) == 90
     with pytest.raises(BadMessage, match="100 lists"):
         arrived(many, Answer)
 
 
 def test_results_that_would_fill_the_judges_memory_are_refused():
-    task = tasks.get("ps01/launch_plan")
+    task = registry.get("ps01/launch_plan")
     case = task.cases(3)[0]
-    for outputs, why in (({"grid": [1, 1]}, "else than arrays"), ({"junk": np.zeros(2 << 20), "idle": np.zeros(1)}, "16,777,224 bytes")):
+    for outputs, why in (
+        ({"grid": [1, 1]}, "else than arrays"),
+        ({"junk": np.zeros(2 << 20), "idle": np.zeros(1)}, "16,777,224 bytes"),
+    ):
         with pytest.raises(crossing.Refused, match=why):
             crossing.finish(task, case, {"outputs": outputs}, None)
 
@@ -150,7 +201,12 @@ def test_an_error_that_nobody_thought_of_costs_one_grade_and_not_the_run(tmp_pat
     for student in ("ada", "zed"):
         hand_in(root / "submitted", student, notebook(assignment, **answers(root)))
     monkeypatch.setattr("autograder.grade.judge_notebook", lambda *_: 1 / 0)
-    rows = list(Grading(root, "ps01", root / "submitted", tmp_path / "grades", seed=1, sandbox=Unsafe()).rows())
-    assert [(row.student, row.status, row.score, row.reason) for row in sorted(rows, key=lambda row: row.student)] == [
-        (student, "not graded", None, "fault in the grader: ZeroDivisionError: division by zero") for student in ("ada", "zed")
+    rows = list(
+        Grading(root, "ps01", root / "submitted", tmp_path / "grades", seed=1, sandbox=Unsafe()).rows()
+    )
+    assert [
+        (row.student, row.status, row.score, row.reason) for row in sorted(rows, key=lambda row: row.student)
+    ] == [
+        (student, "not graded", None, "fault in the grader: ZeroDivisionError: division by zero")
+        for student in ("ada", "zed")
     ]

@@ -1,4 +1,6 @@
-"""Source notebooks edited in formgrader come back into solutions/; nothing that nobody touched changes by a byte."""
+"""Source notebooks edited in formgrader come back into solutions/; nothing that nobody
+touched changes by a byte.
+"""
 
 import json
 import shutil
@@ -7,10 +9,10 @@ from pathlib import Path
 import pytest
 from grading import make_course
 
-from autograder.errors import UserError
 from autograder.release import import_edits, release
 from autograder.release.release import solution_files
 from autograder.release.source import source_notebook
+from autograder.user_error import UserError
 
 
 @pytest.fixture
@@ -43,7 +45,11 @@ def test_the_courses_own_solutions_come_back_as_they_are(root, tmp_path, name):
 
 def test_an_edit_is_refused_by_release_with_the_command_that_takes_it(course):
     root, solution, source, edit = course
-    edit(lambda document, cells: cells["launch_plan"].update(source=cells["launch_plan"]["source"] + ["\n# edited"]))
+    edit(
+        lambda document, cells: cells["launch_plan"].update(
+            source=cells["launch_plan"]["source"] + ["\n# edited"]
+        )
+    )
     kept = source.read_bytes()
     with pytest.raises(UserError, match="`autograder import ps01` brings the edit into ps01_tiny.py"):
         release(root)
@@ -55,17 +61,37 @@ def test_edited_text_new_cells_and_other_points_of_a_written_answer_come_back(co
     before = solution.read_text()
 
     def change(document, cells):
-        cells["launch_plan"]["source"] = [line.replace("secret_columns", "columns") for line in cells["launch_plan"]["source"]]
+        cells["launch_plan"]["source"] = [
+            line.replace("secret_columns", "columns") for line in cells["launch_plan"]["source"]
+        ]
         cells["explain"]["metadata"]["nbgrader"]["points"] = 7
-        document["cells"].insert(1, {"cell_type": "markdown", "id": "new", "metadata": {}, "source": "A *new* paragraph.\n\n# %% not a cell"})
-        document["cells"].insert(2, {"cell_type": "code", "id": "new2", "metadata": {"tags": ["hide"]}, "source": "%time x = 1", "outputs": [], "execution_count": 3})
+        document["cells"].insert(
+            1,
+            {
+                "cell_type": "markdown",
+                "id": "new",
+                "metadata": {},
+                "source": "A *new* paragraph.\n\n# %% not a cell",
+            },
+        )
+        document["cells"].insert(
+            2,
+            {
+                "cell_type": "code",
+                "id": "new2",
+                "metadata": {"tags": ["hide"]},
+                "source": "%time x = 1",
+                "outputs": [],
+                "execution_count": 3,
+            },
+        )
 
     edit(change)
     assert import_edits(root, "ps01") == (solution, True)
     text = solution.read_text()
     assert "secret_columns" not in text and "### BEGIN SOLUTION\n    columns =" in text
     assert 'manual="explain" points=7' in text and "A *new* paragraph." in text
-    unchanged = before.split("# %% solution=\"time_it\"")[1].split("# %% grade=\"ps01/time_it\"")[0]
+    unchanged = before.split('# %% solution="time_it"')[1].split('# %% grade="ps01/time_it"')[0]
     assert unchanged in text
     cells = source_notebook(solution)["cells"]
     assert [cell["cell_type"] for cell in cells[:3]] == ["markdown", "markdown", "code"]
@@ -77,8 +103,14 @@ def test_edited_text_new_cells_and_other_points_of_a_written_answer_come_back(co
 @pytest.mark.parametrize(
     "change, complaint",
     [
-        (lambda cells: cells["time_it-test"]["metadata"]["nbgrader"].update(points=1), "points and ids of tests belong to warplab/tasks"),
-        (lambda cells: cells["time_it-test"]["metadata"].pop("warplab"), "no task of warplab/tasks stands behind it"),
+        (
+            lambda cells: cells["time_it-test"]["metadata"]["nbgrader"].update(points=1),
+            "points and ids of tests belong to warplab/tasks",
+        ),
+        (
+            lambda cells: cells["time_it-test"]["metadata"].pop("warplab"),
+            "no task of warplab/tasks stands behind it",
+        ),
         (lambda cells: cells["time_it"].update(source="pass"), "has no '### BEGIN SOLUTION'"),
         (lambda cells: cells["explain"]["metadata"]["nbgrader"].update(grade_id="time_it"), "is used twice"),
     ],

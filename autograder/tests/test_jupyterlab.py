@@ -1,4 +1,7 @@
-"""An exercise in JupyterLab, in a real browser, by keyboard alone: run the cells, write a solution, read its check, open the hints."""
+"""An exercise in JupyterLab, in a real browser, by keyboard alone.
+
+Run the cells, write a solution, read its check, open the hints.
+"""
 
 import json
 import os
@@ -20,25 +23,40 @@ ACTIVE = "+(document.querySelector('.jp-Notebook-cell.jp-mod-active')?.dataset.w
 READY = "#jp-main-statusbar :text('(ipykernel) | Idle')"  # the toolbar says idle before the kernel listens
 
 # x and y swapped: pixels of a square are written, a column at a time; pixels of any other picture are not.
+# The editor indents.
 SWAPPED = """@cuda.jit
 def grayscale(rgb, out):
 row, col = cuda.grid(2)
 if row < out.shape[0] and col < out.shape[1]:
-out[row, col] = 0.299 * rgb[row, col, 0] + 0.587 * rgb[row, col, 1] + 0.114 * rgb[row, col, 2]"""  # the editor indents
+out[row, col] = 0.299 * rgb[row, col, 0] + 0.587 * rgb[row, col, 1] + 0.114 * rgb[row, col, 2]"""
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
-    """(address, folder of the notebooks, folder of the settings) of a JupyterLab that nobody else's settings reach."""
+    """(address, folder of the notebooks, folder of the settings) of a JupyterLab.
+
+    Nobody else's settings reach it.
+    """
     home, port = tmp_path_factory.mktemp("jupyter"), free_port()
     notebooks, settings = home / "notebooks", home / "settings"
     notebooks.mkdir()
-    folders = {name: str(home / name.lower()) for name in ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")}
+    folders = {
+        name: str(home / name.lower())
+        for name in ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    }
     environment = os.environ | folders | {"JUPYTERLAB_SETTINGS_DIR": str(settings), "WARPLAB_DEVICE": "simt"}
-    options = (f"--port={port}", "--no-browser", "--allow-root", "--IdentityProvider.token=", f"--ServerApp.root_dir={notebooks}")
+    options = (
+        f"--port={port}",
+        "--no-browser",
+        "--allow-root",
+        "--IdentityProvider.token=",
+        f"--ServerApp.root_dir={notebooks}",
+    )
     quiet = "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"
     with open(home / "lab.log", "w") as log:
-        server = subprocess.Popen([sys.executable, "-m", "jupyter", "lab", *options, quiet], env=environment, stdout=log, stderr=log)
+        server = subprocess.Popen(
+            [sys.executable, "-m", "jupyter", "lab", *options, quiet], env=environment, stdout=log, stderr=log
+        )
     try:
         wait_for(f"http://127.0.0.1:{port}/api", server, home / "lab.log")
         yield f"http://127.0.0.1:{port}", notebooks, settings
@@ -108,13 +126,18 @@ def test_a_student_with_a_keyboard_and_no_mouse_solves_and_checks_a_task(browser
         page.wait_for_selector(".warplab-progress", timeout=60_000)
         shown = page.locator(".jp-OutputArea", has=page.locator(".warplab-grade")).first.inner_text()
         assert "ps01/grayscale: 0 of 18 points" in shown and "full points up to 800, none from 1,600" in shown
-        assert "ps01 so far: 0 of 95 points that checks give" in shown and "not checked since the kernel started: launch_plan" in shown
+        assert (
+            "ps01 so far: 0 of 95 points that checks give" in shown
+            and "not checked since the kernel started: launch_plan" in shown
+        )
 
         page.keyboard.press("ArrowUp")  # back to the cell of the check, and into what it shows
         opened = []
         for _ in range(12):
             page.keyboard.press("Tab")
-            summary = page.evaluate("document.activeElement.tagName === 'SUMMARY' && document.activeElement.textContent")
+            summary = page.evaluate(
+                "document.activeElement.tagName === 'SUMMARY' && document.activeElement.textContent"
+            )
             if summary:
                 page.keyboard.press("Enter")
                 page.wait_for_function("document.activeElement.parentElement.open")
@@ -128,7 +151,9 @@ def test_a_student_with_a_keyboard_and_no_mouse_solves_and_checks_a_task(browser
         page.keyboard.press("Escape")
         page.keyboard.press("Control+b")  # the file browser takes half of a narrow window
         page.wait_for_function("document.querySelector('.warplab-grade').clientWidth < 420")
-        outputs = "[...document.querySelectorAll('.jp-OutputArea-output:has(.warplab-grade, .warplab-progress)')]"
+        outputs = (
+            "[...document.querySelectorAll('.jp-OutputArea-output:has(.warplab-grade, .warplab-progress)')]"
+        )
         assert page.evaluate(f"{outputs}.map(output => output.scrollWidth - output.clientWidth)") == [0, 0]
         assert troubles == []
     finally:

@@ -1,4 +1,5 @@
 """The build's own promises: one-line reasons when something is missing, and nothing done twice."""
+
 import dataclasses
 import importlib.util
 import os
@@ -6,19 +7,20 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
-import zipfile
-from collections import namedtuple
-from importlib.metadata import version
+from collections import Counter, namedtuple
+from importlib.metadata import distributions
 
 import pytest
-from autograder import book, course
-from autograder.errors import UserError
 from conftest import ROOT
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-spec = importlib.util.spec_from_file_location("bootstrap", ROOT / "autograder" / "bootstrap.py")
+from autograder.user_error import UserError
+from workshop import book, course
+
+spec = importlib.util.spec_from_file_location("bootstrap", ROOT / "autograder" / "workshop" / "bootstrap.py")
 bootstrap = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(bootstrap)
 
@@ -76,11 +78,20 @@ def test_no_network_is_one_line_and_not_a_traceback(tmp_path, monkeypatch):
     assert "did not answer" in one_line(error) and "run make again" in one_line(error)
 
 
-@pytest.mark.parametrize(("log", "reason"), [
-    ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", "disk filled up"),
-    ("WARNING: Retrying after connection broken by NameResolutionError", "did not answer"),
-    ("noise\nERROR: No matching distribution found for torch==9\n", "No matching distribution found for torch==9"),
-])
+@pytest.mark.parametrize(
+    ("log", "reason"),
+    [
+        (
+            "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device",
+            "disk filled up",
+        ),
+        ("WARNING: Retrying after connection broken by NameResolutionError", "did not answer"),
+        (
+            "noise\nERROR: No matching distribution found for torch==9\n",
+            "No matching distribution found for torch==9",
+        ),
+    ],
+)
 def test_pips_failure_becomes_one_reason(log, reason):
     assert reason in bootstrap.why_pip_failed(log)
     assert "\n" not in bootstrap.why_pip_failed(log)
@@ -89,7 +100,9 @@ def test_pips_failure_becomes_one_reason(log, reason):
 def test_make_stops_with_one_line_and_no_traceback_on_an_old_python(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(bootstrap, "supported", lambda version: False)
     monkeypatch.setattr(bootstrap.shutil, "which", lambda name: None)
-    monkeypatch.setattr(bootstrap.choose_python, "__defaults__", (None, lambda name: None, bootstrap.version_of))
+    monkeypatch.setattr(
+        bootstrap.choose_python, "__defaults__", (None, lambda name: None, bootstrap.version_of)
+    )
     assert bootstrap.main(["--venv", str(tmp_path / "venv")]) == 1
     said = capsys.readouterr().err
     assert said.startswith("make: found Python 3.") and said.count("\n") == 1
@@ -97,7 +110,9 @@ def test_make_stops_with_one_line_and_no_traceback_on_an_old_python(monkeypatch,
 
 
 def test_make_without_any_python_says_so(tmp_path):
-    done = subprocess.run([shutil.which("make"), "venv", "PYTHON="], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [shutil.which("make"), "venv", "PYTHON="], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode != 0 and "no Python found" in done.stderr
 
 
@@ -131,7 +146,7 @@ def step(tmp_path):
         (root / "out.txt").write_text(text)
 
     (tmp_path / "in.txt").write_text("one")
-    made = course.Step("copy", "copy", ("in.txt",), lambda root: (root / "out.txt").exists(), run)
+    made = course.BuildStep("copy", "copy", ("in.txt",), lambda root: (root / "out.txt").exists(), run)
     return tmp_path, made, runs
 
 
@@ -186,15 +201,22 @@ def small_book(tmp_path):
     """A two-page book with the course's own configuration; its second page computes 1 / `divisor`."""
     shutil.copy(ROOT / "_config.yml", tmp_path)
     (tmp_path / "chapters").mkdir()
-    for name in ("_static", "_ext", "specs"):
+    for name in ("_static", "_ext"):
         shutil.copytree(ROOT / "chapters" / name, tmp_path / "chapters" / name)
     (tmp_path / "chapters" / "references.bib").write_text("")
-    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: chapters/intro\nchapters:\n  - file: chapters/page\n")
+    (tmp_path / "_toc.yml").write_text(
+        "format: jb-book\nroot: chapters/intro\nchapters:\n  - file: chapters/page\n"
+    )
     (tmp_path / "chapters" / "intro.md").write_text("# Start\n\nText.\n")
-    header = "---\nkernelspec: {name: python3, display_name: Python 3, language: python}\nfile_format: mystnb\n---\n"
+    header = (
+        "---\nkernelspec: {name: python3, display_name: Python 3, language: python}\nfile_format: "
+        "mystnb\n---\n"
+    )
 
     def write(divisor, prose="Text."):
-        (tmp_path / "chapters" / "page.md").write_text(f"{header}# Page\n\n{prose}\n\n```{{code-cell}} ipython3\n1 / {divisor}\n```\n")
+        (tmp_path / "chapters" / "page.md").write_text(
+            f"{header}# Page\n\n{prose}\n\n```{{code-cell}} ipython3\n1 / {divisor}\n```\n"
+        )
         return tmp_path
 
     return write
@@ -223,9 +245,9 @@ def test_the_folder_autograder_does_not_hide_the_package_of_that_name():
 
 
 def pins() -> dict[str, str]:
-    """{"numpy": "2.4.6", ...} of requirements.txt. Every line but the one for ./autograder is a pin."""
+    """{"numpy": "2.4.6", ...} of requirements.txt. Every line but the lock's and ./autograder's is a pin."""
     lines = (line.split(" #")[0].strip() for line in (ROOT / "requirements.txt").read_text().splitlines())
-    wanted = [Requirement(line) for line in lines if line and not line.startswith(("#", "-e"))]
+    wanted = [Requirement(line) for line in lines if line and not line.startswith(("#", "-"))]
     assert all(str(one.specifier).startswith("==") and "*" not in str(one.specifier) for one in wanted)
     return {one.name.lower(): str(one.specifier)[2:] for one in wanted}
 
@@ -233,7 +255,9 @@ def pins() -> dict[str, str]:
 def declared() -> list[Requirement]:
     """The direct dependencies that pyproject.toml declares, those of the extras included."""
     project = tomllib.loads((ROOT / "autograder" / "pyproject.toml").read_text())["project"]
-    lines = project["dependencies"] + [line for extra in project["optional-dependencies"].values() for line in extra]
+    lines = project["dependencies"] + [
+        line for extra in project["optional-dependencies"].values() for line in extra
+    ]
     return [one for one in map(Requirement, lines) if one.name != "warplab"]
 
 
@@ -248,9 +272,41 @@ def test_the_cpu_and_the_cuda_build_of_torch_both_satisfy_the_pin(installed):
     assert installed in SpecifierSet(f"=={pins()['torch']}")
 
 
+def lock() -> list[Requirement]:
+    """The lines of the lock: a package more than once where Pythons or machines need other versions."""
+    lines = (ROOT / "autograder" / "constraints.txt").read_text().splitlines()
+    return [Requirement(line) for line in lines if line and not line.startswith("#")]
+
+
+def test_the_lock_gives_every_package_one_version_and_says_how_it_is_made():
+    assert all(re.fullmatch(r"==[\w.]+", str(one.specifier)) for one in lock())
+    names = Counter(one.name for one in lock() if one.marker is None)
+    assert names and set(names.values()) == {1}
+    head = (ROOT / "autograder" / "constraints.txt").read_text().split("\n", 2)[:2]
+    assert "uv" in head[0] and "uv pip compile --universal" in head[1]
+
+
+def test_the_direct_pins_are_the_locks():
+    locked = {one.name: str(one.specifier)[2:] for one in lock()}
+    assert {name: locked.get(name) for name in pins()} == pins()
+
+
+def test_requirements_and_the_students_line_use_the_lock():
+    assert "-c autograder/constraints.txt" in (ROOT / "requirements.txt").read_text().splitlines()
+    assert 'install -c autograder/constraints.txt "./autograder[student]"' in (ROOT / "README.md").read_text()
+
+
 @pytest.mark.slow
 def test_what_is_installed_is_what_is_pinned_and_consistent():
-    assert {name: version(name).split("+")[0] for name in pins()} == pins()
+    here = [one for one in lock() if one.marker is None or one.marker.evaluate()]
+    # Not all of sys.path: setuptools puts copies of its own there when it is imported.
+    site = distributions(path=[sysconfig.get_path("purelib")])
+    installed = {one.metadata["Name"].lower().replace("_", "-"): one.version for one in site}
+    present = {one.name: installed[one.name] for one in here if one.name in installed}
+    assert set(pins()) <= set(present)
+    assert {name: text.split("+")[0] for name, text in present.items()} == {
+        one.name: str(one.specifier)[2:] for one in here if one.name in present
+    }
     done = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "No broken requirements found."
 
@@ -272,9 +328,9 @@ class Missing:
             raise ModuleNotFoundError(f"No module named {name!r} in a student's environment")
 
 sys.meta_path.insert(0, Missing())
-import warplab, warplab.check, warplab.plots, warplab.specs, torch
-from warplab import task
-task.get("ps01/grayscale"), task.get("ps04/matmul_tiled"), warplab.specs.get("h100-sxm")
+import warplab, warplab.tasks.feedback, warplab.plots, warplab.hardware.specs, torch
+from warplab.tasks import registry
+registry.get("ps01/grayscale"), registry.get("ps04/matmul_tiled"), warplab.hardware.specs.get("h100-sxm")
 sys.argv = ["autograder", "validate", *{notebooks}]
 from autograder.cli import main
 main()
@@ -291,30 +347,23 @@ def test_what_a_student_installs_is_enough_for_notebooks_and_for_validate():
     assert done.stdout.count("ready to hand in") == len(notebooks) == 11
 
 
-@pytest.mark.slow
-def test_a_students_wheel_holds_the_registry_the_tasks_and_the_sample_class(tmp_path):
-    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "corpus")
-    shutil.copytree(ROOT / "autograder", tmp_path / "autograder", ignore=ignored, symlinks=True)
-    shutil.copytree(ROOT / "chapters" / "specs", tmp_path / "chapters" / "specs")
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path)]
-    subprocess.run([*build, str(tmp_path / "autograder")], check=True, capture_output=True)
-    names = set(zipfile.ZipFile(next(tmp_path.glob("warplab-*.whl"))).namelist())
-    assert {"warplab/_specs/h100-sxm.yml", "warplab/_specs/common/facts.yml", "warplab/tasks/ps04.py", "autograder/cli.py"} <= names
-    data = {path.relative_to(ROOT / "autograder").as_posix() for path in (ROOT / "autograder/autograder/sample_class").rglob("*")
-            if path.is_file() and "__pycache__" not in path.parts}
-    assert data <= names
-    assert not any(name.startswith("tests/") for name in names)
-
-
 @pytest.mark.full
 def test_the_two_commands_on_a_fresh_clone_with_an_empty_pip_cache(tmp_path):
     clone = tmp_path / "course"
     subprocess.run(["git", "clone", "--quiet", "--no-local", str(ROOT), str(clone)], check=True)
-    inherited = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL")}
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL")
+    }
     fresh = {**inherited, "PIP_CACHE_DIR": str(tmp_path / "pip")}
     for target in ("course", "test"):
-        done = subprocess.run(["make", target], cwd=clone, env=fresh, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["make", target], cwd=clone, env=fresh, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, f"make {target}\n" + (done.stdout + done.stderr)[-4000:]
     assert (clone / "_build" / "html" / "index.html").is_file()
-    dirty = subprocess.run(["git", "status", "--porcelain"], cwd=clone, capture_output=True, text=True, check=True).stdout
+    dirty = subprocess.run(
+        ["git", "status", "--porcelain"], cwd=clone, capture_output=True, text=True, check=True
+    ).stdout
     assert dirty == "", "a build changes committed files"

@@ -1,4 +1,6 @@
-"""Chapter 10: its derived numbers are recomputed, its cells run in real processes, and its figures draw what they say."""
+"""Chapter 10: its derived numbers are recomputed, its cells run in real processes, and
+its figures draw what they say.
+"""
 
 import re
 import sys
@@ -11,9 +13,11 @@ import jupytext
 import pytest
 import torch
 import torch.distributed as dist
-from warplab import specs, vram
-from warplab.models import Transformer, worksheet
-from warplab.ranks import RankError, Ranks
+
+from warplab.hardware import specs
+from warplab.models import vram
+from warplab.models.networks import Transformer, worksheet
+from warplab.models.rank_pool import RankError, Ranks
 
 BOOK = Path(__file__).resolve().parents[2] / "chapters"
 TEXT = re.sub(r"\s+", " ", (BOOK / "10-many-gpus.md").read_text(encoding="utf-8"))
@@ -34,14 +38,24 @@ def figures():
 
 def cell(text):
     """Source of the chapter's code cell that contains `text`."""
-    found = [c.source for c in jupytext.read(BOOK / "10-many-gpus.md", fmt="md:myst").cells if c.cell_type == "code" and text in c.source]
+    found = [
+        c.source
+        for c in jupytext.read(BOOK / "10-many-gpus.md", fmt="md:myst").cells
+        if c.cell_type == "code" and text in c.source
+    ]
     assert len(found) == 1, f"{len(found)} cells contain {text!r}"
     return found[0]
 
 
 def run(*texts, **names):
     """Names that are bound after the cells with these texts have run one after the other."""
-    names = {"torch": torch, "dist": dist, "time": time, "Transformer": Transformer, "worksheet": worksheet} | names
+    names = {
+        "torch": torch,
+        "dist": dist,
+        "time": time,
+        "Transformer": Transformer,
+        "worksheet": worksheet,
+    } | names
     for text in texts:
         exec(compile(cell(text), "10-many-gpus.md", "exec"), names)
     return names
@@ -64,7 +78,10 @@ def test_one_room_would_take_years_and_does_not_hold_the_state(capsys):
 def test_torchrun_starts_the_program_of_the_page_as_two_processes(capsys):
     run("dist.init_process_group", "subprocess.run(")
     lines = capsys.readouterr().out.splitlines()
-    found = [re.fullmatch(r"rank (\d) of 2, process (\d+): (\S+) alone, (\S+) together", line).groups() for line in lines]
+    found = [
+        re.fullmatch(r"rank (\d) of 2, process (\d+): (\S+) alone, (\S+) together", line).groups()
+        for line in lines
+    ]
     assert [f[0] for f in found] == ["0", "1"] and found[0][1] != found[1][1]
     assert found[0][2] != found[1][2] and found[0][3] == found[1][3]
 
@@ -129,7 +146,9 @@ def test_eight_gpus_of_a_machine_share_the_trip(capsys):
     assert capsys.readouterr().out.endswith("64 GPUs in 8 machines: 116 ms\n")
     inside, between = 14 * (10e-6 + 14e9 / 8 / NVLINK), 14 * (10e-6 + 14e9 / 64 / NETWORK)
     assert names["machines_time"](64, 14e9) == pytest.approx(inside + between)
-    assert names["machines_time"](8, 14e9) == names["ring_time"](8, 14e9, NVLINK)  # one machine: nothing to send outside
+    assert names["machines_time"](8, 14e9) == names["ring_time"](
+        8, 14e9, NVLINK
+    )  # one machine: nothing to send outside
     assert 116 < 490 / 4
 
 
@@ -153,22 +172,39 @@ def test_buckets_hide_all_but_the_last():
     forward, backward, exchange = 1e3 * step / 3, 2e3 * step / 3, 1e3 * 2 * 7 / 8 * 14e9 / NETWORK
     assert round(exchange) == 490 and round(exchange / 8) == 61 and exchange < backward
     plan = figures().all_reduces
-    assert forward + plan(8, backward, exchange, False)[1][-1][1] == pytest.approx(forward + backward + exchange)
-    assert forward + plan(8, backward, exchange, True)[1][-1][1] == pytest.approx(forward + backward + exchange / 8)
+    assert forward + plan(8, backward, exchange, False)[1][-1][1] == pytest.approx(
+        forward + backward + exchange
+    )
+    assert forward + plan(8, backward, exchange, True)[1][-1][1] == pytest.approx(
+        forward + backward + exchange / 8
+    )
     assert plan(8, 8.0, 16.0, True)[1][-1][1] == 1 + 16  # too long to hide: it starts after the first bucket
     assert "931 ms instead of 1,359" in figures().overlap(forward, backward, exchange).caption
 
 
 def test_the_stages_of_zero():
-    assert [f"{sum(vram.zero_bytes(7.5e9, 64, stage).values()) / 1e9:.1f}" for stage in range(4)] == ["120.0", "31.4", "16.6", "1.9"]
+    assert [f"{sum(vram.zero_bytes(7.5e9, 64, stage).values()) / 1e9:.1f}" for stage in range(4)] == [
+        "120.0",
+        "31.4",
+        "16.6",
+        "1.9",
+    ]
     p, n = 1000.0, 8
     sizes = [sum(vram.zero_bytes(p, n, stage).values()) for stage in range(4)]
     assert sizes == pytest.approx([16 * p, 4 * p + 12 * p / n, 2 * p + 14 * p / n, 16 * p / n])
     assert [round(16e3 / sum(vram.zero_bytes(p, 10**9, stage).values())) for stage in (1, 2)] == [4, 8]
-    assert vram.zero_bytes(1, 2, 2) == {"weights": 2, "gradients": 1, "FP32 weights": 2, "first moment": 2, "second moment": 2}
+    assert vram.zero_bytes(1, 2, 2) == {
+        "weights": 2,
+        "gradients": 1,
+        "FP32 weights": 2,
+        "first moment": 2,
+        "second moment": 2,
+    }
     with pytest.raises(ValueError, match="stages 0 to 3, not 4"):
         vram.zero_bytes(1, 2, 4)
-    assert "full copies: 120.0 GB; stage 1: 31.4 GB; stage 2: 16.6 GB; stage 3: 1.9 GB" in figures().zero().alt
+    assert (
+        "full copies: 120.0 GB; stage 1: 31.4 GB; stage 2: 16.6 GB; stage 3: 1.9 GB" in figures().zero().alt
+    )
 
 
 @pytest.mark.slow
@@ -196,7 +232,9 @@ def test_the_cut_mlp_is_the_whole_one(rooms, capsys):
     names = run("def quarter")
     run("x, up =", **names, rooms=rooms)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 4 and all(line.startswith("(32, 64) ") and float(line.split()[2]) < 1e-5 for line in lines)
+    assert len(lines) == 4 and all(
+        line.startswith("(32, 64) ") and float(line.split()[2]) < 1e-5 for line in lines
+    )
 
 
 def test_tensor_parallelism_costs_what_the_chapter_says():
@@ -230,16 +268,45 @@ def test_the_pipelines_that_are_drawn():
 @pytest.mark.slow
 def test_the_scaling_cells_measure_and_predict(rooms, capsys):
     caught = {}
-    figure = type("Chart", (), {"scaling": lambda *values: caught.update(zip(("measured", "predicted", "cores"), values, strict=True))})
-    run("def ring_time", "def fastest", "def exchange", "small, large", "def steps", "predicted =", rooms=rooms, rows=worksheet(32), figure=figure)
+    figure = type(
+        "Chart",
+        (),
+        {
+            "scaling": lambda *values: caught.update(
+                zip(("measured", "predicted", "cores"), values, strict=True)
+            )
+        },
+    )
+    run(
+        "def ring_time",
+        "def fastest",
+        "def exchange",
+        "small, large",
+        "def steps",
+        "predicted =",
+        rooms=rooms,
+        rows=worksheet(32),
+        figure=figure,
+    )
     assert list(caught["measured"]) == [1, 2, 4] == list(caught["predicted"])
-    assert all(value > 0 for value in caught["measured"].values()) and caught["predicted"][1] == caught["measured"][1]
+    assert (
+        all(value > 0 for value in caught["measured"].values())
+        and caught["predicted"][1] == caught["measured"][1]
+    )
     drawn = figures().scaling(**caught)
     assert f"on {caught['cores']} cores" in drawn.alt
 
 
 def test_the_efficiencies(capsys):
-    names = run("def ring_time", "links = {", "def machines_time", "def efficiency", "after, beside", speed=SPEED, h100=H100)
+    names = run(
+        "def ring_time",
+        "links = {",
+        "def machines_time",
+        "def efficiency",
+        "after, beside",
+        speed=SPEED,
+        h100=H100,
+    )
     printed = re.findall(r"(\d+) GPUs: +(\d+)%, overlapped +(\d+)%", capsys.readouterr().out)
     assert printed == [("64", "98", "100"), ("512", "87", "100"), ("4096", "43", "61"), ("16384", "14", "15")]
     assert names["efficiency"](2000)[1] > 0.999 > names["efficiency"](2304)[1]  # "up to some 2,000"
@@ -251,5 +318,10 @@ def test_the_quiz():
     grown = {stage: sum(vram.zero_bytes(13e9, 8, stage).values()) / 1e9 for stage in range(4)}
     assert grown == pytest.approx({0: 208, 1: 71.5, 2: 48.75, 3: 26})
     assert round(100 * 7 / 39) == 18 and round(100 * 15 / 47) == 32
-    assert round(280e9 / NVLINK, 2) == 0.62 and round(280e9 / 900e9, 2) == 0.31 and 280e9 / NETWORK == 5.6 and round(5.6 / 0.62) == 9
+    assert (
+        round(280e9 / NVLINK, 2) == 0.62
+        and round(280e9 / 900e9, 2) == 0.31
+        and 280e9 / NETWORK == 5.6
+        and round(5.6 / 0.62) == 9
+    )
     assert round(1024 * (1 - 1 / 1.1)) == 93

@@ -1,4 +1,7 @@
-"""Evidence is honest: a record is whole, possible and of today's code, or the reader is told; nothing stands in for a missing one."""
+"""Evidence is honest: a record is whole, possible and of today's code, or the reader is told so.
+
+Nothing stands in for a missing one.
+"""
 
 import dataclasses
 import json
@@ -9,16 +12,30 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-import warplab
 from conftest import ROOT
+
+import warplab
 from warplab import plots
-from warplab.experiments import __main__ as recorder
-from warplab.experiments import fusion, kernels, limits, machine
-from warplab.experiments.record import Point, Record, RecordError, read, slug, write
-from warplab.experiments.registry import Experiment, experiments, get
-from warplab.experiments.timing import Case
+from warplab.evidence import __main__ as recorder
+from warplab.evidence import roofs as limits
+from warplab.evidence import take as machine
+from warplab.evidence.catalogue import experiments, get
+from warplab.evidence.clocks import Workload
+from warplab.evidence.declare import Experiment
+from warplab.evidence.experiments import fusion, kernels
+from warplab.evidence.measure import (
+    RESULTS,
+    Evidence,
+    Measurement,
+    measure,
+    published,
+    recorded,
+    records,
+    states,
+)
+from warplab.evidence.record import Point, Record, RecordError, read, slug, write
+from warplab.hardware import specs
 from warplab.plots.measured import measured
-from warplab.measure import RESULTS, Evidence, Measurement, measure, recorded, records, states
 
 NAMES = list(experiments())
 H200 = "NVIDIA H200"
@@ -33,9 +50,20 @@ def a_point(**changes):
 def a_record(**changes):
     """An invented record for tests, never written outside a temporary folder."""
     what = dict(
-        schema=1, experiment="copy_bandwidth", device=H200, kind="cuda", driver="570.1", cuda="13.0", torch="2.11", python="3.12.3",
-        clocks={"sm": 1980.0}, date="2026-11-21T03:00:00+00:00", commit="unknown", code=get("copy_bandwidth").code, points=[a_point()],
-    )  # fmt: skip
+        schema=1,
+        experiment="copy_bandwidth",
+        device=H200,
+        kind="cuda",
+        driver="570.1",
+        cuda="13.0",
+        torch="2.11",
+        python="3.12.3",
+        clocks={"sm": 1980.0},
+        date="2026-11-21T03:00:00+00:00",
+        commit="unknown",
+        code=get("copy_bandwidth").code,
+        points=[a_point()],
+    )
     return Record(**(what | changes))
 
 
@@ -83,8 +111,12 @@ def test_a_corrupted_file_is_refused(tmp_path):
         a_point(bytes=1 << 27, roof="pcie"),  # 134 GB/s through 64
         a_point(bytes=0, flops=10**12, roof="bf16"),  # 1,000 TFLOP/s where 989 is the dense peak
         a_point(bytes=0, flops=70 * 10**9, roof="fp32"),  # 70 TFLOP/s where 67 is
-        a_point(bytes=5 << 30, flops=1 << 30, roof="fp32"),  # 1 TFLOP/s is possible, the 5.4 TB/s that it reads are not
-        Point.of([142e9] * 6, 3, series="peak", x=1, clock="none", unit="B", roof="capacity"),  # 142 GB on a desk of 141
+        a_point(
+            bytes=5 << 30, flops=1 << 30, roof="fp32"
+        ),  # 1 TFLOP/s is possible, the 5.4 TB/s that it reads are not
+        Point.of(
+            [142e9] * 6, 3, series="peak", x=1, clock="none", unit="B", roof="capacity"
+        ),  # 142 GB on a desk of 141
     ],
     ids=["bandwidth", "pcie", "dense bf16", "fp32", "bytes of arithmetic", "capacity"],
 )
@@ -131,7 +163,11 @@ def test_published_figures_stand_in_only_where_there_is_no_record(tmp_path, no_l
 
 
 def test_published_figures_are_cited():
-    keys = set(re.findall(r"^@\w+\{([^,]+),", (ROOT / "chapters" / "references.bib").read_text(encoding="utf-8"), re.M))
+    keys = set(
+        re.findall(
+            r"^@\w+\{([^,]+),", (ROOT / "chapters" / "references.bib").read_text(encoding="utf-8"), re.M
+        )
+    )
     assert set(re.findall(r"cite: (\w+)", (RESULTS / "published.yml").read_text(encoding="utf-8"))) <= keys
 
 
@@ -143,13 +179,15 @@ def test_every_kind_of_evidence_has_its_own_marker():
 @pytest.mark.parametrize("name", NAMES)
 def test_the_records_of_the_book_are_whole_possible_and_of_known_devices(name):
     for record in records(name):
-        assert record.device in limits.DEVICES, f"{record.device} has no entry in the registry, so its records cannot be checked"
+        assert specs.reported(record.device), (
+            f"{record.device} has no entry in the registry, so its records cannot be checked"
+        )
         Schema = record_schema()
         Schema.model_validate(json.loads((RESULTS / name / f"{record.key}.json").read_text(encoding="utf-8")))
 
 
 def record_schema():
-    """The same record as a strict pydantic model: what the GPU side writes without pydantic is checked with it."""
+    """The same record as a strict pydantic model: what a GPU machine writes without it is checked with it."""
     pydantic = pytest.importorskip("pydantic")
     fields = pydantic.Field
     strict = pydantic.ConfigDict(extra="forbid", strict=True)
@@ -217,7 +255,7 @@ def test_comments_do_not_change_an_experiment_but_its_code_does():
 
 
 def failing(where):
-    yield Case("one", 1, lambda: None)
+    yield Workload("one", 1, lambda: None)
     raise ValueError("this experiment is broken")
 
 
@@ -225,11 +263,11 @@ def hanging(where):
     import time
 
     time.sleep(30)
-    yield Case("never", 1, lambda: None)
+    yield Workload("never", 1, lambda: None)
 
 
 def working(where):
-    yield Case("one", 1, lambda: sum(range(100)))
+    yield Workload("one", 1, lambda: sum(range(100)))
 
 
 def test_one_failed_or_hanging_experiment_does_not_stop_the_rest(tmp_path, monkeypatch, capfd):
@@ -238,7 +276,11 @@ def test_one_failed_or_hanging_experiment_does_not_stop_the_rest(tmp_path, monke
     assert recorder.record_all(broken, "cpu", tmp_path, seconds=0.01, limit=3) == ["failing", "hanging"]
     assert [p.parent.name for p in tmp_path.glob("*/*.json")] == ["working"]
     said = capfd.readouterr()
-    assert "[3/3] working" in said.out and "stopped after" in said.out and "this experiment is broken" in said.err
+    assert (
+        "[3/3] working" in said.out
+        and "stopped after" in said.out
+        and "this experiment is broken" in said.err
+    )
 
 
 def test_an_impossible_measurement_is_not_written(tmp_path, monkeypatch, capfd):
@@ -282,7 +324,9 @@ def page(monkeypatch):
 
     document = new_document("measured")
     document.settings.env = SimpleNamespace(docname="measured", note_dependency=lambda path: None)
-    parsed = SimpleNamespace(document=document, nested_parse=lambda lines, offset, node: node.append(nodes.paragraph("", "[1]")))
+    parsed = SimpleNamespace(
+        document=document, nested_parse=lambda lines, offset, node: node.append(nodes.paragraph("", "[1]"))
+    )
     return Measured("measured", [], {}, None, 1, 0, "", parsed, SimpleNamespace(reporter=document.reporter))
 
 
@@ -299,19 +343,43 @@ def test_the_measured_page_lists_what_is_not_recorded_in_one_section(page):
     assert all(f"{name}, for chapter" in last.astext() for name in missing)
 
 
-def test_a_recorded_experiment_is_a_section_with_plot_provenance_table_and_download(page, tmp_path, monkeypatch):
+def test_a_recorded_experiment_is_a_section_with_plot_provenance_table_and_download(
+    page, tmp_path, monkeypatch
+):
     import measured_page
 
     record = a_record()
     monkeypatch.setattr(measured_page, "records", lambda name: [record])
-    monkeypatch.setattr(measured_page, "shown_without_running", lambda name: Measurement(name, "What?", "stride", "recorded", (recorded(record, record.code),)))
+    monkeypatch.setattr(
+        measured_page,
+        "shown_without_running",
+        lambda name: Measurement(name, "What?", "stride", "recorded", (recorded(record, record.code),)),
+    )
     section = page.section(get("copy_bandwidth"))
     text = section.astext()
-    for said in ("Recorded on NVIDIA H200", "driver 570.1", "CUDA 13.0", "torch 2.11", "commit unknown", f"code {record.code}", "sm 1,980 MHz", "IQR/median"):
+    for said in (
+        "Recorded on NVIDIA H200",
+        "driver 570.1",
+        "CUDA 13.0",
+        "torch 2.11",
+        "commit unknown",
+        f"code {record.code}",
+        "sm 1,980 MHz",
+        "IQR/median",
+    ):
         assert said in text
     assert "<svg" in section.astext() and "1.00 ms" in text
     (link,) = section.findall(lambda node: node.tagname == "download_reference")
-    assert link["reftarget"] == "/chapters/results/copy_bandwidth/nvidia-h200.json"
+    assert link["reftarget"] == "/autograder/warplab/evidence/results/copy_bandwidth/nvidia-h200.json"
+
+
+def test_the_measured_page_tells_of_published_numbers_device_year_place_and_what_differs(page):
+    sources = published("latency")
+    text = "\n".join(node.astext() for node in page.of_others(sources))
+    for source in sources:
+        assert source.where in text and f"What differs: {source.differs} [1]" in text
+        assert f"{source.device}\n\n{source.year}" in text
+    assert "314.5 ns" in text or "314 ns" in text
 
 
 def test_a_chapter_can_show_some_experiments(page):
@@ -331,16 +399,27 @@ def test_the_measured_page_marks_a_stale_record(page):
 @pytest.fixture
 def no_live(monkeypatch):
     """No live runs: neither on this CPU nor on a GPU."""
-    simt, modules = dataclasses.replace(warplab.device(), kind="simt"), sys.modules  # warplab.measure names the function
-    monkeypatch.setattr(modules["warplab.device"], "device", lambda: simt)
-    monkeypatch.setattr(modules["warplab.experiments.registry"], "get", lambda name: dataclasses.replace(experiments()[name], cpu=False))
+    simt, modules = (
+        dataclasses.replace(warplab.device(), kind="simt"),
+        sys.modules,
+    )  # warplab.evidence.measure names the function
+    monkeypatch.setattr(modules["warplab.hardware.device"], "device", lambda: simt)
+    monkeypatch.setattr(
+        modules["warplab.evidence.catalogue"],
+        "get",
+        lambda name: dataclasses.replace(experiments()[name], cpu=False),
+    )
 
 
 def f32(*shape):
     return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("kernel", [kernels.transpose_naive, kernels.transpose_tiled, kernels.transpose_padded], ids=lambda k: k.py_func.__name__)
+@pytest.mark.parametrize(
+    "kernel",
+    [kernels.transpose_naive, kernels.transpose_tiled, kernels.transpose_padded],
+    ids=lambda k: k.py_func.__name__,
+)
 @pytest.mark.parametrize("shape", [(64, 64), (33, 70)])
 def test_the_transposes_that_are_timed_are_right(kernel, shape):
     x, out = f32(*shape), np.full(shape[::-1], np.nan, np.float32)
@@ -348,14 +427,20 @@ def test_the_transposes_that_are_timed_are_right(kernel, shape):
     np.testing.assert_array_equal(out, x.T)
 
 
-@pytest.mark.parametrize("kernel", [kernels.reduce_atomic, kernels.reduce_tree, kernels.reduce_shuffle], ids=lambda k: k.py_func.__name__)
+@pytest.mark.parametrize(
+    "kernel",
+    [kernels.reduce_atomic, kernels.reduce_tree, kernels.reduce_shuffle],
+    ids=lambda k: k.py_func.__name__,
+)
 def test_the_reductions_that_are_timed_are_right(kernel):
     x, out = np.arange(1000, dtype=np.float32), np.zeros(1, np.float32)
     kernel[4, 256](x, out)
     assert out[0] == 499_500
 
 
-@pytest.mark.parametrize("kernel", [kernels.matmul_naive, kernels.matmul_tiled], ids=lambda k: k.py_func.__name__)
+@pytest.mark.parametrize(
+    "kernel", [kernels.matmul_naive, kernels.matmul_tiled], ids=lambda k: k.py_func.__name__
+)
 def test_the_products_that_are_timed_are_right(kernel):
     a, b, c = f32(37, 50), f32(50, 33), np.full((37, 33), np.nan, np.float32)
     kernel[(2, 2), (32, 32)](a, b, c)
@@ -383,9 +468,28 @@ def test_fused_and_unfused_agree():
     x = torch.randn(8, 50)
     torch.testing.assert_close(fusion._softmax(x), torch.softmax(x, -1))
     q, k, v = torch.randn(3, 1, 2, 40, 16)
-    torch.testing.assert_close(fusion._attention(q, k, v), torch.nn.functional.scaled_dot_product_attention(q, k, v))
+    torch.testing.assert_close(
+        fusion._attention(q, k, v), torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    )
 
 
 def test_a_measurement_shows_itself_as_a_table_with_its_banner():
-    m = Measurement("x", "What?", "n", "live", (Evidence("live", "d", "live: measured on this machine, d, now", (a_point(),)),))
-    assert "<td>1 ms" in m._repr_html_().replace("1.00 ms", "1 ms") and "1,074 GB/s" in m._repr_html_() and "live: measured" in m._repr_html_()
+    m = Measurement(
+        "x",
+        "What?",
+        "n",
+        "live",
+        (Evidence("live", "d", "live: measured on this machine, d, now", (a_point(),)),),
+    )
+    assert (
+        "<td>1 ms" in m._repr_html_().replace("1.00 ms", "1 ms")
+        and "1.074 TB/s" in m._repr_html_()
+        and "live: measured" in m._repr_html_()
+    )
+
+
+def test_the_table_of_a_measurement_escapes_every_text():
+    attack = "<script>alert('x')</script>"
+    evidence = Evidence("live", "d", attack, (a_point(series=attack),))
+    page = Measurement("x", attack, attack, "live", (evidence,))._repr_html_()
+    assert "<script" not in page and page.count("&lt;script&gt;") == 4

@@ -1,4 +1,6 @@
-"""Chapter 5: its predictions are the engine's counts, its ratios follow from the registry, and its numbers from their sources."""
+"""Chapter 5: its predictions are the engine's counts, its ratios follow from the
+registry, and its numbers from their sources.
+"""
 
 import math
 import re
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 import warplab
-from warplab import specs
+from warplab.hardware import specs
 
 BOOK = Path(__file__).resolve().parents[2] / "chapters"
 H100 = specs.get("h100-sxm")
@@ -35,7 +37,9 @@ def chapter():
     """Names that the chapter's definitions bind; cells that time, profile, print or draw are left out."""
     names = {"np": np, "warplab": warplab, "h100": H100}
     for cell in jupytext.read(BOOK / "05-memory.md", fmt="md:myst").cells:
-        if cell.cell_type == "code" and re.search(r"^(def |@|from numba|import (math|numpy))", cell.source, re.M):
+        if cell.cell_type == "code" and re.search(
+            r"^(def |@|from numba|import (math|numpy))", cell.source, re.M
+        ):
             if not re.search(r"bench\(|profile\(|print\(|figure\.", cell.source):
                 exec(compile(cell.source, "05-memory.md", "exec"), names)
     return names
@@ -45,7 +49,10 @@ def count(kernel, grid, block, *args):
     return warplab.profile(chapter()[kernel][grid, block], *args)
 
 
-@pytest.mark.parametrize(("stride", "offset", "sectors"), [(1, 0, 4), (1, 1, 5), (0, 0, 1), (2, 0, 8), (3, 0, 12), (8, 0, 32), (32, 0, 32)])
+@pytest.mark.parametrize(
+    ("stride", "offset", "sectors"),
+    [(1, 0, 4), (1, 1, 5), (0, 0, 1), (2, 0, 8), (3, 0, 12), (8, 0, 32), (32, 0, 32)],
+)
 def test_a_request_costs_the_sectors_that_the_chapter_predicts(stride, offset, sectors):
     x, out = np.arange(32_800, dtype=np.float32), np.empty(1024, np.float32)
     p = count("copy_strided", 8, 128, x, out, stride, offset)
@@ -57,7 +64,11 @@ def test_a_request_costs_the_sectors_that_the_chapter_predicts(stride, offset, s
 def test_the_three_transposes_cost_what_was_derived():
     book, a = chapter(), np.random.default_rng(0).random((256, 256), np.float32)
     warps = 256 * 256 // 32
-    derived = {"naive": (warps * (4 + 32), 0), "tiled": (warps * (4 + 4), warps * 31), "padded": (warps * (4 + 4), 0)}
+    derived = {
+        "naive": (warps * (4 + 32), 0),
+        "tiled": (warps * (4 + 4), warps * 31),
+        "padded": (warps * (4 + 4), 0),
+    }
     kernels = {"naive": book["transpose_naive"], "tiled": book["transpose_tiled"]}
     for name, expected in derived.items():
         if name == "padded":
@@ -68,13 +79,20 @@ def test_the_three_transposes_cost_what_was_derived():
         np.testing.assert_array_equal(out, a.T)
         assert (p.global_load.sectors + p.global_store.sectors, p.shared_load.bank_conflicts) == expected
         assert p.shared_store.bank_conflicts == 0
-    said = [f"{sectors:,}" for sectors, _ in derived.values()] + [f"{warps * 31:,}", f"{warps * 32:,}", f"{warps * (36 - 8):,}"]
+    said = [f"{sectors:,}" for sectors, _ in derived.values()] + [
+        f"{warps * 31:,}",
+        f"{warps * 32:,}",
+        f"{warps * (36 - 8):,}",
+    ]
     assert [number for number in said if number not in TEXT] == []
 
 
 @pytest.mark.slow
 def test_the_blur_with_a_halo_asks_for_1_79_times_the_fewest():
-    a, naive, tiled = np.random.default_rng(0).random((288, 288), np.float32), *np.empty((2, 288, 288), np.float32)
+    a, naive, tiled = (
+        np.random.default_rng(0).random((288, 288), np.float32),
+        *np.empty((2, 288, 288), np.float32),
+    )
     fewest = 288 * 288 * 4 // 32
     p = count("blur_tiled", (9, 9), (32, 32), a, tiled)
     assert p.global_load.sectors == (9 * 34 - 2) * (9 * 7 - 2) == 18_544
@@ -143,7 +161,11 @@ def test_the_desk_the_door_and_the_walk():
     assert registers * H100["sms"].value == 33 * 2**20
     assert 33 * 2**20 / H100["l2_cache"].si == pytest.approx(2 / 3, abs=0.01)
     read_l2, read_hbm = 4528.92 * 2**30, 2561.03 * 2**30  # mt4g, bytes a second
-    assert [round(read_l2 / 1e12, 1), round(read_hbm / 1e12, 2), round(read_hbm / bandwidth, 2)] == [4.9, 2.75, 0.82]
+    assert [round(read_l2 / 1e12, 1), round(read_hbm / 1e12, 2), round(read_hbm / bandwidth, 2)] == [
+        4.9,
+        2.75,
+        0.82,
+    ]
     latency = 834 / H100["boost_clock"].si
     assert latency == pytest.approx(421e-9, abs=0.5e-9)
     under_way = bandwidth * latency
@@ -172,7 +194,9 @@ def test_intensities_of_deep_learning():
     assert 100 * products[0] / ridge == pytest.approx(1 / 3, abs=0.02)
     assert products[1] < ridge < products[2]
     rows = ridge / (1 - ridge / 2048)
-    assert rows == pytest.approx(345, abs=1) and np.divide(*book["product"](rows, 4096, 4096)) == pytest.approx(ridge)
+    assert rows == pytest.approx(345, abs=1) and np.divide(
+        *book["product"](rows, 4096, 4096)
+    ) == pytest.approx(ridge)
     layer_norm = 7 / 8
     assert layer_norm / H100["ridge_fp32"].value == pytest.approx(0.044, abs=0.001)
 
@@ -197,9 +221,13 @@ def test_the_bytes_of_attention():
     assert [round(b / 1e6) for b in (stored, tiles, once)] == [541, 136, 4]
     heads = math.ceil(H100["sms"].value / (n / 128))  # at work at a time, with a block for each 128 queries
     assert n / 128 == 64 and heads == 3 and round(4 * n * d / 1e6) == 2
-    assert round(heads * 4 * n * d / 1e6) == 6 and 8 * heads * 4 * n * d < 1.01 * H100["l2_cache"].si  # an eighth of L2
+    assert (
+        round(heads * 4 * n * d / 1e6) == 6 and 8 * heads * 4 * n * d < 1.01 * H100["l2_cache"].si
+    )  # an eighth of L2
     assert round(2 * n * n / 1e6) == 134 and 2 * n * n > H100["l2_cache"].si
-    assert 41.7 / 7.3 == pytest.approx(5.7, abs=0.05) and 35.1 / 11.7 == pytest.approx(3)  # dao2022, in two printings
+    assert 41.7 / 7.3 == pytest.approx(5.7, abs=0.05) and 35.1 / 11.7 == pytest.approx(
+        3
+    )  # dao2022, in two printings
     alt = figures().attention_bytes().alt
     assert "541 MB" in alt and "136 MB" in alt and "4 MB" in alt
 
@@ -212,7 +240,11 @@ def test_the_quiz():
 def test_chapter_4_is_placed_where_its_counters_put_it():
     n, stored = 256, 256 * 256 * 4
     flop = 2 * n**3
-    asked = {"matmul, naive": 64 * 2**20, "matmul, tile of 32": 80 * 2**20 / 20, "matmul, register tile": 64 * 2**20 / 32}
+    asked = {
+        "matmul, naive": 64 * 2**20,
+        "matmul, tile of 32": 80 * 2**20 / 20,
+        "matmul, register tile": 64 * 2**20 / 32,
+    }
     for name, loaded in asked.items():
         drawn, to_bytes = figures().CHAPTER_4[name]
         assert drawn / to_bytes == pytest.approx(flop / (loaded + stored), rel=5e-3)

@@ -10,7 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.sandbox import messages
-from autograder.sandbox.messages import Answer, BadMessage, Call, Cell, Channel, Closed, Done, Executed, Question, decode_array, encode
+from autograder.sandbox.messages import (
+    Answer,
+    BadMessage,
+    Call,
+    Cell,
+    Channel,
+    Closed,
+    Done,
+    Executed,
+    Question,
+    decode_array,
+    encode,
+)
 
 
 @pytest.fixture
@@ -48,7 +60,13 @@ def npy(array, **options):
 
 
 def test_arrays_and_numbers_arrive_as_they_were_sent(ends):
-    data = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": [1, 2.5, "x", None, True], "c": np.float64(2), "d": np.array(7), "e": (1, 2)}
+    data = {
+        "a": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "b": [1, 2.5, "x", None, True],
+        "c": np.float64(2),
+        "d": np.array(7),
+        "e": (1, 2),
+    }
     back = arrives(ends, Answer(data)).data
     assert back["a"].dtype == np.float32 and back["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
     assert back["b"] == [1, 2.5, "x", None, True] and back["c"] == 2 and type(back["c"]) is float
@@ -62,14 +80,18 @@ def test_what_is_not_finite_arrives_too(ends):
 
 def test_messages_keep_their_order_however_they_are_cut(ends):
     channel, theirs = ends
-    data = b"".join(part for number in range(3) for part in encode(Answer({"n": number, "x": np.full(number, number)})))
+    data = b"".join(
+        part for number in range(3) for part in encode(Answer({"n": number, "x": np.full(number, number)}))
+    )
     for byte in range(0, len(data), 7):
         theirs.sendall(data[byte : byte + 7])
     assert [channel.receive((Answer,)).data["n"] for _ in range(3)] == [0, 1, 2]
     assert not channel.more()
 
 
-@pytest.mark.parametrize("value", [np.array([object()]), np.array([1j]), object(), {1, 2}, np.array(["text"]), b"bytes"])
+@pytest.mark.parametrize(
+    "value", [np.array([object()]), np.array([1j]), object(), {1, 2}, np.array(["text"]), b"bytes"]
+)
 def test_what_is_not_plain_is_not_sent(value):
     with pytest.raises(BadMessage, match="cross"):
         encode(Answer({"x": value}))
@@ -84,7 +106,10 @@ def test_what_is_not_plain_is_not_sent(value):
         ({"type": "Answer", "data": []}, "Answer.data is a list"),
         ({"type": "Answer", "data": {"x": {"__array__": 0}}}, "names an array"),
         ({"type": "Answer", "data": {"x": {"__array__": True}}}, "names an array"),
-        ({"type": "Done", "outputs": {}, "counters": {}, "modified": [], "error": None}, "expected Answer or Executed, got 'Done'"),
+        (
+            {"type": "Done", "outputs": {}, "counters": {}, "modified": [], "error": None},
+            "expected Answer or Executed, got 'Done'",
+        ),
         ({"type": "__init__"}, "expected"),
         ({"type": ["Executed"]}, "expected"),
         (None, "expected"),

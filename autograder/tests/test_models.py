@@ -2,7 +2,8 @@
 
 import torch
 from torch.nn import functional
-from warplab import models
+
+from warplab.models import networks as models
 
 
 def test_a_worksheet_holds_right_sums_and_repeats_with_its_seed():
@@ -30,7 +31,10 @@ def test_the_transformer_does_not_look_ahead():
 
 
 def test_a_transformer_layer_has_twelve_times_its_width_squared_in_weights():
-    small, large = (sum(p.numel() for p in models.Transformer(width=64, layers=n).blocks.parameters() if p.ndim == 2) for n in (2, 3))
+    small, large = (
+        sum(p.numel() for p in models.Transformer(width=64, layers=n).blocks.parameters() if p.ndim == 2)
+        for n in (2, 3)
+    )
     assert large - small == 12 * 64**2
 
 

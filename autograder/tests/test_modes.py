@@ -1,4 +1,5 @@
-"""The walls in every mode that this machine has: as root and as an ordinary user, our own and bubblewrap's, with cgroups, with a GPU's devices.
+"""The walls in every mode that this machine has: as root and as an ordinary user, our
+own and bubblewrap's, with cgroups, with a GPU's devices.
 
 What could not be exercised here is skipped, and the reason says why (`-ra`).
 """
@@ -26,19 +27,33 @@ from autograder.sandbox.choose import NoSandbox, choose
 from autograder.sandbox.forked import PARENT
 
 DANGEROUS = """
-    a_million_files appends_to_the_configuration deletes_everything fifty_daemons fills_the_disk fork_bomb imports_the_judge kills_everything
-    links_to_the_gradebook loops_and_ignores_signals opens_everything raises_its_limits reads_the_environment reads_the_gradebook
-    reads_the_solutions reverse_shell thirty_gigabytes thirty_gigabytes_in_pieces traces_its_parent updates_the_gradebook
-    uses_the_network walks_the_file_system writes_a_neighbours_submission
+    a_million_files appends_to_the_configuration deletes_everything fifty_daemons fills_the_disk fork_bomb
+    imports_the_judge kills_everything links_to_the_gradebook loops_and_ignores_signals opens_everything
+    raises_its_limits reads_the_environment reads_the_gradebook reads_the_solutions reverse_shell
+    thirty_gigabytes thirty_gigabytes_in_pieces traces_its_parent updates_the_gradebook uses_the_network
+    walks_the_file_system writes_a_neighbours_submission
 """.split()
-NODES = ("nvidia0", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps/nvidia-cap1", "nvidia-modeset")
-PASSED = ("nvidia0", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps")  # not nvidia-modeset, which drives displays
+NODES = (
+    "nvidia0",
+    "nvidiactl",
+    "nvidia-uvm",
+    "nvidia-uvm-tools",
+    "nvidia-caps/nvidia-cap1",
+    "nvidia-modeset",
+)
+PASSED = (
+    "nvidia0",
+    "nvidiactl",
+    "nvidia-uvm",
+    "nvidia-uvm-tools",
+    "nvidia-caps",
+)  # not nvidia-modeset, which drives displays
 OTHER_DEV = f"""set -e
 dev=$1; shift
 mount -t tmpfs -o mode=755 none "$dev"
 for name in null zero full random urandom tty; do cp -a /dev/$name "$dev"; done
 mkdir "$dev/shm" "$dev/nvidia-caps"
-for name in {' '.join(NODES)}; do mknod -m 666 "$dev/$name" c 1 3; done
+for name in {" ".join(NODES)}; do mknod -m 666 "$dev/$name" c 1 3; done
 mount --bind "$dev" /dev
 exec "$@"
 """
@@ -55,7 +70,8 @@ for role in ("student", "executor"):
         process.begin_step(60)
         mine = descendants(os.getpid())
         worker, = [pid for pid in mine if not descendants(pid)]
-        opened = subprocess.run(["nsenter", "-t", str(worker), "-U", "-m", "-S", "1000", "-G", "1000", "sh", "-c", "echo x > /dev/nvidia0"])
+        enter = ["nsenter", "-t", str(worker), "-U", "-m", "-S", "1000", "-G", "1000"]
+        opened = subprocess.run([*enter, "sh", "-c", "echo x > /dev/nvidia0"])
         seen[role] = sorted(os.listdir(f"/proc/{worker}/root/dev")), opened.returncode == 0
 print(json.dumps(seen))
 """
@@ -69,18 +85,29 @@ def test_the_most_dangerous_submissions_get_what_is_honest_in_them_and_do_no_har
     plant(root, tmp_path / "home")
     good = answers(root)
     hand_in(root / "submitted", "bystander", notebook(assignment, **good))
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what outlives its parents comes to this process
+    ctypes.CDLL(None).prctl(
+        PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0
+    )  # what outlives its parents comes to this process
     try:
         with listening() as (port, callers):
-            places = {"ROOT": root, "PACKAGE": Path(autograder.__file__).parents[1], "HOME": tmp_path / "home", "PORT": port}
+            places = {
+                "ROOT": root,
+                "PACKAGE": Path(autograder.__file__).parents[1],
+                "HOME": tmp_path / "home",
+                "PORT": port,
+            }
             for name in DANGEROUS:
                 source = (CORPUS / "cells" / f"{name}.py").read_text()
                 for word, value in places.items():
                     source = source.replace(f"@{word}@", str(value))
                 hand_in(root / "submitted", name, notebook(assignment, **good | {"launch_plan": source}))
-            watched = [root / name for name in ("solutions", "exercises", "submitted", "tests", "nbgrader_config.py")]
+            watched = [
+                root / name for name in ("solutions", "exercises", "submitted", "tests", "nbgrader_config.py")
+            ]
             before = tree(*watched)
-            grading = Grading(root, "ps01", root / "submitted", root / "grades", seconds=8, seed=11, jobs=2, sandbox=kind())
+            grading = Grading(
+                root, "ps01", root / "submitted", root / "grades", seconds=8, seed=11, jobs=2, sandbox=kind()
+            )
             rows = {row.student: row for row in grading.rows()}
             called = callers()
         PARENT.stop()
@@ -96,31 +123,57 @@ def test_the_most_dangerous_submissions_get_what_is_honest_in_them_and_do_no_har
     assert (rows["bystander"].score, rows["bystander"].status) == (30, "graded")
     assert (left, called) == (set(), [])
     assert tree(*watched) == before
-    told = "".join(path.read_text() for folder in ("feedback", "results") for path in (root / "grades" / folder).rglob("*") if path.is_file())
-    assert not [kind for kind in ("solutions", "tests", "gradebook", "environment", "home") if canary(kind) in told]
+    told = "".join(
+        path.read_text()
+        for folder in ("feedback", "results")
+        for path in (root / "grades" / folder).rglob("*")
+        if path.is_file()
+    )
+    assert not [
+        kind for kind in ("solutions", "tests", "gradebook", "environment", "home") if canary(kind) in told
+    ]
 
 
 @pytest.mark.full
-@pytest.mark.skipif(os.geteuid() != 0, reason="this is the ordinary user's run already: the test above was made by one")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="this is the ordinary user's run already: the test above was made by one"
+)
 @pytest.mark.parametrize("kind", kinds())
 def test_an_ordinary_user_grades_the_same_dangerous_submissions(kind, tmp_path):
-    """Root lends its Python to user 1234, as in test_sandbox.py; there bubblewrap works too, which refuses to work for root."""
+    """Root lends its Python to user 1234, as in test_sandbox.py; there bubblewrap works
+    too, which refuses to work for root.
+    """
     needs_open_course()
     ready, tests = as_user(tmp_path), Path(__file__).parent
-    command = [sys.executable, "-m", "pytest", str(tests / "test_modes.py"), "-rs", "-s", "-m", "full", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        str(tests / "test_modes.py"),
+        "-rs",
+        "-s",
+        "-m",
+        "full",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+    ]
     with tempfile.TemporaryDirectory() as home:
         os.chown(home, 1234, 1234)
         command += ["--basetemp", f"{home}/pytest", "-k", f"most_dangerous and {kind.name}"]
         environment = os.environ | {"HOME": home, "TMPDIR": home, "PYTHONDONTWRITEBYTECODE": "1"}
         ran = subprocess.run([*ready, *command], capture_output=True, text=True, cwd=tests, env=environment)
     if "1 skipped" in ran.stdout:
-        pytest.skip(f"as an ordinary user, too: {ran.stdout[ran.stdout.find('SKIPPED'):][:300]}")
+        pytest.skip(f"as an ordinary user, too: {ran.stdout[ran.stdout.find('SKIPPED') :][:300]}")
     assert ran.returncode == 0 and "1 passed" in ran.stdout, ran.stdout[-3000:] + ran.stderr[-1000:]
     assert f"attacks as uid 1234, sandboxed ({kind.name}" in ran.stdout
 
 
 def as_user(tmp_path):
-    """The beginning of a command that user 1234 runs, in a mount namespace where it can read root's Python."""
+    """The beginning of a command that user 1234 runs, in a mount namespace where it can
+    read root's Python.
+    """
     if not (shutil.which("setpriv") and shutil.which("unshare")):
         pytest.skip("needs util-linux (unshare, setpriv)")
     ready = ["unshare", "-m", "sh", "-c", AS_USER, "sh", str(tmp_path), sys.base_prefix]
@@ -130,7 +183,9 @@ def as_user(tmp_path):
 
 
 def seen_in_dev(tmp_path, kind, become=()):
-    """{role: [names in its /dev, whether /dev/nvidia0 can be opened there]} on a machine with made-up devices: /dev/null under NVIDIA's names."""
+    """{role: [names in its /dev, whether /dev/nvidia0 can be opened there]} on a
+    machine with made-up devices: /dev/null under NVIDIA's names.
+    """
     if os.geteuid() != 0 or not shutil.which("nsenter"):
         pytest.skip("needs root, who may make device files, and nsenter")
     (tmp_path / "dev").mkdir()
@@ -141,7 +196,13 @@ def seen_in_dev(tmp_path, kind, become=()):
         os.chmod(home, 0o777)
         environment = os.environ | {"WARPLAB_DEVICE": "simt", "HOME": home, "TMPDIR": home}
         environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), *sys.path])
-        ran = subprocess.run([*ready, sys.executable, "-c", INSIDE, kind], capture_output=True, text=True, cwd="/", env=environment)
+        ran = subprocess.run(
+            [*ready, sys.executable, "-c", INSIDE, kind],
+            capture_output=True,
+            text=True,
+            cwd="/",
+            env=environment,
+        )
     if "NotStarted" in ran.stderr:
         pytest.skip(f"{kind} does not work here: {ran.stderr.splitlines()[-1]}")
     assert ran.returncode == 0, ran.stderr
@@ -165,7 +226,9 @@ def test_behind_bubblewrap_too(tmp_path):
     if not shutil.which("setpriv"):
         pytest.skip("needs util-linux (setpriv)")
     (tmp_path / "python").mkdir()
-    seen = seen_in_dev(tmp_path, "Bubblewrap", ["sh", "-c", AS_USER, "sh", str(tmp_path / "python"), sys.base_prefix])
+    seen = seen_in_dev(
+        tmp_path, "Bubblewrap", ["sh", "-c", AS_USER, "sh", str(tmp_path / "python"), sys.base_prefix]
+    )
     assert not [name for name in seen["student"][0] if name.startswith("nvidia")]
     assert sorted(set(seen["executor"][0]) - set(seen["student"][0])) == sorted(PASSED)
 
@@ -189,17 +252,31 @@ def cgroups():
     """The folder in which cgroups with memory and process limits can be made."""
     folder = cgroup.place()
     if folder is None:
-        mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"]
+        mounts = [
+            line.split()[1]
+            for line in Path("/proc/mounts").read_text().splitlines()
+            if line.split()[2] == "cgroup2"
+        ]
         given = {mount: Path(mount, "cgroup.controllers").read_text().split() for mount in mounts}
         rows = [line.split() for line in Path("/proc/cgroups").read_text().splitlines()[1:]]
-        where = {row[0]: f"version 1, hierarchy {row[1]}" if row[1] != "0" else "free for version 2" for row in rows}
-        held = ", ".join(f"{name}: {where.get(name, 'not in this kernel')}" for name in sorted(cgroup.CONTROLLERS))
-        pytest.skip(f"no cgroup of version 2 can limit memory and processes here: {given or 'none is mounted'}; {held}; uid {os.geteuid()}")
+        where = {
+            row[0]: f"version 1, hierarchy {row[1]}" if row[1] != "0" else "free for version 2"
+            for row in rows
+        }
+        held = ", ".join(
+            f"{name}: {where.get(name, 'not in this kernel')}" for name in sorted(cgroup.CONTROLLERS)
+        )
+        pytest.skip(
+            f"no cgroup of version 2 can limit memory and processes here: {given or 'none is mounted'}; "
+            f"{held}; uid {os.geteuid()}"
+        )
     return folder
 
 
 def in_a_cgroup(folder, settings, work):
-    """Run `work` in a child inside a new cgroup. Returns (its exit code, whether the kernel killed for want of memory)."""
+    """Run `work` in a child inside a new cgroup. Returns (its exit code, whether the
+    kernel killed for want of memory).
+    """
     group = cgroup.Cgroup(folder, settings)
     child = os.fork()
     if child == 0:
@@ -232,7 +309,9 @@ def test_a_cgroup_stops_a_fork_bomb_at_its_number(cgroups):
 
 
 def test_a_cgroup_kills_who_takes_more_memory_than_it_has(cgroups):
-    code, ran_out = in_a_cgroup(cgroups, {"memory.max": str(64 << 20), "memory.oom.group": "1"}, lambda: len(b"x" * (256 << 20)) and 0)
+    code, ran_out = in_a_cgroup(
+        cgroups, {"memory.max": str(64 << 20), "memory.oom.group": "1"}, lambda: len(b"x" * (256 << 20)) and 0
+    )
     assert (code, ran_out) == (-9, True)
 
 
@@ -243,7 +322,12 @@ def test_thirty_gigabytes_end_at_once_in_a_cgroup(cgroups):
         pytest.skip(str(problem))
     assert "cgroup" in jail.isolation
     with pytest.raises(Lost, match=r"killed \(memory\)"):
-        inside(jail, "import mmap\nblock = mmap.mmap(-1, 30 << 30)\nwhile True:\n    block.write(bytes(1 << 24))", memory_mib=400, disk_mib=64)
+        inside(
+            jail,
+            "import mmap\nblock = mmap.mmap(-1, 30 << 30)\nwhile True:\n    block.write(bytes(1 << 24))",
+            memory_mib=400,
+            disk_mib=64,
+        )
 
 
 def test_a_jobs_limits_go_into_its_cgroups_files(tmp_path, monkeypatch):
@@ -254,11 +338,19 @@ def test_a_jobs_limits_go_into_its_cgroups_files(tmp_path, monkeypatch):
         (there / name).touch()
     (there / "memory.events").write_text("low 0\noom 1\noom_kill 1\n")
     monkeypatch.setattr(cgroup, "place", lambda: tmp_path)
-    monkeypatch.setattr(cgroup.os, "mkdir", lambda *_, **__: None)  # it stands already, as the kernel would make it
+    monkeypatch.setattr(
+        cgroup.os, "mkdir", lambda *_, **__: None
+    )  # it stands already, as the kernel would make it
     group = cgroup.for_job(Limits(memory_mib=100, disk_mib=28, processes=20))
     group.enter()
     written = {path.name: path.read_text() for path in there.iterdir() if path.name != "memory.events"}
-    assert written == {"memory.max": "134217728", "memory.oom.group": "1", "memory.swap.max": "0", "pids.max": "22", "cgroup.procs": "0"}
+    assert written == {
+        "memory.max": "134217728",
+        "memory.oom.group": "1",
+        "memory.swap.max": "0",
+        "pids.max": "22",
+        "cgroup.procs": "0",
+    }
     assert group.ran_out()
     os.remove(there / "memory.swap.max")
     cgroup.for_job(Limits())  # a kernel that counts no swap has no such file

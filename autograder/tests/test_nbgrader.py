@@ -1,4 +1,6 @@
-"""nbgrader's own commands with our nbgrader_config.py, and `autograder grade`: two ways to the same grades, line by line."""
+"""nbgrader's own commands with our nbgrader_config.py, and `autograder grade`: two ways
+to the same grades, line by line.
+"""
 
 import csv
 import os
@@ -12,9 +14,9 @@ from grading import TINY, answers, hand_in, make_course, notebook
 from nbgrader.api import Gradebook
 
 import warplab
-from autograder.gradebook import Book
-from autograder.gradebook.export import COLUMNS
 from autograder.grade import Grading
+from autograder.gradebook import CourseGradebook
+from autograder.gradebook.export import COLUMNS
 from autograder.layout import load_assignment
 from autograder.release import release
 from autograder.release.release import nbgrader_config
@@ -25,7 +27,7 @@ pytestmark = pytest.mark.slow
 PROGRAMS = Path(sys.executable).parent
 SEED = "7\n"
 DUE = "2026-02-01 12:00:00 UTC"
-LATE = '''
+LATE = """
 from nbgrader.plugins import LateSubmissionPlugin
 
 
@@ -35,8 +37,8 @@ class TenPerCentADay(LateSubmissionPlugin):
 
 
 c.AssignLatePenalties.plugin_class = TenPerCentADay
-'''
-TIMED = '''# %% solution="matmul_register_tiled"
+"""
+TIMED = """# %% solution="matmul_register_tiled"
 from numba import cuda
 
 @cuda.jit
@@ -46,7 +48,7 @@ def matmul_register_tiled(a, b, c):
     ### END SOLUTION
 # %% grade="ps04/matmul_register_tiled" rubric="time"
 grade("ps04/matmul_register_tiled", matmul_register_tiled)
-'''
+"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -57,14 +59,24 @@ def without_a_gpu():
 
 def nbgrader(root, *words):
     """Run one of nbgrader's commands in the course folder; returns what it printed."""
-    unsafe = ["--Judge.unsafe=True"] if words[0] == "autograde" and launcher_for_our_own().isolation.startswith("unsafe") else []
-    done = subprocess.run([PROGRAMS / "nbgrader", *words, *unsafe], cwd=root, capture_output=True, text=True, timeout=280)
+    unsafe = (
+        ["--Judge.unsafe=True"]
+        if words[0] == "autograde" and launcher_for_our_own().isolation.startswith("unsafe")
+        else []
+    )
+    done = subprocess.run(
+        [PROGRAMS / "nbgrader", *words, *unsafe], cwd=root, capture_output=True, text=True, timeout=280
+    )
     return done.stdout + done.stderr
 
 
 def grade(root, name="ps01"):
     """`autograder grade`, in this process."""
-    return list(Grading(root, name, root / "submitted", root / "grades", jobs=2, sandbox=launcher_for_our_own()).rows())
+    return list(
+        Grading(
+            root, name, root / "submitted", root / "grades", jobs=2, sandbox=launcher_for_our_own()
+        ).rows()
+    )
 
 
 def rows_of(file):
@@ -76,7 +88,11 @@ def states(root, name="ps01"):
     """{(student, cell): (points by the judge, points by hand, needs manual grade)} of the gradebook."""
     with Gradebook(f"sqlite:///{root / 'grades/gradebook.db'}") as gradebook:
         return {
-            (submission.student_id, grade.name): (grade.auto_score, grade.manual_score, grade.needs_manual_grade)
+            (submission.student_id, grade.name): (
+                grade.auto_score,
+                grade.manual_score,
+                grade.needs_manual_grade,
+            )
             for submission in gradebook.assignment_submissions(name)
             for part in submission.notebooks
             for grade in part.grades
@@ -97,7 +113,9 @@ def page_of(root, student):
 
 @pytest.fixture(scope="module")
 def courses(tmp_path_factory):
-    """(ours, theirs): one class in two copies of a course of 40 points, 5 of them timed and 5 written; dot is two days late."""
+    """(ours, theirs): one class in two copies of a course of 40 points, 5 of them timed
+    and 5 written; dot is two days late.
+    """
     base = tmp_path_factory.mktemp("nbgrader")
     root, assignment = make_course(base / "ours", TINY + TIMED)
     with open(root / "nbgrader_config.py", "a") as config:
@@ -106,7 +124,9 @@ def courses(tmp_path_factory):
     for student, document in {
         "ada": notebook(assignment, **good),
         "bob": notebook(assignment),
-        "cyd": notebook(assignment, **good | {"launch_plan": "import os\ndef launch_plan(*_):\n    os._exit(0)\n"}),
+        "cyd": notebook(
+            assignment, **good | {"launch_plan": "import os\ndef launch_plan(*_):\n    os._exit(0)\n"}
+        ),
         "dot": notebook(assignment, **good),
         "eve": "{",
     }.items():
@@ -117,8 +137,14 @@ def courses(tmp_path_factory):
     (root / "grades").mkdir(exist_ok=True)
     (root / "grades/.seed").write_text(SEED)
     theirs = shutil.copytree(root, base / "theirs")
-    told = [nbgrader(theirs, *words) for words in (["generate_assignment", "ps01", "--force"], ["db", "assignment", "add", "ps01", f"--duedate={DUE}"])]
-    with Book(root / "grades") as book:
+    told = [
+        nbgrader(theirs, *words)
+        for words in (
+            ["generate_assignment", "ps01", "--force"],
+            ["db", "assignment", "add", "ps01", f"--duedate={DUE}"],
+        )
+    ]
+    with CourseGradebook(root / "grades") as book:
         book.gradebook.update_or_create_assignment("ps01", duedate=DUE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("autograder.results.course_version", lambda: "test")
@@ -146,25 +172,42 @@ def test_autograde_gives_every_cell_what_the_command_gives(courses):
 
 
 def test_formgraders_folder_holds_nothing_of_a_students_but_the_notebook(courses):
-    """nbgrader copies all that was handed in, and formgrader serves it to the instructor's browser from the address of the server."""
+    """nbgrader copies all that was handed in, and formgrader serves it to the
+    instructor's browser from the address of the server.
+    """
     for course in courses:
-        assert [path.name for path in (course / "grades/autograded/ada/ps01").iterdir()] == ["ps01_tiny.ipynb"]
+        assert [path.name for path in (course / "grades/autograded/ada/ps01").iterdir()] == [
+            "ps01_tiny.ipynb"
+        ]
 
 
 def test_export_has_the_commands_lines(courses):
     ours, theirs = (rows_of(course / "grades/grades.csv") for course in courses)
     assert (theirs.pop("fay")["status"], ours.pop("fay")["status"]) == ("not graded", "missing")
     assert theirs == ours
-    assert {student: row["status"] for student, row in ours.items()} == {"ada": "graded", "bob": "graded", "cyd": "crashed", "dot": "graded", "eve": "malformed"}
+    assert {student: row["status"] for student, row in ours.items()} == {
+        "ada": "graded",
+        "bob": "graded",
+        "cyd": "crashed",
+        "dot": "graded",
+        "eve": "malformed",
+    }
 
 
 def test_the_header_and_a_line_of_the_export_are_as_an_instructor_would_write_them(courses):
-    """30 of the 40 points are earned, 5 wait for a GPU, 5 for a reader; two days late cost two tenths of 30."""
+    """30 of the 40 points are earned, 5 wait for a GPU, 5 for a reader; two days late
+    cost two tenths of 30.
+    """
     lines = (courses[0] / "grades/grades.csv").read_text().splitlines()
     isolation = launcher_for_our_own().isolation
-    assert lines[0] == "assignment,student_id,status,score,max_score,ungraded_points,manual_points_pending,late_penalty,reason,isolation" == ",".join(COLUMNS)
+    assert (
+        lines[0] == "assignment,student_id,status,score,max_score,ungraded_points,manual_points_pending,"
+        "late_penalty,reason,isolation" == ",".join(COLUMNS)
+    )
     quoted = f'"{isolation}"' if "," in isolation else isolation
-    assert [line for line in lines if line.startswith("ps01,dot")] == [f"ps01,dot,graded,24,40,5,5,6,,{quoted}"]
+    assert [line for line in lines if line.startswith("ps01,dot")] == [
+        f"ps01,dot,graded,24,40,5,5,6,,{quoted}"
+    ]
 
 
 @pytest.mark.full
@@ -184,7 +227,9 @@ def test_generate_feedback_writes_the_page_that_the_command_writes(courses):
 def test_a_late_penalty_survives_a_regrade_both_ways_and_counts_points_given_by_hand(courses):
     """34 points two days late: 6.8 off. nbgrader's own CSV shows the same, and counts open points as lost."""
     ours, theirs = courses
-    assert "6 points were taken off because it came late" in page_of(ours, "dot") and page_of(theirs, "dot") == page_of(ours, "dot")
+    assert "6 points were taken off because it came late" in page_of(ours, "dot") and page_of(
+        theirs, "dot"
+    ) == page_of(ours, "dot")
     for course in courses:
         give(course, "dot", "explain", 4)
     assert not any(row.fresh for row in grade(ours))
@@ -192,11 +237,23 @@ def test_a_late_penalty_survives_a_regrade_both_ways_and_counts_points_given_by_
     nbgrader(theirs, "export")
     for course in courses:
         row = rows_of(course / "grades/grades.csv")["dot"]
-        assert (row["score"], row["late_penalty"], row["ungraded_points"], row["manual_points_pending"]) == ("27.2", "6.8", "5", "0")
-        assert "27.2 of 40 points" in page_of(course, "dot") and "6.8 points were taken off" in page_of(course, "dot")
+        assert (row["score"], row["late_penalty"], row["ungraded_points"], row["manual_points_pending"]) == (
+            "27.2",
+            "6.8",
+            "5",
+            "0",
+        )
+        assert "27.2 of 40 points" in page_of(course, "dot") and "6.8 points were taken off" in page_of(
+            course, "dot"
+        )
     nbgrader(ours, "export", "--exporter=nbgrader.plugins.export.CsvExportPlugin", "--to=stock.csv")
     stock = rows_of(ours / "stock.csv")
-    assert (stock["dot"]["raw_score"], stock["dot"]["late_submission_penalty"], float(stock["dot"]["score"]), stock["dot"]["max_score"]) == ("34.0", "6.8", 27.2, "40.0")
+    assert (
+        stock["dot"]["raw_score"],
+        stock["dot"]["late_submission_penalty"],
+        float(stock["dot"]["score"]),
+        stock["dot"]["max_score"],
+    ) == ("34.0", "6.8", 27.2, "40.0")
     assert (stock["ada"]["score"], stock["eve"]["score"]) == ("30.0", "0.0")
 
 

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from autograder.numerals import bare, main
+
+from workshop.numerals import bare, main
 
 PAGE = """---
 title: 80 GB
@@ -26,17 +27,34 @@ A warp has 32 lanes, and a box is text too: 450 GB/s.
 
 def test_it_lists_line_and_number_of_what_nothing_vouches_for():
     assert [(line, number) for line, number, _ in bare(PAGE)] == [
-        (6, "3.35 TB/s"), (6, "16,896 cores"), (8, "700 W"), (14, "128 GB/s"), (15, "450 GB/s"),
-    ]  # fmt: skip
+        (6, "3.35 TB/s"),
+        (6, "16,896 cores"),
+        (8, "700 W"),
+        (14, "128 GB/s"),
+        (15, "450 GB/s"),
+    ]
 
 
-@pytest.mark.parametrize("text", ["{spec}`h100-sxm tdp`", "`80 GB`", "$80$ GB", "80 GB {cite}`x`.", "in 2026", "80 times", "```\n80 GB\n```"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{spec}`h100-sxm tdp`",
+        "`80 GB`",
+        "$80$ GB",
+        "80 GB {cite}`x`.",
+        "in 2026",
+        "80 times",
+        "```\n80 GB\n```",
+    ],
+)
 def test_it_leaves_alone_what_comes_from_the_registry_a_source_or_code(text):
     assert bare(text) == []
 
 
 def test_a_citation_vouches_for_its_own_sentence_only():
-    assert [number for _, number, _ in bare("It has 80 GB. Its power is 700 W {cite}`x`. It costs 3 dollars.")] == ["80 GB", "3 dollars"]
+    assert [
+        number for _, number, _ in bare("It has 80 GB. Its power is 700 W {cite}`x`. It costs 3 dollars.")
+    ] == ["80 GB", "3 dollars"]
 
 
 def test_it_prints_file_and_line_and_a_count(tmp_path, capsys):

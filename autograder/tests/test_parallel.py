@@ -1,4 +1,6 @@
-"""Chapter 3: its kernels add, scan and count what the page says, its numbers are right, and its figures tell the same story."""
+"""Chapter 3: its kernels add, scan and count what the page says, its numbers are right,
+and its figures tell the same story.
+"""
 
 import ast
 import math
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 
 import warplab
-from warplab import specs
+from warplab.hardware import specs
 
 BOOK = Path(__file__).resolve().parents[2] / "chapters"
 N, BLOCKS = 65_536, 256
@@ -39,7 +41,9 @@ def chapter():
     for cell in jupytext.reads(page(), fmt="md:myst").cells:
         if cell.cell_type == "code" and "from figures" not in cell.source:
             tree = ast.parse(cell.source)
-            tree.body = [part for part in tree.body if isinstance(part, ast.Import | ast.ImportFrom | ast.FunctionDef)]
+            tree.body = [
+                part for part in tree.body if isinstance(part, ast.Import | ast.ImportFrom | ast.FunctionDef)
+            ]
             exec(compile(tree, "03-parallel.md", "exec"), names)
     return names
 
@@ -99,9 +103,13 @@ def test_the_steps_of_training_in_turn_and_at_once():
 
 def test_the_numbers_of_the_two_laws():
     assert amdahl(0.1, 256) == pytest.approx(9.7, abs=0.05) and amdahl(0.1, 10**9) == pytest.approx(10)
-    assert 1 / (0.4 / 2) == pytest.approx(5) and 1 / (0.4 / 3) == pytest.approx(7.5)  # Amdahl's "five to seven"
+    assert 1 / (0.4 / 2) == pytest.approx(5) and 1 / (0.4 / 3) == pytest.approx(
+        7.5
+    )  # Amdahl's "five to seven"
     assert (round(amdahl(0.008, 1024)), round(amdahl(0.004, 1024))) == (111, 201)
-    assert amdahl(0.05, 20) == pytest.approx(10.3, abs=0.05) and amdahl(0.05, 10**6) == pytest.approx(20, rel=1e-3)
+    assert amdahl(0.05, 20) == pytest.approx(10.3, abs=0.05) and amdahl(0.05, 10**6) == pytest.approx(
+        20, rel=1e-3
+    )
     assert amdahl(0.05, 10**6) / amdahl(0.05, 20) < 2 and 10**6 / 20 == 50_000
     assert gustafson(0.05, 20) == pytest.approx(19.05)
     assert 1988 - 1967 == 21
@@ -131,12 +139,16 @@ def test_27_keeps_its_warp_for_111_rounds():
     assert "Of 3,552 places in 111 rounds, 552 do work: 15.5%" in figures().mask(steps).caption
 
 
-@pytest.mark.parametrize(("kernel", "expected"), [("count_badly", 1), ("count_well", 1024), ("count_a_hundred", 100)])
+@pytest.mark.parametrize(
+    ("kernel", "expected"), [("count_badly", 1), ("count_well", 1024), ("count_a_hundred", 100)]
+)
 def test_who_is_counted(kernel, expected):
     total = np.zeros(1, np.int32)
     p = warplab.profile(chapter()[kernel][4, 256], total)
     assert total[0] == expected
-    touched = (p.atomics.requests,) if kernel == "count_well" else (p.global_load.requests, p.global_store.requests)
+    touched = (
+        (p.atomics.requests,) if kernel == "count_well" else (p.global_load.requests, p.global_store.requests)
+    )
     assert set(touched) == {32}  # once a warp, also where the source has a loop of a hundred
 
 
@@ -150,10 +162,17 @@ def test_every_reduction_adds_up_whole_and_ragged_sizes(kernel):
 
 
 def test_the_predicted_requests_are_the_engines():
-    rounds = [max(1, stride // 32) for stride in (128, 64, 32, 16, 8, 4, 2, 1)]  # warps that add, halves first
+    rounds = [
+        max(1, stride // 32) for stride in (128, 64, 32, 16, 8, 4, 2, 1)
+    ]  # warps that add, halves first
     assert rounds == [4, 2, 1, 1, 1, 1, 1, 1] and 8 + 3 * sum(rounds) + 1 == 45
     scattered = [8] * 5 + [4, 2, 1]  # neighbours first: every warp up to stride 16
-    expected = {"sum_atomic": 0, "sum_neighbours": 8 + 3 * sum(scattered) + 1, "sum_halves": 45, "sum_shuffle": 8 + 1}
+    expected = {
+        "sum_atomic": 0,
+        "sum_neighbours": 8 + 3 * sum(scattered) + 1,
+        "sum_halves": 45,
+        "sum_shuffle": 8 + 1,
+    }
     for kernel, requests in expected.items():
         p = tried(kernel)[0]
         assert shared(p) == BLOCKS * requests
@@ -176,7 +195,9 @@ def test_the_three_trees_agree_and_the_atomics_do_not():
 
 
 def test_the_kernel_written_in_haste_is_stopped_at_its_race():
-    with pytest.raises(warplab.SharedRace, match=r"sum_in_haste.*thread \(0, 0, 0\).*thread \(64, 0, 0\).*no barrier"):
+    with pytest.raises(
+        warplab.SharedRace, match=r"sum_in_haste.*thread \(0, 0, 0\).*thread \(64, 0, 0\).*no barrier"
+    ):
         warplab.profile(chapter()["sum_in_haste"][BLOCKS, 256], numbers(), np.zeros(1, np.float32))
 
 
@@ -190,14 +211,23 @@ def test_one_warp_needs_a_syncwarp_too():
 
 
 def test_quiz_3_a_barrier_in_a_branch_of_the_scan_is_reported():
-    tidy = [("if t >= reach:\n            value += table[t - reach]\n        cuda.syncthreads()\n        table[t] = value\n",
-             "if t >= reach:\n            value += table[t - reach]\n            cuda.syncthreads()\n            table[t] = value\n")]  # fmt: skip
+    tidy = [
+        (
+            "if t >= reach:\n            value += table[t - reach]\n        cuda.syncthreads()\n        "
+            "table[t] = value\n",
+            "if t >= reach:\n            value += table[t - reach]\n            cuda.syncthreads()\n        "
+            "    table[t] = value\n",
+        )
+    ]
     with pytest.raises(warplab.LaunchError, match="two different barriers"):
         variant("scan", *tidy)[1, 256](np.ones(256, np.float32))
 
 
 def test_quiz_4_full_warps_with_bank_conflicts():
-    places = [("if t % (2 * stride) == 0", "if 2 * stride * t < 256"), ("table[t] += table[t + stride]", "table[2 * stride * t] += table[2 * stride * t + stride]")]  # fmt: skip
+    places = [
+        ("if t % (2 * stride) == 0", "if 2 * stride * t < 256"),
+        ("table[t] += table[t + stride]", "table[2 * stride * t] += table[2 * stride * t + stride]"),
+    ]
     p = warplab.profile(variant("sum_neighbours", *places)[BLOCKS, 256], numbers(), np.zeros(1, np.float32))
     assert p.shared_load.bank_conflicts + p.shared_store.bank_conflicts == 26_880 == 105 * BLOCKS
     meeting = {s: max(np.bincount(2 * s * np.arange(min(32, 128 // s)) % 32)) for s in (1, 2, 4, 8, 16)}
@@ -211,7 +241,9 @@ def test_the_order_of_a_float32_sum_matters_and_of_these_float64_sums_does_not()
     assert numbers().sum(dtype=float) == exact
     assert len({np.add.accumulate(row)[-1] for row in orders}) > 24  # dozens
     assert {np.add.accumulate(row.astype(float))[-1] for row in orders[:10]} == {exact}
-    assert not (numbers().astype(float) * 2**24 % 1).any()  # 24 bits after the point: 40 in the whole sum, of 53
+    assert not (
+        numbers().astype(float) * 2**24 % 1
+    ).any()  # 24 bits after the point: 40 in the whole sum, of 53
 
 
 def test_a_float32_chain_of_ones_stops_at_two_to_the_24():

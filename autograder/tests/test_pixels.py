@@ -1,4 +1,6 @@
-"""Chapter 1: its kernel does what the page says, its numbers are right, and its shader paints the kernel's moon."""
+"""Chapter 1: its kernel does what the page says, its numbers are right, and its shader
+paints the kernel's moon.
+"""
 
 import math
 import re
@@ -11,18 +13,22 @@ import numpy as np
 import pytest
 
 import warplab
-from warplab import specs
+from warplab.hardware import specs
 
 BOOK = Path(__file__).resolve().parents[2] / "chapters"
 
 
 @cache
 def chapter():
-    """Names that the chapter's cells define; of a cell that times or profiles, only what stands before its first blank line."""
+    """Names that the chapter's cells define; of a cell that times or profiles, only
+    what stands before its first blank line.
+    """
     names = {}
     for cell in jupytext.read(BOOK / "01-pixels.md", fmt="md:myst").cells:
         if cell.cell_type == "code" and re.search(r"^(import |def |f32 |@cuda)", cell.source, re.M):
-            definitions = cell.source.split("\n\n")[0] if re.search(r"bench\(|profile\(", cell.source) else cell.source
+            definitions = (
+                cell.source.split("\n\n")[0] if re.search(r"bench\(|profile\(", cell.source) else cell.source
+            )
             exec(compile(definitions, "01-pixels.md", "exec"), names)
     return names
 
@@ -53,19 +59,31 @@ def test_the_kernel_does_six_operations_in_the_sky_and_twelve_on_the_moon():
     x, y = (np.arange(480) - 240) / 121.5, (np.arange(270) - 135)[:, None] / 121.5
     moon = int((x * x + y * y < 1).sum())
     assert counts.flops == 6 * (image.size - moon) + 12 * moon
-    assert counts.global_store.bytes == image.nbytes == 518_400  # 480 float32 are 60 whole sectors: none is cut
+    assert (
+        counts.global_store.bytes == image.nbytes == 518_400
+    )  # 480 float32 are 60 whole sectors: none is cut
 
 
 def test_the_unchecked_kernel_names_the_first_pixel_past_the_end():
     book, image = chapter(), np.zeros((270, 480), np.float32)
-    with pytest.raises(warplab.OutOfBounds, match=r"paint_white.*thread \(0, 14, 0\) of block \(0, 16, 0\).*129600"):
+    with pytest.raises(
+        warplab.OutOfBounds, match=r"paint_white.*thread \(0, 14, 0\) of block \(0, 16, 0\).*129600"
+    ):
         warplab.profile(book["paint_white"][(30, 17), (16, 16)], image)
 
 
 def test_the_numbers_in_the_prose():
     text = re.sub(r"\s+", " ", (BOOK / "01-pixels.md").read_text(encoding="utf-8"))
     blocks = math.ceil(1000 / 16) * math.ceil(700 / 16)
-    for number in (3840 * 2160 * 120 // 10**6, blocks, blocks * 256, blocks * 256 - 700_000, 320 * 180, 1024 * 4096, 33 * 33):
+    for number in (
+        3840 * 2160 * 120 // 10**6,
+        blocks,
+        blocks * 256,
+        blocks * 256 - 700_000,
+        320 * 180,
+        1024 * 4096,
+        33 * 33,
+    ):
         assert f"{number:,}" in text
     assert (3840 * 2160) / (320 * 180) == 144
     assert 1e3 / 120 == pytest.approx(8.3, abs=0.05)  # ms, the deadline
@@ -83,7 +101,9 @@ def test_the_grid_in_the_figure_has_98_idle_threads():
 
 
 def test_the_rim_of_the_warp_map_is_what_the_engine_sees_diverge():
-    sky, moon, both = (int(n.replace(",", "")) for n in re.findall(r"([\d,]+) warps:", figures().warp_map().body))
+    sky, moon, both = (
+        int(n.replace(",", "")) for n in re.findall(r"([\d,]+) warps:", figures().warp_map().body)
+    )
     assert sky + moon + both == 480 * 270 // 32
     book, image = chapter(), np.zeros((270, 480), np.float32)
     counts = warplab.profile(book["moon"][(30, 17), (16, 16)], image, np.float32(0.45 * 270))
@@ -97,7 +117,9 @@ def test_a_gpu_that_nobody_measured_is_not_given_a_time():
 
 
 def test_the_shader_uses_the_kernels_formula_and_sun():
-    shader, script = ((BOOK / "figures" / name).read_text(encoding="utf-8") for name in ("moon.wgsl", "moon.js"))
+    shader, script = (
+        (BOOK / "figures" / name).read_text(encoding="utf-8") for name in ("moon.wgsl", "moon.js")
+    )
     assert "1 - x * x - y * y" in shader and "0.48 * y" in shader and "0.45 * frame.y" in shader
     angle = float(re.search(r"2 \* Math.PI - ([\d.]+)", script)[1])
     reach = math.hypot(0.64, 0.6)

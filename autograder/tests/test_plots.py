@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+
 from warplab import plots
 
 WHITE, DARK = "#ffffff", "#14181e"  # the two page backgrounds of the book's theme
@@ -150,9 +151,20 @@ def test_no_two_kinds_of_evidence_share_a_marker():
 
 
 def test_times_marks_each_row_by_its_kind_and_says_what_was_not_recorded():
-    rows = [plots.Time("loop", 90.0, "extrapolated"), plots.Time("NumPy", 0.25), plots.Time("CUDA", None, "missing")]
+    rows = [
+        plots.Time("loop", 90.0, "extrapolated"),
+        plots.Time("NumPy", 0.25),
+        plots.Time("CUDA", None, "missing"),
+    ]
     text = svg(plots.times(rows, budget=1 / 120, budget_label="one frame"))
-    for words in ("1.5 min", "250 ms", "not recorded yet", "one frame", "extrapolated from", "live: measured"):
+    for words in (
+        "1.5 min",
+        "250 ms",
+        "not recorded yet",
+        "one frame",
+        "extrapolated from",
+        "live: measured",
+    ):
         assert words in text
     assert "recorded on another machine" not in text
 
@@ -165,7 +177,14 @@ def test_a_time_without_honest_evidence_is_refused(arguments):
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(5e-9, "5 ns"), (1.5e-5, "15 µs"), (4.2e-3, "4.2 ms"), (0.9999, "1 s"), (90.0, "1.5 min"), (1500.0, "25 min")],
+    [
+        (5e-9, "5 ns"),
+        (1.5e-5, "15 µs"),
+        (4.2e-3, "4.2 ms"),
+        (0.9999, "1 s"),
+        (90.0, "1.5 min"),
+        (1500.0, "25 min"),
+    ],
 )
 def test_durations_read_as_a_person_would_say_them(seconds, text):
     assert plots.duration(seconds) == text

@@ -6,10 +6,12 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-import warplab
 from numba import cuda, float32, float64
-from warplab import lanes, plots
-from warplab.simt.counters.watch import Sample
+
+import warplab
+from warplab import plots
+from warplab.plots import warp_request as lanes
+from warplab.simt.counters.watch import WarpRequest
 
 
 @cuda.jit
@@ -29,7 +31,11 @@ def p():
 
 def test_a_sample_has_the_byte_offsets_of_the_first_warp(p):
     sample = next(s for s in p.samples if s.space == "global" and s.kind == "read")
-    assert sample.lanes == tuple(range(32)) and sample.offsets == tuple(8 * i for i in range(32)) and sample.width == 4
+    assert (
+        sample.lanes == tuple(range(32))
+        and sample.offsets == tuple(8 * i for i in range(32))
+        and sample.width == 4
+    )
 
 
 def test_a_load_is_drawn_over_its_sectors(p):
@@ -62,7 +68,9 @@ def test_the_wanted_bytes_of_a_sector_are_filled_and_what_comes_with_them_is_tin
 def test_under_a_bank_stands_one_word_for_each_wavefront(p):
     body = plots.access(p, "tile[t * stride] =", kind="write").body
     colours = re.findall(r'y="(?!20")[\d.]+" [^>]*fill="(#\w+)"', body)
-    assert colours.count(plots.PALETTE["green"]) == colours.count(plots.PALETTE["orange"]) == 16  # 16 even banks, two words from each
+    assert (
+        colours.count(plots.PALETTE["green"]) == colours.count(plots.PALETTE["orange"]) == 16
+    )  # 16 even banks, two words from each
 
 
 def test_an_access_plot_is_one_svg_in_the_pages_own_ink(p):
@@ -73,9 +81,13 @@ def test_an_access_plot_is_one_svg_in_the_pages_own_ink(p):
 
 
 def test_sectors_far_apart_are_drawn_without_what_lies_between():
-    apart = Sample(1, "global", "read", tuple(range(32)), tuple(4096 * lane for lane in range(32)), 4, "x")
+    apart = WarpRequest(
+        1, "global", "read", tuple(range(32)), tuple(4096 * lane for lane in range(32)), 4, "x"
+    )
     body = lanes.svg(apart, "32 rows")
-    assert len(re.findall('height="20"', body)) == 2 * 32  # 32 sectors, and the number wanted in each; not 4,000
+    assert (
+        len(re.findall('height="20"', body)) == 2 * 32
+    )  # 32 sectors, and the number wanted in each; not 4,000
     assert max(float(x) for x in re.findall(r'x2="([\d.]+)"', body)) <= lanes.WIDTH
     assert lanes.finding(apart, "x") == "32 lanes read 32 sectors of x where 4 would do"
 
@@ -89,15 +101,35 @@ def test_sectors_far_apart_are_drawn_without_what_lies_between():
         ("global", [64], 4, "1 lane reads 1 sector of x"),
         ("global", [16 * lane for lane in range(32)], 16, "32 lanes read 16 sectors of x"),
         ("shared", [4 * lane for lane in range(32)], 4, "32 lanes read x in 1 wavefront"),
-        ("shared", [132 * lane for lane in range(32)], 4, "32 lanes read x in 1 wavefront"),  # rows of 33 words
-        ("shared", [128 * lane for lane in range(32)], 4, "32 lanes read x in 32 wavefronts where 1 would do"),
+        (
+            "shared",
+            [132 * lane for lane in range(32)],
+            4,
+            "32 lanes read x in 1 wavefront",
+        ),  # rows of 33 words
+        (
+            "shared",
+            [128 * lane for lane in range(32)],
+            4,
+            "32 lanes read x in 32 wavefronts where 1 would do",
+        ),
         ("shared", [128] * 32, 4, "32 lanes read x in 1 wavefront"),  # one word for all
         ("shared", [8 * lane for lane in range(32)], 8, "32 lanes read x in 2 wavefronts"),
-        ("shared", [16 * lane for lane in range(20)], 4, "20 lanes read x in 3 wavefronts where 1 would do"),  # 8 banks: 3, 3, 3, 3, 2 ...
+        (
+            "shared",
+            [16 * lane for lane in range(20)],
+            4,
+            "20 lanes read x in 3 wavefronts where 1 would do",
+        ),  # 8 banks: 3, 3, 3, 3, 2 ...
     ],
 )
 def test_the_finding_is_what_the_request_costs_and_what_would_do(space, offsets, width, told):
-    assert lanes.finding(Sample(1, space, "read", tuple(range(len(offsets))), tuple(offsets), width, "x"), "x") == told
+    assert (
+        lanes.finding(
+            WarpRequest(1, space, "read", tuple(range(len(offsets))), tuple(offsets), width, "x"), "x"
+        )
+        == told
+    )
 
 
 @cuda.jit
@@ -126,13 +158,17 @@ def test_doubles_take_two_wavefronts_without_blame_and_an_atomic_has_its_picture
 
 
 def test_a_line_without_access_says_which_lines_have_one(p):
-    with pytest.raises(ValueError, match=r"no load or store on line 'syncthreads'; lines that have one are \d+: "):
+    with pytest.raises(
+        ValueError, match=r"no load or store on line 'syncthreads'; lines that have one are \d+: "
+    ):
         plots.access(p, "syncthreads")
 
 
 def test_the_timeline_shows_the_lanes_that_skip_a_branch(p):
     assert {step.active for step in p.timeline} == {0xFFFFFFFF, (1 << 20) - 1}
-    assert f"which is {p.warp_execution_efficiency:.0%} of the area" in plots.divergence(p).alt  # but for the exit, the whole kernel
+    assert (
+        f"which is {p.warp_execution_efficiency:.0%} of the area" in plots.divergence(p).alt
+    )  # but for the exit, the whole kernel
 
 
 @cuda.jit
@@ -146,8 +182,14 @@ def test_a_kernel_stands_under_the_roof_by_its_counted_operations_and_bytes():
     counted = warplab.profile(triad[8, 128], *arrays)
     assert (counted.flops, counted.global_load.bytes + counted.global_store.bytes) == (2048, 24576)
     figure = plots.roofline({"triad": counted, "by hand": (100, 1)}, "h100-sxm", "peak_fp64")
-    assert "triad 0.0833, by hand 100. Of these 1 of 2 stand left of the ridge" in figure.alt  # 2048 / 24576; 33.5 TFLOP/s over 3.35 TB/s is 10
-    assert "up to a ridge at 10 FLOP a byte" in figure.alt and "FP64 peak" in figure.body and "3.35 TB/s" in figure.body
+    assert (
+        "triad 0.0833, by hand 100. Of these 1 of 2 stand left of the ridge" in figure.alt
+    )  # 2048 / 24576; 33.5 TFLOP/s over 3.35 TB/s is 10
+    assert (
+        "up to a ridge at 10 FLOP a byte" in figure.alt
+        and "FP64 peak" in figure.body
+        and "3.35 TB/s" in figure.body
+    )
 
 
 def test_a_kernel_without_arithmetic_has_no_place_under_a_roof():
@@ -160,10 +202,14 @@ def test_names_of_kernels_that_stand_close_do_not_cover_each_other():
 
     points = {"softmax, 3 reads": 0.39, "blur, naive": 0.45, "matmul, naive": 0.498, "softmax, online": 0.5}
     placed = list(_places(points, 0.18, 100))
-    lines = [4.4 * np.log(value / 0.18) / np.log(100 / 0.18) for value in points.values()]  # inches from the axis: 5.2 less 0.8 of margin
+    lines = [
+        4.4 * np.log(value / 0.18) / np.log(100 / 0.18) for value in points.values()
+    ]  # inches from the axis: 5.2 less 0.8 of margin
     boxes = [_box(x, 0.085 * len(name), *place) for x, name, place in zip(lines, points, placed)]
     for i, (left, right, bottom, top) in enumerate(boxes):
-        assert all(far <= left or right <= near or high <= bottom or top <= low for near, far, low, high in boxes[:i])
+        assert all(
+            far <= left or right <= near or high <= bottom or top <= low for near, far, low, high in boxes[:i]
+        )
     assert list(_places({"alone": 1.0}, 0.1, 10)) == [(1, 0.0)]
 
 

@@ -1,4 +1,6 @@
-"""Chapter 7: its formats are torch's, its predictions the engine's counts, its ratios the registry's, and its live runs show what it says."""
+"""Chapter 7: its formats are torch's, its predictions the engine's counts, its ratios
+the registry's, and its live runs show what it says.
+"""
 
 import re
 import subprocess
@@ -12,14 +14,18 @@ import pytest
 import torch
 
 import warplab
-from warplab import specs
+from warplab.hardware import specs
 
 BOOK = Path(__file__).resolve().parents[2] / "chapters"
 TEXT = re.sub(r"\s+", " ", (BOOK / "07-precision.md").read_text(encoding="utf-8"))
 DTYPES = {
-    "FP32": torch.float32, "BF16": torch.bfloat16, "FP16": torch.float16,
-    "FP8 E4M3": torch.float8_e4m3fn, "FP8 E5M2": torch.float8_e5m2, "INT8": torch.int8,
-}  # fmt: skip
+    "FP32": torch.float32,
+    "BF16": torch.bfloat16,
+    "FP16": torch.float16,
+    "FP8 E4M3": torch.float8_e4m3fn,
+    "FP8 E5M2": torch.float8_e5m2,
+    "INT8": torch.int8,
+}
 # one small launch is enough to count, and a kernel taken from a page has no source file
 pytestmark = pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not find source")
 
@@ -35,7 +41,11 @@ def figures():
 
 
 def cells():
-    return [cell.source for cell in jupytext.read(BOOK / "07-precision.md", fmt="md:myst").cells if cell.cell_type == "code"]
+    return [
+        cell.source
+        for cell in jupytext.read(BOOK / "07-precision.md", fmt="md:myst").cells
+        if cell.cell_type == "code"
+    ]
 
 
 def said(*numbers):
@@ -51,7 +61,9 @@ class Caught(dict):
 
 @pytest.fixture(scope="module")
 def lived():
-    """All cells of the chapter run in order (with chapter 7's figures caught): (names, what was printed, what was drawn)."""
+    """All cells of the chapter run in order (with chapter 7's figures caught): (names,
+    what was printed, what was drawn).
+    """
     import contextlib
     import io
 
@@ -97,20 +109,37 @@ def explorer(browser, tmp_path):
 
 
 def numbers():
-    """Doubles that try every rounding: random ones over the range, all halfway points of the small formats, and the special ones."""
+    """Doubles that try every rounding: random ones over the range, all halfway points
+    of the small formats, and the special ones.
+    """
     rng = np.random.default_rng(7)
     x = rng.standard_normal(2000) * 2.0 ** rng.integers(-30, 20, 2000)
-    values = np.concatenate([figures().values(name) for name in ("FP8 E4M3", "FP8 E5M2")] + [np.arange(130.0)])
+    values = np.concatenate(
+        [figures().values(name) for name in ("FP8 E4M3", "FP8 E5M2")] + [np.arange(130.0)]
+    )
     ties = (values[:-1] + values[1:]) / 2
     halves = figures().values("FP16")
-    return np.concatenate([x, values, ties, -ties, halves[::97], (halves[:-1] + halves[1:])[::89] / 2, [65519.9, 65520, 65504, 6e-8, 3e-8, 2.9e-8, 0.1, 0.0]])
+    return np.concatenate(
+        [
+            x,
+            values,
+            ties,
+            -ties,
+            halves[::97],
+            (halves[:-1] + halves[1:])[::89] / 2,
+            [65519.9, 65520, 65504, 6e-8, 3e-8, 2.9e-8, 0.1, 0.0],
+        ]
+    )
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("name", DTYPES)
 def test_the_explorers_encoder_gives_torchs_bits(explorer, name):
     x = numbers()
-    get = f"(xs) => {{ const c = document.querySelector('.format-explorer').formats; return xs.map((x) => c.encode(x, c.table['{name}'])); }}"
+    get = (
+        f"(xs) => {{ const c = document.querySelector('.format-explorer').formats; return xs.map((x) => "
+        f"c.encode(x, c.table['{name}'])); }}"
+    )
     bits = np.array(explorer.evaluate(get, x.tolist()))
     if name == "INT8":
         np.testing.assert_array_equal(bits.astype(np.uint8).view(np.int8), np.clip(np.round(x), -128, 127))
@@ -148,7 +177,9 @@ def test_the_explorer_can_be_used_with_the_keyboard_alone(explorer):
     explorer.keyboard.press("Space")
     assert "-0.0999755859375" in explorer.locator(".status").inner_text()
     explorer.keyboard.press("ArrowRight")
-    assert explorer.evaluate("document.activeElement.getAttribute('aria-label')") == "bit 14: exponent, worth 16"
+    assert (
+        explorer.evaluate("document.activeElement.getAttribute('aria-label')") == "bit 14: exponent, worth 16"
+    )
     explorer.locator("input").fill("65520")
     assert "0x7C00 is Infinity" in explorer.locator(".status").inner_text()
     explorer.locator("input").fill("three")
@@ -161,7 +192,12 @@ def test_the_explorer_can_be_used_with_the_keyboard_alone(explorer):
 
 def test_the_explorer_brings_everything_with_it():
     text = figures().explorer()._repr_html_()
-    assert "http" not in text and text.count("</script>") == 1 and 'role="status"' in text and "needs JavaScript" in text
+    assert (
+        "http" not in text
+        and text.count("</script>") == 1
+        and 'role="status"' in text
+        and "needs JavaScript" in text
+    )
 
 
 MMA = """
@@ -169,9 +205,11 @@ extern "C" __global__ void product(const unsigned* a, const unsigned* b, float* 
 {
     int lane = threadIdx.x;
     float d[4];
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
         : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-        : "r"(a[lane * 4]), "r"(a[lane * 4 + 1]), "r"(a[lane * 4 + 2]), "r"(a[lane * 4 + 3]), "r"(b[lane * 2]), "r"(b[lane * 2 + 1]), "f"(0.0f));
+        : "r"(a[lane * 4]), "r"(a[lane * 4 + 1]), "r"(a[lane * 4 + 2]), "r"(a[lane * 4 + 3]),
+          "r"(b[lane * 2]), "r"(b[lane * 2 + 1]), "f"(0.0f));
     for (int i = 0; i < 4; i++) out[lane * 4 + i] = d[i];
 }
 """
@@ -180,9 +218,13 @@ extern "C" __global__ void product(const unsigned* a, const unsigned* b, float* 
 def test_the_lanes_of_the_fragment_figure_are_the_engines():
     held, rng = figures().owners(), np.random.default_rng(7)
     a, b = rng.integers(-8, 8, (16, 16)).astype(np.float16), rng.integers(-8, 8, (16, 8)).astype(np.float16)
-    # a lane's elements in the manual's order: down within a half of the columns for A, down for B, along rows for C
+    # a lane's elements in the manual's order: down within a half of the columns for A,
+    # down for B, along rows for C
     order = {"A": lambda place: (place[1] >= 8, place), "B": lambda place: place, "C": lambda place: place}
-    places = {n: [sorted(map(tuple, np.argwhere(tile == lane)), key=order[n]) for lane in range(32)] for n, tile in held.items()}
+    places = {
+        n: [sorted(map(tuple, np.argwhere(tile == lane)), key=order[n]) for lane in range(32)]
+        for n, tile in held.items()
+    }
     assert {name: {len(p) for p in each} for name, each in places.items()} == {"A": {8}, "B": {4}, "C": {4}}
     fa = np.array([[a[p] for p in each] for each in places["A"]], np.float16).view(np.uint32)
     fb = np.array([[b[p] for p in each] for each in places["B"]], np.float16).view(np.uint32)
@@ -203,19 +245,32 @@ def test_the_prose_quotes_the_registrys_peaks_and_ratios():
     assert round(bf16 / sxm["peak_fp32"].si) == 15 and round(bf16 / sxm["peak_tf32"].si, 1) == 2.0
     assert round(sxm["peak_fp8"].si / sxm["peak_fp32"].si) == 30
     assert round(sxm["peak_bf16_sparse"].si / pcie["peak_bf16"].si, 1) == 2.6
-    assert (round(pcie["peak_bf16"].value), round(bf16 / 1e12), round(sxm["peak_bf16_sparse"].value)) == (756, 989, 1979)
-    assert sxm["peak_fp8"].si == pytest.approx(sxm["peak_bf16_sparse"].si, rel=1e-3)  # the same number for two things
+    assert (round(pcie["peak_bf16"].value), round(bf16 / 1e12), round(sxm["peak_bf16_sparse"].value)) == (
+        756,
+        989,
+        1979,
+    )
+    assert sxm["peak_fp8"].si == pytest.approx(
+        sxm["peak_bf16_sparse"].si, rel=1e-3
+    )  # the same number for two things
     assert specs.get("v100-sxm2")["tensor_cores"].value == 640 and 16 * 8 * 16 > 1000
 
 
 @pytest.mark.slow
 def test_a_tensor_core_does_64_256_and_512_multiply_adds_a_clock(lived):
-    assert re.findall(r"(\d+) cores, (\d+) FMA a clock", lived[1]) == [("640", "64"), ("432", "256"), ("528", "512")]
+    assert re.findall(r"(\d+) cores, (\d+) FMA a clock", lived[1]) == [
+        ("640", "64"),
+        ("432", "256"),
+        ("528", "512"),
+    ]
 
 
 @pytest.mark.slow
 def test_both_saxpys_ask_for_the_same(lived):
-    assert "64 requests, 250 sectors, 2000 FLOP, 960" in lived[1] and "64 requests, 250 sectors, 2000 FLOP, 640" in lived[1]
+    assert (
+        "64 requests, 250 sectors, 2000 FLOP, 960" in lived[1]
+        and "64 requests, 250 sectors, 2000 FLOP, 640" in lived[1]
+    )
     assert 'identifier "i" is undefined' in lived[1]
 
 
@@ -236,7 +291,9 @@ def test_the_three_silent_failures_and_the_stalled_sums(lived):
     products, accumulate = drawn["accumulation"]
     p = products[False]
     exact, size = p.sum(1, dtype=float), abs(p).sum(1, dtype=float)
-    short, long = ((abs(accumulate(p, kind)[:, -1] - exact) / size).mean() for kind in (np.float16, np.float32))
+    short, long = (
+        (abs(accumulate(p, kind)[:, -1] - exact) / size).mean() for kind in (np.float16, np.float32)
+    )
     assert short > 0.05 and long < short / 1000
 
 
@@ -244,12 +301,31 @@ def test_the_three_silent_failures_and_the_stalled_sums(lived):
 def test_the_wmma_kernel_counts_what_was_predicted(lived):
     names, _, _ = lived
     counted = names["counted"]
-    assert (counted.global_load.requests, counted.global_load.sectors) == (256 * 16 * 2, 256 * 16 * 2 * 16) == (8192, 131_072)
-    assert counted.shared_load.requests == 0 and counted.flops == 2 * 256**3 and counted.flops / counted.global_load.bytes == 8
+    assert (
+        (counted.global_load.requests, counted.global_load.sectors)
+        == (256 * 16 * 2, 256 * 16 * 2 * 16)
+        == (8192, 131_072)
+    )
+    assert (
+        counted.shared_load.requests == 0
+        and counted.flops == 2 * 256**3
+        and counted.flops / counted.global_load.bytes == 8
+    )
     assert abs(names["C"] - names["exact"]).max() < 1e-4
-    tiled_requests, tiled_sectors, fmas = 2048 * 16 * 2, 2048 * 16 * (4 + 4), 256**3 // 32  # chapter 4: 2,048 warps, 16 rounds
+    tiled_requests, tiled_sectors, fmas = (
+        2048 * 16 * 2,
+        2048 * 16 * (4 + 4),
+        256**3 // 32,
+    )  # chapter 4: 2,048 warps, 16 rounds
     assert 2048 * 256 * 2 == 1_048_576  # its shared loads
-    said("8,192 requests", "131,072", f"{tiled_requests:,} requests", f"{tiled_sectors:,} sectors", f"{fmas:,} warp-wide", "4,096 `mma_sync`")
+    said(
+        "8,192 requests",
+        "131,072",
+        f"{tiled_requests:,} requests",
+        f"{tiled_sectors:,} sectors",
+        f"{fmas:,} warp-wide",
+        "4,096 `mma_sync`",
+    )
 
 
 @pytest.mark.slow
@@ -266,7 +342,9 @@ def test_the_assembler_makes_two_hmma_of_a_product_and_four_loads_of_a_tile(live
     ptx, _ = compile_ptx(names["source"], "matmul", "sm_90")
     (tmp_path / "k.ptx").write_text(ptx)
     subprocess.run([find(), "-arch=sm_90", tmp_path / "k.ptx", "-o", tmp_path / "k.cubin"], check=True)
-    sass = subprocess.run([disassembler, "-c", tmp_path / "k.cubin"], check=True, capture_output=True, text=True).stdout
+    sass = subprocess.run(
+        [disassembler, "-c", tmp_path / "k.cubin"], check=True, capture_output=True, text=True
+    ).stdout
     assert len(re.findall(r"\bHMMA\.16816\.F32\b", sass)) == 2 * ptx.count("wmma.mma")
     assert len(re.findall(r"\bLDG\.E\b", sass)) == 4 * ptx.count("wmma.load")
     assert 4 * 8192 == 32_768
@@ -278,7 +356,10 @@ def test_training_in_the_chapter_learns_and_fp16_loses_gradients_that_scaling_sa
     learnt = float(re.search(r"([\d.]+)% of the sums right", printed)[1])
     assert learnt > 80
     lost = {m[0]: float(m[1]) for m in re.findall(r"(torch\.\w+, scale \d+): ([\d.]+)% lost", printed)}
-    assert lost["torch.float16, scale 1"] > 5 and lost["torch.bfloat16, scale 1"] == lost["torch.float16, scale 65536"] == 0
+    assert (
+        lost["torch.float16, scale 1"] > 5
+        and lost["torch.bfloat16, scale 1"] == lost["torch.float16, scale 65536"] == 0
+    )
     assert set(drawn) >= {"gradients", "stall"}
 
 
@@ -297,7 +378,11 @@ def test_autocast_keeps_weights_and_loss_in_fp32(lived):
 @pytest.mark.slow
 def test_small_updates_survive_in_an_fp32_copy_only(lived):
     _, printed, drawn = lived
-    assert "torch.float16 1.0\n" in printed and "torch.bfloat16 1.0\n" in printed and f"torch.float32 {1 + 1000 * 2**-12}" in printed
+    assert (
+        "torch.float16 1.0\n" in printed
+        and "torch.bfloat16 1.0\n" in printed
+        and f"torch.float32 {1 + 1000 * 2**-12}" in printed
+    )
     full, alone, copied = (curve[-1] for curve in drawn["stall"][0].values())
     assert alone > 1.1 * full and copied == pytest.approx(full, rel=0.02)
 
@@ -305,7 +390,10 @@ def test_small_updates_survive_in_an_fp32_copy_only(lived):
 @pytest.mark.slow
 def test_one_scale_ruins_the_twin_and_a_scale_a_row_saves_it(lived):
     names, printed, _ = lived
-    right = {key: (float(a), float(b)) for key, a, b in re.findall(r"(\d bits, [^:]+): ([\d.]+)%, twin ([\d.]+)%", printed)}
+    right = {
+        key: (float(a), float(b))
+        for key, a, b in re.findall(r"(\d bits, [^:]+): ([\d.]+)%, twin ([\d.]+)%", printed)
+    }
     base, twin = map(float, re.search(r"FP32: ([\d.]+)%, twin ([\d.]+)%", printed).groups())
     assert base == twin
     one, row = right["8 bits, one scale  "], right["8 bits, scale a row"]
@@ -331,23 +419,27 @@ def test_the_answers_of_the_quiz():
     for _ in range(4096):
         bf16 = bf16 + 0.25
     assert bf16.item() == 64 and 4096 * 0.25 == 1024
-    assert 256 * 16 * 2 == 8192 and 256 * 16 * 1 == 4096  # sectors of C's tiles in FP32 and FP16: 256 tiles of 16 rows
+    assert (
+        256 * 16 * 2 == 8192 and 256 * 16 * 1 == 4096
+    )  # sectors of C's tiles in FP32 and FP16: 256 tiles of 16 rows
     assert np.float16(1e-8) == 0 and np.float16(2.0**-25) == 0
-    assert 0.001 * 5.4e-3**2 < 2.0**-25 < 0.001 * 5.5e-3**2  # Adam's v is 0.001 g^2 at first: half of FP16's smallest number
+    assert (
+        0.001 * 5.4e-3**2 < 2.0**-25 < 0.001 * 5.5e-3**2
+    )  # Adam's v is 0.001 g^2 at first: half of FP16's smallest number
     assert 0.01 * 1024 == pytest.approx(10.2, abs=0.05)
     assert 0.02 / 12**0.5 == pytest.approx(0.0058, abs=5e-5) and 0.0058 * 32 == pytest.approx(0.18, abs=0.01)
 
 
 @pytest.mark.parametrize("name", ["matmul_in_eight_bits", "training_by_format"])
 def test_the_experiments_are_listed_and_not_invented(name):
-    from warplab.experiments.registry import get
+    from warplab.evidence.catalogue import get
 
     assert get(name).chapter == "07-precision" and not get(name).cpu
     assert name in TEXT
 
 
 def test_the_experiments_kernel_is_the_chapters():
-    from warplab.experiments.precision import WMMA
+    from warplab.evidence.experiments.precision import WMMA
 
     a, b = np.random.default_rng(7).standard_normal((2, 32, 32)).astype(np.float16)
     c = np.zeros((32, 32), np.float32)
@@ -360,11 +452,13 @@ def test_numbers_of_the_prose_that_follow_from_a_format():
     assert 22 <= 24  # a product of two 11-bit significands in FP32's 24
     assert np.spacing(np.float16(2048)) == 2 and np.spacing(np.float16(256)) == 0.25
     assert torch.finfo(torch.bfloat16).eps * 2048 == 16
-    assert 127 * 127 < 2**14 and 128 * 128 == 2**14  # with its sign, 15 bits but for the one product (-128)(-128)
+    assert (
+        127 * 127 < 2**14 and 128 * 128 == 2**14
+    )  # with its sign, 15 bits but for the one product (-128)(-128)
 
 
 def test_adam_in_fp16_alone_breaks_as_quiz_6_says():
-    from warplab import models
+    from warplab.models import networks as models
 
     torch.manual_seed(7)
     net, (images, labels) = models.ConvNet().half(), models.pictures(32)

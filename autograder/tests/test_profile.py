@@ -1,11 +1,13 @@
 """profile(): the contract's names, on CPU and on CUDA machines alike."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
-import warplab
 from numba import cuda, float32
+
+import warplab
 
 
 @cuda.jit
@@ -23,10 +25,22 @@ def p():
 
 
 def test_the_names_of_the_contract_are_there(p):
-    assert (p.global_load.requests, p.global_load.sectors, p.global_load.sectors_per_request, p.global_load.bytes) == (4, 16, 4.0, 512)
-    assert (p.global_store.requests, p.shared_load.requests, p.shared_store.wavefronts, p.shared_load.bank_conflicts) == (4, 4, 4, 0)
+    assert (
+        p.global_load.requests,
+        p.global_load.sectors,
+        p.global_load.sectors_per_request,
+        p.global_load.bytes,
+    ) == (4, 16, 4.0, 512)
+    assert (
+        p.global_store.requests,
+        p.shared_load.requests,
+        p.shared_store.wavefronts,
+        p.shared_load.bank_conflicts,
+    ) == (4, 4, 4, 0)
     assert p.flops == 128 and p.warp_execution_efficiency == p.branch_efficiency == 1.0
-    assert p.shared_bytes == 256 and p.atomics.requests == 0 and 0 < p.occupancy <= 1 and p.ptx_instructions > 10
+    assert (
+        p.shared_bytes == 256 and p.atomics.requests == 0 and 0 < p.occupancy <= 1 and p.ptx_instructions > 10
+    )
 
 
 def test_as_dict_is_json_of_flat_numbers(p):
@@ -45,6 +59,12 @@ def test_a_notebook_shows_a_table_that_says_these_are_counts(p):
     page = p._repr_html_()
     assert "<table" in page and "counts, not times" in page and "16 sectors (4.00 a request)" in page
     assert "counted on the SIMT engine" in str(p)
+
+
+def test_the_table_escapes_a_kernels_name_and_its_warnings(p):
+    attack = "<script>alert('x')</script>"
+    page = replace(p, kernel=attack, warnings=[attack])._repr_html_()
+    assert "<script" not in page and page.count("&lt;script&gt;") == 2
 
 
 def test_another_architecture_can_be_asked_for():
@@ -76,12 +96,22 @@ def touches_all(x, out, done):
 
 
 def test_a_sample_of_blocks_is_scaled_says_so_and_leaves_the_arrays_alone():
-    x, out, done = np.ones(1 << 20, np.float32), np.zeros(1 << 20, np.float32), cuda.to_device(np.zeros(1, np.int32))
+    x, out, done = (
+        np.ones(1 << 20, np.float32),
+        np.zeros(1 << 20, np.float32),
+        cuda.to_device(np.zeros(1, np.int32)),
+    )
     p = warplab.profile(touches_all[4096, 256], x, out, done, sample_blocks=16)
     full = warplab.profile(touches_all[4096, 256], x, out.copy(), done)
-    assert p.as_dict() == full.as_dict() and p.ncu() == full.ncu()  # every block does the same, so the sample is exact
+    assert (
+        p.as_dict() == full.as_dict() and p.ncu() == full.ncu()
+    )  # every block does the same, so the sample is exact
     assert p.lines == full.lines
-    assert p.sampled == (16, 4096) and "16 of 4,096 blocks ran; counts are scaled by 256" in str(p) and "SAMPLE" in p._repr_html_()
+    assert (
+        p.sampled == (16, 4096)
+        and "16 of 4,096 blocks ran; counts are scaled by 256" in str(p)
+        and "SAMPLE" in p._repr_html_()
+    )
     assert full.sampled is None and "SAMPLE" not in str(full)
     assert not out.any() and done.copy_to_host()[0] == 4096 * 256  # the full run's alone
 
@@ -122,5 +152,8 @@ def everybody_adds(x, total):
 def test_a_conflict_in_global_memory_is_a_line_of_the_table():
     with pytest.warns(warplab.GlobalConflict):
         p = warplab.profile(everybody_adds[4, 64], np.ones(256, np.float32), np.zeros(1, np.float32))
-    assert any("global-memory conflict in kernel everybody_adds" in text and "cuda.atomic" in text for text in p.warnings)
+    assert any(
+        "global-memory conflict in kernel everybody_adds" in text and "cuda.atomic" in text
+        for text in p.warnings
+    )
     assert "nothing orders the two" in str(p) and "nothing orders the two" in p._repr_html_()

@@ -5,13 +5,13 @@ import re
 import pytest
 from test_check import plan, swapped
 
-from autograder.report.notebook import table
 from autograder.judge.judge import CellVerdict
-from warplab import progress
-from warplab import task as tasks
-from warplab.check import Table, grade, report_on
-from warplab.progress import after
-from warplab.task import Line, Report
+from autograder.report.notebook import table
+from warplab import crossing
+from warplab.tasks import progress, registry
+from warplab.tasks.feedback import Table, grade, report_on
+from warplab.tasks.progress import after
+from warplab.tasks.rubric import Line, Report
 
 # ps01: 20 + 15 + 25 + 20 + 15 = 95 points, of which 2 of grayscale's are for speed
 
@@ -23,7 +23,7 @@ def fresh_kernel(monkeypatch):
 
 @pytest.fixture(params=[False, True], ids=["no GPU", "CUDA"])
 def timed(request, monkeypatch):
-    monkeypatch.setattr(tasks, "can_time", lambda: request.param)
+    monkeypatch.setattr(crossing, "can_time", lambda: request.param)
     return request.param
 
 
@@ -55,7 +55,9 @@ def test_sets_are_counted_apart():
 def test_what_was_not_checked_is_named():
     bar = after(report("ps01/grayscale", 0.0, 18.0, "lost"))
     assert bar.parts[0] == "grayscale 0 of 18"  # tried and lost is not the same as not tried
-    assert bar.parts[1].startswith("not checked since the kernel started: launch_plan, box_blur, mandelbrot, time_it")
+    assert bar.parts[1].startswith(
+        "not checked since the kernel started: launch_plan, box_blur, mandelbrot, time_it"
+    )
 
 
 def test_points_for_speed_are_open_without_a_gpu_and_earned_with_one(timed):
@@ -66,19 +68,35 @@ def test_points_for_speed_are_open_without_a_gpu_and_earned_with_one(timed):
 
 
 def test_all_points_but_those_for_speed_fill_the_bar(timed):
-    for name in tasks.names("ps01"):
-        bar = after(report(name, tasks.get(name).points_for(), tasks.get(name).points_for()))
+    for name in registry.names("ps01"):
+        bar = after(report(name, registry.get(name).points_for(), registry.get(name).points_for()))
     assert (bar.points, bar.open) == (93, 0 if timed else 2)
     assert bar.parts[1:] == (
-        ["not checked since the kernel started: grayscale, speed"] if timed else ["left open: 2 for speed, which need a CUDA GPU"]
+        ["not checked since the kernel started: grayscale, speed"]
+        if timed
+        else ["left open: 2 for speed, which need a CUDA GPU"]
     )
 
 
 def test_the_bar_says_its_value_to_those_who_do_not_see_it():
     html = after(report("ps01/box_blur", 19.0, 25.0))._repr_html_()
-    for attribute in ('role="progressbar"', 'aria-valuemin="0"', 'aria-valuemax="95"', 'aria-valuenow="19"', 'aria-label="Points in ps01"'):
+    for attribute in (
+        'role="progressbar"',
+        'aria-valuemin="0"',
+        'aria-valuemax="95"',
+        'aria-valuenow="19"',
+        'aria-label="Points in ps01"',
+    ):
         assert attribute in html
     assert f"width:{100 * 19 / 95:.1f}%" in html and "19 of 95 points" in html
+
+
+def test_the_bar_escapes_what_it_names():
+    bar = after(report("ps01/box_blur", 19.0, 25.0))
+    bar.name, bar.parts = '"><script>', ["<script>", "a < b"]
+    html = bar._repr_html_()
+    assert "<script" not in html and 'aria-label="Points in &#34;&gt;&lt;script&gt;"' in html
+    assert "&lt;script&gt;<br>a &lt; b</small>" in html
 
 
 def test_the_bar_is_plain_html_in_the_pages_own_colours():
@@ -90,13 +108,22 @@ def test_the_bar_is_plain_html_in_the_pages_own_colours():
 
 
 def test_a_table_needs_no_script_no_style_sheet_and_no_place_of_its_own():
-    """JupyterLab takes scripts out of what a stranger's notebook shows, Colab and VS Code show it in a frame of its own."""
+    """JupyterLab takes scripts out of a stranger's notebook, Colab and VS Code show it in its own frame."""
     html = Table(report_on("ps01/launch_plan", swapped))._repr_html_()
-    assert "<details" in html and not re.search(r"position:|<script|<style|<link|<iframe|url\(|\son\w+=", html)
+    assert "<details" in html and not re.search(
+        r"position:|<script|<style|<link|<iframe|url\(|\son\w+=", html
+    )
 
 
 def test_feedback_shows_the_table_of_a_cell_and_no_bar():
     grade("ps01/launch_plan", plan)
-    cell = CellVerdict("grade", 15.0, 15.0, "graded", "ps01/launch_plan", lines=(vars(report("ps01/launch_plan", 15.0, 15.0).lines[0]),))
+    cell = CellVerdict(
+        "grade",
+        15.0,
+        15.0,
+        "graded",
+        "ps01/launch_plan",
+        lines=(vars(report("ps01/launch_plan", 15.0, 15.0).lines[0]),),
+    )
     assert "15 of 15 points" in repr(table(cell)) and "so far" not in repr(table(cell))
     assert "progress" not in table(cell)._repr_html_()

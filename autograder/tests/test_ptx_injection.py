@@ -1,7 +1,9 @@
-"""The engine writes Python for the PTX that a student's process hands over: no text of that PTX may become code.
+"""The engine writes Python for the PTX that a student's process hands over:
+no text of that PTX may become code.
 
-Whatever the PTX says, the generated program is held to a list of what it may consist of: assignments to its own names, calls
-into the engine's modules, no import, no name of Python's own, no attribute that begins with an underscore.
+Whatever the PTX says, the generated program is held to a list of what it may consist of: assignments to its
+own names, calls into the engine's modules, no import, no name of Python's own, no attribute that begins with
+an underscore.
 """
 
 import ast
@@ -12,15 +14,32 @@ import numpy as np
 import pytest
 
 from warplab.crossing import Order, execute
-from warplab.crossing.orders import Empty, Kernel, Launch
+from warplab.crossing.orders import Empty, Kernel, LaunchStep
 from warplab.simt.engine import translate
 
-OURS = re.compile(r"v_\w+|k\d+|s\d+|tensor\d+|M|G|R|np|n|h|e|w|x|T|E|P|D|got|parts|total|carry|cmp|pair|mask|bool")
+OURS = re.compile(
+    r"(v|special|c|kept)_\w+|memory|group|registers|got|parts|total|carry|compared|pair|mask|bool|"
+    + "|".join(translate.NAMES)
+)
 STATEMENTS = (ast.Assign, ast.Expr, ast.Return, ast.Pass)
 EXPRESSIONS = (
-    ast.Call, ast.Attribute, ast.Name, ast.Constant, ast.Subscript, ast.Slice, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.Compare,
-    ast.keyword, ast.Load, ast.Store, ast.operator, ast.unaryop, ast.cmpop,
-)  # fmt: skip
+    ast.Call,
+    ast.Attribute,
+    ast.Name,
+    ast.Constant,
+    ast.Subscript,
+    ast.Slice,
+    ast.Tuple,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.Compare,
+    ast.keyword,
+    ast.Load,
+    ast.Store,
+    ast.operator,
+    ast.unaryop,
+    ast.cmpop,
+)
 BODY = """
 .version 9.0
 .target sm_90
@@ -48,12 +67,12 @@ ret;
 """
 PAYLOADS = (
     "__import__('os')._exit(0)",
-    "(x.re.sys.modules)",
-    "M.machine.__class__",
-    "'+str(M)+'",
-    '"+str(M)+"',
+    "(external.re.sys.modules)",
+    "memory.machine.__class__",
+    "'+str(memory)+'",
+    '"+str(memory)+"',
     "{0.__class__}",
-    "%s%n{M}",
+    "%s%n{memory}",
     "\\n    import os",
     "\n    import os\n    ",
     "\r    import os",
@@ -65,7 +84,7 @@ PAYLOADS = (
     "é",
     "²",
     "__class__",
-    "0x1f if M else 0",
+    "0x1f if memory else 0",
     "1_000",
     "1e400",
     "0" * 5000,
@@ -80,8 +99,8 @@ PAYLOADS = (
 def hand_checked(code):
     """Raise AssertionError for anything in a generated program that is not the engine's own."""
     for function in ast.parse(code).body:
-        assert isinstance(function, ast.FunctionDef) and re.fullmatch(r"b\d+", function.name)
-        assert [one.arg for one in function.args.args] == ["M", "G", "R"]
+        assert isinstance(function, ast.FunctionDef) and re.fullmatch(r"block_\d+", function.name)
+        assert [one.arg for one in function.args.args] == ["memory", "group", "registers"]
         for statement in function.body:
             assert isinstance(statement, STATEMENTS), ast.dump(statement)[:200]
             for node in ast.walk(statement):
@@ -94,7 +113,10 @@ def hand_checked(code):
 
 @pytest.fixture
 def programs(monkeypatch):
-    """Every program that the engine generates passes the check before it runs; the fixture is the list of them."""
+    """Every program that the engine generates passes the check before it runs.
+
+    The fixture is the list of them.
+    """
     seen = []
 
     def checked(code, filename, mode):
@@ -107,9 +129,18 @@ def programs(monkeypatch):
 
 
 def run(*modules, entry="k"):
-    """Execute the PTX as the executor would; returns the Result. An AssertionError of the check is not swallowed."""
+    """Execute the PTX as the executor would; returns the Result.
+
+    An AssertionError of the check is not swallowed.
+    """
     kernel = Kernel.from_plain({"name": "k", "entry": entry, "modules": list(modules), "abi": "c"})
-    order = Order("sm_90", (kernel,), {"out": Empty((8,), "int32")}, (Launch(0, (1, 1, 1), (8, 1, 1), 0, ("out", ("int32", 8))),), ("out",))
+    order = Order(
+        "sm_90",
+        (kernel,),
+        {"out": Empty((8,), "int32")},
+        (LaunchStep(0, (1, 1, 1), (8, 1, 1), 0, ("out", ("int32", 8))),),
+        ("out",),
+    )
     result = execute(order)
     assert "AssertionError" not in (result.error or ""), result.error
     return result
@@ -125,11 +156,11 @@ def test_the_kernel_of_this_file_runs_and_its_program_passes(programs):
 @pytest.mark.parametrize(
     "code",
     [
-        "def b0(M, G, R):\n    v_r1 = __import__('os')\n",
-        "def b0(M, G, R):\n    v_r1 = x.re.__class__\n",
-        "def b0(M, G, R):\n    import os\n",
-        "def b0(M, G, R):\n    v_r1 = (lambda: 0)()\n",
-        "import os\ndef b0(M, G, R):\n    pass\n",
+        "def block_0(memory, group, registers):\n    v_r1 = __import__('os')\n",
+        "def block_0(memory, group, registers):\n    v_r1 = external.re.__class__\n",
+        "def block_0(memory, group, registers):\n    import os\n",
+        "def block_0(memory, group, registers):\n    v_r1 = (lambda: 0)()\n",
+        "import os\ndef block_0(memory, group, registers):\n    pass\n",
     ],
 )
 def test_the_check_itself_sees_what_does_not_belong(code):
@@ -139,10 +170,37 @@ def test_the_check_itself_sees_what_does_not_belong(code):
 
 def places():
     """(what, text in BODY to put a payload before, after or in the place of)."""
-    names = {"register": "%r3", "register bank": "%r<6>", "special register": "%tid.x", "label": "$done", "parameter": "[n]", "entry": "entry k"}
-    names |= {"variable": "counter", "immediate": "0f40000000", "number": ", 4;", "type": ".wide.u32", "modifier": ".rn.f32 %f2"}
-    names |= {"opcode": "fma", "guard": "@!%p1", "address": "[%rd3]", "file": "kernel.cu", "line": ".loc 1 1 1", "comparison": ".lt"}
-    names |= {"space": ".global.u32 [", "initial value": "= 0;", "target": "sm_90", "version": "9.0", "end": "ret;", "directive": ".reg .b64"}
+    names = {
+        "register": "%r3",
+        "register bank": "%r<6>",
+        "special register": "%tid.x",
+        "label": "$done",
+        "parameter": "[n]",
+        "entry": "entry k",
+    }
+    names |= {
+        "variable": "counter",
+        "immediate": "0f40000000",
+        "number": ", 4;",
+        "type": ".wide.u32",
+        "modifier": ".rn.f32 %f2",
+    }
+    names |= {
+        "opcode": "fma",
+        "guard": "@!%p1",
+        "address": "[%rd3]",
+        "file": "kernel.cu",
+        "line": ".loc 1 1 1",
+        "comparison": ".lt",
+    }
+    names |= {
+        "space": ".global.u32 [",
+        "initial value": "= 0;",
+        "target": "sm_90",
+        "version": "9.0",
+        "end": "ret;",
+        "directive": ".reg .b64",
+    }
     return names
 
 
@@ -151,7 +209,14 @@ def test_no_text_of_the_ptx_becomes_python(programs, place):
     text = places()[place]
     assert BODY.count(text) >= 1
     for payload in PAYLOADS:
-        for put in (f"{text}{payload}", f"{payload}{text}", payload, f"{text} {payload}", f"{text}.{payload}", f"{text}, {payload}"):
+        for put in (
+            f"{text}{payload}",
+            f"{payload}{text}",
+            payload,
+            f"{text} {payload}",
+            f"{text}.{payload}",
+            f"{text}, {payload}",
+        ):
             run(BODY.replace(text, put))  # everywhere, so that declaration and use agree
             run(BODY.replace(text, put, 1))
 
@@ -166,7 +231,10 @@ st.param.b32 [func_retval0+0], %r2;
 ret;
 }
 """
-CALL = "{ .param .b32 param0; st.param.b32 [param0+0], %r2; .param .b32 retval0; call.uni (retval0), helper, (param0); ld.param.b32 %r3, [retval0+0]; }\nst.global"
+CALL = (
+    "{ .param .b32 param0; st.param.b32 [param0+0], %r2; .param .b32 retval0; "
+    "call.uni (retval0), helper, (param0); ld.param.b32 %r3, [retval0+0]; }\nst.global"
+)
 
 
 def with_a_call():
@@ -181,7 +249,20 @@ def test_no_name_of_a_function_or_its_parameters_becomes_python(programs, name):
         run(with_a_call().replace(name, payload))
 
 
-@pytest.mark.parametrize("name", ["extern.trap", "extern.grade", "extern:x", "recurse.k", "results", "results.x", "call.uni extern", "vprintf", "x.trap"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "extern.trap",
+        "extern.grade",
+        "extern:x",
+        "recurse.k",
+        "results",
+        "results.x",
+        "call.uni extern",
+        "vprintf",
+        "x.trap",
+    ],
+)
 def test_an_instruction_of_the_engines_own_is_refused(programs, name):
     result = run(BODY.replace("ret;", f"{name} %r1, %r2;\nret;"))
     assert result.error
@@ -202,7 +283,9 @@ def test_random_damage_never_writes_python_of_its_own(programs, seed):
         changed = list(tokens)
         for _ in range(dice.randint(1, 4)):
             at = dice.randrange(len(changed))
-            changed[at] = dice.choice([*PAYLOADS, "", changed[dice.randrange(len(changed))] * 2, dice.choice(tokens)])
+            changed[at] = dice.choice(
+                [*PAYLOADS, "", changed[dice.randrange(len(changed))] * 2, dice.choice(tokens)]
+            )
         run("".join(changed))
 
 
@@ -216,7 +299,8 @@ REMEMBERS = r"""
 .reg .b64 %rd<9>; .reg .b32 %r<4>; .reg .pred %p<3>;
 ld.param.u64 %rd1, [out];
 mov.u64 %rd8, 64;
-{ .param .b64 param0; st.param.b64 [param0+0], %rd8; .param .b64 retval0; call.uni (retval0), malloc, (param0); ld.param.b64 %rd2, [retval0+0]; }
+{ .param .b64 param0; st.param.b64 [param0+0], %rd8; .param .b64 retval0;
+call.uni (retval0), malloc, (param0); ld.param.b64 %rd2, [retval0+0]; }
 st.global.u64 [%rd1], %rd2;
 mov.u32 %r1, 77;
 st.global.u32 [%rd2], %r1;
@@ -230,14 +314,19 @@ def test_memory_that_a_kernel_allocated_is_gone_before_the_next_case():
     first = run(REMEMBERS)
     assert first.error is None
     where = int(first.outputs["out"][:2].view(np.uint64)[0])
-    later = REMEMBERS.replace("st.global.u64 [%rd1], %rd2;", f"mov.u64 %rd3, {where}; ld.global.u32 %r2, [%rd3]; st.global.u32 [%rd1], %r2;")
+    later = REMEMBERS.replace(
+        "st.global.u64 [%rd1], %rd2;",
+        f"mov.u64 %rd3, {where}; ld.global.u32 %r2, [%rd3]; st.global.u32 [%rd1], %r2;",
+    )
     assert "nothing is allocated" in run(later).error or "freed" in run(later).error
 
 
 def test_variables_of_another_module_are_as_they_were_too():
     """Kernel A knows where B's variable lies and writes it; B's next case starts with B's own value."""
     b = BODY.replace("st.global.u32 [%rd3], %r3;", "ld.global.u32 %r4, [counter]; st.global.u32 [%rd3], %r4;")
-    address = b.replace("ld.global.u32 %r4, [counter];", "mov.u64 %rd2, counter; st.global.u64 [%rd1], %rd2;").replace("st.global.u32 [%rd3], %r4;", "")
+    address = b.replace(
+        "ld.global.u32 %r4, [counter];", "mov.u64 %rd2, counter; st.global.u64 [%rd1], %rd2;"
+    ).replace("st.global.u32 [%rd3], %r4;", "")
     assert run(b).outputs["out"].tolist() == [0] * 8
     where = int(run(address).outputs["out"][:2].view(np.uint64)[0])
     for guess in range(where - (3 << 36), where + (1 << 36), 1 << 36):

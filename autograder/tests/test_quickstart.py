@@ -1,4 +1,6 @@
-"""nbgrader's own example course, graded by nbgrader in a kernel and by nbgrader with our sandbox in the kernel's place."""
+"""nbgrader's own example course, graded by nbgrader in a kernel and by nbgrader with
+our sandbox in the kernel's place.
+"""
 
 import json
 import os
@@ -11,13 +13,13 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.foreign import with_value
+from autograder.ordinary_courses import with_value
 from autograder.sandbox.choose import NoSandbox, choose
 
 PROGRAM = Path(sys.executable).with_name("nbgrader")
 OURS = """
 c.Autograde.autograde_preprocessors = [
-    "autograder.foreign.InSandbox",
+    "autograder.ordinary_courses.InSandbox",
     "nbgrader.preprocessors.SaveAutoGrades",
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
@@ -27,8 +29,16 @@ HALF = "if n < 1:\n        raise ValueError('n')\n    return [i * i for i in ran
 
 
 def nbgrader(folder, *words):
-    path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"  # nbgrader calls the program alembic by its bare name
-    done = subprocess.run([PROGRAM, *words], cwd=folder, capture_output=True, text=True, timeout=280, env=os.environ | {"PATH": path})
+    # nbgrader calls the program alembic by its bare name
+    path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [PROGRAM, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        env=os.environ | {"PATH": path},
+    )
     return done.stdout + done.stderr
 
 
@@ -61,14 +71,37 @@ def courses(tmp_path_factory):
     for path in (stock / "source/ps1").glob("*.ipynb"):
         for cell in json.loads(path.read_text())["cells"]:
             text = "".join(cell["source"])
-            answers[cell["metadata"].get("nbgrader", {}).get("grade_id")] = re.sub(r"\n? *### (BEGIN|END) SOLUTION", "", text)
-    half = {"squares": f"def squares(n):\n    {HALF}", "sum_of_squares": "def sum_of_squares(n):\n    return sum(i * i for i in range(1, n + 1))"}
-    edited = [key for key in answers if key in ("squares", "sum_of_squares", "sum_of_squares_equation", "sum_of_squares_application", "part-a", "part-b")]
+            answers[cell["metadata"].get("nbgrader", {}).get("grade_id")] = re.sub(
+                r"\n? *### (BEGIN|END) SOLUTION", "", text
+            )
+    half = {
+        "squares": f"def squares(n):\n    {HALF}",
+        "sum_of_squares": "def sum_of_squares(n):\n    return sum(i * i for i in range(1, n + 1))",
+    }
+    edited = [
+        key
+        for key in answers
+        if key
+        in (
+            "squares",
+            "sum_of_squares",
+            "sum_of_squares_equation",
+            "sum_of_squares_application",
+            "part-a",
+            "part-b",
+        )
+    ]
     hand_in(stock, "ada", lambda key, text: answers[key] if key in edited else text)
     hand_in(stock, "bob", lambda key, text: half.get(key, text))
     hand_in(stock, "cyd", lambda key, text: text)
     hand_in(stock, "dan", lambda key, text: "def squares(n):\n    return []" if key == "squares" else text)
-    hand_in(stock, "eve", lambda key, text: text + "\nassert False" if key == "squares" else answers[key] if key in edited else text)
+    hand_in(
+        stock,
+        "eve",
+        lambda key, text: (
+            text + "\nassert False" if key == "squares" else answers[key] if key in edited else text
+        ),
+    )
     shutil.copytree(stock, ours)
     with open(ours / "nbgrader_config.py", "a") as config:
         config.write(OURS)
@@ -93,7 +126,10 @@ def test_honest_work_gets_the_scores_of_stock_nbgrader(courses):
     expected, got = grades(stock), grades(ours)
     assert len({student for student, *_ in expected}) == 5, told[0]
     assert got == expected, told[1]
-    scores = {student: sum(points or 0 for (who, *_), (points, _) in got.items() if who == student) for student, *_ in got}
+    scores = {
+        student: sum(points or 0 for (who, *_), (points, _) in got.items() if who == student)
+        for student, *_ in got
+    }
     assert scores == {"ada": 3, "bob": 2.5, "cyd": 0, "dan": 0, "eve": 0.5}  # of the 3 points that tests give
 
 
@@ -108,7 +144,14 @@ def test_feedback_and_export_work_on_it(courses):
 
 @pytest.mark.parametrize(
     "source, valued",
-    [("1.5", True), ("x = 2\nx / 2", True), ("assert True", False), ("f(", False), ("", False), ("for i in y:\n    i", False)],
+    [
+        ("1.5", True),
+        ("x = 2\nx / 2", True),
+        ("assert True", False),
+        ("f(", False),
+        ("", False),
+        ("for i in y:\n    i", False),
+    ],
 )
 def test_a_last_expression_is_partial_credit(source, valued):
     text, found = with_value(source)

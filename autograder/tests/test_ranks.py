@@ -1,4 +1,6 @@
-"""Ranks: processes that stay open for a page, the router of the graded tasks, and torch.distributed on both of them and on gloo."""
+"""Ranks: processes that stay open for a page, the router of the graded tasks, and
+torch.distributed on both of them and on gloo.
+"""
 
 import sys
 import threading
@@ -7,24 +9,34 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
-from test_tasks import solution_of
-from warplab import ranks
-from warplab import task as tasks
+from corpus_files import solution_of
+
 from warplab.crossing import ranks as crossing
 from warplab.crossing.router import MAX_MESSAGES, Router, collective, ring_traffic
-from warplab.ranks import RankError, Ranks
+from warplab.models import rank_pool as ranks
+from warplab.models.rank_pool import RankError, Ranks
+from warplab.tasks import registry
+from warplab.tasks.declaration import RanksTask
+from warplab.tasks.rubric import Case
 
 processes = pytest.mark.slow  # they import torch
-SOLVED = [name for name in tasks.names("ps10") if tasks.get(name).crossing == "ranks"]
-DEADLOCK = "deadlock: rank 0 waits for a message of rank 1, rank 1 waits for rank 0 to receive, and nothing is under way"
+SOLVED = [name for name in registry.names("ps10") if registry.get(name).crossing == "ranks"]
+DEADLOCK = (
+    "deadlock: rank 0 waits for a message of rank 1, rank 1 waits for rank 0 to receive, and nothing is "
+    "under way"
+)
 
 
 @processes
 def test_answers_come_by_rank_and_tensors_travel_both_ways():
     three = Ranks(3)
     try:
-        assert three.run(lambda x, by: (dist.get_rank(), (x * by).tolist()), torch.arange(3), 2) == [(rank, [0, 2, 4]) for rank in range(3)]
-        assert torch.equal(three.run(lambda: torch.full((2,), float(dist.get_rank())))[2], torch.tensor([2.0, 2.0]))
+        assert three.run(lambda x, by: (dist.get_rank(), (x * by).tolist()), torch.arange(3), 2) == [
+            (rank, [0, 2, 4]) for rank in range(3)
+        ]
+        assert torch.equal(
+            three.run(lambda: torch.full((2,), float(dist.get_rank())))[2], torch.tensor([2.0, 2.0])
+        )
     finally:
         three.close()
 
@@ -55,8 +67,10 @@ def test_a_message_that_nobody_sends_is_not_waited_for_for_ever(monkeypatch):
 @processes
 @pytest.mark.parametrize("name", SOLVED)
 def test_a_solution_runs_unchanged_on_gloo_and_gives_the_same(name):
-    """In real processes, with real messages: what earns all points on the router is a program for torchrun, too."""
-    task, (entry, _) = tasks.get(name), solution_of(name)
+    """In real processes, with real messages: what earns all points on the router is a
+    program for torchrun, too.
+    """
+    task, (entry, _) = registry.get(name), solution_of(name)
     by_size = {task.world(case.inputs): case for case in task.cases(5)}  # the last case of each size
     for size, case in by_size.items():
         questions = [crossing.question(task, case, rank) for rank in range(size)]
@@ -80,7 +94,7 @@ def _as_a_rank(entry, questions):
     return read_results(question["returns"], entry(*map(as_tensors, question["inputs"].values())), "entry")
 
 
-class Several(tasks.RanksTask):
+class Several(RanksTask):
     """A task of `size` ranks without inputs, whose submission returns one number."""
 
     entry, arguments, returns = "several", (), {"out": "numbers"}
@@ -94,7 +108,7 @@ class Several(tasks.RanksTask):
 
 def together(size, function, rule=""):
     """(what each rank returned, counters) of `function` in a notebook's way."""
-    answers, hub = crossing.run_here(Several(size, rule), tasks.Case("case", {}, None), function)
+    answers, hub = crossing.run_here(Several(size, rule), Case("case", {}, None), function)
     crossing.together(answers, hub)
     return [answers[rank]["outputs"]["out"].tolist() for rank in range(size)], hub.counters()
 
@@ -120,7 +134,12 @@ def test_sends_and_receives_carry_any_dtype_and_count_their_bytes():
         first.wait()
         return (reals.sum() + whole.sum()).item()
 
-    counters = {"ranks.bytes": 22.0, "ranks.bytes_of_one": 22.0, "ranks.messages": 2.0, "ranks.collectives": 0.0}
+    counters = {
+        "ranks.bytes": 22.0,
+        "ranks.bytes_of_one": 22.0,
+        "ranks.messages": 2.0,
+        "ranks.collectives": 0.0,
+    }
     assert together(2, function) == ([0.0, 13.0], counters)
 
 
@@ -139,7 +158,10 @@ def test_a_tensor_is_read_when_its_rank_next_waits_as_a_network_may_do():
 def test_a_batch_of_sends_and_receives_has_no_order():
     def function():
         me, inbox = dist.get_rank(), torch.empty(1)
-        pair = [dist.P2POp(dist.irecv, inbox, (me - 1) % 3), dist.P2POp(dist.isend, torch.tensor([float(me)]), (me + 1) % 3)]
+        pair = [
+            dist.P2POp(dist.irecv, inbox, (me - 1) % 3),
+            dist.P2POp(dist.isend, torch.tensor([float(me)]), (me + 1) % 3),
+        ]
         works = dist.batch_isend_irecv(pair)
         works[0].wait()
         while not works[1].is_completed():
@@ -152,7 +174,14 @@ def test_a_batch_of_sends_and_receives_has_no_order():
 @pytest.mark.parametrize(
     ("of", "each", "result", "bytes_", "of_one", "messages"),
     [
-        ("all_reduce", 5, [6.0, 6.0, 6.0], 160, 56, 12),  # pieces of 2, 2, 1: 2 * 5 less the pieces r + 1 and r + 2, so 7, 7, 6 float64
+        (
+            "all_reduce",
+            5,
+            [6.0, 6.0, 6.0],
+            160,
+            56,
+            12,
+        ),  # pieces of 2, 2, 1: 2 * 5 less the pieces r + 1 and r + 2, so 7, 7, 6 float64
         ("all_gather", 2, [3.0, 3.0, 3.0], 96, 32, 6),  # 2 arrays of 2 from each
         ("broadcast", 4, [2.0, 2.0, 2.0], 64, 32, 2),  # from rank 1 to 2, from 2 to 0
         ("reduce_scatter", 6, [6.0, 6.0, 6.0], 96, 32, 6),  # 2 pieces of 2 from each
@@ -175,7 +204,12 @@ def test_a_collective_counts_as_the_ring_that_does_it(of, each, result, bytes_, 
             return piece[0].item()
         return mine[0].item()
 
-    counters = {"ranks.bytes": bytes_, "ranks.bytes_of_one": of_one, "ranks.messages": messages, "ranks.collectives": 1}
+    counters = {
+        "ranks.bytes": bytes_,
+        "ranks.bytes_of_one": of_one,
+        "ranks.messages": messages,
+        "ranks.collectives": 1,
+    }
     assert together(3, function) == (result, counters)
 
 
@@ -197,7 +231,9 @@ def test_the_ring_that_is_counted_is_the_ring_of_the_solution(size, count):
     assert one[1] | {"ranks.collectives": 1.0} == other[1]
 
 
-@pytest.mark.parametrize(("operation", "want"), [("SUM", 9.0), ("AVG", 3.0), ("PRODUCT", 24.0), ("MIN", 2.0), ("MAX", 4.0)])
+@pytest.mark.parametrize(
+    ("operation", "want"), [("SUM", 9.0), ("AVG", 3.0), ("PRODUCT", 24.0), ("MIN", 2.0), ("MAX", 4.0)]
+)
 def test_reductions(operation, want):
     def function():
         x = torch.tensor([float(dist.get_rank() + 2)])
@@ -224,31 +260,76 @@ def _other():
 
 
 REFUSED = {
-    "both receive first": (lambda: dist.recv(torch.empty(1), _other()), "0 waits for a message of rank 1, rank 1 waits for a message of rank 0"),
-    "both send first": (lambda: dist.send(torch.ones(1), _other()), "0 waits for rank 1 to receive, rank 1 waits for rank 0 to receive"),
-    "one has gone": (lambda: dist.barrier() if dist.get_rank() else 0, "rank 1 waits for all ranks to call barrier; rank 0 returned"),
-    "not waited for": (lambda: dist.isend(torch.ones(1), _other()), "isend to rank 1 was begun and never waited for: call wait()"),
+    "both receive first": (
+        lambda: dist.recv(torch.empty(1), _other()),
+        "0 waits for a message of rank 1, rank 1 waits for a message of rank 0",
+    ),
+    "both send first": (
+        lambda: dist.send(torch.ones(1), _other()),
+        "0 waits for rank 1 to receive, rank 1 waits for rank 0 to receive",
+    ),
+    "one has gone": (
+        lambda: dist.barrier() if dist.get_rank() else 0,
+        "rank 1 waits for all ranks to call barrier; rank 0 returned",
+    ),
+    "not waited for": (
+        lambda: dist.isend(torch.ones(1), _other()),
+        "isend to rank 1 was begun and never waited for: call wait()",
+    ),
     "different collectives": (
         lambda: dist.barrier() if dist.get_rank() else dist.all_reduce(torch.ones(3)),
         "rank 0 calls all_reduce of 3 float32 (reduce sum); rank 1 calls barrier",
     ),
-    "different lengths": (lambda: dist.all_reduce(torch.ones(3 + dist.get_rank())), "rank 1 calls all_reduce of 4 float32"),
-    "no room": (lambda: dist.all_gather_single(torch.empty(3), torch.ones(2)), "4 numbers of float32, and the tensor for it has room for 3"),
-    "too short a list": (lambda: dist.all_gather([torch.empty(2)], torch.ones(2)), "a tensor for each of 2 ranks, and this list has 1"),
-    "every second number": (lambda: dist.all_reduce(torch.ones(4)[::2]), "not contiguous; take tensor.contiguous()"),
-    "bfloat16": (lambda: dist.all_reduce(torch.ones(1, dtype=torch.bfloat16)), "a tensor of bfloat16 does not cross"),
-    "to itself": (lambda: dist.isend(torch.ones(1), dist.get_rank()).wait(), "a rank sends nothing to itself"),
+    "different lengths": (
+        lambda: dist.all_reduce(torch.ones(3 + dist.get_rank())),
+        "rank 1 calls all_reduce of 4 float32",
+    ),
+    "no room": (
+        lambda: dist.all_gather_single(torch.empty(3), torch.ones(2)),
+        "4 numbers of float32, and the tensor for it has room for 3",
+    ),
+    "too short a list": (
+        lambda: dist.all_gather([torch.empty(2)], torch.ones(2)),
+        "a tensor for each of 2 ranks, and this list has 1",
+    ),
+    "every second number": (
+        lambda: dist.all_reduce(torch.ones(4)[::2]),
+        "not contiguous; take tensor.contiguous()",
+    ),
+    "bfloat16": (
+        lambda: dist.all_reduce(torch.ones(1, dtype=torch.bfloat16)),
+        "a tensor of bfloat16 does not cross",
+    ),
+    "to itself": (
+        lambda: dist.isend(torch.ones(1), dist.get_rank()).wait(),
+        "a rank sends nothing to itself",
+    ),
     "to nobody": (lambda: dist.send(torch.ones(1), 99), "cannot send to rank 99: the ranks are 0 to 1"),
     "an array": (lambda: dist.send(np.ones(1), _other()), "type torch.Tensor"),
     "from anybody": (lambda: dist.recv(torch.empty(1)), "say which: dist.recv(tensor, src=...)"),
-    "an odd reduction": (lambda: dist.all_reduce(torch.ones(1, dtype=torch.int64), op=dist.ReduceOp.BXOR), "it does not know"),
-    "half a number": (lambda: dist.all_reduce(torch.ones(1, dtype=torch.int64), op=dist.ReduceOp.AVG), "an average of int64 is no int64"),
-    "uneven pieces": (lambda: dist.reduce_scatter_single(torch.empty(1), torch.ones(3)), "3 numbers cannot give 2 ranks equal pieces"),
+    "an odd reduction": (
+        lambda: dist.all_reduce(torch.ones(1, dtype=torch.int64), op=dist.ReduceOp.BXOR),
+        "it does not know",
+    ),
+    "half a number": (
+        lambda: dist.all_reduce(torch.ones(1, dtype=torch.int64), op=dist.ReduceOp.AVG),
+        "an average of int64 is no int64",
+    ),
+    "uneven pieces": (
+        lambda: dist.reduce_scatter_single(torch.empty(1), torch.ones(3)),
+        "3 numbers cannot give 2 ranks equal pieces",
+    ),
     "another group": (lambda: dist.new_group([0, 1]), "new_group: all ranks are one group"),
     "another backend": (lambda: dist.init_process_group("gloo"), "twice"),
     "a reduction to one": (lambda: dist.reduce(torch.ones(1), 0), "does not carry reduce"),
-    "a pickle": (lambda: dist.all_gather_object([None, None], {}), "dist.all_gather_object pickles Python objects"),
-    "a pickled list": (lambda: dist.broadcast_object_list([{}], src=0), "dist.broadcast_object_list pickles Python objects"),
+    "a pickle": (
+        lambda: dist.all_gather_object([None, None], {}),
+        "dist.all_gather_object pickles Python objects",
+    ),
+    "a pickled list": (
+        lambda: dist.broadcast_object_list([{}], src=0),
+        "dist.broadcast_object_list pickles Python objects",
+    ),
 }
 
 
@@ -274,7 +355,9 @@ def test_the_cause_is_told_and_not_what_followed_from_it():
 
 
 def test_a_notebooks_own_group_is_out_of_sight_and_kept():
-    """A page may have a group open; the check neither uses nor harms it, and leaves the exception hook alone."""
+    """A page may have a group open; the check neither uses nor harms it, and leaves the
+    exception hook alone.
+    """
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     hook = sys.excepthook
     try:
@@ -298,7 +381,9 @@ def test_ranks_leave_no_thread_behind():
 
 
 def test_ranks_that_share_a_group_object_are_told_and_do_not_hang():
-    """Threads have one set of globals, and so a rank may get hold of another's group; in a process of its own it could not."""
+    """Threads have one set of globals, and so a rank may get hold of another's group;
+    in a process of its own it could not.
+    """
     shared = []
 
     def function():
@@ -349,7 +434,9 @@ def test_the_router_refuses_what_no_rank_of_ours_says_and_ends_the_case(name):
     assert reply == told == {"error": hub.failed}
     assert hub.failed
     assert hub.call(1, post("send", peer=0, tag=0)) == [(1, {"error": hub.failed})]
-    assert hub.counters() == dict.fromkeys(("ranks.bytes", "ranks.bytes_of_one", "ranks.messages", "ranks.collectives"), 0.0)
+    assert hub.counters() == dict.fromkeys(
+        ("ranks.bytes", "ranks.bytes_of_one", "ranks.messages", "ranks.collectives"), 0.0
+    )
     with pytest.raises(Exception, match=r".") as caught:
         crossing.together({0: {"outputs": {}}, 1: {"outputs": {}}}, hub)
     assert str(caught.value) == hub.failed
@@ -391,7 +478,10 @@ def test_a_collective_that_fails_tells_nothing_of_the_others_twice():
 def test_a_deadlock_says_who_waits_for_whom():
     hub = Router(2)
     assert hub.call(0, {"posts": [{"op": "recv", "peer": 1, "tag": 0}], "wait": 0}) == []
-    assert hub.call(1, post("send", peer=0, tag=3) | {"wait": 0}) == [(0, {"error": DEADLOCK}), (1, {"error": DEADLOCK})]
+    assert hub.call(1, post("send", peer=0, tag=3) | {"wait": 0}) == [
+        (0, {"error": DEADLOCK}),
+        (1, {"error": DEADLOCK}),
+    ]
 
 
 def test_sums_are_taken_from_rank_0_on_in_the_arrays_own_type():
@@ -402,4 +492,6 @@ def test_sums_are_taken_from_rank_0_on_in_the_arrays_own_type():
 
 
 def test_traffic_of_one_rank_is_none():
-    assert [ring_traffic(op, 1, 8) for op in ("all_reduce", "all_gather", "reduce_scatter", "broadcast")] == [[[]]] * 4
+    assert [ring_traffic(op, 1, 8) for op in ("all_reduce", "all_gather", "reduce_scatter", "broadcast")] == [
+        [[]]
+    ] * 4

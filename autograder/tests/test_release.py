@@ -11,11 +11,11 @@ import pytest
 from grading import TINY, make_course
 from nbgrader.nbgraderformat import MetadataValidator
 
-from autograder.errors import UserError
 from autograder.layout import load_assignment
 from autograder.release import release
 from autograder.release.release import solution_files
 from autograder.release.source import source_notebook, stable_json
+from autograder.user_error import UserError
 
 SETS = tuple(f"ps{number:02}" for number in range(1, 12))
 
@@ -35,7 +35,9 @@ def text_of(path):
 
 
 def regions(text):
-    """(lines inside solution regions, lines outside) of a solution notebook, stripped of indent and comment marks."""
+    """(lines inside solution regions, lines outside) of a solution notebook, stripped
+    of indent and comment marks.
+    """
     inside, outside, hidden = set(), set(), False
     for line in text.splitlines():
         if "### BEGIN SOLUTION" in line or "### END SOLUTION" in line:
@@ -48,7 +50,9 @@ def regions(text):
 @pytest.mark.parametrize("name", SETS)
 def test_the_committed_exercises_are_what_the_solutions_give(root, copy_of_course, name):
     path = load_assignment(root, name).path.relative_to(root)
-    assert (root / path).read_bytes() == (copy_of_course / path).read_bytes(), f"run: autograder release {name}"
+    assert (root / path).read_bytes() == (copy_of_course / path).read_bytes(), (
+        f"run: autograder release {name}"
+    )
 
 
 def test_a_second_release_changes_no_byte(copy_of_course):
@@ -120,7 +124,11 @@ def test_drift_is_found_and_nothing_is_written(tmp_path):
     "old, new, complaint",
     [
         ('grade="ps01/launch_plan"', 'grade="ps01/lunch_plan"', "did you mean ps01/launch_plan"),
-        ('    ### END SOLUTION\n# %% grade="ps01/launch_plan"', '# %% grade="ps01/launch_plan"', "END SOLUTION"),
+        (
+            '    ### END SOLUTION\n# %% grade="ps01/launch_plan"',
+            '# %% grade="ps01/launch_plan"',
+            "END SOLUTION",
+        ),
         ('solution="time_it"', 'solution="launch_plan"', "used twice"),
         ('solution="time_it"', 'solution="time it"', "is no id"),
         (' solution="time_it"', "", "a solution region stands in a cell without"),
@@ -140,7 +148,11 @@ def test_a_wrong_marker_is_one_sentence_with_the_file(tmp_path, old, new, compla
 
 
 def test_stable_json_does_not_depend_on_the_order_of_keys():
-    assert stable_json({"b": 1, "a": [2]}) == stable_json({"a": [2], "b": 1}) == b'{\n "a": [\n  2\n ],\n "b": 1\n}\n'
+    assert (
+        stable_json({"b": 1, "a": [2]})
+        == stable_json({"a": [2], "b": 1})
+        == b'{\n "a": [\n  2\n ],\n "b": 1\n}\n'
+    )
 
 
 @pytest.mark.slow
@@ -148,6 +160,8 @@ def test_nbgraders_own_command_gives_the_same_bytes(tmp_path):
     root, assignment = make_course(tmp_path / "course")
     ours = assignment.path.read_bytes()
     program = Path(sys.executable).with_name("nbgrader")
-    done = subprocess.run([program, "generate_assignment", "ps01", "--force"], cwd=root, capture_output=True, text=True)
+    done = subprocess.run(
+        [program, "generate_assignment", "ps01", "--force"], cwd=root, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert assignment.path.read_bytes() == ours

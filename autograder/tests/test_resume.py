@@ -1,4 +1,6 @@
-"""A grader that is killed with SIGKILL, wherever it stands, goes on where it was: nothing lost, nothing graded twice."""
+"""A grader that is killed with SIGKILL, wherever it stands, goes on where it was:
+nothing lost, nothing graded twice.
+"""
 
 import csv
 import json
@@ -15,7 +17,8 @@ from nbgrader.api import Gradebook
 
 GRADER = """
 import autograder.results, sys
-autograder.results.course_version = lambda: "test"  # while somebody edits our sources, too, this is one version of the course
+# while somebody edits our sources, too, this is one version of the course
+autograder.results.course_version = lambda: "test"
 from autograder.cli import main
 main()
 """
@@ -26,13 +29,20 @@ def start(root):
     """`autograder grade ps01` in a process group of its own."""
     return subprocess.Popen(
         [sys.executable, "-c", GRADER, "grade", "ps01", "--seed", "5", "--jobs", "2"],
-        cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"COLUMNS": "200"}, start_new_session=True,
-    )  # fmt: skip
+        cwd=root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"COLUMNS": "200"},
+        start_new_session=True,
+    )
 
 
 def done(root):
     """{student: time of writing} of the results that are there."""
-    return {path.stem: path.stat().st_mtime_ns for path in (root / "grades/results/ps01").glob("student*.json")}
+    return {
+        path.stem: path.stat().st_mtime_ns for path in (root / "grades/results/ps01").glob("student*.json")
+    }
 
 
 @pytest.mark.slow
@@ -54,7 +64,9 @@ def test_killed_again_and_again_it_ends_with_every_grade_made_once(tmp_path):
             kills += 1
         grader.communicate()
         now = done(root)
-        assert {student: now[student] for student in kept} == kept, "a result of before the kill was made again"
+        assert {student: now[student] for student in kept} == kept, (
+            "a result of before the kill was made again"
+        )
         for student in now:
             record = json.loads((root / f"grades/results/ps01/{student}.json").read_text())
             assert record["status"] == "graded"
@@ -64,7 +76,10 @@ def test_killed_again_and_again_it_ends_with_every_grade_made_once(tmp_path):
     last = start(root)
     out, err = last.communicate()
     assert last.returncode == 0, err
-    assert f"{len(kept)} of {len(STUDENTS)} unchanged since the last run: not graded again" in out or len(kept) == 0
+    assert (
+        f"{len(kept)} of {len(STUDENTS)} unchanged since the last run: not graded again" in out
+        or len(kept) == 0
+    )
     now = done(root)
     assert {student: now[student] for student in kept} == kept
     with open(root / "grades/grades.csv", newline="") as file:

@@ -22,8 +22,12 @@ def test_each_set_has_the_six_kinds_and_an_expected_grade_for_each(name):
 def test_building_twice_gives_the_same_bytes(root, tmp_path, name):
     build_class(root, name, tmp_path / "a")
     build_class(root, name, tmp_path / "b")
-    first = {path.relative_to(tmp_path / "a"): path.read_bytes() for path in (tmp_path / "a").rglob("*.ipynb")}
-    assert first == {path.relative_to(tmp_path / "b"): path.read_bytes() for path in (tmp_path / "b").rglob("*.ipynb")}
+    first = {
+        path.relative_to(tmp_path / "a"): path.read_bytes() for path in (tmp_path / "a").rglob("*.ipynb")
+    }
+    assert first == {
+        path.relative_to(tmp_path / "b"): path.read_bytes() for path in (tmp_path / "b").rglob("*.ipynb")
+    }
     assert len(set(first.values())) == len(KINDS)
 
 

@@ -4,13 +4,23 @@ import random
 
 import pytest
 
-from warplab import samples
-from warplab.samples import Pairs, Unsteady, below_floor, enough, flush_bytes, half_width, interval, paired, same_clock
-from warplab.task import Bound
+from warplab.tasks.rubric import Bound
+from warplab.timing import samples
+from warplab.timing.samples import (
+    Pairs,
+    Unsteady,
+    below_floor,
+    enough,
+    flush_bytes,
+    half_width,
+    interval,
+    paired,
+    same_clock,
+)
 
 
 def test_the_interval_of_a_median_comes_from_order_statistics():
-    """n = 100: ranks 50 -+ 1.96 * 5 = 40.2 and 59.8, from 0 the 40th and 60th of the sorted samples: 41 and 61."""
+    """n = 100: ranks 50 -+ 1.96 * 5 = 40.2 and 59.8, from 0 the 40th and 60th of them sorted: 41 and 61."""
     assert interval(range(1, 101)) == (41, 50.5, 61)
     assert half_width(range(1, 101)) == pytest.approx(20 / 2 / 50.5)
 
@@ -21,7 +31,7 @@ def test_few_samples_give_all_they_have():
 
 
 def test_the_interval_holds_the_true_median_in_about_nineteen_of_twenty_cases():
-    """2,000 sets of 30 samples of a skewed distribution whose median is ln 2; order statistics may err on the safe side."""
+    """2,000 sets of 30 samples of a skewed distribution of median ln 2; to err on the safe side is fine."""
     rng = random.Random(0)
     hits = 0
     for _ in range(2_000):
@@ -67,9 +77,13 @@ def test_pairs_are_taken_as_a_b_b_a():
 
 
 def test_a_against_b_is_the_ratio_of_the_pairs():
-    """A takes 2 ms, B 1 ms, and a drift slows both by 1 % a pair: the ratio stays 2, and the two are told apart."""
+    """A takes 2 ms, B 1 ms, and a drift slows both by 1 % a pair: the ratio stays 2, they are told apart."""
     step = iter(range(10_000))
-    pairs = paired(lambda: (2e-3 * 1.01 ** (next(step) // 2), 1), lambda: (1e-3 * 1.01 ** (next(step) // 2), 1), lambda: 0.0)
+    pairs = paired(
+        lambda: (2e-3 * 1.01 ** (next(step) // 2), 1),
+        lambda: (1e-3 * 1.01 ** (next(step) // 2), 1),
+        lambda: 0.0,
+    )
     assert pairs.ratio == pytest.approx((2, 2, 2))
     assert pairs.differ
     assert pairs.counters()["time.ratio_low"] == pytest.approx(2)
@@ -104,7 +118,7 @@ def test_clocks_that_never_agree_end_the_measurement():
 
 
 def test_a_straddled_band_gives_the_higher_points():
-    """34 ratios: ranks 17 -+ 1.96 * sqrt(34) / 2 = 11.3 and 22.7, the samples 11 and 23 of 0 to 33: 1.9 and 2.3."""
+    """34 ratios: ranks 17 -+ 1.96 * sqrt(34) / 2 = 11.3 and 22.7, samples 11 and 23 of 0..33: 1.9 and 2.3."""
     pairs = Pairs((1.9,) * 12 + (2.1,) * 10 + (2.3,) * 12, (1.0,) * 34)
     assert pairs.ratio == pytest.approx((1.9, 2.1, 2.3))
     bound = Bound("time.ratio_low", 2.0, 10.0)

@@ -1,4 +1,6 @@
-"""Walls are attacked from inside. Each test names its protection; `-ra` shows which could not be exercised on this machine."""
+"""Walls are attacked from inside. Each test names its protection; `-ra` shows which
+could not be exercised on this machine.
+"""
 
 import functools
 import os
@@ -10,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from grading import answers, hand_in, make_course, notebook
 
 from autograder.doctor import ATTEMPTS, examine
 from autograder.grade import Grading
@@ -17,9 +20,8 @@ from autograder.judge.process import Lost, Process
 from autograder.sandbox import Limits, cgroup, landlock, seccomp
 from autograder.sandbox.choose import SANDBOXES, NoSandbox, choose, problem_of
 from autograder.sandbox.forked import PARENT, Unsafe
-from autograder.sandbox.launch import often_imported
+from autograder.sandbox.launcher import often_imported
 from autograder.sandbox.messages import Cell, Executed
-from grading import answers, hand_in, make_course, notebook
 
 ROOT = Path(__file__).resolve().parents[2]
 MORE = ("memory_of_many", "offspring")
@@ -42,8 +44,14 @@ def needs(kind):
 
 
 def needs_open_course():
-    """Skip where an ordinary user could not read the course anyway: in root's home, or below a folder that is closed."""
-    closed = [folder for folder in (ROOT, *ROOT.parents) if folder == Path("/root") or not folder.stat().st_mode & 0o001]
+    """Skip where an ordinary user could not read the course anyway: in root's home, or
+    below a folder that is closed.
+    """
+    closed = [
+        folder
+        for folder in (ROOT, *ROOT.parents)
+        if folder == Path("/root") or not folder.stat().st_mode & 0o001
+    ]
     if closed:
         pytest.skip(f"an ordinary user may not read the course here: {closed[0]} is closed")
 
@@ -52,11 +60,24 @@ def needs_open_course():
 def findings(kind):
     """What `autograder doctor` finds, with canaries where a grader keeps what must not leak."""
     needs(kind)
-    real = [ROOT / "solutions", ROOT / "autograder" / "tests" / "corpus", ROOT / "autograder" / "autograder" / "judge", ROOT / ".git"]
+    real = [
+        ROOT / "solutions",
+        ROOT / "autograder" / "tests" / "corpus",
+        ROOT / "autograder" / "autograder" / "judge",
+        ROOT / ".git",
+    ]
     real = [next(path for path in folder.rglob("*") if path.is_file()) for folder in real if folder.exists()]
-    with tempfile.TemporaryDirectory() as course, tempfile.NamedTemporaryFile(dir=Path.home(), prefix="canary-") as at_home:
+    with (
+        tempfile.TemporaryDirectory() as course,
+        tempfile.NamedTemporaryFile(dir=Path.home(), prefix="canary-") as at_home,
+    ):
         planted = [Path(at_home.name), *real]
-        for name in ("canary-gradebook.db", "solutions/canary-1.py", "autograder/tests/canary-2.py", "submitted/bob/canary-3.ipynb"):
+        for name in (
+            "canary-gradebook.db",
+            "solutions/canary-1.py",
+            "autograder/tests/canary-2.py",
+            "submitted/bob/canary-3.ipynb",
+        ):
             path = Path(course, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("planted")
@@ -90,7 +111,9 @@ def jail():
 
 
 def inside(launcher, source, seconds=20.0, **limits):
-    """Execute a cell in a student's process. Returns what it raised, in one sentence, or None; raises Lost."""
+    """Execute a cell in a student's process. Returns what it raised, in one sentence,
+    or None; raises Lost.
+    """
     with Process(launcher, "student", Limits(**limits)) as process:
         process.begin_step(seconds)
         return process.ask(Cell("cell", source), (Executed,)).error
@@ -134,13 +157,23 @@ while started < 50:
 def test_a_fork_bomb_ends_with_its_time(jail):
     started = time.monotonic()
     with pytest.raises(Lost, match="longer than the limit of 2 s"):
-        inside(jail, "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass", seconds=2)
+        inside(
+            jail,
+            "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
+            seconds=2,
+        )
     assert time.monotonic() - started < 40
     assert inside(jail, "x = 1") is None
 
 
 def test_fifty_megabytes_of_output_cost_nothing(launcher):
-    assert inside(launcher, "import sys\nfor _ in range(50):\n    print('x' * 2**20)\n    sys.stderr.write('y' * 2**20)") is None
+    assert (
+        inside(
+            launcher,
+            "import sys\nfor _ in range(50):\n    print('x' * 2**20)\n    sys.stderr.write('y' * 2**20)",
+        )
+        is None
+    )
 
 
 def test_process_1_cannot_be_killed_or_read_by_what_it_reaps(jail):
@@ -155,7 +188,10 @@ def test_process_1_cannot_be_killed_or_read_by_what_it_reaps(jail):
         ("import os; os.kill(os.getpid(), 9)", "killed by SIGKILL"),
         ("import ctypes; ctypes.string_at(0)", "killed by SIGSEGV"),
         ("import os; os.closerange(3, 100); import time; time.sleep(600)", "closed its channel"),
-        ("import signal\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\nwhile True: pass", "longer than the limit"),
+        (
+            "import signal\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\nwhile True: pass",
+            "longer than the limit",
+        ),
     ],
 )
 def test_how_a_process_ended_is_told(jail, source, how):
@@ -166,7 +202,11 @@ def test_how_a_process_ended_is_told(jail, source, how):
 def test_a_process_that_takes_too_much_memory_gets_a_memory_error_or_dies(jail):
     assert "MemoryError" in inside(jail, "block = bytearray(2 << 30)", memory_mib=1024)
     with pytest.raises(Lost, match=r"killed \(memory\)"):
-        inside(jail, "import mmap\nblock = mmap.mmap(-1, 1 << 30)\nwhile True:\n    block.write(bytes(1 << 20))", memory_mib=400)
+        inside(
+            jail,
+            "import mmap\nblock = mmap.mmap(-1, 1 << 30)\nwhile True:\n    block.write(bytes(1 << 20))",
+            memory_mib=400,
+        )
 
 
 def test_a_full_disk_is_the_students_own(jail):
@@ -181,8 +221,15 @@ def test_every_process_draws_its_own_random_numbers(launcher):
 
 
 def test_nothing_of_one_submission_is_there_for_the_next(jail):
-    assert inside(jail, "for d in ('.', '/tmp', '/dev/shm'):\n    open(d + '/left', 'w').write('here')") is None
-    assert inside(jail, "import os\nassert not any(os.path.exists(d + '/left') for d in ('.', '/tmp', '/dev/shm'))") is None
+    assert (
+        inside(jail, "for d in ('.', '/tmp', '/dev/shm'):\n    open(d + '/left', 'w').write('here')") is None
+    )
+    assert (
+        inside(
+            jail, "import os\nassert not any(os.path.exists(d + '/left') for d in ('.', '/tmp', '/dev/shm'))"
+        )
+        is None
+    )
 
 
 def test_what_a_notebook_imports_is_there_before_it_asks_and_nothing_else(jail):
@@ -209,7 +256,9 @@ def test_the_warm_parent_has_nothing_to_steal(monkeypatch):
     if os.geteuid() == 0:  # it cannot be traced, so only root may look
         assert b"planted" not in Path(f"/proc/{pid}/environ").read_bytes()
         targets = sorted(os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd"))
-        assert [target for target in targets if target != "/dev/null" and not target.startswith("socket:")] == []
+        assert [
+            target for target in targets if target != "/dev/null" and not target.startswith("socket:")
+        ] == []
     else:
         with pytest.raises(PermissionError):
             Path(f"/proc/{pid}/environ").read_bytes()
@@ -225,7 +274,9 @@ running.stand()
 print(running.scratch or "", flush=True)
 sys.stdin.read()
 """
-    grader = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    grader = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     with grader:
         folder = grader.stdout.readline().strip()
         mine = descendants(grader.pid)
@@ -268,8 +319,8 @@ def test_closing_twice_is_closing_once(launcher):
 
 BLOCKED = """
 import sys
-from autograder.sandbox import kernel, seccomp
-kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+from autograder.sandbox import linux, seccomp
+linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
 del seccomp.REFUSED["flock"]
 seccomp.LOCKS = ()  # the grader takes a lock of its own
 seccomp.install()  # what students get: it forbids namespaces to this process and all that it starts
@@ -285,18 +336,29 @@ def test_without_a_sandbox_grading_refuses_names_what_is_missing_and_unsafe_is_s
     hand_in(root / "submitted", "ada", notebook(assignment, **answers(root)))
 
     def run(*arguments):
-        return subprocess.run([sys.executable, "-c", BLOCKED, *arguments], capture_output=True, text=True, cwd=root)
+        return subprocess.run(
+            [sys.executable, "-c", BLOCKED, *arguments], capture_output=True, text=True, cwd=root
+        )
 
     refused = run("grade", "ps01", "--seed", "11")
     assert refused.returncode == 2 and not (root / "grades/grades.csv").exists()
-    for words in ("no sandbox works here", "self-sandbox: user namespace", "bubblewrap: ", "autograder doctor", "--unsafe"):
+    for words in (
+        "no sandbox works here",
+        "self-sandbox: user namespace",
+        "bubblewrap: ",
+        "autograder doctor",
+        "--unsafe",
+    ):
         assert words in refused.stderr
     examined = run("doctor")
     assert examined.returncode == 1 and "self-sandbox: does not work here" in examined.stdout
     graded = run("grade", "ps01", "--seed", "11", "--unsafe")
     assert graded.returncode == 0, graded.stderr
     assert "unsafe" in graded.stdout
-    result, page = next((root / "grades/results").rglob("*ada*")), next((root / "grades/feedback").rglob("*.html"))
+    result, page = (
+        next((root / "grades/results").rglob("*ada*")),
+        next((root / "grades/feedback").rglob("*.html")),
+    )
     for file in (root / "grades/grades.csv", result, page):
         assert "unsafe" in file.read_text(), file
 
@@ -306,12 +368,16 @@ def test_a_grade_made_without_a_sandbox_is_made_again_with_one(jail, tmp_path):
     root, assignment = make_course(tmp_path / "course")
     hand_in(tmp_path / "in", "ada", notebook(assignment))
     where = root, "ps01", tmp_path / "in", tmp_path / "out"
-    first, second, third = (list(Grading(*where, seed=11, sandbox=sandbox).rows()) for sandbox in (Unsafe(), jail, jail))
+    first, second, third = (
+        list(Grading(*where, seed=11, sandbox=sandbox).rows()) for sandbox in (Unsafe(), jail, jail)
+    )
     assert [row.fresh for row in (*first, *second, *third)] == [True, True, False]
 
 
 def test_a_job_enters_its_cgroup_and_the_cgroup_goes_with_it():
-    """Version 2 wherever it is mounted and ours to write; controllers are asked for by the sandbox, not here."""
+    """Version 2 wherever it is mounted and ours to write; controllers are asked for by
+    the sandbox, not here.
+    """
     found = [cgroup.place(mount, frozenset()) for mount in (cgroup.MOUNT, cgroup.MOUNT / "unified")]
     folder = next(filter(None, found), None)
     if folder is None:
@@ -330,7 +396,10 @@ def test_a_job_enters_its_cgroup_and_the_cgroup_goes_with_it():
 
 
 def test_a_cgroup_is_made_only_where_memory_and_processes_can_be_limited(tmp_path):
-    own = next((line[4:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")), None)
+    own = next(
+        (line[4:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")),
+        None,
+    )
     if own is None:
         pytest.skip("this kernel has no cgroups of version 2")
     (tmp_path / own).mkdir(parents=True, exist_ok=True)
@@ -352,14 +421,18 @@ def test_the_view_holds_no_solutions_no_tests_no_judge_and_no_home():
     from autograder.sandbox import view
 
     shown = view.visible(gpu=True)
-    ours = (ROOT / name for name in (".", "solutions", "autograder", "autograder/tests", "autograder/autograder"))
+    ours = (
+        ROOT / name for name in (".", "solutions", "autograder", "autograder/tests", "autograder/autograder")
+    )
     for path in (*ours, Path.home(), "/", "/etc", "/tmp"):
         assert str(path) not in shown
         assert not any(str(path).startswith(f"{folder}/") for folder in shown)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="this is the ordinary user's run already: the tests above were made by one")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="this is the ordinary user's run already: the tests above were made by one"
+)
 def test_an_ordinary_user_has_every_protection_too(tmp_path):
     """Root lends its Python, which may lie in its home, to user 1234 in a mount namespace of its own."""
     needs_open_course()
@@ -368,7 +441,10 @@ def test_an_ordinary_user_has_every_protection_too(tmp_path):
     ready = ["unshare", "-m", "sh", "-c", AS_USER, "sh", str(tmp_path), sys.base_prefix]
     if subprocess.run([*ready, "true"], capture_output=True).returncode:
         pytest.skip("this root may not make a mount namespace")
-    command, wide = [*ready, sys.executable, "-m", "autograder.cli", "doctor"], os.environ | {"COLUMNS": "200"}
+    command, wide = (
+        [*ready, sys.executable, "-m", "autograder.cli", "doctor"],
+        os.environ | {"COLUMNS": "200"},
+    )
     ran = subprocess.run(command, capture_output=True, text=True, cwd="/", env=wide)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "│ NO" not in ran.stdout

@@ -1,4 +1,6 @@
-"""Chapter 8: what it says of operators, PTX, reports, queues and fusion is what its own cells find, and its numbers follow."""
+"""Chapter 8: what it says of operators, PTX, reports, queues and fusion is what its own
+cells find, and its numbers follow.
+"""
 
 import math
 import re
@@ -12,8 +14,8 @@ import pytest
 import torch
 
 import warplab
-from warplab import specs
-from warplab.virtual_device import Timing, VirtualDevice, Work
+from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
+from warplab.hardware import specs
 
 BOOK = Path(__file__).resolve().parents[2] / "chapters"
 H100 = specs.get("h100-sxm")
@@ -33,16 +35,29 @@ def figures():
 
 
 def sources():
-    return [cell.source for cell in jupytext.read(BOOK / "08-stack.md", fmt="md:myst").cells if cell.cell_type == "code"]
+    return [
+        cell.source
+        for cell in jupytext.read(BOOK / "08-stack.md", fmt="md:myst").cells
+        if cell.cell_type == "code"
+    ]
 
 
 @cache
 def chapter():
     """Names that the chapter's definitions bind; cells that time, profile, print or draw are left out."""
-    names = {"warplab": warplab, "math": math, "VirtualDevice": VirtualDevice, "Timing": Timing, "Work": Work}
+    names = {
+        "warplab": warplab,
+        "math": math,
+        "VirtualDevice": VirtualDevice,
+        "DeviceTiming": DeviceTiming,
+        "Work": Work,
+    }
     for source in sources():
         if re.search(r"^(def |class |@|import |from (numba|torch))", source, re.M):
-            if not re.search(r"bench\(|print\(|figure|arithmetic\(careless|set_num_threads", source) or "def arithmetic" in source:
+            if (
+                not re.search(r"bench\(|print\(|figure|arithmetic\(careless|set_num_threads", source)
+                or "def arithmetic" in source
+            ):
                 exec(compile(source, "08-stack.md", "exec"), names)
     return names
 
@@ -58,14 +73,21 @@ def run(start, **names):
 def test_each_call_is_heard_under_the_name_that_the_chapter_gives(capsys):
     run("x, w, b = torch.randn(64, 256)")
     heard = dict(re.findall(r"^([\w @]+?) +\['aten\.(\w+)'\]$", capsys.readouterr().out, re.M))
-    assert [heard[name] for name in ("x @ w", "dense layer", "convolution", "GELU")] == ["mm", "addmm", "convolution", "gelu"]
+    assert [heard[name] for name in ("x @ w", "dense layer", "convolution", "GELU")] == [
+        "mm",
+        "addmm",
+        "convolution",
+        "gelu",
+    ]
     assert heard["attention"].endswith("_for_cpu")
 
 
 def test_the_device_is_the_first_of_a_tensors_keys_and_autocast_the_last():
     keys = re.search(r"\((.*)\)", str(torch._C._dispatch_keys(torch.ones(1)))).group(1).split(", ")
     assert keys[0] == "CPU" and keys[-2:] == ["AutogradCPU", "AutocastCPU"]
-    assert torch._C._dispatch_has_kernel_for_dispatch_key("aten::mm", "CUDA") == torch.backends.cuda.is_built()
+    assert (
+        torch._C._dispatch_has_kernel_for_dispatch_key("aten::mm", "CUDA") == torch.backends.cuda.is_built()
+    )
 
 
 def test_a_fake_product_on_cuda_asks_for_the_same_operator_and_a_mixture_is_refused(capsys):
@@ -96,11 +118,21 @@ def test_the_levels_figure_shows_what_the_compiler_made(monkeypatch):
     source = next(source for source in sources() if "def matmul" in source)
     monkeypatch.setattr("inspect.getsource", lambda function: source)  # one executed from a page has none
     code = figures().machine_code(figures().assembled(product().ptx))
-    assert len(code) % 128 == 0 and len(code) // 16 > product().ptx_instructions  # filled up, and 64-bit addresses
+    assert (
+        len(code) % 128 == 0 and len(code) // 16 > product().ptx_instructions
+    )  # filled up, and 64-bit addresses
     lines = figures().listing(figures().assembled(product().ptx))
-    assert len(lines) in (0, len(code) // 16)  # where nvdisasm is installed: 16 bytes an instruction, as on Volta
+    assert len(lines) in (
+        0,
+        len(code) // 16,
+    )  # where nvdisasm is installed: 16 bytes an instruction, as on Volta
     alt = figures().levels(chapter()["matmul"], product()).alt
-    for said in (f"{len(source):,} characters", "acc += x[row, k] * w[k, col]", "fma.rn.f32", f"{len(code):,} bytes, {len(code) // 16:,} instructions"):
+    for said in (
+        f"{len(source):,} characters",
+        "acc += x[row, k] * w[k, col]",
+        "fma.rn.f32",
+        f"{len(code):,} bytes, {len(code) // 16:,} instructions",
+    ):
         assert said in alt
 
 
@@ -124,7 +156,11 @@ def instructions(source, kernel, capsys, options=""):
     space = {**chapter()}
     exec(compile(source, "08-stack.md", "exec"), space)
     capsys.readouterr()
-    space["arithmetic"](space["cuda"].jit(space[kernel].py_func) if not options else space["cuda"].jit(**options)(space[kernel]))
+    space["arithmetic"](
+        space["cuda"].jit(space[kernel].py_func)
+        if not options
+        else space["cuda"].jit(**options)(space[kernel])
+    )
     return capsys.readouterr().out.split(": ")[1].strip().split(", ")
 
 
@@ -141,7 +177,9 @@ def test_a_bare_constant_costs_the_fma_and_an_exact_one_does_not(capsys):
     for kernel in ("careless", "careful"):
         space[kernel][8, 128](numbers, out)
         results.append(out.copy())
-    assert np.abs(results[0].view(np.int32) - results[1].view(np.int32)).max() <= 2  # "to the last digit or so"
+    assert (
+        np.abs(results[0].view(np.int32) - results[1].view(np.int32)).max() <= 2
+    )  # "to the last digit or so"
 
 
 def test_fastmath_makes_four_operations_of_nine(capsys):
@@ -171,7 +209,7 @@ def test_a_kernel_is_compiled_once_for_each_type(capsys):
 
 @pytest.mark.parametrize(("run_time", "queued", "done"), [(2e-6, 5.0, 5.0), (10e-6, 5.0, 10.0)])
 def test_a_thousand_launches_take_what_the_chapter_says(run_time, queued, done):
-    device = VirtualDevice(Timing(duration=run_time, noise=0, launch_overhead=5e-6)).connect()
+    device = VirtualDevice(DeviceTiming(duration=run_time, noise=0, launch_overhead=5e-6)).connect()
     for _ in range(1000):
         device.launch("work")
     assert 1e3 * device.clock() == pytest.approx(queued, abs=0.01)
@@ -179,12 +217,18 @@ def test_a_thousand_launches_take_what_the_chapter_says(run_time, queued, done):
     assert 1e3 * device.clock() == pytest.approx(done, abs=0.01)
 
 
-@pytest.mark.parametrize(("run_time", "graph", "returned", "done"), [(2, False, 40, 42), (10, False, 40, 85), (2, True, 5, 21)])
+@pytest.mark.parametrize(
+    ("run_time", "graph", "returned", "done"), [(2, False, 40, 42), (10, False, 40, 85), (2, True, 5, 21)]
+)
 def test_the_queues_that_are_drawn_are_the_virtual_devices(run_time, graph, returned, done):
     host, spans = figures().queue(5, run_time, 8, graph)
     assert (host[-1][1], spans[-1][1]) == (returned, done)
     if not graph:
-        device = VirtualDevice(Timing(duration=run_time * 1e-6, noise=0, launch_overhead=5e-6, sync_overhead=0, clock_overhead=0)).connect()
+        device = VirtualDevice(
+            DeviceTiming(
+                duration=run_time * 1e-6, noise=0, launch_overhead=5e-6, sync_overhead=0, clock_overhead=0
+            )
+        ).connect()
         for _ in range(8):
             device.launch("work")
         device.synchronize()
@@ -193,11 +237,18 @@ def test_the_queues_that_are_drawn_are_the_virtual_devices(run_time, graph, retu
 
 def test_overlap_takes_the_longest_stage_and_the_ends():
     plan = figures().pipeline
-    assert plan(4, (2, 3, 2), False)[-1][-1][1] == 28 and plan(4, (2, 3, 2), True)[-1][-1][1] == 2 + 4 * 3 + 2 == 16
+    assert (
+        plan(4, (2, 3, 2), False)[-1][-1][1] == 28
+        and plan(4, (2, 3, 2), True)[-1][-1][1] == 2 + 4 * 3 + 2 == 16
+    )
     assert 128e6 / H100["pcie_each_way"].si == pytest.approx(2e-3)
     pieces = chapter()["square_pieces"]
-    assert [pieces(apart) for apart in (False, True)] == [f"{ms} ms, 0 early, 4000 late" for ms in ("28.0", "16.0")]
-    one = [plan(100, (copy, 5), apart)[-1][-1][1] for copy, apart in ((4, False), (4, True), (7, True))]  # question 6
+    assert [pieces(apart) for apart in (False, True)] == [
+        f"{ms} ms, 0 early, 4000 late" for ms in ("28.0", "16.0")
+    ]
+    one = [
+        plan(100, (copy, 5), apart)[-1][-1][1] for copy, apart in ((4, False), (4, True), (7, True))
+    ]  # question 6
     assert one == [900, 504, 705]
 
 
@@ -269,6 +320,8 @@ def test_the_numbers_of_the_prose_and_the_quiz():
     assert round(flop / 1e12, 1) == 1.1 and round(1e3 * flop / H100["peak_bf16"].si, 1) == 1.1
     rounds = 1000
     for kernels, work, graph, each in ((3, 2, False, 15), (1, 3, False, 5)):  # question 5: no graph
-        assert figures().queue(5, work, kernels * rounds, graph)[1][-1][1] / rounds == pytest.approx(each, rel=0.01)
+        assert figures().queue(5, work, kernels * rounds, graph)[1][-1][1] / rounds == pytest.approx(
+            each, rel=0.01
+        )
     assert max(5, 3 * 2) == 6  # a graph a round: its launch hides behind the kernels
     assert figures().queue(5, 3, rounds, True)[1][-1][1] / rounds == pytest.approx(3, rel=0.01)

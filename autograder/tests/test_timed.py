@@ -2,15 +2,24 @@
 
 import numpy as np
 import pytest
-from crossing_examples import Axpy
+from crossing_examples import ANSWERS, Axpy
 
-from warplab import task as tasks
+from warplab import crossing
 from warplab.crossing import Order, Refused
-from warplab.crossing.timed import measure
-from warplab.task import Case, Outcome
+from warplab.crossing.outcome import Outcome
+from warplab.crossing.timed import KernelSampler, measure
+from warplab.hardware.device import Device, engine_target
+from warplab.hardware.target import Target
+from warplab.tasks import registry, scoring
+from warplab.tasks.rubric import Case
+from warplab.timing.cuda_timer import cuda_timer
 
 TASK = Axpy()
-TIMED = [name for name in tasks.names() if name.startswith("ps") and any(item.kind == "time" for item in tasks.get(name).items)]
+TIMED = [
+    name
+    for name in registry.names()
+    if name.startswith("ps") and any(item.kind == "time" for item in registry.get(name).items)
+]
 N = 1 << 20
 BANDWIDTH = 3.35e12
 
@@ -18,7 +27,11 @@ BANDWIDTH = 3.35e12
 def sets(count=2):
     rng = np.random.default_rng(0)
     return [
-        Case(f"set {k}", {"alpha": 2.0, "x": rng.random(N, dtype=np.float32), "y": rng.random(N, dtype=np.float32)}) for k in range(count)
+        Case(
+            f"set {k}",
+            {"alpha": 2.0, "x": rng.random(N, dtype=np.float32), "y": rng.random(N, dtype=np.float32)},
+        )
+        for k in range(count)
     ]
 
 
@@ -65,26 +78,60 @@ def test_a_time_in_which_the_inputs_cannot_be_read_is_refused():
 @pytest.mark.parametrize("name", TIMED)
 def test_a_timed_case_is_large_and_yet_no_tolerance_lets_zeros_or_a_half_pass(name):
     """The rounding of millions of additions must not be allowed for so generously that any sum is right."""
-    task = tasks.get(name)
+    task = registry.get(name)
     for case in task.timed_cases():
         assert task.must_read(case.inputs) + task.must_write(case.inputs) >= 16 << 20
         for share in 0, 0.5:
-            outputs = {key: (share * np.asarray(value, np.float64)).astype(task.kind_of(key, case.inputs)) for key, value in task.expected(case)[0].items()}
+            outputs = {
+                key: (share * np.asarray(value, np.float64)).astype(task.kind_of(key, case.inputs))
+                for key, value in task.expected(case)[0].items()
+            }
             assert task.wrong_result(case, Outcome(case.name, outputs)) is not None
+
+
+@pytest.fixture
+def an_a100(monkeypatch):
+    """This machine has a GPU of another architecture than the engine's."""
+    found = Device("NVIDIA A100", "cuda", Target.of("sm_80", "NVIDIA A100"))
+    monkeypatch.setattr("warplab.crossing.kernel.device", lambda: found)
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_the_students_process_is_told_which_gpu_a_timed_row_is_compiled_for(name, an_a100):
+    task = registry.get(name)
+    module = crossing.CROSSINGS[task.crossing]
+    assert module.question(task, task.timed_cases()[0])["arch"] == "sm_80"
+    assert module.question(task, task.cases()[0])["arch"] == engine_target().arch
+
+
+@pytest.mark.parametrize("timed, arch", [(True, "sm_80"), (False, "sm_90")])
+@pytest.mark.parametrize("name", ["example/axpy", "example/total"])
+def test_a_timed_row_is_compiled_for_the_gpu_that_runs_it(name, timed, arch, an_a100, monkeypatch):
+    monkeypatch.delenv("WARPLAB_ARCH", raising=False)
+    task, namespace = registry.get(name), {"__name__": "submission"}
+    case = task.cases(3)[0]
+    monkeypatch.setattr(type(task), "is_timed", lambda self, case: timed)
+    exec(compile(ANSWERS[name], "<submission>", "exec"), namespace)
+    module, names = crossing.CROSSINGS[task.crossing], (task.entry, task.plan_entry)
+    question = module.question(task, case)
+    answer = module.answer(question, names, namespace[task.entry], namespace.get(task.plan_entry), None)
+    order = module.finish(task, case, answer, None)
+    assert (question["arch"], order.arch) == (arch, arch)
+    assert all(f".target {arch}" in text for kernel in order.kernels for text in kernel.modules)
 
 
 @pytest.mark.gpu
 def test_a_kernel_from_ptx_is_timed_on_the_device():
-    from crossing_examples import AXPY
-
-    from warplab import crossing
-    from warplab.crossing.timed import KernelSampler
-    from warplab.cuda_timer import cuda_timer
-
     namespace = {}
-    exec(compile(AXPY, "<axpy>", "exec"), namespace)
+    exec(compile(ANSWERS["example/axpy"], "<axpy>", "exec"), namespace)
     case = sets(1)[0]
-    answer = crossing.CROSSINGS["kernel"].answer(crossing.CROSSINGS["kernel"].question(TASK, case), ("axpy", "plan"), namespace["axpy"], namespace["plan"], None)
+    answer = crossing.CROSSINGS["kernel"].answer(
+        crossing.CROSSINGS["kernel"].question(TASK, case),
+        ("axpy", "plan"),
+        namespace["axpy"],
+        namespace["plan"],
+        None,
+    )
     sampler = KernelSampler([crossing.finish(TASK, case, answer, None)], cuda_timer())
     sampler.warm_up()
     seconds, _, outputs = sampler.sample(0)
@@ -95,8 +142,8 @@ def test_a_kernel_from_ptx_is_timed_on_the_device():
 def test_a_device_whose_clock_does_not_hold_still_costs_nobody_points(monkeypatch):
     from types import SimpleNamespace
 
-    import autograder.judge.timing as timing
-    from warplab.samples import Unsteady
+    import autograder.judge.timed_rows as timing
+    from warplab.timing.samples import Unsteady
 
     class Executor:
         def __init__(self, *_):
@@ -113,8 +160,8 @@ def test_a_device_whose_clock_does_not_hold_still_costs_nobody_points(monkeypatc
 
     monkeypatch.setattr(timing, "Process", Executor)
     monkeypatch.setattr(timing, "measure", never)
-    matmul = tasks.get("ps04/matmul_register_tiled")
+    matmul = registry.get("ps04/matmul_register_tiled")
     small = matmul.product(np.random.default_rng(0), "time", 4, 4, 4)
     outcome = timing.time_case(matmul, small, Order("sm_90", (), {}, (), ()), None, None)
-    (line,) = matmul.judge([small], [outcome]).part("time").lines
+    (line,) = scoring.judge(matmul, [small], [outcome]).part("time").lines
     assert (line.state, line.max) == ("ungraded", 5.0)

@@ -1,29 +1,33 @@
-"""Kernels that try to gain time, through student's process, executor and judge: what each gets for its timed row.
+"""Kernels that try to gain time, through student's process, executor and judge: what each gets for it.
 
-`corpus/timed/<set>/<task>/<kind>_<name>.py`: the docstring begins with the points of the timed row on CUDA. Without a GPU the same
-files go the same way and the same samples are checked, but the clock is a fake: each sample is one run on the engine and said to take a
-millisecond. So what is decided by answers is decided here too, and what is decided by time alone waits for a GPU.
+`corpus/timed/<set>/<task>/<kind>_<name>.py`: the docstring begins with the points of the timed row on CUDA.
+Without a GPU the same files go the same way and the same samples are checked, but the clock is a fake: each
+sample is one run on the engine and said to take a millisecond. So what is decided by answers is decided here
+too, and what is decided by time alone waits for a GPU.
 """
 
 from pathlib import Path
 
 import numpy as np
 import pytest
+from corpus_files import stated
 from crossing_examples import Axpy
-from test_tasks import stated
 
 import warplab
 from autograder.judge import attempts, judge
-from autograder.judge.attempts import Step, run_all
+from autograder.judge.attempts import NotebookStep, run_all
 from autograder.judge.process import Process
-from autograder.judge.timing import orders_of
+from autograder.judge.timed_rows import orders_of
 from autograder.sandbox import Limits, Unsafe
 from autograder.sandbox.choose import NoSandbox, choose
-from autograder.sandbox.messages import Done, Work
-from warplab import task as tasks
-from warplab.crossing import Refused, Result
+from autograder.sandbox.messages import Done, RunOrder
+from warplab import crossing
+from warplab.crossing import Refused
+from warplab.crossing.outcome import Outcome
 from warplab.crossing.timed import measure
-from warplab.task import COPY, Bound, Case, Item, task
+from warplab.tasks import registry, scoring
+from warplab.tasks.declaration import COPY, task
+from warplab.tasks.rubric import Bound, Case, Item
 
 CORPUS = sorted((Path(__file__).parent / "corpus" / "timed").glob("*/*/*.py"))
 BY_TIME_ALONE = {"cheat_spins_to_heat"}
@@ -37,7 +41,9 @@ class Stream(Axpy):
     arguments = ("n", "alpha", "x", "y", "out")
     items = (Item("right", 6, title="any length"), Item("time", 4, "time", title="against a copy"))
     yardstick = COPY
-    timed_length = (1 << 24) + 57  # 201 MB move; no multiple of 128, so that there is mapped memory behind each array
+    timed_length = (
+        1 << 24
+    ) + 57  # 201 MB move; no multiple of 128, so that there is mapped memory behind each array
 
     def case(self, rng, item, n):
         x, y = (rng.random(n, dtype=np.float32) for _ in range(2))
@@ -63,33 +69,38 @@ def launcher():
 
 
 def on_the_engine(task, case, order, launcher, limits):
-    """In place of time_case: the judge's own `measure` over the executor's answers; both clocks say a millisecond."""
+    """In place of time_case: the judge's own `measure` over the executor's answers; a sample takes 1 ms."""
     sets = case.memo["sets"]
     orders = orders_of(sets, order)
     with Process(launcher, "executor", limits) as executor:
 
         def sample(number):
             executor.begin_step(limits.step_seconds)
-            done = executor.ask(Work(orders[number].plain()), (Done,))
+            done = executor.ask(RunOrder(orders[number].plain()), (Done,))
             if done.error:
                 raise Refused(done.error)
             return 1e-3, 1980.0, done.outputs
 
         try:
             counters = measure(task, sets, sample, lambda number: (1e-3, 1980.0, {}), 4e12, lambda: 0.0)
-            return tasks.outcome_of(case, Result(sample(sets.index(case))[2], counters))
+            return Outcome(case.name, sample(sets.index(case))[2], counters)
         except Refused as refused:
-            return tasks.Outcome(case.name, error=str(refused))
+            return Outcome(case.name, error=str(refused))
 
 
 def timed_row(path, launcher, monkeypatch):
     """(points stated, the timed row's Line, the Run) of one file."""
     points, source = stated(path)
     name = "/".join(path.parts[-3:-1])
-    monkeypatch.setattr(tasks, "can_time", lambda: True)
+    monkeypatch.setattr(crossing, "can_time", lambda: True)
     cases = judge.make_cases(type("Assignment", (), {"tasks": staticmethod(lambda: [name])}), 3)
-    run = run_all([Step("attack", "cell", source=source), Step("attack-test", "task", task=name)], cases, launcher, LIMITS)
-    (line,) = tasks.get(name).judge(cases[name], run.outcomes[name]).part("time").lines
+    run = run_all(
+        [NotebookStep("attack", "cell", source=source), NotebookStep("attack-test", "task", task=name)],
+        cases,
+        launcher,
+        LIMITS,
+    )
+    (line,) = scoring.judge(registry.get(name), cases[name], run.outcomes[name]).part("time").lines
     return points, line, run
 
 
@@ -102,7 +113,9 @@ def test_a_kernel_gets_the_stated_points_for_its_time(path, launcher, monkeypatc
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", [path for path in CORPUS if path.stem not in BY_TIME_ALONE], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [path for path in CORPUS if path.stem not in BY_TIME_ALONE], ids=lambda path: path.stem
+)
 def test_what_the_answers_decide_is_decided_without_a_gpu_too(path, launcher, monkeypatch):
     if warplab.device().kind == "cuda":
         pytest.skip("here the device's own clock decides")
@@ -110,7 +123,10 @@ def test_what_the_answers_decide_is_decided_without_a_gpu_too(path, launcher, mo
     monkeypatch.setattr(Stream, "timed_length", 3001)
     points, line, run = timed_row(path, launcher, monkeypatch)
     assert line.points == points, line.reason
-    assert points == 4 or any(sign in line.reason for sign in ("while it was timed: `out`", "out-of-bounds", "the limit is 67,108,864")), line.reason
+    assert points == 4 or any(
+        sign in line.reason
+        for sign in ("while it was timed: `out`", "out-of-bounds", "the limit is 67,108,864")
+    ), line.reason
 
 
 def test_every_file_says_whether_it_is_honest_or_not():

@@ -1,4 +1,6 @@
-"""Chapter 9: its counts are the counter's, its bounds follow from the registry, its queue is the textbook's, its ratios are right."""
+"""Chapter 9: its counts are the counter's, its bounds follow from the registry, its
+queue is the textbook's, its ratios are right.
+"""
 
 import ast
 import re
@@ -13,9 +15,13 @@ import torch
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from warplab import models, specs, vram
-from warplab.experiments import inference, machine, registry
-from warplab.measure import Evidence, Measurement
+from warplab.evidence import catalogue
+from warplab.evidence import take as machine
+from warplab.evidence.experiments import inference
+from warplab.evidence.measure import Evidence, Measurement
+from warplab.hardware import specs
+from warplab.models import networks as models
+from warplab.models import vram
 
 BOOK = Path(__file__).resolve().parents[2] / "chapters"
 H100 = specs.get("h100-sxm")
@@ -36,11 +42,17 @@ def figures():
 
 @cache
 def chapter():
-    """The functions that the chapter defines, and the constants that they use; nothing is trained, timed or drawn."""
+    """The functions that the chapter defines, and the constants that they use; nothing
+    is trained, timed or drawn.
+    """
     names = {"EQUALS": EQUALS, "door": DOOR, "weights": 7e9}
     for cell in jupytext.read(BOOK / "09-train-infer.md", fmt="md:myst").cells:
         if cell.cell_type == "code":
-            kept = [n for n in ast.parse(cell.source).body if isinstance(n, ast.FunctionDef | ast.Import | ast.ImportFrom)]
+            kept = [
+                n
+                for n in ast.parse(cell.source).body
+                if isinstance(n, ast.FunctionDef | ast.Import | ast.ImportFrom)
+            ]
             kept = [n for n in kept if getattr(n, "module", "") != "figures"]
             exec(compile(ast.Module(kept, []), "09-train-infer.md", "exec"), names)
     return names
@@ -96,7 +108,9 @@ def test_a_sum_gets_its_mark_exactly_when_the_model_would_write_it():
 
 
 def test_the_worksheet_has_about_half_of_all_sums():
-    assert len({tuple(row) for row in models.worksheet(7_000, seed=1, below=100).tolist()}) / 10_000 == pytest.approx(0.5, abs=0.02)
+    assert len(
+        {tuple(row) for row in models.worksheet(7_000, seed=1, below=100).tolist()}
+    ) / 10_000 == pytest.approx(0.5, abs=0.02)
 
 
 @pytest.mark.slow
@@ -104,7 +118,9 @@ def test_the_network_learns_to_add_is_harmed_by_pruning_and_recovers():
     torch.manual_seed(3)  # not the chapter's: its story must not hang on one seed
     rows, model = models.worksheet(7_000, seed=1, below=100), models.Transformer(width=48)
     seen = {tuple(row) for row in rows.tolist()}
-    exam = torch.tensor([row for row in models.worksheet(4000, seed=2, below=100).tolist() if tuple(row) not in seen][:1000])
+    exam = torch.tensor(
+        [row for row in models.worksheet(4000, seed=2, below=100).tolist() if tuple(row) not in seen][:1000]
+    )
     assert len(exam) == 1000
     chapter()["learn"](model, rows, 800)
     weights = [m.weight for m in model.blocks.modules() if isinstance(m, torch.nn.Linear)]
@@ -125,12 +141,20 @@ def test_the_network_learns_to_add_is_harmed_by_pruning_and_recovers():
 
 def test_every_layer_costs_twice_backward_but_the_first_convolution():
     batch, model = models.worksheet(64), network()
-    forward, both = (chapter()["count"](run) for run in (lambda: model.loss(batch), lambda: model.loss(batch).backward()))
+    forward, both = (
+        chapter()["count"](run) for run in (lambda: model.loss(batch), lambda: model.loss(batch).backward())
+    )
     assert (total(forward), total(both)) == (81_709_056, 3 * 81_709_056)
-    products, attention = 55_920, 2 * 4 * 11 * 48  # weights in products; FLOP a token of attention in two layers
+    products, attention = (
+        55_920,
+        2 * 4 * 11 * 48,
+    )  # weights in products; FLOP a token of attention in two layers
     assert total(forward) == 704 * (2 * products + attention)
     conv, (images, labels) = models.ConvNet(), models.pictures(8)
-    ahead, all_ = (chapter()["count"](run) for run in (lambda: conv(images), lambda: F.cross_entropy(conv(images), labels).backward()))
+    ahead, all_ = (
+        chapter()["count"](run)
+        for run in (lambda: conv(images), lambda: F.cross_entropy(conv(images), labels).backward())
+    )
     backward = total(all_) - total(ahead)
     assert backward == 2 * total(ahead) - figures()._of(ahead, "features.0")
     alt = figures().passes(forward, both, ahead, all_).alt
@@ -142,7 +166,9 @@ def test_six_n_d_and_where_it_fails():
     assert parameters == 58_464
     assert 6 * parameters * 704 / (3 * 81_709_056) == pytest.approx(1.007, abs=5e-4)
     d, n = 48, 11
-    assert 4 * n * d / (24 * d * d) == pytest.approx(n / (6 * d)) and 100 * n / (6 * d) == pytest.approx(3.8, abs=0.05)
+    assert 4 * n * d / (24 * d * d) == pytest.approx(n / (6 * d)) and 100 * n / (6 * d) == pytest.approx(
+        3.8, abs=0.05
+    )
     says("58,464 weights", "2⁵⁸⁴⁶⁴", "11/288, or 3.8 %")
 
 
@@ -161,7 +187,9 @@ class Bottleneck(torch.nn.Module):
     def __init__(self, come, width, stride):
         super().__init__()
         conv = torch.nn.Conv2d
-        self.path = torch.nn.Sequential(conv(come, width, 1), conv(width, width, 3, stride, 1), conv(width, 4 * width, 1))
+        self.path = torch.nn.Sequential(
+            conv(come, width, 1), conv(width, width, 3, stride, 1), conv(width, 4 * width, 1)
+        )
         self.short = conv(come, 4 * width, 1, stride) if come != 4 * width else torch.nn.Identity()
 
     def forward(self, x):
@@ -185,7 +213,9 @@ def test_resnet_50_does_4_09_billion_multiply_adds_and_the_29_hours_are_a_v100s(
     rate = images / (29 * 3600)
     assert round(rate) == 1104 and rate * 3 * flop == pytest.approx(27e12, rel=0.01)
     assert round(100 * rate * 3 * flop / a100) == 9 and round(100 * 2470 * 3 * flop / a100) == 19
-    hours = [images / r / 3600 for r in (2470, 938, 1200)]  # nvidia_resnet50: "~14", "~36" and "~29" with everything around
+    hours = [
+        images / r / 3600 for r in (2470, 938, 1200)
+    ]  # nvidia_resnet50: "~14", "~36" and "~29" with everything around
     assert [round(h, 1) for h in hours] == [13.0, 34.1, 26.7]
 
 
@@ -208,7 +238,11 @@ def test_the_cache_changes_the_work_and_not_the_text():
     prompts = prompts[prompts[:, 5] == EQUALS][:64, :6]
     out, cost = {}, {}
     for keep in False, True:
-        cost[keep] = total(chapter()["count"](lambda keep=keep: out.update({keep: chapter()["write"](network(), prompts, 4, keep)})))
+        cost[keep] = total(
+            chapter()["count"](
+                lambda keep=keep: out.update({keep: chapter()["write"](network(), prompts, 4, keep)})
+            )
+        )
     assert torch.equal(out[False], out[True]) and out[True].shape[1] == 10
     assert round(sum(range(1000, 2000)) / 1999) == 750
     assert sum(range(6, 10)) == 30 and 30 / 9 == pytest.approx(3.33, abs=0.005)
@@ -225,12 +259,24 @@ def test_the_bounds_of_prefill_and_decode():
     assert round(DOOR / size) == 42 and round(125 * DOOR / size) == 5265
     assert 125 * step(1)[1] / size == pytest.approx(23, abs=0.5)
     assert flop / size == pytest.approx(22.8, abs=0.05) and flop / PEAK < size / DOOR
-    assert np.divide(*step(10**9)) == pytest.approx(27.7, abs=0.05) and np.divide(*step(1)) == pytest.approx(1, abs=0.001)
+    assert np.divide(*step(10**9)) == pytest.approx(27.7, abs=0.05) and np.divide(*step(1)) == pytest.approx(
+        1, abs=0.001
+    )
     prefill = 14e9 * 1000 + 32 * 2 * 1000**2 * 4096
-    assert prefill / PEAK == pytest.approx(14.4e-3, rel=2e-3) and 1000 * step(1)[1] / DOOR == pytest.approx(4.3, abs=0.05)
+    assert prefill / PEAK == pytest.approx(14.4e-3, rel=2e-3) and 1000 * step(1)[1] / DOOR == pytest.approx(
+        4.3, abs=0.05
+    )
     assert 1000 * step(1)[1] / DOOR / (prefill / PEAK) == pytest.approx(300, rel=0.01)
     assert prefill / step(1)[1] > H100["ridge_bf16"].value > 27.7
-    says("239 tokens a second", "79.5 GB, 23.7 ms, 42 tokens a second", "5,265", "27.7 FLOP a byte", "14.4 ms", "4.3 s", "300 times")
+    says(
+        "239 tokens a second",
+        "79.5 GB, 23.7 ms, 42 tokens a second",
+        "5,265",
+        "27.7 FLOP a byte",
+        "14.4 ms",
+        "4.3 s",
+        "300 times",
+    )
 
 
 def test_one_at_a_time_the_queue_waits_as_long_as_the_textbook_says():
@@ -258,7 +304,9 @@ def test_the_walls_and_percentiles_of_the_queue():
 
     assert p(1, 1)[1] / time(1) == pytest.approx(10, abs=1)  # "ten times as long as an answer takes"
     assert p(8, 1)[1] < p(1, 1)[1] / 5
-    assert p(32, 0.95 * 32 / time(32))[0] == pytest.approx(2.7, abs=0.05) and 2.7 / time(1) == pytest.approx(3, abs=0.15)
+    assert p(32, 0.95 * 32 / time(32))[0] == pytest.approx(2.7, abs=0.05) and 2.7 / time(1) == pytest.approx(
+        3, abs=0.15
+    )
     assert p(8, 7)[1] == pytest.approx(4, abs=0.3) and p(32, 7)[1] == pytest.approx(2, abs=0.3)  # quiz 7
 
 
@@ -289,7 +337,11 @@ def test_quantised_weights_move_the_bound():
 def test_the_quiz():
     a100 = specs.get("a100-sxm")["peak_bf16"].si
     work = 6 * 1e9 * 2e10
-    assert work == 1.2e20 and work / (a100 / 2) == pytest.approx(7.7e5, rel=0.002) and work / (a100 / 2) / 86_400 == pytest.approx(8.9, abs=0.05)
+    assert (
+        work == 1.2e20
+        and work / (a100 / 2) == pytest.approx(7.7e5, rel=0.002)
+        and work / (a100 / 2) / 86_400 == pytest.approx(8.9, abs=0.05)
+    )
     deepseek, seconds = 6 * 37e9 * 14.8e12, 2.788e6 * 3600
     assert deepseek == pytest.approx(3.29e24, rel=2e-3) and seconds == pytest.approx(1.004e10, rel=1e-3)
     assert deepseek / seconds == pytest.approx(327e12, rel=2e-3) and round(671 / 37) == 18
@@ -298,7 +350,9 @@ def test_the_quiz():
     assert one / DOOR == pytest.approx(1.2e-3, abs=0.05e-3) and round(DOOR / one) == 832
     assert full == pytest.approx(69.0e9, rel=1e-3) and full / DOOR == pytest.approx(20.6e-3, abs=0.05e-3)
     assert round(125 * DOOR / full) == 6066
-    assert DOOR / one / (DOOR / (14e9 + cache)) == pytest.approx(3.6, abs=0.05) and 6066 / 5265 == pytest.approx(1.15, abs=0.005)
+    assert DOOR / one / (DOOR / (14e9 + cache)) == pytest.approx(
+        3.6, abs=0.05
+    ) and 6066 / 5265 == pytest.approx(1.15, abs=0.005)
     assert int((80e9 - 3.5e9) / cache) == 145
 
 
@@ -317,15 +371,18 @@ def test_a_step_of_the_experiment_leaves_the_cache_as_it_was_and_is_the_next_tok
 def test_the_experiments_count_two_flop_a_weight_and_token(monkeypatch):
     monkeypatch.setitem(inference.SHAPE, "cpu", {"width": 32, "heads": 2, "layers": 2, "context": 260})
     weights = 2 * 12 * 32**2
-    cases = list(registry.get("decode_batch").cases("cpu"))
+    cases = list(catalogue.get("decode_batch").cases("cpu"))
     assert [case.flops for case in cases] == [2 * weights * case.x for case in cases]
-    series = {case.series: case.flops / (2 * weights * (case.x if "prefill" in case.series else 1)) for case in registry.get("prefill_and_decode").cases("cpu")}
+    series = {
+        case.series: case.flops / (2 * weights * (case.x if "prefill" in case.series else 1))
+        for case in catalogue.get("prefill_and_decode").cases("cpu")
+    }
     assert series == {"cpu: prefill": 1, "cpu: decode": 1}
 
 
 def test_the_figure_of_batches_says_when_no_gpu_was_measured(monkeypatch, tmp_path):
     monkeypatch.setitem(inference.SHAPE, "cpu", {"width": 32, "heads": 2, "layers": 1, "context": 32})
-    points = tuple(machine.run(registry.get("decode_batch"), "cpu", 0.01))
+    points = tuple(machine.run(catalogue.get("decode_batch"), "cpu", 0.01))
     live = Evidence("live", "a processor", "live: measured on this machine, a processor, now", points)
     drawn = figures().batching(Measurement("decode_batch", "What?", "requests", "missing", (live,)))
     assert "not recorded yet" in drawn.body and "on a GPU: not recorded yet" in drawn.alt

@@ -9,7 +9,7 @@ import pytest
 from grading import hand_in, make_course, notebook
 
 from autograder.validate import Malformed, check_file
-from autograder.validate.check import MAX_BYTES, MAX_CELLS
+from autograder.validate.validate import MAX_BYTES, MAX_CELLS
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,9 @@ def no_outputs(document):
 
 
 def many(document):
-    document["cells"] += [{"cell_type": "markdown", "id": f"m{i}", "metadata": {}, "source": ""} for i in range(MAX_CELLS)]
+    document["cells"] += [
+        {"cell_type": "markdown", "id": f"m{i}", "metadata": {}, "source": ""} for i in range(MAX_CELLS)
+    ]
 
 
 def huge_cell(document):
@@ -106,14 +108,18 @@ def test_a_missing_file_a_folder_and_a_pipe(course, tmp_path):
 def test_a_link_out_of_the_students_own_folder_is_refused(course, tmp_path):
     own = tmp_path / "submitted" / "ada"
     own.mkdir(parents=True)
-    elsewhere, neighbour = (hand_in(tmp_path / where, "bob", notebook(course[1])) for where in ("elsewhere", "submitted"))
+    elsewhere, neighbour = (
+        hand_in(tmp_path / where, "bob", notebook(course[1])) for where in ("elsewhere", "submitted")
+    )
     for name, target in (("a", elsewhere), ("b", neighbour), ("c", "../bob/ps01_tiny.ipynb")):
         (own / f"{name}.ipynb").symlink_to(target)
         assert codes(own / f"{name}.ipynb", course[1], inside=own) == ["link-outside"]
     (own / "loop.ipynb").symlink_to("loop.ipynb")
     assert codes(own / "loop.ipynb", course[1], inside=own) == ["unreadable"]
     (own.parent / "eve").symlink_to(neighbour.parent)
-    assert codes(own.parent / "eve" / "ps01_tiny.ipynb", course[1], inside=own.parent / "eve") == ["link-outside"]
+    assert codes(own.parent / "eve" / "ps01_tiny.ipynb", course[1], inside=own.parent / "eve") == [
+        "link-outside"
+    ]
     assert check_file(neighbour, course[1], inside=neighbour.parent).notes == ()
 
 
@@ -126,7 +132,12 @@ def test_what_the_student_must_not_change_is_restored(course, tmp_path):
     answer["cell_type"] = "markdown"
     del answer["outputs"], answer["execution_count"]
     checked = check_file(hand_in(tmp_path, "ada", document), course[1])
-    assert sorted(note.code for note in checked.notes) == ["changed-type", "edited-metadata", "edited-test", "missing-test"]
+    assert sorted(note.code for note in checked.notes) == [
+        "changed-type",
+        "edited-metadata",
+        "edited-test",
+        "missing-test",
+    ]
     released = json.loads(course[1].path.read_text())
     restored = {one["id"]: one for one in checked.notebook["cells"]}
     for grade_id in ("launch_plan-test", "time_it-test"):
@@ -172,7 +183,22 @@ def test_the_released_notebook_itself_passes_without_a_note(course):
     assert check_file(course[1].path, course[1]).notes == ()
 
 
-JUNK = (None, True, -1, 3.5, "", "x", [], {}, [1], {"a": 1}, 10**30, "\x00", ["a", 2], {"grade": True, "grade_id": ["x"]})
+JUNK = (
+    None,
+    True,
+    -1,
+    3.5,
+    "",
+    "x",
+    [],
+    {},
+    [1],
+    {"a": 1},
+    10**30,
+    "\x00",
+    ["a", 2],
+    {"grade": True, "grade_id": ["x"]},
+)
 
 
 def places(value):

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warplab.virtual_device import MAX_CALLS, DeviceError, Timing, VirtualDevice, Work
+from warplab.crossing.virtual_device import MAX_CALLS, DeviceTiming, VirtualDevice, VirtualDeviceError, Work
 
-MILLISECOND = Timing(duration=1e-3, noise=0.0)
+MILLISECOND = DeviceTiming(duration=1e-3, noise=0.0)
 
 
 def test_a_launch_returns_after_the_overhead_and_not_after_the_work():
@@ -38,20 +38,22 @@ def test_a_second_wait_costs_only_its_overhead():
 
 
 def test_work_queued_by_others_delays_the_first_launch():
-    device = VirtualDevice(Timing(duration=1e-3, noise=0.0, pending=0.5)).connect()
+    device = VirtualDevice(DeviceTiming(duration=1e-3, noise=0.0, pending=0.5)).connect()
     device.launch("work")
     device.synchronize()
     assert device.clock() == pytest.approx(0.5 + 1e-3 + 3e-6 + 1e-7)
 
 
 def test_the_first_launches_are_slow_and_every_seventh_is_disturbed():
-    timing = Timing(duration=1.0, noise=0.0, cold_launches=2, cold_factor=20, outlier_every=7, outlier_factor=40)
+    timing = DeviceTiming(
+        duration=1.0, noise=0.0, cold_launches=2, cold_factor=20, outlier_every=7, outlier_factor=40
+    )
     assert [timing.of_launch(i) for i in range(8)] == [20, 20, 1, 1, 1, 1, 40, 1]
 
 
 @given(st.integers(0, 10_000), st.floats(1e-6, 1.0), st.floats(0, 0.5))
 def test_noise_stays_within_its_share(index, duration, noise):
-    seconds = Timing(duration=duration, noise=noise).of_launch(index)
+    seconds = DeviceTiming(duration=duration, noise=noise).of_launch(index)
     assert duration * (1 - noise) * 0.999999 <= seconds <= duration * (1 + noise) * 1.000001
 
 
@@ -69,37 +71,41 @@ def test_an_event_that_has_not_happened_cannot_be_read():
     first = device.record()
     device.launch("work")
     last = device.record()
-    with pytest.raises(DeviceError, match="synchronize"):
+    with pytest.raises(VirtualDeviceError, match="synchronize"):
         device.elapsed(first, last)
 
 
 @pytest.mark.parametrize("events", [(0, 1), (True, True), ("0", 0), (-1, -1), (None, None)])
 def test_events_that_were_never_recorded_are_refused(events):
-    with pytest.raises(DeviceError, match="record"):
+    with pytest.raises(VirtualDeviceError, match="record"):
         VirtualDevice(MILLISECOND).connect().elapsed(*events)
 
 
 def test_only_the_given_work_can_be_launched():
     device = VirtualDevice(MILLISECOND).connect()
     for work in ("other", None, 3, lambda: None):
-        with pytest.raises(DeviceError, match="work"):
+        with pytest.raises(VirtualDeviceError, match="work"):
             device.launch(work)
 
 
-@pytest.mark.parametrize("message", [None, [], {}, {"op": 3}, {"op": "__init__"}, {"op": "connect"}, {"op": "x" * 999}])
+@pytest.mark.parametrize(
+    "message", [None, [], {}, {"op": 3}, {"op": "__init__"}, {"op": "connect"}, {"op": "x" * 999}]
+)
 def test_a_malformed_message_gets_an_error_and_nothing_else(message):
     assert set(VirtualDevice(MILLISECOND).call(message)) == {"error"}
 
 
 def test_a_loop_without_end_is_stopped():
     device = VirtualDevice(MILLISECOND).connect()
-    with pytest.raises(DeviceError, match="loop"):
+    with pytest.raises(VirtualDeviceError, match="loop"):
         for _ in range(MAX_CALLS + 1):
             device.clock()
 
 
 MESSAGES = st.one_of(
-    st.sampled_from([{"op": "launch", "work": "work"}, {"op": "synchronize"}, {"op": "clock"}, {"op": "record"}]),
+    st.sampled_from(
+        [{"op": "launch", "work": "work"}, {"op": "synchronize"}, {"op": "clock"}, {"op": "record"}]
+    ),
     st.fixed_dictionaries({"op": st.just("elapsed"), "start": st.integers(-1, 5), "end": st.integers(-1, 5)}),
 )
 
@@ -116,9 +122,12 @@ def test_any_sequence_is_served_in_json_and_time_never_runs_backwards(messages):
     assert all(type(count) is float for count in device.counters().values())
 
 
-# streams, copies, graphs: x goes in, is squared, comes out; a copy of 1,000 numbers and the work on them take 1 ms each
+# streams, copies, graphs: x goes in, is squared, comes out; a copy of 1,000 numbers and
+# the work on them take 1 ms each
 
-PIPELINE = Timing(noise=0.0, launch_overhead=0.0, sync_overhead=0.0, copy_latency=0.0, bandwidth=8_000 / 1e-3)
+PIPELINE = DeviceTiming(
+    noise=0.0, launch_overhead=0.0, sync_overhead=0.0, copy_latency=0.0, bandwidth=8_000 / 1e-3
+)
 
 
 def pipeline(size=1000, **options):
@@ -209,7 +218,7 @@ def test_a_part_of_an_array_moves_by_itself():
 
 
 def test_a_graph_costs_the_host_one_launch_however_often_it_is_replayed():
-    judge = VirtualDevice(Timing(duration=1e-6, noise=0.0, launch_overhead=5e-6, sync_overhead=0.0))
+    judge = VirtualDevice(DeviceTiming(duration=1e-6, noise=0.0, launch_overhead=5e-6, sync_overhead=0.0))
     device = judge.connect()
     device.capture()
     for _ in range(10):
@@ -220,7 +229,9 @@ def test_a_graph_costs_the_host_one_launch_however_often_it_is_replayed():
     for _ in range(4):
         device.replay(graph)
     device.synchronize()
-    assert device.clock() - start == pytest.approx(4 * 10e-6 + 5e-6, rel=0.01), "10 launches of 1 us outlast one overhead of 5 us"
+    assert device.clock() - start == pytest.approx(4 * 10e-6 + 5e-6, rel=0.01), (
+        "10 launches of 1 us outlast one overhead of 5 us"
+    )
     assert judge.counts["launches"] == 40
 
 
@@ -239,13 +250,13 @@ def test_a_graph_runs_on_the_data_that_is_there_when_it_is_replayed():
 def test_while_a_graph_is_captured_the_host_cannot_wait(what):
     device = pipeline().connect()
     device.capture()
-    with pytest.raises(DeviceError, match="end_capture"):
+    with pytest.raises(VirtualDeviceError, match="end_capture"):
         getattr(device, what)()
 
 
 def test_an_array_for_the_device_alone_cannot_be_read_by_the_host():
     device = pipeline(unread=("x",)).connect()
-    with pytest.raises(DeviceError, match="for the device alone"):
+    with pytest.raises(VirtualDeviceError, match="for the device alone"):
         device.read(device.host("x"))
 
 
@@ -271,13 +282,13 @@ def test_an_array_for_the_device_alone_cannot_be_read_by_the_host():
     ],
 )
 def test_what_cannot_be_is_refused_with_a_reason(call, why):
-    with pytest.raises(DeviceError, match=why):
+    with pytest.raises(VirtualDeviceError, match=why):
         call(pipeline().connect())
 
 
 def test_the_judge_does_not_work_without_end():
     device = pipeline(size=1_000_000).connect()
     a, b = device.empty(1_000_000), device.empty(1_000_000)
-    with pytest.raises(DeviceError, match="100,000,000 elements"):
+    with pytest.raises(VirtualDeviceError, match="100,000,000 elements"):
         for _ in range(200):
             device.launch("square", b, a)

@@ -1,4 +1,6 @@
-"""What lies on the desk: the formulas are those of their sources, and what PyTorch really keeps is what they say."""
+"""What lies on the desk: the formulas are those of their sources, and what PyTorch
+really keeps is what they say.
+"""
 
 import copy
 
@@ -7,14 +9,19 @@ import torch
 from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
-from warplab import vram
-from warplab.models import Block, Transformer, worksheet
+
+from warplab.models import vram
+from warplab.models.networks import Block, Transformer, worksheet
 
 
 def test_training_seven_billion_parameters_keeps_112_gb_in_fp32_and_in_mixed_precision():
     assert {name: sum(vram.training_bytes(7e9, name).values()) / 1e9 for name in vram.RECIPES} == {
-        "FP32, Adam": 112, "mixed, Adam": 112, "mixed, SGD with momentum": 84, "mixed, 8-bit Adam": 70, "BF16 throughout, Adam": 56,
-    }  # fmt: skip
+        "FP32, Adam": 112,
+        "mixed, Adam": 112,
+        "mixed, SGD with momentum": 84,
+        "mixed, 8-bit Adam": 70,
+        "BF16 throughout, Adam": 56,
+    }
 
 
 def test_an_unknown_recipe_is_refused_with_the_names_of_the_known():
@@ -22,15 +29,24 @@ def test_an_unknown_recipe_is_refused_with_the_names_of_the_known():
         vram.training_bytes(1, "Adam")
 
 
-@pytest.mark.parametrize(("kind", "recipe"), [(torch.float32, "FP32, Adam"), (torch.bfloat16, "BF16 throughout, Adam")])
+@pytest.mark.parametrize(
+    ("kind", "recipe"), [(torch.float32, "FP32, Adam"), (torch.bfloat16, "BF16 throughout, Adam")]
+)
 def test_pytorch_keeps_what_a_recipe_says(kind, recipe):
     model = Transformer().to(kind)
     adam = torch.optim.Adam(model.parameters())
     model.loss(worksheet(4)).backward()
     adam.step()
     count = sum(p.numel() for p in model.parameters())
-    moments = {name: sum(kept[key].nbytes for kept in adam.state.values()) for name, key in (("first moment", "exp_avg"), ("second moment", "exp_avg_sq"))}
-    kept = {"weights": sum(p.nbytes for p in model.parameters()), "gradients": sum(p.grad.nbytes for p in model.parameters()), **moments}
+    moments = {
+        name: sum(kept[key].nbytes for kept in adam.state.values())
+        for name, key in (("first moment", "exp_avg"), ("second moment", "exp_avg_sq"))
+    }
+    kept = {
+        "weights": sum(p.nbytes for p in model.parameters()),
+        "gradients": sum(p.grad.nbytes for p in model.parameters()),
+        **moments,
+    }
     assert kept == vram.training_bytes(count, recipe)
 
 
@@ -43,19 +59,30 @@ def test_korthikanti_s_formula_for_16_bits_with_stored_attention_and_dropout():
     assert vram.activation_bytes(1, h, a, s, b, fused=False, dropout=True) == s * b * h * (34 + 5 * a * s / h)
 
 
-@pytest.mark.parametrize(("kind", "batch", "tokens", "width", "heads"), [(torch.float32, 4, 128, 256, 8), (torch.bfloat16, 2, 64, 512, 4), (torch.float32, 1, 33, 320, 5)])
-def test_a_block_keeps_sixteen_arrays_and_the_small_change_that_the_formula_leaves_out(kind, batch, tokens, width, heads):
+@pytest.mark.parametrize(
+    ("kind", "batch", "tokens", "width", "heads"),
+    [(torch.float32, 4, 128, 256, 8), (torch.bfloat16, 2, 64, 512, 4), (torch.float32, 1, 33, 320, 5)],
+)
+def test_a_block_keeps_sixteen_arrays_and_the_small_change_that_the_formula_leaves_out(
+    kind, batch, tokens, width, heads
+):
     block, x = Block(width, heads).to(kind), torch.randn(batch, tokens, width, dtype=kind, requires_grad=True)
     with vram.saving(block) as kept:
         block(x)
     derived = vram.activation_bytes(1, width, heads, tokens, batch, number=kind.itemsize)
-    norms, mask, sums = 4 * batch * tokens * kind.itemsize, tokens**2 * kind.itemsize, 4 * batch * heads * tokens
+    norms, mask, sums = (
+        4 * batch * tokens * kind.itemsize,
+        tokens**2 * kind.itemsize,
+        4 * batch * heads * tokens,
+    )
     assert kept.bytes == derived + norms + mask + sums
     assert kept.bytes < 1.02 * derived
 
 
 class Stored(nn.Module):
-    """The layer of Korthikanti et al.: two plain products for attention, dropout after softmax and after both halves."""
+    """The layer of Korthikanti et al.: two plain products for attention, dropout after
+    softmax and after both halves.
+    """
 
     def __init__(self, width, heads):
         super().__init__()
@@ -63,7 +90,9 @@ class Stored(nn.Module):
 
     def forward(self, x):
         def drop(t):
-            return torch.ops.aten.native_dropout(t, 0.1, True)[0]  # what CUDA runs: it keeps a mask of a byte a number
+            return torch.ops.aten.native_dropout(t, 0.1, True)[
+                0
+            ]  # what CUDA runs: it keeps a mask of a byte a number
 
         block, (batch, tokens, width) = self.block, x.shape
         parts = block.attention.qkv(block.norm_1(x)).chunk(3, dim=-1)
@@ -75,7 +104,10 @@ class Stored(nn.Module):
 
 def test_the_layer_of_the_paper_keeps_what_the_paper_says():
     batch, tokens, width, heads = 2, 64, 256, 8
-    layer, x = Stored(width, heads).bfloat16(), torch.randn(batch, tokens, width, dtype=torch.bfloat16, requires_grad=True)
+    layer, x = (
+        Stored(width, heads).bfloat16(),
+        torch.randn(batch, tokens, width, dtype=torch.bfloat16, requires_grad=True),
+    )
     with vram.saving(layer) as kept:
         layer(x)
     derived = vram.activation_bytes(1, width, heads, tokens, batch, fused=False, dropout=True)
@@ -98,7 +130,9 @@ def test_checkpoints_keep_their_inputs_and_one_segment_at_a_time(segments):
     with vram.saving(blocks) as one:
         run(blocks[:size], x)
     assert inputs.bytes == segments * x.nbytes
-    assert inputs.bytes + one.bytes == pytest.approx(vram.activation_bytes(4, 256, 4, 32, 2, number=4, segments=segments), rel=0.02)
+    assert inputs.bytes + one.bytes == pytest.approx(
+        vram.activation_bytes(4, 256, 4, 32, 2, number=4, segments=segments), rel=0.02
+    )
 
 
 @pytest.mark.parametrize("segments", [0, 33])
@@ -141,7 +175,9 @@ def test_gradients_are_the_same_while_tensors_are_counted():
     with vram.saving(model):
         model.loss(rows).backward()
     other.loss(rows).backward()
-    assert all(torch.equal(a.grad, b.grad) for a, b in zip(model.parameters(), other.parameters(), strict=True))
+    assert all(
+        torch.equal(a.grad, b.grad) for a, b in zip(model.parameters(), other.parameters(), strict=True)
+    )
 
 
 def test_nothing_is_kept_without_gradients():
@@ -168,12 +204,17 @@ def test_the_cache_of_the_course_s_transformer_is_what_the_formula_says():
 def test_on_a_gpu_the_allocator_holds_the_derived_state_and_activations():
     torch.cuda.empty_cache()
     before = torch.cuda.memory_allocated()
-    model, rows = Transformer(1024, width=1024, heads=16, layers=8, context=512).cuda(), torch.randint(1024, (8, 513), device="cuda")
+    model, rows = (
+        Transformer(1024, width=1024, heads=16, layers=8, context=512).cuda(),
+        torch.randint(1024, (8, 513), device="cuda"),
+    )
     adam = torch.optim.Adam(model.parameters())
     model.loss(rows).backward()
     adam.step()
     state = torch.cuda.memory_allocated() - before
-    assert state == pytest.approx(sum(vram.training_bytes(sum(p.numel() for p in model.parameters()), "FP32, Adam").values()), rel=0.1)
+    assert state == pytest.approx(
+        sum(vram.training_bytes(sum(p.numel() for p in model.parameters()), "FP32, Adam").values()), rel=0.1
+    )
     x = functional.layer_norm(torch.randn(8, 512, 1024, device="cuda"), (1024,)).requires_grad_()
     before, y = torch.cuda.memory_allocated(), x
     for block in model.blocks:

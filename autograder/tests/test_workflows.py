@@ -1,4 +1,5 @@
 """The workflows for the course's users: valid, pinned, read-only, and made of commands that exist."""
+
 import re
 import shlex
 import subprocess
@@ -28,7 +29,14 @@ def test_there_are_two_workflows():
 
 
 def test_workflows_follow_githubs_schema():
-    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", *map(str, WORKFLOWS)]
+    check = [
+        sys.executable,
+        "-m",
+        "check_jsonschema",
+        "--builtin-schema",
+        "vendor.github-workflows",
+        *map(str, WORKFLOWS),
+    ]
     done = subprocess.run(check, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
@@ -37,7 +45,9 @@ def test_workflows_follow_githubs_schema():
 def test_actions_are_pinned_to_a_commit_and_say_which_version(path):
     uses = re.findall(r"uses: *(.+)", path.read_text())
     assert uses
-    assert [one for one in uses if not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one)] == []
+    assert [
+        one for one in uses if not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one)
+    ] == []
 
 
 @by_name
@@ -45,7 +55,11 @@ def test_the_token_can_only_read(path):
     workflow = load(path)
     assert workflow["permissions"] == {"contents": "read"}
     assert not any("permissions" in job for job in workflow["jobs"].values())
-    assert all(step["with"]["persist-credentials"] is False for step in steps(path) if "checkout" in step.get("uses", ""))
+    assert all(
+        step["with"]["persist-credentials"] is False
+        for step in steps(path)
+        if "checkout" in step.get("uses", "")
+    )
 
 
 def test_ci_runs_on_every_push_and_pull_request():

@@ -5,14 +5,11 @@
 
 import sys as _sys
 
-from . import specs
-from .bench import NotTimed, Timing, bench
-from .device import Device, DeviceError, device
-from .measure import measure
-from .profile import Profile, ProfileError, profile
-from .simt.frontends.cuda_cpp import cuda_kernel
-from .simt.toolchain.nvrtc import CompileError
-from .simt.errors import (
+from warplab.evidence.measure import measure
+from warplab.hardware import prices, specs
+from warplab.hardware.device import Device, DeviceError, device
+from warplab.models import vram
+from warplab.simt.errors import (
     BarrierDivergence,
     InvalidLaunch,
     KernelAssertion,
@@ -28,7 +25,12 @@ from .simt.errors import (
     UseAfterFree,
     WarpWide,
 )
-from .simt.sanitizer.global_races import GlobalConflict
+from warplab.simt.frontends import numba_hook as _numba_hook
+from warplab.simt.frontends.cuda_cpp import cuda_kernel
+from warplab.simt.profile import Profile, ProfileError, profile
+from warplab.simt.sanitizer.global_races import GlobalConflict
+from warplab.simt.toolchain.nvrtc import CompileError
+from warplab.timing.bench import NotTimed, Timing, bench
 
 __all__ = [
     "BarrierDivergence",
@@ -57,22 +59,21 @@ __all__ = [
     "cuda_kernel",
     "device",
     "measure",
+    "prices",
     "profile",
     "specs",
     "torch_device",
+    "vram",
 ]
 __version__ = "0.1.0"
 
 
 def _start() -> None:
-    from .device import arch, capability
-    from .simt.frontends import numba_hook
-
     found = device()
     if found.kind == "simt":
-        numba_hook.install(capability(arch()))
+        _numba_hook.install(found.target)
     else:
-        numba_hook.ask_for_line_information()
+        _numba_hook.ask_for_line_information()
     if hasattr(_sys, "ps1") or "ipykernel" in _sys.modules:  # a person is reading
         print(f"warplab: kernels run on {found}")
 

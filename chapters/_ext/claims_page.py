@@ -1,4 +1,5 @@
-"""The claims ledger as a page, built from chapters/claims.yml and the functions of warplab.claims.
+"""The claims ledger as a page, built from autograder/workshop/claims/claims.yml and the
+functions of workshop.claims.
 
     ```{claims} 4                 the claims of chapter 4, each with verdict, reason, place and deciding code
     ```
@@ -7,7 +8,8 @@
     ```{claims-count}             how many claims, by chapter and verdict
     ```
 
-The numbers in a reason are computed while the page is built. A link to a section is made only if its page is in the book.
+The numbers in a reason are computed while the page is built. A link to a section is
+made only if its page is in the book.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import inspect
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
-from warplab import claims
+
+from workshop import claims
 
 WORDS = {claims.HOLDS: "Holds", claims.HOLDS_IF: "Holds if", claims.WRONG: "Wrong"}
 CLASSES = {claims.HOLDS: "holds", claims.HOLDS_IF: "holds-if", claims.WRONG: "wrong"}
@@ -41,13 +44,23 @@ class Claims(Directive):
 
     def run(self) -> list[nodes.Node]:
         pages = pages_of(self)
-        return [self.entry(claim, pages) for claim in claims.ledger() if claim.chapter == int(self.arguments[0])]
+        return [
+            self.entry(claim, pages) for claim in claims.ledger() if claim.chapter == int(self.arguments[0])
+        ]
 
     def entry(self, claim: claims.Claim, pages: list[str]) -> nodes.Node:
         kind = CLASSES[claim.verdict]
         verdict = nodes.inline("", WORDS[claim.verdict], classes=["claim-verdict"])
-        said = nodes.paragraph("", "", verdict, nodes.Text(" "), nodes.inline("", claim.claim, classes=["claim-said"]))
-        box = nodes.container("", said, nodes.paragraph("", claim.reason()), classes=["claim", f"claim-{kind}"], ids=[anchor(claim)])
+        said = nodes.paragraph(
+            "", "", verdict, nodes.Text(" "), nodes.inline("", claim.claim, classes=["claim-said"])
+        )
+        box = nodes.container(
+            "",
+            said,
+            nodes.paragraph("", claim.reason()),
+            classes=["claim", f"claim-{kind}"],
+            ids=[anchor(claim)],
+        )
         box += self.where(claim, pages)
         if claim.code:
             box += deciding_code(claim.code)
@@ -56,18 +69,27 @@ class Claims(Directive):
     def where(self, claim: claims.Claim, pages: list[str]) -> nodes.Node:
         line = nodes.paragraph("", "", classes=["claim-where"])
         if claim.page in pages:
-            title = claim.section.replace("'", "")  # the page has it as a curly quote, which the anchor leaves out
+            title = claim.section.replace(
+                "'", ""
+            )  # the page has it as a curly quote, which the anchor leaves out
             target = f"{claim.page}.html#{nodes.make_id(title)}"
-            line += [nodes.Text("Decided in "), nodes.reference("", claim.section, refuri=target, internal=True)]
+            line += [
+                nodes.Text("Decided in "),
+                nodes.reference("", claim.section, refuri=target, internal=True),
+            ]
         else:
             page = next((name for name in pages if name.startswith(f"{claim.chapter:02d}-")), "")
             text = f"chapter {claim.chapter}"
             line += nodes.Text("See " if page else "Comes with ")
-            line += nodes.reference("", text, refuri=f"{page}.html", internal=True) if page else nodes.Text(text)
+            line += (
+                nodes.reference("", text, refuri=f"{page}.html", internal=True) if page else nodes.Text(text)
+            )
         if claim.cite:
             line += nodes.Text(" · ")
             parsed = nodes.Element()
-            self.state.nested_parse(StringList([f"{{cite}}`{','.join(claim.cite)}`"]), self.content_offset, parsed)
+            self.state.nested_parse(
+                StringList([f"{{cite}}`{','.join(claim.cite)}`"]), self.content_offset, parsed
+            )
             line += parsed[0].children
         return line
 
@@ -76,7 +98,11 @@ def deciding_code(name: str) -> list[nodes.Node]:
     """The source of the function, folded."""
     source = inspect.getsource(claims.functions()[name])
     head = f'<details class="claim-code"><summary>the code that decides: <code>{name}</code></summary>'
-    return [nodes.raw("", head, format="html"), nodes.literal_block(source, source, language="python"), nodes.raw("", "</details>", format="html")]
+    return [
+        nodes.raw("", head, format="html"),
+        nodes.literal_block(source, source, language="python"),
+        nodes.raw("", "</details>", format="html"),
+    ]
 
 
 class ClaimsList(Directive):
@@ -101,9 +127,14 @@ class ClaimsCount(Directive):
     def run(self) -> list[nodes.Node]:
         pages_of(self)
         ledger = claims.ledger()
-        counts = ", ".join(f"{sum(c.verdict == v for c in ledger)} {words.lower()}" for v, words in WORDS.items())
+        counts = ", ".join(
+            f"{sum(c.verdict == v for c in ledger)} {words.lower()}" for v, words in WORDS.items()
+        )
         code = sum(bool(c.code) for c in ledger)
-        text = f"{len(ledger)} claims: {counts}. {code} verdicts were computed while this page was built; sources decide the other {len(ledger) - code}."
+        text = (
+            f"{len(ledger)} claims: {counts}. {code} verdicts were computed while this page was built; "
+            f"sources decide the other {len(ledger) - code}."
+        )
         return [nodes.paragraph("", text)]
 
 

@@ -1,12 +1,15 @@
-"""The measurements page: every experiment of warplab.experiments, those with evidence as a section each, the others in one list.
+"""The measurements page: every experiment of warplab.evidence.experiments, those with
+evidence as a section each, the others in one list.
 
     ```{measured}                          the whole page
     ```
-    ```{measured} latency transpose        these, within a chapter: what was recorded, and what was not in one line
+    ```{measured} latency transpose        these, within a chapter: what was recorded, and what was not in one
+                                           line
     ```
 
-Nothing is run while the page is built: live numbers are in the chapters. Each record is shown with a plot, a table of medians,
-device, driver, date, commit, the code's hash, and its file with the raw samples as a download.
+Nothing is run while the page is built: live numbers are in the chapters. Each record is
+shown with a plot, a table of medians, device, driver, date, commit, the code's hash,
+and its file with the raw samples as a download.
 """
 
 from __future__ import annotations
@@ -15,16 +18,29 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from sphinx import addnodes
-from warplab.experiments.record import Record
-from warplab.experiments.registry import Experiment, experiments, get
-from warplab.measure import RESULTS, published, recorded, records, shown_without_running
+
+from warplab.evidence.catalogue import experiments, get
+from warplab.evidence.declare import Experiment
+from warplab.evidence.measure import (
+    RESULTS,
+    Evidence,
+    published,
+    recorded,
+    records,
+    shown_without_running,
+    value,
+)
+from warplab.evidence.record import Record
 from warplab.plots.measured import measured
 
 HEAD = ("series", "at", "median", "IQR/median", "samples")
+OF_OTHERS = ("series", "at", "published", "device", "year")
 
 
 class Measured(Directive):
-    """A section for each experiment that has a record or a published figure, then one list of those that have neither."""
+    """A section for each experiment that has a record or a published figure, then one
+    list of those that have neither.
+    """
 
     optional_arguments = 1
     final_argument_whitespace = True
@@ -48,10 +64,39 @@ class Measured(Directive):
         found = []
         for e in chosen:
             if records(e.name):
-                found += [nodes.paragraph("", "", nodes.strong("", e.question), nodes.Text(" "), *self.about(e)), *self.evidence(e)]
+                found += [
+                    nodes.paragraph("", "", nodes.strong("", e.question), nodes.Text(" "), *self.about(e)),
+                    *self.evidence(e),
+                ]
         if missing := [e for e in chosen if not records(e.name)]:
-            said = [part for e in missing for part in (nodes.Text(f" {e.question} ("), nodes.literal("", e.name), nodes.Text(")"))]
-            found.append(nodes.paragraph("", "", nodes.emphasis("", "Not recorded on a GPU yet:"), *said, nodes.Text(".")))
+            said = [
+                part
+                for e in missing
+                for part in (nodes.Text(f" {e.question} ("), nodes.literal("", e.name), nodes.Text(")"))
+            ]
+            others = [
+                nodes.Text(" What others published on the same question stands in the appendix, in "),
+                addnodes.pending_xref(
+                    "",
+                    nodes.inline("", "What was measured"),
+                    refdomain="std",
+                    reftype="ref",
+                    reftarget="measured",
+                    refexplicit=True,
+                    refdoc=self.state.document.settings.env.docname,
+                ),
+                nodes.Text("."),
+            ]
+            found.append(
+                nodes.paragraph(
+                    "",
+                    "",
+                    nodes.emphasis("", "Not recorded on a GPU yet:"),
+                    *said,
+                    nodes.Text("."),
+                    *(others if any(published(e.name) for e in missing) else []),
+                )
+            )
         return found
 
     def section(self, experiment: Experiment) -> nodes.section:
@@ -61,21 +106,48 @@ class Measured(Directive):
         return section
 
     def evidence(self, experiment: Experiment) -> list[nodes.Node]:
-        """The plot, and of each record or published figure the provenance and the table; nothing where there is none."""
+        """The plot, and of each record or published figure the provenance and the
+        table; nothing where there is none.
+        """
         shown = shown_without_running(experiment.name)
         found = [nodes.raw("", measured(shown)._repr_html_(), format="html")] if shown.evidence else []
         for record in records(experiment.name):
             found += self.provenance(record, experiment.code)
-        for evidence in shown.evidence if shown.kind == "published" else ():
-            found.append(nodes.paragraph("", f"Not recorded yet. Until then: {evidence.banner}. ", *self.cited(evidence.cite)))
-            found.append(table([(p.series, f"{p.x:,g}", p.text(), "-", "-") for p in evidence.points]))
+        if shown.kind == "published":
+            found += self.of_others(shown.evidence)
         return found
+
+    def of_others(self, sources: tuple[Evidence, ...]) -> list[nodes.Node]:
+        """What others published: every number in one table, then each source, and what it did otherwise."""
+        rows = [
+            (p.series, f"{p.x:,g}", value(p), source.device, str(source.year))
+            for source in sources
+            for p in source.points
+        ]
+        listed = nodes.bullet_list()
+        for source in sources:
+            said = f"{source.banner}, {source.software}: {source.where}. "
+            listed += nodes.list_item(
+                "",
+                nodes.paragraph(
+                    "",
+                    "",
+                    nodes.Text(said[0].upper() + said[1:]),
+                    nodes.emphasis("", "What differs: "),
+                    nodes.Text(source.differs + " "),
+                    *self.cited(source.cite),
+                ),
+            )
+        lead = nodes.paragraph("", "Not recorded yet. Until then, what others published:")
+        return [lead, table(rows, OF_OTHERS), listed]
 
     def not_recorded(self, missing: list[Experiment]) -> nodes.section:
         section = self.titled("Not recorded yet", "not-recorded-yet")
         listed = nodes.bullet_list()
         for e in sorted(missing, key=lambda e: e.chapter):
-            listed += nodes.list_item("", nodes.paragraph("", "", nodes.Text(f"{e.question} "), *self.about(e)))
+            listed += nodes.list_item(
+                "", nodes.paragraph("", "", nodes.Text(f"{e.question} "), *self.about(e))
+            )
         section += listed
         return section
 
@@ -87,16 +159,30 @@ class Measured(Directive):
     def about(self, e: Experiment) -> list[nodes.Node]:
         live = " The CPU's side is measured live in the book." if e.cpu else ""
         name = nodes.literal("", e.name)
-        return [name, nodes.Text(f", for chapter {int(e.chapter[:2])}; code "), nodes.literal("", e.code), nodes.Text("." + live)]
+        return [
+            name,
+            nodes.Text(f", for chapter {int(e.chapter[:2])}; code "),
+            nodes.literal("", e.code),
+            nodes.Text("." + live),
+        ]
 
     def provenance(self, record: Record, code: str) -> list[nodes.Node]:
-        clocks = ", ".join(f"{name} {value:,.0f} MHz" for name, value in record.clocks.items()) or "clocks unknown"
-        text = (
-            f"{recorded(record, code).banner}. Taken {record.date}; driver {record.driver}, CUDA {record.cuda}, torch {record.torch}, Python {record.python}, "
-            f"commit {record.commit[:12]}, code {record.code}; {clocks}. Largest IQR/median {record.spread():.1%}. "
+        clocks = (
+            ", ".join(f"{name} {value:,.0f} MHz" for name, value in record.clocks.items()) or "clocks unknown"
         )
-        file = f"/chapters/results/{record.experiment}/{record.key}.json"
-        link = addnodes.download_reference("", "", nodes.literal("", "raw samples"), reftarget=file, refdoc=self.state.document.settings.env.docname)
+        text = (
+            f"{recorded(record, code).banner}. Taken {record.date}; driver {record.driver}, CUDA "
+            f"{record.cuda}, torch {record.torch}, Python {record.python}, commit {record.commit[:12]}, code "
+            f"{record.code}; {clocks}. Largest IQR/median {record.spread():.1%}. "
+        )
+        file = f"/autograder/warplab/evidence/results/{record.experiment}/{record.key}.json"
+        link = addnodes.download_reference(
+            "",
+            "",
+            nodes.literal("", "raw samples"),
+            reftarget=file,
+            refdoc=self.state.document.settings.env.docname,
+        )
         rows = [(p.series, f"{p.x:,g}", p.text(), f"{p.iqr / p.median:.1%}", str(p.n)) for p in record.points]
         return [nodes.paragraph("", "", nodes.Text(text[0].upper() + text[1:]), link), table(rows)]
 
@@ -106,10 +192,10 @@ class Measured(Directive):
         return list(parsed[0].children)
 
 
-def table(rows: list[tuple[str, ...]]) -> nodes.table:
-    group = nodes.tgroup(cols=len(HEAD))
-    group += [nodes.colspec(colwidth=1) for _ in HEAD]
-    group += nodes.thead("", _row(HEAD))
+def table(rows: list[tuple[str, ...]], head: tuple[str, ...] = HEAD) -> nodes.table:
+    group = nodes.tgroup(cols=len(head))
+    group += [nodes.colspec(colwidth=1) for _ in head]
+    group += nodes.thead("", _row(head))
     group += nodes.tbody("", *map(_row, rows))
     return nodes.table("", group, classes=["colwidths-auto"])
 

@@ -8,28 +8,33 @@
     :devices: h100-sxm h100-pcie
     :facts: sms fp32_lanes memory_bandwidth:TB/s
     ```
+    ```{spec-table}                         a row for every GPU and CPU that has one of the facts,
+    :every: gpu cpu                         the oldest first (gpu, cpu, accelerator or arch)
+    :facts: peak_fp32 peak_bf16
+    ```
     ```{spec-sources}                       every document that a device or an architecture names
     ```
 
-A device or a fact that the registry does not hold is a Sphinx warning with file and line, so it fails the build.
+A device or a fact that the registry does not hold is a Sphinx warning with file and line, so the build fails.
 """
 
 from __future__ import annotations
 
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
+
 from warplab import prices, specs
 
 MISSING = "–"
 
 
 def explanation(fact: specs.Fact) -> str:
-    """What the reader sees when pointing at the number: peak, dense or sparse, form factor; source; date; note."""
+    """What pointing at the number shows: peak, dense or sparse, form factor; source; date; note."""
     return "; ".join(part for part in (", ".join(fact.qualities()), fact.origin(), fact.note) if part)
 
 
 def number(fact: specs.Fact, decimals: int | None = None, unit: str = "") -> nodes.abbreviation:
-    """The number as an element that explains itself (<abbr title=...> in HTML); `unit` is said elsewhere, so cut."""
+    """The number as an element that explains itself (<abbr title=...>); `unit` is said elsewhere, so cut."""
     text = fact.text(decimals).removesuffix(f" {unit}").replace(" ", "\u00a0")
     return nodes.abbreviation(text, text, explanation=explanation(fact), classes=["spec"])
 
@@ -46,13 +51,18 @@ def spec_role(name, rawtext, text, lineno, inliner, options=None, content=None):
 
 
 def price_role(name, rawtext, text, lineno, inliner, options=None, content=None):
-    """The role {price}`offer`, dollars an hour for the machine, or {price}`offer gpu`, for one of its cards; the source when pointed at."""
+    """The role {price}`offer`, dollars an hour for the machine, or {price}`offer gpu`, for one of its cards.
+
+    The source is shown when pointed at.
+    """
     key, _, share = text.partition(" ")
     try:
         offer = prices.get(key)
         dollars = {"": offer.hourly, "gpu": offer.gpu_hour}[share]
     except KeyError as error:
-        message = inliner.reporter.error(f"price: {error} in '{text}', which is neither 'offer' nor 'offer gpu'", line=lineno)
+        message = inliner.reporter.error(
+            f"price: {error} in '{text}', which is neither 'offer' nor 'offer gpu'", line=lineno
+        )
         return [inliner.problematic(rawtext, rawtext, message)], [message]
     depend_on_registry(inliner.document)
     shown = f"${dollars:.2f}"
@@ -63,7 +73,9 @@ def look_up(text: str) -> tuple[specs.Fact, int | None]:
     """Role text -> the fact and the decimals to show. Raises SpecError, also for text of another form."""
     words = text.split()
     if len(words) not in (2, 3) or (len(words) == 3 and not words[2].isdigit()):
-        raise specs.SpecError(f"'{text}' is not 'device fact' or 'device fact decimals', as in 'h100-sxm peak_bf16 0'")
+        raise specs.SpecError(
+            f"'{text}' is not 'device fact' or 'device fact decimals', as in 'h100-sxm peak_bf16 0'"
+        )
     return in_unit(specs.get(words[0]), words[1]), int(words[2]) if len(words) == 3 else None
 
 
@@ -82,14 +94,21 @@ def depend_on_registry(document: nodes.document) -> None:
 
 
 class SpecTable(Directive):
-    """A comparison: devices (or architectures) down, facts across; a unit that a column shares stands in its head."""
+    """A comparison: devices (or architectures) down, facts across; a column's common unit is in its head."""
 
-    option_spec = {"devices": directives.unchanged_required, "facts": directives.unchanged_required}
+    option_spec = {
+        "devices": directives.unchanged_required,
+        "every": directives.unchanged_required,
+        "facts": directives.unchanged_required,
+    }
 
     def run(self) -> list[nodes.Node]:
+        names = self.options["facts"].split()
         try:
-            devices = [holder(name) for name in self.options["devices"].split()]
-            columns = [column(devices, name) for name in self.options["facts"].split()]
+            devices = [holder(name) for name in self.options.get("devices", "").split()]
+            for kind in self.options.get("every", "").split():
+                devices += every(kind, names)
+            columns = [column(devices, name) for name in names]
         except KeyError as error:  # SpecError is one
             raise self.error(f"spec-table: {error}") from None
         depend_on_registry(self.state.document)
@@ -103,7 +122,9 @@ class SpecSources(Directive):
 
     def run(self) -> list[nodes.Node]:
         depend_on_registry(self.state.document)
-        holders = [specs.get(name) for name in specs.names()] + [specs.for_arch(arch) for arch in specs.archs()]
+        holders = [specs.get(name) for name in specs.names()] + [
+            specs.for_arch(arch) for arch in specs.archs()
+        ]
         uses: dict[specs.Source, list[str]] = {}
         for spec in holders:
             for source in dict.fromkeys(
@@ -126,13 +147,27 @@ def holder(name: str) -> specs.Spec:
     return specs.for_arch(name) if name.startswith("sm_") else specs.get(name)
 
 
+def every(kind: str, names: list[str]) -> list[specs.Spec]:
+    """All of a kind that have one of the facts, the oldest first. Raises SpecError where there is none."""
+    if kind == "arch":
+        found = [specs.for_arch(arch) for arch in specs.archs()]
+    else:
+        found = sorted(map(specs.get, specs.names(kind)), key=lambda spec: (spec.year, spec.key))
+    having = [spec for spec in found if any(name.partition(":")[0] in spec for name in names)]
+    if not having:
+        raise specs.SpecError(
+            f"no '{kind}' has one of the facts {', '.join(names)}; kinds are gpu, cpu, accelerator, arch"
+        )
+    return having
+
+
 def device_name(spec: specs.Spec) -> nodes.Node:
     short = spec.short.replace(" ", "\u00a0")
     return nodes.abbreviation(short, short, explanation=spec.name, classes=["spec"])
 
 
 def column(devices: list[specs.Spec], name: str) -> tuple[nodes.Node, list[nodes.Node]]:
-    """One fact over all devices: the head of its column and the cells. Raises SpecError for a fact nobody has."""
+    """One fact over all devices: the head of its column and its cells; SpecError if nobody has it."""
     bare = name.partition(":")[0]
     facts = [in_unit(spec, name) if bare in spec else None for spec in devices]
     if not any(facts):
@@ -141,7 +176,8 @@ def column(devices: list[specs.Spec], name: str) -> tuple[nodes.Node, list[nodes
     unit = units.pop() if len(units) == 1 else ""
     head = specs.labels()[bare]["label"]
     cells = [
-        number(fact, unit=unit) if fact else missing(spec, bare) for spec, fact in zip(devices, facts, strict=True)
+        number(fact, unit=unit) if fact else missing(spec, bare)
+        for spec, fact in zip(devices, facts, strict=True)
     ]
     return nodes.Text(f"{head} ({unit})" if unit else head), cells
 

@@ -1,9 +1,11 @@
-"""Requests, replicas and a rule: a queue in front of GPU servers whose number a HorizontalPodAutoscaler decides. Simulated.
+"""Requests, replicas and a rule: a queue in front of GPU servers whose number a
+HorizontalPodAutoscaler decides. Simulated.
 
-A replica is `slots` answers at a time, each of which takes `answer` seconds (chapter 9's bound for a full batch). Every 15 s, which
-is Kubernetes' default, the rule sees how many requests are in flight and says how many replicas it wants. A new one is paid from
-the moment it is asked for and answers after `cold` seconds: a machine must come, the image and the weights must be loaded. One that
-goes finishes the answers it has begun.
+A replica is `slots` answers at a time, each of which takes `answer` seconds (chapter
+9's bound for a full batch). Every 15 s, which is Kubernetes' default, the rule sees how
+many requests are in flight and says how many replicas it wants. A new one is paid from
+the moment it is asked for and answers after `cold` seconds: a machine must come, the
+image and the weights must be loaded. One that goes finishes the answers it has begun.
 """
 
 import heapq
@@ -34,7 +36,9 @@ class Day:
 
 
 def arrivals(most, least, surge=1.0, seed=11):
-    """Times in s of a day's requests, Poisson: `least` a second at midnight, `most` at noon, times `surge` from 18:00 to 18:30."""
+    """Times in s of a day's requests, Poisson: `least` a second at midnight, `most` at
+    noon, times `surge` from 18:00 to 18:30.
+    """
     rng = np.random.default_rng(seed)
     top = most * max(surge, 1.0)
     times = np.sort(rng.uniform(0, DAY, rng.poisson(top * DAY)))
@@ -46,8 +50,9 @@ def arrivals(most, least, surge=1.0, seed=11):
 def simulate(came, wish, *, slots, answer, cold, limits=(1, 24), window=300.0):
     """A Day of requests at the times `came`, in s.
 
-    wish(replicas, in_flight): how many replicas the rule wants. Around it Kubernetes' defaults: never outside `limits`; up at once, at
-    most doubling or 4 more in a sync; down only to the highest wish of the last `window` s.
+    wish(replicas, in_flight): how many replicas the rule wants. Around it Kubernetes'
+    defaults: never outside `limits`; up at once, at most doubling or 4 more in a sync;
+    down only to the highest wish of the last `window` s.
     """
     latency, waiting, running = np.empty(len(came)), deque(), []
     replicas = ready = limits[0]
@@ -78,7 +83,9 @@ def simulate(came, wish, *, slots, answer, cold, limits=(1, 24), window=300.0):
             wanted = min(replicas, max(wished for _, wished in wishes))
         wanted = max(limits[0], min(limits[1], wanted, max(2 * replicas, replicas + 4)))
         starting = [due for due in starting if due > now] + [now + cold] * (wanted - replicas)
-        starting = starting[: len(starting) - max(0, replicas - wanted)]  # who has not begun to answer goes first
+        starting = starting[
+            : len(starting) - max(0, replicas - wanted)
+        ]  # who has not begun to answer goes first
         replicas, ready = wanted, wanted - len(starting)
         begin(now)
         rows.append((now, replicas, ready))

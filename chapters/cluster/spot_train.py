@@ -2,9 +2,10 @@
 
     python spot_train.py STATE --steps 120 --every 40
 
-SIGTERM: finish the step, save, leave with status 143. Any later start with the same STATE continues from the last save and goes
-through the same numbers, bit for bit. SIGKILL, or a power cut, costs at most --every steps. Each step is a line of the log:
-"step 17 0x1.2c6e2ap+1", its loss in hexadecimal so that no digit is rounded away.
+SIGTERM: finish the step, save, leave with status 143. Any later start with the same STATE continues from the
+last save and goes through the same numbers, bit for bit. SIGKILL, or a power cut, costs at most --every
+steps. Each step is a line of the log: "step 17 0x1.2c6e2ap+1", its loss in hexadecimal so that no digit is
+rounded away.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import sys
 from pathlib import Path
 
 import torch
+
 from warplab.models import Transformer, worksheet
 
 BATCH = 64
@@ -37,7 +39,9 @@ def main():
     todo = parser.parse_args()
 
     asked = []
-    signal.signal(signal.SIGTERM, lambda number, frame: asked.append(number))  # only a note: a step is never cut in two
+    signal.signal(
+        signal.SIGTERM, lambda number, frame: asked.append(number)
+    )  # only a note: a step is never cut in two
 
     torch.set_num_threads(1)
     torch.manual_seed(11)
@@ -63,7 +67,15 @@ def main():
         step += 1
         print(f"step {step} {loss.item().hex()}", flush=True)
         if asked or step % todo.every == 0 or step == todo.steps:
-            save(todo.state, {"step": step, "model": model.state_dict(), "adam": adam.state_dict(), "rng": torch.get_rng_state()})
+            save(
+                todo.state,
+                {
+                    "step": step,
+                    "model": model.state_dict(),
+                    "adam": adam.state_dict(),
+                    "rng": torch.get_rng_state(),
+                },
+            )
             print(f"saved {step}", flush=True)
         if asked:
             sys.exit(128 + signal.SIGTERM)

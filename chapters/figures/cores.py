@@ -1,19 +1,25 @@
-"""Figures of chapter 2: caches, a core beside an SM, memory on the chip, an SM taken apart, latency hiding, occupancy, crossover."""
+"""Figures of chapter 2: caches, a core beside an SM, memory on the chip, an SM taken
+apart, latency hiding, occupancy, crossover.
+"""
 
 import numpy as np
 from matplotlib.patches import Rectangle
+
 from warplab import plots, specs
 
 INK, PAPER, COLOUR = plots.INK, plots.PAPER, plots.PALETTE
 MIB = 2**20
-# One Zen 4 core, not in the registry: L1 (instructions and data) and L2 in bytes; physical registers as count x bytes.
+# One Zen 4 core, not in the registry: L1 (instructions and data) and L2 in bytes;
+# physical registers as count x bytes.
 ZEN4_L1, ZEN4_L2 = 64 * 2**10, 2**20
 ZEN4_REGISTERS = 224 * 8 + 192 * 64
 ROLES = {"control": "orange", "cache": "gold", "registers": "purple", "arithmetic": "blue"}
 
 
 def staircase(kib, ns):
-    """Time of one step (ns, live) of a walk in which each load waits for the last, against the size of the walk (KiB)."""
+    """Time of one step (ns, live) of a walk in which each load waits for the last,
+    against the size of the walk (KiB).
+    """
     fig, ax = plots.new(6.4, 2.9)
     ax.plot(kib, ns, color=COLOUR["blue"], alpha=0.4, linewidth=1.5)
     ax.plot(kib, ns, markersize=8, linestyle="none", **plots.MARKERS["live"])
@@ -64,11 +70,12 @@ def core_and_sm():
     fig.legend(handles, list(ROLES), loc="outside lower center", ncols=4)
     return plots.show(
         fig,
-        alt="Schematic of a CPU core beside an SM. The core: a large block that predicts, reorders and undoes, caches, a "
-        "small block of registers and a few wide arithmetic units. The SM: four quarters, each with a thin strip of "
-        "control, a large block of registers and 32 lanes; below them shared memory and L1.",
-        caption="A schematic, its areas not measured. The core spends on finishing one stream of instructions early; "
-        "the SM on many lanes, and on registers for warps that wait.",
+        alt="Schematic of a CPU core beside an SM. The core: a large block that predicts, reorders and "
+        "undoes, caches, a small block of registers and a few wide arithmetic units. The SM: four "
+        "quarters, each with a thin strip of control, a large block of registers and 32 lanes; below "
+        "them shared memory and L1.",
+        caption="A schematic, its areas not measured. The core spends on finishing one stream of "
+        "instructions early; the SM on many lanes, and on registers for warps that wait.",
     )
 
 
@@ -81,9 +88,20 @@ def on_chip():
         left = 0.0
         for kind, size in parts.items():
             colour, alpha = look[kind]
-            ax.barh(y, size / MIB, left=left, height=0.56, color=COLOUR[colour], alpha=alpha, edgecolor=INK, linewidth=0.6)
+            ax.barh(
+                y,
+                size / MIB,
+                left=left,
+                height=0.56,
+                color=COLOUR[colour],
+                alpha=alpha,
+                edgecolor=INK,
+                linewidth=0.6,
+            )
             if size / MIB > 25:
-                ax.text(left + size / MIB / 2, y, f"{size / MIB:.0f}", ha="center", va="center", fontsize=10.5)
+                ax.text(
+                    left + size / MIB / 2, y, f"{size / MIB:.0f}", ha="center", va="center", fontsize=10.5
+                )
             left += size / MIB
         each = f"{_bytes(cache_of(parts) / threads)} of cache a thread"
         ax.text(0, y + 0.33, f"{threads:,} threads: {each}", va="top", fontsize=10.5)
@@ -92,9 +110,17 @@ def on_chip():
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     handles = [Rectangle((0, 0), 1, 1, facecolor=COLOUR[c], alpha=a, edgecolor=INK) for c, a in look.values()]
-    fig.legend(handles, ["registers", "L1 (GPU: with shared memory)", "L2", "L3"], loc="outside lower center", ncols=4, columnspacing=1)
+    fig.legend(
+        handles,
+        ["registers", "L1 (GPU: with shared memory)", "L2", "L3"],
+        loc="outside lower center",
+        ncols=4,
+        columnspacing=1,
+    )
     said = "; ".join(
-        f"{name}: " + ", ".join(f"{kind} {size / MIB:.1f} MiB" for kind, size in parts.items()) + f", {threads:,} threads"
+        f"{name}: "
+        + ", ".join(f"{kind} {size / MIB:.1f} MiB" for kind, size in parts.items())
+        + f", {threads:,} threads"
         for name, (parts, threads) in chips.items()
     )
     return plots.show(
@@ -111,11 +137,20 @@ def chip_bytes():
     cores, sms = cpu["cores"].value, gpu["sms"].value
     return {
         "EPYC 9654": (
-            {"registers": cores * ZEN4_REGISTERS, "L1": cores * ZEN4_L1, "L2": cores * ZEN4_L2, "L3": cpu["l3_cache"].si},
+            {
+                "registers": cores * ZEN4_REGISTERS,
+                "L1": cores * ZEN4_L1,
+                "L2": cores * ZEN4_L2,
+                "L3": cpu["l3_cache"].si,
+            },
             cpu["threads"].value,
         ),
         "H100 SXM": (
-            {"registers": sms * gpu["register_file_per_sm"].si, "L1": sms * gpu["unified_cache_per_sm"].si, "L2": gpu["l2_cache"].si},
+            {
+                "registers": sms * gpu["register_file_per_sm"].si,
+                "L1": sms * gpu["unified_cache_per_sm"].si,
+                "L2": gpu["l2_cache"].si,
+            },
             gpu["max_resident_threads"].value,
         ),
     }
@@ -144,7 +179,10 @@ def anatomy():
             _part(ax, x + 0.1 + 0.352 * (lane % 8), 2.95 + 0.5 * (lane // 8), 0.31, 0.44, "arithmetic", "")
         ax.text(x + 1.5, 5.2, f"{lanes // quarters} FP32 lanes", ha="center", va="center", fontsize=10)
         _part(ax, x + 0.1, 5.55, 2.8, 0.8, "tensor", "Tensor Core", 10)
-    shared = f"{gpu['unified_cache_per_sm'].text()} of L1, of which up to {gpu['shared_memory_per_sm'].text()} shared memory"
+    shared = (
+        f"{gpu['unified_cache_per_sm'].text()} of L1, of which up to {gpu['shared_memory_per_sm'].text()} "
+        "shared memory"
+    )
     _part(ax, 0, 6.85, 12.45, 0.95, "cache", shared)
     sms = gpu["sms"].value
     lines = (
@@ -154,9 +192,10 @@ def anatomy():
     ax.text(6.2, 8.65, "\n".join(lines), ha="center", va="center", weight="bold")
     return plots.show(
         fig,
-        alt=f"One SM of an H100: {quarters} quarters, each with a scheduler that issues one warp instruction a clock, "
-        f"{gpu['registers_per_sm'].value // quarters:,} registers for up to {gpu['max_warps_per_sm'].value // quarters} warps, "
-        f"{lanes // quarters} FP32 lanes and a Tensor Core. Below, {shared}. {lines[0]} {lines[1]}.",
+        alt=f"One SM of an H100: {quarters} quarters, each with a scheduler that issues one warp instruction "
+        f"a clock, {gpu['registers_per_sm'].value // quarters:,} registers for up to "
+        f"{gpu['max_warps_per_sm'].value // quarters} warps, {lanes // quarters} FP32 lanes and a Tensor "
+        f"Core. Below, {shared}. {lines[0]} {lines[1]}.",
         caption="What is sold as 128 cores: four schedulers, each of which tells 32 lanes what to do.",
     )
 
@@ -174,44 +213,60 @@ def hiding(shares, load, alu):
         ax.plot(warps, 100 * law, color=COLOUR[colour], linewidth=1.4, linestyle=(0, (5, 3)))
         ax.plot(warps, 100 * np.array(measured), "o", color=COLOUR[colour], markersize=5)
         end = (len(measured), 100 * measured[-1])
-        ax.annotate(f"{count} for each load", end, (8, 0), textcoords="offset points", va="center", fontsize=10.5)
+        ax.annotate(
+            f"{count} for each load", end, (8, 0), textcoords="offset points", va="center", fontsize=10.5
+        )
     top = max(len(measured) for measured in shares.values())
     ax.set(xlim=(0, top * 1.38), ylim=(0, 107), xlabel="warps on one scheduler", ylabel="ticks that issue, %")
     ax.set_xticks(range(0, top + 1, 4))
     ax.grid(axis="y")
-    said = "; ".join(f"{n} arithmetic instructions for each load: {100 * m[-1]:.0f} % with {len(m)} warps" for n, m in shares.items())
+    said = "; ".join(
+        f"{n} arithmetic instructions for each load: {100 * m[-1]:.0f} % with {len(m)} warps"
+        for n, m in shares.items()
+    )
     return plots.show(
         fig,
         alt=f"Share of ticks in which a simulated scheduler issues, rising with the number of warps. {said}. "
         "The points lie on Little's law or under it, most of all where it nears 100 %.",
-        caption="Simulated (points) under Little's law (dashed), which is a bound. Sixteen warps hide a load of "
-        f"{load} ticks only if each brings enough arithmetic of its own.",
+        caption="Simulated (points) under Little's law (dashed), which is a bound. Sixteen warps hide a "
+        f"load of {load} ticks only if each brings enough arithmetic of its own.",
     )
 
 
 def occupancy_limits():
-    """Occupancy on an H100's SM against registers a thread and shared memory a block, for blocks of 256 threads."""
+    """Occupancy on an H100's SM against registers a thread and shared memory a block,
+    for blocks of 256 threads.
+    """
     limit = specs.for_arch("sm_90")
     most = limit["max_warps_per_sm"].value
     fig, (left, right) = plots.new(6.4, 3.1, columns=2, sharey=True)
     registers = np.arange(16, 256)
-    left.step(registers, [100 * resident_warps(r, 0, 256) / most for r in registers], where="mid", color=COLOUR["purple"])
+    left.step(
+        registers,
+        [100 * resident_warps(r, 0, 256) / most for r in registers],
+        where="mid",
+        color=COLOUR["purple"],
+    )
     left.set(xlabel="registers a thread", ylabel="occupancy, %", xlim=(16, 256), ylim=(0, 108))
     left.set_xticks([32, 64, 128, 255])
     kib = np.arange(0, 228)
-    right.step(kib, [100 * resident_warps(16, k * 1024, 256) / most for k in kib], where="mid", color=COLOUR["gold"])
+    right.step(
+        kib, [100 * resident_warps(16, k * 1024, 256) / most for k in kib], where="mid", color=COLOUR["gold"]
+    )
     right.set(xlabel="shared memory a block, KiB", xlim=(0, 228))
     right.set_xticks([0, 48, 100, 227])
     for ax in (left, right):
         ax.grid(axis="y")
     points = ", ".join(f"{r}: {100 * resident_warps(r, 0, 256) / most:.0f} %" for r in (32, 33, 64, 128, 255))
-    tables = ", ".join(f"{k} KiB: {100 * resident_warps(16, k * 1024, 256) / most:.0f} %" for k in (16, 32, 48, 100, 227))
+    tables = ", ".join(
+        f"{k} KiB: {100 * resident_warps(16, k * 1024, 256) / most:.0f} %" for k in (16, 32, 48, 100, 227)
+    )
     return plots.show(
         fig,
-        alt=f"Two falling staircases of occupancy for blocks of 256 threads. By registers a thread: {points}. "
-        f"By shared memory a block: {tables}.",
-        caption="Blocks of 256 threads on an H100's SM. Only whole blocks move in, so occupancy falls in steps: "
-        "the 33rd register of a thread costs a quarter of the warps.",
+        alt="Two falling staircases of occupancy for blocks of 256 threads. By registers a thread: "
+        f"{points}. By shared memory a block: {tables}.",
+        caption="Blocks of 256 threads on an H100's SM. Only whole blocks move in, so occupancy falls in "
+        "steps: the 33rd register of a thread costs a quarter of the warps.",
     )
 
 
@@ -225,22 +280,44 @@ def resident_warps(registers, shared, threads):
     step = limit["shared_memory_allocation_unit"].si
     taken = -(-(shared + limit["reserved_shared_memory_per_block"].si) // step) * step
     by_shared = int(limit["shared_memory_per_sm"].si // taken)
-    return warps * min(limit["max_warps_per_sm"].value // warps, limit["max_blocks_per_sm"].value, by_registers, by_shared)
+    return warps * min(
+        limit["max_warps_per_sm"].value // warps, limit["max_blocks_per_sm"].value, by_registers, by_shared
+    )
 
 
 def crossover(sizes, cpu, gpu=None):
-    """Times of an n x n product on the CPU (live) and on the GPU (live, or None: not recorded yet), seconds."""
+    """Times of an n x n product on the CPU (live) and on the GPU (live, or None: not
+    recorded yet), seconds.
+    """
     fig, ax = plots.new(6.4, 3.3)
     ax.plot(sizes, cpu, linestyle="-", linewidth=1.2, markersize=7, **plots.MARKERS["live"])
-    ax.annotate("CPU, live", (sizes[-1], cpu[-1]), (-9, 3), textcoords="offset points", ha="right", fontsize=10.5)
+    ax.annotate(
+        "CPU, live", (sizes[-1], cpu[-1]), (-9, 3), textcoords="offset points", ha="right", fontsize=10.5
+    )
     if gpu is None:
         said = "GPU: not recorded yet"
         box = {"facecolor": PAPER, "edgecolor": COLOUR["grey"], "pad": 4}
-        ax.text(0.97, 0.06, said, transform=ax.transAxes, ha="right", style="italic", color=COLOUR["grey"], bbox=box)
+        ax.text(
+            0.97,
+            0.06,
+            said,
+            transform=ax.transAxes,
+            ha="right",
+            style="italic",
+            color=COLOUR["grey"],
+            bbox=box,
+        )
     else:
         style = plots.MARKERS["live"] | {"color": COLOUR["orange"], "markerfacecolor": COLOUR["orange"]}
         ax.plot(sizes, gpu, linestyle="-", linewidth=1.2, markersize=7, **style)
-        ax.annotate("GPU, live", (sizes[-1], gpu[-1]), (-9, -14), textcoords="offset points", ha="right", fontsize=10.5)
+        ax.annotate(
+            "GPU, live",
+            (sizes[-1], gpu[-1]),
+            (-9, -14),
+            textcoords="offset points",
+            ha="right",
+            fontsize=10.5,
+        )
         said = "GPU: " + ", ".join(plots.duration(t) for t in gpu)
     ax.set(xscale="log", yscale="log", xlabel="n, for a product of two n × n matrices", ylabel="one product")
     ax.set_xticks(sizes, [str(n) for n in sizes])
@@ -255,7 +332,11 @@ def crossover(sizes, cpu, gpu=None):
         fig,
         alt=f"Time of one product of two n by n matrices. CPU, live: {times}. {said}.",
         caption="Small products cost what a call costs, large ones what the arithmetic costs. "
-        + ("Nobody has recorded the GPU's curve yet." if gpu is None else "The curves cross where the GPU starts to win."),
+        + (
+            "Nobody has recorded the GPU's curve yet."
+            if gpu is None
+            else "The curves cross where the GPU starts to win."
+        ),
     )
 
 

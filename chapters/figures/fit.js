@@ -1,4 +1,4 @@
-// Runs once per figure. `recipes` and `cards` come from warplab.vram and the registry; the formulas are those of warplab/vram.py.
+// Runs once per figure. `recipes` and `cards` come from warplab.models.vram and the registry; the formulas are those of warplab/models/vram.py.
 const figure = document.currentScript.closest("figure");
 const [form, body, status] = [figure.querySelector("form"), figure.querySelector("tbody"), figure.querySelector(".status")];
 

@@ -1,4 +1,6 @@
-"""Figures of chapter 06: who sits on the desk, what a block keeps, length, checkpoints, gaps, the cache, and the calculator."""
+"""Figures of chapter 06: who sits on the desk, what a block keeps, length, checkpoints,
+gaps, the cache, and the calculator.
+"""
 
 import html
 import json
@@ -6,6 +8,7 @@ import pathlib
 
 import numpy as np
 from matplotlib.patches import Rectangle
+
 from warplab import plots, specs, vram
 
 HERE = pathlib.Path(__file__).parent
@@ -14,12 +17,21 @@ WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the 
 SMALL = {"fontsize": 10.5}
 THEORY = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.8}
 SEVEN = {"layers": 32, "width": 4096, "heads": 32}  # the shape of Llama 2 7B
-PARTS = {"weights": "blue", "gradients": "orange", "FP32 weights": "purple", "first moment": "green", "second moment": "gold"}
+PARTS = {
+    "weights": "blue",
+    "gradients": "orange",
+    "FP32 weights": "purple",
+    "first moment": "green",
+    "second moment": "gold",
+}
 
 
 def cards():
     """{GB: card} of the cards that the chapter speaks of, from the registry."""
-    return {specs.get(key)["memory_capacity"].value: name for key, name in (("rtx-4090", "RTX 4090"), ("h100-sxm", "H100"), ("h200-sxm", "H200"))}
+    return {
+        specs.get(key)["memory_capacity"].value: name
+        for key, name in (("rtx-4090", "RTX 4090"), ("h100-sxm", "H100"), ("h200-sxm", "H200"))
+    }
 
 
 def card_lines(ax, top):
@@ -31,7 +43,9 @@ def card_lines(ax, top):
 
 def tenants():
     """State of training 7 B parameters by recipe, stacked, with the cards' capacities."""
-    rows = {"weights alone, 16 bits": {"weights": 14e9}} | {name: vram.training_bytes(7e9, name) for name in vram.RECIPES}
+    rows = {"weights alone, 16 bits": {"weights": 14e9}} | {
+        name: vram.training_bytes(7e9, name) for name in vram.RECIPES
+    }
     fig, ax = plots.new(WIDTH, 3.9)
     for y, parts in enumerate(rows.values()):
         left = 0.0
@@ -40,8 +54,15 @@ def tenants():
             left += size
         ax.text(145, y, f"{left / 1e9:.0f} GB", va="center", **SMALL)
     card_lines(ax, -0.62)
-    ax.set(xlim=(0, 172), xticks=range(0, 121, 40), ylim=(len(rows) - 0.5, -0.62), xlabel="GB of state for 7 billion parameters")
-    ax.set_yticks(range(len(rows)), [name.replace("mixed, SGD with momentum", "mixed, momentum") for name in rows])
+    ax.set(
+        xlim=(0, 172),
+        xticks=range(0, 121, 40),
+        ylim=(len(rows) - 0.5, -0.62),
+        xlabel="GB of state for 7 billion parameters",
+    )
+    ax.set_yticks(
+        range(len(rows)), [name.replace("mixed, SGD with momentum", "mixed, momentum") for name in rows]
+    )
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     handles = [Rectangle((0, 0), 1, 1, color=COLOUR[c], alpha=0.85) for c in PARTS.values()]
@@ -51,22 +72,33 @@ def tenants():
         fig,
         alt=f"Stacked bars of the memory that training seven billion parameters keeps, by recipe. {said}. "
         f"Dashed lines: cards of {', '.join(f'{size:g} GB ({name})' for size, name in cards().items())}.",
-        caption="Computed. FP32 and mixed precision with Adam need the same 112 GB, eight times the 16-bit weights. Of the cards drawn "
-        "(dashed: RTX 4090, H100, H200) only the last has room.",
+        caption="Computed. FP32 and mixed precision with Adam need the same 112 GB, eight times the 16-bit "
+        "weights. Of the cards drawn (dashed: RTX 4090, H100, H200) only the last has room.",
     )
 
 
 def kept(tensors, row):
-    """Live: what autograd kept of one block. tensors: vram.Kept.tensors; row: bytes of one batch x tokens x width array."""
+    """Live: what autograd kept of one block. tensors: vram.Kept.tensors; row: bytes of
+    one batch x tokens x width array.
+    """
     names = ["input", "norm 1", "q, k, v", "mixed values", "sum", "norm 2", "up", "GELU"]
     large = [size / row for _, _, size in tensors if size / row >= 0.9]
     rest = sum(size / row for _, _, size in tensors if size / row < 0.9)
     if len(large) != len(names):
-        raise ValueError(f"a block kept {len(large)} large arrays, and {len(names)} have names: look at what PyTorch saves now")
+        raise ValueError(
+            f"a block kept {len(large)} large arrays, and {len(names)} have names: look at what PyTorch "
+            "saves now"
+        )
     fig, ax = plots.new(WIDTH, 3.2)
     rows = [*zip(names, large, strict=True), ("all the rest", rest)]
     for y, (_, size) in enumerate(rows):
-        ax.barh(y, size, height=0.62, color=COLOUR["grey" if y == len(names) else "orange" if y > 5 else "blue"], alpha=0.85)
+        ax.barh(
+            y,
+            size,
+            height=0.62,
+            color=COLOUR["grey" if y == len(names) else "orange" if y > 5 else "blue"],
+            alpha=0.85,
+        )
         ax.annotate(f"{size:.2g}", (size, y), (4, 0), textcoords="offset points", va="center", **SMALL)
     ax.set(xlim=(0, 4.6), ylim=(len(rows) - 0.5, -0.6), xlabel="kept, in arrays of batch × tokens × width")
     ax.set_yticks(range(len(rows)), [name for name, _ in rows])
@@ -75,13 +107,17 @@ def kept(tensors, row):
     said = ", ".join(f"{name} {size:.2g}" for name, size in rows)
     return plots.show(
         fig,
-        alt=f"Bars of what one transformer block keeps for its backward pass, in arrays of batch times tokens times width. {said}.",
-        caption=f"Live: one block keeps {sum(large):.0f} arrays of the size of its input; the two around GELU, four wide each, are half of them.",
+        alt="Bars of what one transformer block keeps for its backward pass, in arrays of batch times "
+        f"tokens times width. {said}.",
+        caption=f"Live: one block keeps {sum(large):.0f} arrays of the size of its input; the two around "
+        "GELU, four wide each, are half of them.",
     )
 
 
 def lengths():
-    """Activations of the 7 B shape against tokens: fused attention, stored, stored with dropout; checkpointed."""
+    """Activations of the 7 B shape against tokens: fused attention, stored, stored with
+    dropout; checkpointed.
+    """
     tokens = 2.0 ** np.arange(8, 16)
     lines = (
         ("stored, with dropout", {"fused": False, "dropout": True}, "purple"),
@@ -106,14 +142,17 @@ def lengths():
     said = "; ".join(f"{name}: {values[at]:.1f} GB" for name, values in sizes.items())
     return plots.show(
         fig,
-        alt=f"Activations of 32 blocks of width 4,096 in 16 bits against the tokens, logarithmic. At 2,048 tokens: {said}. The weights are 14 GB.",
-        caption="Theory. Stored, attention's weights grow with the square of the length; what fused attention leaves grows with the length "
-        "alone, and checkpoints divide that.",
+        alt="Activations of 32 blocks of width 4,096 in 16 bits against the tokens, logarithmic. At 2,048 "
+        f"tokens: {said}. The weights are 14 GB.",
+        caption="Theory. Stored, attention's weights grow with the square of the length; what fused "
+        "attention leaves grows with the length alone, and checkpoints divide that.",
     )
 
 
 def checkpoints(counted, theory, whole):
-    """Peak of kept bytes against the number of segments. counted, theory: {segments: MB}; whole: MB without checkpoints, counted."""
+    """Peak of kept bytes against the number of segments. counted, theory: {segments:
+    MB}; whole: MB without checkpoints, counted.
+    """
     fig, ax = plots.new(WIDTH, 3.1)
     style = {**plots.MARKERS["live"], "markersize": 7}
     ax.plot(list(theory), list(theory.values()), **THEORY, label="theory")
@@ -132,9 +171,11 @@ def checkpoints(counted, theory, whole):
     said = ", ".join(f"{k}: {v:.2g}" for k, v in counted.items())
     return plots.show(
         fig,
-        alt=f"Peak of kept megabytes against the number of checkpointed segments, counted on this machine. {said}. Without: {whole:.3g}.",
-        caption=f"Live bytes, theory dashed: too few segments leave one that is too large, too many leave too many inputs. "
-        f"The lowest of these is {best}, with {counted[best] / whole:.0%} of the bytes.",
+        alt="Peak of kept megabytes against the number of checkpointed segments, counted on this machine. "
+        f"{said}. Without: {whole:.3g}.",
+        caption="Live bytes, theory dashed: too few segments leave one that is too large, too many leave "
+        f"too many inputs. The lowest of these is {best}, with {counted[best] / whole:.0%} of the "
+        "bytes.",
     )
 
 
@@ -145,21 +186,35 @@ def desks(moments):
     for y, (title, size, taken) in enumerate(moments):
         ax.add_patch(Rectangle((0, y), size, 0.5, fill=False, edgecolor=INK, linewidth=1.4))
         for start, length in taken.items():
-            ax.add_patch(Rectangle((start, y), length, 0.5, facecolor=COLOUR["blue"], alpha=0.75, edgecolor=plots.PAPER, linewidth=1.5))
+            ax.add_patch(
+                Rectangle(
+                    (start, y),
+                    length,
+                    0.5,
+                    facecolor=COLOUR["blue"],
+                    alpha=0.75,
+                    edgecolor=plots.PAPER,
+                    linewidth=1.5,
+                )
+            )
             ax.text(start + length / 2, y + 0.25, f"{length}", ha="center", va="center", **SMALL)
         ax.text(0, y - 0.06, title, ha="left", va="bottom", **SMALL)
-        said.append(f"{title}: {', '.join(f'{length} at {start}' for start, length in sorted(taken.items())) or 'nothing'}")
+        parts = ", ".join(f"{length} at {start}" for start, length in sorted(taken.items()))
+        said.append(f"{title}: {parts or 'nothing'}")
     ax.set(xlim=(-0.3, moments[0][1] + 0.3), ylim=(len(moments) - 0.35, -0.45))
     ax.set_axis_off()
     return plots.show(
         fig,
         alt=f"A desk of {moments[0][1]} places at {len(moments)} moments. {'. '.join(said)}.",
-        caption="A model of an allocator: the free places of the second row would hold the sheet of 8 twice over, and it finds no gap.",
+        caption="A model of an allocator: the free places of the second row would hold the sheet of 8 twice "
+        "over, and it finds no gap.",
     )
 
 
 def cache(card=24, weights=14):
-    """KV cache against tokens for the 7 B shape: one head of keys and values for each head of queries, or for eight; 16 and 8 bits."""
+    """KV cache against tokens for the 7 B shape: one head of keys and values for each
+    head of queries, or for eight; 16 and 8 bits.
+    """
     tokens = 2.0 ** np.arange(10, 18)
     lines = (
         ("every head of queries has its keys", {}, "orange"),
@@ -172,19 +227,26 @@ def cache(card=24, weights=14):
         ax.plot(tokens, sizes, color=COLOUR[colour], linewidth=2, label=name)
     ax.axhline(card - weights, **THEORY)
     ax.text(1050, (card - weights) * 1.15, f"{card - weights} GB to spare", **SMALL)
-    ax.set(xscale="log", yscale="log", xlabel="tokens kept, all readers together", ylabel="GB", ylim=(0.02, 200))
+    ax.set(
+        xscale="log", yscale="log", xlabel="tokens kept, all readers together", ylabel="GB", ylim=(0.02, 200)
+    )
     ax.set_xticks([1024, 4096, 16384, 65536], ["1,024", "4,096", "16,384", "65,536"])
     ax.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
     ax.minorticks_off()
     ax.grid()
     fig.legend(loc="outside lower left", ncols=1)
-    room = {name: int((card - weights) * 1e9 / vram.kv_cache_bytes(SEVEN["layers"], SEVEN["width"], 1, **how)) for name, how, _ in lines}
+    room = {
+        name: int((card - weights) * 1e9 / vram.kv_cache_bytes(SEVEN["layers"], SEVEN["width"], 1, **how))
+        for name, how, _ in lines
+    }
     return plots.show(
         fig,
         alt=f"KV cache of a 7 B model against tokens, logarithmic lines. {card - weights} GB hold, "
-        + "; ".join(f"{name}: {count:,} tokens" for name, count in room.items()) + ".",
-        caption=f"Theory: {card - weights} GB hold 19 thousand tokens, or 153 thousand where eight heads of queries share their keys and values.",
-    )  # fmt: skip
+        + "; ".join(f"{name}: {count:,} tokens" for name, count in room.items())
+        + ".",
+        caption=f"Theory: {card - weights} GB hold 19 thousand tokens, or 153 thousand where eight heads of "
+        "queries share their keys and values.",
+    )
 
 
 FIELDS = (  # name, label, value, smallest, largest
@@ -198,35 +260,57 @@ FIELDS = (  # name, label, value, smallest, largest
 
 
 class Calculator:
-    """A form that says what lies on the desk; without scripts, and on paper, the table of its first example."""
+    """A form that says what lies on the desk; without scripts, and on paper, the table
+    of its first example.
+    """
 
     def __init__(self):
         recipe = "mixed, Adam"
         size = {"tokens": 2048, "batch": 1}
         rows = vram.training_bytes(7e9, recipe) | {"activations": vram.activation_bytes(**SEVEN, **size)}
         self.rows = [*rows.items(), ("training, together", sum(rows.values()))]
-        self.rows += [("inference: weights and KV cache", 14e9 + vram.kv_cache_bytes(SEVEN["layers"], SEVEN["width"], 2048))]
+        self.rows += [
+            (
+                "inference: weights and KV cache",
+                14e9 + vram.kv_cache_bytes(SEVEN["layers"], SEVEN["width"], 2048),
+            )
+        ]
 
     def _repr_html_(self):
         script = (HERE / "fit.js").read_text(encoding="utf-8")
         boxes = "".join(
-            f'<label>{label}<input type="number" name="{name}" value="{value}" min="{low}" max="{high}" step="any" required></label>'
+            f'<label>{label}<input type="number" name="{name}" value="{value}" min="{low}" max="{high}" '
+            'step="any" required></label>'
             for name, label, value, low, high in FIELDS
         )
-        choice = "".join(f"<option{' selected' if name == 'mixed, Adam' else ''}>{html.escape(name)}</option>" for name in vram.RECIPES)
+        choice = "".join(
+            f"<option{' selected' if name == 'mixed, Adam' else ''}>{html.escape(name)}</option>"
+            for name in vram.RECIPES
+        )
         boxes += f'<label>Recipe<select name="recipe">{choice}</select></label>'
         boxes += '<label class="tick"><input type="checkbox" name="fused" checked> Fused attention</label>'
-        boxes += '<label class="tick"><input type="checkbox" name="checkpointed"> Checkpoint every layer</label>'
-        body = "".join(f'<tr><th scope="row">{html.escape(name)}</th><td style="white-space: nowrap">{value / 1e9:,.1f} GB</td></tr>' for name, value in self.rows)
+        boxes += (
+            '<label class="tick"><input type="checkbox" name="checkpointed"> Checkpoint every layer</label>'
+        )
+        body = "".join(
+            f'<tr><th scope="row">{html.escape(name)}</th><td style="white-space: nowrap">{value / 1e9:,.1f} '
+            "GB</td></tr>"
+            for name, value in self.rows
+        )
         sizes = json.dumps({name: size for size, name in cards().items()})
         recipes = json.dumps(vram.RECIPES).replace("</", "<\\/")
         return (
             '<figure class="warplab-figure vram-calculator" style="margin: 1em 0">'
-            '<form hidden aria-label="What lies on the desk" style="display: none; grid-template-columns: repeat(auto-fit, minmax(10rem, 1fr)); gap: 0.6rem 0.9rem">'
-            f'{boxes}</form><table style="margin: 1rem 0"><tbody>{body}</tbody></table><p class="status" role="status">'
-            "The table: 7 B parameters, 32 layers of width 4,096, one sequence of 2,048 tokens, mixed precision, Adam, fused attention.</p>"
-            "<figcaption>Computed by the formulas of this chapter, in decimal GB; not measured. Inference is in 16 bits, and every "
-            f"head of queries has its own keys and values.</figcaption><script>(() => {{ const recipes = {recipes}, cards = {sizes};\n{script}}})();</script></figure>"
+            '<form hidden aria-label="What lies on the desk" style="display: none; grid-template-columns: '
+            'repeat(auto-fit, minmax(10rem, 1fr)); gap: 0.6rem 0.9rem">'
+            f'{boxes}</form><table style="margin: 1rem 0"><tbody>{body}</tbody></table><p class="status" '
+            'role="status">'
+            "The table: 7 B parameters, 32 layers of width 4,096, one sequence of 2,048 tokens, mixed "
+            "precision, Adam, fused attention.</p>"
+            "<figcaption>Computed by the formulas of this chapter, in decimal GB; not measured. Inference is "
+            "in 16 bits, and every "
+            f"head of queries has its own keys and values.</figcaption><script>(() => {{ const recipes = "
+            f"{recipes}, cards = {sizes};\n{script}}})();</script></figure>"
         )
 
 

@@ -1,6 +1,7 @@
 """Figures of the preface: the running pictures, and the marker that each kind of evidence has."""
 
 from matplotlib.patches import Circle, FancyArrowPatch, Rectangle
+
 from warplab import plots
 
 
@@ -16,7 +17,9 @@ def running_pictures():
     ax.add_patch(Rectangle((23, 0), 17, 26, facecolor=gold, alpha=0.16))
     for i in range(4):
         for j in range(3):
-            ax.add_patch(Rectangle((25 + 4.6 * j, 8.4 + 3 * i), 3.6, 2.2, facecolor=gold, alpha=0.75, linewidth=0))
+            ax.add_patch(
+                Rectangle((25 + 4.6 * j, 8.4 + 3 * i), 3.6, 2.2, facecolor=gold, alpha=0.75, linewidth=0)
+            )
     ax.text(31.5, 23, "the desk", ha="center", va="center", weight="bold")
     ax.text(31.5, 4, "VRAM: what\nlies ready", ha="center", va="center", fontsize=10)
 
@@ -64,7 +67,8 @@ def evidence():
     ax.spines[:].set_visible(False)
     return plots.show(
         fig,
-        alt="Key of markers. Live: a filled blue circle. Extrapolated: an open blue circle. Recorded: a green square. "
-        "Published: a golden triangle. Not recorded yet: no marker, the words in grey italics.",
+        alt="Key of markers. Live: a filled blue circle. Extrapolated: an open blue circle. Recorded: a "
+        "green square. Published: a golden triangle. Not recorded yet: no marker, the words in grey "
+        "italics.",
         caption="Where a number comes from can be seen from its shape, in every figure of the book.",
     )

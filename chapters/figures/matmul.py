@@ -2,6 +2,7 @@
 
 import numpy as np
 from matplotlib.patches import Rectangle
+
 from warplab import plots
 
 INK, PAPER, COLOUR = plots.INK, plots.PAPER, plots.PALETTE
@@ -24,12 +25,21 @@ def worksheet(a, b):
             _box(ax, x, y, 2.7, 1.5, C_COLOUR if (row, col) == (0, 0) else None)
             sum_text = " + ".join(f"{a[row, k]}·{b[k, col]}" for k in range(2))
             ax.text(x + 1.35, y + 0.45, sum_text, ha="center", va="center")
-            ax.text(x + 1.35, y + 1.05, str(a[row] @ b[:, col]), ha="center", va="center", fontsize=14, weight="bold")
+            ax.text(
+                x + 1.35,
+                y + 1.05,
+                str(a[row] @ b[:, col]),
+                ha="center",
+                va="center",
+                fontsize=14,
+                weight="bold",
+            )
     ax.text(8.2, 3.75, "C", ha="center", va="center", fontsize=12)
     return plots.show(
         fig,
-        alt="A two by two product written out. Row one of A, 2 and 1, meets column one of B, 5 and 6: "
-        "2 times 5 plus 1 times 6 is 16. The other answers, 7, 39 and 28, come from their own row and column.",
+        alt="A two by two product written out. Row one of A, 2 and 1, meets column one of B, 5 and 6: 2 "
+        "times 5 plus 1 times 6 is 16. The other answers, 7, 39 and 28, come from their own row and "
+        "column.",
         caption="Four answers, each from one row and one column. No answer appears in another answer's sum.",
     )
 
@@ -43,7 +53,12 @@ def one_answer():
     _box(ax, 4.9, 0, 0.4, 2.8, B_COLOUR)
     _box(ax, 3.3, 3.3, 2.9, 2.6)
     _box(ax, 4.9, 4.4, 0.4, 0.4, C_COLOUR)
-    for x, y, text in ((1.45, 3.8, "A (M × K)"), (4.1, 0.5, "B"), (4.1, 1.1, "(K × N)"), (4.75, 5.4, "C (M × N)")):
+    for x, y, text in (
+        (1.45, 3.8, "A (M × K)"),
+        (4.1, 0.5, "B"),
+        (4.1, 1.1, "(K × N)"),
+        (4.75, 5.4, "C (M × N)"),
+    ):
         ax.text(x, y, text, ha="center", va="center")
     ax.annotate("", (4.85, 4.6), (2.95, 4.6), arrowprops=_arrow(A_COLOUR))
     ax.annotate("", (5.1, 4.35), (5.1, 2.85), arrowprops=_arrow(B_COLOUR))
@@ -59,18 +74,23 @@ def one_answer():
             ax.annotate("", (x - 0.03, 7.275), (x - 0.52, 7.275), arrowprops=_arrow(INK))
     return plots.show(
         fig,
-        alt="One answer of C is one row of A times one column of B. The M times N answers do not depend on each other. "
-        "Inside one answer K multiply-adds form a chain: each adds to the sum that the one before it left.",
+        alt="One answer of C is one row of A times one column of B. The M times N answers do not depend on "
+        "each other. Inside one answer K multiply-adds form a chain: each adds to the sum that the one "
+        "before it left.",
         caption="The answers are independent. The steps inside one answer are not.",
     )
 
 
 def shares(models):
-    """`models`: {name: {kind of work: operations, ..., the rest: operations}}; one bar of 100 % for each model."""
+    """`models`: {name: {kind of work: operations, ..., the rest: operations}}; one bar
+    of 100 % for each model.
+    """
     fig, ax = plots.new(WIDTH, 0.85 + 1.05 * len(models))
     kinds = dict.fromkeys(kind for work in models.values() for kind in list(work)[:-1])
     colours = dict(zip(kinds, [A_COLOUR, B_COLOUR, C_COLOUR], strict=False))
-    percent = {name: {k: 100 * v / sum(work.values()) for k, v in work.items()} for name, work in models.items()}
+    percent = {
+        name: {k: 100 * v / sum(work.values()) for k, v in work.items()} for name, work in models.items()
+    }
     for y, (name, parts) in enumerate(percent.items()):
         left = 0.0
         ax.text(0, y - 0.4, name, va="bottom", weight="bold")
@@ -82,14 +102,17 @@ def shares(models):
             left += width
         small = ", ".join(f"{kind} {width:.1f} %" for kind, width in parts.items() if width <= 12)
         ax.text(100, y - 0.4, small, va="bottom", ha="right", fontsize=10.5)
-    ax.set(xlim=(0, 100), ylim=(len(models) - 0.5, -0.75), xlabel="share of the forward pass's operations (%)")
+    ax.set(
+        xlim=(0, 100), ylim=(len(models) - 0.5, -0.75), xlabel="share of the forward pass's operations (%)"
+    )
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
     said = "; ".join(f"{name}: " + _listed(parts, "{:.1f} %") for name, parts in percent.items())
     return plots.show(
         fig,
         alt=f"Shares of the operations in a forward pass. {said}.",
-        caption="Almost everything that these two models compute is a matrix product. What is left is a sliver.",
+        caption="Almost everything that these two models compute is a matrix product. What is left is a "
+        "sliver.",
     )
 
 
@@ -112,7 +135,16 @@ def sectors():
                 continue
             for cell in range(8):
                 colour = A_COLOUR if name == "A" else B_COLOUR
-                _box(ax, x + 0.12 * cell, y + 0.2, 0.12, 0.62, colour if cell < used else None, line=0.5, alpha=0.85)
+                _box(
+                    ax,
+                    x + 0.12 * cell,
+                    y + 0.2,
+                    0.12,
+                    0.62,
+                    colour if cell < used else None,
+                    line=0.5,
+                    alpha=0.85,
+                )
             _box(ax, x, y + 0.2, 0.96, 0.62, line=1.6)
             ax.text(x + 0.48, y + 1.2, name, ha="center", va="center", fontsize=10.5)
             x += 1.09
@@ -120,11 +152,12 @@ def sectors():
         ax.text(9.15, y - 0.05, f"{count} sectors", ha="right", va="bottom", weight="bold")
     return plots.show(
         fig,
-        alt="What one warp asks for, in sectors of eight numbers. Naive, 16 wide: two sectors of A with one used "
-        "number each and two full sectors of B, every step. Naive, 32 wide: one sector of A with one used number and "
-        "four full sectors of B, every step. Tiled: four full sectors of A and four of B, once in 16 or 32 steps.",
-        caption="A naive step asks for few sectors of A, because its lanes share a number, and wastes most of each. "
-        "A tile load uses every byte that it asks for.",
+        alt="What one warp asks for, in sectors of eight numbers. Naive, 16 wide: two sectors of A with one "
+        "used number each and two full sectors of B, every step. Naive, 32 wide: one sector of A with "
+        "one used number and four full sectors of B, every step. Tiled: four full sectors of A and four "
+        "of B, once in 16 or 32 steps.",
+        caption="A naive step asks for few sectors of A, because its lanes share a number, and wastes most "
+        "of each. A tile load uses every byte that it asks for.",
     )
 
 
@@ -144,21 +177,28 @@ def tiling(tile=16):
     ax.annotate("", (6.1, 2.8), (6.1, 0.1), arrowprops=_arrow(B_COLOUR))
     bytes_in, work = 2 * tile * tile * 4, 2 * tile**3
     lines = (
-        ("one round", None), (f"{tile} × {tile} of A", A_COLOUR), (f"{tile} × {tile} of B", B_COLOUR),
-        (f"{bytes_in:,} bytes in", None), (f"{tile}³ FMAs", C_COLOUR), (f"{work:,} FLOP", None),
+        ("one round", None),
+        (f"{tile} × {tile} of A", A_COLOUR),
+        (f"{tile} × {tile} of B", B_COLOUR),
+        (f"{bytes_in:,} bytes in", None),
+        (f"{tile}³ FMAs", C_COLOUR),
+        (f"{work:,} FLOP", None),
         (f"{work / bytes_in:g} FLOP a byte", None),
-    )  # fmt: skip
+    )
     for number, (text, colour) in enumerate(lines):
         y = 0.3 + 1.0 * number
         if colour:
             _box(ax, 7.95, y - 0.2, 0.4, 0.4, colour, alpha=0.8)
-        ax.text(8.6 if colour else 7.95, y, text, va="center", weight="bold" if number in (0, 6) else "normal")
+        ax.text(
+            8.6 if colour else 7.95, y, text, va="center", weight="bold" if number in (0, 6) else "normal"
+        )
     return plots.show(
         fig,
-        alt=f"A tile of C is made by walking along a strip of A and down a strip of B, one pair of {tile} by {tile} "
-        f"tiles at a time. A round brings in {bytes_in:,} bytes and does {work:,} floating-point operations: "
-        f"{work / bytes_in:g} for each byte.",
-        caption=f"A tile {tile} wide does {work / bytes_in:g} FLOP for each byte loaded: a quarter of its width.",
+        alt=f"A tile of C is made by walking along a strip of A and down a strip of B, one pair of {tile} by "
+        f"{tile} tiles at a time. A round brings in {bytes_in:,} bytes and does {work:,} floating-point "
+        f"operations: {work / bytes_in:g} for each byte.",
+        caption=f"A tile {tile} wide does {work / bytes_in:g} FLOP for each byte loaded: a quarter of its "
+        "width.",
     )
 
 
@@ -170,7 +210,10 @@ def patch(side=4):
         (5.0, side, f"a patch of {side} × {side}", f"{2 * side} reads, {side * side} FMAs"),
     ):
         for i in range(n):
-            for name, left, top, colour in (("B", x + 0.9 * i, 0.9, B_COLOUR), ("A", x - 1.0, 1.9 + 0.9 * i, A_COLOUR)):
+            for name, left, top, colour in (
+                ("B", x + 0.9 * i, 0.9, B_COLOUR),
+                ("A", x - 1.0, 1.9 + 0.9 * i, A_COLOUR),
+            ):
                 _box(ax, left, top, 0.8, 0.8, colour, alpha=0.8)
                 ax.text(left + 0.4, top + 0.4, name, ha="center", va="center")
             for j in range(n):
@@ -180,26 +223,39 @@ def patch(side=4):
         ax.text(x - 1.0, 2.35 + 0.9 * n, work, va="center")
     return plots.show(
         fig,
-        alt=f"One step of k. With one answer a thread reads one number of A and one of B for one multiply-add. With a "
-        f"patch of {side} by {side} answers it reads {side} and {side}, and each pair of them is one of "
-        f"{side * side} multiply-adds.",
-        caption=f"One step of the sum. With the patch, each number that is read serves {side} FMAs instead of one.",
+        alt="One step of k. With one answer a thread reads one number of A and one of B for one "
+        f"multiply-add. With a patch of {side} by {side} answers it reads {side} and {side}, and each "
+        f"pair of them is one of {side * side} multiply-adds.",
+        caption=f"One step of the sum. With the patch, each number that is read serves {side} FMAs instead "
+        "of one.",
     )
 
 
 def counters(profiles):
-    """`profiles`: {kernel name: profile}. Global load requests, bytes asked for and shared load requests, as bars."""
+    """`profiles`: {kernel name: profile}. Global load requests, bytes asked for and
+    shared load requests, as bars.
+    """
     names = list(profiles)
     panels = (
-        ("global load requests (thousands)", [p.global_load.requests / 1e3 for p in profiles.values()], A_COLOUR),
+        (
+            "global load requests (thousands)",
+            [p.global_load.requests / 1e3 for p in profiles.values()],
+            A_COLOUR,
+        ),
         ("asked of global memory (MiB)", [p.global_load.bytes / 2**20 for p in profiles.values()], B_COLOUR),
-        ("shared load requests (thousands)", [p.shared_load.requests / 1e3 for p in profiles.values()], C_COLOUR),
+        (
+            "shared load requests (thousands)",
+            [p.shared_load.requests / 1e3 for p in profiles.values()],
+            C_COLOUR,
+        ),
     )
     fig, axes = plots.new(WIDTH, 5.6, rows=3)
     for ax, (title, values, colour) in zip(axes, panels, strict=True):
         ax.barh(names, values, height=0.66, color=colour, alpha=0.75)
         for y, value in enumerate(values):
-            ax.annotate(f"{value:,.0f}", (value, y), (5, 0), textcoords="offset points", va="center", fontsize=10.5)
+            ax.annotate(
+                f"{value:,.0f}", (value, y), (5, 0), textcoords="offset points", va="center", fontsize=10.5
+            )
         ax.set_title(title, loc="left", fontsize=11)
         ax.set(xlim=(0, 1.2 * max(values)), xticks=[])
         ax.invert_yaxis()
@@ -213,13 +269,15 @@ def counters(profiles):
     return plots.show(
         fig,
         alt=f"Counters of the kernels on the same product. {said}.",
-        caption="Same product, same answer. The tile cuts the trips through the door; the register tile cuts them "
-        "again, and the trips to the table with them.",
+        caption="Same product, same answer. The tile cuts the trips through the door; the register tile cuts "
+        "them again, and the trips to the table with them.",
     )
 
 
 def speeds(rows):
-    """`rows`: (label, TFLOP/s or None, kind), kind a key of plots.MARKERS; None is drawn as "not recorded yet"."""
+    """`rows`: (label, TFLOP/s or None, kind), kind a key of plots.MARKERS; None is
+    drawn as "not recorded yet".
+    """
     fig, ax = plots.new(WIDTH, 0.95 + 0.4 * (len(rows) + 1))
     known = [speed for _, speed, _ in rows if speed]
     low, high = min(known) / 4, max(known) * 8e3
@@ -239,7 +297,9 @@ def speeds(rows):
     ax.grid(axis="x")
     ax.spines["left"].set_visible(False)
     used = [kind for kind in plots.MARKERS if kind in {row[2] for row in rows if row[1]}]
-    said = "; ".join(f"{name}: {f'{_speed(v)}, {kind}' if v else 'not recorded yet'}" for name, v, kind in rows)
+    said = "; ".join(
+        f"{name}: {f'{_speed(v)}, {kind}' if v else 'not recorded yet'}" for name, v, kind in rows
+    )
     style = {"markersize": 8, "markeredgewidth": 2, "linestyle": "none"}
     handles = [ax.plot([], [], **style, **plots.MARKERS[kind])[0] for kind in used]
     meaning = {"live": "live: this machine, now", "published": "published by others"}
@@ -285,7 +345,9 @@ def _matrix(ax, x, y, values, name, colour):
         for col in range(values.shape[1]):
             chosen = (row == 0) if name == "A" else (col == 0)
             _box(ax, x + col, y + row, 1, 1, colour if chosen else None)
-            ax.text(x + col + 0.5, y + row + 0.5, str(values[row, col]), ha="center", va="center", fontsize=14)
+            ax.text(
+                x + col + 0.5, y + row + 0.5, str(values[row, col]), ha="center", va="center", fontsize=14
+            )
     ax.text(x + values.shape[1] / 2, 3.75, name, ha="center", va="center", fontsize=12)
 
 

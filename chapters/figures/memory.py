@@ -1,7 +1,10 @@
-"""Figures of chapter 05: the hierarchy, a walk through caches, halos, strides, intensities, floors of time, attention's bytes."""
+"""Figures of chapter 05: the hierarchy, a walk through caches, halos, strides,
+intensities, floors of time, attention's bytes.
+"""
 
 import numpy as np
 from matplotlib.patches import Rectangle
+
 from warplab import plots
 
 INK, COLOUR = plots.INK, plots.PALETTE
@@ -9,13 +12,18 @@ WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the 
 SMALL = {"fontsize": 10.5}
 THEORY = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.8}
 UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
-CHAPTER_4 = {"matmul, naive": (0.498, 1), "matmul, tile of 32": (7.53, 1), "matmul, register tile": (14.2, 1)}  # FLOP to one byte, counted there
+CHAPTER_4 = {
+    "matmul, naive": (0.498, 1),
+    "matmul, tile of 32": (7.53, 1),
+    "matmul, register tile": (14.2, 1),
+}  # FLOP to one byte, counted there
 
 
 def hierarchy(spec, latencies):
     """What an H100 SXM holds at each level, and the published cycles to fetch from it.
 
-    spec: registry entry; latencies: {level: [(cycles, source), ...]} with the levels "shared", "L1", "L2", "HBM".
+    spec: registry entry; latencies: {level: [(cycles, source), ...]} with the levels
+    "shared", "L1", "L2", "HBM".
     """
     sms = spec["sms"].value
     rows = [
@@ -28,7 +36,14 @@ def hierarchy(spec, latencies):
     colours = ("green", "blue", "purple", "orange")
     for y, ((_, size, cycles), colour) in enumerate(zip(rows, colours, strict=True)):
         left.barh(y, size, height=0.6, color=COLOUR[colour], alpha=0.8)
-        left.annotate(binary(size) if y < 3 else "80 GB", (size, y), (5, 0), textcoords="offset points", va="center", **SMALL)
+        left.annotate(
+            binary(size) if y < 3 else "80 GB",
+            (size, y),
+            (5, 0),
+            textcoords="offset points",
+            va="center",
+            **SMALL,
+        )
         style = {"markersize": 8, "markeredgewidth": 2, "linestyle": "none"}
         for number, _ in cycles:
             right.plot([number], [y], **style, **plots.MARKERS["published"])
@@ -54,8 +69,8 @@ def hierarchy(spec, latencies):
     return plots.show(
         fig,
         alt=f"Capacity and published latency of an H100 SXM's memories. {said}.",
-        caption="An H100 SXM: no level down holds less, and each answers later. Sizes from the registry; triangles are "
-        "latencies published by others, two measurements each for L1, L2 and HBM.",
+        caption="An H100 SXM: no level down holds less, and each answers later. Sizes from the registry; "
+        "triangles are latencies published by others, two measurements each for L1, L2 and HBM.",
     )
 
 
@@ -66,7 +81,9 @@ def binary(size):
 
 
 def chase(sizes, shuffled, in_order):
-    """Live: nanoseconds a step for walks over arrays of `sizes` bytes, with the links shuffled and in order."""
+    """Live: nanoseconds a step for walks over arrays of `sizes` bytes, with the links
+    shuffled and in order.
+    """
     fig, ax = plots.new(WIDTH, 2.9)
     for times, colour, name in ((shuffled, "orange", "links shuffled"), (in_order, "blue", "links in order")):
         style = {**plots.MARKERS["live"], "color": COLOUR[colour], "markerfacecolor": COLOUR[colour]}
@@ -83,11 +100,11 @@ def chase(sizes, shuffled, in_order):
     first, last = 1e9 * shuffled[0], 1e9 * shuffled[-1]
     return plots.show(
         fig,
-        alt=f"Time of one step against the array's size, measured on this machine. Shuffled: {first:.3g} ns at "
-        f"{binary(sizes[0])}, rising in steps to {last:.3g} ns at {binary(sizes[-1])}. "
-        f"In order: {1e9 * in_order[0]:.3g} ns to {1e9 * in_order[-1]:.3g} ns.",
-        caption="Live, one core of this machine: the same number of steps, and each cache that the array outgrows makes "
-        "a step dearer. In order, the hardware fetches ahead.",
+        alt=f"Time of one step against the array's size, measured on this machine. Shuffled: {first:.3g} ns "
+        f"at {binary(sizes[0])}, rising in steps to {last:.3g} ns at {binary(sizes[-1])}. In order: "
+        f"{1e9 * in_order[0]:.3g} ns to {1e9 * in_order[-1]:.3g} ns.",
+        caption="Live, one core of this machine: the same number of steps, and each cache that the array "
+        "outgrows makes a step dearer. In order, the hardware fetches ahead.",
     )
 
 
@@ -97,44 +114,76 @@ def halo():
     for ax in (left, right):
         ax.set_axis_off()
     left.set(xlim=(-1, 35), ylim=(37, -4), aspect="equal")
-    left.add_patch(Rectangle((0, 0), 34, 34, facecolor=COLOUR["orange"], alpha=0.35, edgecolor=INK, linewidth=1))
+    left.add_patch(
+        Rectangle((0, 0), 34, 34, facecolor=COLOUR["orange"], alpha=0.35, edgecolor=INK, linewidth=1)
+    )
     left.add_patch(Rectangle((1, 1), 32, 32, facecolor=plots.PAPER, edgecolor="none"))
-    left.add_patch(Rectangle((1, 1), 32, 32, facecolor=COLOUR["blue"], alpha=0.35, edgecolor=INK, linewidth=1))
+    left.add_patch(
+        Rectangle((1, 1), 32, 32, facecolor=COLOUR["blue"], alpha=0.35, edgecolor=INK, linewidth=1)
+    )
     left.text(17, 17, "32 × 32\npixels made", ha="center", va="center", **SMALL)
     left.text(17, -1.5, "34 × 34 read", ha="center", **SMALL)
     right.set(xlim=(-0.3, 48.3), ylim=(6.2, -1.6))
     right.text(24, -0.75, "one row of 34, in sectors of 32 bytes", ha="center", va="center", **SMALL)
     for sector in range(6):
         right.add_patch(Rectangle((8 * sector, 0), 8, 1.1, fill=False, edgecolor=INK, linewidth=1.6))
-    for start, count, y, colour, name in ((7, 32, 2.5, "blue", "first request: 5 sectors"), (39, 2, 4.3, "purple", "second: 2")):
+    for start, count, y, colour, name in (
+        (7, 32, 2.5, "blue", "first request: 5 sectors"),
+        (39, 2, 4.3, "purple", "second: 2"),
+    ):
         right.add_patch(Rectangle((start, 0), count, 1.1, facecolor=COLOUR[colour], alpha=0.55, linewidth=0))
         for sector in sorted({cell // 8 for cell in range(start, start + count)}):
-            right.add_patch(Rectangle((8 * sector + 0.3, y), 7.4, 0.55, facecolor=COLOUR[colour], alpha=0.85, linewidth=0))
+            right.add_patch(
+                Rectangle((8 * sector + 0.3, y), 7.4, 0.55, facecolor=COLOUR[colour], alpha=0.85, linewidth=0)
+            )
         middle = start + count / 2
         right.text(middle, y + 1.05, name, ha="center", va="center", **SMALL)
     return plots.show(
         fig,
-        alt="A tile of 32 by 32 pixels needs 34 by 34. A row of 34 floats begins four bytes before an aligned sector. "
-        "The first request, 32 floats, touches five sectors; the second, two floats, touches two, one of them again.",
-        caption="A halo of one pixel costs two more rows, and in each row three more sectors: 34 × 7 = 238 where "
-        "32 × 4 = 128 would be the fewest.",
+        alt="A tile of 32 by 32 pixels needs 34 by 34. A row of 34 floats begins four bytes before an "
+        "aligned sector. The first request, 32 floats, touches five sectors; the second, two floats, "
+        "touches two, one of them again.",
+        caption="A halo of one pixel costs two more rows, and in each row three more sectors: 34 × 7 = 238 "
+        "where 32 × 4 = 128 would be the fewest.",
     )
 
 
 def strides(counted, here, gpu):
     """Cost of copying one number against the stride, relative to stride 1.
 
-    counted: {stride: sectors a request}; here: {stride: seconds on this machine}; gpu: the same on a GPU, or empty.
+    counted: {stride: sectors a request}; here: {stride: seconds on this machine}; gpu:
+    the same on a GPU, or empty.
     """
     fig, ax = plots.new(WIDTH, 3.1)
     steps = list(counted)
-    ax.plot(steps, [counted[s] / counted[1] for s in steps], color=COLOUR["green"], linewidth=1.8, marker="D", markersize=5,
-            label="GPU kernel: sectors, counted")  # fmt: skip
+    ax.plot(
+        steps,
+        [counted[s] / counted[1] for s in steps],
+        color=COLOUR["green"],
+        linewidth=1.8,
+        marker="D",
+        markersize=5,
+        label="GPU kernel: sectors, counted",
+    )
     style = plots.MARKERS["live"]
-    ax.plot(steps, [here[s] / here[1] for s in steps], linewidth=1.5, markersize=7, label="NumPy, here: time, live", **style)
+    ax.plot(
+        steps,
+        [here[s] / here[1] for s in steps],
+        linewidth=1.5,
+        markersize=7,
+        label="NumPy, here: time, live",
+        **style,
+    )
     if gpu:
         live = {**style, "color": COLOUR["orange"], "markerfacecolor": COLOUR["orange"]}
-        ax.plot(steps, [gpu[s] / gpu[1] for s in steps], linewidth=1.5, markersize=7, label="GPU kernel: time, live", **live)
+        ax.plot(
+            steps,
+            [gpu[s] / gpu[1] for s in steps],
+            linewidth=1.5,
+            markersize=7,
+            label="GPU kernel: time, live",
+            **live,
+        )
     else:
         ax.plot([], [], linestyle="none", label="GPU kernel: time, not recorded yet")
     ax.set(xscale="log", yscale="log", xlabel="stride, in numbers of 4 bytes", ylabel="cost, stride 1 = 1")
@@ -146,15 +195,19 @@ def strides(counted, here, gpu):
     said = ", ".join(f"{s}: {counted[s] / counted[1]:g} and {here[s] / here[1]:.1f}" for s in steps)
     return plots.show(
         fig,
-        alt=f"Cost of copying one number, relative to stride 1. Counted sectors of the GPU kernel and measured time of "
-        f"NumPy on this machine, by stride: {said}. The GPU kernel's time: {'live' if gpu else 'not recorded yet'}.",
-        caption="The kernel's sectors stop growing at stride 8, where each number already has a sector of its own. A CPU's "
-        "cache lines are 64 bytes on most machines, so its copy usually goes on getting dearer.",
+        alt="Cost of copying one number, relative to stride 1. Counted sectors of the GPU kernel and "
+        f"measured time of NumPy on this machine, by stride: {said}. The GPU kernel's time: "
+        f"{'live' if gpu else 'not recorded yet'}.",
+        caption="The kernel's sectors stop growing at stride 8, where each number already has a sector of "
+        "its own. A CPU's cache lines are 64 bytes on most machines, so its copy usually goes on "
+        "getting dearer.",
     )
 
 
 def intensities(spec, operations):
-    """Operations of deep learning as bars of FLOP a byte, against the BF16 ridge of an H100. operations: {name: FLOP a byte}."""
+    """Operations of deep learning as bars of FLOP a byte, against the BF16 ridge of an
+    H100. operations: {name: FLOP a byte}.
+    """
     ridge = spec["ridge_bf16"].value
     fig, ax = plots.new(WIDTH, 0.8 + 0.36 * len(operations))
     for y, (_, value) in enumerate(operations.items()):
@@ -165,7 +218,12 @@ def intensities(spec, operations):
         box = {"facecolor": plots.PAPER, "edgecolor": "none", "pad": 1}
         ax.annotate(label, (value, y), (5, 0), textcoords="offset points", va="center", bbox=box, **SMALL)
     ax.axvline(ridge, **THEORY)
-    ax.set(xscale="log", xlim=(0.08, 3e4), ylim=(len(operations) - 0.4, -0.6), xlabel="FLOP a byte, every byte once")
+    ax.set(
+        xscale="log",
+        xlim=(0.08, 3e4),
+        ylim=(len(operations) - 0.4, -0.6),
+        xlabel="FLOP a byte, every byte once",
+    )
     ax.set_yticks(range(len(operations)), list(operations))
     ax.set_xticks([0.1, 1, 10, 100, 1000], ["0.1", "1", "10", "100", "1,000"])
     ax.minorticks_off()
@@ -174,14 +232,17 @@ def intensities(spec, operations):
     said = "; ".join(f"{name}: {value:.3g}" for name, value in operations.items())
     return plots.show(
         fig,
-        alt=f"Arithmetic intensity of operations in BF16, in FLOP a byte. {said}. The ridge of an H100 SXM is at {ridge:.0f}.",
-        caption=f"Theory: in brackets, the most of an H100 SXM's dense BF16 peak that the door allows. Only what passes the "
-        f"dashed ridge at {ridge:.0f} FLOP a byte can keep the Tensor Cores busy.",
+        alt=f"Arithmetic intensity of operations in BF16, in FLOP a byte. {said}. The ridge of an H100 SXM "
+        f"is at {ridge:.0f}.",
+        caption="Theory: in brackets, the most of an H100 SXM's dense BF16 peak that the door allows. Only "
+        f"what passes the dashed ridge at {ridge:.0f} FLOP a byte can keep the Tensor Cores busy.",
     )
 
 
 def floors(parts):
-    """`parts`: {name: (FLOP, seconds)}: shares of the arithmetic, and of the shortest time that peaks and door allow."""
+    """`parts`: {name: (FLOP, seconds)}: shares of the arithmetic, and of the shortest
+    time that peaks and door allow.
+    """
     fig, ax = plots.new(WIDTH, 2.5)
     colours = ("blue", "green", "orange", "purple")
     for y, (title, column, unit) in enumerate((("arithmetic", 0, ""), ("time, at least (theory)", 1, ""))):
@@ -190,7 +251,16 @@ def floors(parts):
         for (_, part), colour in zip(parts.items(), colours, strict=True):
             share = 100 * part[column] / whole
             hatch = "///" if column else None
-            ax.barh(y, share, left=left, height=0.6, color=COLOUR[colour], alpha=0.75, hatch=hatch, edgecolor=plots.PAPER)
+            ax.barh(
+                y,
+                share,
+                left=left,
+                height=0.6,
+                color=COLOUR[colour],
+                alpha=0.75,
+                hatch=hatch,
+                edgecolor=plots.PAPER,
+            )
             if share > 6:
                 box = {"facecolor": plots.PAPER, "edgecolor": "none", "pad": 1.5, "alpha": 0.85}
                 ax.text(left + share / 2, y, f"{share:.0f} %", ha="center", va="center", bbox=box, **SMALL)
@@ -200,16 +270,22 @@ def floors(parts):
     ax.set(xlim=(0, 100), ylim=(1.5, -0.75))
     ax.set_axis_off()
     flop, time = (sum(part[i] for part in parts.values()) for i in (0, 1))
-    said = "; ".join(f"{name}: {p[0] / flop:.2%} of the arithmetic, {p[1] / time:.0%} of the time" for name, p in parts.items())
+    said = "; ".join(
+        f"{name}: {p[0] / flop:.2%} of the arithmetic, {p[1] / time:.0%} of the time"
+        for name, p in parts.items()
+    )
     return plots.show(
         fig,
         alt=f"Two bars for one transformer block on an H100 SXM, computed from peaks. {said}.",
-        caption="Computed from data-sheet peaks, not measured: what is a sliver of the arithmetic is a good part of the time.",
+        caption="Computed from data-sheet peaks, not measured: what is a sliver of the arithmetic is a good "
+        "part of the time.",
     )
 
 
 def attention_bytes(d=64, rows=128):
-    """Bytes of one attention head against the number of tokens: with N x N matrices, by tiles, every byte once; in BF16."""
+    """Bytes of one attention head against the number of tokens: with N x N matrices, by
+    tiles, every byte once; in BF16.
+    """
     n = 2.0 ** np.arange(9, 17)
     lines = (
         ("N × N matrices stored", 8 * n * n + 8 * n * d, "orange", "-"),
@@ -229,7 +305,8 @@ def attention_bytes(d=64, rows=128):
     said = "; ".join(f"{name}: {values[i] / 1e6:,.0f} MB" for name, values, _, _ in lines)
     return plots.show(
         fig,
-        alt=f"Bytes moved for one attention head with d = {d}, against the number of tokens. At 8,192 tokens, {said}.",
-        caption="Theory. Stored, the N × N matrices dominate. By tiles they are never stored; what is left are K and V, read again "
-        "for each group of queries, and those repeats can come from L2.",
+        alt=f"Bytes moved for one attention head with d = {d}, against the number of tokens. At 8,192 "
+        f"tokens, {said}.",
+        caption="Theory. Stored, the N × N matrices dominate. By tiles they are never stored; what is left "
+        "are K and V, read again for each group of queries, and those repeats can come from L2.",
     )

@@ -1,7 +1,10 @@
-"""Figures of chapter 03: dependencies, the two laws, a warp's mask, a lost update, reduction and scan steps, counters, times."""
+"""Figures of chapter 03: dependencies, the two laws, a warp's mask, a lost update,
+reduction and scan steps, counters, times.
+"""
 
 import numpy as np
 from matplotlib.patches import Circle, Rectangle
+
 from warplab import plots
 
 INK, PAPER, COLOUR = plots.INK, plots.PAPER, plots.PALETTE
@@ -28,22 +31,28 @@ def dependencies():
     for i in range(8):
         x = 7.6 + (i // 2 + 0.5) * 0.9 + (-0.2, 0.2)[i % 2]
         ax.plot([x, 7.6 + (i // 2 + 0.5) * 0.9], [1.2, 1.76], color=INK, linewidth=1.2)
-    for x, name, said in ((1.25, "independent", "work 8, span 1"), (5.0, "a chain", "work 8, span 8"), (9.4, "a tree", "work 7, span 3")):
+    for x, name, said in (
+        (1.25, "independent", "work 8, span 1"),
+        (5.0, "a chain", "work 8, span 8"),
+        (9.4, "a tree", "work 7, span 3"),
+    ):
         ax.text(x, 0.1, name, ha="center", va="center", weight="bold")
         ax.text(x, 7.9, said, ha="center", va="center")
     return plots.show(
         fig,
-        alt="Three graphs of small sums. Eight independent sums have no arrow between them: work 8, span 1. A chain of "
-        "eight, each with an arrow to the next: work 8, span 8. A tree that adds eight numbers in pairs, four sums, "
-        "then two, then one: work 7, span 3.",
-        caption="An arrow leads to a sum that needs the answer. The longest path, the span, is what no number of students shortens.",
+        alt="Three graphs of small sums. Eight independent sums have no arrow between them: work 8, span 1. "
+        "A chain of eight, each with an arrow to the next: work 8, span 8. A tree that adds eight "
+        "numbers in pairs, four sums, then two, then one: work 7, span 3.",
+        caption="An arrow leads to a sum that needs the answer. The longest path, the span, is what no "
+        "number of students shortens.",
     )
 
 
 def laws(serial, fixed, scaled):
     """Amdahl's and Gustafson's curves for the share `serial`, with measured speedups.
 
-    fixed, scaled: {workers: speedup measured on this machine} for a job of fixed size and one that grows with the workers.
+    fixed, scaled: {workers: speedup measured on this machine} for a job of fixed size
+    and one that grows with the workers.
     """
     fig, axes = plots.new(WIDTH, 3.3, columns=2)
     n = np.geomspace(1, 256, 200)
@@ -68,16 +77,19 @@ def laws(serial, fixed, scaled):
     top = 1 / (serial + (1 - serial) / 256)
     return plots.show(
         fig,
-        alt=f"Two plots of speedup against the number of workers. With a job of fixed size and {100 * serial:g} % of it serial "
-        f"the curve bends over, reaches {top:.1f} at 256 workers and never {1 / serial:g}. With a job that grows with "
-        f"the workers the curve stays almost straight. Points measured on this machine, fixed: "
-        f"{_listed(fixed)}; growing: {_listed(scaled)}.",
-        caption="The same serial tenth caps a job of fixed size and hardly slows one that grows. Dots: measured here, now.",
+        alt="Two plots of speedup against the number of workers. With a job of fixed size and "
+        f"{100 * serial:g} % of it serial the curve bends over, reaches {top:.1f} at 256 workers and "
+        f"never {1 / serial:g}. With a job that grows with the workers the curve stays almost straight. "
+        f"Points measured on this machine, fixed: {_listed(fixed)}; growing: {_listed(scaled)}.",
+        caption="The same serial tenth caps a job of fixed size and hardly slows one that grows. Dots: "
+        "measured here, now.",
     )
 
 
 def mask(steps):
-    """Which lanes of a warp are still at work in each round of a loop, from the rounds that each lane needs."""
+    """Which lanes of a warp are still at work in each round of a loop, from the rounds
+    that each lane needs.
+    """
     steps = np.asarray(steps)
     rounds, lanes = int(steps.max()), len(steps)
     fig, ax = plots.new(WIDTH, 3.0)
@@ -88,14 +100,22 @@ def mask(steps):
     box = {"facecolor": PAPER, "edgecolor": "none", "pad": 2}
     ax.text(0.62 * rounds, 0.4 * lanes, "grey: waiting", ha="center", va="center")
     ax.text(0.45 * rounds, longest + 0.43, "at work", ha="center", va="center", fontsize=10, bbox=box)
-    ax.set(xlim=(0, rounds), ylim=(lanes, 0), xlabel="rounds of the loop", ylabel="lane", yticks=[0.4, longest + 0.4, lanes - 0.6])
+    ax.set(
+        xlim=(0, rounds),
+        ylim=(lanes, 0),
+        xlabel="rounds of the loop",
+        ylabel="lane",
+        yticks=[0.4, longest + 0.4, lanes - 0.6],
+    )
     ax.set_yticklabels(["0", str(longest), str(lanes - 1)])
     share = steps.sum() / (rounds * lanes)
     return plots.show(
         fig,
-        alt=f"One row for each of {lanes} lanes, filled as long as the lane is at work. Two lanes run past 100 rounds, the longest, lane "
-        f"{longest}, for {rounds}; most stop within 20. Filled: {share:.1%} of the area.",
-        caption=f"The warp stays for its slowest lane. Of {rounds * lanes:,} places in {rounds} rounds, {steps.sum()} do work: {share:.1%}.",
+        alt=f"One row for each of {lanes} lanes, filled as long as the lane is at work. Two lanes run past "
+        f"100 rounds, the longest, lane {longest}, for {rounds}; most stop within 20. Filled: "
+        f"{share:.1%} of the area.",
+        caption=f"The warp stays for its slowest lane. Of {rounds * lanes:,} places in {rounds} rounds, "
+        f"{steps.sum()} do work: {share:.1%}.",
     )
 
 
@@ -104,7 +124,13 @@ def lost_update():
     fig, ax = _canvas(2.9, xlim=(-0.1, 11.2), ylim=(6.6, -0.3))
     for x, name in ((2.2, "thread A"), (5.6, "total in memory"), (9.0, "thread B")):
         ax.text(x, 0.1, name, ha="center", va="center", weight="bold")
-    rows = (("reads 7", "7", ""), ("", "7", "reads 7"), ("7 + 1", "7", "7 + 1"), ("writes 8", "8", ""), ("", "8", "writes 8"))
+    rows = (
+        ("reads 7", "7", ""),
+        ("", "7", "reads 7"),
+        ("7 + 1", "7", "7 + 1"),
+        ("writes 8", "8", ""),
+        ("", "8", "writes 8"),
+    )
     for i, (left, middle, right) in enumerate(rows):
         y = 0.7 + 1.12 * i
         for x, text, colour in ((0.8, left, "blue"), (7.6, right, "green")):
@@ -120,9 +146,10 @@ def lost_update():
                 ax.annotate("", (far, y + 0.4), (near, y + 0.4), arrowprops=_arrow())
     return plots.show(
         fig,
-        alt="Time runs down. The total is 7. Thread A reads 7, then thread B reads 7. Both add 1. Thread A writes 8, then thread B "
-        "writes 8. Two additions were made and the total went from 7 to 8.",
-        caption="Two additions, and the total grew by one. Each thread did its own sum right; the reading and the writing came apart.",
+        alt="Time runs down. The total is 7. Thread A reads 7, then thread B reads 7. Both add 1. Thread A "
+        "writes 8, then thread B writes 8. Two additions were made and the total went from 7 to 8.",
+        caption="Two additions, and the total grew by one. Each thread did its own sum right; the reading "
+        "and the writing came apart.",
     )
 
 
@@ -155,15 +182,19 @@ def reduction(size=16, warp=4):
         used.append(warps)
     return plots.show(
         fig,
-        alt=f"Two trees over {size} threads in warps of {warp}, a row for each step, the threads that add filled. Both make 8, 4, 2 and 1 "
-        f"additions. With neighbours first the adding threads are spread over all warps: {used[0]} warp steps. With halves first they "
-        f"stand side by side: {used[1]} warp steps.",
-        caption=f"The same {size - 1} additions (blue) take {used[0]} warp instructions in one order and {used[1]} in the other. (Warps of {warp}, to fit the page.)",
+        alt=f"Two trees over {size} threads in warps of {warp}, a row for each step, the threads that add "
+        "filled. Both make 8, 4, 2 and 1 additions. With neighbours first the adding threads are spread "
+        f"over all warps: {used[0]} warp steps. With halves first they stand side by side: {used[1]} "
+        "warp steps.",
+        caption=f"The same {size - 1} additions (blue) take {used[0]} warp instructions in one order and "
+        f"{used[1]} in the other. (Warps of {warp}, to fit the page.)",
     )
 
 
 def counters(profiles):
-    """`profiles`: {kernel name: profile}. Atomic requests, shared-memory requests and warp instructions, as bars."""
+    """`profiles`: {kernel name: profile}. Atomic requests, shared-memory requests and
+    warp instructions, as bars.
+    """
     names = list(profiles)
     shared = [p.shared_load.requests + p.shared_store.requests for p in profiles.values()]
     panels = (
@@ -175,20 +206,24 @@ def counters(profiles):
     for ax, (title, values, colour) in zip(axes, panels, strict=True):
         ax.barh(names, values, height=0.66, color=colour, alpha=0.75)
         for y, value in enumerate(values):
-            ax.annotate(f"{value:,}", (value, y), (5, 0), textcoords="offset points", va="center", fontsize=10.5)
+            ax.annotate(
+                f"{value:,}", (value, y), (5, 0), textcoords="offset points", va="center", fontsize=10.5
+            )
         ax.set_title(title, loc="left", fontsize=11)
         ax.set(xlim=(0, 1.25 * max(values)), xticks=[])
         ax.invert_yaxis()
         ax.tick_params(axis="y", length=0)
         ax.spines["bottom"].set_visible(False)
     said = "; ".join(
-        f"{name}: {p.atomics.requests:,} atomic requests, {s:,} shared-memory requests, {p.warp_instructions:,} warp instructions"
+        f"{name}: {p.atomics.requests:,} atomic requests, {s:,} shared-memory requests, "
+        f"{p.warp_instructions:,} warp instructions"
         for (name, p), s in zip(profiles.items(), shared, strict=True)
     )
     return plots.show(
         fig,
         alt=f"Counters of four kernels that add the same numbers. {said}.",
-        caption="Counts, not times. The tree trades atomics for shared memory; the shuffle needs hardly any of either.",
+        caption="Counts, not times. The tree trades atomics for shared memory; the shuffle needs hardly any "
+        "of either.",
     )
 
 
@@ -232,10 +267,13 @@ def scans(values):
     lower.set_title(f"Blelloch: {steps} steps, {sweeps} additions", loc="left", fontsize=11)
     return plots.show(
         fig,
-        alt=f"Two ways to all running totals of {', '.join(map(str, values))}. Hillis and Steele: in step k each number takes the one 1, 2, then "
-        f"4 places to its left; {adds} additions in 3 steps. Blelloch: a tree up that ends in the grand total, the total replaced by 0, "
-        f"and a tree down in which each pair swaps and adds; {sweeps} additions in {steps} steps, and the result is shifted by one place.",
-        caption=f"Fewer steps or less work. {adds} additions against {sweeps} are close; with more numbers the upper scan falls behind.",
+        alt=f"Two ways to all running totals of {', '.join(map(str, values))}. Hillis and Steele: in step k "
+        f"each number takes the one 1, 2, then 4 places to its left; {adds} additions in 3 steps. "
+        "Blelloch: a tree up that ends in the grand total, the total replaced by 0, and a tree down in "
+        f"which each pair swaps and adds; {sweeps} additions in {steps} steps, and the result is shifted "
+        "by one place.",
+        caption=f"Fewer steps or less work. {adds} additions against {sweeps} are close; with more numbers "
+        "the upper scan falls behind.",
     )
 
 
@@ -257,15 +295,21 @@ def _steps(ax, rows, arrows, colour):
 
 
 def race(host, gpu, size):
-    """Times of adding `size` float32 numbers: NumPy on this host, and the four kernels if `gpu` {name: seconds or None} has them."""
+    """Times of adding `size` float32 numbers: NumPy on this host, and the four kernels
+    if `gpu` {name: seconds or None} has them.
+    """
     rows = [plots.Time("np.sum, one core, here", host)]
     rows += [plots.Time(f"{name}, GPU", s, "live" if s else "missing") for name, s in gpu.items()]
     missing = [name for name, s in gpu.items() if not s]
-    said = f"{len(missing)} of {len(gpu)} kernels: not recorded yet" if missing else "all kernels measured here"
+    said = (
+        f"{len(missing)} of {len(gpu)} kernels: not recorded yet" if missing else "all kernels measured here"
+    )
     return plots.show(
         plots.times(rows),
-        alt=f"Times of adding {size:,} numbers. np.sum on one core of this machine: {plots.duration(host)}. Kernels on a GPU: {said}.",
-        caption="What was not measured stays empty. The kernels' rows fill when this page is run on a CUDA machine.",
+        alt=f"Times of adding {size:,} numbers. np.sum on one core of this machine: {plots.duration(host)}. "
+        f"Kernels on a GPU: {said}.",
+        caption="What was not measured stays empty. The kernels' rows fill when this page is run on a CUDA "
+        "machine.",
     )
 
 

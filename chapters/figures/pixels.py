@@ -1,4 +1,6 @@
-"""Figures of chapter 1: how fast pixels come, how a grid covers an image, and the moon on the reader's own GPU."""
+"""Figures of chapter 1: how fast pixels come, how a grid covers an image, and the moon
+on the reader's own GPU.
+"""
 
 import base64
 import html
@@ -7,10 +9,11 @@ import json
 import pathlib
 
 import numpy as np
-import warplab
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
 from PIL import Image
+
+import warplab
 from warplab import plots
 
 HERE = pathlib.Path(__file__).parent
@@ -25,7 +28,9 @@ SCREENS = [
 
 
 def small_moon(height, width):
-    """Return (height, width) float brightness 0-1, the chapter's picture, for figures that need few pixels."""
+    """Return (height, width) float brightness 0-1, the chapter's picture, for figures
+    that need few pixels.
+    """
     radius = 0.45 * height
     x = (np.arange(width) + 0.5 - width / 2) / radius
     y = ((np.arange(height) + 0.5 - height / 2) / radius)[:, None]
@@ -41,19 +46,26 @@ def pixel_rate():
         ax.barh(y, rate / 1e9, height=0.6, color=colour, alpha=0.85)
         ax.annotate(
             f"{1e9 / rate:.2g} ns each",
-            (rate / 1e9, y), (6, 0), textcoords="offset points", va="center", fontsize=10.5,
-        )  # fmt: skip
+            (rate / 1e9, y),
+            (6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=10.5,
+        )
     ax.set_yticks(range(len(SCREENS)), [label for label, _ in SCREENS])
     ax.set(xlim=(0, 5.4), ylim=(len(SCREENS) - 0.5, -0.5), xlabel="billion pixels a second")
     ax.set_xticks([0, 1, 2, 3, 4])
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.grid(axis="x")
-    said = "; ".join(f"{label}: {rate / 1e6:,.0f} million, {1e9 / rate:.3g} ns each" for label, rate in SCREENS)
+    said = "; ".join(
+        f"{label}: {rate / 1e6:,.0f} million, {1e9 / rate:.3g} ns each" for label, rate in SCREENS
+    )
     return plots.show(
         fig,
         alt="Bar chart of pixels a second for five screens. " + said,
-        caption="A 4K screen at 120 Hz wants a new pixel every nanosecond: three clock ticks of a 3 GHz core.",
+        caption="A 4K screen at 120 Hz wants a new pixel every nanosecond: "
+        "three clock ticks of a 3 GHz core.",
     )
 
 
@@ -83,10 +95,10 @@ def grid_over_image():
     right.set_title(f"block ({bx}, {by})")
     return plots.show(
         fig,
-        alt="A small picture of a moon, 22 pixels wide and 13 high, under a grid of 3 by 2 blocks of 8 by 8 threads. "
-        "The grid sticks out 2 columns to the right and 3 rows at the bottom; those places are hatched. "
-        "Beside it block (1, 0) is enlarged, with thread (3, 5) marked. "
-        "It has pixel column 1 times 8 plus 3, which is 11, and row 0 times 8 plus 5, which is 5.",
+        alt="A small picture of a moon, 22 pixels wide and 13 high, under a grid of 3 by 2 blocks of 8 by 8 "
+        "threads. The grid sticks out 2 columns to the right and 3 rows at the bottom; those places are "
+        "hatched. Beside it block (1, 0) is enlarged, with thread (3, 5) marked. It has pixel column 1 "
+        "times 8 plus 3, which is 11, and row 0 times 8 plus 5, which is 5.",
         caption="Thread (3, 5) of block (1, 0) colours column 1 × 8 + 3 = 11, row 0 × 8 + 5 = 5. "
         "Hatched threads have no pixel: 98 of the 384.",
     )
@@ -99,17 +111,20 @@ def idle_share():
     for block, colour in ((32, "orange"), (8, "blue")):
         label = f"{block} × {block} threads"
         ax.plot(sides, 100 * _idle(sides, block), color=plots.PALETTE[colour], linewidth=1.6, label=label)
-    ax.set(xlabel="side of the image, pixels", ylabel="threads without a pixel, %", xlim=(0, 256), ylim=(0, 100))
+    ax.set(
+        xlabel="side of the image, pixels", ylabel="threads without a pixel, %", xlim=(0, 256), ylim=(0, 100)
+    )
     ax.set_xticks(range(0, 257, 32))
     ax.grid()
     ax.legend(title="block", loc="upper right")
     return plots.show(
         fig,
-        alt="Two sawtooth curves of the share of threads without a pixel against the side of a square image, 1 to 256. "
-        "Each falls to zero at every multiple of the block's side and jumps just after it. "
-        f"For 32 by 32 blocks the jump is to {_idle(33, 32):.0%} at side 33 and {_idle(225, 32):.0%} at side 225; "
-        f"for 8 by 8 blocks to {_idle(225, 8):.0%} at side 225.",
-        caption="The ragged edge is expensive for small images and large blocks, and soon forgotten otherwise.",
+        alt="Two sawtooth curves of the share of threads without a pixel against the side of a square "
+        "image, 1 to 256. Each falls to zero at every multiple of the block's side and jumps just after "
+        f"it. For 32 by 32 blocks the jump is to {_idle(33, 32):.0%} at side 33 and {_idle(225, 32):.0%} "
+        f"at side 225; for 8 by 8 blocks to {_idle(225, 8):.0%} at side 225.",
+        caption="The ragged edge is expensive for small images and large blocks, and soon forgotten "
+        "otherwise.",
     )
 
 
@@ -131,10 +146,14 @@ def warp_map(height=270, width=480, block=16):
     found = [tuple("sky" if s == 0 else "moon" if s == 1 else "both" for s in row) for row in shares]
     counts = {kind: sum(row.count(kind) for row in found) for kind in kinds}
     shapes = {kind: [] for kind in kinds}
-    for top, bottom in _runs(found):  # equal neighbours are one rectangle, and one kind is one path: small, without seams
+    for top, bottom in _runs(
+        found
+    ):  # equal neighbours are one rectangle, and one kind is one path: small, without seams
         for left, right in _runs(found[top]):
             x0, x1, y0, y1 = block * left, block * right, rows * top, rows * bottom
-            shapes[found[top][left]].append(Path([(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)], closed=True))
+            shapes[found[top][left]].append(
+                Path([(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)], closed=True)
+            )
     for kind, (colour, alpha) in kinds.items():
         look = {"facecolor": plots.PALETTE[colour], "alpha": alpha, "linewidth": 0}
         ax.add_patch(PathPatch(Path.make_compound_path(*shapes[kind]), **look))
@@ -142,15 +161,20 @@ def warp_map(height=270, width=480, block=16):
     ax.set(xticks=range(0, width + 1, 6 * block), yticks=range(0, height, 6 * block))
     ax.spines[:].set_visible(False)
     words = {"sky": "only sky", "moon": "only moon", "both": "both, so all 32 walk the moon's lines"}
-    handles = [Rectangle((0, 0), 1, 1, facecolor=plots.PALETTE[c], alpha=a, linewidth=0) for c, a in kinds.values()]
-    fig.legend(handles, [f"{counts[k]:,} warps: {words[k]}" for k in kinds], loc="outside lower left", ncols=1)
+    handles = [
+        Rectangle((0, 0), 1, 1, facecolor=plots.PALETTE[c], alpha=a, linewidth=0) for c, a in kinds.values()
+    ]
+    fig.legend(
+        handles, [f"{counts[k]:,} warps: {words[k]}" for k in kinds], loc="outside lower left", ncols=1
+    )
     total = sum(counts.values())
     return plots.show(
         fig,
-        alt=f"Map of the {width} by {height} picture cut into {total:,} warps, each {block} pixels wide and {rows} high. "
-        f"{counts['sky']:,} lie in the sky, {counts['moon']:,} on the moon, "
-        f"and {counts['both']:,} along its rim hold both kinds of pixel.",
-        caption=f"Of {total:,} warps only the {counts['both']:,} on the rim must do both: neighbours in a picture mostly agree.",
+        alt=f"Map of the {width} by {height} picture cut into {total:,} warps, each {block} pixels wide and "
+        f"{rows} high. {counts['sky']:,} lie in the sky, {counts['moon']:,} on the moon, and "
+        f"{counts['both']:,} along its rim hold both kinds of pixel.",
+        caption=f"Of {total:,} warps only the {counts['both']:,} on the rim must do both: neighbours in a "
+        "picture mostly agree.",
     )
 
 
@@ -161,21 +185,34 @@ def _runs(items):
 
 
 def race(loop, array, core, gpu=None):
-    """One 4K frame on each worker: seconds of the Python loop (extrapolated), NumPy, compiled core, and GPU or None."""
+    """One 4K frame on each worker: seconds of the Python loop (extrapolated), NumPy,
+    compiled core, and GPU or None.
+    """
     missing = gpu is None
     rows = [
         plots.Time("Python loop, one core", loop, "extrapolated"),
         plots.Time("NumPy, one core", array),
         plots.Time("compiled loop, one core", core),
-        plots.Time("CUDA kernel, a GPU" if missing else "CUDA kernel, this GPU", gpu, "missing" if missing else "live"),
+        plots.Time(
+            "CUDA kernel, a GPU" if missing else "CUDA kernel, this GPU",
+            gpu,
+            "missing" if missing else "live",
+        ),
     ]
-    known = {row.label: "not recorded yet" if row.seconds is None else plots.duration(row.seconds) for row in rows}
+    known = {
+        row.label: "not recorded yet" if row.seconds is None else plots.duration(row.seconds) for row in rows
+    }
     said = "; ".join(f"{label}: {time}" for label, time in known.items())
     return plots.show(
         plots.times(rows, budget=1 / 120, budget_label="deadline at 120 Hz, 8.3 ms"),
-        alt=f"Time to colour one 4K frame, on a logarithmic axis with the 8.3 ms deadline of 120 Hz marked. {said}",
+        alt="Time to colour one 4K frame, on a logarithmic axis with the 8.3 ms deadline of 120 Hz marked. "
+        f"{said}",
         caption="The same 8.3 million pixels, four workers. "
-        + ("The engine has no row here: it counts, it does not time." if missing else f"The GPU: {warplab.device().name}."),
+        + (
+            "The engine has no row here: it counts, it does not time."
+            if missing
+            else f"The GPU: {warplab.device().name}."
+        ),
     )
 
 
@@ -193,16 +230,22 @@ class LiveMoon:
         style = "width: 100%; max-width: 640px; height: auto; aspect-ratio: 16 / 9; padding: 0"
         return (
             '<figure class="warplab-figure live-moon" style="margin: 1em 0">'
-            f'<img src="data:image/png;base64,{self.still}" alt="{self.alt}" width="480" height="270" style="{style}">'
-            f'<canvas hidden role="img" aria-label="{self.alt}" width="960" height="540" style="{style}"></canvas>'
+            f'<img src="data:image/png;base64,{self.still}" alt="{self.alt}" width="480" height="270" '
+            f'style="{style}">'
+            f'<canvas hidden role="img" aria-label="{self.alt}" width="960" height="540" '
+            f'style="{style}"></canvas>'
             '<p class="controls" hidden><button type="button" class="play">Pause</button> '
             '<button type="button" class="measure">Measure my GPU</button></p>'
-            '<p class="status" role="status">Still picture, computed by the kernel above. Looking for WebGPU ...</p>'
-            "<figcaption>The moon, coloured by the GPU that draws this page, where the browser offers one.</figcaption>"
+            '<p class="status" role="status">Still picture, computed by the kernel above. Looking for WebGPU '
+            "...</p>"
+            "<figcaption>The moon, coloured by the GPU that draws this page, where the browser offers "
+            "one.</figcaption>"
             f"<script>(() => {{ const shader = {shader};\n{script}}})();</script></figure>"
         )
 
 
 def live_moon(image):
     """Return the WebGPU moon; `image` is the (h, w) uint8 picture to show where there is none."""
-    return LiveMoon(image, "A grey sphere on black, lit from the upper left, like a moon four days from full.")
+    return LiveMoon(
+        image, "A grey sphere on black, lit from the upper left, like a moon four days from full."
+    )

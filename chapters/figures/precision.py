@@ -1,4 +1,6 @@
-"""Figures of chapter 07: formats as boxes and lines, the explorer, sums that stall, a fragment's lanes, peaks, gradients, master weights."""
+"""Figures of chapter 07: formats as boxes and lines, the explorer, sums that stall, a
+fragment's lanes, peaks, gradients, master weights.
+"""
 
 import html
 import json
@@ -6,13 +8,15 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.patches import Rectangle
+
 from warplab import plots, specs
 
 HERE = Path(__file__).parent
 INK, PAPER, COLOUR = plots.INK, plots.PAPER, plots.PALETTE
 WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
 SMALL = {"fontsize": 10.5}
-FORMATS = {  # special: what the largest exponent is for; "IEEE": infinity and NaN, "one NaN": values but for all ones
+# special: what the largest exponent is for; "IEEE": infinity and NaN, "one NaN": values but for all ones
+FORMATS = {
     "FP32": {"exponent": 8, "fraction": 23, "bias": 127, "special": "IEEE"},
     "TF32": {"exponent": 8, "fraction": 10, "bias": 127, "special": "IEEE"},
     "BF16": {"exponent": 8, "fraction": 7, "bias": 127, "special": "IEEE"},
@@ -29,7 +33,9 @@ def values(name):
     f = FORMATS[name]
     if not f["exponent"]:
         return np.arange(2.0 ** f["fraction"])
-    exponent, fraction = np.meshgrid(np.arange(2 ** f["exponent"]), np.arange(2 ** f["fraction"]), indexing="ij")
+    exponent, fraction = np.meshgrid(
+        np.arange(2 ** f["exponent"]), np.arange(2 ** f["fraction"]), indexing="ij"
+    )
     normal = exponent > 0
     found = (normal + fraction / 2 ** f["fraction"]) * 2.0 ** (np.maximum(exponent, 1) - f["bias"])
     return found[:-1].ravel() if f["special"] == "IEEE" else found.ravel()[:-1]
@@ -57,14 +63,29 @@ def boxes():
         ax.text(32, 2 * row - 0.12, f"largest {ends}, {step}", va="bottom", ha="right", **SMALL)
         for bit in range(1 + f["exponent"] + f["fraction"]):
             kind = "orange" if bit == 0 and f["exponent"] else "blue" if 0 < bit <= f["exponent"] else "green"
-            ax.add_patch(Rectangle((bit, 2 * row), 1, 0.85, facecolor=COLOUR[kind], alpha=0.6, edgecolor=PAPER, linewidth=1.2))
+            ax.add_patch(
+                Rectangle(
+                    (bit, 2 * row), 1, 0.85, facecolor=COLOUR[kind], alpha=0.6, edgecolor=PAPER, linewidth=1.2
+                )
+            )
     handles = [Rectangle((0, 0), 1, 1, color=COLOUR[c], alpha=0.6) for c in ("orange", "blue", "green")]
-    fig.legend(handles, ["sign", "exponent", "fraction (or integer)"], loc="outside lower left", ncols=3, columnspacing=1.2)
-    said = "; ".join(f"{name}: {f['exponent']} exponent and {f['fraction']} fraction bits, largest {largest(name):.4g}" for name, f in FORMATS.items())
+    fig.legend(
+        handles,
+        ["sign", "exponent", "fraction (or integer)"],
+        loc="outside lower left",
+        ncols=3,
+        columnspacing=1.2,
+    )
+    said = "; ".join(
+        f"{name}: {f['exponent']} exponent and {f['fraction']} fraction bits, largest {largest(name):.4g}"
+        for name, f in FORMATS.items()
+    )
     return plots.show(
         fig,
-        alt=f"Eight number formats drawn as rows of bits. {said}. Floating-point numbers begin with a sign bit.",
-        caption="How eight formats spend their bits. TF32 exists inside Tensor Cores only; integers are multiplied by a scale.",
+        alt=f"Eight number formats drawn as rows of bits. {said}. Floating-point numbers begin with a sign "
+        "bit.",
+        caption="How eight formats spend their bits. TF32 exists inside Tensor Cores only; integers are "
+        "multiplied by a scale.",
     )
 
 
@@ -74,32 +95,48 @@ class Explorer:
     def _repr_html_(self):
         script = (HERE / "formats.js").read_text(encoding="utf-8")
         table = json.dumps(FORMATS).replace("</", "<\\/")
-        options = "".join(f"<option{' selected' if name == 'FP16' else ''}>{html.escape(name)}</option>" for name in FORMATS)
+        options = "".join(
+            f"<option{' selected' if name == 'FP16' else ''}>{html.escape(name)}</option>" for name in FORMATS
+        )
         return (
             '<figure class="warplab-figure format-explorer" style="margin: 1em 0"><style>'
             ".format-explorer .bits { display: flex; flex-wrap: wrap; gap: 2px; margin: 0.7rem 0; }"
-            ".format-explorer .bits button { font: inherit; font-family: monospace; min-width: 1.75rem; min-height: 2.2rem; padding: 0;"
-            " color: inherit; background: transparent; border: 2px solid currentColor; border-radius: 3px; cursor: pointer; }"
-            ".format-explorer .bits button[aria-checked=true] { font-weight: bold; box-shadow: inset 0 -6px 0 currentColor; }"
+            ".format-explorer .bits button { font: inherit; font-family: monospace; min-width: 1.75rem; "
+            "min-height: 2.2rem; padding: 0;"
+            " color: inherit; background: transparent; border: 2px solid currentColor; border-radius: 3px; "
+            "cursor: pointer; }"
+            ".format-explorer .bits button[aria-checked=true] { font-weight: bold; box-shadow: inset 0 -6px "
+            "0 currentColor; }"
             + "".join(
                 f".format-explorer .bits .{part} {{ border-color: {COLOUR[c]}; }}"
                 for part, c in (("sign", "orange"), ("exponent", "blue"), ("fraction", "green"))
             )
-            + ".format-explorer label { display: inline-block; margin-right: 1rem; } .format-explorer input { width: 9rem; }"
+            + ".format-explorer label { display: inline-block; margin-right: 1rem; } .format-explorer input "
+            "{ width: 9rem; }"
             ".format-explorer table { margin: 0.6rem 0; display: block; max-width: 100%; overflow-x: auto; }"
-            " .format-explorer :is(th, td) { white-space: nowrap; padding: 0.25rem 0.5rem; } .format-explorer [hidden] { display: none; }"
-            ".format-explorer :is(.up, .down, input, select) { font: inherit; padding: 0.2rem 0.5rem; margin: 0.15rem 0; color: inherit; background: transparent;"
-            " border: 1px solid var(--course-line, currentColor); border-radius: 0.25rem; } .format-explorer :is(.up, .down):disabled { opacity: 0.5; }"
+            " .format-explorer :is(th, td) { white-space: nowrap; padding: 0.25rem 0.5rem; } "
+            ".format-explorer [hidden] { display: none; }"
+            ".format-explorer :is(.up, .down, input, select) { font: inherit; padding: 0.2rem 0.5rem; "
+            "margin: 0.15rem 0; color: inherit; background: transparent;"
+            " border: 1px solid var(--course-line, currentColor); border-radius: 0.25rem; } .format-explorer "
+            ":is(.up, .down):disabled { opacity: 0.5; }"
             " .format-explorer option { color: CanvasText; background: Canvas; }"
             "</style><div class='explorer' hidden role='group' aria-label='Number format explorer'>"
             f"<label>Format <select>{options}</select></label>"
-            '<label>Number <input type="text" inputmode="text" value="0.1" autocomplete="off" spellcheck="false"></label>'
-            '<button type="button" class="down">previous value</button> <button type="button" class="up">next value</button>'
-            '<div class="bits" role="group" aria-label="Bits, from the sign to the last; arrow keys move"></div>'
-            "<table><thead><tr><th scope='col'>format</th><th scope='col'>stores</th><th scope='col'>error</th></tr></thead><tbody></tbody></table></div>"
-            '<p class="status" role="status">The explorer needs JavaScript. The figure above shows the same formats.</p>'
-            "<figcaption>Computed in the page, rounding to the nearest value, ties to even. What is too large becomes infinity, or the largest "
-            f"value where there is none.</figcaption><script>(() => {{ const formats = {table};\n{script}}})();</script></figure>"
+            '<label>Number <input type="text" inputmode="text" value="0.1" autocomplete="off" '
+            'spellcheck="false"></label>'
+            '<button type="button" class="down">previous value</button> <button type="button" '
+            'class="up">next value</button>'
+            '<div class="bits" role="group" aria-label="Bits, from the sign to the last; arrow keys '
+            'move"></div>'
+            "<table><thead><tr><th scope='col'>format</th><th scope='col'>stores</th><th "
+            "scope='col'>error</th></tr></thead><tbody></tbody></table></div>"
+            '<p class="status" role="status">The explorer needs JavaScript. The figure above shows the same '
+            "formats.</p>"
+            "<figcaption>Computed in the page, rounding to the nearest value, ties to even. What is too "
+            "large becomes infinity, or the largest "
+            f"value where there is none.</figcaption><script>(() => {{ const formats = "
+            f"{table};\n{script}}})();</script></figure>"
         )
 
 
@@ -122,25 +159,43 @@ def number_lines(end=16):
     ax.set(xlim=(-0.2, end + 0.2), ylim=(len(names) - 0.5, -0.85), xticks=range(0, end + 1, 2))
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
-    said = "; ".join(f"{name} has {n} values up to {end}, and {below} of its {total} lie below 1" for name, n, below, total in counted)
+    said = "; ".join(
+        f"{name} has {n} values up to {end}, and {below} of its {total} lie below 1"
+        for name, n, below, total in counted
+    )
     return plots.show(
         fig,
-        alt=f"Number lines from 0 to {end}. {said}. Floating-point values crowd near zero, integers are evenly spaced.",
-        caption="Values from 0 to 16. Floating-point steps double at each power of two; those of integers are equal (here with a scale of 1).",
+        alt=f"Number lines from 0 to {end}. {said}. Floating-point values crowd near zero, integers are "
+        "evenly spaced.",
+        caption="Values from 0 to 16. Floating-point steps double at each power of two; those of integers "
+        "are equal (here with a scale of 1).",
     )
 
 
 def accumulation(products, accumulate):
-    """Live: error of a running sum in FP16 and FP32 against its length. products: {signs: float32 [rows, K]}; accumulate(p, dtype)."""
+    """Live: error of a running sum in FP16 and FP32 against its length. products:
+    {signs: float32 [rows, K]}; accumulate(p, dtype).
+    """
     fig, ax = plots.new(WIDTH, 3.3)
     lengths = 2 ** np.arange(4, 1 + int(np.log2(products[False].shape[1])))
     last = []
     for kind, colour, bits in ((np.float16, "orange", "FP16"), (np.float32, "blue", "FP32")):
         for signs, dashes, words in ((False, "-", "all positive"), (True, (0, (5, 2)), "both signs")):
             p = products[signs]
-            exact, size = np.add.accumulate(p, axis=1, dtype=float), np.add.accumulate(abs(p), axis=1, dtype=float)
+            exact, size = (
+                np.add.accumulate(p, axis=1, dtype=float),
+                np.add.accumulate(abs(p), axis=1, dtype=float),
+            )
             error = (abs(accumulate(p, kind) - exact) / size).mean(axis=0)[lengths - 1]
-            ax.plot(lengths, np.maximum(error, 1e-9), color=COLOUR[colour], linestyle=dashes, marker="o", markersize=4, label=f"{bits}, {words}")
+            ax.plot(
+                lengths,
+                np.maximum(error, 1e-9),
+                color=COLOUR[colour],
+                linestyle=dashes,
+                marker="o",
+                markersize=4,
+                label=f"{bits}, {words}",
+            )
             last.append(f"{bits}, {words}: {error[-1]:.1e}")
     ax.set(xscale="log", yscale="log", xlabel="terms K", ylabel="error / sum of sizes", ylim=(1e-9, 1))
     ax.set_xticks([16, 128, 1024, 8192], ["16", "128", "1,024", "8,192"])
@@ -149,14 +204,17 @@ def accumulation(products, accumulate):
     ax.legend(loc="upper left", fontsize=9.5, ncols=2, columnspacing=1)
     return plots.show(
         fig,
-        alt=f"Mean error of a running sum of products, relative to the sum of their sizes, against the number of terms. At {lengths[-1]:,} terms, "
-        + "; ".join(last) + ".",
-        caption="Live: 200 dot products each way. FP16 factors summed in FP32 stay accurate; summed in FP16, terms of one sign stall.",
-    )  # fmt: skip
+        alt="Mean error of a running sum of products, relative to the sum of their sizes, against the "
+        f"number of terms. At {lengths[-1]:,} terms, " + "; ".join(last) + ".",
+        caption="Live: 200 dot products each way. FP16 factors summed in FP32 stay accurate; summed in FP16, "
+        "terms of one sign stall.",
+    )
 
 
 def owners():
-    """{"A": lane of each element of the 16 x 16 tile, "B": of 16 x 8, "C": of 16 x 8} of mma.m16n8k16 in 16 bits (PTX manual)."""
+    """{"A": lane of each element of the 16 x 16 tile, "B": of 16 x 8, "C": of 16 x 8}
+    of mma.m16n8k16 in 16 bits (PTX manual).
+    """
     row, col = np.mgrid[:16, :16]
     k, n = np.mgrid[:16, :8]
     return {"A": row % 8 * 4 + col % 8 // 2, "B": n * 4 + k % 8 // 2, "C": k % 8 * 4 + n // 2}
@@ -168,33 +226,68 @@ def fragments(lane):
     fig, ax = plots.new(WIDTH, 5.6)
     ax.set(xlim=(-0.3, 25.5), ylim=(34.4, -1.6))
     ax.set_axis_off()
-    for name, left, top, wide, tall, colour in (("A", 0, 18, 2, 1, "blue"), ("B", 17, 0, 1, 2, "orange"), ("C", 17, 18, 2, 1, "green")):
+    for name, left, top, wide, tall, colour in (
+        ("A", 0, 18, 2, 1, "blue"),
+        ("B", 17, 0, 1, 2, "orange"),
+        ("C", 17, 18, 2, 1, "green"),
+    ):
         rows, cols = held[name].shape
         for row in range(0, rows, tall):
             for col in range(0, cols, wide):
                 mine = held[name][row, col] == lane
-                look = {"facecolor": COLOUR[colour] if mine else "none", "edgecolor": COLOUR[colour], "linewidth": 0.8}
+                look = {
+                    "facecolor": COLOUR[colour] if mine else "none",
+                    "edgecolor": COLOUR[colour],
+                    "linewidth": 0.8,
+                }
                 ax.add_patch(Rectangle((left + col, top + row), wide, tall, **look))
                 weight = "bold" if mine else "normal"
                 at = (left + col + wide / 2, top + row + tall / 2 + 0.04)
-                ax.text(*at, str(held[name][row, col]), ha="center", va="center", fontsize=8.5, weight=weight, color=PAPER if mine else INK)
+                ax.text(
+                    *at,
+                    str(held[name][row, col]),
+                    ha="center",
+                    va="center",
+                    fontsize=8.5,
+                    weight=weight,
+                    color=PAPER if mine else INK,
+                )
     for text, x, y in (("A, 16 × 16", 0, 17.8), ("B, 16 × 8", 17, -0.2), ("C, 16 × 8", 17, 17.8)):
         ax.text(x, y, text, va="bottom", **SMALL)
-    ax.text(0, 1.5, "Each box is two 16-bit\nneighbours in one register\n(C: two FP32), with the\nnumber of the lane that\nholds it.", va="top", **SMALL)
+    ax.text(
+        0,
+        1.5,
+        "Each box is two 16-bit\nneighbours in one register\n(C: two FP32), with the\nnumber of the lane "
+        "that\nholds it.",
+        va="top",
+        **SMALL,
+    )
     ax.text(0, 9.5, f"Filled: lane {lane}.", va="top", weight="bold", **SMALL)
-    places = {name: sorted({(int(r), int(c)) for r, c in np.argwhere(tile == lane)}) for name, tile in held.items()}
-    said = "; ".join(f"{name}: rows {sorted({r for r, _ in at})}, columns {sorted({c for _, c in at})}" for name, at in places.items())
+    places = {
+        name: sorted({(int(r), int(c)) for r, c in np.argwhere(tile == lane)}) for name, tile in held.items()
+    }
+    said = "; ".join(
+        f"{name}: rows {sorted({r for r, _ in at})}, columns {sorted({c for _, c in at})}"
+        for name, at in places.items()
+    )
     return plots.show(
         fig,
-        alt=f"Which lane of a warp holds which elements of the tiles of one m16n8k16 instruction. Lane {lane} holds {said}.",
-        caption=f"One `mma` of 16 × 8 × 16: lane {lane} holds eight elements of A, four of B and four sums of C. From the PTX manual, checked on the engine.",
+        alt="Which lane of a warp holds which elements of the tiles of one m16n8k16 instruction. Lane "
+        f"{lane} holds {said}.",
+        caption=f"One `mma` of 16 × 8 × 16: lane {lane} holds eight elements of A, four of B and four sums "
+        "of C. From the PTX manual, checked on the engine.",
     )
 
 
 def ladder():
     """Dense peaks from the registry, by device and format."""
     devices = ("v100-sxm2", "a100-sxm", "h100-sxm", "b200", "rtx-4090")
-    kinds = (("peak_fp32", "FP32, CUDA cores", "grey"), ("peak_tf32", "TF32", "gold"), ("peak_fp16", "FP16", "blue"), ("peak_fp8", "FP8", "orange"))
+    kinds = (
+        ("peak_fp32", "FP32, CUDA cores", "grey"),
+        ("peak_tf32", "TF32", "gold"),
+        ("peak_fp16", "FP16", "blue"),
+        ("peak_fp8", "FP8", "orange"),
+    )
     fig, ax = plots.new(WIDTH, 5.2)
     y, ticks, said = 0.0, [], []
     for key in devices:
@@ -204,7 +297,14 @@ def ladder():
             if name not in spec:
                 continue
             ax.barh(y, spec[name].si / 1e12, height=0.85, color=COLOUR[colour], alpha=0.8)
-            ax.annotate(f"{spec[name].si / 1e12:,.4g}", (spec[name].si / 1e12, y), (4, 0), textcoords="offset points", va="center", fontsize=9.5)
+            ax.annotate(
+                f"{spec[name].si / 1e12:,.4g}",
+                (spec[name].si / 1e12, y),
+                (4, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=9.5,
+            )
             words.append(f"{label} {spec[name].si / 1e12:,.4g}")
             y += 1
         ticks.append(((start + y - 1) / 2, spec.short.removesuffix(" SXM2")))
@@ -220,8 +320,9 @@ def ladder():
     return plots.show(
         fig,
         alt=f"Dense data-sheet peaks in TFLOP/s. {'; '.join(said)}.",
-        caption="Data-sheet peaks, dense, SXM but for the RTX 4090 (FP16 and FP8 there with FP32 sums). Halving the bits doubles a Tensor Core's peak; "
-        "the large step is from CUDA cores to Tensor Cores.",
+        caption="Data-sheet peaks, dense, SXM but for the RTX 4090 (FP16 and FP8 there with FP32 sums). "
+        "Halving the bits doubles a Tensor Core's peak; the large step is from CUDA cores to Tensor "
+        "Cores.",
     )
 
 
@@ -230,11 +331,18 @@ def gradients(true, scale):
     size = np.log2(abs(true[true != 0]))
     fig, ax = plots.new(WIDTH, 3.3)
     bins = np.arange(-48, 17)
-    for shift, colour, label in ((0, "orange", "as they are"), (np.log2(scale), "blue", f"times {scale:,.0f}")):
+    for shift, colour, label in (
+        (0, "orange", "as they are"),
+        (np.log2(scale), "blue", f"times {scale:,.0f}"),
+    ):
         counts, _ = np.histogram(size + shift, bins)
         ax.stairs(100 * counts / size.size, bins, fill=True, color=COLOUR[colour], alpha=0.55, label=label)
     top = ax.get_ylim()[1] * 1.45
-    for at, text, align in ((-24, "smallest\nFP16", "right"), (-14, "full precision\nfrom here", "left"), (16, "largest\nFP16", "right")):
+    for at, text, align in (
+        (-24, "smallest\nFP16", "right"),
+        (-14, "full precision\nfrom here", "left"),
+        (16, "largest\nFP16", "right"),
+    ):
         ax.axvline(at, color=INK, linestyle=(0, (5, 3)), linewidth=1.3)
         ax.text(at + (-0.6 if align == "right" else 0.6), top * 0.98, text, ha=align, va="top", fontsize=9.5)
     ax.set(ylim=(0, top), xlim=(-46, 17), xlabel="size of a gradient", ylabel="share (%)")
@@ -243,9 +351,11 @@ def gradients(true, scale):
     lost, kept = 100 * (size < -25).mean(), 100 * (size + np.log2(scale) < -25).mean()
     return plots.show(
         fig,
-        alt=f"Histogram of gradient sizes on a logarithmic axis. As they are, {lost:.0f} % are below half of FP16's smallest number; times {scale:,.0f}, {kept:.1f} %. "
-        "FP16's range runs from 2 to the minus 24 to 65,504.",
-        caption=f"Live, in FP32: {lost:.0f} % of the gradients would round to zero in FP16; with the loss multiplied by {scale:,.0f}, {kept:.0f} %.",
+        alt=f"Histogram of gradient sizes on a logarithmic axis. As they are, {lost:.0f} % are below half of "
+        f"FP16's smallest number; times {scale:,.0f}, {kept:.1f} %. FP16's range runs from 2 to the "
+        "minus 24 to 65,504.",
+        caption=f"Live, in FP32: {lost:.0f} % of the gradients would round to zero in FP16; with the loss "
+        f"multiplied by {scale:,.0f}, {kept:.0f} %.",
     )
 
 
@@ -254,13 +364,22 @@ def stall(curves):
     fig, ax = plots.new(WIDTH, 2.9)
     looks = (("grey", "-", 4.5), ("orange", "-", 2), ("blue", (0, (4, 2)), 2))
     for (name, losses), (colour, dashes, width) in zip(curves.items(), looks, strict=True):
-        ax.plot(np.arange(1, 1 + len(losses)), losses, color=COLOUR[colour], linestyle=dashes, linewidth=width, label=name)
+        ax.plot(
+            np.arange(1, 1 + len(losses)),
+            losses,
+            color=COLOUR[colour],
+            linestyle=dashes,
+            linewidth=width,
+            label=name,
+        )
     ax.set(xlabel="step", ylabel="loss", ylim=(0, None))
     ax.grid()
     ax.legend(loc="lower left")
     said = "; ".join(f"{name}: {losses[0]:.2f} to {losses[-1]:.2f}" for name, losses in curves.items())
     return plots.show(
         fig,
-        alt=f"Training loss of the ConvNet over {len(next(iter(curves.values())))} steps at a learning rate of 0.0001. {said}.",
-        caption="Live: weights kept in BF16 alone fall behind, because small updates round away. An FP32 copy of the weights is the whole cure.",
+        alt=f"Training loss of the ConvNet over {len(next(iter(curves.values())))} steps at a learning rate "
+        f"of 0.0001. {said}.",
+        caption="Live: weights kept in BF16 alone fall behind, because small updates round away. An FP32 "
+        "copy of the weights is the whole cure.",
     )

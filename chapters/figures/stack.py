@@ -8,6 +8,7 @@ import tempfile
 
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
+
 from warplab import plots
 from warplab.simt.toolchain import ptxas
 
@@ -38,32 +39,43 @@ def stack():
         _box(ax, 4.2, y, 5.8, 0.76, COLOUR[colour])
         ax.text(0.2, y + 0.41, what, va="center", **SMALL)
         ax.text(4.4, y + 0.41, who, va="center", **SMALL)
-        ax.annotate("", (4.2, y + 0.38), (3.7, y + 0.38), arrowprops={"arrowstyle": "-|>", "color": INK, "shrinkA": 0, "shrinkB": 0})
+        ax.annotate(
+            "",
+            (4.2, y + 0.38),
+            (3.7, y + 0.38),
+            arrowprops={"arrowstyle": "-|>", "color": INK, "shrinkA": 0, "shrinkB": 0},
+        )
     _floor(ax, 9.4, "CUDA runtime, driver", "queues, memory, loading", "grey")
     _floor(ax, 10.75, "GPU", "machine code on the SMs", "grey")
     said = "; ".join(f"{what}: {who}" for what, who, _ in LIBRARIES)
     return plots.show(
         fig,
-        alt=f"The stack of a PyTorch program on an NVIDIA GPU. Python calls PyTorch, whose dispatcher picks, side by side: {said}. "
-        "All of them launch kernels through the CUDA runtime and driver, and the GPU executes machine code.",
-        caption="Not a chain but a switchboard: the operation decides which library's kernel is launched. Blue: NVIDIA's libraries. "
-        "Green: kernels by PyTorch's authors, by compilers, or by you; yours are launched without PyTorch. Attention has a choice.",
+        alt="The stack of a PyTorch program on an NVIDIA GPU. Python calls PyTorch, whose dispatcher picks, "
+        f"side by side: {said}. All of them launch kernels through the CUDA runtime and driver, and the "
+        "GPU executes machine code.",
+        caption="Not a chain but a switchboard: the operation decides which library's kernel is launched. "
+        "Blue: NVIDIA's libraries. Green: kernels by PyTorch's authors, by compilers, or by you; "
+        "yours are launched without PyTorch. Attention has a choice.",
     )
 
 
 def stairs(times):
-    """Live times of the same eight multiply-adds by several doors, and of a large product. times: {label: seconds}."""
+    """Live times of the same eight multiply-adds by several doors, and of a large
+    product. times: {label: seconds}.
+    """
     rows = [plots.Time(label, seconds) for label, seconds in times.items()]
     said = "; ".join(f"{label}: {plots.duration(seconds)}" for label, seconds in times.items())
     return plots.show(
         plots.times(rows),
         alt=f"Times measured on one core of this machine. {said}.",
-        caption="Live, one core of this CPU: for a 2 × 2 product you pay for the stairs and not for the arithmetic, and each further floor adds its own.",
+        caption="Live, one core of this CPU: for a 2 × 2 product you pay for the stairs and not for the "
+        "arithmetic, and each further floor adds its own.",
     )
 
 
 def levels(kernel, profile):
-    """The product's one line at four levels, with the size of the whole kernel at each. Sizes are computed here and now.
+    """The product's one line at four levels, with the size of the whole kernel at each.
+    Sizes are computed here and now.
 
     kernel: the numba kernel, compiled; profile: warplab.profile of it.
     """
@@ -75,7 +87,12 @@ def levels(kernel, profile):
         ("Python", _line(python, r"acc \+="), f"{len(python):,} characters", "orange"),
         ("NVVM IR", _line(ir, r"= f(mul|add) "), f"{len(ir):,} characters", "purple"),
         ("PTX", _line(profile.ptx, r"fma\.rn\.f32"), f"{profile.ptx_instructions:,} instructions", "blue"),
-        ("SASS", sass[0] if sass else f"{code.hex(' ')[:33]} …", f"{len(code):,} bytes, {len(code) // INSTRUCTION:,} instructions", "green"),
+        (
+            "SASS",
+            sass[0] if sass else f"{code.hex(' ')[:33]} …",
+            f"{len(code):,} bytes, {len(code) // INSTRUCTION:,} instructions",
+            "green",
+        ),
     )
     fig, ax = _canvas(3.9, (0, 10), (8.0, 0))
     for i, (level, line, size, colour) in enumerate(rows):
@@ -85,13 +102,19 @@ def levels(kernel, profile):
         ax.text(9.8, y + 0.38, size, va="center", ha="right", **SMALL)
         ax.text(0.2, y + 0.97, line[:52], va="center", **CODE)
         if i:
-            ax.annotate("", (5, y), (5, y - 0.75), arrowprops={"arrowstyle": "-|>", "color": INK, "shrinkA": 0, "shrinkB": 0})
+            ax.annotate(
+                "",
+                (5, y),
+                (5, y - 0.75),
+                arrowprops={"arrowstyle": "-|>", "color": INK, "shrinkA": 0, "shrinkB": 0},
+            )
             ax.text(5.2, y - 0.38, ("numba", "NVVM", "ptxas")[i - 1], va="center", **SMALL)
     said = "; ".join(f"{level}: {size}, for example {line}" for level, line, size, _ in rows)
     return plots.show(
         fig,
         alt=f"One kernel at four levels, for {profile.arch}. {said}.",
-        caption=f"The same kernel at four levels, compiled here for {profile.arch}, with the line that multiplies and adds"
+        caption=f"The same kernel at four levels, compiled here for {profile.arch}, with the line that "
+        "multiplies and adds"
         + ("." if sass else " (of the machine code the first bytes, since nvdisasm is not installed here)."),
     )
 
@@ -107,8 +130,13 @@ def assembled(ptx):
 
 def machine_code(cubin):
     """The SASS bytes of all kernels in `cubin`: the .text sections of the ELF file."""
-    (table,), (entry, count, names) = struct.unpack_from("<Q", cubin, 0x28), struct.unpack_from("<HHH", cubin, 0x3A)
-    headers = [struct.unpack_from("<II4Q", cubin, table + entry * i) for i in range(count)]  # name, type, flags, address, offset, size
+    (table,), (entry, count, names) = (
+        struct.unpack_from("<Q", cubin, 0x28),
+        struct.unpack_from("<HHH", cubin, 0x3A),
+    )
+    headers = [
+        struct.unpack_from("<II4Q", cubin, table + entry * i) for i in range(count)
+    ]  # name, type, flags, address, offset, size
     start = headers[names][4]
     return b"".join(cubin[h[4] : h[4] + h[5]] for h in headers if cubin[start + h[0] :].startswith(b".text."))
 
@@ -120,20 +148,28 @@ def listing(cubin):
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        run = subprocess.run([ptxas.find("nvdisasm"), "-c", file.name], capture_output=True, text=True, check=True)
+        run = subprocess.run(
+            [ptxas.find("nvdisasm"), "-c", file.name], capture_output=True, text=True, check=True
+        )
     return re.findall(r"^\s+/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", run.stdout, re.M)
 
 
 def loads_and_fmas(lines, fmas=4):
     """The order of loads and FMAs in a program up to the fourth FMA: a string such as "LLFLLF"."""
-    kinds = "".join("L" if re.match(r"LDG|ld\.global", line) else "F" if re.match(r"FFMA|fma\.rn\.f32", line) else "" for line in lines)
+    kinds = "".join(
+        "L" if re.match(r"LDG|ld\.global", line) else "F" if re.match(r"FFMA|fma\.rn\.f32", line) else ""
+        for line in lines
+    )
     ends = [m.end() for m in re.finditer("F", kinds)]
     return kinds[: ends[min(fmas, len(ends)) - 1]] if ends else ""
 
 
 def order(profile):
     """Loads and FMAs of the unrolled loop in program order, as PTX has them and as the assembler does."""
-    orders = {"PTX": loads_and_fmas(profile.ptx.replace("\t", "").splitlines()), "SASS": loads_and_fmas(listing(assembled(profile.ptx)))}
+    orders = {
+        "PTX": loads_and_fmas(profile.ptx.replace("\t", "").splitlines()),
+        "SASS": loads_and_fmas(listing(assembled(profile.ptx))),
+    }
     fig, ax = _canvas(1.7, (-2.0, 12.2), (2.5, -0.2))
     for y, (name, kinds) in enumerate(orders.items()):
         ax.text(-0.3, 1.25 * y + 0.4, name, ha="right", va="center", weight="bold")
@@ -141,20 +177,29 @@ def order(profile):
             _box(ax, x, 1.25 * y, 0.86, 0.8, COLOUR["blue" if kind == "L" else "orange"])
             ax.text(x + 0.43, 1.25 * y + 0.42, kind, ha="center", va="center")
         if not kinds:
-            ax.text(0, 1.25 * y + 0.4, "nvdisasm is not installed here", va="center", style="italic", color=COLOUR["grey"])
+            ax.text(
+                0,
+                1.25 * y + 0.4,
+                "nvdisasm is not installed here",
+                va="center",
+                style="italic",
+                color=COLOUR["grey"],
+            )
     said = "; ".join(f"{name}: {kinds or 'not known here'}" for name, kinds in orders.items())
     return plots.show(
         fig,
         alt=f"Order of loads, L, and fused multiply-adds, F, in the unrolled loop. {said}.",
-        caption="Loads (L) and FMAs (F) of the unrolled loop, everything else left out. PTX keeps the order of the Python; the assembler "
-        "moves the loads ahead, so that their walks overlap.",
+        caption="Loads (L) and FMAs (F) of the unrolled loop, everything else left out. PTX keeps the order "
+        "of the Python; the assembler moves the loads ahead, so that their walks overlap.",
     )
 
 
 def queue(launch, run, count, graph=False):
-    """When `count` kernels are launched and run: two lists of (start, end) in the units of `launch` and `run`.
+    """When `count` kernels are launched and run: two lists of (start, end) in the units
+    of `launch` and `run`.
 
-    A model: the host needs `launch` for each launch and never waits; the device takes them in order. graph: one launch for all.
+    A model: the host needs `launch` for each launch and never waits; the device takes
+    them in order. graph: one launch for all.
     """
     host = [(0.0, launch)] if graph else [(i * launch, (i + 1) * launch) for i in range(count)]
     device, free = [], 0.0
@@ -166,15 +211,30 @@ def queue(launch, run, count, graph=False):
 
 
 def queues(launch=5, count=8):
-    """Three queues drawn to one scale, in microseconds: short kernels, longer kernels, short kernels as a graph."""
-    cases = (("kernels of 2 µs", 2, False), ("kernels of 10 µs", 10, False), ("kernels of 2 µs, one graph", 2, True))
+    """Three queues drawn to one scale, in microseconds: short kernels, longer kernels,
+    short kernels as a graph.
+    """
+    cases = (
+        ("kernels of 2 µs", 2, False),
+        ("kernels of 10 µs", 10, False),
+        ("kernels of 2 µs, one graph", 2, True),
+    )
     fig, axes = plots.new(WIDTH, 3.9, rows=3, sharex=True)
     said = []
     for ax, (title, run, graph) in zip(axes, cases, strict=True):
         host, device = queue(launch, run, count, graph)
         for y, spans, colour in ((0, host, "orange"), (1, device, "blue")):
             for start, end in spans:
-                ax.add_patch(Rectangle((start, y - 0.32), end - start, 0.64, facecolor=COLOUR[colour], edgecolor=plots.PAPER, linewidth=1.2))
+                ax.add_patch(
+                    Rectangle(
+                        (start, y - 0.32),
+                        end - start,
+                        0.64,
+                        facecolor=COLOUR[colour],
+                        edgecolor=plots.PAPER,
+                        linewidth=1.2,
+                    )
+                )
         ax.plot([host[-1][1]] * 2, [-0.45, 1.45], color=INK, linewidth=1.2, linestyle=(0, (3, 2)))
         busy = count * run / device[-1][1]
         ax.set_title(f"{title}: done at {device[-1][1]:g} µs", loc="left", fontsize=11)
@@ -182,21 +242,24 @@ def queues(launch=5, count=8):
         ax.set_yticks([0, 1], ["host", "device"])
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
-        said.append(f"{title}: the last launch returns at {host[-1][1]:g}, the device is done at {device[-1][1]:g} and busy {busy:.0%} of the time")
+        said.append(
+            f"{title}: the last launch returns at {host[-1][1]:g}, the device is done at {device[-1][1]:g} "
+            f"and busy {busy:.0%} of the time"
+        )
     axes[-1].set_xlabel("µs (a model)")
     return plots.show(
         fig,
         alt=f"A model of {count} launches at {launch} µs each, in microseconds. {'. '.join(said)}.",
-        caption="A model, not a measurement: the dashed line is where a stopwatch stops that does not wait. Short kernels starve between "
-        "launches, long ones queue up, and a graph is launched once.",
+        caption="A model, not a measurement: the dashed line is where a stopwatch stops that does not wait. "
+        "Short kernels starve between launches, long ones queue up, and a graph is launched once.",
     )
 
 
 def pipeline(pieces, stages, overlap):
     """When each stage of each piece runs: [piece][stage] = (start, end).
 
-    stages: durations of copy in, run, copy out. A model: every stage has an engine of its own, in order; without `overlap` one
-    stream holds everything, so each operation waits for the one before it.
+    stages: durations of copy in, run, copy out. A model: every stage has an engine of its own, in
+    order; without `overlap` one stream holds everything, so each operation waits for the one before it.
     """
     done, engines, last = [], [0.0] * len(stages), 0.0
     for _ in range(pieces):
@@ -215,12 +278,23 @@ def overlap(pieces=4, stages=(2, 3, 2)):
     fig, axes = plots.new(WIDTH, 3.5, rows=2, sharex=True)
     colours = ("blue", "orange", "green", "purple")
     ends = []
-    for ax, (title, apart) in zip(axes, (("one stream", False), ("a stream for each piece", True)), strict=True):
+    for ax, (title, apart) in zip(
+        axes, (("one stream", False), ("a stream for each piece", True)), strict=True
+    ):
         plan = pipeline(pieces, stages, apart)
         ends.append(plan[-1][-1][1])
         for piece, row in enumerate(plan):
             for y, (start, end) in enumerate(row):
-                ax.add_patch(Rectangle((start, y - 0.38), end - start, 0.76, facecolor=COLOUR[colours[piece % 4]], alpha=0.75, edgecolor=plots.PAPER))
+                ax.add_patch(
+                    Rectangle(
+                        (start, y - 0.38),
+                        end - start,
+                        0.76,
+                        facecolor=COLOUR[colours[piece % 4]],
+                        alpha=0.75,
+                        edgecolor=plots.PAPER,
+                    )
+                )
                 ax.text((start + end) / 2, y, str(piece + 1), ha="center", va="center", color=INK, **SMALL)
         ax.set_title(f"{title}: done at {ends[-1]:g} ms", loc="left", fontsize=11)
         ax.set(ylim=(2.6, -0.6), xlim=(0, 30))
@@ -230,9 +304,12 @@ def overlap(pieces=4, stages=(2, 3, 2)):
     axes[-1].set_xlabel("ms (a model)")
     return plots.show(
         fig,
-        alt=f"{pieces} pieces, each copied in for {stages[0]} ms, worked on for {stages[1]} ms and copied out for {stages[2]} ms. In one stream the "
-        f"last is done at {ends[0]:g} ms. With a stream for each piece the three engines work on different pieces at once and the last is done at {ends[1]:g} ms.",
-        caption="A model: the numbers are pieces. Inside a stream the order holds; different streams may use the two copy engines and the SMs at the same time.",
+        alt=f"{pieces} pieces, each copied in for {stages[0]} ms, worked on for {stages[1]} ms and copied "
+        f"out for {stages[2]} ms. In one stream the last is done at {ends[0]:g} ms. With a stream for "
+        "each piece the three engines work on different pieces at once and the last is done at "
+        f"{ends[1]:g} ms.",
+        caption="A model: the numbers are pieces. Inside a stream the order holds; different streams may use "
+        "the two copy engines and the SMs at the same time.",
     )
 
 
@@ -246,7 +323,16 @@ def fusion(profiles):
         for name, p in row:
             first = left
             for part, colour in ((p.global_load.sectors, "blue"), (p.global_store.sectors, "orange")):
-                ax.barh(y, part, left=left, height=0.5, color=COLOUR[colour], alpha=0.8, edgecolor=plots.PAPER, linewidth=1.5)
+                ax.barh(
+                    y,
+                    part,
+                    left=left,
+                    height=0.5,
+                    color=COLOUR[colour],
+                    alpha=0.8,
+                    edgecolor=plots.PAPER,
+                    linewidth=1.5,
+                )
                 left += part
             ax.text(first, y - 0.31, name, va="bottom", **SMALL)
         ax.annotate(f"{left:,}", (left, y), (5, 0), textcoords="offset points", va="center", **SMALL)
@@ -259,12 +345,17 @@ def fusion(profiles):
     ax.spines["left"].set_visible(False)
     handles = [Rectangle((0, 0), 1, 1, color=COLOUR[colour], alpha=0.8) for colour in ("blue", "orange")]
     fig.legend(handles, ["loads", "stores"], loc="outside lower left", ncols=2)
-    said = "; ".join(f"{name}: {p.global_load.sectors:,} loaded, {p.global_store.sectors:,} stored" for name, p in profiles.items())
+    said = "; ".join(
+        f"{name}: {p.global_load.sectors:,} loaded, {p.global_store.sectors:,} stored"
+        for name, p in profiles.items()
+    )
     return plots.show(
         fig,
-        alt=f"Sectors of bias and GELU in three kernels and in one. {said}. {totals[0]:,} in all against {totals[1]:,}.",
-        caption=f"Counted: one kernel asks for {totals[1]:,} sectors where three ask for {totals[0]:,}, {totals[0] / totals[1]:.2f} times as many. "
-        "What the three hand to each other is stored and fetched again.",
+        alt=f"Sectors of bias and GELU in three kernels and in one. {said}. {totals[0]:,} in all against "
+        f"{totals[1]:,}.",
+        caption=f"Counted: one kernel asks for {totals[1]:,} sectors where three ask for {totals[0]:,}, "
+        f"{totals[0] / totals[1]:.2f} times as many. What the three hand to each other is stored and "
+        "fetched again.",
     )
 
 

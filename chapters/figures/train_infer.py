@@ -2,6 +2,7 @@
 
 import numpy as np
 from matplotlib.patches import Rectangle
+
 from warplab import plots
 
 INK, COLOUR = plots.INK, plots.PALETTE
@@ -12,13 +13,23 @@ LAYERS = {"attention.qkv": "qkv", "attention.out": "out", "mlp.0": "up", "mlp.2"
 
 
 def learning(losses, written):
-    """The loss after each step, and some sums. written: [(what the model wrote, whether it is right), ...]."""
+    """The loss after each step, and some sums. written: [(what the model wrote, whether
+    it is right), ...].
+    """
     fig, (left, right) = plots.new(WIDTH, 2.9, columns=2, width_ratios=[1.35, 1])
     left.plot(losses, color=COLOUR["blue"], linewidth=0.6, alpha=0.35)
     smooth = np.convolve(losses, np.ones(25) / 25, "valid")
     left.plot(np.arange(len(smooth)) + 12, smooth, color=COLOUR["blue"], linewidth=2)
     left.axhline(np.log(13), **THEORY)
-    left.annotate("guessing: ln 13", (len(losses), np.log(13)), (0, -5), textcoords="offset points", ha="right", va="top", **SMALL)
+    left.annotate(
+        "guessing: ln 13",
+        (len(losses), np.log(13)),
+        (0, -5),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        **SMALL,
+    )
     left.set(xlabel="training steps", ylabel="loss", ylim=(0, 2.8))
     left.grid(axis="y")
     right.set_axis_off()
@@ -31,15 +42,18 @@ def learning(losses, written):
     said = "; ".join(f"{text.strip()}, {'right' if good else 'wrong'}" for text, good in written)
     return plots.show(
         fig,
-        alt=f"Loss against training steps, measured here: {losses[0]:.2f} at first, {np.mean(losses[-25:]):.2f} on average over the "
-        f"last 25 of {len(losses)}. What the trained model writes for sums that it has not seen: {said}.",
-        caption="Live: the loss of each batch and its running mean. The dashed line is what guessing among 13 signs would score. "
-        "Right: sums that were not in training.",
+        alt=f"Loss against training steps, measured here: {losses[0]:.2f} at first, "
+        f"{np.mean(losses[-25:]):.2f} on average over the last 25 of {len(losses)}. What the trained "
+        f"model writes for sums that it has not seen: {said}.",
+        caption="Live: the loss of each batch and its running mean. The dashed line is what guessing among "
+        "13 signs would score. Right: sums that were not in training.",
     )
 
 
 def passes(forward, both, conv_forward, conv_both):
-    """FLOP of one forward and one backward pass by layer, for the Transformer (left) and the ConvNet: counts of FlopCounterMode."""
+    """FLOP of one forward and one backward pass by layer, for the Transformer (left)
+    and the ConvNet: counts of FlopCounterMode.
+    """
     transformer = [(name, _of(forward, end), _of(both, end)) for end, name in LAYERS.items()]
     transformer.insert(1, ("attention", _attention(forward), _attention(both)))
     layers = {"features.0": "conv 1", "features.3": "conv 2", "head": "head"}
@@ -50,20 +64,29 @@ def passes(forward, both, conv_forward, conv_both):
         for y, (_, ahead, total) in enumerate(rows):
             for shift, value, colour in ((-0.19, ahead, "blue"), (0.19, total - ahead, "orange")):
                 ax.barh(y + shift, value / 1e6, height=0.36, color=COLOUR[colour], alpha=0.85)
-            ax.annotate(f"× {(total - ahead) / ahead:.3g}", ((total - ahead) / 1e6, y + 0.19), (4, 0), textcoords="offset points",
-                        va="center", **SMALL)  # fmt: skip
+            ax.annotate(
+                f"× {(total - ahead) / ahead:.3g}",
+                ((total - ahead) / 1e6, y + 0.19),
+                (4, 0),
+                textcoords="offset points",
+                va="center",
+                **SMALL,
+            )
         ax.set(title=title, xlabel="MFLOP", xlim=(0, 1.3 * largest / 1e6), ylim=(len(rows) - 0.4, -0.6))
         ax.set_yticks(range(len(rows)), [name for name, _, _ in rows])
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
     handles = [Rectangle((0, 0), 1, 1, color=COLOUR[colour], alpha=0.85) for colour in ("blue", "orange")]
     fig.legend(handles, ["forward", "backward"], loc="outside lower left", ncols=2)
-    said = "; ".join(f"{name}: {a / 1e6:.2f} forward, {(t - a) / 1e6:.2f} backward" for name, a, t in transformer + conv)
+    said = "; ".join(
+        f"{name}: {a / 1e6:.2f} forward, {(t - a) / 1e6:.2f} backward" for name, a, t in transformer + conv
+    )
     return plots.show(
         fig,
-        alt=f"MFLOP of a forward and a backward pass by layer, counted. {said}. Everywhere twice, but once in the first convolution.",
-        caption="Counted: every layer costs twice as much backward as forward. The exception is a first layer, whose input is "
-        "data and needs no gradient.",
+        alt=f"MFLOP of a forward and a backward pass by layer, counted. {said}. Everywhere twice, but once "
+        "in the first convolution.",
+        caption="Counted: every layer costs twice as much backward as forward. The exception is a first "
+        "layer, whose input is data and needs no gradient.",
     )
 
 
@@ -78,21 +101,46 @@ def _attention(counts):
 
 
 def batching(measurement):
-    """Tokens a second against the time of a step, over the batch: every origin that `measurement` (decode_batch) has."""
+    """Tokens a second against the time of a step, over the batch: every origin that
+    `measurement` (decode_batch) has.
+    """
     fig, ax = plots.new(WIDTH, 3.8)
     said = []
-    for evidence, colour in zip(reversed(measurement.evidence), ("blue", "green", "purple"), strict=False):
+    for evidence, colour in zip(reversed(measurement.evidence), COLOUR, strict=False):
         for points in evidence.series().values():
             steps = [min(p.samples) for p in points]
-            style = {**plots.MARKERS[evidence.kind], "color": COLOUR[colour], "markerfacecolor": COLOUR[colour]}
+            theirs = evidence.kind == "published"
+            style = {
+                **plots.MARKERS[evidence.kind],
+                "color": COLOUR[colour],
+                "markerfacecolor": COLOUR[colour],
+                "linestyle": "none" if theirs else "-",
+            }
             rates = [p.x / step for p, step in zip(points, steps, strict=True)]
-            ax.plot([1e3 * s for s in steps], rates, linewidth=1.4, markersize=7, label=f"{evidence.device} ({evidence.kind})", **style)
+            ax.plot(
+                [1e3 * s for s in steps],
+                rates,
+                linewidth=1.4,
+                markersize=7,
+                label=f"{evidence.device} ({evidence.kind}{f' {evidence.year}' if theirs else ''})",
+                **style,
+            )
             for p, step, rate in list(zip(points, steps, rates, strict=True))[:: max(1, len(points) // 4)]:
-                ax.annotate(f"{p.x:.0f}", (1e3 * step, rate), (-7, 6), textcoords="offset points", ha="right", **SMALL)
-            said += [f"batch {p.x:.0f}: {1e3 * s:.3g} ms, {r:,.0f} tokens a second" for p, s, r in zip(points, steps, rates, strict=True)]
+                ax.annotate(
+                    f"{p.x:.0f}", (1e3 * step, rate), (-7, 6), textcoords="offset points", ha="right", **SMALL
+                )
+            said += [
+                f"batch {p.x:.0f}: {1e3 * s:.3g} ms, {r:,.0f} tokens a second"
+                for p, s, r in zip(points, steps, rates, strict=True)
+            ]
     if measurement.kind == "missing":
         ax.plot([], [], linestyle="none", label="on a GPU: not recorded yet")
-    ax.set(xscale="log", yscale="log", xlabel="time of one step (ms): what a reader waits for a token", ylabel="tokens a second, all readers")
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel="time of one step (ms): what a reader waits for a token",
+        ylabel="tokens a second, all readers",
+    )
     ax.margins(x=0.1)
     _plain(ax.xaxis, *ax.get_xlim())
     _plain(ax.yaxis, *ax.get_ylim())
@@ -101,10 +149,12 @@ def batching(measurement):
     fig.legend(loc="outside lower left", ncols=1)
     return plots.show(
         fig,
-        alt=f"Tokens a second against the time of a decoding step, for several batch sizes. {'; '.join(said)}. "
-        f"{'; '.join(measurement.banners)}.",
-        caption="Fastest of several runs, a CPU's on one core; numbers at the points: the batch. Up is more tokens in all, right is a longer "
-        "wait for each reader. " + ". ".join(b[0].upper() + b[1:] for b in measurement.banners) + ".",
+        alt="Tokens a second against the time of a decoding step, for several batch sizes. "
+        f"{'; '.join(said)}. {'; '.join(measurement.banners)}.",
+        caption="Fastest of several runs, a CPU's on one core; numbers at the points: the batch. Up is more "
+        "tokens in all, right is a longer wait for each reader. "
+        + ". ".join(b[0].upper() + b[1:] for b in measurement.banners)
+        + ".",
     )
 
 
@@ -117,17 +167,33 @@ def _plain(axis, low, high):
 
 
 def queue(results, capacity):
-    """Latency against load from the simulated queue. results: {largest batch: [(load, p50, p95), ...]}; capacity: {batch: load}."""
+    """Latency against load from the simulated queue. results: {largest batch: [(load,
+    p50, p95), ...]}; capacity: {batch: load}.
+    """
     fig, ax = plots.new(WIDTH, 3.4)
     said = []
     for (limit, rows), colour in zip(results.items(), ("orange", "blue", "green"), strict=True):
         load, p50, p95 = np.array(rows).T
-        ax.plot(load, p95, color=COLOUR[colour], linewidth=2, label=f"at most {limit} at once" if limit > 1 else "one at a time")
+        ax.plot(
+            load,
+            p95,
+            color=COLOUR[colour],
+            linewidth=2,
+            label=f"at most {limit} at once" if limit > 1 else "one at a time",
+        )
         ax.plot(load, p50, color=COLOUR[colour], linewidth=1.2, alpha=0.7)
         ax.axvline(capacity[limit], color=COLOUR[colour], linestyle=(0, (2, 3)), linewidth=1.2)
-        said.append(f"At most {limit}: capacity {capacity[limit]:.2f} requests a second, p95 {p95[0]:.2f} s at {load[0]:g} a second and "
-                    f"{p95[-1]:.1f} s at {load[-1]:.3g}")  # fmt: skip
-    ax.set(xscale="log", yscale="log", xlabel="requests a second that arrive", ylabel="latency (s), simulated", ylim=(0.7, 40))
+        said.append(
+            f"At most {limit}: capacity {capacity[limit]:.2f} requests a second, p95 {p95[0]:.2f} s "
+            f"at {load[0]:g} a second and {p95[-1]:.1f} s at {load[-1]:.3g}"
+        )
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel="requests a second that arrive",
+        ylabel="latency (s), simulated",
+        ylim=(0.7, 40),
+    )
     ax.set_xticks([0.3, 1, 3, 10], ["0.3", "1", "3", "10"])
     ax.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
     ax.minorticks_off()
@@ -135,9 +201,11 @@ def queue(results, capacity):
     ax.legend(loc="upper left")
     return plots.show(
         fig,
-        alt="Latency against load in a simulated queue, median and 95th percentile, for three limits on the batch. " + ". ".join(said) + ".",
-        caption="Simulated, with the shortest steps that an H100's door allows: thick the 95th percentile, thin the median, dotted the "
-        "load at which the queue never ends. A larger batch moves the wall; nothing removes it.",
+        alt="Latency against load in a simulated queue, median and 95th percentile, for three limits on the "
+        "batch. " + ". ".join(said) + ".",
+        caption="Simulated, with the shortest steps that an H100's door allows: thick the 95th percentile, "
+        "thin the median, dotted the load at which the queue never ends. A larger batch moves the "
+        "wall; nothing removes it.",
     )
 
 
@@ -145,13 +213,29 @@ def timeline(static, continuous):
     """Two schedules of the same answers. Each: [(slot, first step, last step), ...] in order of arrival."""
     fig, axes = plots.new(WIDTH, 3.5, rows=2, sharex=True)
     ends = []
-    for ax, rows, title in zip(axes, (static, continuous), ("static: the batch ends together", "continuous: a slot is refilled at once"), strict=True):
+    for ax, rows, title in zip(
+        axes,
+        (static, continuous),
+        ("static: the batch ends together", "continuous: a slot is refilled at once"),
+        strict=True,
+    ):
         slots, end = 1 + max(slot for slot, _, _ in rows), max(last for _, _, last in rows)
         ends.append(end)
-        ax.add_patch(Rectangle((0, -0.42), end, slots - 0.16, facecolor=COLOUR["grey"], alpha=0.22, linewidth=0))
+        ax.add_patch(
+            Rectangle((0, -0.42), end, slots - 0.16, facecolor=COLOUR["grey"], alpha=0.22, linewidth=0)
+        )
         for number, (slot, first, last) in enumerate(rows):
             colour = COLOUR["blue" if number < slots else "orange"]
-            ax.add_patch(Rectangle((first + 0.04, slot - 0.42), last - first - 0.08, 0.84, facecolor=colour, alpha=0.85, linewidth=0))
+            ax.add_patch(
+                Rectangle(
+                    (first + 0.04, slot - 0.42),
+                    last - first - 0.08,
+                    0.84,
+                    facecolor=colour,
+                    alpha=0.85,
+                    linewidth=0,
+                )
+            )
             box = {"facecolor": plots.PAPER, "edgecolor": "none", "pad": 1, "alpha": 0.85}
             ax.text((first + last) / 2, slot, chr(65 + number), ha="center", va="center", bbox=box, **SMALL)
         busy = sum(last - first for _, first, last in rows) / (slots * end)
@@ -163,7 +247,9 @@ def timeline(static, continuous):
     axes[1].set_xticks(range(0, max(ends) + 1, 3))
     return plots.show(
         fig,
-        alt=f"Two schedules of eight answers in four slots. Static batches need {ends[0]} steps and leave slots idle until the longest "
-        f"answer ends. Continuous batching refills each slot at once and needs {ends[1]} steps.",
-        caption="The same eight answers, A to H, in four slots. Grey is a slot that computes nothing anybody wants. Steps, not seconds.",
+        alt=f"Two schedules of eight answers in four slots. Static batches need {ends[0]} steps and leave "
+        "slots idle until the longest answer ends. Continuous batching refills each slot at once and "
+        f"needs {ends[1]} steps.",
+        caption="The same eight answers, A to H, in four slots. Grey is a slot that computes nothing anybody "
+        "wants. Steps, not seconds.",
     )

@@ -1,1 +1,4 @@
-"""The executor: the process in which a submission's kernels run, from PTX and arrays to arrays and counters."""
+"""The executor: the process in which a submission's kernels run.
+
+executor    from PTX and arrays to arrays and counters
+"""

@@ -1,6 +1,10 @@
-"""nbgrader's gradebook, written by one process, and the grades.csv made of it."""
+"""nbgrader's gradebook, written by one process, and the grades.csv made of it.
 
-from autograder.gradebook.book import Book
+gradebook    points, late penalties and what a person entered, in nbgrader's own database
+export       grades.csv
+"""
+
 from autograder.gradebook.export import write_csv
+from autograder.gradebook.gradebook import ByHand, CourseGradebook
 
-__all__ = ["Book", "write_csv"]
+__all__ = ["ByHand", "CourseGradebook", "write_csv"]

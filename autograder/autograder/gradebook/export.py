@@ -1,31 +1,58 @@
-"""grades.csv: nbgrader's scores, with what nbgrader cannot say: ungraded and pending points told apart from 0, and a status."""
+"""grades.csv: nbgrader's scores, with what nbgrader cannot say.
+
+That is a status, and ungraded and pending points told apart from 0.
+"""
 
 import csv
 import io
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
+from nbgrader.api import Gradebook
 from nbgrader.plugins import ExportPlugin
 
 from autograder.results import Results, write_atomic
 
-COLUMNS = ("assignment", "student_id", "status", "score", "max_score", "ungraded_points", "manual_points_pending",
-           "late_penalty", "reason", "isolation")
+COLUMNS: tuple[str, ...] = (
+    "assignment",
+    "student_id",
+    "status",
+    "score",
+    "max_score",
+    "ungraded_points",
+    "manual_points_pending",
+    "late_penalty",
+    "reason",
+    "isolation",
+)
 
 
 class GradesExport(ExportPlugin):
     """`nbgrader export` with our configuration: the same file as `autograder grade` writes."""
 
-    def export(self, gradebook):
-        out = Path(gradebook.engine.url.database).parent
-        write_csv(gradebook, out, Path(self.to or out / "grades.csv"), self.assignment, self.student)
+    def export(self, gradebook: Gradebook) -> None:
+        out = Path(str(gradebook.engine.url.database)).parent
+        path = Path(self.to) if self.to else out / "grades.csv"
+        write_csv(gradebook, out, path, self.assignment, self.student)
 
 
-def write_csv(gradebook, out, path, assignments=(), students=()):
-    """Write one row for each student and assignment (default: all of them); manual scores given in formgrader count."""
+def write_csv(
+    gradebook: Gradebook,
+    out: Path,
+    path: Path,
+    assignments: Collection[str] = (),
+    students: Collection[str] = (),
+) -> None:
+    """Write one row for each student and assignment (default: all of them).
+
+    Manual scores given in formgrader count.
+    """
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for assignment in sorted(gradebook.assignments, key=lambda one: one.name):
+    released: list[Any] = sorted(gradebook.assignments, key=lambda one: one.name)
+    for assignment in released:
         if assignments and assignment.name not in assignments:
             continue
         records = Results(out, assignment.name).all()
@@ -34,20 +61,30 @@ def write_csv(gradebook, out, path, assignments=(), students=()):
             if students and student not in students:
                 continue
             row = row_of(assignment, entered.get(student), records.get(student, {"status": "not graded"}))
-            writer.writerow({"assignment": assignment.name, "student_id": student} | row
-                            | {key: guard(value) for key, value in (("student_id", student), ("reason", row["reason"]))})
+            row |= {"student_id": guard(student), "reason": guard(row["reason"])}
+            writer.writerow({"assignment": assignment.name} | row)
     write_atomic(path, text.getvalue().encode())
 
 
-def row_of(assignment, submission, record):
-    """The figures of one row. A submission that could not be graded has empty figures, never 0."""
-    row = dict.fromkeys(COLUMNS[3:], "") | {"status": record["status"], "max_score": f"{assignment.max_score:g}",
-                                          "reason": record.get("reason", ""), "isolation": record.get("isolation", "")}
+def row_of(assignment: Any, submission: Any, record: Mapping[str, Any]) -> dict[str, str]:
+    """The figures of one row. A submission that could not be graded has empty figures, never 0.
+
+    assignment, submission (or None): nbgrader's, whose columns have no types.
+    """
+    row = dict.fromkeys(COLUMNS[3:], "") | {
+        "status": record["status"],
+        "max_score": f"{assignment.max_score:g}",
+        "reason": record.get("reason", ""),
+        "isolation": record.get("isolation", ""),
+    }
     if submission is None or record["status"] in ("malformed", "missing", "not graded"):
         return row
     grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
     waiting = [grade for grade in grades if grade.auto_score is None and grade.manual_score is None]
-    pending = {kind: sum(grade.max_score for grade in waiting if grade.cell.cell_type == kind) for kind in ("code", "markdown")}
+    pending = {
+        kind: sum(grade.max_score for grade in waiting if grade.cell.cell_type == kind)
+        for kind in ("code", "markdown")
+    }
     return row | {
         "score": figure(max(0.0, submission.score - submission.late_submission_penalty)),
         "late_penalty": figure(submission.late_submission_penalty),
@@ -56,12 +93,12 @@ def row_of(assignment, submission, record):
     }
 
 
-def figure(points):
+def figure(points: float) -> str:
     """Points to the hundredth, as the feedback page has them."""
     return f"{round(points, 2):g}"
 
 
-def guard(text):
+def guard(text: str) -> str:
     """A cell that no spreadsheet takes for a formula: a leading = + - @ tab or return gets an apostrophe."""
-    text = " ".join(str(text).split("\n"))
+    text = " ".join(text.split("\n"))
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

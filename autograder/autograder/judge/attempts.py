@@ -1,27 +1,46 @@
-"""A submission's code, run to its end even where it ends the process: each crash or timeout costs one step, no more.
+"""A submission's code, run to its end even where it ends the process.
 
-First the student's process answers the questions of all tasks, then the executor does what the answers order. The executor comes up
-while the student's process runs, and that one is torn down while the executor runs.
+Each crash or timeout costs one step, no more. First the student's process answers the questions of all tasks,
+then the executor does what the answers order. The executor comes up while the student's process runs, and
+that one is torn down while the executor runs.
 """
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-import warplab.task
 from autograder.judge.faults import blamed_on
 from autograder.judge.process import Lost, Process
-from autograder.judge.ranks import outcomes_of_ranks, reason
-from autograder.judge.timing import time_case
-from autograder.sandbox.launch import often_imported
-from autograder.sandbox.messages import Answer, Call, Cell, Done, Executed, Failure, Missing, Question, Reply, Work
+from autograder.judge.rank_processes import outcomes_of_ranks, reason
+from autograder.judge.timed_rows import time_case
+from autograder.sandbox.launcher import Launcher, often_imported
+from autograder.sandbox.limits import Limits
+from autograder.sandbox.messages import (
+    Answer,
+    Call,
+    Cell,
+    Done,
+    Executed,
+    Failure,
+    Missing,
+    Question,
+    Reply,
+    RunOrder,
+)
 from warplab import crossing
-from warplab.task import Outcome
+from warplab.crossing import Order, Outcome
+from warplab.tasks import registry
+from warplab.tasks.declaration import KernelTask, RanksTask, Task
+from warplab.tasks.rubric import Case
 
 MAX_ATTEMPTS = 8
+Cases = dict[str, list[Case]]  # by the name of their task
 
 
 @dataclass(frozen=True)
-class Step:
+class NotebookStep:
     """One thing to do, in notebook order: execute a cell's `source`, or ask a task's questions.
 
     id: the cell's grade id or cell id. kind: "cell" or "task".
@@ -39,36 +58,39 @@ class Run:
 
     status: str = "graded"
     reason: str = ""
-    outcomes: dict[str, list] = field(default_factory=dict)
+    outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
 
-    def note(self, step, lost):
+    def note(self, step: str, lost: Lost) -> None:
         """The first loss is the reason of the whole run."""
         if self.status == "graded":
             self.status, self.reason = lost.kind, f"{step}: {lost}"
 
 
-def run_all(steps, cases, launcher, limits):
-    """Run all steps; after an early end, drop the step that caused it and what is finished, and try the rest afresh.
+def run_all(steps: Iterable[NotebookStep], cases: Cases, launcher: Launcher, limits: Limits) -> Run:
+    """Run all steps.
 
-    cases: task name -> [Case]. Every case gets an Outcome. Raises NotStarted if a process does not come up.
+    After an early end, the step that caused it and what is finished are dropped, and the rest is tried
+    afresh. Every case gets an Outcome. Raises NotStarted if a process does not come up.
     """
-    with _Conversation(cases, launcher, limits, often_imported(step.source for step in steps)) as conversation:
-        run, steps, lost = conversation.run, list(steps), {}
+    left = list(steps)
+    imports = often_imported(step.source for step in left)
+    lost: dict[str, str] = {}  # task name -> why its step was lost
+    with _Conversation(cases, launcher, limits, imports) as conversation:
+        run = conversation.run
         for _ in range(MAX_ATTEMPTS):
-            if not any(step.kind == "task" for step in steps):
+            if not any(step.kind == "task" for step in left):
                 break
-            try:
-                conversation.go(steps)
+            ended = conversation.go(left)
+            if ended is None:
                 break
-            except Lost as problem:
-                culprit = conversation.step
-                run.note(culprit.id, problem)
-                if culprit.kind == "task":
-                    lost[culprit.task] = str(problem)
-                else:
-                    run.errors[culprit.id] = str(problem)
-                steps = [step for step in steps if step is not culprit and step not in conversation.finished]
+            culprit, problem = ended
+            run.note(culprit.id, problem)
+            if culprit.kind == "task":
+                lost[culprit.task] = str(problem)
+            else:
+                run.errors[culprit.id] = str(problem)
+            left = [step for step in left if step is not culprit and step not in conversation.finished]
         else:
             run.reason = f"{run.reason}; gave up after {MAX_ATTEMPTS} crashes or timeouts"
         conversation.execute()
@@ -78,59 +100,71 @@ def run_all(steps, cases, launcher, limits):
 
 
 class _Conversation(contextlib.ExitStack):
-    """What has been asked and answered so far, over all attempts. Every process is closed at its end, if not before."""
+    """What has been asked and answered so far, over all attempts.
 
-    def __init__(self, cases, launcher, limits, imports):
+    Every process is closed at its end, if not before.
+    """
+
+    def __init__(self, cases: Cases, launcher: Launcher, limits: Limits, imports: tuple[str, ...]) -> None:
         super().__init__()
         self.cases, self.launcher, self.limits, self.imports = cases, launcher, limits, imports
-        self.executor = None
+        self.executor: Process | None = None
         self.run = Run(outcomes={name: [] for name in cases})
-        self.step, self.finished = None, []
-        self.orders = {}  # task name -> [(case, Order)]
+        self.finished: list[NotebookStep] = []
+        self.orders: dict[str, list[tuple[Case, Order]]] = {}  # by the name of their task
 
-    def go(self, steps):
-        """One attempt in a process of its own. Raises Lost; `step` is then the one that was running."""
+    def go(self, steps: Sequence[NotebookStep]) -> tuple[NotebookStep, Lost] | None:
+        """One attempt in a process of its own.
+
+        Returns the step that ended it, and how; None if nothing did.
+        """
         process = self.enter_context(Process(self.launcher, "student", self.limits, self.imports))
-        if any(warplab.task.get(name).crossing in crossing.EXECUTED for name in self.cases):
+        if any(registry.get(name).crossing in crossing.EXECUTED for name in self.cases):
             self._bring_up_executor()
-        try:
-            for number, self.step in enumerate(steps):
-                process.begin_step(self.limits.step_seconds)
-                if self.step.kind == "cell":
-                    error = process.ask(Cell(self.step.id, self.step.source), (Executed,)).error
-                    if error:
-                        self.run.errors[self.step.id] = error
-                    continue
-                task = warplab.task.get(self.step.task)
-                if task.crossing == "ranks":
-                    cells = [Cell(step.id, step.source) for step in steps[:number] if step.kind == "cell"]
-                    self._ranks(task, cells)
-                else:
-                    for case in self.cases[task.name]:
-                        self._ask(process, task, case)
-                self.finished.append(self.step)
-        except Lost:
-            process.close()
-            raise
+        for number, step in enumerate(steps):
+            try:
+                self._do(process, step, steps[:number])
+            except Lost as lost:
+                process.close()
+                return step, lost
         process.let_go()
+        return None
 
-    def _bring_up_executor(self):
+    def _do(self, process: Process, step: NotebookStep, before: Sequence[NotebookStep]) -> None:
+        """One step. before: those that this process has behind it."""
+        process.begin_step(self.limits.step_seconds)
+        if step.kind == "cell":
+            error = process.ask(Cell(step.id, step.source), (Executed,)).error
+            if error:
+                self.run.errors[step.id] = error
+            return
+        task = registry.get(step.task)
+        if isinstance(task, RanksTask):
+            self._ranks(step, task, [Cell(one.id, one.source) for one in before if one.kind == "cell"])
+        else:
+            for case in self.cases[task.name]:
+                self._ask(process, task, case)
+        self.finished.append(step)
+
+    def _bring_up_executor(self) -> Process:
         if self.executor is None:
             self.executor = self.enter_context(Process(self.launcher, "executor", self.limits))
+        return self.executor
 
-    def _ask(self, process, task, case):
+    def _ask(self, process: Process, task: Task, case: Case) -> None:
         """Ask one case's question and keep what comes of it: an outcome, or an order for the executor."""
         outcomes = self.run.outcomes[task.name]
         with blamed_on(task):
-            question = Question(task.crossing, task.entry, task.plan_entry, crossing.CROSSINGS[task.crossing].question(task, case))
+            data = crossing.CROSSINGS[task.crossing].question(task, case)
             host = crossing.host(task, case)
-        allowed = (Answer, Failure, Missing) + ((Call,) if host else ())
-        reply = process.ask(question, allowed)
-        while type(reply) is Call:
+        allowed = (Answer, Failure, Missing, Call) if host else (Answer, Failure, Missing)
+        reply = process.ask(Question(task.crossing, task.entry, task.plan_entry, data), allowed)
+        while isinstance(reply, Call):
+            assert host is not None  # or a Call would not be allowed
             with blamed_on(task):
                 served = Reply(host.call(reply.data))
             reply = process.ask(served, allowed)
-        if type(reply) is not Answer:
+        if not isinstance(reply, Answer):
             outcomes.append(Outcome(case.name, error=reason(reply, self.run.errors)))
             return
         try:
@@ -139,58 +173,80 @@ class _Conversation(contextlib.ExitStack):
         except crossing.Refused as refused:
             outcomes.append(Outcome(case.name, error=str(refused)))
             return
-        if type(done) is crossing.Order:
+        if isinstance(done, Order):
             self.orders.setdefault(task.name, []).append((case, done))
         else:
-            outcomes.append(warplab.task.outcome_of(case, done))
+            outcomes.append(done.of(case))
 
-    def _ranks(self, task, cells):
+    def _ranks(self, step: NotebookStep, task: RanksTask, cells: Sequence[Cell]) -> None:
         found, lost = outcomes_of_ranks(task, self.cases[task.name], cells, self.launcher, self.limits)
         self.run.outcomes[task.name] += found
         if lost:
-            self.run.note(self.step.id, lost)
+            self.run.note(step.id, lost)
             _fill(self.run.outcomes[task.name], self.cases[task.name], str(lost))
 
-    def execute(self):
-        """Do all orders; a kernel that costs the executor its life or its time costs the rest of its own task.
+    def execute(self) -> None:
+        """Do all orders; a kernel that costs the executor its life or time costs the rest of its own task.
 
-        Timed ones come last, in processes of their own: they wait for their turn on the GPU, and the executor's time would run out meanwhile.
+        Timed ones come last, in processes of their own: they wait for their turn on the GPU, and the
+        executor's time would run out meanwhile.
         """
         for timed in (False, True):
             for name, orders in self.orders.items():
-                task, have = warplab.task.get(name), {outcome.case for outcome in self.run.outcomes[name]}
-                mine = [(case, order) for case, order in orders if task.is_timed(case) == timed and case.name not in have]
+                task = registry.get(name)
+                have = {outcome.case for outcome in self.run.outcomes[name]}
+                mine = [
+                    (case, order)
+                    for case, order in orders
+                    if task.is_timed(case) == timed and case.name not in have
+                ]
                 try:
-                    self._time(task, mine) if timed else self._execute(task, mine)
+                    if timed:
+                        self._time(task, mine)
+                    else:
+                        self._execute(task, mine)
                 except Lost as lost:
                     self.run.note(name, lost)
-                    told = str(lost).replace("the code ended", "the kernel ended").replace("the code wrote", "the kernel wrote")
-                    _fill(self.run.outcomes[name], [case for case, _ in orders], f"running the kernel: {told}")
+                    _fill(self.run.outcomes[name], [case for case, _ in orders], _of_a_kernel(lost))
                     self._close_executor()
             self._close_executor()
 
-    def _execute(self, task, orders):
-        self._bring_up_executor()
-        self.executor.begin_step(self.limits.step_seconds)
+    def _execute(self, task: Task, orders: Sequence[tuple[Case, Order]]) -> None:
+        executor = self._bring_up_executor()
+        executor.begin_step(self.limits.step_seconds)
         for case, order in orders:
-            done = self.executor.ask(Work(order.plain()), (Done,))
+            done = executor.ask(RunOrder(order.plain()), (Done,))
             try:
                 crossing.checked_access(done.access, order.buffers)
             except crossing.Refused as problem:
-                raise self.executor.babble(problem) from None
-            self.run.outcomes[task.name].append(warplab.task.outcome_of(case, done))
+                raise executor.babble(problem) from None
+            self.run.outcomes[task.name].append(outcome_of(case, done))
 
-    def _time(self, task, orders):
+    def _time(self, task: Task, orders: Sequence[tuple[Case, Order]]) -> None:
         for case, order in orders:
+            assert isinstance(task, KernelTask)  # only these have timed rows
             self.run.outcomes[task.name].append(time_case(task, case, order, self.launcher, self.limits))
 
-    def _close_executor(self):
+    def _close_executor(self) -> None:
         if self.executor is not None:
             self.executor.close()
             self.executor = None
 
 
-def _fill(outcomes, cases, why):
+def outcome_of(case: Case, done: Done) -> Outcome:
+    """The Outcome that the executor's message Done tells of."""
+    return Outcome(case.name, done.outputs, done.counters, tuple(done.modified), done.error, done.access)
+
+
+def _of_a_kernel(lost: Lost) -> str:
+    """The sentence for a student whose kernel, and not a cell, lost the process."""
+    told = (
+        str(lost).replace("the code ended", "the kernel ended").replace("the code wrote", "the kernel wrote")
+    )
+    return f"running the kernel: {told}"
+
+
+def _fill(outcomes: list[Outcome], cases: Iterable[Case], why: str) -> None:
     """Give every case without an outcome an error outcome with the reason."""
     have = {outcome.case for outcome in outcomes}
     outcomes.extend(Outcome(case.name, error=why) for case in cases if case.name not in have)

@@ -1,18 +1,25 @@
 """From a validated notebook to points per grade cell."""
 
+from __future__ import annotations
+
 import math
 import re
 import time
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-import warplab.task
-from autograder.judge.attempts import Step, run_all
+from autograder.judge.attempts import Cases, NotebookStep, run_all
 from autograder.judge.faults import InternalError, blamed_on
 from autograder.judge.needed import needed_cells
-from autograder.sandbox import Limits
-from warplab.crossing.access import quoted
+from autograder.layout import Assignment, CellSpec, NotebookCell, NotebookDocument
+from autograder.sandbox import Launcher, Limits
+from warplab import crossing
+from warplab.crossing.costliest import quoted
+from warplab.tasks import registry, scoring
+from warplab.tasks.rubric import Case, Line, Report
 
 TOLERANCE = 1e-6
 UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -21,7 +28,11 @@ TIMED_SETS = 8  # sets of inputs between which the samples of one timed case go 
 
 @dataclass
 class CellVerdict:
-    """One grade cell. points: float in [0, max], or None: "ungraded" (nothing here can measure it) or "manual" (a person grades it)."""
+    """One grade cell.
+
+    points: float in [0, max], or None: "ungraded" (nothing here can measure it), "manual" (a person grades
+    it).
+    """
 
     grade_id: str
     points: float | None
@@ -29,12 +40,15 @@ class CellVerdict:
     state: str
     task: str | None = None
     rubric: str | None = None
-    lines: list = field(default_factory=list)
+    lines: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass
 class Verdict:
-    """One judged submission. status: "graded", "timeout" or "crashed" (both graded as far as the code came)."""
+    """One judged submission.
+
+    status: "graded", "timeout" or "crashed" (both graded as far as the code came).
+    """
 
     status: str
     reason: str
@@ -44,46 +58,68 @@ class Verdict:
     cell_errors: dict[str, str] = field(default_factory=dict)
 
     @property
-    def score(self):
+    def score(self) -> float:
         """Points earned so far; ungraded and manual cells count nothing."""
         return round(math.fsum(cell.points for cell in self.cells.values() if cell.points is not None), 2)
 
-    def pending(self, state, by_hand=()):
-        """Points that nobody has given or refused yet: state "ungraded" or "manual". by_hand: grade ids that a person has graded."""
-        return math.fsum(cell.max for key, cell in self.cells.items() if cell.state == state and key not in by_hand)
+    def pending(self, state: str, by_hand: Collection[str] = ()) -> float:
+        """Points that nobody has given or refused yet: state "ungraded" or "manual".
 
-    def as_dict(self):
+        by_hand: grade ids that a person has graded.
+        """
+        return math.fsum(
+            cell.max for key, cell in self.cells.items() if cell.state == state and key not in by_hand
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON data, for results on disk."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, data):
-        """The inverse of as_dict, for results read back from disk."""
+    def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
+        """The inverse of as_dict."""
         cells = {key: CellVerdict(**cell) for key, cell in data["cells"].items()}
-        return cls(**(data | {"cells": cells}))
+        return cls(**{**data, "cells": cells})
 
 
-def make_cases(assignment, seed):
-    """{task name: [Case]} for one seed. Timed cases are left out where there is no CUDA device: their points stay ungraded."""
-    cases = {}
+def make_cases(assignment: Assignment, seed: int) -> Cases:
+    """The judge's inputs for one seed.
+
+    Timed cases are left out where there is no CUDA device: their points stay ungraded.
+    """
+    cases: Cases = {}
     for name in assignment.tasks():
-        task = warplab.task.get(name)
+        task = registry.get(name)
         cases[name] = task.cases(seed)
-        if warplab.task.can_time():
+        if crossing.can_time():
             timed = task.timed_cases(seed)
             others = [other for offset in range(1, TIMED_SETS) for other in task.timed_cases(seed + offset)]
             for case in timed:
-                case.memo["sets"] = [case, *(like(case, other) for other in others if other.item == case.item)]
+                more = [like(case, other) for other in others if other.item == case.item]
+                case.memo["sets"] = [case, *more]
             cases[name] += timed
     return cases
 
 
-def like(case, other):
-    """`other` with the plain numbers of `case`: a compiled launch and a recorded one hold those, so that sets may differ in arrays alone."""
-    inputs = {key: value if type(value) is np.ndarray else case.inputs[key] for key, value in other.inputs.items()}
+def like(case: Case, other: Case) -> Case:
+    """`other` with the plain numbers of `case`.
+
+    A compiled launch and a recorded one hold those, so that sets may differ in arrays alone.
+    """
+    inputs = {
+        key: value if isinstance(value, np.ndarray) else case.inputs[key]
+        for key, value in other.inputs.items()
+    }
     return replace(other, inputs=inputs, memo={})
 
 
-def judge_notebook(assignment, notebook, cases, launcher, limits=None):
+def judge_notebook(
+    assignment: Assignment,
+    notebook: NotebookDocument,
+    cases: Cases,
+    launcher: Launcher,
+    limits: Limits | None = None,
+) -> Verdict:
     """Judge one validated notebook (a dict, as autograder.validate returns it). Returns a Verdict.
 
     cases: from make_cases; the same for every submission of a run. launcher: autograder.sandbox.Launcher.
@@ -92,68 +128,107 @@ def judge_notebook(assignment, notebook, cases, launcher, limits=None):
     started = time.monotonic()
     steps = steps_of(assignment, notebook)
     run = run_all(steps, cases, launcher, limits or Limits())
-    reports = {}
-    for task in map(warplab.task.get, cases):
+    sources = {f"<cell {step.id}>": step.source for step in steps}
+    reports: dict[str, Report] = {}
+    for task in map(registry.get, cases):
         with blamed_on(task):
-            report = task.judge(cases[task.name], run.outcomes[task.name])
-            reports[task.name] = quoted(report, task.entry, lambda: {f"<cell {step.id}>": step.source for step in steps})
-    cells = {}
-    answers = {cell["metadata"]["nbgrader"]["grade_id"]: cell for cell in notebook["cells"] if "nbgrader" in cell["metadata"]}
+            report = scoring.judge(task, cases[task.name], run.outcomes[task.name])
+            reports[task.name] = quoted(report, task.entry, lambda: sources)
+    cells: dict[str, CellVerdict] = {}
+    answers = {
+        cell["metadata"]["nbgrader"]["grade_id"]: cell
+        for cell in notebook["cells"]
+        if "nbgrader" in cell["metadata"]
+    }
     for spec in assignment.graded():
         if spec.kind == "manual":
             cells[spec.grade_id] = _manual(spec, answers[spec.grade_id])
         else:
-            cells[spec.grade_id] = _judged(spec, reports[spec.task])
+            cells[spec.grade_id] = _judged(spec, reports[_task_of(spec)])
     errors = {cell: legible(error) for cell, error in run.errors.items()}
-    return Verdict(run.status, legible(run.reason), cells, launcher.isolation, round(time.monotonic() - started, 2), errors)
+    seconds = round(time.monotonic() - started, 2)
+    return Verdict(run.status, legible(run.reason), cells, launcher.isolation, seconds, errors)
 
 
-def steps_of(assignment, notebook):
+def steps_of(assignment: Assignment, notebook: NotebookDocument) -> tuple[NotebookStep, ...]:
     """The student's code cells in notebook order, and each task where its first test cell stands.
 
-    The text of test cells never runs: the task's own cases take its place. Given cells run where their names are used.
+    The text of test cells never runs: the task's own cases take its place. Given cells run where their names
+    are used.
     """
-    steps, seen = [], set()
+    steps: list[NotebookStep] = []
+    seen: set[str] = set()
     for cell in notebook["cells"]:
         spec = assignment.cells.get(cell["metadata"].get("nbgrader", {}).get("grade_id"))
         if spec is not None and spec.kind == "grade":
-            if spec.task not in seen:
-                seen.add(spec.task)
-                steps.append(Step(spec.grade_id, "task", task=spec.task))
+            task = _task_of(spec)
+            if task not in seen:
+                seen.add(task)
+                steps.append(NotebookStep(spec.grade_id, "task", task=task))
         elif cell["cell_type"] == "code" and cell["source"].strip():
-            steps.append(Step(spec.grade_id if spec else cell["id"], "cell", source=cell["source"]))
+            steps.append(NotebookStep(spec.grade_id if spec else cell["id"], "cell", source=cell["source"]))
     last = max((number for number, step in enumerate(steps) if step.kind == "task"), default=-1)
     steps = steps[: last + 1]
-    needed = needed_cells([(step.id, step.source) for step in steps if step.kind == "cell"], assignment.given())
+    own = [(step.id, step.source) for step in steps if step.kind == "cell"]
+    needed = needed_cells(own, assignment.given())
     return tuple(step for step in steps if step.kind == "task" or step.id in needed)
 
 
-def _manual(spec, cell):
+def _task_of(spec: CellSpec) -> str:
+    """The task behind a test cell."""
+    if spec.task is None:
+        raise InternalError(f"the test cell {spec.grade_id} names no task; run `autograder release`")
+    return spec.task
+
+
+def _manual(spec: CellSpec, cell: NotebookCell) -> CellVerdict:
     """An answer left as the stub earns 0 at once, as in nbgrader; any other waits for a person."""
     if cell["source"].strip() in (spec.source.strip(), ""):
         return CellVerdict(spec.grade_id, 0.0, spec.points, "unanswered")
     return CellVerdict(spec.grade_id, None, spec.points, "manual")
 
 
-def _judged(spec, report):
+def _judged(spec: CellSpec, report: Report) -> CellVerdict:
     part = report.part(spec.rubric)
     lines = [_checked(line) for line in part.lines]
-    if abs(math.fsum(line.max for line in lines) - spec.points) > TOLERANCE:
-        raise InternalError(f"{spec.task}: its rows are worth {math.fsum(line.max for line in lines):g} points, the cell {spec.grade_id} {spec.points:g}; run `autograder release`")
+    worth = math.fsum(line.max for line in lines)
+    if abs(worth - spec.points) > TOLERANCE:
+        raise InternalError(
+            f"{spec.task}: its rows are worth {worth:g} points, the cell {spec.grade_id} {spec.points:g}; "
+            "run `autograder release`"
+        )
     ungraded = any(line.state == "ungraded" for line in lines)
     points = None if ungraded else round(math.fsum(line.points for line in lines), 2)
-    state = "ungraded" if ungraded else "full" if points == spec.points else "partial" if points else "lost"
-    return CellVerdict(spec.grade_id, points, spec.points, state, spec.task, spec.rubric, [dict(vars(line)) for line in lines])
+    plain = [dict(vars(line)) for line in lines]
+    state = _state(points, spec.points)
+    return CellVerdict(spec.grade_id, points, spec.points, state, spec.task, spec.rubric, plain)
 
 
-def _checked(line):
-    """Points must be a built-in float in [0, max]: nbgrader would give full marks for NaN, -1 or a NumPy scalar."""
+def _state(points: float | None, most: float) -> str:
+    if points is None:
+        return "ungraded"
+    if points == most:
+        return "full"
+    return "partial" if points else "lost"
+
+
+def _checked(line: Line) -> Line:
+    """The line, if its points are a built-in float in [0, max].
+
+    nbgrader would give full marks for NaN, -1 or a NumPy scalar. Raises InternalError.
+    """
     if type(line.points) is not float or not math.isfinite(line.points) or not 0 <= line.points <= line.max:
-        raise InternalError(f"row {line.key!r} has {line.points!r} points of {line.max:g}; expected a float in [0, {line.max:g}]")
-    access = line.access | {"source": legible(line.access["source"])} if "source" in line.access else line.access
+        wanted = f"expected a float in [0, {line.max:g}]"
+        raise InternalError(f"row {line.key!r} has {line.points!r} points of {line.max:g}; {wanted}")
+    access = line.access
+    if "source" in access:
+        access = access | {"source": legible(access["source"])}
     return replace(line, max=float(line.max), reason=legible(line.reason), access=access)
 
 
-def legible(text):
-    """Text with a student's words in it, without what steers a terminal or turns a line around: each such character is "\ufffd"."""
+def legible(text: str) -> str:
+    """Text with a student's words in it, without what steers a terminal or turns a line around.
+
+    Each such character becomes "\ufffd".
+    """
     return UNSHOWN.sub("\ufffd", text)

@@ -1,4 +1,9 @@
-"""solutions/ps04_matmul.py -> _build/source/ps04/ps04_matmul.ipynb -> exercises/ps04/ps04_matmul.ipynb."""
+"""From solutions/ps04_matmul.py to exercises/ps04/ps04_matmul.ipynb, and back.
+
+source      the marks in a solution file, and nbgrader's source notebook made of it (_build/source/)
+release     the students' notebooks, by nbgrader
+imported    an edited source notebook into the solution file
+"""
 
 from autograder.release.imported import import_edits
 from autograder.release.release import release

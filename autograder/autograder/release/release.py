@@ -1,15 +1,22 @@
-"""Write the source notebooks and let nbgrader make the students' notebooks of them; or check that both are up to date."""
+"""Write the source notebooks and let nbgrader make the students' notebooks of them.
+
+Or check that both are up to date.
+"""
 
 import hashlib
 import logging
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from traitlets.config import Config
+from traitlets.config.loader import PyFileConfigLoader
+
 from autograder import layout
-from autograder.errors import UserError, nearest
 from autograder.release.source import source_notebook, stable_json
+from autograder.user_error import UserError, nearest
 
 
 @dataclass(frozen=True)
@@ -21,7 +28,7 @@ class Released:
     state: str
 
 
-def release(root, names=(), *, check=False):
+def release(root: str | Path, names: Sequence[str] = (), *, check: bool = False) -> list[Released]:
     """Release the problem sets `names` (default: all in solutions/). Returns a list of Released, in order.
 
     check: write nothing, report "drift" where exercises/ differs from what solutions/ would give.
@@ -31,8 +38,9 @@ def release(root, names=(), *, check=False):
     solutions = solution_files(root)
     unknown = [name for name in names if name not in solutions]
     if unknown:
-        raise UserError(f'no solution notebook for "{unknown[0]}" in {root / layout.SOLUTIONS}{nearest(unknown[0], solutions)}')
-    done = []
+        folder, hint = root / layout.SOLUTIONS, nearest(unknown[0], solutions)
+        raise UserError(f'no solution notebook for "{unknown[0]}" in {folder}{hint}')
+    done: list[Released] = []
     with tempfile.TemporaryDirectory(prefix="release-") as scratch:
         for name in sorted(names) or sorted(solutions):
             source = stable_json(source_notebook(solutions[name]))
@@ -52,21 +60,29 @@ def release(root, names=(), *, check=False):
     return done
 
 
-def solution_files(root):
-    """{"ps04": Path(".../solutions/ps04_matmul.py"), ...}. Raises UserError if there is none, or two for one set."""
-    found = {}
+def solution_files(root: str | Path) -> dict[str, Path]:
+    """{"ps04": Path(".../solutions/ps04_matmul.py"), ...}.
+
+    Raises UserError if there is none, or two for one set.
+    """
+    found: dict[str, Path] = {}
     for path in sorted((Path(root) / layout.SOLUTIONS).glob("ps[0-9]*_*.py")):
         name = path.stem.split("_")[0]
         if name in found:
-            raise UserError(f"{path} and {found[name].name} both claim {name}; keep one solution notebook for each set")
+            raise UserError(
+                f"{path} and {found[name].name} both claim {name}; keep one solution notebook for each set"
+            )
         found[name] = path
     if not found:
         raise UserError(f"no solution notebooks (psXX_name.py) in {Path(root) / layout.SOLUTIONS}")
     return found
 
 
-def student_bytes(root, name, notebook, source, scratch):
-    """Run nbgrader's generate_assignment, with our nbgrader_config.py, on one source notebook; return the result's bytes."""
+def student_bytes(root: Path, name: str, notebook: str, source: bytes, scratch: Path) -> bytes:
+    """The bytes of the student's notebook.
+
+    nbgrader's generate_assignment makes it of one source notebook, with our nbgrader_config.py.
+    """
     from nbgrader.converters import GenerateAssignment, NbGraderException
     from nbgrader.coursedir import CourseDirectory
 
@@ -88,16 +104,15 @@ def student_bytes(root, name, notebook, source, scratch):
     return (scratch / "release" / name / notebook).read_bytes()
 
 
-def nbgrader_config(root):
+def nbgrader_config(root: str | Path) -> Config:
     """The course's own nbgrader configuration, as traitlets reads it."""
-    from traitlets.config import PyFileConfigLoader
-
     return PyFileConfigLoader("nbgrader_config.py", path=str(root)).load_config()
 
 
-def write_source(path, data, solution, name, *, edits_are_in=False):
-    """Write nbgrader's source notebook, unless somebody edited it there (formgrader offers to): such an edit is not lost.
+def write_source(path: Path, data: bytes, solution: Path, name: str, *, edits_are_in: bool = False) -> None:
+    """Write nbgrader's source notebook, unless somebody edited it there.
 
+    formgrader offers to, and such an edit is not lost.
     _build/.stamps/ holds the hash of what was last written (beside the notebook nbgrader would release it).
     edits_are_in: the edit has been brought into the solution file. Raises UserError for one that has not.
     """
@@ -105,18 +120,18 @@ def write_source(path, data, solution, name, *, edits_are_in=False):
     edited = path.exists() and stamp.exists() and _digest(path.read_bytes()) != stamp.read_text().strip()
     if edited and path.read_bytes() != data and not edits_are_in:
         raise UserError(
-            f"{path} was edited after it was generated; `autograder import {name}` brings the edit into {solution.name}, "
-            "or delete the notebook to drop it, and run again"
+            f"{path} was edited after it was generated; `autograder import {name}` brings the edit "
+            f"into {solution.name}, or delete the notebook to drop it, and run again"
         )
     _write(path, data)
     _write(stamp, f"{_digest(data)}\n".encode())
 
 
-def _digest(data):
+def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _write(path, data):
+def _write(path: Path, data: bytes) -> None:
     """Replace a file at once, and only if it changes."""
     if path.exists() and path.read_bytes() == data:
         return

@@ -2,42 +2,49 @@
 
 An author writes only a marker per cell; ids, points and nbgrader's schema are derived here:
 
-    # %% solution="matmul_tiled"                              the student fills what stands between BEGIN and END SOLUTION
-    # %% grade="ps04/matmul_tiled"                            a test cell, worth the task's points
-    # %% grade="ps04/matmul_register_tiled" rubric="time"     the timed points of a task, in a cell of their own
-    # %% [markdown] manual="predict_explain" points=5         a written answer, graded by hand
+    # %% solution="matmul_tiled"                            between BEGIN and END SOLUTION the student writes
+    # %% grade="ps04/matmul_tiled"                          a test cell, worth the task's points
+    # %% grade="ps04/matmul_register_tiled" rubric="time"   a task's timed points, in a cell of their own
+    # %% [markdown] manual="predict_explain" points=5       a written answer, graded by hand
 """
 
 import hashlib
 import json
 import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
 
-from autograder.errors import UserError, nearest
+from autograder.user_error import UserError, nearest
+from warplab.tasks import registry
+from warplab.tasks.declaration import Task
 
 GRADE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
-def source_notebook(path):
+def source_notebook(path: Path) -> dict[str, Any]:
     """Read a py:percent file and return the source notebook as nbformat 4.5 JSON data (a dict).
 
-    Raises UserError that names the file and the cell for an unknown task, a repeated id or an unbalanced solution region.
+    Raises UserError that names the file and the cell for an unknown task, a repeated id or an unbalanced
+    solution region.
     """
     import jupytext
 
     try:
-        parsed = jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")
+        parsed: Any = jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")
     except (ValueError, UnicodeDecodeError) as problem:
         raise UserError(f"{path}: not a py:percent notebook: {problem}") from None
-    used = set()
-    cells = []
+    used: set[str] = set()
+    cells: list[dict[str, Any]] = []
     for cell in parsed.cells:
         try:
-            cells.append(_cell(cell, path, used))
+            cells.append(_cell(cell, used))
         except ValueError as problem:
             first = cell.source.strip().splitlines()[:1]
-            raise UserError(f"{path}: {problem} (cell that begins {first[0][:60]!r})" if first else f"{path}: {problem}") from None
+            where = f" (cell that begins {first[0][:60]!r})" if first else ""
+            raise UserError(f"{path}: {problem}{where}") from None
     return {
         "cells": cells,
         "metadata": {"kernelspec": dict(KERNELSPEC), "language_info": {"name": "python"}},
@@ -46,30 +53,32 @@ def source_notebook(path):
     }
 
 
-def stable_json(document):
+def stable_json(document: Mapping[str, Any]) -> bytes:
     """The bytes of a notebook: sorted keys, one space, one newline at the end, the same on every run."""
     return (json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
 
-def task_points(name, rubric):
+def task_points(name: str, rubric: str | None) -> int | float:
     """Points of one grade cell: the task's timed items for rubric "time", all its other items for None."""
     points = sum(item.points for item in get_task(name).items if (item.kind == "time") == (rubric == "time"))
     return int(points) if points == int(points) else points
 
 
-def get_task(name):
+def get_task(name: str) -> Task:
     """Look a task up in the registry; ValueError with the nearest names if there is none."""
-    import warplab.task
-
     try:
-        return warplab.task.get(name)
-    except (KeyError, LookupError, ValueError):
-        known = getattr(warplab.task, "names", list)()
-        raise ValueError(f'no task is called "{name}"{nearest(name, known)}') from None
+        return registry.get(name)
+    except KeyError:
+        raise ValueError(f'no task is called "{name}"{nearest(name, registry.names())}') from None
 
 
-def _cell(cell, path, used):
-    marks = {key: cell.metadata[key] for key in ("solution", "grade", "manual", "rubric", "points") if key in cell.metadata}
+def _cell(cell: Any, used: set[str]) -> dict[str, Any]:
+    """One cell of jupytext's with nbgrader's metadata. used: the ids so far; its own is added."""
+    marks = {
+        key: cell.metadata[key]
+        for key in ("solution", "grade", "manual", "rubric", "points")
+        if key in cell.metadata
+    }
     metadata = {key: value for key, value in cell.metadata.items() if key in ("tags",)}
     kinds = [key for key in ("solution", "grade", "manual") if key in marks]
     if len(kinds) > 1:
@@ -94,13 +103,18 @@ def _cell(cell, path, used):
     if identity in used:
         raise ValueError(f'the id "{identity}" is used twice')
     used.add(identity)
-    result = {"cell_type": cell.cell_type, "id": identity, "metadata": metadata, "source": cell.source.splitlines(keepends=True)}
+    result = {
+        "cell_type": cell.cell_type,
+        "id": identity,
+        "metadata": metadata,
+        "source": cell.source.splitlines(keepends=True),
+    }
     if cell.cell_type == "code":
         result.update(execution_count=None, outputs=[])
     return result
 
 
-def _grade_metadata(marks):
+def _grade_metadata(marks: Mapping[str, Any]) -> dict[str, Any]:
     name, rubric = marks["grade"], marks.get("rubric")
     if rubric not in (None, "time"):
         raise ValueError(f'rubric={rubric!r} is not known; leave it out, or write rubric="time"')
@@ -112,14 +126,29 @@ def _grade_metadata(marks):
     return {"nbgrader": _about(grade_id, grade=True, locked=True, points=points), "warplab": ours}
 
 
-def _about(grade_id, *, grade=False, solution=False, locked=False, points=None):
+def _about(
+    grade_id: object,
+    *,
+    grade: bool = False,
+    solution: bool = False,
+    locked: bool = False,
+    points: float | None = None,
+) -> dict[str, Any]:
+    """What nbgrader reads of a cell."""
     if not isinstance(grade_id, str) or not GRADE_ID.fullmatch(grade_id):
         raise ValueError(f"{grade_id!r} is no id: use up to 64 letters, digits, - and _")
-    about = {"grade": grade, "grade_id": grade_id, "locked": locked, "schema_version": 3, "solution": solution, "task": False}
+    about = {
+        "grade": grade,
+        "grade_id": grade_id,
+        "locked": locked,
+        "schema_version": 3,
+        "solution": solution,
+        "task": False,
+    }
     return about if points is None else about | {"points": points}
 
 
-def _content_id(cell, used):
+def _content_id(cell: Any, used: Collection[str]) -> str:
     """An id that depends on the cell's text alone, so that an edit elsewhere changes no other id."""
     digest = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:12]
     identity, repeat = f"c-{digest}", 1

@@ -2,17 +2,19 @@
 
 import copy
 
-import warplab.check
-import warplab.task
+from autograder.judge.judge import CellVerdict, Verdict
+from autograder.layout import NotebookDocument
+from warplab.tasks.feedback import Table
+from warplab.tasks.rubric import Line, Report
 
 
-def table(cell):
-    """The rubric of one judged cell (a CellVerdict), as the student saw it in the notebook: has _repr_html_ and repr."""
-    return warplab.check.Table(warplab.task.Report(cell.task, tuple(warplab.task.Line(**line) for line in cell.lines)))
+def table(cell: CellVerdict) -> Table:
+    """The rubric of one judged cell as the student saw it: has _repr_html_ and repr."""
+    return Table(Report(cell.task or "", tuple(Line(**line) for line in cell.lines)))
 
 
-def autograded_notebook(notebook, verdict):
-    """A copy of `notebook` (a dict) with outputs. Student text inside the tables is escaped where the table is made."""
+def autograded_notebook(notebook: NotebookDocument, verdict: Verdict) -> NotebookDocument:
+    """A copy of `notebook` with outputs; a student's text is escaped where a table is made."""
     result = copy.deepcopy(notebook)
     for cell in result["cells"]:
         judged = verdict.cells.get(cell["metadata"].get("nbgrader", {}).get("grade_id"))

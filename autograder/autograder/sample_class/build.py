@@ -1,31 +1,56 @@
-"""Make the sample submissions: class.yml applied to the released notebooks and the solutions, the same bytes on every run."""
+"""Make the sample submissions, the same bytes on every run.
+
+They are the released notebooks and the solutions with the edits of class.yml.
+"""
 
 import copy
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NotRequired, TypedDict
 
 import yaml
 
-from autograder.errors import UserError
-from autograder.layout import load_assignment
+from autograder.layout import Assignment, CellSpec, NotebookDocument, load_assignment
 from autograder.release.release import solution_files
-from autograder.release.source import source_notebook, stable_json
+from autograder.release.source import BEGIN, END, source_notebook, stable_json
 from autograder.results import write_atomic
+from autograder.user_error import UserError
 
 CLASS = Path(__file__).with_name("class.yml")
 
 
-def members():
+class Edit(TypedDict):
+    """One edit of a cell, as class.yml says it at its head."""
+
+    cell: str
+    old: NotRequired[str]
+    new: NotRequired[str]
+    blank: NotRequired[bool]
+    drop: NotRequired[bool]
+
+
+class Recipe(TypedDict):
+    """One submission in class.yml."""
+
+    start: str
+    edits: NotRequired[list[Edit]]
+    cut: NotRequired[float]
+
+
+def members() -> dict[str, dict[str, Recipe]]:
     """{"ps01": {"perfect": {...}, ...}, ...} as class.yml has it."""
     return yaml.safe_load(CLASS.read_text(encoding="utf-8"))
 
 
-def build_class(root, name, folder):
-    """Write the submissions of one problem set to FOLDER/<student>/<notebook>. Only files that change are touched.
+def build_class(root: str | Path, name: str, folder: str | Path) -> None:
+    """Write the submissions of one problem set to FOLDER/<student>/<notebook>.
 
+    Only files that change are touched.
     Raises UserError when an edit no longer fits the solution.
     """
     assignment = load_assignment(root, name)
-    solutions = {cell["id"]: "".join(cell["source"]) for cell in source_notebook(solution_files(root)[name])["cells"]}
+    source = source_notebook(solution_files(root)[name])
+    solutions = {cell["id"]: "".join(cell["source"]) for cell in source["cells"]}
     for student, recipe in members()[name].items():
         data = submission(assignment, solutions, recipe, f"{name}/{student}")
         target = Path(folder) / student / assignment.filename
@@ -33,7 +58,7 @@ def build_class(root, name, folder):
             write_atomic(target, data)
 
 
-def submission(assignment, solutions, recipe, where):
+def submission(assignment: Assignment, solutions: Mapping[str, str], recipe: Recipe, where: str) -> bytes:
     """The bytes of one submitted notebook. solutions: cell id -> text with the answer in it."""
     notebook = copy.deepcopy(assignment.document)
     answers = {grade_id: spec for grade_id, spec in assignment.cells.items() if spec.kind != "grade"}
@@ -47,7 +72,7 @@ def submission(assignment, solutions, recipe, where):
     return data[: int(len(data) * recipe["cut"])] if "cut" in recipe else data
 
 
-def apply(edit, notebook, answers, where):
+def apply(edit: Edit, notebook: NotebookDocument, answers: Mapping[str, CellSpec], where: str) -> None:
     """Carry out one edit on the notebook, in place."""
     if edit["cell"] not in answers:
         raise UserError(f"sample class {where}: no cell {edit['cell']!r} to edit; put class.yml right")
@@ -56,13 +81,17 @@ def apply(edit, notebook, answers, where):
         notebook["cells"].remove(cell)
     elif edit.get("blank"):
         cell["source"] = answers[edit["cell"]].source
-    elif cell["source"].count(edit["old"]) != 1:
-        raise UserError(f"sample class {where}: {edit['old'][:50]!r} stands {cell['source'].count(edit['old'])} times in {edit['cell']}, "
-                        "expected once; put class.yml right")
     else:
-        cell["source"] = cell["source"].replace(edit["old"], edit["new"])
+        old, new = edit.get("old", ""), edit.get("new", "")
+        count = cell["source"].count(old)
+        if count != 1:
+            raise UserError(
+                f"sample class {where}: {old[:50]!r} stands {count} times in {edit['cell']}, "
+                "expected once; put class.yml right"
+            )
+        cell["source"] = cell["source"].replace(old, new)
 
 
-def without_markers(source):
+def without_markers(source: str) -> str:
     """The text as a student would hand it in: no BEGIN and END lines."""
-    return "\n".join(line for line in source.split("\n") if "### BEGIN SOLUTION" not in line and "### END SOLUTION" not in line)
+    return "\n".join(line for line in source.split("\n") if BEGIN not in line and END not in line)

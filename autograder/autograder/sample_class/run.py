@@ -1,70 +1,99 @@
 """Grade the sample class and hold every grade to expected.yml."""
 
 from pathlib import Path
+from typing import Any
 
 import yaml
+from rich.console import Console
 
-from autograder.errors import UserError
 from autograder.grade import Grading
+from autograder.results import StoredRecord
 from autograder.sample_class.build import build_class, members
+from autograder.sandbox import Launcher
 from autograder.sandbox.choose import NoSandbox, choose
+from autograder.user_error import UserError
 
 EXPECTED = Path(__file__).with_name("expected.yml")
 SEED = 2026
 
 
-def expected_grades():
+def expected_grades() -> dict[str, dict[str, dict[str, Any]]]:
     """{"ps01": {"perfect": {status, score, ungraded, manual, cells}, ...}, ...}"""
     return yaml.safe_load(EXPECTED.read_text(encoding="utf-8"))
 
 
-def grade_sample(root, out, console):
-    """Build and grade the class in `out`, print a table and where to look. Returns the differences from expected.yml as sentences."""
+def grade_sample(root: str | Path, out: str | Path, console: Console) -> list[str]:
+    """Build and grade the class in `out`, print a table and where to look.
+
+    Returns the differences from expected.yml as sentences.
+    """
     from autograder.show import follow, grades_table, tell
 
-    wrong, old, total = [], 0, 0
+    wrong: list[str] = []
+    old = total = 0
+    launcher = launcher_for_our_own()
+    pages: list[Path] = []
     for name in members():
         build_class(root, name, Path(out) / "submitted" / name)
-        grading = Grading(root, name, Path(out) / "submitted" / name, Path(out) / "grades", seed=SEED, jobs=2, sandbox=launcher_for_our_own())
+        grading = Grading(
+            root,
+            name,
+            Path(out) / "submitted" / name,
+            Path(out) / "grades",
+            seed=SEED,
+            jobs=2,
+            sandbox=launcher,
+        )
         rows = follow(console, grading)
         console.print(grades_table(grading.assignment, rows))
         failed = [row for row in rows if row.status == "not graded"]
         if failed:
             raise UserError(f"sample class {name}/{failed[0].student}: {failed[0].reason}")
         wrong += compare(name, grading)
+        pages.append(grading.feedback("partly-right"))
         old, total = old + sum(not row.fresh for row in rows), total + len(rows)
     right = total - len({text.split(":")[0] for text in wrong})
-    tell(console, f"Sample class: {total} submissions, {right} graded as expected, {old} unchanged since the last run.")
-    tell(console, f"Student code ran {grading.sandbox.isolation}.")
+    tell(
+        console,
+        f"Sample class: {total} submissions, {right} graded as expected, {old} unchanged since the last run.",
+    )
+    tell(console, f"Student code ran {launcher.isolation}.")
     tell(console, f"Look at {out}/grades/grades.csv")
-    tell(console, f"and open {grading.feedback('partly-right')}")
+    tell(console, f"and open {pages[-1]}")
     return wrong
 
 
-def launcher_for_our_own():
-    """A sandbox, or Unsafe where none works: the submissions of the sample class are ours, so that it is graded on every machine."""
+def launcher_for_our_own() -> Launcher:
+    """A sandbox, or Unsafe where none works.
+
+    The submissions of the sample class are ours, so that it is graded on every machine.
+    """
     try:
         return choose()
     except NoSandbox:
         return choose(unsafe=True)
 
 
-def compare(name, grading):
+def compare(name: str, grading: Grading) -> list[str]:
     """Sentences "ps04/perfect: ..." for every stored result that is not what expected.yml says."""
-    wrong = []
+    wrong: list[str] = []
     for student, want in expected_grades()[name].items():
         got = outcome(grading.stored.read(student))
         if got != want:
             keys = [key for key in want if got.get(key) != want[key]]
-            wrong.append(f"{name}/{student}: " + ", ".join(f"{key} is {got.get(key)}, expected {want[key]}" for key in keys))
+            differences = ", ".join(f"{key} is {got.get(key)}, expected {want[key]}" for key in keys)
+            wrong.append(f"{name}/{student}: {differences}")
     return wrong
 
 
-def outcome(record):
+def outcome(record: StoredRecord | None) -> dict[str, Any]:
     """A stored record in the form of expected.yml."""
     if record is None or record["verdict"] is None:
         return {"status": record["status"] if record else "missing"}
-    cells = {key: cell["points"] if cell["points"] is not None else cell["state"] for key, cell in record["verdict"]["cells"].items()}
+    cells = {
+        key: cell["points"] if cell["points"] is not None else cell["state"]
+        for key, cell in record["verdict"]["cells"].items()
+    }
     return {
         "status": record["status"],
         "score": round(sum(points for points in cells.values() if not isinstance(points, str)), 2),

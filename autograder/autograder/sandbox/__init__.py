@@ -1,11 +1,18 @@
-"""Where other people's code runs: launchers start a process behind walls, workers are what runs in it, messages what it says.
+"""Where other people's code runs: a process behind walls, whose messages alone come out.
 
-`Unsafe` limits time, memory and files, and nothing else: it keeps honest mistakes apart, not attacks. Every result carries
-its launcher's `isolation` text.
+choose, launcher, forked, bubblewrap    which walls stand here, and starting a process behind them
+zygote, warm, cold                      the parent that has imported everything, and the start without it
+job, keeper, jail, limits               the life of one job, and what it may use
+view, landlock, seccomp, cgroup, linux  the walls
+messages                                what grader and process say to each other
+student, probe                          roles: the student's code; attempts to break out
+
+`Unsafe` limits time, memory and files, and nothing else: it keeps honest mistakes apart, not attacks. Every
+result carries its launcher's `isolation` text.
 """
 
 from autograder.sandbox.forked import SelfSandbox, Unsafe
-from autograder.sandbox.launch import Launcher
-from autograder.sandbox.types import Limits
+from autograder.sandbox.launcher import Launcher
+from autograder.sandbox.limits import Limits
 
 __all__ = ["Launcher", "Limits", "SelfSandbox", "Unsafe"]

@@ -1,6 +1,7 @@
-"""The same view of the file system, made by Debian's bubblewrap: for machines that let bwrap make namespaces and us not.
+"""The same view of the file system, made by Debian's bubblewrap.
 
-bwrap has to execute a program, so nothing of the warm parent's survives: each process imports its libraries anew.
+It is for machines that let bwrap make namespaces and us not. bwrap has to execute a program, so nothing of
+the warm parent's survives: each process imports its libraries anew.
 """
 
 import json
@@ -11,18 +12,32 @@ from dataclasses import asdict
 from pathlib import Path
 
 from autograder.sandbox import view
+from autograder.sandbox.job import JailedJob
 
 
-def program():
+def program() -> str | None:
     """Path of bwrap, None where it is not installed."""
     return shutil.which("bwrap")
 
 
-def command(job, channel, report, info):
-    """The bwrap command line for a job; the numbers are descriptors that it inherits. `info` tells the id of its first process."""
+def command(bwrap: str, job: JailedJob, channel: int, report: int, info: int) -> list[str]:
+    """The command line of the program `bwrap` for a job; the numbers are descriptors that it inherits.
+
+    `info` tells the id of its first process.
+    """
     package = Path(__file__).parents[1]
     own = [str(package / name) for name in ("__init__.py", "sandbox", "executor")]
-    line = [program(), "--unshare-all", "--unshare-user", "--uid", str(job.student), "--gid", str(job.student), "--cap-drop", "ALL"]
+    line = [
+        bwrap,
+        "--unshare-all",
+        "--unshare-user",
+        "--uid",
+        str(job.student),
+        "--gid",
+        str(job.student),
+        "--cap-drop",
+        "ALL",
+    ]
     line += ["--die-with-parent", "--new-session", "--hostname", "jail", "--info-fd", str(info), "--clearenv"]
     for key, value in job.environment.items():
         line += ["--setenv", key, value]
@@ -37,4 +52,14 @@ def command(job, channel, report, info):
     for path in view.WRITABLE:
         line += ["--size", str(share), "--tmpfs", path]
     line += ["--remount-ro", "/", "--chdir", f"{view.JOB}/home"]
-    return [*line, "--", sys.executable, "-m", "autograder.sandbox.cold", json.dumps(asdict(job)), str(channel), str(report), str(info)]
+    return [
+        *line,
+        "--",
+        sys.executable,
+        "-m",
+        "autograder.sandbox.cold",
+        json.dumps(asdict(job)),
+        str(channel),
+        str(report),
+        str(info),
+    ]

@@ -1,25 +1,35 @@
-"""A cgroup (version 2) for each job, where this user may make one: there the kernel counts memory and processes of all of it exactly.
+"""A cgroup (version 2) for each job, where this user may make one.
 
-Elsewhere (version 1, a login without delegation) the keeper's sums and rlimits stand alone.
+There the kernel counts memory and processes of all of it exactly. Elsewhere (version 1, a login without
+delegation) the keeper's sums and rlimits stand alone.
 """
+
+from __future__ import annotations
 
 import contextlib
 import os
 import time
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
+
+from autograder.sandbox.limits import Limits
 
 MOUNT = Path("/sys/fs/cgroup")
 CONTROLLERS = frozenset(("memory", "pids"))
 
 
-def place(mount=MOUNT, controllers=CONTROLLERS):
-    """The nearest cgroup at or above this process's in which it may make others with these controllers and move into them, or None."""
+def place(mount: Path = MOUNT, controllers: AbstractSet[str] = CONTROLLERS) -> Path | None:
+    """The nearest cgroup at or above this process's in which it may make others and move into them, or None.
+
+    They must be able to have these controllers.
+    """
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
         own = mount / next(line for line in lines if line.startswith("0::")).removeprefix("0::").lstrip("/")
         for folder in (own, *own.parents):
             given = (folder / "cgroup.subtree_control").read_text().split()
-            if controllers <= set(given) and os.access(folder, os.W_OK) and os.access(folder / "cgroup.procs", os.W_OK):
+            if controllers <= set(given) and _may_be_filled(folder):
                 return folder
             if folder == mount:
                 break
@@ -28,10 +38,14 @@ def place(mount=MOUNT, controllers=CONTROLLERS):
     return None
 
 
+def _may_be_filled(folder: Path) -> bool:
+    return os.access(folder, os.W_OK) and os.access(folder / "cgroup.procs", os.W_OK)
+
+
 class Cgroup:
     """One job's cgroup inside `folder`. settings: {file: text}. Made by the keeper, which stays outside."""
 
-    def __init__(self, folder, settings):
+    def __init__(self, folder: Path, settings: Mapping[str, str]) -> None:
         self.name = f"autograder-{os.getpid()}"
         self.parent = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         os.mkdir(self.name, dir_fd=self.parent)
@@ -41,17 +55,19 @@ class Cgroup:
             self._write("memory.swap.max", "0")
         self.door = os.open(f"{self.name}/cgroup.procs", os.O_WRONLY, dir_fd=self.parent)
 
-    def enter(self):
+    def enter(self) -> None:
         """Move the calling process in; its children are born there."""
         os.write(self.door, b"0")
 
-    def ran_out(self):
+    def ran_out(self) -> bool:
         """Whether the kernel killed in here for want of memory."""
-        with contextlib.suppress(OSError), open(os.open(f"{self.name}/memory.events", os.O_RDONLY, dir_fd=self.parent)) as events:
-            return any(line.startswith("oom_kill ") and line.split()[1] != "0" for line in events)
-        return False
+        try:
+            with open(os.open(f"{self.name}/memory.events", os.O_RDONLY, dir_fd=self.parent)) as events:
+                return any(line.startswith("oom_kill ") and line.split()[1] != "0" for line in events)
+        except OSError:
+            return False
 
-    def remove(self):
+    def remove(self) -> None:
         """Remove it once nothing lives in it."""
         for _ in range(200):
             try:
@@ -60,14 +76,17 @@ class Cgroup:
             except OSError:
                 time.sleep(0.01)  # the dead leave a moment after they are reaped
 
-    def _write(self, file, text):
+    def _write(self, file: str, text: str) -> None:
         descriptor = os.open(f"{self.name}/{file}", os.O_WRONLY, dir_fd=self.parent)
         os.write(descriptor, text.encode())
         os.close(descriptor)
 
 
-def for_job(limits):
-    """A Cgroup with a job's limits, None where none can be made. Its memory includes the files in temporary folders, which live there."""
+def for_job(limits: Limits) -> Cgroup | None:
+    """A Cgroup with a job's limits, None where none can be made.
+
+    Its memory includes the files in temporary folders, which live there.
+    """
     folder = place()
     settings = {
         "memory.max": str(limits.memory_mib + limits.disk_mib << 20),

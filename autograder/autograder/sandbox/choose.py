@@ -1,4 +1,7 @@
-"""Which launcher this machine allows. Walls that do not stand are named, with the next step; nothing falls back to none by itself."""
+"""Which launcher this machine allows.
+
+Walls that do not stand are named, with the next step; nothing falls back to none by itself.
+"""
 
 import contextlib
 import functools
@@ -6,20 +9,23 @@ import os
 import sys
 from pathlib import Path
 
-from autograder.errors import UserError
 from autograder.sandbox.forked import Bubblewrap, SelfSandbox, Unsafe
-from autograder.sandbox.launch import LaunchError
-from autograder.sandbox.types import Limits
+from autograder.sandbox.launcher import Launcher, StartError
+from autograder.sandbox.limits import Limits
+from autograder.user_error import UserError
 
-SANDBOXES = (SelfSandbox, Bubblewrap)  # the first starts warm
+SANDBOXES: tuple[type[SelfSandbox], ...] = (SelfSandbox, Bubblewrap)  # the first starts warm
 
 
 class NoSandbox(UserError):
     """No launcher with walls works here."""
 
 
-def choose(unsafe=False):
-    """A launcher: the first sandbox that works here, or Unsafe where that was asked for. Raises NoSandbox with the reasons."""
+def choose(unsafe: bool = False) -> Launcher:
+    """A launcher: the first sandbox that works here, or Unsafe where that was asked for.
+
+    Raises NoSandbox with the reasons.
+    """
     if unsafe:
         return Unsafe()
     problems = {kind: problem_of(kind) for kind in SANDBOXES}
@@ -28,44 +34,47 @@ def choose(unsafe=False):
             return kind()
     reasons = "; ".join(f"{kind.name}: {problem}" for kind, problem in problems.items())
     raise NoSandbox(
-        f"no sandbox works here, so students' code could read and change what you can ({reasons}). {next_step()}; "
-        "`autograder doctor` shows each protection; --unsafe grades without any and says so on every grade"
+        f"no sandbox works here, so students' code could read and change what you can ({reasons}). "
+        f"{next_step()}; `autograder doctor` shows each protection; "
+        "--unsafe grades without any and says so on every grade"
     )
 
 
 @functools.cache
-def problem_of(kind):
+def problem_of(kind: type[SelfSandbox]) -> str | None:
     """Why a kind of sandbox does not work here, found by starting a process in it; None if it does."""
     try:
         with contextlib.closing(kind().launch("probe", Limits(start_seconds=60))) as running:
             running.stand()
-    except LaunchError as problem:
+    except StartError as problem:
         return str(problem)
     return None
 
 
-def next_step():
+def next_step() -> str:
     """What to do on this machine so that a sandbox works, as one sentence without a full stop."""
     if not sys.platform.startswith("linux"):
         return "Sandboxes need Linux (on Windows: WSL2)"
     if _setting("kernel/apparmor_restrict_unprivileged_userns") == "1" and os.geteuid() != 0:
         return (
-            "AppArmor keeps unprivileged user namespaces from doing anything (Ubuntu 23.10 and later, GitHub's runners): "
-            "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or grade as root"
+            "AppArmor keeps unprivileged user namespaces from doing anything (Ubuntu 23.10 and later, "
+            "GitHub's runners): sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or grade as root"
         )
     if _setting("kernel/unprivileged_userns_clone") == "0":
-        return "This kernel forbids unprivileged user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1"
+        return (
+            "This kernel forbids unprivileged user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1"
+        )
     if _setting("user/max_user_namespaces") == "0":
         return "This kernel allows no user namespaces: sudo sysctl user.max_user_namespaces=10000"
     if any(os.path.exists(path) for path in ("/.dockerenv", "/run/.containerenv")):
         return (
-            "In a container, start it with --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
-            "--security-opt systempaths=unconfined, or grade outside it"
+            "In a container, start it with --cap-add SYS_ADMIN --security-opt seccomp=unconfined "
+            "--security-opt apparmor=unconfined --security-opt systempaths=unconfined, or grade outside it"
         )
     return "Grade on a Linux machine of your own with kernel 5.12 or later, x86-64 or 64-bit Arm"
 
 
-def _setting(name):
+def _setting(name: str) -> str:
     """A sysctl's value, "" where this kernel has no such setting."""
     try:
         return Path("/proc/sys", name).read_text().strip()

@@ -1,5 +1,7 @@
 """Launchers that fork from a warm parent: `SelfSandbox` behind our own walls, `Unsafe` without any."""
 
+from __future__ import annotations
+
 import atexit
 import contextlib
 import json
@@ -12,46 +14,62 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from autograder.sandbox import bubblewrap, cgroup, landlock, view
-from autograder.sandbox.launch import ROLES, LaunchError, environment
+from autograder.sandbox.job import JailedJob
+from autograder.sandbox.launcher import ROLES, StartError, environment
+from autograder.sandbox.limits import Limits
 
 END_SECONDS = 60.0
 
 
 class WarmParent:
-    """The zygote as the grader sees it: started at the first job, again if it died or the environment changed."""
+    """The zygote as the grader sees it.
 
-    def __init__(self):
+    It is started at the first job, and again if it died or the environment changed.
+    """
+
+    def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.process = self.control = self.environment = None
+        self.process: subprocess.Popen[bytes] | None = None
+        self.control: socket.socket | None = None
+        self.environment: dict[str, str] = {}
         atexit.register(self.stop)
 
-    def start(self, job, descriptors):
+    def start(self, job: JailedJob, descriptors: Sequence[int]) -> None:
         """Hand one job over."""
         with self.lock:
             now = environment(Path.home()) | {"TMPDIR": tempfile.gettempdir()}
-            if self.process is None or self.process.poll() is not None or now != self.environment:
-                self._restart(now)
+            control = self._serving(now)
             try:
-                socket.send_fds(self.control, [json.dumps(job).encode()], descriptors)
+                socket.send_fds(control, [json.dumps(asdict(job)).encode()], descriptors)
             except OSError as problem:
-                raise LaunchError(f"the warm parent is gone: {problem.strerror}") from None
+                raise StartError(f"the warm parent is gone: {problem.strerror}") from None
 
-    def stop(self):
+    def stop(self) -> None:
         """End it; jobs that still run end with their lifelines."""
-        if self.process is not None:
+        if self.control is not None:
             self.control.close()
+            self.control = None
+        if self.process is not None:
             self.process.kill()  # it may still be importing
             self.process.wait()
             self.process = None
 
-    def _restart(self, now):
+    def _serving(self, now: dict[str, str]) -> socket.socket:
+        """The way to a zygote that runs in this environment; starts one where there is none."""
+        alive = self.process is not None and self.process.poll() is None
+        if self.control is not None and alive and now == self.environment:
+            return self.control
+        return self._restart(now)
+
+    def _restart(self, now: dict[str, str]) -> socket.socket:
         self.stop()
         self.environment = now
-        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "autograder.sandbox.zygote", str(theirs.fileno())],
@@ -63,6 +81,8 @@ class WarmParent:
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,  # Ctrl-C at the terminal reaches the grader alone
             )
+        self.control = control
+        return control
 
 
 PARENT = WarmParent()
@@ -71,64 +91,74 @@ PARENT = WarmParent()
 class Forked:
     """Running: one job whose keeper is at the other end of a lifeline."""
 
-    def __init__(self, role, limits, imports, walls, stopping):
+    def __init__(
+        self, role: str, limits: Limits, imports: tuple[str, ...], walls: str, stopping: threading.Event
+    ) -> None:
         self.limits, self.stopping = limits, stopping
-        self.said, self.rest, self.gone = [], b"", False
+        self.said: list[str] = []
+        self.rest, self.gone = b"", False
         self.scratch = tempfile.mkdtemp(prefix="submission-") if walls == "none" else None
         folder = self.scratch or view.JOB
         if self.scratch:
             os.mkdir(f"{folder}/home")
-        job = {"module": ROLES[role], "walls": walls, "limits": asdict(limits), "folder": folder, "environment": environment(f"{folder}/home")}
-        job |= {"imports": imports, "gpu": role == "executor"}  # the only one that times anything
+        job = JailedJob(
+            module=ROLES[role],
+            walls=walls,
+            limits=limits,
+            folder=folder,
+            environment=environment(f"{folder}/home"),
+            gpu=role == "executor",  # the only one that times anything
+            imports=imports,
+        )
         self.channel, theirs = socket.socketpair()
         self.lifeline, end = socket.socketpair()
         try:
             with theirs, end:
                 PARENT.start(job, [theirs.fileno(), end.fileno()])
-        except LaunchError:
+        except StartError:
             self._forget()
             raise
 
-    def stand(self):
+    def stand(self) -> None:
         try:
             self._wait_for_start(self.limits.start_seconds)
-        except LaunchError:
+        except StartError:
             self._forget()
             raise
 
-    def _wait_for_start(self, seconds):
+    def _wait_for_start(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while not self.said:
             if self.stopping.is_set():
-                raise LaunchError("stopped")
+                raise StartError("stopped")
             if time.monotonic() > deadline:
-                raise LaunchError(f"the process did not start in {seconds:g} s")
+                raise StartError(f"the process did not start in {seconds:g} s")
             self._listen(0.2)
             if self.gone and not self.said:
-                raise LaunchError("its keeper ended before the process began")
+                raise StartError("its keeper ended before the process began")
         if self.said[0] != "started":
-            raise LaunchError(self.said[0].removeprefix("failed "))
+            raise StartError(self.said[0].removeprefix("failed "))
 
-    def _forget(self):
+    def _forget(self) -> None:
         """Let go of a process that is gone or never stood."""
         self.channel.close()
         self.lifeline.close()
         if self.scratch:
             shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def ended(self):
+    def ended(self) -> str | None:
         if not self.gone:
             self._listen(0)
         how = next((line.removeprefix("ended ") for line in self.said if line.startswith("ended")), None)
         return how or ("lost with its keeper" if self.gone else None)
 
-    def let_go(self):
+    def let_go(self) -> None:
         if self.lifeline.fileno() >= 0:
             self.channel.close()
             with contextlib.suppress(OSError):
                 self.lifeline.shutdown(socket.SHUT_WR)
 
-    def close(self):
+    def close(self) -> None:
         if self.lifeline.fileno() < 0:
             return
         self.let_go()
@@ -136,13 +166,14 @@ class Forked:
         while not self.gone and "reaped" not in self.said and time.monotonic() < deadline:
             self._listen(1.0)
         self._forget()
-        if "reaped" in self.said or self.gone and self.said[:1] and self.said[0].startswith("failed"):
+        never_stood = self.gone and self.said[:1] and self.said[0].startswith("failed")
+        if "reaped" in self.said or never_stood:
             return
         if not self.gone:
-            raise LaunchError(f"a process could not be killed within {END_SECONDS:g} s")
-        raise LaunchError("its keeper is gone, so that nobody knows whether all of it ended")
+            raise StartError(f"a process could not be killed within {END_SECONDS:g} s")
+        raise StartError("its keeper is gone, so that nobody knows whether all of it ended")
 
-    def _listen(self, seconds):
+    def _listen(self, seconds: float) -> None:
         """Take in what the keeper says within `seconds`."""
         if select.select([self.lifeline], [], [], seconds)[0]:
             try:
@@ -155,15 +186,19 @@ class Forked:
 
 
 class SelfSandbox:
-    """The warm parent's children behind our own walls: namespaces, a view of the file system, seccomp, Landlock, limits."""
+    """The warm parent's children behind our own walls.
+
+    These are namespaces, a view of the file system, seccomp, Landlock and limits.
+    """
 
     name = "self-sandbox"
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.stopping = threading.Event()
-        self.isolation = f"sandboxed ({self.name}: namespaces, seccomp, {landlock.name()}{', cgroup' if cgroup.place() else ''})"
+        walls = ["namespaces", "seccomp", landlock.name(), *(["cgroup"] if cgroup.place() else [])]
+        self.isolation = f"sandboxed ({self.name}: {', '.join(walls)})"
 
-    def launch(self, role, limits, imports=()):
+    def launch(self, role: str, limits: Limits, imports: tuple[str, ...] = ()) -> Forked:
         return Forked(role, limits, imports, "own", self.stopping)
 
 
@@ -172,9 +207,9 @@ class Bubblewrap(SelfSandbox):
 
     name = "bubblewrap"
 
-    def launch(self, role, limits, imports=()):
+    def launch(self, role: str, limits: Limits, imports: tuple[str, ...] = ()) -> Forked:
         if not bubblewrap.program():
-            raise LaunchError("bwrap is not installed (Debian and Ubuntu: apt-get install bubblewrap)")
+            raise StartError("bwrap is not installed (Debian and Ubuntu: apt-get install bubblewrap)")
         return Forked(role, limits, (), "bubblewrap", self.stopping)
 
 
@@ -183,8 +218,8 @@ class Unsafe:
 
     isolation = "unsafe: limits on time, memory and file size, no isolation"
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.stopping = threading.Event()
 
-    def launch(self, role, limits, imports=()):
+    def launch(self, role: str, limits: Limits, imports: tuple[str, ...] = ()) -> Forked:
         return Forked(role, limits, imports, "none", self.stopping)

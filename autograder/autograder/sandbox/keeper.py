@@ -4,7 +4,8 @@ keeper      outside the jail's pid namespace: watches memory and the lifeline to
   init      process 1 of the jail: builds the view, starts the worker, reaps, reports how it ended
     worker  the student or the executor: locked by jail.py, then its role's main(folder, channel)
 
-Lines on the lifeline: "started", "failed WHAT" (the walls did not stand; nothing of the job ran), "ended HOW", "reaped".
+Lines on the lifeline: "started", "failed WHAT" (the walls did not stand; nothing of the job ran), "ended
+HOW", "reaped".
 """
 
 import contextlib
@@ -13,61 +14,44 @@ import json
 import os
 import select
 import signal
+import socket
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Generator
+from typing import NoReturn
 
 import warplab
-from autograder.sandbox import bubblewrap, cgroup, jail, kernel, view
-from autograder.sandbox.types import Limits
+from autograder.sandbox import bubblewrap, cgroup, jail, linux, view
+from autograder.sandbox.job import JailedJob
 
 NAMESPACES = {
-    "mount": kernel.CLONE_NEWNS,
-    "pid": kernel.CLONE_NEWPID,
-    "network": kernel.CLONE_NEWNET,
-    "ipc": kernel.CLONE_NEWIPC,
-    "uts": kernel.CLONE_NEWUTS,
+    "mount": linux.CLONE_NEWNS,
+    "pid": linux.CLONE_NEWPID,
+    "network": linux.CLONE_NEWNET,
+    "ipc": linux.CLONE_NEWIPC,
+    "uts": linux.CLONE_NEWUTS,
 }
 TICK = 0.1
 
 
-@dataclass(frozen=True)
-class Job:
-    """One process to start. module: that of its role. student: the uid of the jail's user, inside. environment: all of it.
-
-    walls: "own", "bubblewrap" or "none". gpu: whether NVIDIA's devices are passed in, where the machine has them.
-    folder: has home/, where it works. imports: modules that the warm parent should have, of launch.OFTEN.
-    """
-
-    module: str
-    walls: str
-    limits: Limits
-    folder: str
-    environment: dict
-    gpu: bool
-    imports: tuple = ()
-    student: int = 1000
-
-    @classmethod
-    def from_plain(cls, data):
-        """The inverse of dataclasses.asdict."""
-        return cls(**data | {"limits": Limits(**data["limits"])})
-
-
-class Missing(Exception):
+class WallMissing(Exception):
     """A wall that could not be built; the text names it."""
 
 
 @contextlib.contextmanager
-def building(wall):
-    """An OSError in here becomes Missing, with the wall's name in front."""
+def building(wall: str) -> Generator[None, None, None]:
+    """An OSError in here becomes WallMissing, with the wall's name in front."""
     try:
         yield
     except OSError as problem:
-        raise Missing(f"{wall}: {problem.strerror}{f' ({problem.filename})' if problem.filename else ''}") from None
+        where = f" ({problem.filename})" if problem.filename else ""
+        raise WallMissing(f"{wall}: {problem.strerror}{where}") from None
 
 
-def keep(job, channel, lifeline, mapper):
-    """Run one job to its end. channel, lifeline: descriptors. mapper: socket to the warm parent, which writes the id maps."""
+def keep(job: JailedJob, channel: int, lifeline: int, mapper: socket.socket) -> None:
+    """Run one job to its end.
+
+    channel, lifeline: descriptors. mapper: socket to the warm parent, which writes the id maps.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
     reports, report = os.pipe()
@@ -79,25 +63,26 @@ def keep(job, channel, lifeline, mapper):
                 group = cgroup.for_job(job.limits)
         if job.walls == "own":
             with building("user namespace"):
-                kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # the warm parent may now write our maps
-                kernel.unshare(kernel.CLONE_NEWUSER)
+                linux.prctl(linux.PR_SET_DUMPABLE, 1)  # the warm parent may now write our maps
+                linux.unshare(linux.CLONE_NEWUSER)
                 mapper.send(b"unshared")
                 if (answer := mapper.recv(400)) != b"mapped":
-                    raise Missing(f"user namespace: {answer.decode() or 'the warm parent is gone'}")
-                kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+                    raise WallMissing(f"user namespace: {answer.decode() or 'the warm parent is gone'}")
+                linux.prctl(linux.PR_SET_DUMPABLE, 0)
             for name, flag in NAMESPACES.items():
                 with building(f"{name} namespace"):
-                    kernel.unshare(flag)
+                    linux.unshare(flag)
         elif job.walls == "none":
-            kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+            linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
         init = os.fork()
         if init == 0:
             if group:
                 with building("cgroup"):
                     group.enter()
             channel, report, info = _keep_only(channel, report, info)
-            _guarded(report, become_bubblewrap if job.walls == "bubblewrap" else become_init, job, channel, report, info)
-    except Missing as problem:
+            become = become_bubblewrap if job.walls == "bubblewrap" else become_init
+            _guarded(report, become, job, channel, report, info)
+    except WallMissing as problem:
         _say(lifeline, f"failed {problem}")
         if group:
             group.remove()
@@ -119,20 +104,24 @@ def keep(job, channel, lifeline, mapper):
     _say(lifeline, "reaped")
 
 
-def become_bubblewrap(job, channel, report, info):
-    """Turn into bwrap, whose complaints go to `report`. Never returns."""
-    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+def become_bubblewrap(job: JailedJob, channel: int, report: int, info: int) -> NoReturn:
+    """Turn into bwrap, whose complaints go to `report`."""
+    linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
     for descriptor in (channel, report, info):
         os.set_inheritable(descriptor, True)
     os.dup2(report, 2)
     with building("bwrap"):
         if os.geteuid() == 0:
-            raise Missing("bubblewrap is for ordinary users: a process that root starts in it is root's outside")
-        line = bubblewrap.command(job, channel, report, info)
-        os.execve(line[0], line, job.environment)
+            raise WallMissing(
+                "bubblewrap is for ordinary users: a process that root starts in it is root's outside"
+            )
+        bwrap = bubblewrap.program()
+        if bwrap is None:
+            raise WallMissing("bwrap is not installed")
+        os.execve(bwrap, bubblewrap.command(bwrap, job, channel, report, info), job.environment)
 
 
-def _first_of_bubblewrap(infos):
+def _first_of_bubblewrap(infos: int) -> int | None:
     """The id of process 1 of bwrap's namespace, None where bwrap came to nothing."""
     with os.fdopen(infos) as lines:
         try:
@@ -141,13 +130,13 @@ def _first_of_bubblewrap(infos):
             return None
 
 
-def become_init(job, channel, report, info):
-    """Process 1 of the jail (without walls, or behind bubblewrap's: one that reaps). Never returns."""
-    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+def become_init(job: JailedJob, channel: int, report: int, info: int) -> NoReturn:
+    """Process 1 of the jail (without walls, or behind bubblewrap's: one that reaps)."""
+    linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
     os.close(info)
     if job.walls == "own":
         with building("cgroup namespace"):
-            kernel.unshare(kernel.CLONE_NEWCGROUP)
+            linux.unshare(linux.CLONE_NEWCGROUP)
         with building("view of the file system"):
             view.build(job.limits.disk_mib, job.student, job.gpu)
     worker = os.fork()
@@ -164,8 +153,8 @@ def become_init(job, channel, report, info):
     os._exit(0)
 
 
-def become_worker(job, channel, report):
-    """Lock this process up and run the role. Never returns."""
+def become_worker(job: JailedJob, channel: int, report: int) -> NoReturn:
+    """Lock this process up and run the role."""
     role = importlib.import_module(job.module)
     os.setsid()
     jail.settle(f"{job.folder}/home", job.environment)
@@ -174,27 +163,30 @@ def become_worker(job, channel, report):
     if job.walls != "none":
         jail.lock(job.student, job.limits, job.gpu)
         with building("view of the libraries, which the jail's user must be able to read"):
-            for module in (os, warplab):  # of the standard library and of the course
-                open(module.__file__).close()
+            for file in (os.__file__, warplab.__file__):  # of the standard library and of the course
+                open(str(file)).close()
     os.write(report, b"started\n")
     os.close(report)
     role.main(job.folder, channel)
     os._exit(0)
 
 
-def _guarded(report, function, *arguments):
-    """Run a function that never returns. What it raises before the worker has started is reported; afterwards `report` is closed."""
+def _guarded(report: int, become: Callable[..., NoReturn], *arguments: object) -> NoReturn:
+    """Run a function that never returns.
+
+    What it raises before the worker has started is reported; afterwards `report` is closed.
+    """
     try:
-        function(*arguments)
+        become(*arguments)
     except BaseException as problem:  # noqa: BLE001 - this process ends here, and the grader must learn why
+        text = str(problem) if isinstance(problem, WallMissing) else f"{type(problem).__name__}: {problem}"
         with contextlib.suppress(OSError):
-            text = str(problem) if isinstance(problem, Missing) else f"{type(problem).__name__}: {problem}"
             os.write(report, f"failed {text}\n".encode())
     finally:
         os._exit(1)
 
 
-def _keep_only(*kept):
+def _keep_only(*kept: int) -> list[int]:
     """Close every descriptor but 0, 1, 2 and these; they become 3, 4, ..."""
     high = [os.dup2(descriptor, 200 + number) for number, descriptor in enumerate(kept)]
     low = [os.dup2(descriptor, 3 + number, inheritable=False) for number, descriptor in enumerate(high)]
@@ -202,11 +194,14 @@ def _keep_only(*kept):
     return low
 
 
-def _watch(job, first, reports, lifeline, group):
-    """Relay what init reports, until it has ended, the grader lets go of the lifeline, or the memory is used up."""
+def _watch(
+    job: JailedJob, first: int | None, reports: int, lifeline: int, group: cgroup.Cgroup | None
+) -> None:
+    """Relay what init reports, until it has ended, the grader lets go, or the memory is used up."""
     poll = select.poll()
     poll.register(reports, select.POLLIN)
     poll.register(lifeline, select.POLLIN | select.POLLHUP)
+    processes = "/proc" if job.walls == "own" else f"/proc/{first}/root/proc"
     pending, ended, checked = b"", False, 0.0
     while True:
         ready = dict(poll.poll(TICK * 1000))
@@ -216,25 +211,26 @@ def _watch(job, first, reports, lifeline, group):
             data = os.read(reports, 4096)
             *lines, pending = (pending + data).split(b"\n")
             for line in lines:
-                line = line if not line.startswith(b"bwrap: ") else b"failed " + line
+                line = b"failed " + line if line.startswith(b"bwrap: ") else line
                 ended = ended or line.startswith((b"ended", b"failed"))
                 _say(lifeline, line.decode())
             if not data and not ended:
-                _say(lifeline, "ended killed (memory)" if group and group.ran_out() else "ended killed by SIGKILL")
+                out_of_memory = group is not None and group.ran_out()
+                _say(lifeline, "ended killed (memory)" if out_of_memory else "ended killed by SIGKILL")
             if ended or not data:
                 return
         if job.walls != "none" and time.monotonic() - checked >= TICK:
             checked = time.monotonic()
-            if over(job.limits.memory_mib << 20, "/proc" if job.walls == "own" else f"/proc/{first}/root/proc"):
+            if over(job.limits.memory_mib << 20, processes):
                 _say(lifeline, "ended killed (memory)")
                 return
 
 
-def over(limit, proc="/proc"):
-    """Whether the processes of a pid namespace hold more memory than `limit` bytes, pages that they share counted once.
+def over(limit: int, proc: str = "/proc") -> bool:
+    """Whether the processes of a pid namespace hold more memory than `limit` bytes.
 
-    A quick upper bound comes first; the exact sum walks page tables. Memory that the worker still shares with the warm parent
-    counts in proportion.
+    Pages that they share are counted once. A quick upper bound comes first; the exact sum walks page tables.
+    Memory that the worker still shares with the warm parent counts in proportion.
     """
     pids = [name for name in os.listdir(proc) if name.isdigit() and name != "1"]
     bound = sum(_bytes(f"{proc}/{pid}/status", ("RssAnon:", "RssShmem:")) for pid in pids)
@@ -243,7 +239,7 @@ def over(limit, proc="/proc"):
     return sum(_bytes(f"{proc}/{pid}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) for pid in pids) > limit
 
 
-def _bytes(path, names):
+def _bytes(path: str, names: tuple[str, ...]) -> int:
     """Sum of some "Name:   123 kB" lines; 0 for a process that has just gone."""
     try:
         with open(path) as handle:
@@ -252,10 +248,13 @@ def _bytes(path, names):
         return 0
 
 
-def kill_descendants():
-    """Kill every descendant of this process until none is left. Orphans come to us, because we are a subreaper."""
+def kill_descendants() -> None:
+    """Kill every descendant of this process until none is left.
+
+    Orphans come to us, because we are a subreaper.
+    """
     while True:
-        parents = {}
+        parents: dict[int, int] = {}
         for name in os.listdir("/proc"):
             if name.isdigit():
                 with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as handle:
@@ -274,7 +273,7 @@ def kill_descendants():
             return
 
 
-def signal_name(number):
+def signal_name(number: int) -> str:
     """ "SIGKILL", or "signal 40" for one without a name."""
     try:
         return signal.Signals(number).name
@@ -282,6 +281,6 @@ def signal_name(number):
         return f"signal {number}"
 
 
-def _say(lifeline, text):
+def _say(lifeline: int, text: str) -> None:
     with contextlib.suppress(OSError):
         os.write(lifeline, f"{text}\n".encode())

@@ -1,12 +1,13 @@
-"""Landlock: what a process may still do with files, ports, signals and abstract sockets, decided by itself for good.
+"""Landlock: a process decides, for good, what it may still do with files, ports, signals and sockets.
 
 Numbers from include/uapi/linux/landlock.h; `abi()` says how much of it this kernel knows.
 """
 
 import ctypes
 import os
+from collections.abc import Iterable
 
-from autograder.sandbox.kernel import syscall
+from autograder.sandbox.linux import syscall
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 VERSION_FLAG, PATH_BENEATH = 1, 1
@@ -16,12 +17,12 @@ TCP, SCOPES = 0b11, 0b11  # bind and connect; abstract sockets and signals
 FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}  # ABI -> how many kinds of access it handles; 16 from ABI 5 on
 
 
-class Rule(ctypes.Structure):
+class PathRule(ctypes.Structure):
     _pack_ = 1
     _fields_ = [("allowed", ctypes.c_uint64), ("folder", ctypes.c_int32)]
 
 
-def abi():
+def abi() -> int:
     """Landlock's version in this kernel, 0 where there is none."""
     try:
         return syscall(CREATE_RULESET, None, 0, VERSION_FLAG)
@@ -29,22 +30,25 @@ def abi():
         return 0
 
 
-def name():
+def name() -> str:
     """For people: "Landlock 7" or "no Landlock"."""
     return f"Landlock {abi()}" if abi() else "no Landlock"
 
 
-def restrict(readable, writable, devices):
-    """From now on: read and execute below `readable`, everything but devices below `writable`, read, write and ioctl below `devices`.
+def restrict(readable: Iterable[str], writable: Iterable[str], devices: Iterable[str]) -> int:
+    """From now on this process may do no more than this. Needs no_new_privs. Returns the ABI used.
 
-    No TCP port (ABI 4), no signal and no abstract socket to a process outside (ABI 6). Needs no_new_privs. Returns the ABI used.
+    It may read and execute below `readable`, do everything but make devices below `writable`, and read, write
+    and ioctl below `devices`. It reaches no TCP port (ABI 4), and no signal or abstract socket of a process
+    outside (ABI 6).
     """
     version = abi()
     if not version:
         return 0
     files = (1 << FILE_RIGHTS.get(version, 16)) - 1
     wanted = (ctypes.c_uint64 * 3)(files, TCP if version >= 4 else 0, SCOPES if version >= 6 else 0)
-    ruleset = syscall(CREATE_RULESET, ctypes.byref(wanted), 8 if version < 4 else 16 if version < 6 else 24, 0)
+    size = 8 if version < 4 else 16 if version < 6 else 24
+    ruleset = syscall(CREATE_RULESET, ctypes.byref(wanted), size, 0)
     rules = (
         (readable, EXECUTE | READ_FILE | READ_FOLDER),
         (writable, ~(MAKE_DEVICES | IOCTL)),
@@ -53,7 +57,7 @@ def restrict(readable, writable, devices):
     for paths, rights in rules:
         for path in paths:
             folder = os.open(path, os.O_PATH | os.O_CLOEXEC)
-            syscall(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(Rule(rights & files, folder)), 0)
+            syscall(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(PathRule(rights & files, folder)), 0)
             os.close(folder)
     syscall(RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)

@@ -1,7 +1,8 @@
-"""What grader, sandbox and executor say to each other: one JSON line and the arrays that belong to it, on a socket.
+"""What grader, sandbox and executor say to each other on a socket: one JSON line and its arrays.
 
-Never pickle, never object arrays; types, names and sizes are checked here and nowhere else. A line holds the message and
-the length of each array, which follows it in the .npy format; in the JSON an array is {"__array__": index}.
+Never pickle, never object arrays; types, names and sizes are checked here and nowhere else. A line holds the
+message and the length of each array, which follows it in the .npy format; in the JSON an array is
+{"__array__": index}.
 """
 
 import io
@@ -11,12 +12,16 @@ import select
 import socket
 import types
 import typing
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 
 MAX_LINE = 16 << 20
-MAX_NODES = 1_000_000  # lists and objects of one line, each of which takes twenty times the room once it is read
+MAX_NODES = (
+    1_000_000  # lists and objects of one line, each of which takes twenty times the room once it is read
+)
 MAX_ARRAYS = 4096
 MAX_BYTES = 1 << 30  # of one message's arrays
 PIECE = 1 << 16  # bytes that are worth sending at once
@@ -54,7 +59,10 @@ class Executed:
 
 @dataclass(frozen=True)
 class Question:
-    """Answer one case of a task; crossing, names and data as in warplab.crossing. Answered with Answer, Failure or Missing."""
+    """Answer one case of a task; crossing, names and data as in warplab.crossing.
+
+    Answered with Answer, Failure or Missing.
+    """
 
     crossing: str
     entry: str
@@ -98,7 +106,7 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Work:
+class RunOrder:
     """An Order for the executor, in its plain form. Answered with Done."""
 
     order: dict
@@ -106,7 +114,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Done:
-    """A warplab.crossing.Result."""
+    """A warplab.crossing.Outcome that has no case yet."""
 
     outputs: dict
     counters: dict
@@ -124,7 +132,10 @@ class Prepare:
 
 @dataclass(frozen=True)
 class Yardstick:
-    """Get ready to time a function of PyTorch, ["torch.matmul", "a", "b"], on these inputs. Answered with Prepared."""
+    """Get ready to time a function of PyTorch, ["torch.matmul", "a", "b"], on these inputs.
+
+    Answered with Prepared.
+    """
 
     call: list
     inputs: list
@@ -153,18 +164,29 @@ class Sampled:
     outputs: dict
 
 
-KINDS = {
-    kind.__name__: kind
-    for kind in (
-        Ready, Cell, Executed, Question, Answer, Failure, Missing, Call, Reply, Work, Done, Prepare, Yardstick, Prepared, Sample, Sampled
-    )
-}
+Message = (
+    Ready
+    | Cell
+    | Executed
+    | Question
+    | Answer
+    | Failure
+    | Missing
+    | Call
+    | Reply
+    | RunOrder
+    | Done
+    | Prepare
+    | Yardstick
+    | Prepared
+    | Sample
+    | Sampled
+)
+Kind = TypeVar("Kind", bound=Message)
+HINTS = {kind: typing.get_type_hints(kind) for kind in typing.get_args(Message)}
 
 
-HINTS = {kind: typing.get_type_hints(kind) for kind in KINDS.values()}
-
-
-def _refuse_constant(name):
+def _refuse_constant(name: str) -> None:
     raise BadMessage(f"{name} is not JSON")
 
 
@@ -172,19 +194,26 @@ TO_JSON, FROM_JSON = json.JSONEncoder(allow_nan=False), json.JSONDecoder(parse_c
 
 
 class Channel:
-    """One end of a connected socket. `budget` bytes and `messages` may still arrive before it is a BadMessage."""
+    """One end of a connected socket.
 
-    def __init__(self, connection: socket.socket):
+    `budget` bytes and `messages` may still arrive before it is a BadMessage.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
         self.budget, self.messages = math.inf, math.inf
-        self._buffer, self._needed, self._head = bytearray(), None, None
+        self._buffer = bytearray()
+        self._head: tuple[object, list[int]] | None = None  # a line's body, and the lengths of its arrays
 
-    def allow(self, budget, messages):
+    def allow(self, budget: float, messages: float) -> None:
         """Set what may arrive from now on."""
         self.budget, self.messages = budget, messages
 
-    def send(self, message):
-        """Send one message. Raises Closed if nobody is there, TimeoutError if the socket has a timeout and nobody reads."""
+    def send(self, message: Message) -> None:
+        """Send one message.
+
+        Raises Closed if nobody is there, TimeoutError if the socket has a timeout and nobody reads.
+        """
         try:
             parts = encode(message)
             for part in parts if sum(map(len, parts)) > PIECE else [b"".join(parts)]:
@@ -192,13 +221,13 @@ class Channel:
         except (BrokenPipeError, ConnectionResetError):
             raise Closed from None
 
-    def receive(self, allowed):
+    def receive(self, allowed: tuple[type[Kind], ...]) -> Kind:
         """The next message, of one of the types in `allowed`; waits for it."""
         while (message := self.take(allowed)) is None:
             self.fill()
         return message
 
-    def fill(self):
+    def fill(self) -> None:
         """Read what is there, waiting as long as the socket's timeout. Raises Closed at the end."""
         try:
             data = self.socket.recv(1 << 20)
@@ -211,7 +240,7 @@ class Channel:
             raise BadMessage("more data came than a step may send")
         self._buffer += data
 
-    def more(self):
+    def more(self) -> bool:
         """Whether something has arrived that was not taken yet; the end of the channel is nothing."""
         if self._buffer:
             return True
@@ -220,15 +249,21 @@ class Channel:
         except ConnectionResetError:
             return False
 
-    def take(self, allowed):
-        """A whole message that has arrived, or None. Raises BadMessage for one that is not of an allowed type."""
-        if self._head is None and not self._take_line():
+    def take(self, allowed: tuple[type[Kind], ...]) -> Kind | None:
+        """A whole message that has arrived, or None.
+
+        Raises BadMessage for one that is not of an allowed type.
+        """
+        if self._head is None:
+            self._head = self._take_line()
+        if self._head is None:
             return None
         body, sizes = self._head
         if len(self._buffer) < sum(sizes):
             return None
         self._head = None
-        arrays, start = [], 0
+        arrays: list[np.ndarray] = []
+        start = 0
         for size in sizes:
             arrays.append(decode_array(bytes(self._buffer[start : start + size])))
             start += size
@@ -241,12 +276,13 @@ class Channel:
         except RecursionError:
             raise BadMessage("a message that is nested too deep") from None
 
-    def _take_line(self):
+    def _take_line(self) -> tuple[object, list[int]] | None:
+        """The body of the next line and the lengths of its arrays, None if it has not all arrived."""
         end = self._buffer.find(b"\n", 0, MAX_LINE)
         if end < 0:
             if len(self._buffer) >= MAX_LINE:
                 raise BadMessage(f"a message longer than {MAX_LINE >> 20} MiB")
-            return False
+            return None
         line = self._buffer[:end]
         if line.count(b"[") + line.count(b"{") > MAX_NODES:
             raise BadMessage(f"a message of more than {MAX_NODES:,} lists and objects")
@@ -255,44 +291,60 @@ class Channel:
         except (UnicodeDecodeError, ValueError, RecursionError) as problem:
             raise BadMessage(f"not a message: {type(problem).__name__}") from None
         del self._buffer[: end + 1]
-        if type(document) is not dict or set(document) != {"body", "arrays"} or type(document["arrays"]) is not list:
+        whole = type(document) is dict and set(document) == {"body", "arrays"}
+        if not whole or type(document["arrays"]) is not list:
             raise BadMessage("not a message: it has no body and arrays")
         sizes = document["arrays"]
-        if len(sizes) > MAX_ARRAYS or any(type(size) is not int or size < 0 for size in sizes) or sum(sizes) > MAX_BYTES:
+        if not _are_sizes(sizes):
             raise BadMessage(f"a message with more than {MAX_ARRAYS} arrays or {MAX_BYTES >> 20} MiB")
-        self._head = document["body"], sizes
-        return True
+        return document["body"], sizes
 
 
-def typed(body, allowed):
-    """The dataclass that `body` describes. Raises BadMessage unless its name and the type of every field are right."""
-    name = body.pop("type", None) if type(body) is dict else None
-    kind = KINDS.get(name) if type(name) is str else None
-    if kind is None or kind not in allowed:
-        raise BadMessage(f"expected {' or '.join(sorted(k.__name__ for k in allowed))}, got {str(name)[:40]!r}")
+def _are_sizes(sizes: list[Any]) -> bool:
+    """Whether a list from JSON holds the lengths of arrays that one message may bring."""
+    if len(sizes) > MAX_ARRAYS or any(type(size) is not int or size < 0 for size in sizes):
+        return False
+    return sum(sizes) <= MAX_BYTES
+
+
+def typed(body: object, allowed: tuple[type[Kind], ...]) -> Kind:
+    """The dataclass that `body` describes.
+
+    Raises BadMessage unless its name and the type of every field are right.
+    """
+    fields: dict[str, Any] = body if isinstance(body, dict) else {}
+    name = fields.pop("type", None)
+    kind = next((kind for kind in allowed if kind.__name__ == name), None)
+    if kind is None:
+        wanted = " or ".join(sorted(kind.__name__ for kind in allowed))
+        raise BadMessage(f"expected {wanted}, got {str(name)[:40]!r}")
     hints = HINTS[kind]
-    if set(body) != set(hints):
-        raise BadMessage(f"{name} has the fields {', '.join(hints) or 'none'}, got {', '.join(map(str, body))[:80]}")
+    if set(fields) != set(hints):
+        raise BadMessage(
+            f"{name} has the fields {', '.join(hints) or 'none'}, got {', '.join(map(str, fields))[:80]}"
+        )
     for key, hint in hints.items():
-        wanted = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-        if type(body[key]) not in wanted:
-            raise BadMessage(f"{name}.{key} is a {type(body[key]).__name__}")
-    if isinstance(body.get("error"), str):
-        body["error"] = body["error"][:MAX_TEXT]
-    return kind(**body)
+        types_of_field = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+        if type(fields[key]) not in types_of_field:
+            raise BadMessage(f"{name}.{key} is a {type(fields[key]).__name__}")
+    if isinstance(fields.get("error"), str):
+        fields["error"] = fields["error"][:MAX_TEXT]
+    return kind(**fields)
 
 
-def encode(message):
+def encode(message: Message) -> list[bytes]:
     """The line and the arrays of one message, as bytes. Raises BadMessage for what is not plain data."""
-    arrays = []
+    arrays: list[bytes] = []
     body = _pack({"type": type(message).__name__} | vars(message), arrays)
     line = TO_JSON.encode({"body": body, "arrays": [len(array) for array in arrays]}).encode()
-    if len(line) >= MAX_LINE or len(arrays) > MAX_ARRAYS or sum(map(len, arrays)) > MAX_BYTES:
-        raise BadMessage(f"the message is too large: {len(line):,} bytes of text, {len(arrays):,} arrays of {sum(map(len, arrays)):,} bytes")
+    nbytes = sum(map(len, arrays))
+    if len(line) >= MAX_LINE or len(arrays) > MAX_ARRAYS or nbytes > MAX_BYTES:
+        size = f"{len(line):,} bytes of text, {len(arrays):,} arrays of {nbytes:,} bytes"
+        raise BadMessage(f"the message is too large: {size}")
     return [line + b"\n", *arrays]
 
 
-def decode_array(data):
+def decode_array(data: bytes) -> np.ndarray:
     """A new array from .npy bytes. Raises BadMessage unless they are exactly one array of numbers."""
     stream = io.BytesIO(data)
     try:
@@ -306,14 +358,16 @@ def decode_array(data):
     start = stream.tell()
     if dtype.kind not in "biuf" or fortran or len(shape) > 32:
         raise BadMessage(f"an array of {dtype} that cannot cross")
-    if any(type(size) is not int or size < 0 for size in shape) or math.prod(size or 1 for size in shape) * dtype.itemsize > MAX_BYTES:
-        raise BadMessage("an array of a shape that cannot be")  # an empty one, too: NumPy makes none of (2 ** 70, 0)
+    whole = all(type(size) is int and size >= 0 for size in shape)
+    # of an empty one, too: NumPy makes none of (2 ** 70, 0)
+    if not whole or math.prod(size or 1 for size in shape) * dtype.itemsize > MAX_BYTES:
+        raise BadMessage("an array of a shape that cannot be")
     if math.prod(shape) * dtype.itemsize != len(data) - start:
         raise BadMessage("an array whose shape and length disagree")
     return np.frombuffer(data, dtype, offset=start).reshape(shape).copy()
 
 
-def _encode_array(array):
+def _encode_array(array: np.ndarray) -> bytes:
     if array.dtype.kind not in "biuf":
         raise BadMessage(f"arrays of {array.dtype} do not cross")
     stream = io.BytesIO()
@@ -321,7 +375,8 @@ def _encode_array(array):
     return stream.getvalue()
 
 
-def _pack(value, arrays):
+def _pack(value: Any, arrays: list[bytes]) -> Any:
+    """`value` as JSON holds it; its arrays, as .npy, are added to `arrays`."""
     if type(value) is np.ndarray:
         arrays.append(_encode_array(value))
         return {ARRAY: len(arrays) - 1}
@@ -338,7 +393,8 @@ def _pack(value, arrays):
     raise BadMessage(f"a {type(value).__name__} does not cross")
 
 
-def _unpack(value, arrays):
+def _unpack(value: Any, arrays: Sequence[np.ndarray]) -> Any:
+    """The inverse of _pack, for JSON that a stranger wrote."""
     if isinstance(value, dict):
         if set(value) == {ARRAY}:
             index = value[ARRAY]
@@ -353,6 +409,9 @@ def _unpack(value, arrays):
     return _whole(value) if isinstance(value, str) else value
 
 
-def _whole(text):
-    """JSON can spell half a character ("\\ud800"), which no file can hold: a question mark takes its place."""
+def _whole(text: str) -> str:
+    """The text with a question mark in place of half a character.
+
+    JSON can spell such a half ("\\ud800"), and no file can hold it.
+    """
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,6 +1,6 @@
-"""The role that tries to get out: `autograder doctor` and the tests run it in a real jail and hold every attempt against it.
+"""The role that tries to get out: `autograder doctor` and the tests run it in a real jail.
 
-An attempt returns "" if nothing came of it, else what it could do. `given` is what the grader said first on the channel.
+An attempt returns "" if nothing came of it, else what it could do.
 """
 
 import ctypes
@@ -10,38 +10,70 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypedDict
 
 NAMESPACES = ("user", "mnt", "pid", "net", "ipc", "uts", "cgroup")
 NOBODY = 2**22 + 1  # one more than the highest process id
+TOPS = ("/tmp", "/root", "/home", "/work", "/var", "/mnt", "/media", "/srv", "/opt", "/run", "/etc", "/job")
 
 
-def main(folder, fd):
-    """Read one JSON line from the channel, make the attempts that it names, answer with a JSON line: what each could do."""
+class Given(TypedDict):
+    """What the grader says first on the channel.
+
+    attempts: names of those to make. namespaces: the grader's, by kind. canaries: paths of planted files.
+    secret: a text in the grader's environment. abstract: name of its socket. pid: its own. warplab: that
+    folder. The rest are limits.
+    """
+
+    attempts: list[str]
+    namespaces: dict[str, str]
+    canaries: list[str]
+    secret: str
+    abstract: str
+    pid: int
+    warplab: str
+    processes: int
+    disk_mib: int
+    file_mib: int
+    memory_mib: int
+    children: int
+
+
+def main(folder: str, fd: int) -> None:
+    """Read one JSON line, make the attempts that it names, answer with a JSON line: what each could do."""
     channel = socket.socket(fileno=fd)
-    given = json.loads(channel.makefile().readline())
+    given: Given = json.loads(channel.makefile().readline())
     if shared := namespaces(given):
         raise SystemExit(f"still in the grader's {shared} namespaces: nothing is attempted outside a jail")
-    answer = {name: globals()[name](given, folder) for name in given["attempts"]}
+    answer = {name: BY_NAME[name](given, folder) for name in given["attempts"]}
     channel.sendall(json.dumps(answer).encode() + b"\n")
     channel.recv(1)  # the grader lets go when it has seen enough
 
 
-def namespaces(given, *_):
+def namespaces(given: Given, *_: str) -> str:
     """Which of the grader's namespaces this process is still in."""
-    return " ".join(name for name in NAMESPACES if os.readlink(f"/proc/self/ns/{name}") == given["namespaces"][name])
+    own = {name: os.readlink(f"/proc/self/ns/{name}") for name in NAMESPACES}
+    return " ".join(name for name in NAMESPACES if own[name] == given["namespaces"][name])
 
 
-def privileges(*_):
+def privileges(*_: object) -> str:
     """Being root, holding a capability, or being able to gain one."""
-    status = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
-    held = {name: status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb") if int(status[name], 16)}
-    found = [f"uid {os.getuid()}"] if os.getuid() == 0 else []
-    return ", ".join([*found, *held, *([] if status["NoNewPrivs"].strip() == "1" else ["may gain privileges by exec"])])
+    lines = Path("/proc/self/status").read_text().splitlines()
+    status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+    found = ["uid 0"] if os.getuid() == 0 else []
+    found += [name for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb") if int(status[name], 16)]
+    if status["NoNewPrivs"].strip() != "1":
+        found.append("may gain privileges by exec")
+    return ", ".join(found)
 
 
-def system_calls(*_):
-    """Calls that the filter must refuse at once. With these arguments a kernel that did look at them would fail in another way."""
+def system_calls(*_: object) -> str:
+    """Calls that the filter must refuse at once.
+
+    With these arguments a kernel that did look at them would fail in another way.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     calls = {
         "unshare": lambda: libc.unshare(1),
@@ -51,7 +83,7 @@ def system_calls(*_):
         "process_vm_readv": lambda: libc.process_vm_readv(NOBODY, None, 0, None, 0, 0),
         "memfd_create": lambda: libc.memfd_create(None, 0),
     }
-    through = []
+    through: list[str] = []
     for name, call in calls.items():
         ctypes.set_errno(0)
         if call() >= 0 or ctypes.get_errno() != errno.EPERM:
@@ -59,9 +91,9 @@ def system_calls(*_):
     return ", ".join(through)
 
 
-def sockets(given, _):
+def sockets(given: Given, _: str) -> str:
     """Any way to a network, to the grader's machine, or to the host under a virtual machine."""
-    through = []
+    through: list[str] = []
     for name in ("AF_INET", "AF_INET6", "AF_NETLINK", "AF_PACKET", "AF_VSOCK", "AF_ALG"):
         for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW):
             try:
@@ -73,7 +105,7 @@ def sockets(given, _):
     return ", ".join([*through, *_reached("the grader's abstract socket", given["abstract"])])
 
 
-def _reached(what, name):
+def _reached(what: str, name: str) -> list[str]:
     with socket.socket(socket.AF_UNIX) as client:
         try:
             client.connect("\0" + name)
@@ -82,23 +114,23 @@ def _reached(what, name):
             return []
 
 
-def reading(given, _):
-    """Reading what was planted outside, by its own path, or, for a name that nothing else has, by walking everything in view."""
-    found = []
+def reading(given: Given, _: str) -> str:
+    """Reading what was planted outside: by its path, or, where its name is unique, by looking everywhere."""
+    found: list[str] = []
     for path in given["canaries"]:
         try:
             found.append(f"{path}: {Path(path).read_text()[:40]!r}")
         except OSError:
             pass
     names = {Path(path).name for path in given["canaries"] if "canary-" in path}
-    for top in ("/tmp", "/root", "/home", "/work", "/var", "/mnt", "/media", "/srv", "/opt", "/run", "/etc", "/job"):
+    for top in TOPS:
         for folder, folders, files in os.walk(top):
             folders[:] = [name for name in folders if name not in ("site-packages", "lib")]
             found += [f"{folder}/{name}" for name in files if name in names]
     return ", ".join(found)
 
 
-def secrets(given, _):
+def secrets(given: Given, _: str) -> str:
     """The grader's environment, another process's environment or memory, a descriptor that was left open."""
     found = [name for name, value in os.environ.items() if given["secret"] in value]
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -111,14 +143,17 @@ def secrets(given, _):
                 found.append(f"/proc/{pid}/{name}")
             except OSError:
                 pass
-    descriptors = [name for name in os.listdir("/proc/self/fd") if int(name) > 3 and os.path.exists(f"/proc/self/fd/{name}")]
-    return ", ".join([*found, *(f"descriptor {name}" for name in descriptors)])
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 3 and os.path.exists(f"/proc/self/fd/{name}"):
+            found.append(f"descriptor {name}")
+    return ", ".join(found)
 
 
-def processes(given, _):
+def processes(given: Given, _: str) -> str:
     """Seeing or signalling a process outside."""
-    found = []
-    if len([name for name in os.listdir("/proc") if name.isdigit()]) > 3:  # itself, process 1, and behind bubblewrap its parent
+    found: list[str] = []
+    seen = [name for name in os.listdir("/proc") if name.isdigit()]
+    if len(seen) > 3:  # itself, process 1, and behind bubblewrap its parent
         found.append("sees other processes")
     try:
         os.kill(given["pid"], 0)
@@ -128,11 +163,14 @@ def processes(given, _):
     return ", ".join(found)
 
 
-def writing(given, folder):
+def writing(given: Given, folder: str) -> str:
     """Making or changing a file anywhere but in home/ and the private temporary folders."""
-    found = []
-    for place in ("/", "/usr", "/etc", "/proc/sys/kernel", "/sys", "/dev", folder, sys.prefix, given["warplab"]):
-        if place.startswith("/tmp/"):  # a course below /tmp: the folders above its files belong to the private /tmp
+    found: list[str] = []
+    system = ("/", "/usr", "/etc", "/proc/sys/kernel", "/sys", "/dev")
+    for place in (*system, folder, sys.prefix, given["warplab"]):
+        if place.startswith(
+            "/tmp/"
+        ):  # a course below /tmp: the folders above its files belong to the private /tmp
             continue
         try:
             Path(place, "written").write_text("x")
@@ -148,7 +186,7 @@ def writing(given, folder):
     return ", ".join(found)
 
 
-def landlock(*_):
+def landlock(*_: object) -> str:
     """Writing /proc/self/comm, which only Landlock forbids."""
     try:
         os.close(os.open("/proc/self/comm", os.O_WRONLY))
@@ -157,9 +195,9 @@ def landlock(*_):
         return ""
 
 
-def forks(given, _):
+def forks(given: Given, _: str) -> str:
     """More processes than the limit."""
-    children = []
+    children: list[int] = []
     try:
         while len(children) <= given["processes"]:
             child = os.fork()
@@ -175,7 +213,7 @@ def forks(given, _):
             os.waitpid(child, 0)
 
 
-def disk(given, folder):
+def disk(given: Given, folder: str) -> str:
     """More on disk than the limit, in many files."""
     written, block = 0, bytes(1 << 20)
     most = given["disk_mib"]
@@ -191,7 +229,7 @@ def disk(given, folder):
     return f"wrote {written} MiB, the limit is {most} MiB" if written > most else ""
 
 
-def one_file(given, folder):
+def one_file(given: Given, folder: str) -> str:
     """One file over its limit, sparse so that no disk is needed."""
     file = Path(folder, "home", "sparse")
     try:
@@ -204,8 +242,8 @@ def one_file(given, folder):
         file.unlink(missing_ok=True)
 
 
-def memory(given, _):
-    """More memory in one process than the limit; `memory_of_many` does it with several processes, and is killed if all is well."""
+def memory(given: Given, _: str) -> str:
+    """More memory in one process than the limit."""
     try:
         block = bytearray(given["memory_mib"] << 20)
         return f"allocated {len(block) >> 20} MiB, the limit is {given['memory_mib']} MiB"
@@ -213,11 +251,11 @@ def memory(given, _):
         return ""
 
 
-def memory_of_many(given, _):
-    """Three processes with half of the limit each, written to."""
+def memory_of_many(given: Given, _: str) -> str:
+    """Three processes with half of the limit each, written to; killed if all is well."""
     import mmap
 
-    for _ in range(3):
+    for _child in range(3):
         if os.fork() == 0:
             block, chunk = mmap.mmap(-1, given["memory_mib"] << 19), bytes(1 << 20)
             while block.tell() < len(block):
@@ -227,9 +265,9 @@ def memory_of_many(given, _):
     return f"three processes wrote {given['memory_mib'] * 3 // 2} MiB, the limit is {given['memory_mib']} MiB"
 
 
-def offspring(given, _):
-    """Leave children behind: sessions of their own, twice forked, deaf to SIGTERM, each holding the channel open."""
-    for _ in range(given["children"]):
+def offspring(given: Given, _: str) -> str:
+    """Leave children behind: forked twice, deaf to SIGTERM, in own sessions, with the channel open."""
+    for _child in range(given["children"]):
         if os.fork() == 0:
             os.setsid()
             if os.fork():
@@ -239,3 +277,22 @@ def offspring(given, _):
             while True:
                 signal.pause()
     return ""
+
+
+BY_NAME: dict[str, Callable[[Given, str], str]] = {
+    "namespaces": namespaces,
+    "privileges": privileges,
+    "system_calls": system_calls,
+    "sockets": sockets,
+    "reading": reading,
+    "secrets": secrets,
+    "processes": processes,
+    "writing": writing,
+    "landlock": landlock,
+    "forks": forks,
+    "disk": disk,
+    "one_file": one_file,
+    "memory": memory,
+    "memory_of_many": memory_of_many,
+    "offspring": offspring,
+}

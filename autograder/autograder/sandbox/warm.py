@@ -1,16 +1,26 @@
-"""What the warm parent does before its first job, so that no job has to: the first use of a compiler costs more than the next hundred."""
+"""What the warm parent does before its first job, so that no job has to.
 
+The first use of a compiler costs more than the next hundred.
+"""
+
+from typing import Any
+
+import numba.cuda
 import numpy as np
-from numba import cuda, float32
+from numba import float32
 
 import warplab
 
+cuda: Any = numba.cuda  # it has no types
 TILE = 4
 
 
 @cuda.jit
-def everyday(a, b, out):
-    """A little of what students' kernels are made of, so that its typing rules, its lowering and its opcodes are loaded."""
+def everyday(a: np.ndarray, b: int, out: np.ndarray) -> None:
+    """A little of what students' kernels are made of.
+
+    So its typing rules, its lowering and its opcodes are loaded.
+    """
     tile = cuda.shared.array((TILE, TILE), float32)
     col, row = cuda.grid(2)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
@@ -29,8 +39,11 @@ def everyday(a, b, out):
             out[row, i] = max(acc, -acc) // 2 + acc % 3 + count / 2.0 - acc**2 + (row & 1)
 
 
-def everyday_kernel():
-    """Compile and run it on the engine. Only where there is no CUDA device: a process that has used one can no longer fork."""
+def everyday_kernel() -> None:
+    """Compile and run it on the engine.
+
+    Only where there is no CUDA device: a process that has used one can no longer fork.
+    """
     if warplab.device().kind == "simt":
         a = np.ones((6, 6), np.float32)
         warplab.profile(everyday[(2, 2), (TILE, TILE)], a, 3, np.zeros_like(a))

@@ -1,8 +1,9 @@
-"""The warm parent: `python -m autograder.sandbox.zygote FD`. It has imported what workers need, and forks one keeper per job.
+"""The warm parent: `python -m autograder.sandbox.zygote FD`.
 
-It holds nothing to steal: it is started with a clean environment and without descriptors but its socket, never sees a submission,
-a seed or an expected value, and never initialises CUDA. A message on the socket is one job as JSON, which names what it will import,
-with two descriptors: the worker's channel and the lifeline. When the socket closes it ends.
+It has imported what workers need, and forks one keeper per job. It holds nothing to steal: it is started with
+a clean environment and without descriptors but its socket, never sees a submission, a seed or an expected
+value, and never initialises CUDA. A message on the socket is one job as JSON, which names what it will
+import, with two descriptors: the worker's channel and the lifeline. When the socket closes it ends.
 """
 
 import contextlib
@@ -14,21 +15,24 @@ import select
 import signal
 import socket
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from autograder.sandbox import kernel
-from autograder.sandbox.keeper import Job, keep
-from autograder.sandbox.launch import OFTEN, ROLES
+from autograder.sandbox import linux
+from autograder.sandbox.job import JailedJob
+from autograder.sandbox.keeper import keep
+from autograder.sandbox.launcher import OFTEN, ROLES
 from autograder.sandbox.warm import everyday_kernel
 
-HOST_ID = 61_000  # the student's uid outside when root grades: above what adduser hands out, below systemd's own range
+# the student's uid outside when root grades: above what adduser hands out, below systemd's own range
+HOST_ID = 61_000
 PATIENCE = 20.0
-TRIED = set()  # modules of OFTEN that were imported, or could not be
+TRIED: set[str] = set()  # modules of OFTEN that were imported, or could not be
 
 
-def serve(control, broken):
+def serve(control: socket.socket, broken: Mapping[str, str]) -> None:
     """Take jobs until the other end of the socket is gone. broken: {module: why no job can have it}."""
-    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    linux.prctl(linux.PR_SET_DUMPABLE, 0)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the keepers
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's business
     settle()
@@ -36,18 +40,22 @@ def serve(control, broken):
         data, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 2)
         if not data:
             return
-        job = Job.from_plain(json.loads(data))
+        job = JailedJob.from_plain(json.loads(data))
+        channel, lifeline = descriptors
         prepare(job.imports)
         if job.module in broken:
-            os.write(descriptors[1], f"failed import of {job.module}: {broken[job.module]}\n".encode())
+            os.write(lifeline, f"failed import of {job.module}: {broken[job.module]}\n".encode())
         else:
-            start(job, descriptors, control)
-        for descriptor in descriptors:
-            os.close(descriptor)
+            start(job, channel, lifeline, control)
+        os.close(channel)
+        os.close(lifeline)
 
 
-def prepare(modules):
-    """Import what the jobs from now on need, as far as it is of OFTEN and can be imported; a student's own import tells why if it cannot."""
+def prepare(modules: Iterable[str]) -> None:
+    """Import what the jobs from now on need, as far as it is of OFTEN and can be imported.
+
+    If it cannot, a student's own import tells why.
+    """
     fresh = set(modules) & set(OFTEN.values()) - TRIED
     TRIED.update(fresh)
     for name in sorted(fresh):
@@ -57,15 +65,18 @@ def prepare(modules):
         settle()
 
 
-def settle():
+def settle() -> None:
     """Make what is here cheap to fork, and to leave alone: the children's collections pass over it."""
     gc.collect()
     gc.freeze()
-    kernel.into_huge_pages()
+    linux.into_huge_pages()
 
 
-def start(job, descriptors, control):
-    """Fork the keeper of one job, and write its id maps, which only a process outside its user namespace may do."""
+def start(job: JailedJob, channel: int, lifeline: int, control: socket.socket) -> None:
+    """Fork the keeper of one job, and write its id maps.
+
+    Only a process outside its user namespace may do that.
+    """
     mine, mapper = socket.socketpair()
     with mine, mapper:
         keeper = os.fork()
@@ -73,24 +84,32 @@ def start(job, descriptors, control):
             try:
                 mine.close()
                 control.close()
-                keep(job, *descriptors, mapper)
+                keep(job, channel, lifeline, mapper)
             finally:
                 os._exit(0)
         mapper.close()
-        if job.walls == "own" and select.select([mine], [], [], PATIENCE)[0] and mine.recv(16):
+        wants_maps = job.walls == "own" and select.select([mine], [], [], PATIENCE)[0] and mine.recv(16)
+        if wants_maps:
             with contextlib.suppress(OSError):
                 mine.send(write_maps(keeper, job.student))
 
 
-def write_maps(pid, student):
-    """Give a new user namespace its ids. Root keeps 0 for the keeper and gives the student an id that owns nothing outside."""
+def write_maps(pid: int, student: int) -> bytes:
+    """Give a new user namespace its ids. Returns what the keeper is told: b"mapped", or why not.
+
+    Root keeps 0 for the keeper and gives the student an id that owns nothing outside.
+    """
     process = Path(f"/proc/{pid}")
     try:
         if os.geteuid() == 0:
             text = {"uid_map": f"0 0 1\n{student} {HOST_ID} 1\n"}
             text["gid_map"] = text["uid_map"]
         else:
-            text = {"setgroups": "deny", "uid_map": f"{student} {os.geteuid()} 1\n", "gid_map": f"{student} {os.getegid()} 1\n"}
+            text = {
+                "setgroups": "deny",
+                "uid_map": f"{student} {os.geteuid()} 1\n",
+                "gid_map": f"{student} {os.getegid()} 1\n",
+            }
         for name, line in text.items():
             (process / name).write_text(line)
     except OSError as problem:
@@ -98,9 +117,12 @@ def write_maps(pid, student):
     return b"mapped"
 
 
-def warm_up():
-    """Import what workers need, and use the compiler once. Returns {module of a role: why it cannot be imported}."""
-    broken = {}
+def warm_up() -> dict[str, str]:
+    """Import what workers need, and use the compiler once.
+
+    Returns {module of a role: why it cannot be imported}.
+    """
+    broken: dict[str, str] = {}
     for name in ROLES.values():
         try:
             importlib.import_module(name)

@@ -1,5 +1,10 @@
-"""A submitted notebook as data: nothing in it runs here, and nothing it says about points or tests is believed."""
+"""A submitted notebook as data: nothing in it runs here, nothing it says about points is believed.
 
-from autograder.validate.check import Checked, Defect, Malformed, check_file
+validate    reads a file and finds every defect
+restore     puts back what the student must not change
+"""
+
+from autograder.validate.restore import Defect
+from autograder.validate.validate import Checked, Malformed, check_file
 
 __all__ = ["Checked", "Defect", "Malformed", "check_file"]

@@ -1,75 +1,117 @@
-"""Put the submitted cells against the released ones: what the student may write is kept, all else comes from the release."""
+"""Put the submitted cells against the released ones.
+
+What the student may write is kept, all else comes from the release.
+"""
 
 import copy
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from autograder.layout import Assignment, CellSpec, NotebookCell, NotebookDocument
 
 CELL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-def restore(document, assignment, defect):
-    """Returns (notebook, defects). `defect` makes one: defect(code, text, fatal).
+@dataclass(frozen=True)
+class Defect:
+    """code: a fixed word for programs. text: a sentence for the student.
 
-    The notebook holds the student's cells in their order, without outputs; every cell with a grade id carries the released
-    metadata and id, test cells the released text, and deleted test cells are back. Sources are single strings.
+    fatal: False when it was put right here.
+    """
+
+    code: str
+    text: str
+    fatal: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}"
+
+
+class HandedInCell(TypedDict):
+    """What counts of a submitted cell. about: what it says of itself to nbgrader, which nobody believes."""
+
+    cell_type: str
+    id: str | None
+    about: dict[str, Any]
+    grade_id: str | None
+    source: str
+
+
+def restore(document: Mapping[str, Any], assignment: Assignment) -> tuple[NotebookDocument, list[Defect]]:
+    """Returns (notebook, defects).
+
+    document: of format 4 by Jupyter's schema. The notebook holds the student's cells in their order, without
+    outputs; every cell with a grade id carries the released metadata and id, test cells the released text,
+    and deleted test cells are back. Sources are single strings.
     """
     given = [_plain(cell) for cell in document["cells"]]
-    defects = _problems(given, assignment, defect)
-    cells, taken = [], set(spec.cell_id for spec in assignment.cells.values())
+    defects = _problems(given, assignment)
+    cells: list[NotebookCell] = []
+    taken = {spec.cell_id for spec in assignment.cells.values()}
     for cell in given:
-        spec = assignment.cells.get(cell["grade_id"])
-        cells.append(_student_cell(cell, taken) if spec is None else _released_cell(cell, spec, defects, defect))
+        spec = assignment.cells.get(cell["grade_id"]) if cell["grade_id"] is not None else None
+        if spec is None:
+            cells.append(_student_cell(cell, taken))
+        else:
+            cells.append(_released_cell(cell, spec, defects))
     _put_back(cells, assignment)
     metadata = copy.deepcopy(assignment.document["metadata"])
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, defects
 
 
-def _problems(given, assignment, defect):
-    """What makes the notebook ungradable: cells that are unknown, doubled, or gone."""
-    defects = []
+def _problems(given: Sequence[HandedInCell], assignment: Assignment) -> list[Defect]:
+    """Cells that are unknown, doubled, or gone."""
+    defects: list[Defect] = []
     counts = Counter(cell["grade_id"] for cell in given if cell["grade_id"] is not None)
     for grade_id, count in counts.items():
         if grade_id not in assignment.cells:
-            defects.append(
-                defect(
-                    "unknown-cell",
-                    f'the cell "{_short(grade_id)}" is not part of {assignment.name}: copy your answers into a fresh {assignment.filename}',
-                )
-            )
+            text = f'the cell "{_short(grade_id)}" is not part of {assignment.name}: '
+            text += f"copy your answers into a fresh {assignment.filename}"
+            defects.append(Defect("unknown-cell", text))
         elif count > 1:
-            defects.append(defect("duplicate-cell", f'the cell "{grade_id}" is there {count} times: delete the copies'))
+            text = f'the cell "{grade_id}" is there {count} times: delete the copies'
+            defects.append(Defect("duplicate-cell", text))
     ids = Counter(cell["id"] for cell in given if cell["id"] is not None)
     for identity, count in ids.items():
         if count > 1:
-            defects.append(defect("duplicate-id", f'{count} cells share the id "{_short(identity)}"; they got new ones', False))
+            text = f'{count} cells share the id "{_short(identity)}"; they got new ones'
+            defects.append(Defect("duplicate-id", text, fatal=False))
     for grade_id, spec in assignment.cells.items():
         if grade_id in counts:
             continue
         if spec.kind == "grade":
-            defects.append(defect("missing-test", f'the test cell "{grade_id}" was deleted; it was put back', False))
+            text = f'the test cell "{grade_id}" was deleted; it was put back'
+            defects.append(Defect("missing-test", text, fatal=False))
         else:
-            defects.append(
-                defect("missing-cell", f'the cell "{grade_id}" is missing: put your answer back into a fresh {assignment.filename}')
+            text = (
+                f'the cell "{grade_id}" is missing: put your answer back into a fresh {assignment.filename}'
             )
+            defects.append(Defect("missing-cell", text))
     return defects
 
 
-def _released_cell(cell, spec, defects, defect):
+def _released_cell(cell: HandedInCell, spec: CellSpec, defects: list[Defect]) -> NotebookCell:
+    """A cell with a grade id as it was released, with the student's text where that may be written."""
+    name = spec.grade_id
     if cell["cell_type"] != spec.cell_type:
-        defects.append(
-            defect("changed-type", f'the cell "{spec.grade_id}" was made a {cell["cell_type"]} cell; it counts as {spec.cell_type}', False)
-        )
+        text = f'the cell "{name}" was made a {cell["cell_type"]} cell; it counts as {spec.cell_type}'
+        defects.append(Defect("changed-type", text, fatal=False))
     if _trusted(cell["about"]) != _trusted(spec.metadata["nbgrader"]):
-        defects.append(defect("edited-metadata", f'the grading metadata of "{spec.grade_id}" was changed; it was restored', False))
+        text = f'the grading metadata of "{name}" was changed; it was restored'
+        defects.append(Defect("edited-metadata", text, fatal=False))
     source = cell["source"]
     if spec.kind == "grade" and source.strip() != spec.source.strip():
-        defects.append(defect("edited-test", f'the test cell "{spec.grade_id}" was changed; it was restored', False))
+        text = f'the test cell "{name}" was changed; it was restored'
+        defects.append(Defect("edited-test", text, fatal=False))
         source = spec.source
     return _cell(spec.cell_type, spec.cell_id, copy.deepcopy(spec.metadata), source)
 
 
-def _student_cell(cell, taken):
-    """A cell of the student's own, or a given one: text and type, no metadata that could mean anything to a grader."""
+def _student_cell(cell: HandedInCell, taken: set[str]) -> NotebookCell:
+    """A cell of the student's own, or a given one: text and type, no metadata that a grader could read."""
     identity = cell["id"]
     if identity is None or identity in taken:
         number = len(taken)
@@ -80,9 +122,11 @@ def _student_cell(cell, taken):
     return _cell(cell["cell_type"], identity, {}, cell["source"])
 
 
-def _put_back(cells, assignment):
+def _put_back(cells: list[NotebookCell], assignment: Assignment) -> None:
     """Insert deleted test cells behind the released cell that stands before them."""
-    place = {cell["metadata"]["nbgrader"]["grade_id"]: cell for cell in cells if "nbgrader" in cell["metadata"]}
+    place = {
+        cell["metadata"]["nbgrader"]["grade_id"]: cell for cell in cells if "nbgrader" in cell["metadata"]
+    }
     before = None
     for grade_id, spec in assignment.cells.items():
         if grade_id not in place and spec.kind == "grade":
@@ -93,10 +137,16 @@ def _put_back(cells, assignment):
         before = place.get(grade_id, before)
 
 
-def _plain(cell):
+def _plain(cell: Mapping[str, Any]) -> HandedInCell:
+    """A cell as the file has it, reduced to what counts.
+
+    Its grade id counts only where the cell is marked for something.
+    """
     about = cell["metadata"].get("nbgrader")
-    about = about if isinstance(about, dict) else {}
-    grade_id = about.get("grade_id") if any(about.get(flag) for flag in ("grade", "solution", "locked", "task")) else None
+    if not isinstance(about, dict):
+        about = {}
+    marked = any(about.get(flag) for flag in ("grade", "solution", "locked", "task"))
+    grade_id = about.get("grade_id") if marked else None
     source = cell["source"]
     return {
         "cell_type": cell["cell_type"],
@@ -107,14 +157,17 @@ def _plain(cell):
     }
 
 
-def _cell(cell_type, identity, metadata, source):
-    cell = {"cell_type": cell_type, "id": identity, "metadata": metadata, "source": source}
-    return cell | {"execution_count": None, "outputs": []} if cell_type == "code" else cell
+def _cell(cell_type: str, identity: str, metadata: dict[str, Any], source: str) -> NotebookCell:
+    """A cell without outputs."""
+    cell: NotebookCell = {"cell_type": cell_type, "id": identity, "metadata": metadata, "source": source}
+    if cell_type == "code":
+        cell["execution_count"], cell["outputs"] = None, []
+    return cell
 
 
-def _trusted(about):
+def _trusted(about: Mapping[str, Any]) -> dict[str, Any]:
     return {key: about.get(key, False) for key in ("grade", "solution", "locked", "points")}
 
 
-def _short(text):
-    return str(text)[:40]
+def _short(text: str) -> str:
+    return text[:40]

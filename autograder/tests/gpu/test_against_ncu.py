@@ -1,7 +1,8 @@
 """The engine's counters against Nsight Compute's, metric by metric, on a CUDA machine that has ncu.
 
-Counters are of PTX; ncu's are of the assembled code. Global requests and sectors must agree exactly on these kernels; the
-others are printed side by side, because the assembler may join shared loads (LDS.128) or predicate a branch away.
+Counters are of PTX; ncu's are of the assembled code. Global requests and sectors must
+agree exactly on these kernels; the others are printed side by side, because the
+assembler may join shared loads (LDS.128) or predicate a branch away.
 """
 
 import csv
@@ -12,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 import warplab
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -42,14 +44,25 @@ SHOWN = [
 def measured():
     """Kernel name -> metric -> value, as ncu prints them."""
     child = Path(__file__).with_name("kernels_under_ncu.py")
-    command = ["ncu", "--csv", "--clock-control", "none", "--metrics", ",".join(SHOWN), sys.executable, str(child)]
+    command = [
+        "ncu",
+        "--csv",
+        "--clock-control",
+        "none",
+        "--metrics",
+        ",".join(SHOWN),
+        sys.executable,
+        str(child),
+    ]
     run = subprocess.run(command, capture_output=True, text=True, timeout=600)
     start = run.stdout.find('"ID"')
     if run.returncode or start < 0:
         pytest.skip(f"ncu cannot read counters here: {(run.stdout + run.stderr).strip().splitlines()[-1:]}")
     found: dict[str, dict[str, float]] = {}
     for row in csv.DictReader(io.StringIO(run.stdout[start:])):
-        found.setdefault(row["Kernel Name"], {})[row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
+        found.setdefault(row["Kernel Name"], {})[row["Metric Name"]] = float(
+            row["Metric Value"].replace(",", "")
+        )
     return found
 
 
@@ -62,6 +75,9 @@ def test_global_requests_and_sectors_agree(measured, number):
     ours = warplab.profile(kernel[grid, block], *args, arch=warplab.device().arch).ncu()
     print(f"\n{name}")
     for metric in SHOWN:
-        print(f"  {metric:<58}{ours.get(metric, float('nan')):>16,.2f} engine {ncu.get(metric, float('nan')):>16,.2f} ncu")
+        print(
+            f"  {metric:<58}{ours.get(metric, float('nan')):>16,.2f} engine "
+            f"{ncu.get(metric, float('nan')):>16,.2f} ncu"
+        )
     for metric in MUST_AGREE:
         assert ours[metric] == ncu[metric], metric

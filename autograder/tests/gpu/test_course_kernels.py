@@ -1,6 +1,8 @@
-"""Every kernel of the course on a real GPU and on the engine: the solutions' on the tasks' own cases, the chapters' as the pages run them.
+"""Every kernel of the course on a real GPU and on the engine: the solutions' on the
+tasks' own cases, the chapters' as the pages run them.
 
-Both must give the same arrays, integers exactly and floats to rounding (fused operations and the order of atomics differ).
+Both must give the same arrays, integers exactly and floats to rounding (fused
+operations and the order of atomics differ).
 """
 
 import copy
@@ -10,21 +12,34 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import warplab
 from numba import cuda
+
+import warplab
 from warplab import crossing
-from warplab import task as tasks
+from warplab.crossing.outcome import Outcome
+from warplab.tasks import registry
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from test_tasks import SOLUTIONS, solution_of
+from corpus_files import SOLUTIONS, solution_of
 
-CHAPTERS = sorted(p for p in (Path(__file__).parents[3] / "chapters").glob("[0-9][0-9]-*.md") if "warplab.profile(" in p.read_text(encoding="utf-8"))
-KERNEL_TASKS = [name for problem_set in sorted(SOLUTIONS) for name in tasks.names(problem_set) if tasks.get(name).crossing in crossing.EXECUTED]
+CHAPTERS = sorted(
+    p
+    for p in (Path(__file__).parents[3] / "chapters").glob("[0-9][0-9]-*.md")
+    if "warplab.profile(" in p.read_text(encoding="utf-8")
+)
+KERNEL_TASKS = [
+    name
+    for problem_set in sorted(SOLUTIONS)
+    for name in registry.names(problem_set)
+    if registry.get(name).crossing in crossing.EXECUTED
+]
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.M | re.S)
 
 
 class OnDevice:
-    """The `device` of a driver task, on the machine's own device: what the Recorder writes down, done at once."""
+    """The `device` of a driver task, on the machine's own device: what the Recorder
+    writes down, done at once.
+    """
 
     def __init__(self):
         self.held = []
@@ -49,13 +64,22 @@ def launched(task, case, entry, plan):
     """{output: array} of a solution launched by numba itself, on whatever device this machine has."""
     outputs, inputs = crossing.kernel.judges_buffers(task, case)
     arrays = {name: np.array(a, order="C") for name, a in inputs.items()}
-    arrays |= {name: crossing.poisoned(a.shape, a.dtype) if not isinstance(a, np.ndarray) else np.array(a, order="C") for name, a in outputs.items()}
+    arrays |= {
+        name: crossing.poisoned(a.shape, a.dtype) if not isinstance(a, np.ndarray) else np.array(a, order="C")
+        for name, a in outputs.items()
+    }
     arguments = [arrays.get(name, case.inputs.get(name)) for name in task.arguments]
     if task.crossing == "driver":
         on_device = {name: cuda.to_device(a) for name, a in arrays.items()}
-        entry(*(OnDevice() if name == "device" else on_device.get(name, case.inputs.get(name)) for name in task.arguments))
+        entry(
+            *(
+                OnDevice() if name == "device" else on_device.get(name, case.inputs.get(name))
+                for name in task.arguments
+            )
+        )
         return {name: on_device[name].copy_to_host() for name in outputs}
-    grid, block, shared = crossing.checked_plan(plan(**task.plan_arguments(case.inputs)) if task.plan_entry else task.plan(case.inputs), task.entry)
+    shape = plan(**task.plan_arguments(case.inputs)) if task.plan_entry else task.plan(case.inputs)
+    grid, block, shared = crossing.checked_plan(shape, task.entry, warplab.device().limits)
     entry[grid, block, 0, shared](*arguments)
     return {name: arrays[name] for name in outputs}
 
@@ -68,12 +92,14 @@ def agree(one, other, what):
 
 
 def compare(name):
-    """Each case: the engine, through PTX and the executor, against a launch by numba; both against the reference."""
-    task, (entry, plan) = tasks.get(name), solution_of(name)
+    """Each case: the engine, through PTX and the executor, against a launch by numba;
+    both against the reference.
+    """
+    task, (entry, plan) = registry.get(name), solution_of(name)
     compared = 0
     for case in task.cases():
         engine, here = crossing.run_here(task, case, entry, plan).outputs, launched(task, case, entry, plan)
-        assert task.wrong_result(case, tasks.Outcome(case.name, here)) is None, f"{name}, {case.name}"
+        assert task.wrong_result(case, Outcome(case.name, here)) is None, f"{name}, {case.name}"
         for output, array in here.items():
             agree(array, np.asarray(engine[output]), f"{name}, {case.name}: {output}")
         compared += 1
@@ -93,7 +119,9 @@ def test_a_solution_that_numba_launches_agrees_with_the_executor_s_run(name):
 
 
 def run_chapter(path, monkeypatch):
-    """Run a chapter's cells; each kernel that it profiles (on the engine) is launched once more on this machine's device. Returns their names."""
+    """Run a chapter's cells; each kernel that it profiles (on the engine) is launched
+    once more on this machine's device. Returns their names.
+    """
     monkeypatch.syspath_prepend(str(path.parent))
     monkeypatch.chdir(path.parent)
     seen, profile = set(), warplab.profile
@@ -101,7 +129,9 @@ def run_chapter(path, monkeypatch):
     def spy(launcher, *args, **options):
         before = copy.deepcopy(args)
         counted = profile(launcher, *args, **options)
-        if not counted.warnings and counted.sampled is None:  # a race has no one answer, and a sample leaves its arrays alone
+        if (
+            not counted.warnings and counted.sampled is None
+        ):  # a race has no one answer, and a sample leaves its arrays alone
             launcher(*before)
             for mine, engines in zip(before, args, strict=True):
                 if isinstance(mine, np.ndarray):
@@ -110,7 +140,7 @@ def run_chapter(path, monkeypatch):
         return counted
 
     monkeypatch.setattr(warplab, "profile", spy)
-    monkeypatch.setattr(sys.modules["warplab.profile"], "profile", spy)
+    monkeypatch.setattr(sys.modules["warplab.simt.profile"], "profile", spy)
     text, namespace = path.read_text(encoding="utf-8"), {"__name__": "chapter"}
     for cell in CELL.finditer(text):
         source = re.sub(r"^(:[a-z]+:.*\n)+|^%.*$", "", cell[1], flags=re.M)
@@ -130,10 +160,15 @@ def test_a_chapter_s_kernels_agree(path, monkeypatch):
 
 def test_the_spy_of_the_chapters_notices_a_kernel_that_computes_something_else(tmp_path, monkeypatch):
     page = tmp_path / "99-made-up.md"
-    cell = "```{code-cell} ipython3\nimport numpy as np, warplab\nfrom numba import cuda\n@cuda.jit\ndef one(x):\n    x[cuda.grid(1)] = 1\nx = np.zeros(32)\nwarplab.profile(one[1, 32], x)\n```\n"
+    cell = (
+        "```{code-cell} ipython3\nimport numpy as np, warplab\nfrom numba import cuda\n@cuda.jit\ndef "
+        "one(x):\n    x[cuda.grid(1)] = 1\nx = np.zeros(32)\nwarplab.profile(one[1, 32], x)\n```\n"
+    )
     page.write_text(cell)
     assert run_chapter(page, monkeypatch) == {"one"}
     real = agree
-    monkeypatch.setattr(sys.modules[__name__], "agree", lambda mine, engines, what: real(mine + 1, engines, what))
+    monkeypatch.setattr(
+        sys.modules[__name__], "agree", lambda mine, engines, what: real(mine + 1, engines, what)
+    )
     with pytest.raises(AssertionError, match="99-made-up: one"):
         run_chapter(page, monkeypatch)

@@ -1,4 +1,6 @@
-"""The same kernels, same inputs: the engine's results against a real GPU's. Runs on a bare CUDA machine (make gpu-test)."""
+"""The same kernels, same inputs: the engine's results against a real GPU's. Runs on a
+bare CUDA machine (make gpu-test).
+"""
 
 import copy
 import sys
@@ -6,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 import warplab
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -1,4 +1,6 @@
-"""The timing protocol on a real GPU: A against A is not told apart, twice the work is, and the solutions beside the library."""
+"""The timing protocol on a real GPU: A against A is not told apart, twice the work is,
+and the solutions beside the library.
+"""
 
 import sys
 import time
@@ -7,15 +9,22 @@ from pathlib import Path
 import pytest
 import torch
 from numba import cuda
+
 from warplab import crossing
-from warplab import task as tasks
-from warplab.samples import paired
+from warplab.tasks import registry, scoring
+from warplab.tasks.declaration import COPY
+from warplab.timing.samples import paired
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from test_tasks import SOLUTIONS, solution_of
+from corpus_files import SOLUTIONS, solution_of
 
 pytestmark = pytest.mark.gpu
-TIMED = [name for problem_set in sorted(SOLUTIONS) for name in tasks.names(problem_set) if any(item.kind == "time" for item in tasks.get(name).items)]
+TIMED = [
+    name
+    for problem_set in sorted(SOLUTIONS)
+    for name in registry.names(problem_set)
+    if any(item.kind == "time" for item in registry.get(name).items)
+]
 
 
 @cuda.jit
@@ -29,21 +38,28 @@ def scale(x, times):
 
 
 def pairs(times_a, times_b):
-    from warplab.cuda_timer import cuda_timer
+    from warplab.timing.cuda_timer import cuda_timer
 
     timer, x = cuda_timer(), cuda.to_device(torch.rand(1 << 24).numpy())
     calls = [lambda times=times: scale[1 << 16, 256](x, times) for times in (times_a, times_b)]
     for call in calls:
         timer.warm_up(call)
     start = time.perf_counter()
-    return paired(*(lambda call=call: timer.sample(call) for call in calls), lambda: time.perf_counter() - start)
+    return paired(
+        *(lambda call=call: timer.sample(call) for call in calls), lambda: time.perf_counter() - start
+    )
 
 
 def test_a_kernel_is_as_fast_as_itself():
-    """A against A: the interval of the ratio may miss 1 once in twenty times, so of five it does at most twice; its median is near 1."""
+    """A against A: the interval of the ratio may miss 1 once in twenty times, so of
+    five it does at most twice; its median is near 1.
+    """
     found = [pairs(200, 200) for _ in range(5)]
     for p in found:
-        print(f"\n  A/A ratio {p.ratio[1]:.4f} in [{p.ratio[0]:.4f}, {p.ratio[2]:.4f}], {len(p.a)} pairs, {p.repeated} repeated")
+        print(
+            f"\n  A/A ratio {p.ratio[1]:.4f} in [{p.ratio[0]:.4f}, {p.ratio[2]:.4f}], {len(p.a)} pairs, "
+            f"{p.repeated} repeated"
+        )
     assert sum(p.differ for p in found) <= 2 and all(abs(p.ratio[1] - 1) < 0.02 for p in found)
 
 
@@ -54,31 +70,46 @@ def test_twice_the_work_is_told_apart():
 
 @pytest.mark.parametrize("name", TIMED)
 def test_a_solution_beside_its_yardstick(name):
-    """Printed: time, the yardstick's, the ratio and the share of the measured roofline. The solution must earn its points for time."""
-    from warplab.cuda_timer import cuda_timer
+    """Printed: time, the yardstick's, the ratio and the share of the measured roofline.
+    The solution must earn its points for time.
+    """
+    from warplab.timing.cuda_timer import cuda_timer
 
-    task, (entry, plan) = tasks.get(name), solution_of(name)
+    task, (entry, plan) = registry.get(name), solution_of(name)
     outcomes = []
     for case in task.timed_cases():
         result = crossing.run_here(task, case, entry, plan)
-        outcomes.append(tasks.outcome_of(case, result))
+        outcomes.append(result.of(case))
         c, moved = result.counters, task.must_read(case.inputs) + task.must_write(case.inputs)
-        yardstick = "copy" if task.yardstick == tasks.COPY else task.yardstick[0]
-        print(f"\n  {name}, {case.name}: {c['time.seconds'] * 1e3:.3f} ms, {yardstick} {c['time.yardstick_seconds'] * 1e3:.3f} ms, ratio {c['time.ratio']:.2f}")
-        print(f"  moving {moved:,} bytes at the measured bandwidth is {moved / cuda_timer().bandwidth() / c['time.seconds']:.1%} of that time")
-    lost = [line for line in task.judge(task.timed_cases(), outcomes).part("time").lines if line.state != "full"]
+        yardstick = "copy" if task.yardstick == COPY else task.yardstick[0]
+        print(
+            f"\n  {name}, {case.name}: {c['time.seconds'] * 1e3:.3f} ms, {yardstick} "
+            f"{c['time.yardstick_seconds'] * 1e3:.3f} ms, ratio {c['time.ratio']:.2f}"
+        )
+        print(
+            f"  moving {moved:,} bytes at the measured bandwidth is "
+            f"{moved / cuda_timer().bandwidth() / c['time.seconds']:.1%} of that time"
+        )
+    lost = [
+        line
+        for line in scoring.judge(task, task.timed_cases(), outcomes).part("time").lines
+        if line.state != "full"
+    ]
     assert not lost, lost
 
 
 def test_the_measured_roofs_lie_below_the_peaks():
     """A copy and a large BF16 product, as shares of the registry's dense peaks."""
-    from warplab.cuda_timer import cuda_timer
-    from warplab.experiments.limits import roof
+    from warplab.evidence.roofs import roof
+    from warplab.timing.cuda_timer import cuda_timer
 
     timer, device = cuda_timer(), torch.cuda.get_device_name(0)
     a, b = torch.randn(2, 8192, 8192, device="cuda", dtype=torch.bfloat16)
     timer.warm_up(lambda: torch.mm(a, b))
-    speeds = {"memory": timer.bandwidth(), "bf16": 2 * 8192**3 / min(timer.sample(lambda: torch.mm(a, b))[0] for _ in range(10))}
+    speeds = {
+        "memory": timer.bandwidth(),
+        "bf16": 2 * 8192**3 / min(timer.sample(lambda: torch.mm(a, b))[0] for _ in range(10)),
+    }
     for name, speed in speeds.items():
         limit = roof(device, name)
         print(f"\n  {name}: {speed:.3e} a second" + (f", {speed / limit:.1%} of the peak" if limit else ""))

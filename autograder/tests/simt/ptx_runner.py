@@ -1,8 +1,11 @@
-"""Runs PTX written by hand: a body between a prologue and ``ret``, one 32-bit word or more of output a thread."""
+"""Runs PTX written by hand: a body between a prologue and ``ret``,
+one 32-bit word or more of output a thread.
+"""
 
 import numpy as np
+
+from warplab.simt.engine.address_space import AddressSpace
 from warplab.simt.engine.machine import Launch, Machine
-from warplab.simt.engine.memory import AddressSpace
 from warplab.simt.engine.program import Program
 from warplab.simt.sanitizer.uninitialised import InitialisationCheck
 
@@ -15,7 +18,8 @@ def run(body, regs="", functions="", threads=32, words=1):
     ptx = f"""{HEAD}{functions}
     .visible .entry k(.param .u64 k_param_0)
     {{
-        .reg .pred %p<9>; .reg .b32 %r<40>; .reg .f32 %f<20>; .reg .b64 %rd<20>; .reg .f64 %fd<9>; .reg .b16 %rs<9>; {regs}
+        .reg .pred %p<9>; .reg .b32 %r<40>; .reg .f32 %f<20>; .reg .b64 %rd<20>;
+        .reg .f64 %fd<9>; .reg .b16 %rs<9>; {regs}
         ld.param.u64 %rd1, [k_param_0];
         mov.u32 %r1, %tid.x;
         mul.wide.u32 %rd2, %r1, {4 * words};

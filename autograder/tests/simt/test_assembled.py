@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import warplab
 from numba import cuda, float32
+
+import warplab
 from warplab.simt.toolchain import nvdisasm
 from warplab.simt.toolchain.ptxas import find
 
@@ -25,7 +26,9 @@ def rows_and_columns(x, out):
 
 @pytest.fixture(scope="module")
 def p():
-    return warplab.profile(rows_and_columns[1, (16, 16)], np.ones((16, 16), np.float32), np.zeros((16, 16), np.float32))
+    return warplab.profile(
+        rows_and_columns[1, (16, 16)], np.ones((16, 16), np.float32), np.zeros((16, 16), np.float32)
+    )
 
 
 def line(p, text):
@@ -50,9 +53,13 @@ def test_loads_that_are_not_neighbours_stay_as_they_are(p):
 @needs_nvdisasm
 def test_the_table_has_a_column_of_its_own_for_it_and_the_grades_have_none(p):
     page = p._repr_html_()
-    assert "<th style='text-align:left'>assembled code, estimated</th>" in page and "160 requests</td>" in page
+    assert (
+        '<th style="text-align:left">assembled code, estimated</th>' in page and "160 requests</td>" in page
+    )
     assert "; assembled code, estimated: 160 requests" in str(p)
-    assert not [key for key in p.as_dict() if "assembled" in key] and not [key for key in p.ncu() if "assembled" in key]
+    assert not [key for key in p.as_dict() if "assembled" in key] and not [
+        key for key in p.ncu() if "assembled" in key
+    ]
 
 
 WMMA = """
@@ -74,8 +81,14 @@ extern "C" __global__ void product(const half* a, const half* b, float* c) {
 def test_a_wmma_load_is_one_instruction_of_ptx_and_four_loads_of_the_assembled_code():
     half = np.ones(256, np.float16)
     p = warplab.profile(warplab.cuda_kernel(WMMA, "product")[1, 32], half, half, np.zeros(256, np.float32))
-    assert (p.global_load.requests, p.assembled["global_load"]) == (2, 8)  # 512 bytes / 32 lanes / 4 bytes = 4 a tile
-    assert (p.global_store.requests, p.assembled["global_store"]) == (1, 4)  # 1,024 bytes / 32 lanes / 8 bytes
+    assert (p.global_load.requests, p.assembled["global_load"]) == (
+        2,
+        8,
+    )  # 512 bytes / 32 lanes / 4 bytes = 4 a tile
+    assert (p.global_store.requests, p.assembled["global_store"]) == (
+        1,
+        4,
+    )  # 1,024 bytes / 32 lanes / 8 bytes
 
 
 def test_without_the_tool_the_column_is_absent(monkeypatch):

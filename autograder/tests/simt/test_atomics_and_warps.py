@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import warplab
 from numba import cuda, int32
+
+import warplab
 
 RNG = np.random.default_rng(3)
 
@@ -92,7 +93,9 @@ def test_shuffle_modes():
     x, out = np.arange(32, dtype=np.int32) * 10, np.zeros((3, 32), np.int32)
     shuffles[1, 32](x, out)
     lane = np.arange(32)
-    np.testing.assert_array_equal(out, np.stack([x[np.full(32, 5)], x[np.where(lane < 3, lane, lane - 3)], x[lane ^ 1]]))
+    np.testing.assert_array_equal(
+        out, np.stack([x[np.full(32, 5)], x[np.where(lane < 3, lane, lane - 3)], x[lane ^ 1]])
+    )
 
 
 @cuda.jit

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import warplab
 from numba import cuda
+
+import warplab
 
 
 @cuda.jit

@@ -1,4 +1,7 @@
-"""Kernels that were compiled once are not compiled again: within a process, in the next one, and whatever happens to the cache."""
+"""Kernels that were compiled once are not compiled again.
+
+Within a process, in the next one, and whatever happens to the cache.
+"""
 
 import os
 import subprocess
@@ -6,8 +9,9 @@ import sys
 
 import numpy as np
 import pytest
-import warplab
 from numba import cuda
+
+import warplab
 from warplab.simt.toolchain import disk, nvrtc
 
 SOURCE = "__global__ void three(float *x) { x[threadIdx.x] *= 3; }"
@@ -27,7 +31,9 @@ def compilations(monkeypatch):
     """Names of the kernels that NVRTC has compiled."""
     names = []
     plain = nvrtc._compile
-    monkeypatch.setattr(nvrtc, "_compile", lambda source, name, arch: names.append(name) or plain(source, name, arch))
+    monkeypatch.setattr(
+        nvrtc, "_compile", lambda source, name, arch: names.append(name) or plain(source, name, arch)
+    )
     return names
 
 
@@ -90,7 +96,9 @@ def test_a_second_launch_translates_nothing(monkeypatch):
 
     x = np.ones(4, np.float32)
     double[1, 4](x)
-    monkeypatch.setattr("warplab.simt.frontends.launch.Program", lambda *args: pytest.fail("translated again"))
+    monkeypatch.setattr(
+        "warplab.simt.frontends.launch.Program", lambda *args: pytest.fail("translated again")
+    )
     double[1, 4](x)
     assert (x == 4).all()
 
@@ -116,5 +124,13 @@ def test_numbas_own_cache_serves_the_second_process(tmp_path):
     environment = {**os.environ, "WARPLAB_DEVICE": "simt", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     said = []
     for _ in range(2):
-        said.append(subprocess.run([sys.executable, tmp_path / "kernel.py"], env=environment, capture_output=True, text=True, check=True).stdout)
+        said.append(
+            subprocess.run(
+                [sys.executable, tmp_path / "kernel.py"],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        )
     assert [line.split() for line in said] == [["0", "1"], ["1", "0"]]

@@ -1,16 +1,23 @@
-"""Counters against numbers worked out by hand. A warp has 32 lanes, a sector 32 bytes, shared memory 32 banks of 4 bytes."""
+"""Counters against numbers worked out by hand.
+
+A warp has 32 lanes, a sector 32 bytes, shared memory 32 banks of 4 bytes.
+"""
 
 import linecache
 
 import numpy as np
 import pytest
-import warplab
 from numba import cuda, float32, float64, int32
-from warplab.profile import summary
+
+import warplab
+from warplab.hardware.target import Target
 from warplab.simt.counters.collect import Counters
-from warplab.simt.engine.memory import AddressSpace
+from warplab.simt.engine.address_space import AddressSpace
 from warplab.simt.engine.program import Program
-from warplab.simt.frontends.launch import observed_by, run, running_only
+from warplab.simt.frontends.launch import LaunchContext, run
+from warplab.simt.profile import summary
+
+SM_90 = Target.of("sm_90")
 
 # the kernels of the table
 
@@ -158,7 +165,8 @@ def naive_matmul(a, b, c):
 VECTORS = """
 extern "C" __global__ void load4(const float4* x, float4* out) { out[threadIdx.x] = x[threadIdx.x]; }
 extern "C" __global__ void load2(const float2* x, float2* out) { out[threadIdx.x] = x[threadIdx.x]; }
-extern "C" __global__ void every_other4(const float4* x, float4* out) { out[threadIdx.x] = x[2 * threadIdx.x]; }
+extern "C" __global__ void every_other4(const float4* x, float4* out)
+{ out[threadIdx.x] = x[2 * threadIdx.x]; }
 extern "C" __global__ void tile4(float4* out) {
     __shared__ float4 s[32];
     s[threadIdx.x] = out[threadIdx.x];
@@ -202,7 +210,11 @@ def tail(n):
 
 
 def loads(requests, sectors):
-    return {"global_load.requests": requests, "global_load.sectors": sectors, "global_load.bytes": 32 * sectors}
+    return {
+        "global_load.requests": requests,
+        "global_load.sectors": sectors,
+        "global_load.bytes": 32 * sectors,
+    }
 
 
 def stores(requests, sectors):
@@ -225,7 +237,8 @@ def atomics(requests, lanes, addresses, most):
 
 LANES = np.arange(32)
 TABLE = [
-    # strides of 4-byte elements: 32 lanes span 128 x stride bytes, and from stride 8 on every lane has a sector of its own
+    # strides of 4-byte elements: 32 lanes span 128 x stride bytes,
+    # and from stride 8 on every lane has a sector of its own
     ("neighbours: 128 bytes", load(1), loads(1, 4)),
     ("stride 2: 256 bytes", load(2), loads(1, 8)),
     ("stride 3: 384 bytes", load(3), loads(1, 12)),
@@ -260,16 +273,28 @@ TABLE = [
     ("two addresses far apart", one_warp(modulo, f(), f(32), 2, 100), loads(1, 2)),
     ("a random order of neighbours", from_index(np.random.default_rng(1).permutation(32)), loads(2, 8 + 4)),
     ("rows of 16: two runs of 64 bytes", from_index(LANES % 16 + LANES // 16 * 1000), loads(2, 8 + 4)),
-    ("a 4 x 8 patch of a 64-wide image: 4 runs of 32 bytes", from_index(LANES % 8 + LANES // 8 * 64), loads(2, 8 + 4)),
+    (
+        "a 4 x 8 patch of a 64-wide image: 4 runs of 32 bytes",
+        from_index(LANES % 8 + LANES // 8 * 64),
+        loads(2, 8 + 4),
+    ),
     # stores
     ("stores of neighbours", one_warp(scatter, f(), 1), stores(1, 4)),
     ("stores with stride 5: 640 bytes, all 20 sectors", one_warp(scatter, f(), 5), stores(1, 20)),
     ("stores to one address", one_warp(scatter, f(), 0), stores(1, 1)),
     # arrays of structs and structs of arrays
     ("one of 4 fields: 16-byte structs", load(4), loads(1, 16)),
-    ("all of 3 fields of structs: 3 requests that each touch all 12 sectors", one_warp(three_fields, f(96), f(32)), loads(3, 36)),
+    (
+        "all of 3 fields of structs: 3 requests that each touch all 12 sectors",
+        one_warp(three_fields, f(96), f(32)),
+        loads(3, 36),
+    ),
     ("all of 3 fields from 3 arrays", one_warp(three_arrays, f(96), f(32), 32), loads(3, 12)),
-    ("rows and columns swapped: a sector a lane", lambda: warplab.profile(columns[1, 32], f((32, 32)), f((32, 32))), both(1, 32)),
+    (
+        "rows and columns swapped: a sector a lane",
+        lambda: warplab.profile(columns[1, 32], f((32, 32)), f((32, 32))),
+        both(1, 32),
+    ),
     # ragged tails: ceil(n / 32) warps load, ceil(4 n / 32) sectors
     ("1 element", tail(1), both(1, 1)),
     ("31 elements", tail(31), both(1, 4)),
@@ -278,37 +303,100 @@ TABLE = [
     ("1,024 elements", tail(1024), both(32, 128)),
     # banks: gcd(stride, 32) lanes meet in each
     *[
-        (f"a stride of {stride} words", one_warp(shared_stride, f(32), stride), banks(1, w, w - 1) | banks(1, w, w - 1, "store"))
-        for stride, w in [(1, 1), (2, 2), (3, 1), (4, 4), (6, 2), (8, 8), (16, 16), (31, 1), (32, 32), (33, 1)]
+        (
+            f"a stride of {stride} words",
+            one_warp(shared_stride, f(32), stride),
+            banks(1, w, w - 1) | banks(1, w, w - 1, "store"),
+        )
+        for stride, w in [
+            (1, 1),
+            (2, 2),
+            (3, 1),
+            (4, 4),
+            (6, 2),
+            (8, 8),
+            (16, 16),
+            (31, 1),
+            (32, 32),
+            (33, 1),
+        ]
     ],
     (
         "a column of a tile of 32 x 32: 32 lanes in one bank",
         lambda: warplab.profile(column_of_tile[1, (32, 32)], f((32, 32)), 0),
         banks(32, 1024, 992),
     ),
-    ("a column of a tile of 32 x 33", lambda: warplab.profile(column_of_tile[1, (32, 32)], f((32, 32)), 1), banks(32, 32, 0)),
+    (
+        "a column of a tile of 32 x 33",
+        lambda: warplab.profile(column_of_tile[1, (32, 32)], f((32, 32)), 1),
+        banks(32, 32, 0),
+    ),
     # broadcasts and widths in shared memory
     ("one word for all", one_warp(shared_pairs, f(32), 32), banks(1, 1, 0)),
     ("one word for each pair of lanes", one_warp(shared_pairs, f(32), 2), banks(1, 1, 0)),
-    ("bytes: 8 words", one_warp(shared_bytes, np.zeros(32, np.uint8)), banks(1, 1, 0) | banks(1, 1, 0, "store")),
-    ("doubles: 64 words, and two wavefronts are no conflict", one_warp(shared_doubles, f(32, np.float64), 1), banks(1, 2, 0)),
-    ("doubles with stride 2: even pairs of banks only, 4 words each", one_warp(shared_doubles, f(32, np.float64), 2), banks(1, 4, 2)),
-    ("float4: 128 words in 4 wavefronts, no conflict", vectors("tile4", f(128)), banks(1, 4, 0) | banks(1, 4, 0, "store")),
+    (
+        "bytes: 8 words",
+        one_warp(shared_bytes, np.zeros(32, np.uint8)),
+        banks(1, 1, 0) | banks(1, 1, 0, "store"),
+    ),
+    (
+        "doubles: 64 words, and two wavefronts are no conflict",
+        one_warp(shared_doubles, f(32, np.float64), 1),
+        banks(1, 2, 0),
+    ),
+    (
+        "doubles with stride 2: even pairs of banks only, 4 words each",
+        one_warp(shared_doubles, f(32, np.float64), 2),
+        banks(1, 4, 2),
+    ),
+    (
+        "float4: 128 words in 4 wavefronts, no conflict",
+        vectors("tile4", f(128)),
+        banks(1, 4, 0) | banks(1, 4, 0, "store"),
+    ),
     ("one float4 for all: 4 words", vectors("tile4_of_one", f(128)), banks(1, 1, 0)),
     # divergence
-    ("halves of a warp part", lambda: warplab.profile(parts_at[2, 64], 16, f(128)), {"divergent_branches": 4}),
-    ("odd and even lanes part", lambda: warplab.profile(parts_at[2, 64], 1, f(128)), {"divergent_branches": 4}),
+    (
+        "halves of a warp part",
+        lambda: warplab.profile(parts_at[2, 64], 16, f(128)),
+        {"divergent_branches": 4},
+    ),
+    (
+        "odd and even lanes part",
+        lambda: warplab.profile(parts_at[2, 64], 1, f(128)),
+        {"divergent_branches": 4},
+    ),
     (
         "whole warps part",
         lambda: warplab.profile(parts_at[2, 64], 32, f(128)),
         {"divergent_branches": 0, "branch_efficiency": 1.0, "warp_execution_efficiency": 1.0},
     ),
-    ("one thread of a warp", lambda: warplab.profile(copy[1, 1], f(1), f(1)), {"warp_execution_efficiency": 1 / 32}),
-    ("a block of 48 threads: a warp and a half", lambda: warplab.profile(copy[1, 48], f(48), f(48)), {"warp_execution_efficiency": 0.75}),
+    (
+        "one thread of a warp",
+        lambda: warplab.profile(copy[1, 1], f(1), f(1)),
+        {"warp_execution_efficiency": 1 / 32},
+    ),
+    (
+        "a block of 48 threads: a warp and a half",
+        lambda: warplab.profile(copy[1, 48], f(48), f(48)),
+        {"warp_execution_efficiency": 0.75},
+    ),
     # atomics of 1,000 threads: 31 warps and 8 lanes
-    ("all on one address", lambda: warplab.profile(atomic_on[4, 256], f(1, np.int32), 1), atomics(32, 1000, 32, 32)),
-    ("on four addresses", lambda: warplab.profile(atomic_on[4, 256], f(4, np.int32), 4), atomics(32, 1000, 128, 8)),
-    ("each on its own", lambda: warplab.profile(atomic_on[4, 256], f(1000, np.int32), 1000), atomics(32, 1000, 1000, 1)),
+    (
+        "all on one address",
+        lambda: warplab.profile(atomic_on[4, 256], f(1, np.int32), 1),
+        atomics(32, 1000, 32, 32),
+    ),
+    (
+        "on four addresses",
+        lambda: warplab.profile(atomic_on[4, 256], f(4, np.int32), 4),
+        atomics(32, 1000, 128, 8),
+    ),
+    (
+        "each on its own",
+        lambda: warplab.profile(atomic_on[4, 256], f(1000, np.int32), 1000),
+        atomics(32, 1000, 1000, 1),
+    ),
     ("in shared memory, eight lanes a word", one_warp(shared_atomic, f(32, np.int32)), atomics(1, 32, 4, 8)),
     # floating point
     (
@@ -336,7 +424,9 @@ def test_counts_are_those_worked_out_by_hand(what, run, expected):
 
 def test_addresses_are_counted_as_if_the_buffer_were_aligned_as_cudas_are():
     raw = np.zeros(33, np.float32)
-    p = warplab.profile(copy[1, 32], raw[1:], np.zeros(32, np.float32))  # NumPy's pointer is 4 bytes off, a device copy's is not
+    p = warplab.profile(
+        copy[1, 32], raw[1:], np.zeros(32, np.float32)
+    )  # NumPy's pointer is 4 bytes off, a device copy's is not
     assert p.global_load.sectors == 4
 
 
@@ -351,14 +441,19 @@ def test_lines_add_up_to_the_kernel_and_name_its_source():
 def test_nsight_compute_names_atomics_by_memory_and_by_whether_they_return_something():
     p = warplab.profile(atomic_on[4, 256], f(1, np.int32), 1)
     assert p.ncu()["l1tex__t_requests_pipe_lsu_mem_global_op_red.sum"] == 32  # nobody asks for the old value
-    assert p.ncu()["l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum"] == p.ncu()["smsp__inst_executed_op_shared_atom.sum"] == 0
+    assert (
+        p.ncu()["l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum"]
+        == p.ncu()["smsp__inst_executed_op_shared_atom.sum"]
+        == 0
+    )
     shared = warplab.profile(shared_atomic[1, 32], f(32, np.int32))
     assert shared.ncu()["smsp__inst_executed_op_shared_atom.sum"] == 1
 
 
 # the busiest warp
 
-# Lanes whose `number / divisor` is 0 go round 10 times, all others once. Three instructions a turn, eight before, one after.
+# Lanes whose `number / divisor` is 0 go round 10 times, all others once.
+# Three instructions a turn, eight before, one after.
 TURNS = """.version 9.0
 .target sm_90
 .address_size 64
@@ -386,9 +481,9 @@ def turns(blocks, threads, divisor=32, who=0, sample=None):
     """(busiest warp's instructions, all warps') where lanes divisor * who and on take ten turns."""
     space, counters = AddressSpace(), Counters()
     program = Program(TURNS.replace("WHO", str(who)), "turns", "turns", space)
-    with observed_by(counters), running_only(sample):
-        machine = run(program, [divisor.to_bytes(4, "little")], [], blocks, threads, 0, space)
-    p = summary(machine, counters, "sm_90", resources=False)
+    context = LaunchContext(SM_90, (counters,), sample)
+    machine = run(program, [divisor.to_bytes(4, "little")], [], blocks, threads, 0, space, context)
+    p = summary(machine, counters, SM_90, resources=False)
     return p.busiest_warp_instructions, p.warp_instructions
 
 
@@ -407,7 +502,8 @@ def test_one_lane_that_goes_on_keeps_its_warp_busy_and_no_other():
 
 
 def test_a_block_that_is_no_multiple_of_a_warp_starts_a_warp_of_its_own():
-    # 48 threads are a warp and a half: lanes 32 to 63 are the second warp of block 0 and the first 16 lanes of block 1
+    # 48 threads are a warp and a half: lanes 32 to 63 are the second warp of block 0
+    # and the first 16 lanes of block 1
     assert turns(2, 48, who=1) == (TEN_TURNS, 2 * TEN_TURNS + 2 * ONE_TURN)
 
 
@@ -433,16 +529,19 @@ def test_a_guarded_return_is_a_branch_and_one_instruction():
 }
 """
     space, counters = AddressSpace(), Counters()
-    with observed_by(counters):
-        machine = run(Program(leaves, "leaves", "leaves", space), [], [], 1, 32, 0, space)
-    p = summary(machine, counters, "sm_90", resources=False)
+    program, context = Program(leaves, "leaves", "leaves", space), LaunchContext(SM_90, (counters,))
+    machine = run(program, [], [], 1, 32, 0, space, context)
+    p = summary(machine, counters, SM_90, resources=False)
     # mov, setp and the guard by 32 lanes; ret by the 8 that leave; add and ret by the 24 that stay
     assert (p.warp_instructions, p.busiest_warp_instructions) == (6, 6)
 
 
 def test_a_sample_is_scaled_in_total_and_not_in_its_busiest_warp():
     assert turns(600, 128, divisor=128 * 600, sample=6) == (TEN_TURNS, 2400 * TEN_TURNS)
-    assert turns(600, 128, who=0, sample=6) == (ONE_TURN, 2400 * ONE_TURN)  # block 0 is not in the sample: 50, 150 ...
+    assert turns(600, 128, who=0, sample=6) == (
+        ONE_TURN,
+        2400 * ONE_TURN,
+    )  # block 0 is not in the sample: 50, 150 ...
 
 
 @cuda.jit
@@ -461,9 +560,14 @@ def parts_ways(x, out):
 
 def test_total_and_busiest_are_the_sum_and_the_most_of_the_warps_run_one_by_one():
     x = np.random.default_rng(3).integers(1, 100, 32 * 12).astype(np.int32)
-    apart = [warplab.profile(parts_ways[1, 32], x[k : k + 32], np.zeros(32, np.int32)).warp_instructions for k in range(0, x.size, 32)]
+    apart = [
+        warplab.profile(parts_ways[1, 32], x[k : k + 32], np.zeros(32, np.int32)).warp_instructions
+        for k in range(0, x.size, 32)
+    ]
     for threads in (32, 96, 192):
         p = warplab.profile(parts_ways[x.size // threads, threads], x, np.zeros(x.size, np.int32))
         assert (p.warp_instructions, p.busiest_warp_instructions) == (sum(apart), max(apart))
     assert len(set(apart)) > 6
-    assert p.as_dict()["busiest_warp_instructions"] == max(apart) and f"{max(apart):,} of them by the busiest" in str(p)
+    assert p.as_dict()["busiest_warp_instructions"] == max(
+        apart
+    ) and f"{max(apart):,} of them by the busiest" in str(p)

@@ -1,11 +1,14 @@
-"""Small kernels for what teaching code uses and no other test touches: every atomic, warp and bit intrinsic, memory space, host call."""
+"""Small kernels for what teaching code uses and no other test touches: every atomic, warp and bit intrinsic,
+memory space, host call.
+"""
 
 import math
 
 import numpy as np
 import pytest
-import warplab
 from numba import cuda, float32, guvectorize, int32, vectorize
+
+import warplab
 
 # atomics: 64 threads on one word that starts at 5, thread t gives t; what is there afterwards
 ATOMICS = [
@@ -32,7 +35,8 @@ POINTER = {"int32": "int", "int64": "long long", "float32": "float", "float64": 
 @pytest.mark.parametrize("statement, dtype, after", ATOMICS, ids=[a[0] for a in ATOMICS])
 def test_an_atomic_of_cuda_cpp(statement, dtype, after):
     kind = POINTER[np.dtype(dtype).name]
-    source = f'#include <cuda_fp16.h>\nextern "C" __global__ void k({kind}* p) {{ int t = threadIdx.x; {statement}; }}'
+    body = f"{{ int t = threadIdx.x; {statement}; }}"
+    source = f'#include <cuda_fp16.h>\nextern "C" __global__ void k({kind}* p) {body}'
     word = np.full(1, 5, dtype)
     warplab.cuda_kernel(source, "k")[1, 64](word)
     assert word[0] == after
@@ -124,7 +128,11 @@ def test_a_struct_travels_by_value_and_an_array_of_structs_by_address():
     out = np.zeros(32, PARTICLE)
     one = np.array((1.5, 2.5, 3, 4.5), PARTICLE)[()]
     warplab.cuda_kernel(STRUCT, "k")[1, 32](one, out, 7)
-    assert out["x"].tolist() == [1.5 + t for t in range(32)] and (out["cell"] == 21).all() and (out["mass"] == 4.5).all()
+    assert (
+        out["x"].tolist() == [1.5 + t for t in range(32)]
+        and (out["cell"] == 21).all()
+        and (out["mass"] == 4.5).all()
+    )
     with pytest.raises(warplab.InvalidLaunch, match="has 16 bytes, and the kernel wants 24"):
         warplab.cuda_kernel(STRUCT, "k")[1, 32](np.zeros((), "i8,i8")[()], out, 7)
 
@@ -145,7 +153,9 @@ def test_what_the_engine_cannot_know_or_do_is_refused_by_name(statement, name):
 
 def test_a_launch_from_the_device_is_refused_when_it_is_compiled():
     with pytest.raises(warplab.CompileError, match="device-side kernel launch"):
-        warplab.cuda_kernel('__global__ void child() {}\nextern "C" __global__ void k() { child<<<1, 1>>>(); }', "k")
+        warplab.cuda_kernel(
+            '__global__ void child() {}\nextern "C" __global__ void k() { child<<<1, 1>>>(); }', "k"
+        )
 
 
 # numba's intrinsics, by what NumPy or Python say
@@ -169,7 +179,16 @@ def test_intrinsics_of_numba():
     for t in range(32):
         reverse = int(f"{t:032b}"[::-1], 2) >> 24
         ffs = (t & -t).bit_length()
-        assert out[t].tolist() == [t.bit_count() + 100 * ffs, 32 - t.bit_length(), reverse, t + 32000, t if t % 2 == 0 else -t, 1, 3, 32]
+        assert out[t].tolist() == [
+            t.bit_count() + 100 * ffs,
+            32 - t.bit_length(),
+            reverse,
+            t + 32000,
+            t if t % 2 == 0 else -t,
+            1,
+            3,
+            32,
+        ]
 
 
 @cuda.jit(device=True)
@@ -248,7 +267,11 @@ def test_views_of_device_arrays_share_their_memory():
     number_them[1, (8, 8)](a[1:3, 2:6])
     number_them[1, (8, 8)](a[::3, 7:])  # column 7 of rows 0 and 3
     b = a.copy_to_host()
-    assert b[1, 2:6].tolist() == [0, 1, 2, 3] and b[2, 2:6].tolist() == [10, 11, 12, 13] and b[:, 7].tolist() == [0, 0, 0, 10]
+    assert (
+        b[1, 2:6].tolist() == [0, 1, 2, 3]
+        and b[2, 2:6].tolist() == [10, 11, 12, 13]
+        and b[:, 7].tolist() == [0, 0, 0, 10]
+    )
     assert a.reshape(32).ravel().copy_to_host()[31] == 10 and a.reshape(32)[19] == 11
     assert (a.T.copy_to_host() == b.T).all()
     assert a.view(np.float32).dtype == np.float32
@@ -319,6 +342,11 @@ def test_a_kernel_tells_its_resources():
     x = np.ones(32, np.float32)
     spends_resources[1, 32](x)
     k = spends_resources
-    resources = (k.get_shared_mem_per_block(), k.get_local_mem_per_thread(), k.get_regs_per_thread(), k.get_max_threads_per_block())
+    resources = (
+        k.get_shared_mem_per_block(),
+        k.get_local_mem_per_thread(),
+        k.get_regs_per_thread(),
+        k.get_max_threads_per_block(),
+    )
     (shared,), (local,), (registers,), (threads,) = (r.values() for r in resources)
     assert shared == 400 and local >= 64 and 4 < registers < 128 and threads == 1024

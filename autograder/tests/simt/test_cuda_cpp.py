@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import warplab
 from numba import cuda
+
+import warplab
 
 SAXPY = """
 extern "C" __global__ void saxpy(int n, float a, const float* x, float* y)
@@ -28,7 +29,13 @@ def test_a_kernel_in_cpp_runs_on_device_arrays():
 
 
 def test_profile_counts_it_and_names_the_source_line():
-    p = warplab.profile(warplab.cuda_kernel(SAXPY, "saxpy")[4, 256], 1000, 2.0, np.ones(1000, np.float32), np.ones(1000, np.float32))
+    p = warplab.profile(
+        warplab.cuda_kernel(SAXPY, "saxpy")[4, 256],
+        1000,
+        2.0,
+        np.ones(1000, np.float32),
+        np.ones(1000, np.float32),
+    )
     assert (p.global_load.requests, p.global_load.sectors, p.flops) == (64, 250, 2000)
     assert [entry.line for entry in p.lines if entry.global_load.requests] == [6]
 
@@ -64,12 +71,16 @@ def test_dynamic_shared_memory_and_barriers():
 
 def test_a_missing_barrier_in_cpp_is_a_race_at_its_line():
     with pytest.raises(warplab.SharedRace, match="reverse.cu:7"):
-        warplab.cuda_kernel(TILE.replace("__syncthreads();\n", ""), "reverse")[1, 64, 0, 256](np.zeros(64, np.float32))
+        warplab.cuda_kernel(TILE.replace("__syncthreads();\n", ""), "reverse")[1, 64, 0, 256](
+            np.zeros(64, np.float32)
+        )
 
 
 def test_an_overrun_in_cpp_names_its_line_and_argument():
     with pytest.raises(warplab.OutOfBounds, match=r"saxpy.cu:6: .*argument 'number 3'"):
-        warplab.cuda_kernel(SAXPY, "saxpy")[1, 128](100, 2.0, np.zeros(50, np.float32), np.zeros(100, np.float32))
+        warplab.cuda_kernel(SAXPY, "saxpy")[1, 128](
+            100, 2.0, np.zeros(50, np.float32), np.zeros(100, np.float32)
+        )
 
 
 WARP_SUM = """
@@ -90,7 +101,9 @@ def test_shuffles_and_atomics():
 
 def test_a_mistake_is_shown_with_the_sources_own_line():
     with pytest.raises(warplab.CompileError, match=r'saxpy.cu\(6\): error: expected a ";"'):
-        warplab.cuda_kernel(SAXPY.replace("threadIdx.x;", "threadIdx.x").replace("int i", "\n    int i"), "saxpy")
+        warplab.cuda_kernel(
+            SAXPY.replace("threadIdx.x;", "threadIdx.x").replace("int i", "\n    int i"), "saxpy"
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,11 @@
-"""More of CUDA C++ on the engine: asynchronous copies, cooperative groups, packed arithmetic, and what is refused by name."""
+"""More of CUDA C++ on the engine: asynchronous copies, cooperative groups, packed arithmetic.
+
+And what is refused by name.
+"""
 
 import numpy as np
 import pytest
+
 import warplab
 
 RNG = np.random.default_rng(11)
@@ -39,7 +43,7 @@ def test_a_double_buffer_of_asynchronous_copies():
 
 @pytest.mark.parametrize(
     "barrier, lines",
-    [  # without the first the tile is read before it is there, without the second the next copy overwrites it too early
+    [  # without the first the tile is read before it is there, without the second it is overwritten too early
         ("        __syncthreads();\n        y", r"flip.cu:14: .* reads .* writes \(flip.cu:7\)"),
         ("\n        __syncthreads();\n    }", r"flip.cu:10: .* writes .* reads? \(flip.cu:14\)"),
     ],
@@ -75,15 +79,22 @@ extern "C" __global__ void edge(const float* x, float* y, int n)
     ],
 )
 def test_a_missing_or_short_wait_is_found(old, new):
-    with pytest.raises(warplab.LaunchError, match=r"unfinished asynchronous copy in kernel flip, flip.cu:1[34]: .* of thread \(31, 0, 0\)"):
-        warplab.cuda_kernel(PIPELINE.replace(old, new), "flip")[1, 32](np.zeros(512, np.float32), np.zeros(512, np.float32))
+    with pytest.raises(
+        warplab.LaunchError,
+        match=r"unfinished asynchronous copy in kernel flip, flip.cu:1[34]: .* of thread \(31, 0, 0\)",
+    ):
+        warplab.cuda_kernel(PIPELINE.replace(old, new), "flip")[1, 32](
+            np.zeros(512, np.float32), np.zeros(512, np.float32)
+        )
 
 
 def test_a_thread_may_not_read_its_own_copy_before_the_wait():
     source = PIPELINE.replace("__pipeline_wait_prior(1)", "").replace("tile[i % 2][31 - t]", "tile[i % 2][t]")
     with pytest.raises(warplab.LaunchError, match="its own asynchronous copy"):
         warplab.cuda_kernel(source, "flip")[1, 32](np.zeros(512, np.float32), np.zeros(512, np.float32))
-    right = source.replace("__pipeline_commit();\n        ;", '__pipeline_commit();\n        asm volatile("cp.async.wait_all;");')
+    right = source.replace(
+        "__pipeline_commit();\n        ;", '__pipeline_commit();\n        asm volatile("cp.async.wait_all;");'
+    )
     x, y = RNG.random(512, dtype=np.float32), np.zeros(512, np.float32)
     warplab.cuda_kernel(right, "flip")[1, 32](x, y)
     np.testing.assert_array_equal(y, x)
@@ -95,7 +106,7 @@ ASM = """asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::
 
 @pytest.mark.parametrize("n, requests, sectors", [(128, 1, 16), (101, 2, 14), (4, 1, 1)])
 def test_an_asynchronous_copy_fills_the_rest_with_zeros_and_reads_no_further(n, requests, sectors):
-    """The header branches on the number of bytes: thread 25 of n = 101 copies 4 bytes in a request of its own."""
+    """The header branches on the number of bytes: thread 25 of n = 101 copies 4 bytes on its own."""
     x, y = RNG.random(n, dtype=np.float32), np.ones(128, np.float32)
     p = warplab.profile(warplab.cuda_kernel(PADDED, "edge")[1, 32], x, y, n)
     np.testing.assert_array_equal(y, np.r_[x, np.zeros(128 - n, np.float32)])
@@ -105,7 +116,9 @@ def test_an_asynchronous_copy_fills_the_rest_with_zeros_and_reads_no_further(n, 
 @pytest.mark.parametrize("n, sectors", [(128, 16), (101, 13), (4, 1)])  # 4 n / 32, rounded up
 def test_the_instruction_itself_takes_each_threads_own_number_of_bytes(n, sectors):
     x, y = RNG.random(n, dtype=np.float32), np.ones(128, np.float32)
-    source = PADDED.replace("__pipeline_memcpy_async(&tile[t], &x[left > 0 ? 4 * t : 0], 16, 16 - bytes);", ASM)
+    source = PADDED.replace(
+        "__pipeline_memcpy_async(&tile[t], &x[left > 0 ? 4 * t : 0], 16, 16 - bytes);", ASM
+    )
     p = warplab.profile(warplab.cuda_kernel(source, "edge")[1, 32], x, y, n)
     np.testing.assert_array_equal(y, np.r_[x, np.zeros(128 - n, np.float32)])
     assert (p.global_load.requests, p.global_load.sectors) == (1, sectors)
@@ -120,7 +133,8 @@ GROUPS = """
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 namespace cg = cooperative_groups;
-extern "C" __global__ void sums(const float* x, const int* n, float* warp_sums, int* eights, int* most, float* total)
+extern "C" __global__
+void sums(const float* x, const int* n, float* warp_sums, int* eights, int* most, float* total)
 {
     __shared__ float parts[4];
     auto block = cg::this_thread_block();
@@ -150,7 +164,12 @@ extern "C" __global__ void sums(const float* x, const int* n, float* warp_sums, 
 @pytest.mark.slow
 def test_cooperative_groups_reduce_in_tiles():
     x, n = RNG.integers(0, 100, 256).astype(np.float32), RNG.integers(-100, 100, 256).astype(np.int32)
-    warps, eights, most, total = np.zeros(8, np.float32), np.zeros(32, np.int32), np.zeros(8, np.int32), np.zeros(1, np.float32)
+    warps, eights, most, total = (
+        np.zeros(8, np.float32),
+        np.zeros(32, np.int32),
+        np.zeros(8, np.int32),
+        np.zeros(1, np.float32),
+    )
     p = warplab.profile(warplab.cuda_kernel(GROUPS, "sums")[2, 128], x, n, warps, eights, most, total)
     np.testing.assert_array_equal(warps, x.reshape(8, 32).sum(1))
     np.testing.assert_array_equal(eights, n.reshape(32, 8).sum(1))
@@ -182,7 +201,12 @@ extern "C" __global__ void compact(const int* x, int* out, int* count, int* befo
 
 @pytest.mark.slow
 def test_cooperative_groups_elect_scan_and_compact():
-    x, out, count, before = RNG.integers(0, 50, 64).astype(np.int32), np.zeros(64, np.int32), np.zeros(2, np.int32), np.zeros(64, np.int32)
+    x, out, count, before = (
+        RNG.integers(0, 50, 64).astype(np.int32),
+        np.zeros(64, np.int32),
+        np.zeros(2, np.int32),
+        np.zeros(64, np.int32),
+    )
     warplab.cuda_kernel(ONE, "compact")[1, 64](x, out, count, before)
     kept = x[x % 3 == 0]
     assert count.tolist() == [kept.size, 2]
@@ -250,7 +274,12 @@ def test_a_half2_saxpy():
     p = warplab.profile(warplab.cuda_kernel(SAXPY2, "saxpy")[2, 256], 0.3, x, y, 500)
     np.testing.assert_array_equal(y, expected)
     # 500 threads are 16 warps; 2000 bytes of x and of y are 63 sectors each; an FMA of a pair is 4 operations
-    assert (p.global_load.requests, p.global_load.sectors, p.global_store.sectors, p.flops) == (32, 126, 63, 2000)
+    assert (p.global_load.requests, p.global_load.sectors, p.global_store.sectors, p.flops) == (
+        32,
+        126,
+        63,
+        2000,
+    )
 
 
 HALVES = """
@@ -298,17 +327,26 @@ def test_packed_arithmetic_is_rounded_once(kind, expression):
 
     x, y = pack(a), pack(b)
     out = np.zeros_like(x)
-    warplab.cuda_kernel(HALVES.replace("TYPE", kind).replace("EXPRESSION", expression), "each")[1, 32](x, y, out)
+    warplab.cuda_kernel(HALVES.replace("TYPE", kind).replace("EXPRESSION", expression), "each")[1, 32](
+        x, y, out
+    )
     np.testing.assert_array_equal(unpack(out), unpack(pack(PAIRS[expression](unpack(x), unpack(y)))))
 
 
 @pytest.mark.parametrize(
-    "expression, function", [("h2exp2(a)", np.exp2), ("h2tanh_approx(a)", np.tanh), ("h2sqrt(h2exp2(a))", lambda v: np.sqrt(np.exp2(v)))]
+    "expression, function",
+    [
+        ("h2exp2(a)", np.exp2),
+        ("h2tanh_approx(a)", np.tanh),
+        ("h2sqrt(h2exp2(a))", lambda v: np.sqrt(np.exp2(v))),
+    ],
 )
 def test_packed_functions_are_close(expression, function):
     x = RNG.standard_normal(64).astype(np.float16)
     out = np.zeros_like(x)
-    warplab.cuda_kernel(HALVES.replace("TYPE", "half2").replace("EXPRESSION", expression), "each")[1, 32](x, x, out)
+    warplab.cuda_kernel(HALVES.replace("TYPE", "half2").replace("EXPRESSION", expression), "each")[1, 32](
+        x, x, out
+    )
     np.testing.assert_allclose(out.astype(float), function(x.astype(float)), rtol=2e-3)
 
 
@@ -335,7 +373,9 @@ def whole(parts, width):
 
 PACKED = {
     "__dp4a(a, b, c)": lambda a, b, c: (bytes_of(a) * bytes_of(b)).sum(1) + c,
-    "(int)__dp4a((unsigned)a, (unsigned)b, (unsigned)c)": lambda a, b, c: (bytes_of(a, "u") * bytes_of(b, "u")).sum(1) + c,
+    "(int)__dp4a((unsigned)a, (unsigned)b, (unsigned)c)": lambda a, b, c: (
+        (bytes_of(a, "u") * bytes_of(b, "u")).sum(1) + c
+    ),
     "__dp2a_lo(a, b, c)": lambda a, b, c: (pairs_of(a) * bytes_of(b)[:, :2]).sum(1) + c,
     "__dp2a_hi(a, b, c)": lambda a, b, c: (pairs_of(a) * bytes_of(b)[:, 2:]).sum(1) + c,
     "__vadd4(a, b)": lambda a, b, c: whole(bytes_of(a) + bytes_of(b), 1),
@@ -363,7 +403,9 @@ def test_integer_intrinsics(expression):
     a, b, c = RNG.integers(-(1 << 31), 1 << 31, (3, 32)).astype(np.int32)
     b[::5] = a[::5]
     out = np.zeros(32, np.int32)
-    p = warplab.profile(warplab.cuda_kernel(INTEGERS.replace("EXPRESSION", expression), "each")[1, 32], a, b, c, out)
+    p = warplab.profile(
+        warplab.cuda_kernel(INTEGERS.replace("EXPRESSION", expression), "each")[1, 32], a, b, c, out
+    )
     np.testing.assert_array_equal(out, PACKED[expression](a, b, c).astype(np.int64).astype(np.int32))
     assert p.flops == 0 and p.global_store.sectors == 4
 
@@ -383,19 +425,25 @@ extern "C" __global__ void k(float* x)
         "wgmma.fence.sync.aligned;",
         "wgmma.commit_group.sync.aligned;",
         "cp.async.bulk.commit_group;",
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%1], [%0, {%1, %1}], [%1];",
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+        "[%1], [%0, {%1, %1}], [%1];",
         "cp.async.mbarrier.arrive.shared.b64 [%1];",
         "mbarrier.init.shared.b64 [%1], 1;",
         "griddepcontrol.wait;",
         "barrier.cluster.arrive.aligned;",
         "sured.b.1d.add.u32.trap [%0, {%1}], %1;",
-        "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {%1, %1, %1, %1}, {%1, %1, %1, %1}, {%1, %1}, {%1, %1, %1, %1};",
-        "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%2, %2, %2, %2}, {%1, %1, %1, %1}, {%1, %1}, {%2, %2, %2, %2};",
+        "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 "
+        "{%1, %1, %1, %1}, {%1, %1, %1, %1}, {%1, %1}, {%1, %1, %1, %1};",
+        "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 "
+        "{%2, %2, %2, %2}, {%1, %1, %1, %1}, {%1, %1}, {%2, %2, %2, %2};",
         "setmaxnreg.inc.sync.aligned.u32 40;",
     ],
 )
 def test_the_rest_is_refused_by_name_and_line(statement):
-    with pytest.raises(warplab.LaunchError, match=rf"unsupported instruction in kernel k, k.cu:5: .*`{statement.split()[0].strip(';')}`"):
+    with pytest.raises(
+        warplab.LaunchError,
+        match=rf"unsupported instruction in kernel k, k.cu:5: .*`{statement.split()[0].strip(';')}`",
+    ):
         warplab.cuda_kernel(REFUSED.replace("STATEMENT", statement), "k")[1, 32](np.zeros(1, np.float32))
 
 
@@ -411,13 +459,15 @@ def test_textures_are_refused_by_name():
 
 def test_a_trap_stops_the_kernel_at_its_line():
     with pytest.raises(warplab.LaunchError, match=r"k.cu:3: thread \(7, 0, 0\).* trap"):
-        warplab.cuda_kernel('extern "C" __global__ void k(int* x)\n{\n    if (x[threadIdx.x] > 6) __trap();\n}', "k")[1, 32](
-            np.arange(32, dtype=np.int32)
-        )
+        warplab.cuda_kernel(
+            'extern "C" __global__ void k(int* x)\n{\n    if (x[threadIdx.x] > 6) __trap();\n}', "k"
+        )[1, 32](np.arange(32, dtype=np.int32))
 
 
 def test_threads_may_copy_the_same_words_to_one_place():
-    source = PIPELINE.replace("&tile[0][t], &x[t]", "&tile[0][0], &x[0]").replace("tile[i % 2][31 - t]", "tile[i % 2][i ? 31 - t : 0]")
+    source = PIPELINE.replace("&tile[0][t], &x[t]", "&tile[0][0], &x[0]").replace(
+        "tile[i % 2][31 - t]", "tile[i % 2][i ? 31 - t : 0]"
+    )
     x, y = RNG.random((4, 32, 4), dtype=np.float32), np.zeros((4, 32, 4), np.float32)
     warplab.cuda_kernel(source, "flip")[1, 32](x, y)
     np.testing.assert_array_equal(y[0], np.broadcast_to(x[0, 0], (32, 4)))

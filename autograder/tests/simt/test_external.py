@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
-import warplab
 from numba import cuda
+
+import warplab
 
 PRINTS = r"""
 #include <cstdio>
 extern "C" __global__ void prints() {
     if (threadIdx.x < 2)
-        printf("%d|%5.2f|%s|%c|%#x|%lld|%u|100%%\n", -(int)threadIdx.x, 1.5, "text", 'z', 255, 1LL << 40, 4000000000u);
+        printf("%d|%5.2f|%s|%c|%#x|%lld|%u|100%%\n",
+           -(int)threadIdx.x, 1.5, "text", 'z', 255, 1LL << 40, 4000000000u);
 }
 """
 
@@ -72,7 +74,9 @@ extern "C" __global__ void asserts(int limit) { assert((int)threadIdx.x < limit)
 
 def test_a_failed_assert_names_its_condition_and_thread():
     warplab.cuda_kernel(ASSERTS, "asserts")[1, 32](32)
-    with pytest.raises(warplab.LaunchError, match=r"thread \(7, 0, 0\) .* found `\(int\)threadIdx.x < limit` to be false"):
+    with pytest.raises(
+        warplab.LaunchError, match=r"thread \(7, 0, 0\) .* found `\(int\)threadIdx.x < limit` to be false"
+    ):
         warplab.cuda_kernel(ASSERTS, "asserts")[1, 32](7)
 
 

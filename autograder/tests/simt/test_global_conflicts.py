@@ -4,9 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
-import warplab
 from numba import cuda
+
+import warplab
 from warplab.simt.engine import machine
+from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.ptx.parser import parse
 from warplab.simt.ptx.stored import stored_through
 
@@ -38,7 +40,8 @@ def test_the_warning_names_kernel_lines_threads_blocks_element_and_what_to_look_
     (text,) = warned(lambda: blocks_meet[4, 64](np.zeros(256, np.float32), np.zeros(256, np.float32)))
     read, write = line(blocks_meet, "# read"), line(blocks_meet, "# write")
     assert text.startswith(
-        f"global-memory conflict in kernel blocks_meet, test_global_conflicts.py:{write}: thread (0, 0, 0) of block (0, 0, 0) writes"
+        f"global-memory conflict in kernel blocks_meet, test_global_conflicts.py:{write}: "
+        "thread (0, 0, 0) of block (0, 0, 0) writes"
     )
     assert "element 0 of argument 'x' (float32[256]) that thread (0, 0, 0) of block (3, 0, 0) reads" in text
     assert f"(test_global_conflicts.py:{read}), and nothing orders the two; 256 such conflicts" in text
@@ -60,12 +63,15 @@ def test_one_array_passed_twice_is_one_array():
     x = cuda.to_device(np.zeros(256, np.float32))
     assert warned(lambda: shift[4, 64](x, cuda.to_device(np.zeros(256, np.float32)))) == []
     (text,) = warned(lambda: shift[4, 64](x, x))
-    assert "254 such conflicts" in text  # elements 1 to 254 are read by the thread to the left and written by their own
+    assert (
+        "254 such conflicts" in text
+    )  # elements 1 to 254 are read by the thread to the left and written by their own
 
 
 def test_a_pointer_that_was_loaded_from_memory_is_watched_too():
     source = """
-extern "C" __global__ void k(float** table, float* out) { table[0][0] = threadIdx.x; out[threadIdx.x] = 1; }"""
+extern "C" __global__ void k(float** table, float* out)
+{ table[0][0] = threadIdx.x; out[threadIdx.x] = 1; }"""
     x = cuda.to_device(np.zeros(1, np.float32))
     table = np.array([int(x.device_ctypes_pointer.value)], np.int64)
     (text,) = warned(lambda: warplab.cuda_kernel(source, "k")[1, 32](table, np.zeros(32, np.float32)))
@@ -90,7 +96,9 @@ extern "C" __global__ void k(volatile int* flag, float* x) {{
     if (blockIdx.x == 0) {{ x[1] = 42; {order} *flag = 7; }}
     else {{ while (*flag != 7) {{}} x[0] = x[1]; }}
 }}"""
-    texts = warned(lambda: warplab.cuda_kernel(source, "k")[2, 1](np.zeros(1, np.int32), np.zeros(2, np.float32)))
+    texts = warned(
+        lambda: warplab.cuda_kernel(source, "k")[2, 1](np.zeros(1, np.int32), np.zeros(2, np.float32))
+    )
     assert (texts == []) is silent
 
 
@@ -116,13 +124,17 @@ def origins(body: str):
 {{ .reg .b64 %rd<9>; .reg .b32 %r<9>; .reg .pred %p<2>;
 {body}
 ret; }}"""
-    return [set(o) for o in stored_through(parse(text).functions["k"])]
+    return [set(o) for o in stored_through(parse(text).functions["k"], INSTRUCTIONS)]
 
 
 def test_a_store_s_address_comes_from_a_parameter_through_arithmetic():
-    address = "ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; cvta.to.global.u64 %rd3, %rd1; ld.param.u32 %r1, [n]; "
-    address += "mul.wide.u32 %rd4, %r1, 4; add.s64 %rd5, %rd3, %rd4; "
+    address = "ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; cvta.to.global.u64 %rd3, %rd1; "
+    address += "ld.param.u32 %r1, [n]; mul.wide.u32 %rd4, %r1, 4; add.s64 %rd5, %rd3, %rd4; "
     assert origins(address + "st.global.u32 [%rd5], %r1;") == [{("a", 0), ("n", 0)}]
-    assert origins(address + "ld.global.u64 %rd6, [%rd2]; add.s64 %rd7, %rd3, %rd6; st.u32 [%rd7+4], %r1;") == [{("a", 0)}]  # an index
-    assert origins(address + "ld.global.u64 %rd6, [%rd2]; st.u32 [%rd6], %r1;") == [set()]  # a pointer from nowhere
+    assert origins(
+        address + "ld.global.u64 %rd6, [%rd2]; add.s64 %rd7, %rd3, %rd6; st.u32 [%rd7+4], %r1;"
+    ) == [{("a", 0)}]  # an index
+    assert origins(address + "ld.global.u64 %rd6, [%rd2]; st.u32 [%rd6], %r1;") == [
+        set()
+    ]  # a pointer from nowhere
     assert origins("mov.u32 %r1, 1; st.global.u32 [total], %r1;") == [{("total", 0)}]

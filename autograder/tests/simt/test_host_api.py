@@ -1,15 +1,21 @@
-"""numba.cuda's host side on the engine: what a kernel takes, linked code, managed memory, streams, occupancy, ufuncs."""
+"""numba.cuda's host side on the engine.
+
+What a kernel takes, linked code, managed memory, streams, occupancy, ufuncs.
+"""
 
 import enum
 import math
 
 import numpy as np
 import pytest
-import warplab
 from numba import cuda, int32, types, vectorize
 from numba.cuda import CUSource
 
-pytestmark = pytest.mark.skipif(warplab.device().kind == "cuda", reason="the engine stands in only where there is no CUDA")
+import warplab
+
+pytestmark = pytest.mark.skipif(
+    warplab.device().kind == "cuda", reason="the engine stands in only where there is no CUDA"
+)
 
 POINT = np.dtype([("x", np.float32), ("y", np.int64), ("corner", np.int16, (2,))], align=True)
 
@@ -46,7 +52,9 @@ def takes(colour, when, then, z, flag, pair, out):
 
 def test_a_kernel_takes_enums_dates_complex_numbers_booleans_and_nested_tuples():
     out = np.zeros(4)
-    takes[1, 1](Colour.BLUE, np.datetime64("2021-01-02"), np.datetime64("2021-01-01"), 2 + 3j, True, (1, (2, 3)), out)
+    takes[1, 1](
+        Colour.BLUE, np.datetime64("2021-01-02"), np.datetime64("2021-01-01"), 2 + 3j, True, (1, (2, 3)), out
+    )
     np.testing.assert_array_equal(out, [9, 6, 1, 2])
 
 
@@ -97,7 +105,10 @@ def test_a_numba_kernel_calls_linked_cuda_cpp_which_has_globals_of_its_own():
 
 
 def test_a_linked_function_s_error_names_the_line_in_its_own_file():
-    bad = CUSource('extern "C" __device__ int reaches(int *out, int *x) {\n  *out = x[100];\n  return 0;\n}', name="reaches.cu")
+    bad = CUSource(
+        'extern "C" __device__ int reaches(int *out, int *x) {\n  *out = x[100];\n  return 0;\n}',
+        name="reaches.cu",
+    )
     reaches = cuda.declare_device("reaches", int32(types.CPointer(int32)), link=bad)
     ffi = pytest.importorskip("cffi").FFI()
 
@@ -105,7 +116,9 @@ def test_a_linked_function_s_error_names_the_line_in_its_own_file():
     def kernel(x, out):
         out[0] = reaches(ffi.from_buffer(x))
 
-    with pytest.raises(warplab.OutOfBounds, match=r"kernel kernel, reaches.cu:2: .* element 100 of argument 'x'"):
+    with pytest.raises(
+        warplab.OutOfBounds, match=r"kernel kernel, reaches.cu:2: .* element 100 of argument 'x'"
+    ):
         kernel[1, 1](np.zeros(4, np.int32), np.zeros(1, np.int32))
 
 
@@ -148,9 +161,15 @@ def test_a_kernel_knows_its_resources_and_the_device_its_occupancy():
         x[1] = tile[0]
 
     loaded = next(iter(kernel.overloads.values()))
-    assert loaded.shared_mem_per_block == 1024 and loaded.max_threads_per_block == 128 and 0 < loaded.regs_per_thread <= 255
+    assert (
+        loaded.shared_mem_per_block == 1024
+        and loaded.max_threads_per_block == 128
+        and 0 < loaded.regs_per_thread <= 255
+    )
     context = cuda.current_context()
-    assert context.get_active_blocks_per_multiprocessor(loaded._codelibrary.get_cufunc(), 128, 0) == 16  # 2,048 threads of 128
+    assert (
+        context.get_active_blocks_per_multiprocessor(loaded._codelibrary.get_cufunc(), 128, 0) == 16
+    )  # 2,048 threads of 128
 
 
 def test_detect_and_gpus_name_the_engine(capsys):

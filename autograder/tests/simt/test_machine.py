@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-import warplab
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import cuda, float32, float64, int32
+
+import warplab
 
 RNG = np.random.default_rng(7)
 
@@ -56,7 +57,9 @@ def test_three_dimensional_indices_are_those_of_cuda():
     out = np.zeros((5, 6, 7), np.int64)
     indices[(2, 3, 3), (4, 2, 2)](out)
     z, y, x = np.indices(out.shape)
-    np.testing.assert_array_equal(out, x % 4 + 10 * (y % 2) + 100 * (z % 2) + 1000 * (x // 4) + 10_000 * (y // 2) + 100_000 * (z // 2))
+    np.testing.assert_array_equal(
+        out, x % 4 + 10 * (y % 2) + 100 * (z % 2) + 1000 * (x // 4) + 10_000 * (y // 2) + 100_000 * (z // 2)
+    )
 
 
 @cuda.jit
@@ -116,7 +119,16 @@ def test_mathematical_functions_agree_with_numpy_to_rounding(dtype, tolerance):
     functions[3, 128](x, out)
     y = x.astype(np.float64)
     expected = np.stack(
-        [np.sqrt(abs(y)), np.exp(y), np.sin(y), np.log(abs(y) + 1), np.tanh(y), np.floor(y) + np.ceil(y), 1 / (1 + y * y)], 1
+        [
+            np.sqrt(abs(y)),
+            np.exp(y),
+            np.sin(y),
+            np.log(abs(y) + 1),
+            np.tanh(y),
+            np.floor(y) + np.ceil(y),
+            1 / (1 + y * y),
+        ],
+        1,
     )
     np.testing.assert_allclose(out, expected, rtol=tolerance, atol=tolerance)
 
@@ -135,7 +147,9 @@ def test_conversions_truncate_towards_zero():
     i, b, s = np.zeros(8, np.int32), np.zeros(8, np.uint8), np.zeros(8, np.float32)
     conversions[1, 32](x, i, b, s)
     np.testing.assert_array_equal(i, [-2, 0, 0, 0, 1, 2, 300, -1_000_000])
-    np.testing.assert_array_equal(b, np.array([-2, 0, 0, 0, 1, 2, 300, -1_000_000], np.int32).astype(np.uint8))
+    np.testing.assert_array_equal(
+        b, np.array([-2, 0, 0, 0, 1, 2, 300, -1_000_000], np.int32).astype(np.uint8)
+    )
     np.testing.assert_array_equal(s, x.astype(np.float32))
 
 
@@ -286,7 +300,9 @@ def fused(a, b, c, out):
 def test_fma_rounds_once_in_single_precision():
     a = np.full(4, 1 + 2.0**-12, np.float32)
     out = np.zeros(4, np.float32)
-    fused[1, 32](a, a, -(a * a), out)  # a*a is rounded; what the fused operation leaves is its rounding error, 2**-24
+    fused[1, 32](
+        a, a, -(a * a), out
+    )  # a*a is rounded; what the fused operation leaves is its rounding error, 2**-24
     np.testing.assert_array_equal(out, np.full(4, 2.0**-24, np.float32))
 
 
@@ -358,4 +374,6 @@ def test_a_limit_that_lets_one_block_run_at_a_time_changes_no_result(monkeypatch
     shift_in_block[5, 32](x, alone)
     np.testing.assert_array_equal(alone, together)
     own = x.reshape(5, 32)
-    np.testing.assert_array_equal(together.reshape(5, 32), (own + np.where(np.arange(32) % 2, np.float32(1), own))[:, ::-1])
+    np.testing.assert_array_equal(
+        together.reshape(5, 32), (own + np.where(np.arange(32) % 2, np.float32(1), own))[:, ::-1]
+    )

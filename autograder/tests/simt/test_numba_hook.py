@@ -1,4 +1,7 @@
-"""The canary: fails first when numba-cuda moves a private name that the hook leans on. And the host API on the engine."""
+"""The canary: fails first when numba-cuda moves a private name that the hook leans on.
+
+And the host API on the engine.
+"""
 
 import inspect
 
@@ -6,16 +9,20 @@ import numba_cuda
 import numpy as np
 import pytest
 import torch
-import warplab
 from numba import cuda
 from numba.cuda import codegen, debuginfo, dispatcher
 from numba.cuda.core import config
 from numba.cuda.core.errors import NumbaPerformanceWarning
 from numba.cuda.cudadrv import devices, driver
 from numba.cuda.memory_management import nrt
-from warplab.simt.frontends import numba_hook
 
-pytestmark = pytest.mark.skipif(warplab.device().kind == "cuda", reason="the hook is not installed where there is CUDA")
+import warplab
+from warplab.simt.frontends import numba_hook
+from warplab.simt.frontends.space import SPACE
+
+pytestmark = pytest.mark.skipif(
+    warplab.device().kind == "cuda", reason="the hook is not installed where there is CUDA"
+)
 
 
 def test_numba_cuda_is_the_version_the_hook_was_written_for():
@@ -23,8 +30,19 @@ def test_numba_cuda_is_the_version_the_hook_was_written_for():
 
 
 def test_the_private_names_are_where_the_hook_expects_them():
-    assert list(inspect.signature(numba_hook._original["init"]).parameters) == ["self", "py_func", "targetoptions", "pipeline_class"]
-    assert list(inspect.signature(dispatcher._Kernel.launch).parameters)[1:] == ["args", "griddim", "blockdim", "stream", "sharedmem"]
+    assert list(inspect.signature(numba_hook._original["init"]).parameters) == [
+        "self",
+        "py_func",
+        "targetoptions",
+        "pipeline_class",
+    ]
+    assert list(inspect.signature(dispatcher._Kernel.launch).parameters)[1:] == [
+        "args",
+        "griddim",
+        "blockdim",
+        "stream",
+        "sharedmem",
+    ]
     for owner, name in [
         (driver, "driver"),
         (devices, "driver"),
@@ -36,6 +54,7 @@ def test_the_private_names_are_where_the_hook_expects_them():
         (codegen.CUDACodeLibrary, "get_cufunc"),
         (codegen.CUDACodeLibrary, "get_ltoir"),
         (debuginfo.DIBuilder, "_var_type"),
+        (driver, "_to_core_stream"),
         (driver.Stream, "_stream_callback"),
         (nrt._Runtime, "_single_thread_launch"),
         (nrt, "_nrt_mstats"),
@@ -80,12 +99,12 @@ def test_torch_tensors_share_their_memory():
 def test_freed_device_memory_is_given_back():
     pending = cuda.current_context().memory_manager.deallocations
     pending.clear()
-    before = len(numba_hook.SPACE.regions)
+    before = len(SPACE.regions)
     d = cuda.to_device(np.zeros(1000))
-    assert len(numba_hook.SPACE.regions) == before + 1
+    assert len(SPACE.regions) == before + 1
     del d
     pending.clear()
-    assert len(numba_hook.SPACE.regions) == before
+    assert len(SPACE.regions) == before
 
 
 def test_a_signature_given_up_front_compiles_and_runs():
@@ -149,7 +168,9 @@ def test_copies_of_host_arrays_are_warned_of_only_where_somebody_asks(monkeypatc
     monkeypatch.setattr(config, "CUDA_WARN_ON_IMPLICIT_COPY", 1)
     lengths[1, 1](there, ((1,),))
     assert not [w for w in recwarn if "Host array" in str(w.message)]
-    with pytest.warns(NumbaPerformanceWarning, match="Host array used in CUDA kernel will incur copy overhead"):
+    with pytest.warns(
+        NumbaPerformanceWarning, match="Host array used in CUDA kernel will incur copy overhead"
+    ):
         lengths[1, 1](host, ((1,),))
 
 

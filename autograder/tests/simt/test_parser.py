@@ -1,8 +1,22 @@
 """PTX text to data, on text written by hand."""
 
 import pytest
+
+from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.ptx.blocks import registers_read, registers_written, split
-from warplab.simt.ptx.parser import Imm, Instr, Mem, PTXSyntaxError, Reg, Sym, Vec, parse, parse_instruction, parse_number, parse_operand
+from warplab.simt.ptx.parser import (
+    Imm,
+    Instr,
+    Mem,
+    PTXSyntaxError,
+    Reg,
+    Sym,
+    Vec,
+    parse,
+    parse_instruction,
+    parse_number,
+    parse_operand,
+)
 
 PTX = """
 // a comment
@@ -59,7 +73,7 @@ def test_instructions_carry_guard_operands_and_source_line():
 
 
 def test_blocks_split_at_branches_labels_and_guarded_instructions():
-    blocks = split(parse(PTX).functions["scale"])
+    blocks = split(parse(PTX).functions["scale"], INSTRUCTIONS)
     assert [b.end for b in blocks] == ["branch", "branch", "fall", "exit"]
     assert blocks[0].target == 3 and blocks[1].target == 3
     assert blocks[1].live_in == {"%rd1", "%p1"}
@@ -67,7 +81,15 @@ def test_blocks_split_at_branches_labels_and_guarded_instructions():
 
 @pytest.mark.parametrize(
     "text, value",
-    [("0", 0), ("-12", -12), ("0xFF", 255), ("0f3F800000", 1.0), ("0d4000000000000000", 2.0), ("7U", 7), ("1.5", 1.5)],
+    [
+        ("0", 0),
+        ("-12", -12),
+        ("0xFF", 255),
+        ("0f3F800000", 1.0),
+        ("0d4000000000000000", 2.0),
+        ("7U", 7),
+        ("1.5", 1.5),
+    ],
 )
 def test_literals(text, value):
     assert parse_number(text) == value
@@ -75,7 +97,13 @@ def test_literals(text, value):
 
 @pytest.mark.parametrize(
     "text, operand",
-    [("%tid.x", Reg("%tid.x")), ("[%r1]", Mem(Reg("%r1"))), ("[sym+4]", Mem(Sym("sym"), 4)), ("sym+8", Sym("sym", 8)), ("-3", Imm(-3))],
+    [
+        ("%tid.x", Reg("%tid.x")),
+        ("[%r1]", Mem(Reg("%r1"))),
+        ("[sym+4]", Mem(Sym("sym"), 4)),
+        ("sym+8", Sym("sym", 8)),
+        ("-3", Imm(-3)),
+    ],
 )
 def test_operands(text, operand):
     assert parse_operand(text) == operand
@@ -83,7 +111,8 @@ def test_operands(text, operand):
 
 def test_a_store_reads_all_its_operands_and_writes_no_register():
     store = Instr("st", ("global", "f32"), (Mem(Reg("%rd1")), Reg("%f1")), None, 1, 1, "")
-    assert registers_read(store) == {"%rd1", "%f1"} and registers_written(store) == set()
+    assert registers_read(store, INSTRUCTIONS) == {"%rd1", "%f1"}
+    assert registers_written(store, INSTRUCTIONS) == set()
 
 
 def test_text_that_is_not_ptx_says_so():
@@ -91,9 +120,21 @@ def test_text_that_is_not_ptx_says_so():
         parse("int main() {}")
 
 
-@pytest.mark.parametrize("statement", ["extern.trap _", "recurse.f %r1", "results %r1", "add.(1)or(x %r1, %r2", "mov';x=1;' %r1", "ADD.s32 %r1"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "extern.trap _",
+        "recurse.f %r1",
+        "results %r1",
+        "add.(1)or(x %r1, %r2",
+        "mov';x=1;' %r1",
+        "ADD.s32 %r1",
+    ],
+)
 def test_what_no_compiler_writes_is_no_instruction(statement):
-    """The engine makes a Python program of the PTX: an instruction's name must not be able to say more than a name."""
+    """The engine makes a Python program of the PTX:
+    an instruction's name must not be able to say more than a name.
+    """
     with pytest.raises(PTXSyntaxError, match="not a PTX instruction"):
         parse_instruction(statement, 1, 1)
 

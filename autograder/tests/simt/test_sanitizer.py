@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-import warplab
 from numba import cuda, float32
+
+import warplab
 
 
 def line_of(function, marker):
@@ -64,7 +65,9 @@ def shared_overrun(out):
 
 
 def test_an_overrun_of_shared_memory_names_its_size():
-    with pytest.raises(warplab.OutOfBounds, match="byte offset 64 of shared memory, which has 64 bytes a block"):
+    with pytest.raises(
+        warplab.OutOfBounds, match="byte offset 64 of shared memory, which has 64 bytes a block"
+    ):
         shared_overrun[1, 32](np.zeros(32, np.float32))
 
 

@@ -9,8 +9,9 @@ import warnings
 
 import numpy as np
 import pytest
-import warplab
 from numba import cuda, float32, int32
+
+import warplab
 
 F, N, B, D = np.float32, np.int32, np.uint8, np.float64
 
@@ -253,7 +254,13 @@ BUGS = [
     (stencil_in_place, warplab.GlobalConflict, 4, 64, [of(F, 256)]),
     (sum_without_atomics, warplab.GlobalConflict, 4, 64, [of(F, 256), of(F, 1)]),
     (zeroed_while_others_add, warplab.GlobalConflict, 4, 64, [of(F, 256), of(F, 1)]),
-    (last_block_without_fence, warplab.GlobalConflict, 8, 1, [of(F, 8), of(F, 8), lambda: np.zeros(1, N), of(F, 1)]),
+    (
+        last_block_without_fence,
+        warplab.GlobalConflict,
+        8,
+        1,
+        [of(F, 8), of(F, 8), lambda: np.zeros(1, N), of(F, 1)],
+    ),
     (reverse_in_place, warplab.GlobalConflict, 4, 64, [of(F, 256)]),
     (neighbours_across_blocks, warplab.GlobalConflict, 4, 64, [of(F, 256)]),
 ]
@@ -357,7 +364,9 @@ def marked(source: str) -> int:
 
 
 def finds(kind, place: str, name: str, run) -> None:
-    """``run()`` must raise or warn with ``kind`` at ``place``, naming the kernel, a thread and what to look at."""
+    """``run()`` must raise or warn with ``kind`` at ``place``, naming the kernel,
+    a thread and what to look at.
+    """
     if kind is warplab.GlobalConflict:
         with pytest.warns(kind) as seen:
             run()
@@ -462,7 +471,9 @@ def padded_transpose(x, out):
     c, r = cuda.grid(2)
     tile[cuda.threadIdx.y, cuda.threadIdx.x] = x[r, c]
     cuda.syncthreads()
-    out[cuda.blockIdx.x * 32 + cuda.threadIdx.y, cuda.blockIdx.y * 32 + cuda.threadIdx.x] = tile[cuda.threadIdx.x, cuda.threadIdx.y]
+    out[cuda.blockIdx.x * 32 + cuda.threadIdx.y, cuda.blockIdx.y * 32 + cuda.threadIdx.x] = tile[
+        cuda.threadIdx.x, cuda.threadIdx.y
+    ]
 
 
 @cuda.jit

@@ -1,7 +1,10 @@
-"""Tensor-core instructions in real CUDA C++ against NumPy: wmma, mma.sync in the PTX manual's layouts, ldmatrix and its kin."""
+"""Tensor-core instructions in real CUDA C++ against NumPy: wmma, mma.sync in the PTX manual's layouts,
+ldmatrix and its kin.
+"""
 
 import numpy as np
 import pytest
+
 import warplab
 
 RNG = np.random.default_rng(5)
@@ -21,7 +24,9 @@ def from_bf16(bits):
 
 def to_tf32(x):
     """float32 rounded to 10 fraction bits, ties away from zero."""
-    return ((np.asarray(x, np.float32).view(np.uint32) + 0x1000) & 0xFFFFE000).astype(np.uint32).view(np.float32)
+    return (
+        ((np.asarray(x, np.float32).view(np.uint32) + 0x1000) & 0xFFFFE000).astype(np.uint32).view(np.float32)
+    )
 
 
 def random(kind, shape):
@@ -60,7 +65,14 @@ extern "C" __global__ void matmul(const TYPE* a, const TYPE* b, SUM* c)
 """
 TF32 = """for (int i = 0; i < fa.num_elements; i++) fa.x[i] = wmma::__float_to_tf32(fa.x[i]);
         for (int i = 0; i < fb.num_elements; i++) fb.x[i] = wmma::__float_to_tf32(fb.x[i]);"""
-CPP = {"f16": "half", "bf16": "__nv_bfloat16", "tf32": "float", "s8": "signed char", "u8": "unsigned char", "f64": "double"}
+CPP = {
+    "f16": "half",
+    "bf16": "__nv_bfloat16",
+    "tf32": "float",
+    "s8": "signed char",
+    "u8": "unsigned char",
+    "f64": "double",
+}
 
 
 def matmul(kind, shape=(16, 16, 16), layout="row_major", accumulator=None):
@@ -92,7 +104,8 @@ def step_by_step(a, b, k, dtype):
 
 @pytest.mark.parametrize(
     "kind, shape, loads, sectors, flops",
-    [  # 16 tiles of C, 64 / k steps, two loads in each; a tile of 16 rows touches 16 sectors, of 8 rows of 64 bytes also
+    [  # 16 tiles of C, 64 / k steps, two loads in each;
+        # a tile of 16 rows touches 16 sectors, of 8 rows of 64 bytes also
         ("f16", (16, 16, 16), 16 * 4 * 2, 16 * 4 * (16 + 16), 2 * 64**3),
         ("bf16", (16, 16, 16), 16 * 4 * 2, 16 * 4 * (16 + 16), 2 * 64**3),
         ("tf32", (16, 16, 8), 16 * 8 * 2, 16 * 8 * (16 + 16), 2 * 64**3),
@@ -118,7 +131,9 @@ def test_a_wmma_matmul_and_its_counts(kind, shape, loads, sectors, flops):
     assert p.global_store.sectors == 64 * 64 // (shape[0] * shape[1]) * rows * (row_bytes // 32)
 
 
-@pytest.mark.parametrize("kind, shape", [("f16", (16, 16, 16)), ("bf16", (16, 16, 16)), ("tf32", (16, 16, 8)), ("s8", (8, 32, 16))])
+@pytest.mark.parametrize(
+    "kind, shape", [("f16", (16, 16, 16)), ("bf16", (16, 16, 16)), ("tf32", (16, 16, 8)), ("s8", (8, 32, 16))]
+)
 def test_a_column_major_operand(kind, shape):
     (a, x), (b, y) = random(kind, (64, 64)), random(kind, (64, 64))
     c = np.zeros((64, 64), np.int32 if kind == "s8" else np.float32)
@@ -161,11 +176,15 @@ def test_an_accumulator_crosses_layouts_and_padded_shared_memory():
 
 def test_a_read_of_the_tile_without_syncwarp_is_a_race():
     with pytest.raises(warplab.SharedRace):
-        warplab.cuda_kernel(SHARED.replace("__syncwarp();", ""), "scale")[1, 32](np.zeros(256, np.float32), np.zeros(256, np.float32), 8)
+        warplab.cuda_kernel(SHARED.replace("__syncwarp();", ""), "scale")[1, 32](
+            np.zeros(256, np.float32), np.zeros(256, np.float32), 8
+        )
 
 
 def test_part_of_a_warp_is_refused_at_its_line():
-    with pytest.raises(warplab.LaunchError, match=r"warp-wide instruction in kernel scale, scale.cu:9: 16 of the 32 threads"):
+    with pytest.raises(
+        warplab.LaunchError, match=r"warp-wide instruction in kernel scale, scale.cu:9: 16 of the 32 threads"
+    ):
         warplab.cuda_kernel(SHARED, "scale")[1, 48](np.zeros(256, np.float32), np.zeros(256, np.float32), 8)
 
 
@@ -226,13 +245,19 @@ def mma_source(kind, m, k, result, counts):
 
     text = ", ".join(braces(n) for n in (nc, na, nb, nc))
     out = ", ".join(f'"={cd}"(d[{i}])' for i in range(nc))
-    given = ", ".join(f'"{c}"({v}[lane * {n} + {i}])' for v, n, c in (("a", na, ab), ("b", nb, ab), ("c", nc, cd)) for i in range(n))
+    given = ", ".join(
+        f'"{c}"({v}[lane * {n} + {i}])'
+        for v, n, c in (("a", na, ab), ("b", nb, ab), ("c", nc, cd))
+        for i in range(n)
+    )
     return f"""
-extern "C" __global__ void product(const {names[ab]}* a, const {names[ab]}* b, const {names[cd]}* c, {names[cd]}* out)
+extern "C" __global__ void product(const {names[ab]}* a, const {names[ab]}* b,
+                                   const {names[cd]}* c, {names[cd]}* out)
 {{
     int lane = threadIdx.x;
     {names[cd]} d[{nc}];
-    asm volatile("mma.sync.aligned.m{m}n8k{k}.row.col.{result}.{kind}.{kind}.{result} {text};" : {out} : {given});
+    asm volatile("mma.sync.aligned.m{m}n8k{k}.row.col.{result}.{kind}.{kind}.{result} {text};"
+                 : {out} : {given});
     for (int i = 0; i < {nc}; i++) out[lane * {nc} + i] = d[i];
 }}
 """
@@ -267,7 +292,9 @@ def test_mma_sync_holds_its_elements_where_the_manual_says(kind, m, k, result):
     fc = np.stack([c[accumulator(i)] for i in range(m // 4)], axis=1)
     counts = [f.nbytes // 32 // (8 if kind == "f64" else 4) for f in (fa, fb, fc)]
     out = np.zeros_like(fc)
-    p = warplab.profile(warplab.cuda_kernel(mma_source(kind, m, k, result, counts), "product")[1, 32], fa, fb, fc, out)
+    p = warplab.profile(
+        warplab.cuda_kernel(mma_source(kind, m, k, result, counts), "product")[1, 32], fa, fb, fc, out
+    )
     d = np.zeros((m, 8), dtype)
     for i in range(m // 4):
         d[accumulator(i)] = out[:, i]
@@ -290,7 +317,8 @@ extern "C" __global__ void rows(const unsigned short* x, unsigned* out, unsigned
     unsigned at = (unsigned)__cvta_generic_to_shared(&tile[lane * STRIDE]);
     unsigned to = (unsigned)__cvta_generic_to_shared(&copy[lane * 8]);
     asm volatile("LOAD" : HOLES : "r"(at));
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" :: "r"(to), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]));
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                 :: "r"(to), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]));
     asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(r[3]) : "r"(r[0]));
     for (int i = 0; i < 4; i++) out[lane * 4 + i] = r[i];
     __syncthreads();
@@ -309,8 +337,14 @@ def fragment(matrix):
 def test_ldmatrix_gives_each_lane_its_two_elements(count, trans):
     x = RNG.integers(0, 1 << 16, (4, 8, 8)).astype(np.uint16)
     names = ", ".join(f"%{i}" for i in range(count))
-    load = f"ldmatrix.sync.aligned.m8n8.x{count}{'.trans' if trans else ''}.shared.b16 {{{names}}}, [%{count}];"
-    source = LDMATRIX.replace("LOAD", load).replace("HOLES", ", ".join(f'"=r"(r[{i}])' for i in range(count))).replace("STRIDE", "8")
+    load = (
+        f"ldmatrix.sync.aligned.m8n8.x{count}{'.trans' if trans else ''}.shared.b16 {{{names}}}, [%{count}];"
+    )
+    source = (
+        LDMATRIX.replace("LOAD", load)
+        .replace("HOLES", ", ".join(f'"=r"(r[{i}])' for i in range(count)))
+        .replace("STRIDE", "8")
+    )
     out, back = np.zeros((32, 4), np.uint32), np.zeros((4, 8, 8), np.uint16)
     warplab.cuda_kernel(source, "rows")[1, 32](x, out, back)
     held = x.transpose(0, 2, 1) if trans else x
@@ -320,14 +354,24 @@ def test_ldmatrix_gives_each_lane_its_two_elements(count, trans):
     np.testing.assert_array_equal(back[:count], held[:count])  # stmatrix
 
 
-@pytest.mark.parametrize("stride, wavefronts", [(8, 4), (64, 32), (72, 4)])  # rows side by side; 128 bytes apart: one set of banks; padded
+@pytest.mark.parametrize(
+    "stride, wavefronts", [(8, 4), (64, 32), (72, 4)]
+)  # rows side by side; 128 bytes apart: one set of banks; padded
 def test_ldmatrix_counts_one_request_and_its_bank_conflicts(stride, wavefronts):
     load = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-    source = LDMATRIX.replace("LOAD", load).replace("HOLES", ", ".join(f'"=r"(r[{i}])' for i in range(4))).replace("STRIDE", str(stride))
+    source = (
+        LDMATRIX.replace("LOAD", load)
+        .replace("HOLES", ", ".join(f'"=r"(r[{i}])' for i in range(4)))
+        .replace("STRIDE", str(stride))
+    )
     x, out, back = np.zeros(256, np.uint16), np.zeros(128, np.uint32), np.zeros(256, np.uint16)
     p = warplab.profile(warplab.cuda_kernel(source, "rows")[1, 32], x, out, back)
     line = next(entry for entry in p.lines if entry.line == 12)
-    assert (line.shared_load.requests, line.shared_load.wavefronts, line.shared_load.bank_conflicts) == (1, wavefronts, wavefronts - 4)
+    assert (line.shared_load.requests, line.shared_load.wavefronts, line.shared_load.bank_conflicts) == (
+        1,
+        wavefronts,
+        wavefronts - 4,
+    )
 
 
 STAGED = """
@@ -350,14 +394,20 @@ extern "C" __global__ void square(const __nv_bfloat16* x, float* out)
 """
 
 
-@pytest.mark.parametrize("ld, wavefronts", [(16, 4), (24, 4), (64, 16)])  # rows 32, 48 and 128 bytes apart; the last share 8 banks
+@pytest.mark.parametrize(
+    "ld, wavefronts", [(16, 4), (24, 4), (64, 16)]
+)  # rows 32, 48 and 128 bytes apart; the last share 8 banks
 def test_tiles_in_shared_memory_count_as_shared_loads_whatever_the_pointer_says(ld, wavefronts):
     x, values = random("bf16", (16, 16))
     out = np.zeros((16, 16), np.float32)
     p = warplab.profile(warplab.cuda_kernel(STAGED.replace("LD", str(ld)), "square")[1, 32], x, out)
     np.testing.assert_array_equal(out, (values @ values).astype(np.float32))
     # 512 bytes are 4 wavefronts at least
-    assert (p.shared_load.requests, p.shared_load.wavefronts, p.shared_load.bank_conflicts) == (2, 2 * wavefronts, 2 * (wavefronts - 4))
+    assert (p.shared_load.requests, p.shared_load.wavefronts, p.shared_load.bank_conflicts) == (
+        2,
+        2 * wavefronts,
+        2 * (wavefronts - 4),
+    )
 
 
 PIPELINED = """
@@ -365,7 +415,8 @@ PIPELINED = """
 __device__ unsigned at(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
 __device__ void bring(half (*tile)[24], const half* from, int lane)
 {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" :: "r"(at(&tile[lane / 2][lane % 2 * 8])), "l"(from + lane / 2 * 64 + lane % 2 * 8));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;"
+                 :: "r"(at(&tile[lane / 2][lane % 2 * 8])), "l"(from + lane / 2 * 64 + lane % 2 * 8));
 }
 extern "C" __global__ void matmul(const half* a, const half* b, float* c)
 {
@@ -390,14 +441,16 @@ extern "C" __global__ void matmul(const half* a, const half* b, float* c)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
             : "=r"(y[0]), "=r"(y[1]), "=r"(y[2]), "=r"(y[3]) : "r"(at(&tb[now][lane % 16][lane / 16 * 8])));
         for (int j = 0; j < 2; j++)
-            asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                 : "+f"(d[j][0]), "+f"(d[j][1]), "+f"(d[j][2]), "+f"(d[j][3])
                 : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[2 * j]), "r"(y[2 * j + 1]));
         __syncwarp();
     }
     for (int j = 0; j < 2; j++)
         for (int i = 0; i < 2; i++)
-            *(float2*)&c[(row + lane / 4 + 8 * i) * 64 + col + 8 * j + lane % 4 * 2] = make_float2(d[j][2 * i], d[j][2 * i + 1]);
+            *(float2*)&c[(row + lane / 4 + 8 * i) * 64 + col + 8 * j + lane % 4 * 2]
+                = make_float2(d[j][2 * i], d[j][2 * i + 1]);
 }
 """
 
@@ -407,7 +460,8 @@ def test_a_pipelined_matmul_of_copies_ldmatrix_and_mma():
     c = np.zeros((64, 64), np.float32)
     p = warplab.profile(warplab.cuda_kernel(PIPELINED, "matmul")[(4, 4), 32], a, b, c)
     np.testing.assert_array_equal(c, step_by_step(x, y, 16, np.float32))
-    # 16 blocks, 4 steps: copies of 16 rows of 32 bytes for a and b; one ldmatrix each, 4 wavefronts (rows of 48 bytes do not clash)
+    # 16 blocks, 4 steps: copies of 16 rows of 32 bytes for a and b;
+    # one ldmatrix each, 4 wavefronts (rows of 48 bytes do not clash)
     assert (p.global_load.requests, p.global_load.sectors) == (16 * 4 * 2, 16 * 4 * 2 * 16)
     assert (p.shared_load.requests, p.shared_load.wavefronts, p.shared_load.bank_conflicts) == (128, 512, 0)
     # a float2 store of 8 rows of 32 bytes: 8 sectors, 4 stores a block

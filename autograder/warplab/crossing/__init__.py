@@ -1,27 +1,38 @@
-"""How a submission crosses from the student's code to the judge. One module for each kind, each with up to four functions:
+"""How a submission crosses from the student's code to the judge.
 
-    question(task, case)                          judge          plain data: what the student's process may know of a case
-    host(task, case)                              judge          what it keeps open meanwhile: a device (optional)
-    answer(question, names, entry, plan, call)    student        the only code that touches a student's objects; plain data
-    finish(task, case, answer, host)              judge          an Order for the executor (warplab.crossing.execute), or a Result
+One module for each kind, each with up to four functions:
 
-`call(message) -> reply` reaches the host. In a notebook all of it runs in one process; when a submission is graded these
-are three, and the same plain data goes between them as messages.
+    question(task, case)                        judge    plain data: what the student's process may know
+    host(task, case)                            judge    what it keeps open meanwhile: a device (optional)
+    answer(question, names, entry, plan, call)  student  alone touches a student's objects; plain data
+    finish(task, case, answer, host)            judge    an Order for the executor (execute.py), or an Outcome
+
+`call(message) -> reply` reaches the host. In a notebook all of it runs in one process; when a submission is
+graded these are three, and the same plain data goes between them as messages.
 """
 
 import math
 
 import numpy as np
 
-from warplab.crossing import device, driver, function, kernel, ranks, timed, vjp
-from warplab.crossing.access import checked_access
-from warplab.crossing.errors import Refused, explain
+from warplab.crossing import driver, function, kernel, ranks, remote_device, timed, vjp
+from warplab.crossing.costliest import checked_access
 from warplab.crossing.execute import execute
-from warplab.crossing.orders import Order, Result
+from warplab.crossing.explain import Refused, explain
+from warplab.crossing.orders import Order
+from warplab.crossing.outcome import Outcome
 from warplab.crossing.plan import checked_plan
 from warplab.crossing.values import modified, poisoned
+from warplab.hardware.device import device
 
-CROSSINGS = {"kernel": kernel, "driver": driver, "function": function, "vjp": vjp, "device": device, "ranks": ranks}
+CROSSINGS = {
+    "kernel": kernel,
+    "driver": driver,
+    "function": function,
+    "vjp": vjp,
+    "device": remote_device,
+    "ranks": ranks,
+}
 EXECUTED = ("kernel", "driver")  # their answer is code for the executor; of the others it is the result
 MAX_RESULT_BYTES = 16 << 20  # of one case: the judge keeps those of all cases until it compares
 
@@ -29,8 +40,9 @@ __all__ = [
     "CROSSINGS",
     "EXECUTED",
     "Order",
+    "Outcome",
     "Refused",
-    "Result",
+    "can_time",
     "checked_access",
     "checked_plan",
     "execute",
@@ -40,33 +52,44 @@ __all__ = [
     "modified",
     "poisoned",
     "run_here",
+    "try_here",
 ]
 
 
 def host(task, case):
-    """What the judge keeps open while the student's code runs: an object with call(message) and counters(), or None."""
+    """What the judge keeps open meanwhile: an object with call(message) and counters(), or None."""
     opened = getattr(CROSSINGS[task.crossing], "host", None)
     return opened(task, case) if opened else None
 
 
 def finish(task, case, answer, host):
-    """An answer (untrusted plain data) as an Order or a Result. Raises Refused where it is not an answer."""
+    """An answer (untrusted plain data) as an Order or an Outcome.
+
+    Raises Refused where it is not an answer.
+    """
     if task.crossing in EXECUTED:
         return CROSSINGS[task.crossing].finish(task, case, answer, host)
     if type(answer) is not dict or type(answer.get("outputs")) is not dict:
         raise Refused("what came back is not a result")
     changed = answer.get("modified")
-    changed = [name for name in changed if name in case.inputs] if type(changed) is list and all(type(n) is str for n in changed) else []
+    changed = (
+        [name for name in changed if name in case.inputs]
+        if type(changed) is list and all(type(n) is str for n in changed)
+        else []
+    )
     if any(type(value) is not np.ndarray for value in answer["outputs"].values()):
         raise Refused("what came back is not a result: it holds something else than arrays")
     nbytes = sum(value.nbytes for value in answer["outputs"].values())
     if nbytes > MAX_RESULT_BYTES:
-        raise Refused(f"{nbytes:,} bytes came back; the results of one case have at most {MAX_RESULT_BYTES >> 20} MiB")
-    return Result(answer["outputs"], host.counters() if host else _measured(task, answer.get("counters")), changed)
+        raise Refused(
+            f"{nbytes:,} bytes came back; the results of one case have at most {MAX_RESULT_BYTES >> 20} MiB"
+        )
+    counters = host.counters() if host else _measured(task, answer.get("counters"))
+    return Outcome("", answer["outputs"], counters, tuple(changed))
 
 
 def run_here(task, case, entry, plan=None):
-    """The whole way in this process: a Result. Raises whatever the student's code raises."""
+    """The whole way in this process: an Outcome. Raises whatever the student's code raises."""
     module = CROSSINGS[task.crossing]
     if module is ranks:
         answers, opened = ranks.run_here(task, case, entry)
@@ -74,15 +97,38 @@ def run_here(task, case, entry, plan=None):
     else:
         opened = host(task, case)
         names = (task.entry, task.plan_entry)
-        answer = module.answer(module.question(task, case), names, entry, plan, opened.call if opened else None)
+        answer = module.answer(
+            module.question(task, case), names, entry, plan, opened.call if opened else None
+        )
     done = finish(task, case, answer, opened)
     if type(done) is not Order:
         return done
     return timed.measure_here(task, case, done) if task.is_timed(case) else execute(done)
 
 
+def try_here(task, case, entry, plan=None):
+    """The whole way in this process: an Outcome of the case, whatever the student's objects do but Ctrl-C."""
+    if task.is_timed(case) and not can_time():
+        return Outcome(case.name)
+    try:
+        return run_here(task, case, entry, plan).of(case)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a student's SystemExit is a mistake, not an order to us
+        return Outcome(case.name, error=explain(error))
+
+
+def can_time():
+    """Whether this machine has a CUDA device, which timed rows need."""
+    return device().kind == "cuda"
+
+
 def _measured(task, counters):
     """The counters that the task allows to be measured beside the student's code."""
     if type(counters) is not dict:
         return {}
-    return {name: counters[name] for name in task.measured if type(counters.get(name)) is float and math.isfinite(counters[name])}
+    return {
+        name: counters[name]
+        for name in task.measured
+        if type(counters.get(name)) is float and math.isfinite(counters[name])
+    }

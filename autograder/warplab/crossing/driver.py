@@ -1,18 +1,29 @@
 """The *driver* crossing: host code that allocates and launches, against handles that hold no data.
 
-Every call is recorded; the recording is replayed in the executor. Host code cannot compute the answer itself, because it
-never sees a value of an array.
+Every call is recorded; the recording is replayed in the executor. Host code cannot compute the answer itself,
+because it never sees a value of an array.
 """
 
 import math
 
 import numpy as np
 
-from warplab.crossing.errors import Refused
-from warplab.crossing.kernel import compiled
-from warplab.crossing.orders import MAX_BUFFER_BYTES, MAX_BUFFERS, MAX_KERNELS, MAX_STEPS, Empty, Kernel, Order, judges_buffers, steps_from_plain
+from warplab.crossing.explain import Refused
+from warplab.crossing.kernel import compiled, target_of
+from warplab.crossing.orders import (
+    MAX_BUFFER_BYTES,
+    MAX_BUFFERS,
+    MAX_KERNELS,
+    MAX_STEPS,
+    Empty,
+    Kernel,
+    Order,
+    judges_buffers,
+    steps_from_plain,
+)
 from warplab.crossing.plan import checked_plan
 from warplab.crossing.values import check_callable, plain_copy
+from warplab.hardware.target import Target
 
 DEVICE = "device"  # the argument that is the recorder
 
@@ -35,21 +46,26 @@ class Handle:
         return self.shape[0]
 
     def __repr__(self):
-        return f"<device array {self.name}, {self.dtype}[{', '.join(map(str, self.shape))}], its values are on the device>"
+        shape = ", ".join(map(str, self.shape))
+        return f"<device array {self.name}, {self.dtype}[{shape}], its values are on the device>"
 
     def __array__(self, *_, **__):
         raise Refused("a device array has no values on the host: launch a kernel that reads it")
 
     def __getitem__(self, _):
-        raise Refused("a device array cannot be indexed on the host: pass the whole array to a kernel, and an offset if it needs one")
+        raise Refused(
+            "a device array cannot be indexed on the host: "
+            "pass the whole array to a kernel, and an offset if it needs one"
+        )
 
     __setitem__ = __iter__ = __getitem__
 
 
 class Recorder:
-    """What a driver task's host code is given as `device`."""
+    """What a driver task's host code is given as `device`. target: what its kernels are compiled for."""
 
-    def __init__(self):
+    def __init__(self, target):
+        self.target = target
         self.kernels, self.buffers, self.steps = [], {}, []
         self._known = {}
         self._bytes = 0
@@ -60,7 +76,9 @@ class Recorder:
         buffer = {"shape": sizes, "dtype": np.dtype(dtype).name}
         self._bytes += Empty.from_plain(buffer).nbytes
         if self._bytes > MAX_BUFFER_BYTES or len(self.buffers) >= MAX_BUFFERS:
-            raise Refused(f"the limit is {MAX_BUFFERS} device arrays of {MAX_BUFFER_BYTES >> 20} MiB together")
+            raise Refused(
+                f"the limit is {MAX_BUFFERS} device arrays of {MAX_BUFFER_BYTES >> 20} MiB together"
+            )
         name = f"#{len(self.buffers)}"
         self.buffers[name] = buffer
         return Handle(name, sizes, dtype)
@@ -81,24 +99,34 @@ class Recorder:
 
     def launch(self, kernel, grid, block, *arguments, shared=0):
         """Launch a @cuda.jit kernel or a warplab.cuda_kernel on device arrays and numbers."""
-        grid, block, shared = checked_plan((grid, block, shared), "device.launch")
-        if any(type(value) not in (Handle, bool, int, float) and not isinstance(value, np.number | np.bool_) for value in arguments):
+        grid, block, shared = checked_plan((grid, block, shared), "device.launch", self.target.limits)
+        if any(
+            type(value) not in (Handle, bool, int, float) and not isinstance(value, np.number | np.bool_)
+            for value in arguments
+        ):
             raise Refused("device.launch passes device arrays and numbers to a kernel, nothing else")
-        types = tuple(("array" if type(value) is Handle else "number", *_described(value)) for value in arguments)
-        packed = [_name(value) if type(value) is Handle else [np.asarray(value).dtype.name, plain_copy(value)] for value in arguments]
+        types = tuple(
+            ("array" if type(value) is Handle else "number", *_described(value)) for value in arguments
+        )
+        packed = [
+            _name(value) if type(value) is Handle else [np.asarray(value).dtype.name, plain_copy(value)]
+            for value in arguments
+        ]
         self._record("launch", self._kernel(kernel, types), grid, block, shared, packed)
 
     def _kernel(self, kernel, types):
         """Number of the kernel compiled for arguments of these types."""
-        from warplab.device import arch
-
         key = (id(kernel), types)
         if key not in self._known:
             if len(self.kernels) >= MAX_KERNELS:
                 raise Refused(f"more than {MAX_KERNELS} different kernels were launched")
-            name = getattr(kernel, "name", None) or getattr(getattr(kernel, "py_func", None), "__name__", "the kernel")
-            done = compiled(kernel, name, [[dtype, dimensions, kind] for kind, dtype, dimensions in types], arch())
-            self._known[key] = len(self.kernels), kernel  # holding the kernel keeps its id from being used again
+            name = getattr(kernel, "name", None) or getattr(
+                getattr(kernel, "py_func", None), "__name__", "the kernel"
+            )
+            passed = [[dtype, dimensions, kind] for kind, dtype, dimensions in types]
+            done = compiled(kernel, name, passed, self.target)
+            # holding the kernel keeps its id from being used again
+            self._known[key] = (len(self.kernels), kernel)
             self.kernels.append(vars(done))
         return self._known[key][0]
 
@@ -114,14 +142,19 @@ def _described(value):
 
 def _name(handle):
     if type(handle) is not Handle:
-        raise Refused(f"a device array from device.empty or an argument is needed here, got a {type(handle).__name__}")
+        raise Refused(
+            f"a device array from device.empty or an argument is needed here, got a {type(handle).__name__}"
+        )
     return handle.name
 
 
 def question(task, case):
-    """Shapes and dtypes of arrays; the values of numbers."""
+    """Shapes and dtypes of arrays; the values of numbers; what the kernels are compiled for."""
     outputs = task.result(case.inputs)
-    handles = {name: {"shape": list(map(int, shape)), "dtype": np.dtype(dtype).name} for name, (shape, dtype) in outputs.items()}
+    handles = {
+        name: {"shape": list(map(int, shape)), "dtype": np.dtype(dtype).name}
+        for name, (shape, dtype) in outputs.items()
+    }
     numbers = {}
     for name in task.arguments:
         value = case.inputs.get(name)
@@ -129,13 +162,18 @@ def question(task, case):
             handles[name] = {"shape": list(value.shape), "dtype": value.dtype.name}
         elif name not in handles and name != DEVICE:
             numbers[name] = plain_copy(value)
-    return {"arguments": list(task.arguments), "handles": handles, "numbers": numbers}
+    return {
+        "arguments": list(task.arguments),
+        "handles": handles,
+        "numbers": numbers,
+        "arch": target_of(task, case).arch,
+    }
 
 
 def answer(question, names, entry, plan, call):
     """Run the host code against a Recorder; returns the recording."""
     check_callable(entry, names[0])
-    recorder = Recorder()
+    recorder = Recorder(Target.of(question["arch"]))
     held = {name: Handle(name, **what) for name, what in question["handles"].items()}
     values = {DEVICE: recorder} | held | question["numbers"]
     entry(*(values[name] for name in question["arguments"]))
@@ -144,20 +182,25 @@ def answer(question, names, entry, plan, call):
 
 def finish(task, case, answer, host):
     """The Order that replays the recording. Raises Refused for a recording that no Recorder makes."""
-    from warplab.device import arch
-
     if type(answer) is not dict or set(answer) != {"kernels", "buffers", "steps"}:
         raise Refused("what came back is not a recording")
     kernels, allocated = answer["kernels"], answer["buffers"]
-    if type(kernels) is not list or len(kernels) > MAX_KERNELS or type(allocated) is not dict or len(allocated) > MAX_BUFFERS:
+    if (
+        type(kernels) is not list
+        or len(kernels) > MAX_KERNELS
+        or type(allocated) is not dict
+        or len(allocated) > MAX_BUFFERS
+    ):
         raise Refused("the recording has too many kernels or device arrays")
     if any(not name.startswith("#") for name in allocated):
         raise Refused("the recording allocates an array under a name of the judge's")
     allocated = {name: Empty.from_plain(what) for name, what in allocated.items()}
     if sum(buffer.nbytes for buffer in allocated.values()) > MAX_BUFFER_BYTES:
         raise Refused(f"the recording allocates more than {MAX_BUFFER_BYTES >> 20} MiB")
+    target = target_of(task, case)
     outputs, inputs = judges_buffers(task, case)
     buffers = inputs | outputs | allocated
-    steps = steps_from_plain(answer["steps"], len(kernels), buffers)
-    compiled = tuple(Kernel.from_plain(kernel) for kernel in kernels)
-    return Order(arch(), compiled, buffers, steps, tuple(outputs), tuple(inputs), task.counts_of(case))
+    steps = steps_from_plain(answer["steps"], len(kernels), buffers, target.limits)
+    kernels = tuple(Kernel.from_plain(kernel) for kernel in kernels)
+    counts = task.counts_of(case)
+    return Order(target.arch, kernels, buffers, steps, tuple(outputs), tuple(inputs), counts)

@@ -1,18 +1,28 @@
 """The executor's half: run an order on the SIMT engine, from PTX and arrays to arrays and counters.
 
-Nothing of a student's but PTX text gets here, and no expected value. Every order starts with fresh memory: what a kernel
-kept in a `__device__` variable is gone before the next.
+Nothing of a student's but PTX text gets here, and no expected value. Every order starts with fresh memory:
+what a kernel kept in a `__device__` variable is gone before the next.
 """
 
-import struct
 import warnings
 
 import numpy as np
 
-from warplab.crossing.access import costliest, counts_memory, spent
-from warplab.crossing.errors import Refused
-from warplab.crossing.orders import Copy, Fill, Result, describe
+from warplab.crossing.costliest import costliest, counts_memory, spent
+from warplab.crossing.explain import Refused
+from warplab.crossing.orders import CopyStep, FillStep, describe
+from warplab.crossing.outcome import Outcome
 from warplab.crossing.values import poisoned
+from warplab.hardware.target import Target
+from warplab.simt.abi import NUMBERS, c_number, numba_array, numba_number, word
+from warplab.simt.counters.collect import Counters
+from warplab.simt.counters.watch import Costliest
+from warplab.simt.engine.address_space import AddressSpace, as_bytes
+from warplab.simt.engine.program import Program
+from warplab.simt.errors import LaunchError
+from warplab.simt.frontends.launch import LaunchContext, run
+from warplab.simt.profile import summary
+from warplab.simt.ptx.parser import PTXSyntaxError
 
 TOTALS = (
     "warp_instructions",
@@ -22,31 +32,38 @@ TOTALS = (
     "divergent_branches",
     "flops",
     *(f"global_{kind}.{what}" for kind in ("load", "store") for what in ("requests", "sectors", "bytes")),
-    *(f"shared_{kind}.{what}" for kind in ("load", "store") for what in ("requests", "wavefronts", "bank_conflicts")),
+    *(
+        f"shared_{kind}.{what}"
+        for kind in ("load", "store")
+        for what in ("requests", "wavefronts", "bank_conflicts")
+    ),
     "atomics.requests",
 )
 ASSEMBLED = ("registers", "spill_bytes", "occupancy")
 
 
 def execute(order):
-    """Run all steps of an Order; returns a Result, whatever the kernels do."""
-    from warplab import LaunchError
-    from warplab.simt.ptx.parser import PTXSyntaxError
-
+    """Run all steps of an Order; returns an Outcome, whatever the kernels do."""
     memory = Memory(order.buffers)
     try:
         profiles = [profile for step in order.steps if (profile := memory.run(step, order)) is not None]
-        changed = [name for name in order.inputs if memory.arrays[name].tobytes() != order.buffers[name].tobytes()]
-        counters = counted(profiles, assembled(order)) | {"launches": float(len(profiles)), "allocated_bytes": float(order.allocated)}
-        return Result({name: memory.arrays[name] for name in order.results}, counters, changed, access=memory.costliest())
+        changed = [
+            name for name in order.inputs if memory.arrays[name].tobytes() != order.buffers[name].tobytes()
+        ]
+        counters = counted(profiles, assembled(order)) | {
+            "launches": float(len(profiles)),
+            "allocated_bytes": float(order.allocated),
+        }
+        outputs = {name: memory.arrays[name] for name in order.results}
+        return Outcome("", outputs, counters, tuple(changed), access=memory.costliest())
     except (LaunchError, Refused) as error:
-        return Result(error=str(error))
+        return Outcome(error=str(error))
     except PTXSyntaxError as error:
-        return Result(error=f"the kernel's PTX cannot be read: {str(error)[:300]}")
+        return Outcome(error=f"the kernel's PTX cannot be read: {str(error)[:300]}")
     except MemoryError:
-        return Result(error="the kernel needs more memory than the executor has")
+        return Outcome(error="the kernel needs more memory than the executor has")
     except Exception as error:  # noqa: BLE001 - PTX that no compiler made may confuse the engine in any way
-        return Result(error=f"the engine could not run this PTX: {type(error).__name__}: {str(error)[:300]}")
+        return Outcome(error=f"the engine could not run this PTX: {type(error).__name__}: {str(error)[:300]}")
     finally:
         memory.release()
 
@@ -69,51 +86,52 @@ def counted(profiles, resources):
 class Memory:
     """The buffers of one order on the engine."""
 
-    known = {}  # (entry, modules) -> (Program, its variables as they were): parsing once is enough, state is not kept
-    space = None
+    # (entry, modules) -> (Program, its variables as they were): parsing once is enough, state is not kept
+    known = {}
+    space = AddressSpace()
 
     def __init__(self, buffers):
-        from warplab.simt.engine.memory import AddressSpace, as_bytes
-
-        Memory.space = Memory.space or AddressSpace()
         self.arrays, self.regions, self.spent = {}, {}, []
         for name, buffer in buffers.items():
-            array = np.array(buffer, order="C") if type(buffer) is np.ndarray else poisoned(buffer.shape, buffer.dtype)
+            array = (
+                np.array(buffer, order="C")
+                if type(buffer) is np.ndarray
+                else poisoned(buffer.shape, buffer.dtype)
+            )
             self.arrays[name] = array
             label = f"argument '{name}' ({describe(array)})"
             self.regions[name] = self.space.add(as_bytes(array), label, max(array.itemsize, 1))
 
     def run(self, step, order):
         """Do one step; returns the Profile of a launch."""
-        if type(step) is Copy:
+        if type(step) is CopyStep:
             np.copyto(self.arrays[step.target], self.arrays[step.source])
-        elif type(step) is Fill:
+        elif type(step) is FillStep:
             self.arrays[step.target].fill(step.value)
         else:
             return self.launch(order.kernels[step.kernel], step, order)
         return None
 
     def launch(self, kernel, step, order):
-        from warplab.profile import summary
-        from warplab.simt.counters.collect import Counters
-        from warplab.simt.counters.watch import Costliest
-        from warplab.simt.frontends.launch import observed_by, run
-
-        program = self.program(kernel)
+        program, target = self.program(kernel), Target.of(order.arch)
         values = parameters(kernel, program, [self.located(value) for value in step.arguments])
         counters = Costliest() if counts_memory(order.counts) else Counters()
-        with observed_by(counters), warnings.catch_warnings():
+        context = LaunchContext(target, (counters,))
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            machine = run(program, values, [], step.grid, step.block, step.shared, self.space)
+            machine = run(program, values, [], step.grid, step.block, step.shared, self.space, context)
         raised = program.globals.get(f"{kernel.entry}__errcode__")  # of a kernel compiled with debug=True
         if raised is not None and raised.data.any():
             raise Refused(f"kernel {kernel.name} raised an exception")
         if type(counters) is Costliest:
             self.spent += spent(step.kernel, program, counters, order.counts)
-        return summary(machine, counters, order.arch, resources=assembled(order))
+        return summary(machine, counters, target, resources=assembled(order))
 
     def costliest(self):
-        """The record of the line that costs most of what the row counts, over all launches; {} where it counts no memory."""
+        """The record of the line that costs most of what the row counts, over all launches.
+
+        {} where it counts no memory.
+        """
         return costliest(self.spent, {region.label: name for name, region in self.regions.items()})
 
     def located(self, argument):
@@ -121,8 +139,6 @@ class Memory:
         return (self.regions[argument].base, self.arrays[argument]) if type(argument) is str else argument
 
     def program(self, kernel):
-        from warplab.simt.engine.program import Program
-
         key = (kernel.entry, kernel.modules)
         if key not in self.known:
             program = Program(kernel.modules[0], kernel.entry, kernel.name, self.space, kernel.modules[1:])
@@ -130,9 +146,10 @@ class Memory:
         return self.known[key][0]
 
     def release(self):
-        """Give every module's variables their first values back and unmap all else, what kernels allocated themselves included.
+        """Give every module's variables their first values back; unmap all else, also what kernels allocated.
 
-        All modules, not only this order's: addresses can be guessed, so a kernel may have written into another's variables.
+        All modules, not only this order's: addresses can be guessed, so a kernel may have written into
+        another's variables.
         """
         kept = set()
         for program, first in self.known.values():
@@ -152,33 +169,36 @@ def parameters(kernel, program, arguments):
         values = [word for argument in arguments for word in _numba_words(argument)]
     else:
         if len(arguments) != len(declared):
-            raise Refused(f"the kernel {kernel.name} takes {len(declared)} arguments, and this task passes {len(arguments)}")
-        values = [_c_word(argument, param, kernel.name) for argument, param in zip(arguments, declared, strict=True)]
+            raise Refused(
+                f"the kernel {kernel.name} takes {len(declared)} arguments, "
+                f"and this task passes {len(arguments)}"
+            )
+        values = [
+            _c_word(argument, param, kernel.name) for argument, param in zip(arguments, declared, strict=True)
+        ]
     sizes = [len(value) for value in values]
     if sizes != [param.size for param in declared]:
         raise Refused(
-            f"the arguments of {kernel.name} do not fit its parameters: {len(sizes)} values of {sum(sizes)} bytes, "
+            f"the arguments of {kernel.name} do not fit its parameters: "
+            f"{len(sizes)} values of {sum(sizes)} bytes, "
             f"and the PTX declares {len(declared)} of {sum(param.size for param in declared)} bytes"
         )
     return values
 
 
 def _numba_words(argument):
-    """An array is (meminfo, parent, size, itemsize, data, shape..., strides...), as numba's array struct is."""
     first, second = argument
     if type(first) is str:
-        return [np.array(second, dtype=first).tobytes()]
-    return [struct.pack("<q", word) for word in (0, 0, second.size, second.itemsize, first, *second.shape, *second.strides)]
+        return [numba_number(first, second).tobytes()]
+    return [word(value) for value in numba_array(first, second)]
 
 
 def _c_word(argument, param, kernel):
-    from warplab.simt.frontends.cuda_cpp import NUMBER, number_as
-
     first, second = argument
     if type(first) is not str:
-        return struct.pack("<Q", first)
-    if param.type not in NUMBER:
-        raise Refused(f"{kernel} declares its parameter {param.name} as {param.type}, and this task passes a number")
-    return number_as(param.type, second, param.name, kernel)
-
-
+        return word(first)
+    if param.type not in NUMBERS:
+        raise Refused(
+            f"{kernel} declares its parameter {param.name} as {param.type}, and this task passes a number"
+        )
+    return c_number(param.type, second, param.name, kernel).tobytes()

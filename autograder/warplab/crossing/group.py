@@ -1,11 +1,12 @@
-"""A torch.distributed backend, "router", whose messages go through `call(message) -> reply` to the judge's Router.
+"""A torch.distributed backend, "router": its messages go through `call(message) -> reply` to the judge.
 
-A student writes `import torch.distributed as dist` and dist.send, recv, isend, irecv, batch_isend_irecv, barrier, broadcast, all_reduce,
-all_gather, all_gather_single (all_gather_into_tensor), reduce_scatter_single (reduce_scatter_tensor); the group of all ranks is open
-when the function is called. Nothing here is trusted: the router checks and counts at its own end.
+A student writes `import torch.distributed as dist` and dist.send, recv, isend, irecv, batch_isend_irecv,
+barrier, broadcast, all_reduce, all_gather, all_gather_single (all_gather_into_tensor), reduce_scatter_single
+(reduce_scatter_tensor); the group of all ranks is open when the function is called. Nothing here is trusted:
+the router checks and counts at its own end.
 
-As with gloo a send ends when the other rank receives, and every work must be waited for. A tensor is read when its rank next waits for
-anything, so that a change on its way shows.
+As with gloo a send ends when the other rank receives, and every work must be waited for. A tensor is read
+when its rank next waits for anything, so that a change on its way shows.
 """
 
 import contextlib
@@ -14,10 +15,11 @@ import threading
 
 import torch
 import torch.distributed as dist
+from torch._C import _distributed_c10d as c10d_library
 from torch.distributed import distributed_c10d as c10d
 
+from warplab.crossing.arrays import NotPlain, as_array
 from warplab.crossing.router import CommError
-from warplab.plain import NotPlain, as_array
 
 NAME = "router"
 REDUCTIONS = {
@@ -41,14 +43,17 @@ _opening = threading.Lock()
 
 
 class RouterWork(dist.Work):
-    """What isend and its like return: wait() ends when the message is through, and fills the tensor that receives."""
+    """What isend and its like return: wait() ends when the message is through, and fills the receiver."""
 
     def __init__(self, group, number, what, receive):
         super().__init__()
         self._group, self._number, self.what, self._receive, self._over = group, number, what, receive, False
 
     def wait(self, timeout=None):
-        """True when the message is through; CommError if it never will be. The judge limits the time, not `timeout`."""
+        """True when the message is through; CommError if it never will be.
+
+        The judge limits the time, not `timeout`.
+        """
         if not self._over:
             reply = self._group.ask("wait", self._number)
             self._over = True
@@ -70,7 +75,7 @@ class RouterGroup(dist.ProcessGroup):
     """All ranks of a case, seen from one of them."""
 
     def __init__(self, rank, size, call):
-        super().__init__(rank, size)
+        super().__init__(rank, size)  # pyright: ignore[reportCallIssue] - torch has two, its stubs one
         self._call = call
         self._posts, self._number = [], 0
         self.open = {}  # number -> work that nobody has waited for
@@ -83,16 +88,25 @@ class RouterGroup(dist.ProcessGroup):
 
     @property
     def _device_types(self):
-        """[cpu]. The functions that pickle Python objects ask for it first, and that is where they are told."""
+        """[cpu]. Functions that pickle Python objects ask for it first, and here they are told."""
         name = sys._getframe(2).f_code.co_name
         if "object" in name:
-            raise CommError(f"dist.{name} pickles Python objects, and only tensors go between the ranks: send numbers as a tensor")
+            raise CommError(
+                f"dist.{name} pickles Python objects, and only tensors go between the ranks: "
+                "send numbers as a tensor"
+            )
         return [torch.device("cpu")]
 
     def ask(self, kind, number):
-        """The reply to the posts that have gathered and to a question about one of all: kind "wait" or "test". CommError if refused."""
+        """The reply to the posts that have gathered and to a question about one of all.
+
+        kind: "wait" or "test". CommError if refused.
+        """
         posts, self._posts = self._posts, []
-        message = {"posts": [post if tensor is None else post | {"array": _flat(tensor)} for post, tensor in posts], kind: number}
+        message = {
+            "posts": [post if tensor is None else post | {"array": _flat(tensor)} for post, tensor in posts],
+            kind: number,
+        }
         reply = self._call(message)
         if "error" in reply:
             raise CommError(reply["error"])
@@ -102,7 +116,9 @@ class RouterGroup(dist.ProcessGroup):
         """CommError for work that the function began and did not wait for."""
         if self.open:
             what = next(iter(self.open.values())).what
-            raise CommError(f"{what} was begun and never waited for: call wait() on what it returns, or it may not arrive")
+            raise CommError(
+                f"{what} was begun and never waited for: call wait() on what it returns, or it may not arrive"
+            )
 
     def _post(self, what, op, tensor=None, receive=None, **options):
         """A new post; `tensor` is what it brings. Returns its work, whose wait() calls receive(array)."""
@@ -128,12 +144,17 @@ class RouterGroup(dist.ProcessGroup):
 
     def allreduce(self, tensors, opts):
         tensor = _sound("all_reduce", tensors[0])
-        return self._post("all_reduce", "all_reduce", tensor, _filler("all_reduce", tensor), reduce=_operation(opts))
+        return self._post(
+            "all_reduce", "all_reduce", tensor, _filler("all_reduce", tensor), reduce=_operation(opts)
+        )
 
     def allgather(self, outputs, inputs, opts=None):
         tensor, parts = _sound("all_gather", inputs[0]), [_sound("all_gather", part) for part in outputs[0]]
         if len(parts) != self.size():
-            raise CommError(f"all_gather fills a list with a tensor for each of {self.size()} ranks, and this list has {len(parts)}")
+            raise CommError(
+                f"all_gather fills a list with a tensor for each of {self.size()} ranks, "
+                f"and this list has {len(parts)}"
+            )
         fillers = [_filler(f"all_gather of rank {rank}", part) for rank, part in enumerate(parts)]
 
         def receive(array):
@@ -148,9 +169,17 @@ class RouterGroup(dist.ProcessGroup):
 
     def reduce_scatter_single(self, output, tensor, opts):
         into = _filler("reduce_scatter_single", _sound("reduce_scatter_single", output))
-        return self._post("reduce_scatter_single", "reduce_scatter", _sound("reduce_scatter_single", tensor), into, reduce=_operation(opts))
+        return self._post(
+            "reduce_scatter_single",
+            "reduce_scatter",
+            _sound("reduce_scatter_single", tensor),
+            into,
+            reduce=_operation(opts),
+        )
 
-    _allgather_base, _reduce_scatter_base = all_gather_single, reduce_scatter_single  # their names before PyTorch 2.13
+    # Their names before PyTorch 2.13, whose stubs have other names for the same parameters.
+    _allgather_base = all_gather_single  # pyright: ignore[reportAssignmentType]
+    _reduce_scatter_base = reduce_scatter_single  # pyright: ignore[reportAssignmentType]
 
 
 def _closed(text):
@@ -168,16 +197,22 @@ def _operation(opts):
     name = next((name for operation, name in REDUCTIONS.items() if opts.reduceOp == operation), None)
     if name is None:
         known = ", ".join(name.upper() for name in REDUCTIONS.values())
-        raise CommError(f"the router of these ranks knows the reductions {known}; it does not know {opts.reduceOp}")
+        raise CommError(
+            f"the router of these ranks knows the reductions {known}; it does not know {opts.reduceOp}"
+        )
     return name
 
 
 def _sound(what, tensor):
     """The tensor, if it is one that can cross: contiguous, on the CPU."""
     if tensor.device.type != "cpu":
-        raise CommError(f"{what}: the ranks of this task have CPUs only, and the tensor is on {tensor.device}")
+        raise CommError(
+            f"{what}: the ranks of this task have CPUs only, and the tensor is on {tensor.device}"
+        )
     if not tensor.is_contiguous():
-        raise CommError(f"{what}: the tensor of shape {tuple(tensor.shape)} is not contiguous; take tensor.contiguous()")
+        raise CommError(
+            f"{what}: the tensor of shape {tuple(tensor.shape)} is not contiguous; take tensor.contiguous()"
+        )
     return tensor.detach()
 
 
@@ -190,7 +225,7 @@ def _flat(tensor):
 
 
 def _filler(what, tensor):
-    """A function that puts an array into `tensor`; CommError if it is not as many numbers of the same dtype."""
+    """A function that puts an array into `tensor`; CommError if size or dtype differ."""
 
     def fill(array):
         if array.size != tensor.numel() or array.dtype.name != _dtype(tensor):
@@ -208,7 +243,10 @@ def _dtype(tensor):
 def _create(options, call):
     """The backend's creator. new_group comes here too, without a `call`, for groups of some ranks."""
     if call is None:
-        raise CommError("the ranks are one group, and it is open already: neither init_process_group nor new_group is needed")
+        raise CommError(
+            "the ranks are one group, and it is open already: "
+            "neither init_process_group nor new_group is needed"
+        )
     return RouterGroup(options.group_rank, options.group_size, call)
 
 
@@ -217,12 +255,17 @@ dist.Backend.register_backend(NAME, _create, extended_api=True, devices=["cpu"])
 
 @contextlib.contextmanager
 def opened(call, rank, size):
-    """torch.distributed's default group, of `size` ranks, is open in this process (or thread: `thread_worlds`) as rank `rank`."""
+    """torch.distributed's default group, of `size` ranks, is open here, as rank `rank`.
+
+    Here is this process, or this thread (`thread_worlds`).
+    """
     with _opening:
         hook = sys.excepthook
-        dist.init_process_group(NAME, store=dist.HashStore(), rank=rank, world_size=size, pg_options=call)
+        store = c10d_library.HashStore()
+        dist.init_process_group(NAME, store=store, rank=rank, world_size=size, pg_options=call)
         sys.excepthook = hook  # it wraps the hook anew each time
     group = dist.group.WORLD
+    assert isinstance(group, RouterGroup)
     try:
         yield
         group.finish()
@@ -232,7 +275,10 @@ def opened(call, rank, size):
 
 
 class _ThreadWorlds(threading.local):
-    """What torch.distributed remembers of its groups, once for each thread; the attributes of distributed_c10d._World."""
+    """What torch.distributed remembers of its groups, once for each thread.
+
+    It has the attributes of distributed_c10d._World.
+    """
 
     def __init__(self):
         self.default_pg, self.group_count, self.comms = None, 0, []
@@ -242,11 +288,13 @@ class _ThreadWorlds(threading.local):
 
 @contextlib.contextmanager
 def thread_worlds():
-    """Meanwhile each thread can be a rank of its own; a group that this process has open itself is out of sight, and kept.
+    """Meanwhile each thread can be a rank of its own.
+
+    A group that this process has open itself is out of sight, and kept.
 
     `_world` is torch's own point of extension for this, and its multi-threaded tests do the same.
     """
-    isolate = torch._C._distributed_c10d._set_thread_isolation_mode
+    isolate = c10d_library._set_thread_isolation_mode  # pyright: ignore[reportAttributeAccessIssue]
     kept, c10d._world = c10d._world, _ThreadWorlds()
     isolate(True)
     try:

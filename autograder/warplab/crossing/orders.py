@@ -4,12 +4,14 @@ Whatever comes from a student's process passes through `from_plain` here, the on
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from warplab.crossing.errors import Refused
+from warplab.crossing.explain import Refused
 from warplab.crossing.plan import checked_plan
+from warplab.hardware.target import Target
 
 MAX_PTX_BYTES = 4 << 20
 MAX_MODULES = 8
@@ -24,9 +26,10 @@ ABIS = ("numba", "c")
 
 @dataclass(frozen=True)
 class Kernel:
-    """A compiled kernel. modules: PTX texts, the first with the entry point `entry`; name: what the student calls it.
+    """A compiled kernel.
 
-    abi: how arguments become parameters: "numba" (an array is eight and more words) or "c" (an array is its pointer).
+    modules: PTX texts, the first with the entry point `entry`. name: what the student calls it.
+    abi: how arguments become parameters (warplab.simt.abi): "numba" or "c".
     """
 
     name: str
@@ -42,11 +45,18 @@ class Kernel:
         name, entry, modules, abi = data["name"], data["entry"], data["modules"], data["abi"]
         if not all(type(text) is str and len(text) <= 4096 for text in (name, entry, abi)) or abi not in ABIS:
             raise Refused("a compiled kernel's name, entry or abi is not what the compiler gives")
-        if type(modules) not in (list, tuple) or not 1 <= len(modules) <= MAX_MODULES or any(type(text) is not str for text in modules):
+        if (
+            type(modules) not in (list, tuple)
+            or not 1 <= len(modules) <= MAX_MODULES
+            or any(type(text) is not str for text in modules)
+        ):
             raise Refused(f"a compiled kernel has one to {MAX_MODULES} modules of PTX text")
         size = sum(len(text) for text in modules)
         if size > MAX_PTX_BYTES:
-            raise Refused(f"the kernel `{name[:80]}` is {size:,} characters of PTX; the limit is {MAX_PTX_BYTES:,}: unroll less")
+            raise Refused(
+                f"the kernel `{name[:80]}` is {size:,} characters of PTX; "
+                f"the limit is {MAX_PTX_BYTES:,}: unroll less"
+            )
         return cls(name[:80], entry, tuple(modules), abi)
 
 
@@ -59,14 +69,20 @@ class Empty:
 
     @classmethod
     def from_plain(cls, data):
-        """`data` is {"shape": [...], "dtype": name}; raises Refused for a shape or dtype that no device array has."""
+        """`data` is {"shape": [...], "dtype": name}. Raises Refused for what no device array has."""
         if type(data) is not dict or set(data) != {"shape", "dtype"}:
             raise Refused("an allocation has a shape and a dtype")
         shape, dtype = data["shape"], data["dtype"]
-        if type(shape) not in (list, tuple) or len(shape) > 8 or any(type(size) is not int or size < 0 for size in shape):
+        if (
+            type(shape) not in (list, tuple)
+            or len(shape) > 8
+            or any(type(size) is not int or size < 0 for size in shape)
+        ):
             raise Refused(f"a shape is a list of up to 8 whole numbers, got {str(shape)[:80]}")
         if type(dtype) is not str or dtype not in DTYPES:
-            raise Refused(f"device arrays of {str(dtype)[:40]} cannot be allocated; the dtypes are {', '.join(DTYPES)}")
+            raise Refused(
+                f"device arrays of {str(dtype)[:40]} cannot be allocated; the dtypes are {', '.join(DTYPES)}"
+            )
         return cls(tuple(shape), dtype)
 
     @property
@@ -75,8 +91,13 @@ class Empty:
 
 
 @dataclass(frozen=True)
-class Launch:
-    """kernels[kernel][grid, block, shared bytes](*arguments); an argument is a buffer's name or a (dtype, number) pair."""
+class LaunchStep:
+    """kernels[kernel][grid, block, shared bytes](*arguments).
+
+    An argument is a buffer's name or a (dtype, number) pair.
+    """
+
+    kind: ClassVar[str] = "launch"
 
     kernel: int
     grid: tuple
@@ -86,16 +107,20 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Copy:
+class CopyStep:
     """All of buffer `source` into buffer `target`, of the same shape and dtype."""
+
+    kind: ClassVar[str] = "copy"
 
     target: str
     source: str
 
 
 @dataclass(frozen=True)
-class Fill:
+class FillStep:
     """Every element of `target` becomes `value`."""
+
+    kind: ClassVar[str] = "fill"
 
     target: str
     value: float
@@ -105,9 +130,10 @@ class Fill:
 class Order:
     """One case for the executor.
 
-    buffers: name -> array (its contents) or Empty. results: buffers to give back. inputs: buffers that should not change.
-    counts: the counters that the case's row adds up. What takes time of its own is done only for these: registers, spills and
-    occupancy, a tenth of a second of the assembler's, and which line costs most.
+    buffers: name -> array (its contents) or Empty. results: buffers to give back.
+    inputs: buffers that should not change.
+    counts: the counters that the case's row adds up. What takes time of its own is done only for these:
+    registers, spills and occupancy, a tenth of a second of the assembler's, and which line costs most.
     """
 
     arch: str
@@ -125,7 +151,9 @@ class Order:
 
     def plain(self):
         """JSON-able data and arrays, for a message."""
-        buffers = {name: vars(value) if type(value) is Empty else value for name, value in self.buffers.items()}
+        buffers = {
+            name: vars(value) if type(value) is Empty else value for name, value in self.buffers.items()
+        }
         return vars(self) | {
             "kernels": [vars(kernel) for kernel in self.kernels],
             "buffers": buffers,
@@ -135,33 +163,33 @@ class Order:
     @classmethod
     def from_plain(cls, data):
         """The inverse of plain()."""
-        buffers = {name: value if type(value) is np.ndarray else Empty.from_plain(value) for name, value in data["buffers"].items()}
+        buffers = {
+            name: value if type(value) is np.ndarray else Empty.from_plain(value)
+            for name, value in data["buffers"].items()
+        }
         kernels = tuple(Kernel.from_plain(kernel) for kernel in data["kernels"])
-        steps = steps_from_plain(data["steps"], len(kernels), buffers)
-        return cls(data["arch"], kernels, buffers, steps, tuple(data["results"]), tuple(data["inputs"]), tuple(data["counts"]))
-
-
-@dataclass(frozen=True)
-class Result:
-    """What the executor gives back: arrays and counters, or one sentence.
-
-    modified: names of inputs that changed. access: the line that costs most (warplab.crossing.access), or {}.
-    """
-
-    outputs: dict = field(default_factory=dict)
-    counters: dict = field(default_factory=dict)
-    modified: list = field(default_factory=list)
-    error: str | None = None
-    access: dict = field(default_factory=dict)
+        limits = Target.of(data["arch"]).limits
+        steps = steps_from_plain(data["steps"], len(kernels), buffers, limits)
+        return cls(
+            data["arch"],
+            kernels,
+            buffers,
+            steps,
+            tuple(data["results"]),
+            tuple(data["inputs"]),
+            tuple(data["counts"]),
+        )
 
 
 def judges_buffers(task, case):
-    """(outputs, inputs) by name: the arrays that a kernel or driver must fill, and those that it may only read.
+    """(outputs, inputs) by name: the arrays that a kernel or driver must fill, and those that it only reads.
 
     An output that is in Case.inputs, too, starts with that value.
     """
     outputs = {
-        name: case.inputs[name] if name in case.inputs else Empty(tuple(map(int, shape)), np.dtype(dtype).name)
+        name: case.inputs[name]
+        if name in case.inputs
+        else Empty(tuple(map(int, shape)), np.dtype(dtype).name)
         for name, (shape, dtype) in task.result(case.inputs).items()
     }
     arrays = {name: case.inputs[name] for name in task.arguments if type(case.inputs.get(name)) is np.ndarray}
@@ -170,42 +198,45 @@ def judges_buffers(task, case):
 
 def plain_step(step):
     """A step as a JSON list that begins with its kind."""
-    return [type(step).__name__.lower(), *vars(step).values()]
+    return [step.kind, *vars(step).values()]
 
 
-def steps_from_plain(data, kernels, buffers):
+def steps_from_plain(data, kernels, buffers, limits):
     """Steps from lists as plain_step() makes them; `kernels` is their number, `buffers` what may be named.
 
+    limits: the LaunchLimits of the order's target.
     Raises Refused for more than 1,000 steps and for whatever does not exist or does not fit.
     """
     if type(data) not in (list, tuple):
         raise Refused("a recording is a list of steps")
     if len(data) > MAX_STEPS:
         raise Refused(f"{len(data):,} launches, copies and fills were recorded; the limit is {MAX_STEPS:,}")
-    return tuple(_step(item, kernels, buffers) for item in data)
+    return tuple(_step(item, kernels, buffers, limits) for item in data)
 
 
-def _step(item, kernels, buffers):
+def _step(item, kernels, buffers, limits):
     kind, *rest = item if type(item) in (list, tuple) and item and type(item[0]) is str else (None,)
     if kind == "launch" and len(rest) == 5:
-        return _launch(*rest, kernels, buffers)
+        return _launch(rest, kernels, buffers, limits)
     if kind == "copy" and len(rest) == 2:
         target, source = (_known(name, buffers) for name in rest)
         have, want = (describe(buffers[name]) for name in (source, target))
         if have != want:
             raise Refused(f"a copy needs two arrays of one shape and dtype, got {have} to {want}")
-        return Copy(target, source)
+        return CopyStep(target, source)
     if kind == "fill" and len(rest) == 2 and type(rest[1]) in (int, float):
-        return Fill(_known(rest[0], buffers), rest[1])
+        return FillStep(_known(rest[0], buffers), rest[1])
     raise Refused(f"a recorded step is a launch, a copy or a fill, got {str(item)[:80]}")
 
 
-def _launch(kernel, grid, block, shared, arguments, kernels, buffers):
+def _launch(item, kernels, buffers, limits):
+    kernel, grid, block, shared, arguments = item
     if type(kernel) is not int or not 0 <= kernel < kernels:
         raise Refused(f"a launch names kernel {str(kernel)[:20]} of {kernels}")
     if type(arguments) not in (list, tuple) or len(arguments) > MAX_ARGUMENTS:
         raise Refused(f"a launch has a list of up to {MAX_ARGUMENTS} arguments")
-    return Launch(kernel, *checked_plan((grid, block, shared), "launch"), tuple(_argument(value, buffers) for value in arguments))
+    grid, block, shared = checked_plan((grid, block, shared), "launch", limits)
+    return LaunchStep(kernel, grid, block, shared, tuple(_argument(value, buffers) for value in arguments))
 
 
 def _argument(value, buffers):
@@ -224,5 +255,5 @@ def _known(name, buffers):
 
 
 def describe(buffer):
-    """"float32[3, 4]", of an array or Empty."""
+    """ "float32[3, 4]", of an array or Empty."""
     return f"{buffer.dtype}[{', '.join(map(str, buffer.shape))}]"

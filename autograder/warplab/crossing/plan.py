@@ -1,33 +1,39 @@
-"""Launch plans: (grid, block[, shared bytes]) from a student, checked against the limits of CUDA before anything runs."""
+"""Launch plans: (grid, block[, shared bytes]) from a student, checked against CUDA's limits."""
 
 import math
 
-from warplab.crossing.errors import Refused
-from warplab.plain import NotPlain, as_array
+from warplab.crossing.arrays import NotPlain, as_array
+from warplab.crossing.explain import Refused
 
-MAX_THREADS = 1024
-MAX_BLOCK = (1024, 1024, 64)
-MAX_GRID = (2**31 - 1, 65_535, 65_535)
-MAX_SHARED_BYTES = 48 * 1024
 MAX_LAUNCH = 1 << 26  # threads of one launch: minutes on one core
 
 
-def checked_plan(value, name):
-    """Validate (grid, block) or (grid, block, shared_bytes); dimensions are ints or tuples of one to three ints."""
+def checked_plan(value, name, limits):
+    """Validate (grid, block) or (grid, block, shared_bytes); dimensions are one to three ints, or one int.
+
+    limits: the LaunchLimits of the target. Shared memory is limited to what a block has without asking CUDA
+    for more.
+    """
     if type(value) not in (tuple, list) or len(value) not in (2, 3):
         raise Refused(f"`{name}` must return (grid, block) or (grid, block, shared_bytes)")
-    grid = _dimensions(value[0], "grid", MAX_GRID, name)
-    block = _dimensions(value[1], "block", MAX_BLOCK, name)
+    grid = _dimensions(value[0], "grid", limits.max_grid_dim, name)
+    block = _dimensions(value[1], "block", limits.max_block_dim, name)
     threads = math.prod(block)
-    if threads > MAX_THREADS:
-        raise Refused(f"`{name}` asks for {threads:,} threads a block, the limit is {MAX_THREADS:,}")
+    if threads > limits.max_threads_per_block:
+        raise Refused(
+            f"`{name}` asks for {threads:,} threads a block, the limit is {limits.max_threads_per_block:,}"
+        )
     shared = 0
     if len(value) == 3:
         shared = _whole(value[2], f"`{name}` must return shared_bytes as a whole number")
-    if not 0 <= shared <= MAX_SHARED_BYTES:
-        raise Refused(f"`{name}` asks for {shared:,} bytes of shared memory, the limit is {MAX_SHARED_BYTES:,}")
+    if not 0 <= shared <= limits.max_static_shared:
+        raise Refused(
+            f"`{name}` asks for {shared:,} bytes of shared memory, the limit is {limits.max_static_shared:,}"
+        )
     if threads * math.prod(grid) > MAX_LAUNCH:
-        raise Refused(f"`{name}` asks for {threads * math.prod(grid):,} threads in all, the limit is {MAX_LAUNCH:,}")
+        raise Refused(
+            f"`{name}` asks for {threads * math.prod(grid):,} threads in all, the limit is {MAX_LAUNCH:,}"
+        )
     return grid, block, shared
 
 
@@ -38,7 +44,9 @@ def _dimensions(value, what, limits, name):
     sizes = tuple(_whole(size, f"`{name}` must return whole numbers in the {what}") for size in sizes)
     for size, limit in zip(sizes, limits, strict=False):
         if not 1 <= size <= limit:
-            raise Refused(f"`{name}` returned {size:,} in the {what} {sizes}; each entry lies between 1 and {limit:,}")
+            raise Refused(
+                f"`{name}` returned {size:,} in the {what} {sizes}; each entry lies between 1 and {limit:,}"
+            )
     return sizes
 
 

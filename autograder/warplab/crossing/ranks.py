@@ -1,6 +1,7 @@
-"""The *ranks* crossing: n processes run the same function, and every byte between them passes the judge's router.
+"""The *ranks* crossing: n processes run one function; every byte between them passes the judge's router.
 
-The student's function calls torch.distributed, whose group is open when it begins: warplab.crossing.group is the backend behind it.
+The student's function calls torch.distributed, whose group is open when it begins: warplab.crossing.group is
+the backend behind it.
 """
 
 import copy
@@ -8,14 +9,17 @@ import threading
 
 import numpy as np
 
-from warplab.crossing.errors import Refused
+from warplab.crossing.explain import Refused
 from warplab.crossing.router import Router
 from warplab.crossing.values import check_callable, modified, plain_copy, read_results
 
 
 def question(task, case, rank=0):
     """One rank's inputs: its own part of those in task.sharded, all of the others."""
-    inputs = {name: plain_copy(case.inputs[name][rank] if name in task.sharded else case.inputs[name]) for name in task.arguments}
+    inputs = {
+        name: plain_copy(case.inputs[name][rank] if name in task.sharded else case.inputs[name])
+        for name in task.arguments
+    }
     return {"inputs": inputs, "rank": rank, "size": task.world(case.inputs), "returns": dict(task.returns)}
 
 
@@ -27,7 +31,10 @@ def answer(question, names, entry, plan, call):
     held = copy.deepcopy(question["inputs"])
     with opened(call, question["rank"], question["size"]):
         returned = entry(*(as_tensors(value) for value in held.values()))
-    return {"outputs": read_results(question["returns"], returned, names[0]), "modified": modified(question["inputs"], held)}
+    return {
+        "outputs": read_results(question["returns"], returned, names[0]),
+        "modified": modified(question["inputs"], held),
+    }
 
 
 def as_tensors(value):
@@ -42,7 +49,7 @@ def as_tensors(value):
 
 
 def result_name(name, rank):
-    """"out[2]": result `out` of rank 2."""
+    """ "out[2]": result `out` of rank 2."""
     return f"{name}[{rank}]"
 
 
@@ -52,7 +59,10 @@ def router(task, case):
 
 
 def run_here(task, case, entry):
-    """All ranks as threads of this process. Returns ({rank: answer}, router); raises what the first rank raised."""
+    """All ranks as threads of this process.
+
+    Returns ({rank: answer}, router); raises what the first rank raised.
+    """
     from warplab.crossing.group import thread_worlds
 
     hub, lock, answers, errors = router(task, case), threading.Condition(), {}, {}
@@ -92,12 +102,25 @@ def run_here(task, case, entry):
 
 
 def cause(told):
-    """The rank whose error explains the others', of {rank: "Type: text"}: a deadlock is often what another rank's mistake leads to."""
-    return min(told, key=lambda rank: (told[rank].startswith("CommError: deadlock"), told[rank].startswith("CommError"), rank))
+    """The rank whose error explains the others', of {rank: "Type: text"}.
+
+    A deadlock is often what another rank's mistake leads to.
+    """
+    return min(
+        told,
+        key=lambda rank: (
+            told[rank].startswith("CommError: deadlock"),
+            told[rank].startswith("CommError"),
+            rank,
+        ),
+    )
 
 
 def together(answers, hub):
-    """The answers of all ranks as one: {"out[0]": ..., "out[1]": ...}. Refused if one is no answer, or the router refused a message."""
+    """The answers of all ranks as one: {"out[0]": ..., "out[1]": ...}.
+
+    Refused if one is no answer, or the router refused a message.
+    """
     if hub.failed:
         raise Refused(hub.failed)
     outputs, changed = {}, []

@@ -1,15 +1,21 @@
-"""The judge's end of the *ranks* crossing: it carries arrays between ranks, counts them, and says when nobody can go on.
+"""The judge's end of the *ranks* crossing: it carries arrays, counts them, says when nobody can go on.
 
-A rank's message is {"posts": [...], "wait": n} or {"posts": [...], "test": n} or {"posts": [...]}. Its posts are numbered from 0 on, in all
-its messages together, and "wait" and "test" name one of them. As in gloo and NCCL a send is done when the other rank receives it.
+A rank's message is {"posts": [...], "wait": n} or {"posts": [...], "test": n} or {"posts": [...]}. Its posts
+are numbered from 0 on, in all its messages together, and "wait" and "test" name one of them. As in gloo and
+NCCL a send is done when the other rank receives it.
 
-    {"op": "send", "peer": 1, "tag": 0, "array": a}       {"op": "all_reduce", "reduce": "sum", "array": a}     sum, of all ranks
-    {"op": "recv", "peer": 1, "tag": 0}                   {"op": "reduce_scatter", "reduce": "sum", "array": a} of it, this rank's piece
-    {"op": "barrier"}                                     {"op": "all_gather", "array": a}                      one after the other
-    {"op": "broadcast", "root": 0, "array": a}            (arrays are flat)                                     the root's
+    {"op": "send", "peer": 1, "tag": 0, "array": a}          arrays are flat
+    {"op": "recv", "peer": 1, "tag": 0}
+    {"op": "barrier"}
+    {"op": "broadcast", "root": 0, "array": a}               the root's array
+    {"op": "all_reduce", "reduce": "sum", "array": a}        the sum of all ranks' arrays
+    {"op": "reduce_scatter", "reduce": "sum", "array": a}    of it, this rank's piece
+    {"op": "all_gather", "array": a}                         all ranks' arrays, one after the other
 
-The router does collectives itself, so no rank holds code that does them, and counts what a ring would carry (`ring_traffic`).
-The first error ends the case for all ranks: what an error tells one rank of another would be a message that nobody counts.
+The router does collectives itself, so no rank holds code that does them, and counts what a ring would carry
+(`ring_traffic`).
+The first error ends the case for all ranks: what an error tells one rank of another would be a message that
+nobody counts.
 """
 
 from collections import defaultdict, deque
@@ -23,7 +29,13 @@ MAX_WAITING_BYTES = 512 << 20
 MAX_TAG = 1 << 31
 LEAST_BYTES = 8  # that a message counts for: an empty one is news, too
 REDUCTIONS = {"sum": np.add, "avg": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum}
-COLLECTIVES = {"barrier": (), "broadcast": ("root",), "all_reduce": ("reduce",), "all_gather": (), "reduce_scatter": ("reduce",)}
+COLLECTIVES = {
+    "barrier": (),
+    "broadcast": ("root",),
+    "all_reduce": ("reduce",),
+    "all_gather": (),
+    "reduce_scatter": ("reduce",),
+}
 
 
 class CommError(RuntimeError):
@@ -32,7 +44,10 @@ class CommError(RuntimeError):
 
 @dataclass(slots=True)
 class Post:
-    """One send, receive or collective of a rank. whom: what it waits for, in words. array: what it brings, then what it got."""
+    """One send, receive or collective of a rank.
+
+    whom: what it waits for, in words. array: what it brings, then what it got.
+    """
 
     whom: str
     array: np.ndarray | None = None
@@ -40,13 +55,21 @@ class Post:
 
 
 class Router:
-    """One case's router for `size` ranks. rule: why collectives are closed, as a clause; empty where they are open."""
+    """One case's router for `size` ranks.
+
+    rule: why collectives are closed, as a clause; empty where they are open.
+    """
 
     def __init__(self, size, rule=""):
         self.size, self.rule = size, rule
         self.posts = [[] for _ in range(size)]
-        self.sends, self.receives = defaultdict(deque), defaultdict(deque)  # (from, to, tag) -> posts without a partner
-        self.joined = [[] for _ in range(size)]  # collectives: the k-th of one rank belongs to the k-th of every other
+        self.sends, self.receives = (
+            defaultdict(deque),
+            defaultdict(deque),
+        )  # (from, to, tag) -> posts without a partner
+        self.joined = [
+            [] for _ in range(size)
+        ]  # collectives: the k-th of one rank belongs to the k-th of every other
         self.sent, self.arrays, self.collectives = [0] * size, 0, 0
         self.messages, self.waiting_bytes = 0, 0
         self.waiting, self.gone = {}, set()  # rank -> the post it waits for
@@ -69,10 +92,10 @@ class Router:
         return self._settle()
 
     def counters(self):
-        """Bytes of all arrays sent, the most by one rank, the number of messages with an array, and of finished collectives (no barriers).
+        """Bytes sent in all, the most by one rank, messages with an array, collectives (no barriers).
 
-        A send counts when it is posted, a collective when all ranks have joined, as the ring that does the same: `ring_traffic`.
-        A message counts at least 8 bytes.
+        A send counts when it is posted, a collective when all ranks have joined, as the ring that does the
+        same: `ring_traffic`. A message counts at least 8 bytes.
         """
         return {
             "ranks.bytes": float(sum(self.sent)),
@@ -86,7 +109,10 @@ class Router:
         if type(posts) is not list or any(type(post) is not dict for post in posts):
             raise CommError("a message is a list of posts, and what to wait for")
         if rank in self.waiting:
-            raise CommError(f"rank {rank} speaks while it waits for {self.waiting[rank].whom}: one thread a rank, and each its own group")
+            raise CommError(
+                f"rank {rank} speaks while it waits for {self.waiting[rank].whom}: "
+                "one thread a rank, and each its own group"
+            )
         self.messages += 1 + len(posts)
         if self.messages > MAX_MESSAGES:
             raise CommError(f"more than {MAX_MESSAGES:,} messages: does a loop never end?")
@@ -120,10 +146,13 @@ class Router:
         if type(tag) is not int or not 0 <= tag < MAX_TAG:
             raise CommError(f"a tag is a whole number from 0 on, not {str(tag)[:20]}")
         if op == "send":
-            new, key, mine, theirs = Post(f"rank {peer} to receive", self._array(post)), (rank, peer, tag), self.sends, self.receives
-            self._count(rank, [new.array.nbytes])
+            array = self._array(post)
+            new, key = Post(f"rank {peer} to receive", array), (rank, peer, tag)
+            mine, theirs = self.sends, self.receives
+            self._count(rank, [array.nbytes])
         else:
-            new, key, mine, theirs = Post(f"a message of rank {peer}"), (peer, rank, tag), self.receives, self.sends
+            new, key = Post(f"a message of rank {peer}"), (peer, rank, tag)
+            mine, theirs = self.receives, self.sends
         self.posts[rank].append(new)
         if key not in theirs:
             mine[key].append(new)
@@ -140,14 +169,18 @@ class Router:
             raise CommError(f"{op} is closed here: {self.rule}")
         options = {name: post.get(name) for name in COLLECTIVES[op]}
         if type(options.get("root", 0)) is not int or not 0 <= options.get("root", 0) < self.size:
-            raise CommError(f"there is no rank {str(options['root'])[:20]}: the ranks are 0 to {self.size - 1}")
-        if "reduce" in options and (type(options["reduce"]) is not str or options["reduce"] not in REDUCTIONS):
-            raise CommError(f"{op} knows the operations {', '.join(REDUCTIONS)}, not {str(options['reduce'])[:20]}")
+            raise CommError(
+                f"there is no rank {str(options['root'])[:20]}: the ranks are 0 to {self.size - 1}"
+            )
+        if "reduce" in options and (
+            type(options["reduce"]) is not str or options["reduce"] not in REDUCTIONS
+        ):
+            raise CommError(
+                f"{op} knows the operations {', '.join(REDUCTIONS)}, not {str(options['reduce'])[:20]}"
+            )
         array = None if op == "barrier" else self._array(post, self.size if op == "all_gather" else 1)
-        if op == "reduce_scatter" and array.size % self.size:
-            raise CommError(f"reduce_scatter of {array.size:,} numbers cannot give {self.size} ranks equal pieces")
-        if options.get("reduce") == "avg" and array.dtype.kind != "f":
-            raise CommError(f"an average of {array.dtype} is no {array.dtype}: take the sum")
+        if array is not None:
+            self._suits(op, options, array)
         text = op if array is None else f"{op} of {array.size:,} {array.dtype}"
         text += f" ({', '.join(f'{name} {value}' for name, value in options.items())})" if options else ""
         new = Post(f"all ranks to call {text}", array)
@@ -177,6 +210,15 @@ class Router:
             post.array = array
             self.waiting_bytes += array.nbytes
 
+    def _suits(self, op, options, array):
+        """Raises CommError where a collective cannot be of this array."""
+        if op == "reduce_scatter" and array.size % self.size:
+            raise CommError(
+                f"reduce_scatter of {array.size:,} numbers cannot give {self.size} ranks equal pieces"
+            )
+        if options.get("reduce") == "avg" and array.dtype.kind != "f":
+            raise CommError(f"an average of {array.dtype} is no {array.dtype}: take the sum")
+
     def _array(self, post, times=1):
         """A flat array of a post, within the limits if it is kept `times` over."""
         array = post.get("array")
@@ -194,7 +236,11 @@ class Router:
         self.arrays += len(messages)
 
     def _others(self):
-        return "it is alone" if self.size == 1 else f"the ranks are 0 to {self.size - 1}, and a rank sends nothing to itself"
+        return (
+            "it is alone"
+            if self.size == 1
+            else f"the ranks are 0 to {self.size - 1}, and a rank sends nothing to itself"
+        )
 
     def _settle(self):
         replies = []
@@ -223,12 +269,19 @@ class Router:
     def deadlock(self):
         """One sentence on who waits for whom."""
         waits = [f"rank {rank} waits for {post.whom}" for rank, post in sorted(self.waiting.items())]
-        left = f"; rank{'s' * (len(self.gone) > 1)} {', '.join(map(str, sorted(self.gone)))} returned" if self.gone else ""
+        left = (
+            f"; rank{'s' * (len(self.gone) > 1)} {', '.join(map(str, sorted(self.gone)))} returned"
+            if self.gone
+            else ""
+        )
         return f"deadlock: {', '.join(waits)}{left}, and nothing is under way"
 
 
 def collective(op, arrays, root=0, reduce="sum"):
-    """What each rank gets of a collective to which rank r brings the flat array arrays[r]; sums are taken from rank 0 on, in its dtype."""
+    """What each rank gets of a collective to which rank r brings the flat array arrays[r].
+
+    Sums are taken from rank 0 on, in its dtype.
+    """
     size = len(arrays)
     if op == "broadcast":
         return [arrays[root]] * size
@@ -244,10 +297,12 @@ def collective(op, arrays, root=0, reduce="sum"):
 
 
 def ring_traffic(op, size, count, root=0):
-    """[numbers in each message of rank r] if a ring does the collective, to which every rank brings `count` numbers.
+    """[numbers in each message of rank r] if a ring does the collective; every rank brings `count` numbers.
 
-    all_reduce: 2 (n - 1) pieces of n, as nearly equal as can be. reduce_scatter: n - 1 pieces. all_gather: n - 1 arrays.
-    broadcast: the array goes from rank to rank, beginning at the root, so that the rank before the root sends none.
+    all_reduce: 2 (n - 1) pieces of n, as nearly equal as can be. reduce_scatter: n - 1 pieces.
+    all_gather: n - 1 arrays.
+    broadcast: the array goes from rank to rank, beginning at the root, so that the rank before the root sends
+    none.
     """
     if op == "broadcast":
         return [[count] * ((rank + 1) % size != root) for rank in range(size)]

@@ -1,23 +1,33 @@
 """The executor's half of a timed row: an Order's launches, again and again, on CUDA. Needs a GPU.
 
-Every module is loaded afresh for every sample, so that nothing a kernel keeps on the device outlives its launch; inputs are
-restored and outputs poisoned before each, and the outputs of each go back to the judge.
+Every module is loaded afresh for every sample, so that nothing a kernel keeps on the device outlives its
+launch; inputs are restored and outputs poisoned before each, and the outputs of each go back to the judge.
 """
+
+# pyright: reportAttributeAccessIssue=false
+# (the modules of cuda are compiled and have no stubs)
 
 import functools
 import itertools
 import time
+from typing import Any
 
 import numpy as np
+from cuda.bindings import driver
+from cuda.core import Device, LaunchConfig, Linker, LinkerOptions, ObjectCode, launch
 
-from warplab.crossing.errors import Refused
-from warplab.crossing.orders import Copy, Empty, Fill, Result
+from warplab.crossing.explain import Refused
+from warplab.crossing.orders import CopyStep, Empty, FillStep
+from warplab.crossing.outcome import Outcome
 from warplab.crossing.values import poisoned
-from warplab.samples import Unsteady, below_floor, paired
+from warplab.simt.abi import c_number, numba_array, numba_number
+from warplab.simt.ptx.parser import meets_grid_wide, parse
+from warplab.timing.cuda_timer import checked, cuda_timer
+from warplab.timing.samples import Unsteady, below_floor, paired
 
 
 class KernelSampler:
-    """Times all steps of several Orders, a kernel's or a driver's, that differ only in the values of their inputs."""
+    """Times all steps of several Orders, of a kernel or a driver, that differ in their inputs alone."""
 
     def __init__(self, orders, timer):
         self.orders, self.timer = orders, timer
@@ -36,14 +46,14 @@ class KernelSampler:
 
     def _prepared(self, number):
         """Restore the buffers, load the modules, and return the steps as one call without arguments."""
-        from cuda.core import Device
-
         device = Device()
         device.set_current()
         buffers = self.sets[number]
         buffers.restore()
         loaded = [kernel.loaded() for kernel in self.kernels]
-        calls = [self._call(step, buffers, loaded, device.default_stream) for step in self.orders[number].steps]
+        calls = [
+            self._call(step, buffers, loaded, device.default_stream) for step in self.orders[number].steps
+        ]
 
         def run():
             for call in calls:
@@ -52,45 +62,42 @@ class KernelSampler:
         return run
 
     def _call(self, step, buffers, loaded, stream):
-        from cuda.core import launch
-
-        if type(step) is Copy:
+        if type(step) is CopyStep:
             return functools.partial(buffers.copy, step.target, step.source)
-        if type(step) is Fill:
+        if type(step) is FillStep:
             return functools.partial(buffers.fill, step.target, step.value)
         kernel = self.kernels[step.kernel]
-        return functools.partial(launch, stream, kernel.config(step), loaded[step.kernel], *kernel.values(step, buffers))
+        return functools.partial(
+            launch, stream, kernel.config(step), loaded[step.kernel], *kernel.values(step, buffers)
+        )
 
 
 class _Kernel:
     """A kernel of an Order, linked for this device."""
 
     def __init__(self, kernel, arch):
-        from cuda.core import Linker, LinkerOptions, ObjectCode
-
-        from warplab.simt.ptx.parser import parse
-
         self.kernel = kernel
         self.declared = [param.type for param in parse(kernel.modules[0]).functions[kernel.entry].params]
-        self.together = any("%envreg2" in text for text in kernel.modules)
+        self.together = any(meets_grid_wide(text) for text in kernel.modules)
         parts = [ObjectCode.from_ptx(text.encode()) for text in kernel.modules]
         self.code = Linker(*parts, options=LinkerOptions(arch=arch)).link("cubin").code
 
     def loaded(self):
         """The kernel of a module loaded just now, its variables as they were compiled."""
-        from cuda.core import ObjectCode
-
         return ObjectCode.from_cubin(self.code).get_kernel(self.kernel.entry)
 
     def config(self, step):
-        from cuda.core import LaunchConfig
-
-        return LaunchConfig(grid=step.grid, block=step.block, shmem_size=step.shared, is_cooperative=self.together)
+        return LaunchConfig(
+            grid=step.grid, block=step.block, shmem_size=step.shared, is_cooperative=self.together
+        )
 
     def values(self, step, buffers):
         """The launch's parameters as cuda.core takes them."""
         if self.kernel.abi == "c":
-            return [buffers.c_value(argument, kind) for argument, kind in zip(step.arguments, self.declared, strict=True)]
+            return [
+                buffers.c_value(argument, kind)
+                for argument, kind in zip(step.arguments, self.declared, strict=True)
+            ]
         return [value for argument in step.arguments for value in buffers.numba_values(argument)]
 
 
@@ -98,38 +105,30 @@ class _Buffers:
     """One input set on the device: pristine contents on the host, and where each buffer lives."""
 
     def __init__(self, order):
-        from cuda.bindings import driver
-
-        from warplab.cuda_timer import checked
-
         self.order = order
         self.host = {
-            name: poisoned(buffer.shape, buffer.dtype) if type(buffer) is Empty else np.ascontiguousarray(buffer)
+            name: poisoned(buffer.shape, buffer.dtype)
+            if type(buffer) is Empty
+            else np.ascontiguousarray(buffer)
             for name, buffer in order.buffers.items()
         }
-        self.pointers = {name: checked(driver.cuMemAlloc(max(array.nbytes, 1))) for name, array in self.host.items()}
+        self.pointers = {
+            name: checked(driver.cuMemAlloc(max(array.nbytes, 1))) for name, array in self.host.items()
+        }
 
     def restore(self):
-        from cuda.bindings import driver
-
-        from warplab.cuda_timer import checked
-
         for name, array in self.host.items():
             checked(driver.cuMemcpyHtoD(self.pointers[name], array.ctypes.data, array.nbytes))
 
     def copy(self, target, source):
-        from cuda.bindings import driver
-
-        from warplab.cuda_timer import checked
-
-        checked(driver.cuMemcpyDtoDAsync(self.pointers[target], self.pointers[source], self.host[source].nbytes, 0))
+        checked(
+            driver.cuMemcpyDtoDAsync(
+                self.pointers[target], self.pointers[source], self.host[source].nbytes, 0
+            )
+        )
 
     def fill(self, target, value):
         """Set every element, byte for byte as NumPy writes the value."""
-        from cuda.bindings import driver
-
-        from warplab.cuda_timer import checked
-
         array = self.host[target]
         pattern, pointer = np.array(value, array.dtype).tobytes(), int(self.pointers[target])
         if not array.size:
@@ -144,30 +143,22 @@ class _Buffers:
                 checked(driver.cuMemsetD2D32Async(pointer + first, len(pattern), word, 1, array.size, 0))
 
     def outputs(self):
-        from cuda.bindings import driver
-
-        from warplab.cuda_timer import checked
-
         found = {name: np.empty_like(self.host[name]) for name in self.order.results}
         for name, array in found.items():
             checked(driver.cuMemcpyDtoH(array.ctypes.data, self.pointers[name], array.nbytes))
         return found
 
     def numba_values(self, argument):
-        """Kernel parameters of one argument as cuda.core takes them: a Python int is 64 bits, a NumPy scalar its own size."""
+        """One argument's parameters for cuda.core: an int is 64 bits, a NumPy scalar its own size."""
         if type(argument) is not str:
-            dtype, value = argument
-            return [np.dtype(dtype).type(value)]
-        array = self.host[argument]
-        return [0, 0, array.size, array.itemsize, int(self.pointers[argument]), *array.shape, *array.strides]
+            return [numba_number(*argument)]
+        return numba_array(int(self.pointers[argument]), self.host[argument])
 
     def c_value(self, argument, kind):
         """A pointer, or a number as the PTX type `kind` that the kernel declares."""
-        from warplab.simt.frontends.cuda_cpp import NUMPY_OF, number_as
-
         if type(argument) is str:
             return int(self.pointers[argument])
-        return np.frombuffer(number_as(kind, argument[1], "a number", "the kernel"), NUMPY_OF[kind])[0]
+        return c_number(kind, argument[1], "a number", "the kernel")
 
 
 class YardstickSampler:
@@ -178,7 +169,9 @@ class YardstickSampler:
 
         self.timer = timer
         name, *arguments = yardstick
-        function = functools.reduce(getattr, name.split(".")[1:], torch)
+        function: Any = torch
+        for part in name.split(".")[1:]:
+            function = getattr(function, part)
         held = [[torch.from_numpy(one[name]).to("cuda") for name in arguments] for one in inputs]
         self.calls = [functools.partial(function, *tensors) for tensors in held]
 
@@ -193,12 +186,10 @@ class YardstickSampler:
 def measure(task, cases, student, yardstick, bandwidth, elapsed):
     """Counters of a timed row: the student's kernel and the yardstick in pairs, over all input sets in turn.
 
-    cases: one for each set. student, yardstick: set number -> (seconds, clock, outputs). bandwidth: bytes a second, measured.
-    Every output of the student's is checked: Refused with the reason when one is wrong, or when a time is below the floor of
-    reading the inputs once.
+    cases: one for each set. student, yardstick: set number -> (seconds, clock, outputs). bandwidth: bytes a
+    second, measured. Every output of the student's is checked: Refused with the reason when one is wrong, or
+    when a time is below the floor of reading the inputs once.
     """
-    from warplab.task import Outcome
-
     turn = {"a": itertools.cycle(range(len(cases))), "b": itertools.cycle(range(len(cases)))}
     known = {}
 
@@ -213,7 +204,10 @@ def measure(task, cases, student, yardstick, bandwidth, elapsed):
             known[number] = data
         read = task.must_read(cases[number].inputs)
         if below_floor(seconds, read, bandwidth):
-            raise Refused(f"{seconds * 1e6:.1f} us are too few to read {read:,} bytes at this device's {bandwidth / 1e12:.2f} TB/s")
+            raise Refused(
+                f"{seconds * 1e6:.1f} us are too few to read {read:,} bytes "
+                f"at this device's {bandwidth / 1e12:.2f} TB/s"
+            )
         return seconds, clock
 
     def sample_b():
@@ -223,16 +217,24 @@ def measure(task, cases, student, yardstick, bandwidth, elapsed):
 
 
 def measure_here(task, case, order):
-    """A timed row in this process: a Result. The same samples and checks as over the boundary, on one input set."""
-    from warplab.cuda_timer import cuda_timer
-
+    """A timed row in this process: an Outcome. Samples and checks as over the boundary, on one input set."""
     timer = cuda_timer()
-    student, yardstick = KernelSampler([order], timer), YardstickSampler(task.yardstick, task.yardstick_sets([case.inputs]), timer)
+    student, yardstick = (
+        KernelSampler([order], timer),
+        YardstickSampler(task.yardstick, task.yardstick_sets([case.inputs]), timer),
+    )
     student.warm_up()
     yardstick.warm_up()
     start = time.perf_counter()
     try:
-        counters = measure(task, [case], student.sample, yardstick.sample, timer.bandwidth(), lambda: time.perf_counter() - start)
+        counters = measure(
+            task,
+            [case],
+            student.sample,
+            yardstick.sample,
+            timer.bandwidth(),
+            lambda: time.perf_counter() - start,
+        )
     except Unsteady:
-        return Result()  # the device's fault, so the row stays ungraded
-    return Result(student.sample(0)[2], counters)
+        return Outcome()  # the device's fault, so the row stays ungraded
+    return Outcome("", student.sample(0)[2], counters)

@@ -1,17 +1,18 @@
-"""Values on their way over the boundary: inputs as plain copies, results as plain arrays, outputs that start out wrong."""
+"""Values on their way over the boundary: plain copies of inputs, plain results, outputs that begin wrong."""
 
 import json
 
 import numpy as np
 
-from warplab.crossing.errors import Refused
-from warplab.plain import NotPlain, as_array
+from warplab.crossing.arrays import NotPlain, as_array
+from warplab.crossing.explain import Refused
 
 
 def plain_copy(value):
     """A copy of JSON-able data with arrays in it, in the form in which it arrives in another process.
 
-    Tuples become lists and NumPy scalars numbers, so a submission sees the same in a notebook and when it is graded.
+    Tuples become lists and NumPy scalars numbers, so a submission sees the same in a notebook and when it is
+    graded.
     Raises TypeError for anything else.
     """
     if type(value) is np.ndarray:
@@ -32,10 +33,15 @@ def given(task, case, without=()):
     return {name: plain_copy(case.inputs[name]) for name in task.arguments if name not in without}
 
 
+def described(value):
+    """What a value is, as a student reads it: "None" or "a list"."""
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
 def check_callable(entry, name):
     """Raise Refused unless `entry` can be called."""
     if entry is None or not callable(entry):
-        raise Refused(f"`{name}` must be a function, and it is {'None' if entry is None else 'a ' + type(entry).__name__}")
+        raise Refused(f"`{name}` must be a function, and it is {described(entry)}")
 
 
 def read_results(returns, value, name):
@@ -45,7 +51,13 @@ def read_results(returns, value, name):
     elif type(value) in (tuple, list) and len(value) == len(returns):
         values = value
     else:
-        got = f"{len(value)} values" if type(value) in (tuple, list) else "None" if value is None else "one value"
+        got = (
+            f"{len(value)} values"
+            if type(value) in (tuple, list)
+            else "None"
+            if value is None
+            else "one value"
+        )
         raise Refused(f"`{name}` returned {got}, expected {len(returns)}: {', '.join(returns)}")
     outputs = {}
     for (result, kind), item in zip(returns.items(), values, strict=True):
@@ -57,14 +69,19 @@ def read_results(returns, value, name):
 
 
 def poisoned(shape, dtype):
-    """A new array that is wrong wherever a kernel leaves it alone: full of a NaN with a last bit that no arithmetic
-    sets, so that a computed NaN is not taken for it, or of scrambled bytes for integers."""
+    """A new array that is wrong wherever a kernel leaves it alone.
+
+    It is full of a NaN with a last bit that no arithmetic sets, so that a computed NaN is not taken for it,
+    or of scrambled bytes for integers.
+    """
     dtype = np.dtype(dtype)
     if dtype.kind == "f":
         array = np.full(shape, np.nan, dtype)
         array.view(f"u{dtype.itemsize}")[...] |= 1
         return array
-    noise = np.random.default_rng(0xDEAD).integers(0, 256, int(np.prod(shape)) * dtype.itemsize, dtype=np.uint8)
+    noise = np.random.default_rng(0xDEAD).integers(
+        0, 256, int(np.prod(shape)) * dtype.itemsize, dtype=np.uint8
+    )
     return noise.view(dtype).reshape(shape)
 
 
@@ -80,7 +97,9 @@ def _unchanged(before, after):
     if type(before) not in (list, dict):
         return True  # numbers and strings cannot be changed in place
     try:
-        return json.dumps(before, sort_keys=True, default=_array) == json.dumps(after, sort_keys=True, default=_array)
+        return json.dumps(before, sort_keys=True, default=_array) == json.dumps(
+            after, sort_keys=True, default=_array
+        )
     except (TypeError, ValueError):
         return False
 

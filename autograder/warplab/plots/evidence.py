@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .theme import INK, PALETTE, PAPER, new
+from warplab.plots.theme import INK, PALETTE, PAPER, new
 
 MARKERS = {
     "live": {"marker": "o", "color": PALETTE["blue"], "markerfacecolor": PALETTE["blue"]},
@@ -21,7 +21,9 @@ UNITS = (("day", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3
 
 @dataclass(frozen=True)
 class Time:
-    """One row: `seconds` (None when `kind` is "missing") and where they come from: a key of MARKERS, or "missing"."""
+    """One row: `seconds` (None when `kind` is "missing") and where they come from: a
+    key of MARKERS, or "missing".
+    """
 
     label: str
     seconds: float | None
@@ -29,7 +31,9 @@ class Time:
 
     def __post_init__(self):
         if self.kind not in MARKERS and self.kind != "missing":
-            raise ValueError(f"{self.label}: kind is {self.kind!r}, not one of {', '.join(MARKERS)} or missing")
+            raise ValueError(
+                f"{self.label}: kind is {self.kind!r}, not one of {', '.join(MARKERS)} or missing"
+            )
         if (self.seconds is None) != (self.kind == "missing"):
             raise ValueError(f"{self.label}: a row has seconds, or the kind 'missing' and none")
 
@@ -46,7 +50,9 @@ def times(rows, budget=None, budget_label=""):
         if row.kind == "missing":
             # The words stay legible where the budget's line crosses them.
             box = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}
-            ax.text(low * 1.3, y, "not recorded yet", va="center", style="italic", color=PALETTE["grey"], bbox=box)
+            ax.text(
+                low * 1.3, y, "not recorded yet", va="center", style="italic", color=PALETTE["grey"], bbox=box
+            )
             continue
         style = MARKERS[row.kind]
         ax.plot([low, row.seconds], [y, y], color=style["color"], alpha=0.35, linewidth=1.5)
@@ -65,7 +71,10 @@ def times(rows, budget=None, budget_label=""):
     ax.grid(axis="x")
     ax.spines["left"].set_visible(False)
     used = [kind for kind in MARKERS if any(row.kind == kind for row in rows)]
-    handles = [ax.plot([], [], markersize=8, markeredgewidth=2, linestyle="none", **MARKERS[kind])[0] for kind in used]
+    handles = [
+        ax.plot([], [], markersize=8, markeredgewidth=2, linestyle="none", **MARKERS[kind])[0]
+        for kind in used
+    ]
     figure.legend(handles, [MEANING[kind] for kind in used], loc="outside lower left", ncols=1)
     return figure
 
@@ -81,7 +90,9 @@ def _ticks(low, high):
     whole = [size for _, size in reversed(UNITS) if low < size < high]
     if len(whole) >= 3:
         return whole
-    return sorted({10.0**k for k in range(-9, 1) if low < 10.0**k < high} | {size for size in whole if size > 1})
+    return sorted(
+        {10.0**k for k in range(-9, 1) if low < 10.0**k < high} | {size for size in whole if size > 1}
+    )
 
 
 def _three(value):

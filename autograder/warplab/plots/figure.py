@@ -1,4 +1,6 @@
-"""Figures that belong to the page they are on: inline SVG in the page's own ink, readable aloud and on a phone."""
+"""Figures that belong to the page they are on: inline SVG in the page's own ink,
+readable aloud and on a phone.
+"""
 
 import base64
 import hashlib
@@ -12,11 +14,13 @@ import matplotlib
 import numpy as np
 from PIL import Image
 
-from .theme import INK, PAPER
+from warplab.plots.theme import INK, PAPER
 
 SVG = "http://www.w3.org/2000/svg"
 XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
-PAGE_BACKGROUND = "var(--pst-color-background, var(--jp-layout-color0, Canvas))"  # the book, JupyterLab, anything else
+PAGE_BACKGROUND = (
+    "var(--pst-color-background, var(--jp-layout-color0, Canvas))"  # the book, JupyterLab, anything else
+)
 PAGE_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 CODE_FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
 REFERENCE = re.compile(r"url\(#([^)]+)\)")
@@ -26,7 +30,9 @@ ElementTree.register_namespace("", SVG)
 
 
 class Figure:
-    """A finished figure. A notebook shows it as `<figure>` with inline SVG; `save` writes it for use elsewhere."""
+    """A finished figure. A notebook shows it as `<figure>` with inline SVG; `save`
+    writes it for use elsewhere.
+    """
 
     def __init__(self, drawing, body, alt, caption):
         self.drawing, self.body, self.alt, self.caption = drawing, body, alt, caption
@@ -39,11 +45,20 @@ class Figure:
         return f"Figure: {self.caption or self.alt}"
 
     def save(self, path):
-        """Write the figure as .svg (follows the viewer's theme) or, if matplotlib drew it, .png (for a light page), by the suffix of `path`."""
+        """Write the figure as .svg (follows the viewer's theme) or, if matplotlib drew
+        it, .png (for a light page), by the suffix of `path`.
+        """
         path = Path(path)
-        kinds = [kind for kind, there in ((".svg", self.body.startswith("<svg")), (".png", self.drawing is not None)) if there]
+        kinds = [
+            kind
+            for kind, there in ((".svg", self.body.startswith("<svg")), (".png", self.drawing is not None))
+            if there
+        ]
         if path.suffix not in kinds:
-            raise ValueError(f"cannot save {path.name}: " + (f"this figure saves as {' or '.join(kinds)}" if kinds else "a picture is not saved"))
+            raise ValueError(
+                f"cannot save {path.name}: "
+                + (f"this figure saves as {' or '.join(kinds)}" if kinds else "a picture is not saved")
+            )
         if path.suffix == ".png":
             self.drawing.savefig(path, dpi=144, facecolor="white")
         else:
@@ -53,7 +68,8 @@ class Figure:
 def show(figure, alt, caption=None):
     """Return the matplotlib `figure` as a `Figure` that follows the page's light or dark theme.
 
-    alt: what a reader who cannot see it needs to know; ValueError when blank. caption: the finding, one sentence.
+    alt: what a reader who cannot see it needs to know; ValueError when blank. caption:
+    the finding, one sentence.
     """
     _require_alt(alt)
     return Figure(figure, to_svg(figure, alt), alt, caption)
@@ -64,7 +80,9 @@ def picture(image, alt, caption=None, zoom=1):
     _require_alt(alt)
     image = np.ascontiguousarray(image)
     if image.dtype != np.uint8:
-        raise ValueError(f"picture() shows uint8 pixels, got {image.dtype}: scale to 0..255 and use .astype(np.uint8)")
+        raise ValueError(
+            f"picture() shows uint8 pixels, got {image.dtype}: scale to 0..255 and use .astype(np.uint8)"
+        )
     png = io.BytesIO()
     Image.fromarray(image).save(png, "PNG", optimize=True)
     data = base64.b64encode(png.getvalue()).decode()
@@ -98,7 +116,9 @@ def _themed(value):
 
 def _own_ids(root, alt):
     """Keep only ids that something refers to, and make them this figure's own: a page has many figures."""
-    prefix = "w" + hashlib.sha256((alt + ElementTree.tostring(root, encoding="unicode")).encode()).hexdigest()[:10]
+    prefix = (
+        "w" + hashlib.sha256((alt + ElementTree.tostring(root, encoding="unicode")).encode()).hexdigest()[:10]
+    )
     used = {name for e in root.iter() for v in e.attrib.values() for name in REFERENCE.findall(v)}
     used |= {e.get(XLINK_HREF)[1:] for e in root.iter() if (e.get(XLINK_HREF) or "").startswith("#")}
     for element in root.iter():
@@ -120,7 +140,9 @@ def _frame(root, alt):
     width = float(root.get("width").removesuffix("pt")) * 4 / 3  # points to CSS pixels
     root.attrib.pop("height")
     root.set("width", f"{width:g}")
-    root.set("style", "max-width: 100%; height: auto; display: block; stroke-linejoin: round; stroke-linecap: butt")
+    root.set(
+        "style", "max-width: 100%; height: auto; display: block; stroke-linejoin: round; stroke-linecap: butt"
+    )
     root.set("role", "img")
     title, _, rest = alt.partition(". ")
     label = f"{prefix}-title" + (f" {prefix}-desc" if rest else "")

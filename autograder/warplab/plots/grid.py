@@ -3,11 +3,12 @@
 import numpy as np
 from matplotlib.patches import Rectangle
 
-from .theme import INK, PALETTE, new
+from warplab.plots.theme import INK, PALETTE, new
 
 
 def tiles(image, block, ax=None, label_blocks=True):
-    """Return a matplotlib figure: `image` (h, w[, 3], values 0-1) under the smallest grid of `block` = (x, y) threads.
+    """Return a matplotlib figure: `image` (h, w[, 3], values 0-1) under the smallest
+    grid of `block` = (x, y) threads.
 
     Pixels are drawn as vectors, so keep the image under about 60 x 60. Threads outside it are hatched.
     """
@@ -28,7 +29,9 @@ def tiles(image, block, ax=None, label_blocks=True):
             if label_blocks:
                 middle = (corner[0] + block[0] / 2, corner[1] + block[1] / 2)
                 box = {"boxstyle": "round,pad=0.25", "facecolor": PALETTE["orange"], "edgecolor": "none"}
-                ax.text(*middle, f"{bx}, {by}", ha="center", va="center", color="#ffffff", fontsize=10.5, bbox=box)
+                ax.text(
+                    *middle, f"{bx}, {by}", ha="center", va="center", color="#ffffff", fontsize=10.5, bbox=box
+                )
     ax.set(xlim=(-0.2, full_width + 0.2), ylim=(full_height + 0.2, -0.2), aspect="equal")
     return figure or ax.figure
 

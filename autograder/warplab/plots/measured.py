@@ -1,54 +1,135 @@
-"""An experiment's evidence in one figure: every origin with its own marker and its banner, theory dashed, nothing filled in."""
+"""An experiment's evidence in one figure: every origin with its own marker and its
+banner, theory dashed, nothing filled in.
+"""
 
-from ..experiments.limits import roof
-from ..experiments.rooflines import INTENSITY
-from .evidence import MARKERS
-from .figure import show
-from .theme import INK, PALETTE, new
+from matplotlib.ticker import NullFormatter
+
+from warplab.evidence.experiments.rooflines import INTENSITY
+from warplab.evidence.roofs import roof
+from warplab.plots.evidence import MARKERS
+from warplab.plots.figure import show
+from warplab.plots.theme import INK, PALETTE, PAPER, new
 
 COLOURS = list(PALETTE.values())
+FILLS = ("full", "none", "left", "bottom")  # for when the colours begin again
+OF_OTHERS = "published by others, on the devices and in the years that the legend names"
 UNITS = {"s": (1.0, "seconds"), "B": (1e9, "GB"), "J": (1.0, "joules")}
 
 
 def measured(measurement, alt=None, caption=None):
-    """Return a Figure of a `warplab.measure` result: rates if every point has one, else times or bytes held, on logarithmic axes.
+    """Return a Figure of a `warplab.measure` result: rates if every point has one, else
+    times or bytes held, on logarithmic axes.
 
-    alt, caption: default to the question and the banners. Without any evidence the figure says "not recorded yet".
+    alt, caption: default to the question and the banners. Without any evidence the
+    figure says "not recorded yet".
     """
     points = [p for e in measurement.evidence for p in e.points]
-    rates = bool(points) and all(p.rate for p in points)
+    rates = bool(points) and all(p.rate for p in points) and len({bool(p.flops) for p in points}) == 1
     flops = rates and all(p.flops for p in points)
-    unit, label = (1e12, "TFLOP/s") if flops else (1e9, "GB/s") if rates else UNITS[points[0].unit] if points else UNITS["s"]
-    figure, ax = new(6.4, 3.4 + 0.22 * len({p.series for p in points}))
-    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(dict.fromkeys(p.series for p in points))}
+    unit, label = (
+        (1e12, "TFLOP/s")
+        if flops
+        else (1e9, "GB/s")
+        if rates
+        else UNITS[points[0].unit]
+        if points
+        else UNITS["s"]
+    )
+    names = list(dict.fromkeys(_name(e, p.series) for e in measurement.evidence for p in e.points))
+    figure, ax = new(6.4, 3.4 + 0.22 * len(names))
+    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
     for evidence in measurement.evidence:
-        for name, row in evidence.series().items():
-            style = {**MARKERS[evidence.kind], "color": colours[name], "markerfacecolor": colours[name]}
+        for series, row in evidence.series().items():
+            name = _name(evidence, series)
+            style = {
+                **MARKERS[evidence.kind],
+                "color": colours[name],
+                "markerfacecolor": colours[name],
+                "linestyle": "none" if evidence.kind == "published" else "-",
+                "markerfacecoloralt": PAPER,
+                "fillstyle": FILLS[names.index(name) // len(COLOURS) % len(FILLS)],
+            }
             y = [(p.rate if rates else p.median) / unit for p in row]
             mark = ", earlier version" if evidence.stale else ""
-            ax.plot([p.x for p in row], y, linewidth=1.2, markersize=7, label=f"{name} ({evidence.kind}{mark})", **style)
-        if rates or label != "seconds":
+            ax.plot(
+                [p.x for p in row],
+                y,
+                linewidth=1.2,
+                markersize=7,
+                label=f"{name} ({evidence.kind}{mark})",
+                **style,
+            )
+        if evidence.kind != "published" and (rates or label != "seconds"):
             _roofs(ax, evidence, unit, slope=measurement.x == INTENSITY)
     if points:
         ax.set(xscale="log", yscale="log", xlabel=measurement.x, ylabel=label)
+        _plain_ticks(ax.xaxis, [p.x for p in points])
         figure.legend(loc="outside lower left", ncols=1)
     else:
         ax.set_axis_off()
-        ax.text(0.5, 0.5, "not recorded yet", ha="center", va="center", style="italic", color=PALETTE["grey"], transform=ax.transAxes)
-    figure.suptitle("\n".join(measurement.banners), fontsize=9.5, x=0.01, ha="left", color=INK)
+        ax.text(
+            0.5,
+            0.5,
+            "not recorded yet",
+            ha="center",
+            va="center",
+            style="italic",
+            color=PALETTE["grey"],
+            transform=ax.transAxes,
+        )
+    figure.suptitle("\n".join(_title(measurement)), fontsize=9.5, x=0.01, ha="left", color=INK)
     spoken = "; ".join(f"{p.series} at {p.x:,g}: {p.text()}" for p in points[:12])
     text = f"{measurement.question} {'. '.join(b[0].upper() + b[1:] for b in measurement.banners)}."
     return show(figure, alt or f"{text} {spoken}", caption or text)
 
 
+def _plain_ticks(axis, values):
+    """Names at the powers of ten alone where the values span one: between them they would overlap."""
+    if max(values) >= 10 * min(values):
+        axis.set_minor_formatter(NullFormatter())
+
+
+def _title(measurement):
+    """The banners; of others one line for all, since each of their points has its name in the legend."""
+    others = [e.banner for e in measurement.evidence if e.kind == "published"]
+    ours = [banner for banner in measurement.banners if banner not in others]
+    return ([OF_OTHERS] if others else []) + ours
+
+
+def _name(evidence, series):
+    """The series as the legend calls it: of others with device and year, since several measured the same."""
+    if evidence.kind != "published":
+        return series
+    return f"{series}, {evidence.device.removeprefix('NVIDIA ')}, {evidence.year}"
+
+
 def _roofs(ax, evidence, unit, slope=False):
-    """Theory, dashed: the peaks that the points name, and with `slope` what memory allows at so many operations a byte."""
+    """Theory, dashed: the peaks that the points name, and with `slope` what memory
+    allows at so many operations a byte.
+    """
     bandwidth = roof(evidence.device, "memory") if slope else None
     if bandwidth:
-        low, ridge = min(p.x for p in evidence.points), max(roof(evidence.device, p.roof) or 0 for p in evidence.points) / bandwidth
-        ax.plot([low, ridge], [bandwidth * low / unit, bandwidth * ridge / unit], color=INK, linewidth=1, linestyle=(0, (4, 3)))
+        low, ridge = (
+            min(p.x for p in evidence.points),
+            max(roof(evidence.device, p.roof) or 0 for p in evidence.points) / bandwidth,
+        )
+        ax.plot(
+            [low, ridge],
+            [bandwidth * low / unit, bandwidth * ridge / unit],
+            color=INK,
+            linewidth=1,
+            linestyle=(0, (4, 3)),
+        )
     for name in sorted({p.roof for p in evidence.points if p.roof}):
         limit = roof(evidence.device, name)
         if limit:
             ax.axhline(limit / unit, color=INK, linewidth=1, linestyle=(0, (4, 3)))
-            ax.annotate(f"{name} peak", (1, limit / unit), (-4, 3), xycoords=("axes fraction", "data"), textcoords="offset points", ha="right", fontsize=9)
+            ax.annotate(
+                f"{name} peak",
+                (1, limit / unit),
+                (-4, 3),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                ha="right",
+                fontsize=9,
+            )

@@ -1,12 +1,14 @@
-"""One look for every figure: colours that hold on a white page and on a dark one, and type that a phone can show."""
+"""One look for every figure: colours that hold on a white page and on a dark one, and
+type that a phone can show.
+"""
 
 import matplotlib
 from matplotlib.figure import Figure as MplFigure
 
-from ..palette import PALETTE
+from warplab.plots.palette import PALETTE
 
-# Two stand-ins. On paper they are what they look like; `figure.to_svg` turns exactly these two into the page's own
-# text colour and background, so pick PALETTE, never "black" or "white".
+# Two stand-ins. On paper they are what they look like; `figure.to_svg` turns exactly these two
+# into the page's own text colour and background, so pick PALETTE, never "black" or "white".
 INK = "#17181a"
 PAPER = "#fefefd"
 
@@ -41,7 +43,8 @@ STYLE = {
 
 
 def new(width=6.4, height=3.2, *, columns=1, rows=1, **options):
-    """Return `(figure, axes)` in the course's style, transparent, `width` x `height` inches (6.4 is a full column).
+    """Return `(figure, axes)` in the course's style, transparent, `width` x `height`
+    inches (6.4 is a full column).
 
     `axes` is one Axes, or an array of them when there are several; `options` go to `Figure.subplots`.
     Also sets matplotlib's defaults, since text and lines that are added later read them.

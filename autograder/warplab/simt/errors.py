@@ -1,6 +1,7 @@
 """What can go wrong in a launch, said the way a student can act on it.
 
-Every error names the kind, the kernel, the source line, the block and thread that did it, and what to look at.
+Every error names the kind, the kernel, the source line, the block and thread that did it, and what to look
+at.
 """
 
 from __future__ import annotations

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 
 class Observer:
-    """Every event gets the machine. A group is a set of lanes at one place; ``block`` is a basic block of the program.
+    """Every event gets the machine. A group is a set of lanes at one place;
+    ``block`` is a basic block of the program.
 
-    ``accessed``: ``what`` is "read", "write" (with its ``values``, before they are stored) or "atomic"; ``offset`` and
-    ``width`` are bytes. ``done``: a chunk of thread blocks has ended.
+    ``accessed``: ``what`` is "read", "write" (with its ``values``, before they are stored) or "atomic";
+    ``offset`` and ``width`` are bytes. ``done``: a chunk of thread blocks has ended.
     """
 
     def executed(self, machine, group, block): ...

@@ -1,1 +1,1 @@
-"""One module per problem set; importing it registers its tasks (warplab.task.get does so on demand)."""
+"""One module per problem set; importing it registers its tasks (registry.get does so on demand)."""

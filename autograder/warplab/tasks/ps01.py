@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from warplab.compare import sum_tolerance
-from warplab.task import COPY, Bound, Case, Item, KernelTask, Task, task
-from warplab.virtual_device import Timing, VirtualDevice
+from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice
+from warplab.tasks.compare import sum_tolerance
+from warplab.tasks.declaration import COPY, KernelTask, Task, task
+from warplab.tasks.rubric import Bound, Case, Item
 
 BLOCK = (16, 16)
 LUMA = (0.299, 0.587, 0.114)
@@ -22,7 +23,9 @@ def sides(rng, low=3, high=5):
 
 
 def warps(height, width):
-    """Warps over an image whose sides are multiples of 16: a 16 x 16 block has 8, each 16 pixels wide and 2 high."""
+    """Warps over an image whose sides are multiples of 16: a 16 x 16 block has 8, each 16 pixels wide and 2
+    high.
+    """
     return height * width // 32
 
 
@@ -59,7 +62,9 @@ class Grayscale(ImageKernel):
 
     @staticmethod
     def image(rng, item, height, width):
-        return Case(f"{item}, {width} x {height}", {"rgb": rng.random((height, width, 3), dtype=np.float32)}, item)
+        return Case(
+            f"{item}, {width} x {height}", {"rgb": rng.random((height, width, 3), dtype=np.float32)}, item
+        )
 
     def make_cases(self, rng):
         tall, wide = 2 * rng.integers(9, 90, 2) + 1
@@ -84,13 +89,16 @@ class Grayscale(ImageKernel):
         return {"out": sum_tolerance(3, np.abs(expected["out"]))}
 
     def bounds(self, inputs):
-        """A sector is 32 bytes, eight float32 pixels, and each output pixel is written once. With row and col swapped
-        a warp writes to 16 rows of 2 pixels instead of 2 rows of 16: four times as many sectors. A kernel that keeps the two loops
-        writes every pixel once for each thread.
+        """A sector is 32 bytes, eight float32 pixels, and each output pixel is written once.
 
-        Time: 12 bytes of colour are read and 4 of grey written for each pixel, and memory decides how soon. One pixel a thread
-        costs a warp about 56 instructions, fewer than an SM issues while 32 pixels come through an H100's door: half of the
-        roofline, twice the copy's time, leaves room for 64-bit weights. Provisional: not yet recorded on a GPU."""
+        With row and col swapped a warp writes to 16 rows of 2 pixels instead of 2 rows of 16: four times as
+        many sectors. A kernel that keeps the two loops writes every pixel once for each thread.
+
+        Time: 12 bytes of colour are read and 4 of grey written for each pixel, and memory decides how soon.
+        One pixel a thread costs a warp about 56 instructions, fewer than an SM issues while 32 pixels come
+        through an H100's door: half of the roofline, twice the copy's time, leaves room for 64-bit weights.
+        Provisional: not yet recorded on a GPU.
+        """
         fewest = np.prod(self.size(inputs)) / 8
         return {
             "coalesced": Bound("global_store.sectors", fewest, 2 * fewest, "sectors written"),
@@ -114,7 +122,12 @@ class LaunchPlan(Task):
     def make_cases(self, rng):
         def plan(item, width, height, block, only):
             name = f"{item}, {width} x {height} in blocks of {block[0]} x {block[1]}"
-            return Case(name, {"width": int(width), "height": int(height), "block": [int(b) for b in block]}, item, only)
+            return Case(
+                name,
+                {"width": int(width), "height": int(height), "block": [int(b) for b in block]},
+                item,
+                only,
+            )
 
         cases = [
             plan("divides", 64, 48, (16, 16), ("grid",)),
@@ -141,7 +154,7 @@ class LaunchPlan(Task):
 
 @task("ps01/box_blur", points=25)
 class BoxBlur(ImageKernel):
-    """Each pixel becomes the mean of the (2 radius + 1)^2 window around it, counting only pixels that exist."""
+    """Each pixel becomes the mean of the (2 radius + 1)^2 window around it, of the pixels that exist."""
 
     entry = "box_blur"
     arguments = ("image", "radius", "out")
@@ -189,12 +202,25 @@ class BoxBlur(ImageKernel):
         height, width = image.shape
         table = np.zeros((height + 1, width + 1))
         table[1:, 1:] = image.astype(np.float64).cumsum(0).cumsum(1)
-        top, bottom = np.maximum(np.arange(height) - radius, 0), np.minimum(np.arange(height) + radius + 1, height)
-        left, right = np.maximum(np.arange(width) - radius, 0), np.minimum(np.arange(width) + radius + 1, width)
-        return table[np.ix_(bottom, right)] - table[np.ix_(top, right)] - table[np.ix_(bottom, left)] + table[np.ix_(top, left)]
+        top, bottom = (
+            np.maximum(np.arange(height) - radius, 0),
+            np.minimum(np.arange(height) + radius + 1, height),
+        )
+        left, right = (
+            np.maximum(np.arange(width) - radius, 0),
+            np.minimum(np.arange(width) + radius + 1, width),
+        )
+        return (
+            table[np.ix_(bottom, right)]
+            - table[np.ix_(top, right)]
+            - table[np.ix_(bottom, left)]
+            + table[np.ix_(top, left)]
+        )
 
     def tolerance(self, inputs, expected):
-        """A window of n pixels is a sum of n terms and a division; no pixel is negative, so |mean| is the magnitude."""
+        """A window of n pixels is a sum of n terms and a division; no pixel is negative, so |mean| is the
+        magnitude.
+        """
         radius = inputs["radius"]
         tolerance = sum_tolerance((2 * radius + 1) ** 2 + 1, expected["out"])
         if not inputs["whole"]:
@@ -204,7 +230,10 @@ class BoxBlur(ImageKernel):
         return {"out": tolerance}
 
     def bounds(self, inputs):
-        """One store request for each warp. Adding up in out[row, col] itself stores (2 radius + 1)^2 times as often."""
+        """One store request for each warp.
+
+        Adding up in out[row, col] itself stores (2 radius + 1)^2 times as often.
+        """
         fewest = warps(*self.size(inputs))
         return {"store_once": Bound("global_store.requests", fewest, 2 * fewest, "store requests")}
 
@@ -238,7 +267,9 @@ class Mandelbrot(ImageKernel):
 
         x, y = rng.uniform(-0.8, -0.7), rng.uniform(0.05, 0.15)
         return [
-            view("ragged", 1, 1, 0.3, 0.5, 1.0, 50),  # first: a loop without end is found soonest in a single warp
+            view(
+                "ragged", 1, 1, 0.3, 0.5, 1.0, 50
+            ),  # first: a loop without end is found soonest in a single warp
             view("picture", *sides(rng), -2.0 + x / 9, -1.2, 3.2, int(rng.integers(50, 80))),
             view("ragged", 37, 41, x, y, 0.05, int(rng.integers(80, 120))),
             view("ragged", int(rng.integers(17, 32)), 53, x - 0.6, y, 0.8, 70),
@@ -252,8 +283,10 @@ class Mandelbrot(ImageKernel):
     def reference(self, inputs):
         return {"out": self.escape_steps(inputs)}
 
-    def escape_steps(self, inputs, nudge=0.0, limit=4.0):
-        """The counts in float64, optionally with c moved by `nudge` (complex) and another escape limit for |z|^2."""
+    def escape_steps(self, inputs, nudge: complex = 0.0, limit=4.0):
+        """The counts in float64, optionally with c moved by `nudge` (complex) and another escape limit for
+        |z|^2.
+        """
         rows, cols = np.mgrid[: inputs["height"], : inputs["width"]]
         c = (inputs["x_min"] + cols * inputs["step"]) + 1j * (inputs["y_min"] + rows * inputs["step"]) + nudge
         z, steps, alive = np.zeros_like(c), np.zeros(c.shape, np.int32), np.ones(c.shape, bool)
@@ -264,8 +297,9 @@ class Mandelbrot(ImageKernel):
         return steps
 
     def tolerance(self, inputs, expected):
-        """Counts are exact, except where rounding decides: a pixel whose count changes when c or the circle moves by
-        1e-9, some million times the rounding of float64, is not compared."""
+        """Counts are exact, except where rounding decides: a pixel whose count changes when c or the circle
+        moves by 1e-9, some million times the rounding of float64, is not compared.
+        """
         shaky = np.zeros(self.size(inputs), bool)
         for nudge, limit in (
             (1e-9, 4.0),
@@ -279,11 +313,12 @@ class Mandelbrot(ImageKernel):
         return {"out": np.where(shaky, np.inf, 0.0)}
 
     def bounds(self, inputs):
-        """A warp is 16 x 2 pixels and runs until its slowest pixel is done: the fewest iterations are the sum over all
-        warps of max(steps), at about 10 PTX instructions each. We allow 40 (abs() of a complex number costs 30) and 150
-        for start and end; running on to max_iterations takes many times that."""
+        """A warp is 16 x 2 pixels and runs until its slowest pixel is done: the fewest iterations are the sum
+        over all warps of max(steps), at about 10 PTX instructions each. We allow 40 (abs() of a complex
+        number costs 30) and 150 for start and end; running on to max_iterations takes many times that.
+        """
         steps = self.escape_steps(inputs)
-        height, width = steps.shape
+        height, width = self.size(inputs)
         slowest = steps.reshape(height // 2, 2, width // 16, 16).max(axis=(1, 3))
         full = self.ITERATION * int(slowest.sum()) + self.FIXED * slowest.size
         return {"leave_early": Bound("warp_instructions", full, 2 * full, "warp instructions")}
@@ -308,7 +343,11 @@ class TimeIt(Task):
         def timing(item, repeats, **behaviour):
             duration = float(rng.uniform(0.2e-3, 2e-3))
             name = f"{item}, {repeats} sample{'s' if repeats > 1 else ''}"
-            return Case(name, {"work": "work", "repeats": repeats, "timing": {"duration": duration, **behaviour}}, item)
+            return Case(
+                name,
+                {"work": "work", "repeats": repeats, "timing": {"duration": duration, **behaviour}},
+                item,
+            )
 
         return [
             timing("waits", 9),
@@ -320,18 +359,21 @@ class TimeIt(Task):
 
     def device(self, inputs):
         """The judge's device for one case."""
-        return VirtualDevice(Timing(**inputs["timing"]))
+        return VirtualDevice(DeviceTiming(**inputs["timing"]))
 
     def reference(self, inputs):
         return {"seconds": np.array(inputs["timing"]["duration"])}
 
     def tolerance(self, inputs, expected):
-        """2 % for the device's own spread of 1 %, and twice the 8.2 us that a launch, a wait and two clock readings
-        cost the host. The shortest work takes 200 us, and every mistake that a row looks for is off by more."""
+        """2 % for the device's own spread of 1 %, and twice the 8.2 us that a launch, a wait and two clock
+        readings cost the host. The shortest work takes 200 us, and every mistake that a row looks for is
+        off by more.
+        """
         return {"seconds": 0.02 * expected["seconds"] + 2 * 8.2e-6}
 
     def wrong_result(self, case, outcome):
         repeats = case.inputs["repeats"]
         if outcome is not None and not outcome.error and outcome.counters.get("device.launches", 0) < repeats:
-            return f"launched the work {outcome.counters.get('device.launches', 0):.0f} times, asked for {repeats} samples"
+            launches = outcome.counters.get("device.launches", 0)
+            return f"launched the work {launches:.0f} times, asked for {repeats} samples"
         return super().wrong_result(case, outcome)

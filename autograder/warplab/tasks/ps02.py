@@ -1,11 +1,15 @@
-"""Problem set 2, cores: when a trip to the hall pays, loops that stride a grid, warps that agree, and enough of them to hide a wait."""
+"""Problem set 2, cores: when a trip to the hall pays, loops that stride a grid, warps that agree, and enough
+of them to hide a wait.
+"""
 
 import math
 
 import numpy as np
 
-from warplab.compare import sum_tolerance
-from warplab.task import COPY, Bound, Case, Item, KernelTask, Task, task
+from warplab.hardware.target import Target
+from warplab.tasks.compare import sum_tolerance
+from warplab.tasks.declaration import COPY, KernelTask, Task, task
+from warplab.tasks.rubric import Bound, Case, Item
 
 THREADS = 128
 
@@ -14,9 +18,9 @@ THREADS = 128
 class Crossover(Task):
     """The size from which on a device beats the CPU, from timings that are disturbed now and then.
 
-    m = log(median(cpu)) - log(median(gpu)) at each size is positive where the GPU wins. The crossing lies after the last size
-    with m <= 0, where the straight line of m against log(size) to the next size passes 0; it is the first size if the GPU wins
-    everywhere, and infinity if it does not win at the last.
+    m = log(median(cpu)) - log(median(gpu)) at each size is positive where the GPU wins. The crossing lies
+    after the last size with m <= 0, where the straight line of m against log(size) to the next size passes 0;
+    it is the first size if the GPU wins everywhere, and infinity if it does not win at the last.
     """
 
     entry = "crossover"
@@ -31,7 +35,10 @@ class Crossover(Task):
 
     def make_cases(self, rng):
         def timings(item, overhead, peak_ratio, samples=1, disturbed=0, lucky=False):
-            """CPU: time proportional to size^1.5. GPU: `overhead` seconds, then `peak_ratio` times as fast."""
+            """CPU: time proportional to size^1.5.
+
+            GPU: `overhead` seconds, then `peak_ratio` times as fast.
+            """
             sizes = np.unique((2.0 ** np.sort(rng.uniform(4, 14, 9))).astype(np.int64))
             work = 1e-9 * sizes**1.5
             cpu = work[:, None] * rng.uniform(0.99, 1.01, (len(sizes), samples))
@@ -42,7 +49,9 @@ class Crossover(Task):
             if lucky:
                 gpu[1] = cpu[1] / 2
             inputs = {"sizes": [int(n) for n in sizes], "cpu": cpu, "gpu": gpu}
-            return Case(f"{item}, {len(sizes)} sizes, {samples} sample{'s' if samples > 1 else ''}", inputs, item)
+            return Case(
+                f"{item}, {len(sizes)} sizes, {samples} sample{'s' if samples > 1 else ''}", inputs, item
+            )
 
         overhead = [float(t) for t in rng.uniform(2e-6, 2e-5, 4)]
         return [
@@ -68,7 +77,9 @@ class Crossover(Task):
         return {"size": np.array(np.exp(low + share * (high - low)))}
 
     def tolerance(self, inputs, expected):
-        """Rounding only: the specification leaves no choice, and a thousandth of a size is far more than float64 loses."""
+        """Rounding only: the specification leaves no choice, and a thousandth of a size is far more than
+        float64 loses.
+        """
         size = float(expected["size"])
         return {"size": 1e-3 if math.isfinite(size) else 0.0}
 
@@ -126,11 +137,14 @@ class GridStride(KernelTask):
         return {"out": sum_tolerance(2, inputs["raw"].astype(np.float64) * abs(inputs["gain"]))}
 
     def bounds(self, inputs):
-        """Two float32 numbers in and one out for each pixel, eight to a sector. A run of neighbours for each thread asks for
-        a sector a lane, eight times as many.
+        """Two float32 numbers in and one out for each pixel, eight to a sector.
 
-        Time: 12 bytes for each pixel and one multiplication; 4,096 blocks fill any GPU. Half of the roofline, twice the copy's
-        time, leaves room for the loop and for a gain of 64 bits. Provisional: not yet recorded on a GPU."""
+        A run of neighbours for each thread asks for a sector a lane, eight times as many.
+
+        Time: 12 bytes for each pixel and one multiplication; 4,096 blocks fill any GPU. Half of the roofline,
+        twice the copy's time, leaves room for the loop and for a gain of 64 bits. Provisional: not yet
+        recorded on a GPU.
+        """
         fewest = 3 * inputs["raw"].size / 8
         return {
             "coalesced": Bound("global_load.sectors + global_store.sectors", fewest, 2 * fewest, "sectors"),
@@ -140,7 +154,9 @@ class GridStride(KernelTask):
 
 @task("ps02/undiverge", points=30)
 class Undiverge(KernelTask):
-    """Even stars settle (v * v + 0.25), odd stars flicker (|v - 0.5|): `steps` rounds of the one or the other."""
+    """Even stars settle (v * v + 0.25), odd stars flicker (|v - 0.5|): `steps` rounds of the one or the
+    other.
+    """
 
     entry = "undiverge"
     arguments = ("x", "steps", "out")
@@ -180,13 +196,17 @@ class Undiverge(KernelTask):
         return {"out": v}
 
     def tolerance(self, inputs, expected):
-        """|v| stays below 0.5 for even stars, so that a rounding shrinks by |2 v| < 1 in each later round, and |v - 0.5| hands
-        it on unchanged: at most `steps` roundings of numbers below 1, with a few more for float32 constants."""
+        """|v| stays below 0.5 for even stars, so that a rounding shrinks by |2 v| < 1 in each later round,
+        and |v - 0.5| hands it on unchanged: at most `steps` roundings of numbers below 1, with a few more
+        for float32 constants.
+        """
         return {"out": 4 * (inputs["steps"] + 1) * 2.0**-24}
 
     def bounds(self, inputs):
-        """A round is one or two operations on v and two or three of the loop: ROUND leaves room for unhandy ones. A warp with
-        both jobs is issued both, which is more than the bound allows by a third and more."""
+        """A round is one or two operations on v and two or three of the loop: ROUND leaves room for unhandy
+        ones. A warp with both jobs is issued both, which is more than the bound allows by a third and
+        more.
+        """
         warps = -(-inputs["x"].size // 32)
         full = warps * (self.ROUND * inputs["steps"] + self.FIXED)
         return {"uniform": Bound("warp_instructions", full, 1.3 * full, "warp instructions")}
@@ -194,7 +214,9 @@ class Undiverge(KernelTask):
 
 @task("ps02/latency_hiding", points=25)
 class LatencyHiding(Task):
-    """How many blocks an SM takes, which share of its warps that is, and how many loads each thread must have under way."""
+    """How many blocks an SM takes, which share of its warps that is, and how many loads each thread must have
+    under way.
+    """
 
     entry = "latency_hiding"
     arguments = ("sm", "registers", "shared", "threads")
@@ -208,10 +230,8 @@ class LatencyHiding(Task):
     )
 
     def make_cases(self, rng):
-        from warplab.device import limits
-
         def kernel(item, arch, registers, shared, threads, only=("blocks",)):
-            limit = limits(arch)
+            limit = Target.of(arch).limits
             sm = {
                 "warps": limit.max_warps_per_sm,
                 "blocks": limit.max_blocks_per_sm,
@@ -225,10 +245,17 @@ class LatencyHiding(Task):
                 "bytes_per_tick": float(rng.uniform(4, 16)),
             }
             inputs = {"sm": sm, "registers": int(registers), "shared": int(shared), "threads": int(threads)}
-            return Case(f"{item}, {arch}, {registers} registers, {shared:,} bytes, {threads} threads", inputs, item, only)
+            return Case(
+                f"{item}, {arch}, {registers} registers, {shared:,} bytes, {threads} threads",
+                inputs,
+                item,
+                only,
+            )
 
         share, wait = ("occupancy",), ("loads",)
-        roomy = 164 * 1024 // int(rng.integers(5, 8)) - 2048  # as many blocks with the reserved kilobyte as without
+        roomy = (
+            164 * 1024 // int(rng.integers(5, 8)) - 2048
+        )  # as many blocks with the reserved kilobyte as without
         return [
             kernel("warps", "sm_90", 16, 0, 1024),
             kernel("warps", "sm_75", 20, 0, 100),
@@ -260,7 +287,11 @@ class LatencyHiding(Task):
         blocks = min(sm["warps"] // warps, sm["blocks"], by_registers, by_shared)
         resident = blocks * warps
         loads = math.ceil(sm["latency"] * sm["bytes_per_tick"] / (resident * 32 * 4))
-        return {"blocks": np.array(blocks), "occupancy": np.array(resident / sm["warps"]), "loads": np.array(loads)}
+        return {
+            "blocks": np.array(blocks),
+            "occupancy": np.array(resident / sm["warps"]),
+            "loads": np.array(loads),
+        }
 
     def tolerance(self, inputs, expected):
         return {"occupancy": 1e-9}

@@ -1,9 +1,12 @@
-"""Problem set 3, serial and parallel: what must wait, and four ways to add up while waiting as little as possible."""
+"""Problem set 3, serial and parallel: what must wait, and four ways to add up while waiting as little as
+possible.
+"""
 
 import numpy as np
 
-from warplab.compare import sum_tolerance
-from warplab.task import COPY, Bound, Case, DriverTask, Item, KernelTask, Task, task
+from warplab.tasks.compare import sum_tolerance
+from warplab.tasks.declaration import COPY, DriverTask, KernelTask, Task, task
+from warplab.tasks.rubric import Bound, Case, Item
 
 BLOCK = 256
 WARPS = BLOCK // 32
@@ -11,9 +14,11 @@ WARPS = BLOCK // 32
 
 @task("ps03/amdahl_fit", points=15)
 class AmdahlFit(Task):
-    """The serial share of a job from timings with n workers, and the speedup that no number of workers will pass.
+    """The serial share of a job from timings with n workers, and the speedup that no number of workers will
+    pass.
 
-    Least squares of the median seconds against 1/n: t = a + b / n, share = a / (a + b) held within [0, 1], limit = 1 / share.
+    Least squares of the median seconds against 1/n: t = a + b / n, share = a / (a + b) held within [0, 1],
+    limit = 1 / share.
     """
 
     entry = "amdahl_fit"
@@ -33,7 +38,11 @@ class AmdahlFit(Task):
             for row in table:
                 row[rng.permutation(samples)[:disturbed]] *= 5
             inputs = {"workers": [int(n) for n in workers], "seconds": table}
-            return Case(f"{item}, {len(workers)} numbers of workers, {samples} sample{'s' if samples > 1 else ''}", inputs, item)
+            return Case(
+                f"{item}, {len(workers)} numbers of workers, {samples} sample{'s' if samples > 1 else ''}",
+                inputs,
+                item,
+            )
 
         return [
             job("exact", float(rng.uniform(0.02, 0.3))),
@@ -51,7 +60,9 @@ class AmdahlFit(Task):
         return {"share": np.array(share), "limit": np.array(1 / share if share else np.inf)}
 
     def tolerance(self, inputs, expected):
-        """Rounding only: another way to solve the same least squares may lose a few digits of float64, not six."""
+        """Rounding only: another way to solve the same least squares may lose a few digits of float64, not
+        six.
+        """
         limit = float(expected["limit"])
         return {"share": 1e-9, "limit": 1e-6 * limit if np.isfinite(limit) else 0.0}
 
@@ -62,8 +73,14 @@ class Reduction(KernelTask):
     arguments = ("x", "total")
 
     def data(self, item, rng, count, blocks):
-        inputs = {"x": rng.random(count, dtype=np.float32), "total": np.zeros(1, np.float32), "blocks": int(blocks)}
-        return Case(f"{item}, {count:,} numbers, {blocks} block{'s' if blocks > 1 else ''} of {BLOCK}", inputs, item)
+        inputs = {
+            "x": rng.random(count, dtype=np.float32),
+            "total": np.zeros(1, np.float32),
+            "blocks": int(blocks),
+        }
+        return Case(
+            f"{item}, {count:,} numbers, {blocks} block{'s' if blocks > 1 else ''} of {BLOCK}", inputs, item
+        )
 
     def result(self, inputs):
         return {"total": ((1,), "float32")}
@@ -87,19 +104,24 @@ class BlockReduction(Reduction):
 
     yardstick = COPY
     TIME = Bound("time.ratio_low", 3.0, 9.0, "times the time of a copy of as many bytes")
-    # Instructions of a warp in PTX, allowed for one number of each lane and for everything else: see together().
+    # Instructions of a warp in PTX, allowed for one number of each lane and for everything else: see
+    # together().
     NUMBER, FIXED = 16, 700
 
     def together(self, inputs):
-        """Where all warps share the work, the busiest issues about 12 instructions for each number that its lanes bring, and 150
-        to 180 for table, barriers or shuffles (700 where the strides are worked out as 2**k). One warp that adds up for all eight
-        issues eight times as many for the numbers."""
+        """Where all warps share the work, the busiest issues about 12 instructions for each number that its
+        lanes bring, and 150 to 180 for table, barriers or shuffles (700 where the strides are worked out
+        as 2**k). One warp that adds up for all eight issues eight times as many for the numbers.
+        """
         full = self.NUMBER * (inputs["x"].size // (inputs["blocks"] * BLOCK)) + self.FIXED
         return Bound("busiest_warp_instructions", full, 1.5 * full, "instructions issued by the busiest warp")
 
     def make_timed(self, rng):
-        """2^24 numbers, 64 MiB, 16 for each thread. They are 0 or -1: such sums have no rounding in float32, in any order, and are
-        compared exactly. The bound for 2^24 rounded additions would let any answer pass."""
+        """2^24 numbers, 64 MiB, 16 for each thread.
+
+        They are 0 or -1: such sums have no rounding in float32, in any order, and are compared exactly. The
+        bound for 2^24 rounded additions would let any answer pass.
+        """
         x = -rng.integers(0, 2, 1 << 24, np.int8).astype(np.float32)
         inputs = {"x": x, "total": np.zeros(1, np.float32), "blocks": 4096, "exact": 1}
         return [Case(f"time, {x.size:,} numbers, 4,096 blocks of {BLOCK}", inputs, "time")]
@@ -134,7 +156,9 @@ class ReduceAtomic(Reduction):
 
 @task("ps03/reduce_tree", points=20)
 class ReduceTree(BlockReduction):
-    """The sum of all numbers: each thread adds up its share, each block its threads on a table, one atomic a block."""
+    """The sum of all numbers: each thread adds up its share, each block its threads on a table, one atomic a
+    block.
+    """
 
     entry = "reduce_tree"
     items = (
@@ -146,7 +170,13 @@ class ReduceTree(BlockReduction):
     )
 
     def make_cases(self, rng):
-        sizes = [(1, 1), (BLOCK, 1), (int(2 * rng.integers(600, 1200) + 1), 2), (int(rng.integers(3000, 5000)), 7), (100, 4)]
+        sizes = [
+            (1, 1),
+            (BLOCK, 1),
+            (int(2 * rng.integers(600, 1200) + 1), 2),
+            (int(rng.integers(3000, 5000)), 7),
+            (100, 4),
+        ]
         return [
             *(self.data("right", rng, *size) for size in sizes),
             *(self.data(item, rng, BLOCK * 8, 8) for item in ("atomics", "table")),
@@ -154,16 +184,23 @@ class ReduceTree(BlockReduction):
         ]
 
     def bounds(self, inputs):
-        """Halves first, a block of 8 warps: 8 to put down, 12 warp-rounds with two reads and a write each, one read: 45. Neighbours
-        first wakes every warp in the first five rounds: 150. An atomic for each warp would be 8 a block. The loads of the numbers
-        are counted with either, a request a warp: one thread that adds up everything needs no table and 32 times the loads.
+        """Halves first, a block of 8 warps: 8 to put down, 12 warp-rounds with two reads and a write each,
+        one read: 45. Neighbours first wakes every warp in the first five rounds: 150. An atomic for each
+        warp would be 8 a block. The loads of the numbers are counted with either, a request a warp: one
+        thread that adds up everything needs no table and 32 times the loads.
 
-        Time: reading decides. A thread has one load under way where the compiler does not unroll its loop, about half of what
-        fills an H100's door, and then come nine barriers: three times the copy's time earns all. Provisional: not yet recorded
-        on a GPU."""
+        Time: reading decides. A thread has one load under way where the compiler does not unroll its loop,
+        about half of what fills an H100's door, and then come nine barriers: three times the copy's time
+        earns all. Provisional: not yet recorded on a GPU.
+        """
         blocks, loads = inputs["blocks"], inputs["x"].size // 32
         return {
-            "atomics": Bound("atomics.requests + global_load.requests", blocks + loads, 1.5 * (blocks + loads), "atomic and load requests"),
+            "atomics": Bound(
+                "atomics.requests + global_load.requests",
+                blocks + loads,
+                1.5 * (blocks + loads),
+                "atomic and load requests",
+            ),
             "table": Bound(
                 "shared_load.requests + shared_store.requests + global_load.requests",
                 50 * blocks + loads,
@@ -189,7 +226,13 @@ class ReduceShuffle(BlockReduction):
     )
 
     def make_cases(self, rng):
-        sizes = [(1, 1), (BLOCK, 1), (int(2 * rng.integers(600, 1200) + 1), 2), (int(rng.integers(3000, 5000)), 7), (33, 3)]
+        sizes = [
+            (1, 1),
+            (BLOCK, 1),
+            (int(2 * rng.integers(600, 1200) + 1), 2),
+            (int(rng.integers(3000, 5000)), 7),
+            (33, 3),
+        ]
         return [
             *(self.data("right", rng, *size) for size in sizes),
             *(self.data(item, rng, BLOCK * 8, 8) for item in ("table", "atomics")),
@@ -200,8 +243,10 @@ class ReduceShuffle(BlockReduction):
         return inputs["x"].astype(np.float64) ** 2
 
     def bounds(self, inputs):
-        """As for the tree, with a trip for each of the 8 warps and one more. Time: as for the tree, too; both wait for the door.
-        Provisional: not yet recorded on a GPU."""
+        """As for the tree, with a trip for each of the 8 warps and one more.
+
+        Time: as for the tree, too; both wait for the door. Provisional: not yet recorded on a GPU.
+        """
         blocks, loads = inputs["blocks"], inputs["x"].size // 32
         return {
             "table": Bound(
@@ -210,7 +255,12 @@ class ReduceShuffle(BlockReduction):
                 2 * (WARPS + 1) * blocks + loads,
                 "shared-memory and load requests",
             ),
-            "atomics": Bound("atomics.requests + global_load.requests", blocks + loads, 1.5 * (blocks + loads), "atomic and load requests"),
+            "atomics": Bound(
+                "atomics.requests + global_load.requests",
+                blocks + loads,
+                1.5 * (blocks + loads),
+                "atomic and load requests",
+            ),
             "together": self.together(inputs),
             "time": self.TIME,
         }
@@ -218,7 +268,8 @@ class ReduceShuffle(BlockReduction):
 
 @task("ps03/fix_the_race", points=15)
 class FixTheRace(KernelTask):
-    """Heat that spreads along a rod of one block's length: `rounds` times, each place becomes the mean of itself and its two neighbours.
+    """Heat that spreads along a rod of one block's length: `rounds` times, each place becomes the mean of
+    itself and its two neighbours.
 
     The ends have one neighbour less and count their own place twice.
     """
@@ -261,13 +312,16 @@ class FixTheRace(KernelTask):
         return {"out": rod.ravel()}
 
     def tolerance(self, inputs, expected):
-        """A round is a sum of three and a division, and a mean passes on at most the largest error of its terms: the bounds of the
-        rounds add up."""
+        """A round is a sum of three and a division, and a mean passes on at most the largest error of its
+        terms: the bounds of the rounds add up.
+        """
         return {"out": max(inputs["rounds"], 1) * sum_tolerance(4, np.abs(inputs["x"]).max())}
 
     def bounds(self, inputs):
-        """A round is three reads, three operations, a write, two barriers and the indices: ROUND leaves room for unhandy ones (a % 2 of
-        a 64-bit number costs ten). One thread alone goes round 256 times as often."""
+        """A round is three reads, three operations, a write, two barriers and the indices: ROUND leaves room
+        for unhandy ones (a % 2 of a 64-bit number costs ten). One thread alone goes round 256 times as
+        often.
+        """
         warps = inputs["x"].size // 32
         full = warps * (self.ROUND * inputs["rounds"] + self.FIXED)
         return {"together": Bound("warp_instructions", full, 2 * full, "warp instructions")}
@@ -294,7 +348,10 @@ class Scan(DriverTask):
     def make_cases(self, rng):
         more_totals_than_a_block_scans = BLOCK * int(rng.integers(BLOCK + 1, BLOCK + 20)) + 1
         many = (BLOCK * 5, int(2 * rng.integers(500, 2000) + 1), more_totals_than_a_block_scans)
-        sizes = [*(("one_block", count) for count in (1, 37, BLOCK)), *(("many_blocks", count) for count in many)]
+        sizes = [
+            *(("one_block", count) for count in (1, 37, BLOCK)),
+            *(("many_blocks", count) for count in many),
+        ]
         return [self.numbers(rng, *size) for size in (*sizes, ("two_passes", BLOCK * 32))]
 
     def make_timed(self, rng):
@@ -307,14 +364,19 @@ class Scan(DriverTask):
         return {"out": inputs["x"].astype(np.int64).cumsum()}
 
     def bounds(self, inputs):
-        """Two passes read and write n numbers of 4 bytes: 4 n / 8 sectors, and a tenth more for the totals of the blocks. A scan in
-        global memory with a launch for each power of two would take more than three times as many.
+        """Two passes read and write n numbers of 4 bytes: 4 n / 8 sectors, and a tenth more for the totals of
+        the blocks. A scan in global memory with a launch for each power of two would take more than three
+        times as many.
 
-        Time: two passes are two copies, and the rounds of a block, two barriers each, take about as long again on a GPU with few
-        schedulers, three times as long on one with a wide door. 2^23 numbers with a launch for each power of two are 23 copies:
-        points run out there. Provisional: not yet recorded on a GPU."""
+        Time: two passes are two copies, and the rounds of a block, two barriers each, take about as long
+        again on a GPU with few schedulers, three times as long on one with a wide door. 2^23 numbers with a
+        launch for each power of two are 23 copies: points run out there. Provisional: not yet recorded on a
+        GPU.
+        """
         fewest = 4 * inputs["x"].size / 8
         return {
-            "two_passes": Bound("global_load.sectors + global_store.sectors", 1.1 * fewest, 2 * fewest, "sectors"),
+            "two_passes": Bound(
+                "global_load.sectors + global_store.sectors", 1.1 * fewest, 2 * fewest, "sectors"
+            ),
             "time": Bound("time.ratio_low", 12.0, 23.0, "times the copy's time"),
         }

@@ -1,16 +1,21 @@
-"""Problem set 4, matrix multiplication: the same product three times, each reading less, and what else is a product."""
+"""Problem set 4, matrix multiplication: the same product three times, each reading less, and what else is a
+product.
+"""
 
 import numpy as np
 
-from warplab.compare import sum_tolerance
-from warplab.task import Bound, Case, Item, KernelTask, Task, task
+from warplab.tasks.compare import sum_tolerance
+from warplab.tasks.declaration import KernelTask, Task, task
+from warplab.tasks.rubric import Bound, Case, Item
 
 TILE = 16
 LIBRARY = ("torch.matmul", "a", "b")
 
 
 class Matmul(KernelTask):
-    """c = a @ b for float32 a (M, K), b (K, N), c (M, N), one thread for each element of c, blocks of 16 x 16."""
+    """c = a @ b for float32 a (M, K), b (K, N), c (M, N), one thread for each element of c, blocks of 16 x
+    16.
+    """
 
     arguments = ("a", "b", "c")
 
@@ -63,9 +68,18 @@ def side(rng, low, high):
 def result_shapes(rng):
     """(item, M, N, K) of the rows that check results, for the kernels with one thread an element."""
     squares = [("square", n, n, n) for n in (side(rng, 2, 3), side(rng, 4, 5))]
-    ragged = [("ragged", *ragged_shape(rng)), ("ragged", *ragged_shape(rng)), ("ragged", 16, side(rng, 3, 4), 40)]
+    ragged = [
+        ("ragged", *ragged_shape(rng)),
+        ("ragged", *ragged_shape(rng)),
+        ("ragged", 16, side(rng, 3, 4), 40),
+    ]
     prime = [int(rng.choice([19, 31, 37, 61, 67])) for _ in range(3)]
-    edges = [("edges", 1, 1, 1), ("edges", 1, prime[0], 31), ("edges", prime[1], 1, 19), ("edges", prime[2], 29, 1)]
+    edges = [
+        ("edges", 1, 1, 1),
+        ("edges", 1, prime[0], 31),
+        ("edges", prime[1], 1, 19),
+        ("edges", prime[2], 29, 1),
+    ]
     return squares + ragged + edges
 
 
@@ -87,9 +101,12 @@ class MatmulNaive(Matmul):
         return [self.product(rng, *shape) for shape in shapes]
 
     def bounds(self, inputs):
-        """A warp is 2 rows x 16 columns of c. For each k it reads a at 2 places (2 sectors) and b in one run of 16
-        floats (64 bytes, 2 sectors), and at the end it writes 4 sectors: 4 K + 4 for each of the M N / 32 warps. With x
-        and y swapped it is 17 K + 16, with the sum kept in c 8 K or more: points run out at 1.8 times the fewest."""
+        """A warp is 2 rows x 16 columns of c.
+
+        For each k it reads a at 2 places (2 sectors) and b in one run of 16 floats (64 bytes, 2 sectors), and
+        at the end it writes 4 sectors: 4 K + 4 for each of the M N / 32 warps. With x and y swapped it is 17
+        K + 16, with the sum kept in c 8 K or more: points run out at 1.8 times the fewest.
+        """
         m, n, k = self.shape(inputs)
         fewest = (4 * k + 4) * m * n / 32
         moved = "global_load.sectors + global_store.sectors"
@@ -98,7 +115,9 @@ class MatmulNaive(Matmul):
 
 @task("ps04/matmul_tiled", points=30)
 class MatmulTiled(Matmul):
-    """A block copies a 16 x 16 tile of a and of b to shared memory, and every thread of it uses both sixteen times."""
+    """A block copies a 16 x 16 tile of a and of b to shared memory, and every thread of it uses both sixteen
+    times.
+    """
 
     entry = "matmul_tiled"
     yardstick = LIBRARY
@@ -113,22 +132,28 @@ class MatmulTiled(Matmul):
 
     def make_cases(self, rng):
         n = side(rng, 3, 4)
-        shapes = [*result_shapes(rng), ("requests", n, n, side(rng, 5, 6)), ("sectors", n, n, side(rng, 4, 5))]
+        shapes = [
+            *result_shapes(rng),
+            ("requests", n, n, side(rng, 5, 6)),
+            ("sectors", n, n, side(rng, 4, 5)),
+        ]
         return [self.product(rng, *shape) for shape in shapes]
 
     def make_timed(self, rng):
         return [self.large(rng)]
 
     def bounds(self, inputs):
-        """There are M N / 32 warps and K / 16 steps; in a step a warp makes 2 load requests, one for each tile. The
-        naive kernel makes 2 for each k, sixteen times as many: points run out there, and sharing one of the two earns
-        half. A request covers 2 runs of 16 floats, 4 sectors; the naive kernel reads 8 times as many sectors in all, an
-        uncoalesced tile 2.5 times: points run out at twice the fewest.
+        """There are M N / 32 warps and K / 16 steps; in a step a warp makes 2 load requests, one for each
+        tile. The naive kernel makes 2 for each k, sixteen times as many: points run out there, and sharing
+        one of the two earns half. A request covers 2 runs of 16 floats, 4 sectors; the naive kernel reads
+        8 times as many sectors in all, an uncoalesced tile 2.5 times: points run out at twice the fewest.
 
-        Time: two reads from shared memory for a multiply-add, of which an SM serves one warp's in a clock where it could multiply-add
-        for four, leave an eighth of the peak, and the library comes near the peak: a ratio of 8, published ones are like that (chapter 4).
-        Indices, barriers and occupancy cost more, so up to 20 earns everything. Where FP64 is slow a sum in 64 bits is
-        beyond 60. Provisional: not yet recorded on a GPU."""
+        Time: two reads from shared memory for a multiply-add, of which an SM serves one warp's in a clock
+        where it could multiply-add for four, leave an eighth of the peak, and the library comes near the
+        peak: a ratio of 8, published ones are like that (chapter 4). Indices, barriers and occupancy cost
+        more, so up to 20 earns everything. Where FP64 is slow a sum in 64 bits is beyond 60. Provisional: not
+        yet recorded on a GPU.
+        """
         m, n, k = self.shape(inputs)
         fewest = 2 * (m * n / 32) * (k / TILE)
         return {
@@ -140,7 +165,7 @@ class MatmulTiled(Matmul):
 
 @task("ps04/matmul_register_tiled", points=15)
 class MatmulRegisterTiled(Matmul):
-    """Each thread computes a small block of c, so that a value read from shared memory is used several times."""
+    """Each thread computes a small block of c: a value read from shared memory is used several times."""
 
     entry = "matmul_register_tiled"
     plan_entry = "plan_register_tiled"
@@ -166,17 +191,23 @@ class MatmulRegisterTiled(Matmul):
         return {"M": m, "N": n, "K": k}
 
     def bounds(self, inputs):
-        """Shared and global load requests together. With 4 x 4 results a thread, a warp owns 512 elements of c and
-        reads 8 values from shared memory for each k; a 64 x 64 tile of c needs 2 x 64 global values for each k, half a
-        request for each of its 8 warps. That is 8.5 requests for each k and 512 elements; 9 earn everything. The tiled
-        kernel of the task before makes 2 + 2 / 16 for each k and 32 elements, 34 for 512: points run out there.
+        """Shared and global load requests together.
 
-        Time: by the count above 8 reads serve 16 multiply-adds, which allows half of the peak; up to 3 times the library's time earns
-        everything, and the tiled kernel's 8 to 10 nothing. Provisional: not yet recorded on a GPU."""
+        With 4 x 4 results a thread, a warp owns 512 elements of c and reads 8 values from shared memory for
+        each k; a 64 x 64 tile of c needs 2 x 64 global values for each k, half a request for each of its 8
+        warps. That is 8.5 requests for each k and 512 elements; 9 earn everything. The tiled kernel of the
+        task before makes 2 + 2 / 16 for each k and 32 elements, 34 for 512: points run out there.
+
+        Time: by the count above 8 reads serve 16 multiply-adds, which allows half of the peak; up to 3 times
+        the library's time earns everything, and the tiled kernel's 8 to 10 nothing. Provisional: not yet
+        recorded on a GPU.
+        """
         m, n, k = self.shape(inputs)
         unit = k * m * n / 512
         return {
-            "requests": Bound("shared_load.requests + global_load.requests", 9 * unit, 34 * unit, "load requests"),
+            "requests": Bound(
+                "shared_load.requests + global_load.requests", 9 * unit, 34 * unit, "load requests"
+            ),
             "time": Bound("time.ratio_low", 3.0, 10.0, "times the library's time"),
         }
 
@@ -229,7 +260,9 @@ class CountFlops(Task):
             }
 
         def model(name, item, batch, *layers):
-            told = f": {'; '.join(map(self.in_words, layers))}" if item != "model" else f", {len(layers)} layers"
+            told = (
+                f": {'; '.join(map(self.in_words, layers))}" if item != "model" else f", {len(layers)} layers"
+            )
             return Case(f"{name}, batch of {batch}{told}", {"layers": list(layers), "batch": batch}, item)
 
         return [
@@ -264,7 +297,11 @@ class CountFlops(Task):
         return f"{size}, kernel {layer['kernel']}, stride {layer['stride']}, padding {layer['padding']}"
 
     def reference(self, inputs):
-        return {"flops": np.array([self.flops(layer, inputs["batch"]) for layer in inputs["layers"]], dtype=np.int64)}
+        return {
+            "flops": np.array(
+                [self.flops(layer, inputs["batch"]) for layer in inputs["layers"]], dtype=np.int64
+            )
+        }
 
     @staticmethod
     def flops(layer, batch):
@@ -272,7 +309,10 @@ class CountFlops(Task):
         if layer["type"] == "linear":
             return 2 * batch * layer["tokens"] * layer["in"] * layer["out"]
         if layer["type"] == "conv2d":
-            high, wide = ((layer[side] + 2 * layer["padding"] - layer["kernel"]) // layer["stride"] + 1 for side in ("height", "width"))
+            high, wide = (
+                (layer[side] + 2 * layer["padding"] - layer["kernel"]) // layer["stride"] + 1
+                for side in ("height", "width")
+            )
             return 2 * batch * high * wide * layer["out"] * layer["in"] * layer["kernel"] ** 2
         if layer["type"] == "attention":
             return 2 * 2 * batch * layer["tokens"] ** 2 * layer["width"]
@@ -312,7 +352,9 @@ class ConvAsMatmul(Task):
     def reference(self, inputs):
         image, weights, stride = inputs["image"], inputs["weights"], inputs["stride"]
         outputs, channels, high, wide = weights.shape
-        windows = np.lib.stride_tricks.sliding_window_view(image, (high, wide), axis=(1, 2))[:, ::stride, ::stride]
+        windows = np.lib.stride_tricks.sliding_window_view(image, (high, wide), axis=(1, 2))[
+            :, ::stride, ::stride
+        ]
         rows, cols = windows.shape[1:3]
         columns = windows.transpose(0, 3, 4, 1, 2).reshape(channels * high * wide, rows * cols)
         out = weights.reshape(outputs, -1).astype(np.float64) @ columns.astype(np.float64)

@@ -1,9 +1,12 @@
-"""Problem set 5, memory: sectors, banks and halos counted; a roofline; softmax and attention with few trips through the door."""
+"""Problem set 5, memory: sectors, banks and halos counted; a roofline; softmax and attention with few trips
+through the door.
+"""
 
 import numpy as np
 
-from warplab.compare import sum_tolerance
-from warplab.task import COPY, Bound, Case, Item, KernelTask, Task, task
+from warplab.tasks.compare import sum_tolerance
+from warplab.tasks.declaration import COPY, KernelTask, Task, task
+from warplab.tasks.rubric import Bound, Case, Item
 
 TILE = 32
 ROW_BLOCK = 128
@@ -48,7 +51,11 @@ class CopyStrided(KernelTask):
         return -(-inputs["count"] // 256), 256
 
     def reference(self, inputs):
-        return {"out": inputs["x"][np.arange(inputs["count"]) * inputs["stride"] + inputs["offset"]].astype(np.float64)}
+        return {
+            "out": inputs["x"][np.arange(inputs["count"]) * inputs["stride"] + inputs["offset"]].astype(
+                np.float64
+            )
+        }
 
     def bounds(self, inputs):
         fewest = sectors(inputs["count"])
@@ -105,19 +112,27 @@ class Transpose(Picture):
         return {"out": inputs["x"].T.astype(np.float64)}
 
     def bounds(self, inputs):
-        """Each element is read and written once. The naive store takes a sector for each lane: (1 + 8) / 2 times the fewest. A tile 32
-        words wide makes 31 conflicts for each of the loads of a column.
+        """Each element is read and written once.
 
-        Time: with a padded table a transpose moves what a copy moves, plus a turn at the table and a barrier at which a block of 1,024
-        threads waits: twice the copy's time earns everything. Published measurements put padded kernels at 1.1 to 1.2 times a copy's time
-        and naive ones at 3 times or more. Provisional: not yet recorded on a GPU."""
+        The naive store takes a sector for each lane: (1 + 8) / 2 times the fewest. A tile 32 words wide makes
+        31 conflicts for each of the loads of a column.
+
+        Time: with a padded table a transpose moves what a copy moves, plus a turn at the table and a barrier
+        at which a block of 1,024 threads waits: twice the copy's time earns everything. Published
+        measurements put padded kernels at 1.1 to 1.2 times a copy's time and naive ones at 3 times or more.
+        Provisional: not yet recorded on a GPU.
+        """
         fewest = 2 * sectors(inputs["x"].shape)
         requests = inputs["x"].size / 32
         return {
-            "sectors": Bound("global_load.sectors + global_store.sectors", 1.1 * fewest, 2 * fewest, "sectors"),
-            # counted with the requests, so that a kernel without a table does not pass for one without conflicts
+            "sectors": Bound(
+                "global_load.sectors + global_store.sectors", 1.1 * fewest, 2 * fewest, "sectors"
+            ),
+            # counted with the requests, so that a kernel without a table does not pass for one without
+            # conflicts
             "banks": Bound(
-                "shared_load.bank_conflicts + shared_store.bank_conflicts + global_load.sectors + global_store.sectors",
+                "shared_load.bank_conflicts + shared_store.bank_conflicts + "
+                "global_load.sectors + global_store.sectors",
                 1.1 * fewest,
                 1.1 * fewest + 15 * requests,
                 "bank conflicts and sectors",
@@ -159,7 +174,9 @@ class StencilShared(Picture):
         return {"out": x[1:-1, 1:-1] + 0.2 * (around - 4 * x[1:-1, 1:-1])}
 
     def tolerance(self, inputs, expected):
-        """Eight roundings of numbers no larger than the largest sum of magnitudes; for the row on the inside the border is open."""
+        """Eight roundings of numbers no larger than the largest sum of magnitudes; for the row on the inside
+        the border is open.
+        """
         return {"out": sum_tolerance(8, 10 * np.abs(inputs["x"]).max())}
 
     def wrong_result(self, case, outcome):
@@ -172,12 +189,15 @@ class StencilShared(Picture):
         return super().wrong_result(case, outcome)
 
     def bounds(self, inputs):
-        """A row of the halo's 34 numbers, in a request of 32 and one of 2, touches 7 sectors where a row of the tile has 4; 34 rows for
-        32: 1.86 times the fewest, a little less with the picture's own borders. Five loads a pixel ask for 22 sectors, 5.5 times.
+        """A row of the halo's 34 numbers, in a request of 32 and one of 2, touches 7 sectors where a row of
+        the tile has 4; 34 rows for 32: 1.86 times the fewest, a little less with the picture's own
+        borders. Five loads a pixel ask for 22 sectors, 5.5 times.
 
-        Time: a copy's bytes, 1.4 times as many sectors in all, four trips for the halo (most of them with few lanes) and a barrier: up to 3
-        times a copy's time earns everything. Five loads a pixel may earn it, too, where the caches answer four of them; what costs time on
-        any GPU is a sum in 64 bits, or a table fetched down its columns. Provisional: not yet recorded on a GPU."""
+        Time: a copy's bytes, 1.4 times as many sectors in all, four trips for the halo (most of them with few
+        lanes) and a barrier: up to 3 times a copy's time earns everything. Five loads a pixel may earn it,
+        too, where the caches answer four of them; what costs time on any GPU is a sum in 64 bits, or a table
+        fetched down its columns. Provisional: not yet recorded on a GPU.
+        """
         fewest = sectors(inputs["x"].shape)
         return {
             "sectors": Bound("global_load.sectors", 1.9 * fewest, 3.8 * fewest, "sectors read"),
@@ -190,7 +210,8 @@ class RooflinePlace(Task):
     """Where a kernel stands under a GPU's roof.
 
     intensity = flops / bytes, ridge = peak / bandwidth, attainable = min(peak, intensity * bandwidth),
-    short = 0 if it is short of bandwidth (left of the ridge), 1 if of arithmetic; share = flops / seconds / attainable.
+    short = 0 if it is short of bandwidth (left of the ridge), 1 if of arithmetic;
+    share = flops / seconds / attainable.
     """
 
     entry = "roofline_place"
@@ -209,8 +230,16 @@ class RooflinePlace(Task):
             moved = float(rng.integers(10**6, 10**9))
             flops = float(moved * intensity * peak / bandwidth)
             floor = max(flops / peak, moved / bandwidth)
-            inputs = {"flops": flops, "bytes_moved": moved, "seconds": float(floor / rng.uniform(0.2, 0.95)), "peak": peak, "bandwidth": bandwidth}
-            return Case(f"{item}, {flops / moved:.3g} FLOP/B, ridge {peak / bandwidth:.3g}", inputs, item, only)
+            inputs = {
+                "flops": flops,
+                "bytes_moved": moved,
+                "seconds": float(floor / rng.uniform(0.2, 0.95)),
+                "peak": peak,
+                "bandwidth": bandwidth,
+            }
+            return Case(
+                f"{item}, {flops / moved:.3g} FLOP/B, ridge {peak / bandwidth:.3g}", inputs, item, only
+            )
 
         return [
             kernel("intensity", 0.3, ("intensity",)),
@@ -227,7 +256,10 @@ class RooflinePlace(Task):
         attainable = min(inputs["peak"], intensity * inputs["bandwidth"])
         short = int(intensity >= inputs["peak"] / inputs["bandwidth"])
         share = inputs["flops"] / inputs["seconds"] / attainable
-        return {name: np.array(value) for name, value in zip(self.returns, (intensity, attainable, short, share), strict=True)}
+        return {
+            name: np.array(value)
+            for name, value in zip(self.returns, (intensity, attainable, short, share), strict=True)
+        }
 
     def tolerance(self, inputs, expected):
         return {name: 1e-9 * abs(float(value)) for name, value in expected.items() if name != "short"}
@@ -280,29 +312,37 @@ class SoftmaxOnline(KernelTask):
         return {"out": powers / powers.sum(axis=1, keepdims=True)}
 
     def tolerance(self, inputs, expected):
-        """x - max is rounded once, which exp turns into a relative error of |x - max| u; exp itself, each rescaling of the sum (at most
-        one for each number of a thread and eight for the tree) and the division cost a few u more."""
+        """x - max is rounded once, which exp turns into a relative error of |x - max| u; exp itself, each
+        rescaling of the sum (at most one for each number of a thread and eight for the tree) and the
+        division cost a few u more.
+        """
         unit = 2.0**-24
         reach = np.abs(inputs["x"].astype(np.float64) - inputs["x"].max(axis=1, keepdims=True))
         steps = inputs["x"].shape[1] / ROW_BLOCK + 8
         return {"out": expected["out"] * unit * (4 * reach.max() + 8 * steps + 16) + 1e-37}
 
     def bounds(self, inputs):
-        """Two reads and a write of every number. A pass for the maximum, one for the sum and one for the result read three times.
+        """Two reads and a write of every number.
 
-        Time: the second read of 8 KiB comes from a cache, so the door sees what a copy moves. On top come three exponentials a number, each
-        of which waits for the one before, and a tree: up to 4 times a copy's time earns everything, and so do three passes, whose third
-        read comes from the cache as well. One thread doing a row's work is far beyond 12. Provisional: not yet recorded on a GPU."""
+        A pass for the maximum, one for the sum and one for the result read three times.
+
+        Time: the second read of 8 KiB comes from a cache, so the door sees what a copy moves. On top come
+        three exponentials a number, each of which waits for the one before, and a tree: up to 4 times a
+        copy's time earns everything, and so do three passes, whose third read comes from the cache as well.
+        One thread doing a row's work is far beyond 12. Provisional: not yet recorded on a GPU.
+        """
         once = sectors(inputs["x"].shape)
         return {
-            "two_reads": Bound("global_load.sectors + global_store.sectors", 3.15 * once, 3.9 * once, "sectors"),
+            "two_reads": Bound(
+                "global_load.sectors + global_store.sectors", 3.15 * once, 3.9 * once, "sectors"
+            ),
             "time": Bound("time.ratio_low", 4.0, 12.0, "times the time of a copy"),
         }
 
 
 @task("ps05/flash_attention", points=15)
 class FlashAttention(KernelTask):
-    """out = softmax(q k^T / 4) v for vectors of 16 numbers, with a block of 64 threads for every 64 queries."""
+    """out = softmax(q k^T / 4) v for vectors of 16 numbers; a block of 64 threads for every 64 queries."""
 
     entry = "flash_attention"
     arguments = ("q", "k", "v", "out")
@@ -344,18 +384,24 @@ class FlashAttention(KernelTask):
         return {"out": weights / weights.sum(axis=1, keepdims=True) @ v}
 
     def tolerance(self, inputs, expected):
-        """A score is a sum of 16 products; its error goes into a weight as a relative one. The result is a mean of the values under
-        weights that are wrong by that much, after a sum of n terms with a rescaling for each."""
+        """A score is a sum of 16 products; its error goes into a weight as a relative one.
+
+        The result is a mean of the values under weights that are wrong by that much, after a sum of n terms
+        with a rescaling for each.
+        """
         q, k, v = (np.abs(inputs[name].astype(np.float64)) for name in "qkv")
         score = 2 * sum_tolerance(HEAD, (q @ k.T).max() / 4)
         return {"out": (2 * score + 2.0**-24 * (6 * len(q) + 32)) * v.max()}
 
     def bounds(self, inputs):
-        """k and v once for each block; q and out once, with room for threads that walk along a row of their own, eight times the
-        sectors. Without a table every warp asks for every key and value, number by number.
+        """k and v once for each block; q and out once, with room for threads that walk along a row of their
+        own, eight times the sectors. Without a table every warp asks for every key and value, number by
+        number.
 
-        There is no row for time: one head in blocks of 64 threads leaves most of a GPU empty at every length whose square NumPy can check
-        in a second or two, and a clock would see the latency of a few warps and not what they fetch."""
+        There is no row for time: one head in blocks of 64 threads leaves most of a GPU empty at every length
+        whose square NumPy can check in a second or two, and a clock would see the latency of a few warps and
+        not what they fetch.
+        """
         once = sectors(inputs["q"].shape)
         full = 16 * once + 1.1 * 2 * self.plan(inputs)[0] * once
         return {"sectors": Bound("global_load.sectors + global_store.sectors", full, 2.5 * full, "sectors")}

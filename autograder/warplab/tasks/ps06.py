@@ -1,19 +1,22 @@
-"""Problem set 6, does it fit: the tenants of the desk counted, activations thrown away and made again, batches in parts."""
+"""Problem set 6, does it fit: the tenants of the desk counted, activations thrown away and made again,
+batches in parts.
+"""
 
 import math
 
 import numpy as np
 
-from warplab.compare import sum_tolerance
-from warplab.task import Bound, Case, Item, Task, VjpTask, task
-from warplab.vram import activation_bytes
+from warplab.models.vram import activation_bytes
+from warplab.tasks.compare import sum_tolerance
+from warplab.tasks.declaration import Task, VjpTask, task
+from warplab.tasks.rubric import Bound, Case, Item
 
 UNIT = 2.0**-24  # unit roundoff of float32
 MOMENTS = {"sgd": 0, "momentum": 4, "adam": 8}  # bytes a parameter that the optimiser keeps, in FP32
 
 
 def parameters_of(model):
-    """Parameters of a warplab.models.Transformer described by a dictionary."""
+    """Parameters of a warplab.models.networks.Transformer described by a dictionary."""
     width, vocabulary = model["width"], model["vocabulary"]
     block = 12 * width**2 + 13 * width
     return (2 * vocabulary + model["context"]) * width + model["layers"] * block + 2 * width
@@ -39,7 +42,9 @@ def a_recipe(rng, precision=None):
 
 @task("ps06/training_bytes", points=20)
 class TrainingBytes(Task):
-    """Parameters of a transformer, bytes of the state that training keeps, and bytes of activations of one batch."""
+    """Parameters of a transformer, bytes of the state that training keeps, and bytes of activations of one
+    batch.
+    """
 
     entry = "training_bytes"
     arguments = ("model", "recipe", "batch", "tokens")
@@ -64,33 +69,69 @@ class TrainingBytes(Task):
                 "batch": int(rng.integers(1, 64)),
                 "tokens": int(rng.integers(10, 2048)),
             }
-            return Case(f"{item}, {layers} layers of {width}, {recipe['precision']}, {recipe['optimizer']}", inputs, item, (only,))
+            return Case(
+                f"{item}, {layers} layers of {width}, {recipe['precision']}, {recipe['optimizer']}",
+                inputs,
+                item,
+                (only,),
+            )
 
         def recipe(precision, optimizer):
             return {"precision": precision, "optimizer": optimizer}
 
         return [
             model("parameters", 1, 8, recipe("fp32", "sgd"), "parameters"),
-            model("parameters", int(rng.integers(2, 40)), 8 * int(rng.integers(10, 600)), recipe("mixed", "adam"), "parameters"),
-            *(model("state", 12, 768, recipe(precision, optimizer), "state") for precision in ("fp32", "mixed") for optimizer in MOMENTS),
+            model(
+                "parameters",
+                int(rng.integers(2, 40)),
+                8 * int(rng.integers(10, 600)),
+                recipe("mixed", "adam"),
+                "parameters",
+            ),
+            *(
+                model("state", 12, 768, recipe(precision, optimizer), "state")
+                for precision in ("fp32", "mixed")
+                for optimizer in MOMENTS
+            ),
             model("activations", 24, 1024, recipe("fp32", "adam"), "activations"),
-            model("activations", int(rng.integers(2, 40)), 8 * int(rng.integers(10, 600)), recipe("mixed", "sgd"), "activations"),
+            model(
+                "activations",
+                int(rng.integers(2, 40)),
+                8 * int(rng.integers(10, 600)),
+                recipe("mixed", "sgd"),
+                "activations",
+            ),
         ]
 
     def reference(self, inputs):
         model, recipe = inputs["model"], inputs["recipe"]
         parameters = parameters_of(model)
-        kept = activation_bytes(model["layers"], model["width"], model["heads"], inputs["tokens"], inputs["batch"], number=number_of(recipe))
-        return {"parameters": np.array(parameters), "state": np.array(state_of(parameters, recipe)), "activations": np.array(kept)}
+        kept = activation_bytes(
+            model["layers"],
+            model["width"],
+            model["heads"],
+            inputs["tokens"],
+            inputs["batch"],
+            number=number_of(recipe),
+        )
+        return {
+            "parameters": np.array(parameters),
+            "state": np.array(state_of(parameters, recipe)),
+            "activations": np.array(kept),
+        }
 
     def tolerance(self, inputs, expected):
-        """A bias forgotten among the parameters costs that row alone; a wrong recipe is at least a quarter off."""
+        """A bias forgotten among the parameters costs that row alone; a wrong recipe is at least a quarter
+        off.
+        """
         return {name: 0.1 * float(expected[name]) for name in ("state", "activations")}
 
 
 @task("ps06/checkpointed", points=25)
 class Checkpointed(VjpTask):
-    """y = x, then y = tanh(y @ w[l]) for every layer l; gradients for x and w, with few of the layers' results kept."""
+    """y = x, then y = tanh(y @ w[l]) for every layer l; gradients for x and w, with few of the layers'
+    results kept.
+    """
 
     entry = "checkpointed"
     arguments = differentiable = ("x", "w")
@@ -125,34 +166,52 @@ class Checkpointed(VjpTask):
         return y
 
     def rounding(self, inputs):
-        """Every layer rounds `width` products and sums and a tanh, and so does every step back: `layers * (2 * width + 8)` roundings in a
-        chain, with a factor of 8 to spare, times the same chain of absolute values. An error of y also moves the slope 1 - y^2, by far less than 0.01."""
+        """Every layer rounds `width` products and sums and a tanh, and so does every step back: `layers * (2
+        * width + 8)` roundings in a chain, with a factor of 8 to spare, times the same chain of absolute
+        values. An error of y also moves the slope 1 - y^2, by far less than 0.01.
+        """
         layers, width, _ = inputs["w"].shape
         results, w = [np.abs(inputs["x"].astype(np.float64))], inputs["w"].astype(np.float64)
         for weights in w:
             results.append(np.tanh(results[-1] @ np.abs(weights)))
-        slopes = [1.01 - self.forward({"x": inputs["x"], "w": inputs["w"][: n + 1]}) ** 2 for n in range(layers)]
+        slopes = [
+            1.01 - self.forward({"x": inputs["x"], "w": inputs["w"][: n + 1]}) ** 2 for n in range(layers)
+        ]
         back, grad_w = np.abs(inputs["grad_out"].astype(np.float64)), np.empty(w.shape)
         for n in reversed(range(layers)):
             back = back * slopes[n]
             grad_w[n], back = results[n].T @ back, back @ np.abs(w[n]).T
         each = 8 * UNIT * (layers + 1) * (2 * width + 8)
-        return {"y": each * max(1.0, np.abs(inputs["x"]).max()), "grad_x": each * back, "grad_w": (each + 8 * UNIT * len(back)) * grad_w}
+        return {
+            "y": each * max(1.0, np.abs(inputs["x"]).max()),
+            "grad_x": each * back,
+            "grad_w": (each + 8 * UNIT * len(back)) * grad_w,
+        }
 
     def bounds(self, inputs):
-        """Autograd keeps the input of every layer and its result, which is the next one's input: layers + 1 arrays, and w. Every fourth
-        of them, and w, is our full mark; three quarters of all is none."""
+        """Autograd keeps the input of every layer and its result, which is the next one's input: layers + 1
+        arrays, and w. Every fourth of them, and w, is our full mark; three quarters of all is none.
+        """
         array, weights = inputs["x"].nbytes, inputs["w"].nbytes
         layers = len(inputs["w"])
-        return {"saved": Bound("saved_bytes", weights + array * (layers / 4 + 2), weights + array * 0.75 * (layers + 1), "bytes kept")}
+        return {
+            "saved": Bound(
+                "saved_bytes",
+                weights + array * (layers / 4 + 2),
+                weights + array * 0.75 * (layers + 1),
+                "bytes kept",
+            )
+        }
 
 
 @task("ps06/accumulate", points=20)
 class Accumulate(Task):
-    """The gradient of the mean squared error over a large batch that comes in parts, clipped as if it had come at once.
+    """The gradient of the mean squared error over a large batch that comes in parts, clipped as if it had
+    come at once.
 
-    error = mean over all rows of (x @ w - y)^2, gradient by w; scaled down to the length max_norm if it is longer.
-    It crosses as a function: going back after each part is the lesson, and a vjp crossing goes back once, through all parts together.
+    error = mean over all rows of (x @ w - y)^2, gradient by w; scaled down to the length max_norm if it is
+    longer. It crosses as a function: going back after each part is the lesson, and a vjp crossing goes back
+    once, through all parts together.
     """
 
     entry = "accumulate"
@@ -172,8 +231,14 @@ class Accumulate(Task):
             for size in sizes:
                 x = rng.normal(0, 1 + rng.random(), (int(size), width)).astype(np.float32)
                 batches.append([x, (x @ truth + rng.normal(0, 0.5, int(size))).astype(np.float32)])
-            inputs = {"w": rng.normal(size=width).astype(np.float32), "batches": batches, "max_norm": float(max_norm)}
-            return Case(f"{item}, {len(sizes)} parts of {', '.join(str(int(n)) for n in sizes)}", inputs, item)
+            inputs = {
+                "w": rng.normal(size=width).astype(np.float32),
+                "batches": batches,
+                "max_norm": float(max_norm),
+            }
+            return Case(
+                f"{item}, {len(sizes)} parts of {', '.join(str(int(n)) for n in sizes)}", inputs, item
+            )
 
         return [
             batch("equal", [16, 16, 16, 16]),
@@ -192,7 +257,9 @@ class Accumulate(Task):
         return {"gradient": gradient * min(1.0, inputs["max_norm"] / np.linalg.norm(gradient))}
 
     def tolerance(self, inputs, expected):
-        """Sums over the features and over the rows, of float32 products; clipping scales the error with the gradient."""
+        """Sums over the features and over the rows, of float32 products; clipping scales the error with the
+        gradient.
+        """
         w = np.abs(inputs["w"].astype(np.float64))
         x = np.concatenate([np.abs(np.asarray(x, np.float64)) for x, _ in inputs["batches"]])
         y = np.concatenate([np.abs(np.asarray(y, np.float64)) for _, y in inputs["batches"]])
@@ -201,7 +268,7 @@ class Accumulate(Task):
 
 @task("ps06/largest_batch", points=15)
 class LargestBatch(Task):
-    """The largest number of sequences that fit a card beside the state of training; 0 if not even one does."""
+    """The largest number of sequences that fit a card beside the state of training, or 0."""
 
     entry = "largest_batch"
     arguments = ("model", "recipe", "tokens", "card", "checkpoint")
@@ -225,7 +292,12 @@ class LargestBatch(Task):
             state = state_of(parameters_of(model), recipe)
             inputs = {"model": model, "recipe": recipe, "tokens": tokens, "checkpoint": checkpoint}
             inputs["card"] = int(state * share) if share < 1 else state + int(share * self.one(inputs))
-            return Case(f"{item}, {model['layers']} layers of {model['width']}, card of {inputs['card'] / 1e9:.2f} GB", inputs, item)
+            return Case(
+                f"{item}, {model['layers']} layers of {model['width']}, "
+                f"card of {inputs['card'] / 1e9:.2f} GB",
+                inputs,
+                item,
+            )
 
         def almost():
             """Sequences that fit, and most of one more."""
@@ -273,8 +345,18 @@ class KvCacheBytes(Task):
                 "head_size": int(rng.choice([64, 80, 128])),
                 "number": int(rng.choice([1, 2])),
             }
-            inputs = {"model": model, "batch": int(rng.integers(1, 200)), "tokens": int(rng.integers(1, 8000)), "free": int(rng.integers(10**9, 10**11))}
-            return Case(f"{item}, {model['layers']} layers, {heads} heads, {model['kv_heads']} with keys and values", inputs, item, (only,))
+            inputs = {
+                "model": model,
+                "batch": int(rng.integers(1, 200)),
+                "tokens": int(rng.integers(1, 8000)),
+                "free": int(rng.integers(10**9, 10**11)),
+            }
+            return Case(
+                f"{item}, {model['layers']} layers, {heads} heads, {model['kv_heads']} with keys and values",
+                inputs,
+                item,
+                (only,),
+            )
 
         return [
             server("heads", 32, 1, "bytes"),
@@ -288,4 +370,7 @@ class KvCacheBytes(Task):
     def reference(self, inputs):
         model = inputs["model"]
         token = 2 * model["layers"] * model["kv_heads"] * model["head_size"] * model["number"]
-        return {"bytes": np.array(token * inputs["batch"] * inputs["tokens"]), "most": np.array(inputs["free"] // token)}
+        return {
+            "bytes": np.array(token * inputs["batch"] * inputs["tokens"]),
+            "most": np.array(inputs["free"] // token),
+        }

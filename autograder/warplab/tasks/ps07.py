@@ -1,11 +1,14 @@
-"""Problem set 7, low precision: integers with a scale, bit patterns, a scaled loss, and products on Tensor Cores and in INT8."""
+"""Problem set 7, low precision: integers with a scale, bit patterns, a scaled loss, and products on Tensor
+Cores and in INT8.
+"""
 
 import re
 
 import numpy as np
 
-from warplab.compare import sum_tolerance
-from warplab.task import Bound, Case, Item, KernelTask, Task, task
+from warplab.tasks.compare import sum_tolerance
+from warplab.tasks.declaration import KernelTask, Task, task
+from warplab.tasks.rubric import Bound, Case, Item
 
 UNIT = 2.0**-24  # unit roundoff of float32
 HALF, TINY = 2.0**-11, 2.0**-25  # of float16: unit roundoff, and half of the smallest subnormal
@@ -15,7 +18,8 @@ BLOCK = 16  # of int8_matmul
 
 @task("ps07/quantize_int8", points=15)
 class QuantizeInt8(Task):
-    """w[row] is about scale[row] * q[row], with scale = max |w[row]| / 127 (1 for a row of zeros) and q rounded half to even.
+    """w[row] is about scale[row] * q[row], with scale = max |w[row]| / 127 (1 for a row of zeros) and q
+    rounded half to even.
 
     bound[row] = scale[row] / 2 * reach: how far w[row] @ x may be off for any x with sum |x| <= reach.
     """
@@ -33,7 +37,12 @@ class QuantizeInt8(Task):
     def make_cases(self, rng):
         def weights(item, w, only=("q", "scale")):
             rows, cols = w.shape
-            return Case(f"{item}, {rows} x {cols}", {"w": w.astype(np.float32), "reach": float(rng.uniform(1, 100))}, item, only)
+            return Case(
+                f"{item}, {rows} x {cols}",
+                {"w": w.astype(np.float32), "reach": float(rng.uniform(1, 100))},
+                item,
+                only,
+            )
 
         def normal(rows, cols):
             return rng.normal(0, 1, (int(rows), int(cols))) * 10.0 ** rng.uniform(-4, 3, (int(rows), 1))
@@ -61,25 +70,37 @@ class QuantizeInt8(Task):
 
     def reference(self, inputs):
         quotient, scale = self.quotient(inputs)
-        return {"q": np.rint(quotient).astype(np.int64), "scale": scale[:, 0], "bound": scale[:, 0] / 2 * inputs["reach"]}
+        return {
+            "q": np.rint(quotient).astype(np.int64),
+            "scale": scale[:, 0],
+            "bound": scale[:, 0] / 2 * inputs["reach"],
+        }
 
     def tolerance(self, inputs, expected):
-        """Whoever computes in float32 may round to the other neighbour where w / scale lies within a few roundings of a half; on
-        the half itself, where the scale is a float32 and so no rounding takes place, nobody may."""
+        """Whoever computes in float32 may round to the other neighbour where w / scale lies within a few
+        roundings of a half; on the half itself, where the scale is a float32 and so no rounding takes
+        place, nobody may.
+        """
         quotient, scale = self.quotient(inputs)
         off = np.abs(np.abs(quotient - np.trunc(quotient)) - 0.5)
         exact = (off == 0) & (scale == scale.astype(np.float32))
         near = (off < 4 * UNIT * 127) & ~exact
-        return {"q": near.astype(np.float64), "scale": 2 * UNIT * expected["scale"], "bound": 4 * UNIT * expected["bound"]}
+        return {
+            "q": near.astype(np.float64),
+            "scale": 2 * UNIT * expected["scale"],
+            "bound": 4 * UNIT * expected["bound"],
+        }
 
 
 @task("ps07/encode_float", points=20)
 class EncodeFloat(Task):
-    """The bit patterns of numbers in a format with a sign, `exponent_bits`, `fraction_bits` and the bias 2^(exponent_bits - 1) - 1.
+    """The bit patterns of numbers in a format with a sign, `exponent_bits`, `fraction_bits` and the bias
+    2^(exponent_bits - 1) - 1.
 
-    Rounded once, to nearest, ties to even, with subnormals. With `infinities` the top exponent is set apart as in IEEE 754, and what
-    rounds beyond the largest number is infinite; without (E4M3 of the FP8 paper and of the OCP) only the pattern of all ones is not a number,
-    and what is too large, infinity too, becomes the largest number (PyTorch 2.12 and later do the same). NaN: sign 0, all other bits 1.
+    Rounded once, to nearest, ties to even, with subnormals. With `infinities` the top exponent is set apart
+    as in IEEE 754, and what rounds beyond the largest number is infinite; without (E4M3 of the FP8 paper and
+    of the OCP) only the pattern of all ones is not a number, and what is too large, infinity too, becomes the
+    largest number (PyTorch 2.12 and later do the same). NaN: sign 0, all other bits 1.
     """
 
     entry = "encode_float"
@@ -97,37 +118,70 @@ class EncodeFloat(Task):
 
     def make_cases(self, rng):
         def numbers(item, name, x):
-            bits = self.formats.get(name) or (int(rng.choice([3, 6, 7])), int(rng.integers(1, 10)), bool(rng.integers(2)))
-            inputs = dict(zip(("exponent_bits", "fraction_bits", "infinities"), bits, strict=True))
-            exponent, fraction, _ = bits
+            bits = self.formats.get(name) or (
+                int(rng.choice([3, 6, 7])),
+                int(rng.integers(1, 10)),
+                bool(rng.integers(2)),
+            )
+            exponent, fraction, infinities = bits
+            inputs = {"exponent_bits": exponent, "fraction_bits": fraction, "infinities": infinities}
             smallest = 2 - 2 ** (exponent - 1)  # the power of the smallest normal number
             inputs["x"] = np.asarray(x(smallest, fraction), np.float64) * rng.choice([-1, 1])
-            return Case(f"{item}, {name or f'{exponent} exponent and {fraction} fraction bits'}", inputs, item)
+            return Case(
+                f"{item}, {name or f'{exponent} exponent and {fraction} fraction bits'}", inputs, item
+            )
 
         def ordinary(smallest, fraction):
             size = rng.uniform(1, 1.7, 30) * 2.0 ** rng.integers(smallest + 1, 1 - smallest, 30)
             return np.concatenate([size * rng.choice([-1, 1], 30), [0.0, -0.0, 1.0, 2.0**smallest]])
 
         def halves(smallest, fraction):
-            steps = np.concatenate([np.arange(2) + 2**fraction, rng.integers(2**fraction, 2 ** (fraction + 1), 20), [2 ** (fraction + 1) - 1]])
+            steps = np.concatenate(
+                [
+                    np.arange(2) + 2**fraction,
+                    rng.integers(2**fraction, 2 ** (fraction + 1), 20),
+                    [2 ** (fraction + 1) - 1],
+                ]
+            )
             return (steps + 0.5) * 2.0 ** (rng.integers(smallest, -smallest, len(steps)) - fraction)
 
         def small(smallest, fraction):
-            steps = np.concatenate([rng.uniform(0, 2**fraction, 20), [0.4, 0.5, 0.501, 1.5, 2.5], 2**fraction - np.array([0.3, 0.5, 1, 0])])
+            steps = np.concatenate(
+                [
+                    rng.uniform(0, 2**fraction, 20),
+                    [0.4, 0.5, 0.501, 1.5, 2.5],
+                    2**fraction - np.array([0.3, 0.5, 1, 0]),
+                ]
+            )
             return steps * 2.0 ** (smallest - fraction)
 
         def around(largest):
-            """From the last number to beyond the half step after it, which would have gone to the next one."""
+            """From the last number to beyond the half step after it, which would go to the next one."""
 
             def x(smallest, fraction):
                 step = 2.0 ** (np.floor(np.log2(largest)) - fraction)
-                return [largest, largest + 0.49 * step, largest + 0.5 * step, largest + step, 1e30 * largest, np.inf, -np.inf, -largest - step, np.nan, 1.0]
+                return [
+                    largest,
+                    largest + 0.49 * step,
+                    largest + 0.5 * step,
+                    largest + step,
+                    1e30 * largest,
+                    np.inf,
+                    -np.inf,
+                    -largest - step,
+                    np.nan,
+                    1.0,
+                ]
 
             return x
 
         def just_off_a_half(smallest, fraction):
             steps = np.arange(2**fraction, 2**fraction + 6)
-            return (steps + 0.5) * (1 + np.where(steps % 2, -1, 1) * 2.0**-40) * 2.0 ** (rng.integers(smallest // 2, 1) - fraction)
+            return (
+                (steps + 0.5)
+                * (1 + np.where(steps % 2, -1, 1) * 2.0**-40)
+                * 2.0 ** (rng.integers(smallest // 2, 1) - fraction)
+            )
 
         return [
             *(numbers("normal", name, ordinary) for name in (*self.formats, None)),
@@ -155,7 +209,9 @@ class EncodeFloat(Task):
             if np.isnan(number):
                 codes.append(ones)
                 continue
-            last = ones + 1 - 2**fraction if inputs["infinities"] else ones - 1  # infinity, or the largest number
+            last = (
+                ones + 1 - 2**fraction if inputs["infinities"] else ones - 1
+            )  # infinity, or the largest number
             if np.isinf(number):
                 code = last
             else:
@@ -168,9 +224,11 @@ class EncodeFloat(Task):
 
 @task("ps07/loss_scaling", points=15)
 class LossScaling(Task):
-    """Gradients of share * mean((tanh(x @ w1) @ w2 - y)^2), computed in float16 from a loss that is multiplied by a scale.
+    """Gradients of share * mean((tanh(x @ w1) @ w2 - y)^2), computed in float16 from a loss that is
+    multiplied by a scale.
 
-    As long as a gradient has an inf or NaN the scale is halved; then both are divided by it in float32. Returns them and the scale.
+    As long as a gradient has an inf or NaN the scale is halved; then both are divided by it in float32.
+    Returns them and the scale.
     """
 
     entry = "loss_scaling"
@@ -184,9 +242,15 @@ class LossScaling(Task):
 
     def make_cases(self, rng):
         def network(item, largest_scale, scale, w1=0.5, x=1.0, only=()):
-            """`share` is chosen so that 2^largest_scale brings the largest number on the way back to 45,000, and twice as much is inf.
-            w1, x: their sizes; large x make the first gradient the largest number, large w1, which leave tanh no slope, the second."""
-            batch, width, hidden = int(rng.integers(10, 30)), int(rng.integers(3, 12)), int(rng.integers(4, 16))
+            """`share` is chosen so that 2^largest_scale brings the largest number on the way back to 45,000,
+            and twice as much is inf. w1, x: their sizes; large x make the first gradient the largest
+            number, large w1, which leave tanh no slope, the second.
+            """
+            batch, width, hidden = (
+                int(rng.integers(10, 30)),
+                int(rng.integers(3, 12)),
+                int(rng.integers(4, 16)),
+            )
             inputs = {
                 "w1": (rng.normal(0, w1 / np.sqrt(width), (width, hidden))).astype(np.float16),
                 "w2": rng.normal(0, 1, (hidden, 2)).astype(np.float16),
@@ -195,15 +259,21 @@ class LossScaling(Task):
                 "share": 1.0,
                 "scale": float(2.0**scale),
             }
-            inputs["share"] = float(45_000 / 2.0**largest_scale / max(np.abs(part).max() for part in self.way_back(inputs)))
-            return Case(f"{item}, batch of {batch}, {width} to {hidden} to 2, scale 2^{scale}", inputs, item, only)
+            inputs["share"] = float(
+                45_000 / 2.0**largest_scale / max(np.abs(part).max() for part in self.way_back(inputs))
+            )
+            return Case(
+                f"{item}, batch of {batch}, {width} to {hidden} to 2, scale 2^{scale}", inputs, item, only
+            )
 
         return [
             network("right", 16, 0),
             network("right", 14, int(rng.integers(2, 6))),
             network("small", int(rng.integers(46, 50)), 42),
             network("small", int(rng.integers(40, 45)), 34, w1=0.06, x=8.0),
-            network("overflow", int(rng.integers(12, 20)), 24, w1=8.0, only=("grad2", "scale")),  # the first is all rounding errors
+            network(
+                "overflow", int(rng.integers(12, 20)), 24, w1=8.0, only=("grad2", "scale")
+            ),  # the first is all rounding errors
             network("overflow", int(rng.integers(12, 20)), 21, w1=0.01, x=64.0),
         ]
 
@@ -225,8 +295,10 @@ class LossScaling(Task):
         return {"grad1": grad1, "grad2": grad2, "scale": np.array(scale)}
 
     def tolerance(self, inputs, expected):
-        """Every array on the way is rounded to float16: by HALF of what it holds or, where that is subnormal, by TINY / scale, and what came
-        in with the factors goes on. A product is summed in float32 and rounded once; four times as much leaves room for sums in pieces."""
+        """Every array on the way is rounded to float16: by HALF of what it holds or, where that is subnormal,
+        by TINY / scale, and what came in with the factors goes on. A product is summed in float32 and
+        rounded once; four times as much leaves room for sums in pieces.
+        """
         w1, w2, x, _ = (np.abs(inputs[name].astype(np.float64)) for name in ("w1", "w2", "x", "y"))
         out, back, through, _, _ = (np.abs(part) for part in self.way_back(inputs))
         lost = TINY / float(expected["scale"])
@@ -236,7 +308,9 @@ class LossScaling(Task):
 
         hidden = np.tanh(x @ w1)
         error_h = product(x, w1) + 2 * HALF
-        error_out = 2 * inputs["share"] / out.size * (product(hidden, w2) + error_h @ w2) + 2 * HALF * out + lost
+        error_out = (
+            2 * inputs["share"] / out.size * (product(hidden, w2) + error_h @ w2) + 2 * HALF * out + lost
+        )
         error_back = product(out, w2.T) + error_out @ w2.T + lost
         error_through = error_back + back * (2 * error_h + 4 * HALF) + lost
         return {
@@ -247,7 +321,9 @@ class LossScaling(Task):
 
 @task("ps07/wmma_matmul", points=25)
 class WmmaMatmul(KernelTask):
-    """C = A @ B with half factors and float sums, a warp for every 32 x 32 of C; lda and ldb numbers from row to row of A and of B."""
+    """C = A @ B with half factors and float sums, a warp for every 32 x 32 of C; lda and ldb numbers from row
+    to row of A and of B.
+    """
 
     entry = "wmma_matmul"
     arguments = ("A", "B", "C", "m", "n", "k", "lda", "ldb")
@@ -264,7 +340,9 @@ class WmmaMatmul(KernelTask):
 
     @staticmethod
     def matrices(rng, item, m, n, k, beside=(0, 0)):
-        """A case whose sizes are counted in tiles; `beside` is how many more of them lie beside A and B in their rows."""
+        """A case whose sizes are counted in tiles; `beside` is how many more of them lie beside A and B in
+        their rows.
+        """
         lda, ldb = (TILE * int(size) for size in (k + beside[0], n + beside[1]))
         m, n, k = (TILE * int(size) for size in (m, n, k))
         inputs = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb}
@@ -298,25 +376,35 @@ class WmmaMatmul(KernelTask):
         return (-(-inputs["n"] // WARP_TILE), -(-inputs["m"] // WARP_TILE)), 32
 
     def factors(self, inputs):
-        return inputs["A"][:, : inputs["k"]].astype(np.float64), inputs["B"][:, : inputs["n"]].astype(np.float64)
+        return inputs["A"][:, : inputs["k"]].astype(np.float64), inputs["B"][:, : inputs["n"]].astype(
+            np.float64
+        )
 
     def reference(self, inputs):
         a, b = self.factors(inputs)
         return {"C": a @ b}
 
     def tolerance(self, inputs, expected):
-        """Products of float16 are exact in float32; the sum has k terms. One that is kept in float16 is off by thousands of times more."""
+        """Products of float16 are exact in float32; the sum has k terms.
+
+        One that is kept in float16 is off by thousands of times more.
+        """
         a, b = self.factors(inputs)
         return {"C": sum_tolerance(inputs["k"], np.abs(a) @ np.abs(b))}
 
     def bounds(self, inputs):
-        """For each product of tiles. Warp instructions: 9 to 14 with 2 x 2 tiles, 16 to 22 with one tile after the other; a scalar multiply-add
-        for each number takes 128 alone, and 280 with its loads and conversions in the best that we wrote. Sectors: for four products
-        two tiles of A and two of B, 16 sectors each; a tile of each for every product is twice as many.
+        """For each product of tiles.
 
-        Time: a warp does 16 FLOP for each byte that it loads, where a library's tiles for block and warp do several times as many, and
-        loads nothing ahead: up to 15 times the library's time earns everything. Without Tensor Cores an H100 SXM has a fifteenth of the arithmetic,
-        and a scalar kernel uses a part of that: nothing from 60 on. Provisional: not yet recorded on a GPU."""
+        Warp instructions: 9 to 14 with 2 x 2 tiles, 16 to 22 with one tile after the other; a scalar
+        multiply-add for each number takes 128 alone, and 280 with its loads and conversions in the best that
+        we wrote. Sectors: for four products two tiles of A and two of B, 16 sectors each; a tile of each for
+        every product is twice as many.
+
+        Time: a warp does 16 FLOP for each byte that it loads, where a library's tiles for block and warp do
+        several times as many, and loads nothing ahead: up to 15 times the library's time earns everything.
+        Without Tensor Cores an H100 SXM has a fifteenth of the arithmetic, and a scalar kernel uses a part of
+        that: nothing from 60 on. Provisional: not yet recorded on a GPU.
+        """
         products = inputs["m"] * inputs["n"] * inputs["k"] / TILE**3
         sectors = products * TILE
         return {
@@ -328,7 +416,9 @@ class WmmaMatmul(KernelTask):
 
 @task("ps07/int8_matmul", points=20)
 class Int8Matmul(KernelTask):
-    """Y = X @ W.T, exactly, for int8 matrices whose rows are `words` registers of four numbers; blocks of 16 x 16 threads."""
+    """Y = X @ W.T, exactly, for int8 matrices whose rows are `words` registers of four numbers; blocks of 16
+    x 16 threads.
+    """
 
     entry = "int8_matmul"
     arguments = ("X", "W", "Y", "m", "n", "words")
@@ -345,8 +435,12 @@ class Int8Matmul(KernelTask):
     @staticmethod
     def matrices(rng, item, m, n, words, numbers=(-128, 128)):
         m, n, words = int(m), int(n), int(words)
-        inputs = {name: rng.integers(*numbers, (rows, 4 * words), np.int8) for name, rows in (("X", m), ("W", n))}
-        return Case(f"{item}, {m} and {n} rows of {words} words", inputs | {"m": m, "n": n, "words": words}, item)
+        inputs = {
+            name: rng.integers(*numbers, (rows, 4 * words), np.int8) for name, rows in (("X", m), ("W", n))
+        }
+        return Case(
+            f"{item}, {m} and {n} rows of {words} words", inputs | {"m": m, "n": n, "words": words}, item
+        )
 
     def make_cases(self, rng):
         return [
@@ -373,22 +467,32 @@ class Int8Matmul(KernelTask):
         return (-(-inputs["n"] // BLOCK), -(-inputs["m"] // BLOCK)), (BLOCK, BLOCK)
 
     def reference(self, inputs):
-        sums = inputs["X"].astype(np.float64) @ inputs["W"].astype(np.float64).T  # below 2^53: exact, and much faster than in integers
+        sums = (
+            inputs["X"].astype(np.float64) @ inputs["W"].astype(np.float64).T
+        )  # below 2^53: exact, and much faster than in integers
         return {"Y": sums.astype(np.int64)}
 
     def bounds(self, inputs):
-        """For 32 products of words: two loads, each of one wavefront, and two more for every 16 from memory; 8 and more by bytes, 9 from tables
-        16 words wide. 5 to 6 instructions of warps, 11 where
-        the loop is not unrolled; 21 by bytes, 28 where words are taken apart. Sectors: 16 words of 16 + 16 rows a block; tables of 16
-        bytes a row use half of each sector, and a kernel without tables fetches 9 to 36 times as many.
+        """For 32 products of words: two loads, each of one wavefront, and two more for every 16 from memory;
+        8 and more by bytes, 9 from tables 16 words wide. 5 to 6 instructions of warps, 11 where the loop
+        is not unrolled; 21 by bytes, 28 where words are taken apart. Sectors: 16 words of 16 + 16 rows a
+        block; tables of 16 bytes a row use half of each sector, and a kernel without tables fetches 9 to
+        36 times as many.
 
-        Time: the yardstick is the same product in FP32, by the library on CUDA cores (its INT8 product runs on Tensor Cores, which
-        this kernel does not use). Two reads from a table for four multiply-adds allow half of the FP32 peak: a ratio of 2, and up
-        to 6 earns everything. Provisional: not yet recorded on a GPU."""
+        Time: the yardstick is the same product in FP32, by the library on CUDA cores (its INT8 product runs
+        on Tensor Cores, which this kernel does not use). Two reads from a table for four multiply-adds allow
+        half of the FP32 peak: a ratio of 2, and up to 6 earns everything. Provisional: not yet recorded on a
+        GPU.
+        """
         steps = inputs["m"] * inputs["n"] * inputs["words"] / 32
         sectors = steps / 8 / BLOCK * 2 * 32
         return {
-            "words": Bound("global_load.requests + shared_load.wavefronts", 2.5 * steps, 5 * steps, "requests to memory and wavefronts at the tables"),
+            "words": Bound(
+                "global_load.requests + shared_load.wavefronts",
+                2.5 * steps,
+                5 * steps,
+                "requests to memory and wavefronts at the tables",
+            ),
             "dp4a": Bound("warp_instructions", 12 * steps, 18 * steps, "instructions of warps"),
             "sectors": Bound("global_load.sectors", 1.1 * sectors, 1.9 * sectors, "sectors read"),
             "time": Bound("time.ratio_low", 6.0, 20.0, "times the time of the library's FP32"),

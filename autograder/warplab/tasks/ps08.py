@@ -1,12 +1,15 @@
-"""Problem set 8, the stack: one kernel instead of three, autograd around it, queues that overlap, graphs, timers, and PTX to read."""
+"""Problem set 8, the stack: one kernel instead of three, autograd around it, queues that overlap, graphs,
+timers, and PTX to read.
+"""
 
 import math
 
 import numpy as np
 
-from warplab.compare import sum_tolerance
-from warplab.task import COPY, Bound, Case, Item, KernelTask, Task, VjpTask, task
-from warplab.virtual_device import Timing, VirtualDevice, Work
+from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
+from warplab.tasks.compare import sum_tolerance
+from warplab.tasks.declaration import COPY, KernelTask, Task, VjpTask, task
+from warplab.tasks.rubric import Bound, Case, Item
 
 UNIT = 2.0**-24  # unit roundoff of float32
 C = math.sqrt(2 / math.pi)
@@ -37,7 +40,10 @@ class FusedBiasGelu(KernelTask):
 
     @staticmethod
     def layer(rng, item, rows, cols):
-        x, bias = 2 * rng.standard_normal((int(rows), int(cols)), np.float32), rng.standard_normal(int(cols), np.float32)
+        x, bias = (
+            2 * rng.standard_normal((int(rows), int(cols)), np.float32),
+            rng.standard_normal(int(cols), np.float32),
+        )
         return Case(f"{item}, {rows} x {cols}", {"x": x, "bias": bias}, item)
 
     def make_cases(self, rng):
@@ -64,21 +70,29 @@ class FusedBiasGelu(KernelTask):
         return {"out": gelu(inputs["x"].astype(np.float64) + inputs["bias"])}
 
     def tolerance(self, inputs, expected):
-        """Some ten roundings; the cube's error grows with z^3 but then tanh is flat. |gelu| <= |z|, and so are its errors."""
+        """Some ten roundings; the cube's error grows with z^3 but then tanh is flat. |gelu| <= |z|, and so
+        are its errors.
+        """
         z = np.abs(inputs["x"].astype(np.float64)) + np.abs(inputs["bias"])
         return {"out": 32 * UNIT * (1 + z)}
 
     def bounds(self, inputs):
-        """x and out once; each warp of 32 columns asks for four sectors of the bias as well: three times the size of x. Another trip
-        through `out` makes it five. In double precision tanh alone takes more instructions than all of ours.
+        """x and out once; each warp of 32 columns asks for four sectors of the bias as well: three times the
+        size of x. Another trip through `out` makes it five. In double precision tanh alone takes more
+        instructions than all of ours.
 
-        Time: with 90 instructions a warp, the 132 SMs of an H100 issue for about as long as a copy takes, so an honest kernel may need twice
-        the copy's time. "full" is 3 times, "zero" is 9: rows and columns exchanged ask for 8 times the sectors. Provisional: not yet
-        recorded on a GPU."""
+        Time: with 90 instructions a warp, the 132 SMs of an H100 issue for about as long as a copy takes, so
+        an honest kernel may need twice the copy's time. "full" is 3 times, "zero" is 9: rows and columns
+        exchanged ask for 8 times the sectors. Provisional: not yet recorded on a GPU.
+        """
         once, warps = inputs["x"].size / 8, inputs["x"].size / 32
         return {
-            "one_pass": Bound("global_load.sectors + global_store.sectors", 3.1 * once, 4.65 * once, "sectors"),
-            "single": Bound("warp_instructions", self.SINGLE * warps, 1.5 * self.SINGLE * warps, "warp instructions"),
+            "one_pass": Bound(
+                "global_load.sectors + global_store.sectors", 3.1 * once, 4.65 * once, "sectors"
+            ),
+            "single": Bound(
+                "warp_instructions", self.SINGLE * warps, 1.5 * self.SINGLE * warps, "warp instructions"
+            ),
             "time": Bound("time.ratio_low", 3.0, 9.0, "times the time of a copy"),
         }
 
@@ -97,20 +111,32 @@ class CustomFunction(VjpTask):
 
     def make_cases(self, rng):
         def layer(item, rows, cols):
-            inputs = {name: rng.normal(0, 1.5, shape).astype(np.float32) for name, shape in (("x", (rows, cols)), ("bias", (cols,)), ("grad_out", (rows, cols)))}
+            inputs = {
+                name: rng.normal(0, 1.5, shape).astype(np.float32)
+                for name, shape in (("x", (rows, cols)), ("bias", (cols,)), ("grad_out", (rows, cols)))
+            }
             return Case(f"{item}, {rows} x {cols}", inputs, item)
 
-        return [layer("y", 1, int(rng.integers(3, 12))), layer("rows", int(rng.integers(3, 9)), 5), layer("rows", 2, 1), layer("saved", 16, 32)]
+        return [
+            layer("y", 1, int(rng.integers(3, 12))),
+            layer("rows", int(rng.integers(3, 9)), 5),
+            layer("rows", 2, 1),
+            layer("saved", 16, 32),
+        ]
 
     def forward(self, inputs):
         return gelu(inputs["x"].astype(np.float64) + inputs["bias"])
 
     def rounding(self, inputs):
-        """As for the kernel; the derivative has a few roundings more, and the bias adds up a column of them."""
+        """As for the kernel; the derivative has a few roundings more, the bias adds up a column of them."""
         z = np.abs(inputs["x"].astype(np.float64)) + np.abs(inputs["bias"])
         upstream = np.abs(inputs["grad_out"].astype(np.float64))
         each = 64 * UNIT * upstream * (1 + z) ** 2
-        return {"y": 32 * UNIT * (1 + z), "grad_x": each, "grad_bias": each.sum(axis=0) + sum_tolerance(len(z), 2 * upstream.sum(axis=0))}
+        return {
+            "y": 32 * UNIT * (1 + z),
+            "grad_x": each,
+            "grad_bias": each.sum(axis=0) + sum_tolerance(len(z), 2 * upstream.sum(axis=0)),
+        }
 
     def bounds(self, inputs):
         """Autograd by itself keeps the sum, the cube, the tanh and more: several arrays of the size of x."""
@@ -120,7 +146,9 @@ class CustomFunction(VjpTask):
 
 @task("ps08/overlap", points=20)
 class Overlap(Task):
-    """Square the host array x into the host array y in pieces, so that copies in, work and copies out go on at the same time."""
+    """Square the host array x into the host array y in pieces, so that copies in, work and copies out go on
+    at the same time.
+    """
 
     entry, crossing = "overlap", "device"
     arguments = ("device", "pieces")
@@ -132,18 +160,26 @@ class Overlap(Task):
 
     def make_cases(self, rng):
         def job(item, pieces):
-            return Case(f"{item}, {pieces} pieces", {"x": rng.random(int(rng.integers(2, 5)) * 24_000), "pieces": pieces}, item)
+            return Case(
+                f"{item}, {pieces} pieces",
+                {"x": rng.random(int(rng.integers(2, 5)) * 24_000), "pieces": pieces},
+                item,
+            )
 
         return [job("right", 4), job("right", 1), job("seconds", 12)]
 
     def device(self, inputs):
-        """A copy of n float64 takes 8 n / 25e9 s, and the work as long; the host's own calls take almost nothing."""
-        timing = Timing(bandwidth=BANDWIDTH, copy_latency=0.0, launch_overhead=1e-9, sync_overhead=1e-9)
+        """A copy of n float64 takes 8 n / 25e9 s, and the work as long; the host's own calls take almost
+        nothing.
+        """
+        timing = DeviceTiming(bandwidth=BANDWIDTH, copy_latency=0.0, launch_overhead=1e-9, sync_overhead=1e-9)
         host = {"x": inputs["x"], "y": np.zeros(inputs["x"].size)}
         return VirtualDevice(timing, host, {"square": Work(np.square, 8 / BANDWIDTH)}, unread=("x",))
 
     def wrong_result(self, case, outcome):
-        """The device must have done as much work as there is: host code could also copy x back as it is, and square it."""
+        """The device must have done as much work as there is: host code could also copy x back as it is, and
+        square it.
+        """
         done = outcome.counters.get("device.computed", 0) if outcome and not outcome.error else None
         if done is not None and done < case.inputs["x"].size:
             return f"the device squared {done:,.0f} elements of {case.inputs['x'].size:,}"
@@ -153,7 +189,10 @@ class Overlap(Task):
         return {"y": inputs["x"] ** 2}
 
     def bounds(self, inputs):
-        """One after the other, copy in, work and copy out take 3 T. Overlapped in 12 pieces it is T and two pieces more, 1.17 T."""
+        """One after the other, copy in, work and copy out take 3 T.
+
+        Overlapped in 12 pieces it is T and two pieces more, 1.17 T.
+        """
         whole = 8 * inputs["x"].size / BANDWIDTH
         return {"seconds": Bound("device.seconds", 1.3 * whole, 2.6 * whole, "s on the virtual clock")}
 
@@ -173,12 +212,16 @@ class CheatTheTimer(Task):
 
     def make_cases(self, rng):
         def timing(item, which):
-            return Case(f"{item}", {"which": which, "timing": {"duration": float(rng.uniform(1e-3, 5e-3)), "noise": 0.0}}, item)
+            return Case(
+                f"{item}",
+                {"which": which, "timing": {"duration": float(rng.uniform(1e-3, 5e-3)), "noise": 0.0}},
+                item,
+            )
 
         return [timing("cheat", "careless"), timing("caught", "careful"), timing("honest", "honest")]
 
     def device(self, inputs):
-        return VirtualDevice(Timing(**inputs["timing"]))
+        return VirtualDevice(DeviceTiming(**inputs["timing"]))
 
     def wrong_result(self, case, outcome):
         if outcome is not None and not outcome.error and outcome.counters.get("device.launches", 0) != 1:
@@ -189,13 +232,16 @@ class CheatTheTimer(Task):
         return {"seconds": np.array(0.0 if inputs["which"] == "careless" else inputs["timing"]["duration"])}
 
     def tolerance(self, inputs, expected):
-        """The careless timer must show less than a tenth of the truth; the careful one may be off by 5 % and the host's own calls."""
+        """The careless timer must show less than a tenth of the truth; the careful one may be off by 5 % and
+        the host's own calls.
+        """
         return {"seconds": (0.1 if inputs["which"] == "careless" else 0.05) * inputs["timing"]["duration"]}
 
 
 @task("ps08/read_ptx", points=15)
 class ReadPtx(Task):
-    """From PTX text: loads from global memory, accesses to local memory, and products whose sum was not fused.
+    """From PTX text: loads from global memory, accesses to local memory, and products whose sum was not
+    fused.
 
     missed: a mul.f32 whose result the very next instruction adds (add.f32), where fma.rn.f32 would do both.
     """
@@ -222,25 +268,55 @@ class ReadPtx(Task):
         "@%p1 bra $L__BB0_{n};",
         "// ld.global.f32 {f0}, [{rd0}]; was here",
     )
-    LOADS = ("ld.global.f32 {f0}, [{rd0}];", "ld.global.nc.v4.f32 {{{f0}, {f1}, {f2}, {f3}}}, [{rd0}+16];", "@!%p2 ld.global.u32 {r0}, [{rd1}];", "ld.global.b64 {rd0}, [{rd1}];")
-    LOCAL = ("st.local.f32 [%SPL+{n}], {f0};", "ld.local.f32 {f0}, [%SPL+{n}];", "@%p3 ld.local.v2.f32 {{{f0}, {f1}}}, [%SPL];")
+    LOADS = (
+        "ld.global.f32 {f0}, [{rd0}];",
+        "ld.global.nc.v4.f32 {{{f0}, {f1}, {f2}, {f3}}}, [{rd0}+16];",
+        "@!%p2 ld.global.u32 {r0}, [{rd1}];",
+        "ld.global.b64 {rd0}, [{rd1}];",
+    )
+    LOCAL = (
+        "st.local.f32 [%SPL+{n}], {f0};",
+        "ld.local.f32 {f0}, [%SPL+{n}];",
+        "@%p3 ld.local.v2.f32 {{{f0}, {f1}}}, [%SPL];",
+    )
     MISSED = (
         "mul.f32 {f0}, {f1}, {f2};\nadd.f32 {f3}, {f0}, {f1};",
         "mul.rn.f32 {f0}, {f1}, {f2}; // a product\nadd.rn.f32 {f3}, {f1}, {f0};",
         "mul.ftz.f32 {f0}, {f1}, 0f3F000000;\n@%p1 add.ftz.f32 {f0}, {f0}, {f2};",
     )
-    NOT_MISSED = ("mul.f32 {f0}, {f1}, {f2};\nadd.f32 {f3}, {f1}, {f2};", "mul.f32 {f0}, {f1}, {f2};\nmov.f32 {f1}, {f2};\nadd.f32 {f3}, {f0}, {f1};")
+    NOT_MISSED = (
+        "mul.f32 {f0}, {f1}, {f2};\nadd.f32 {f3}, {f1}, {f2};",
+        "mul.f32 {f0}, {f1}, {f2};\nmov.f32 {f1}, {f2};\nadd.f32 {f3}, {f0}, {f1};",
+    )
 
     def make_cases(self, rng):
         def listing(item, loads, local, missed):
-            pools = [(self.PLAIN, 25), (self.LOADS, loads), (self.LOCAL, local), (self.MISSED, missed), (self.NOT_MISSED, 3)]
-            pieces = [pool[k % len(pool)] for pool, count in pools for k in range(int(count))]  # in turn: every seed asks for every form
+            pools = [
+                (self.PLAIN, 25),
+                (self.LOADS, loads),
+                (self.LOCAL, local),
+                (self.MISSED, missed),
+                (self.NOT_MISSED, 3),
+            ]
+            pieces = [
+                pool[k % len(pool)] for pool, count in pools for k in range(int(count))
+            ]  # in turn: every seed asks for every form
             lines = []
             for place in rng.permutation(len(pieces)):
-                names = {f"{kind}{k}": f"%{kind}{n}" for kind in ("r", "f", "rd", "d") for k, n in enumerate(rng.permutation(np.arange(1, 40))[:4])}
-                lines += [f"\t{line}" for line in pieces[place].format(n=int(rng.integers(99)), **names).split("\n")]
+                names = {
+                    f"{kind}{k}": f"%{kind}{n}"
+                    for kind in ("r", "f", "rd", "d")
+                    for k, n in enumerate(rng.permutation(np.arange(1, 40))[:4])
+                }
+                lines += [
+                    f"\t{line}" for line in pieces[place].format(n=int(rng.integers(99)), **names).split("\n")
+                ]
                 lines.append("\tmov.u32 %r99, %tid.x;")  # so that two pieces never make a pair
-            text = ".version 9.0\n.target sm_90\n.visible .entry kernel(.param .u64 kernel_param_0)\n{\n" + "\n".join(lines) + "\n\tret;\n}\n"
+            text = (
+                ".version 9.0\n.target sm_90\n.visible .entry kernel(.param .u64 kernel_param_0)\n{\n"
+                + "\n".join(lines)
+                + "\n\tret;\n}\n"
+            )
             inputs = {"ptx": text, "counts": [int(loads), int(local), int(missed)]}
             return Case(f"{item}, {len(lines)} lines", inputs, item, (item,))
 
@@ -271,9 +347,18 @@ class CaptureGraph(Task):
 
     def make_cases(self, rng):
         def rounds(item, count):
-            return Case(f"{item}, {count} rounds", {"x": rng.random(int(rng.integers(4, 30))), "rounds": int(count)}, item)
+            return Case(
+                f"{item}, {count} rounds",
+                {"x": rng.random(int(rng.integers(4, 30))), "rounds": int(count)},
+                item,
+            )
 
-        return [rounds("right", 1), rounds("right", rng.integers(2, 9)), rounds("right", 0), rounds("host", 100)]
+        return [
+            rounds("right", 1),
+            rounds("right", rng.integers(2, 9)),
+            rounds("right", 0),
+            rounds("host", 100),
+        ]
 
     def device(self, inputs):
         """The works are short, and an order costs the host 5 us: the host is what there is too little of."""
@@ -282,8 +367,10 @@ class CaptureGraph(Task):
             "shift": Work(lambda a: a + 0.25, 1e-12),
             "square": Work(np.square, 1e-12),
         }
-        timing = Timing(copy_latency=0.0, launch_overhead=5e-6, sync_overhead=1e-6)
-        return VirtualDevice(timing, {"x": inputs["x"], "y": np.zeros(inputs["x"].size)}, works, unread=("x",))
+        timing = DeviceTiming(copy_latency=0.0, launch_overhead=5e-6, sync_overhead=1e-6)
+        return VirtualDevice(
+            timing, {"x": inputs["x"], "y": np.zeros(inputs["x"].size)}, works, unread=("x",)
+        )
 
     def reference(self, inputs):
         y = inputs["x"].copy()

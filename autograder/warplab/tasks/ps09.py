@@ -1,11 +1,14 @@
-"""Problem set 9, training and inference: a step in mixed precision, the bill of training, a cache, bounds, pruning, and a server."""
+"""Problem set 9, training and inference: a step in mixed precision, the bill of training, a cache, bounds,
+pruning, and a server.
+"""
 
 import math
 
 import numpy as np
 
-from warplab.compare import sum_tolerance
-from warplab.task import Case, Item, Task, task
+from warplab.tasks.compare import sum_tolerance
+from warplab.tasks.declaration import Task, task
+from warplab.tasks.rubric import Case, Item
 
 UNIT = 2.0**-24  # unit roundoff of float32
 MOMENTUM, PATIENCE = 0.9, 4  # of train_step: the scale doubles after so many good steps in a row
@@ -16,13 +19,20 @@ class TrainStep(Task):
     """What an optimiser does in mixed precision with one 16-bit gradient that carries a scale.
 
     Any inf or NaN: nothing changes but scale /= 2 and good = 0. Else, in float32: g = gradient / scale,
-    moment = 0.9 moment + g, master -= lr moment, good += 1; at good == 4: scale *= 2 and good = 0. weights = float16(master).
-    It crosses as a function: the gradient is what comes in, and a step with its rounding and its branches has none for a vjp crossing to check.
+    moment = 0.9 moment + g, master -= lr moment, good += 1; at good == 4: scale *= 2 and good = 0. weights =
+    float16(master). It crosses as a function: the gradient is what comes in, and a step with its rounding and
+    its branches has none for a vjp crossing to check.
     """
 
     entry = "train_step"
     arguments = ("master", "moment", "gradient", "scale", "good", "lr")
-    returns = {"master": "float32", "moment": "float32", "weights": "float16", "scale": "numbers", "good": "integers"}
+    returns = {
+        "master": "float32",
+        "moment": "float32",
+        "weights": "float16",
+        "scale": "numbers",
+        "good": "integers",
+    }
     items = (
         Item("finite", 7, title="A good step"),
         Item("overflow", 6, title="A gradient that has overflowed"),
@@ -34,7 +44,9 @@ class TrainStep(Task):
         def step(item, broken=None, good=0, lr=0.05, scale=None):
             count = int(rng.integers(5, 40))
             scale = float(2.0 ** rng.integers(4, 14)) if scale is None else scale
-            gradient = rng.uniform(2e-4, 2e-3, count) * rng.choice([-1, 1], count)  # 16 bits hold these without a scale as well
+            gradient = rng.uniform(2e-4, 2e-3, count) * rng.choice(
+                [-1, 1], count
+            )  # 16 bits hold these without a scale as well
             if item in ("finite", "small"):
                 gradient[int(rng.integers(count))] = 1.2345e-6  # and this one badly
             gradient = (scale * gradient).astype(np.float16)
@@ -72,21 +84,33 @@ class TrainStep(Task):
         else:
             scale, good = scale / 2, 0
         master, moment = (np.asarray(array, np.float64) for array in (master, moment))
-        return {"master": master, "moment": moment, "weights": master, "scale": np.array(scale), "good": np.array(good)}
+        return {
+            "master": master,
+            "moment": moment,
+            "weights": master,
+            "scale": np.array(scale),
+            "good": np.array(good),
+        }
 
     def tolerance(self, inputs, expected):
-        """A handful of float32 roundings; the 16-bit weights are one rounding of float16 away from the master."""
+        """A handful of float32 roundings; the 16-bit weights are one rounding of float16 away from the
+        master.
+        """
         size = np.abs(expected["moment"]).max() + np.abs(inputs["moment"]).max()
         steps = 4 * UNIT * (np.abs(expected["master"]).max() + inputs["lr"] * size)
-        return {"moment": 4 * UNIT * size, "master": steps, "weights": 2.0**-11 * np.abs(expected["master"]) + 2.0**-24 + steps}
+        return {
+            "moment": 4 * UNIT * size,
+            "master": steps,
+            "weights": 2.0**-11 * np.abs(expected["master"]) + 2.0**-24 + steps,
+        }
 
 
 @task("ps09/six_nd", points=15)
 class SixNd(Task):
     """The FLOP of training a transformer, and the days they take.
 
-    n = layers * 12 width^2 (weights of the blocks); rule = 6 n tokens; full adds attention: 12 layers width context for each token;
-    days = full / (gpus * peak * share) / 86,400.
+    n = layers * 12 width^2 (weights of the blocks); rule = 6 n tokens; full adds attention: 12 layers width
+    context for each token; days = full / (gpus * peak * share) / 86,400.
     """
 
     entry = "six_nd"
@@ -126,13 +150,17 @@ class SixNd(Task):
         return {"rule": np.array(rule), "full": np.array(full), "days": np.array(days)}
 
     def tolerance(self, inputs, expected):
-        """Attention is half a per cent at most where the days are asked for: who has it wrong loses no second row."""
+        """Attention is half a per cent at most where the days are asked for: who has it wrong loses no second
+        row.
+        """
         return {name: (0.01 if name == "days" else 1e-9) * float(value) for name, value in expected.items()}
 
 
 @task("ps09/kv_decode", points=20)
 class KvDecode(Task):
-    """Attention for tokens that come one by one: token t sees tokens 0 to t. Also how many vectors were multiplied by wk and wv.
+    """Attention for tokens that come one by one: token t sees tokens 0 to t.
+
+    Also how many vectors were multiplied by wk and wv.
 
     out[t] = softmax(q k[:t+1]^T / sqrt(d)) v[:t+1], with q = x[t] @ wq, k = x @ wk, v = x @ wv.
     """
@@ -149,7 +177,10 @@ class KvDecode(Task):
     def make_cases(self, rng):
         def text(item, tokens, width, size=1.0, only=("out",)):
             inputs = {"x": (size * rng.normal(size=(int(tokens), width))).astype(np.float32)}
-            inputs |= {name: (rng.normal(size=(width, width)) / math.sqrt(width)).astype(np.float32) for name in ("wq", "wk", "wv")}
+            inputs |= {
+                name: (rng.normal(size=(width, width)) / math.sqrt(width)).astype(np.float32)
+                for name in ("wq", "wk", "wv")
+            }
             return Case(f"{item}, {tokens} tokens of {width}", inputs, item, only)
 
         return [
@@ -169,19 +200,24 @@ class KvDecode(Task):
         return {"out": weights / weights.sum(axis=1, keepdims=True) @ (x @ wv), "made": np.array(2 * len(x))}
 
     def tolerance(self, inputs, expected):
-        """A score is a product of products; its error goes into a weight as a relative one; then a mean of the values."""
+        """A score is a product of products; its error goes into a weight as a relative one; then a mean of
+        the values.
+        """
         x, wq, wk, wv = (np.abs(inputs[name].astype(np.float64)) for name in ("x", "wq", "wk", "wv"))
         width, values = x.shape[1], (x @ wv).max()
-        score = sum_tolerance(3 * width, np.tril((x @ wq) @ (x @ wk).T).max(axis=1, keepdims=True) / math.sqrt(width))
+        score = sum_tolerance(
+            3 * width, np.tril((x @ wq) @ (x @ wk).T).max(axis=1, keepdims=True) / math.sqrt(width)
+        )
         return {"out": (2 * score + UNIT * (8 * len(x) + 4 * width + 32)) * values}
 
 
 @task("ps09/decode_bound", points=10)
 class DecodeBound(Task):
-    """Tokens a second of a single reader at most, readers from which arithmetic is short, and readers that fit the card.
+    """Tokens a second of a single reader at most, readers from which arithmetic is short, and readers that
+    fit the card.
 
-    one = bandwidth / (weights + cache), crossing = peak * bytes of weights / (2 * parameters * bandwidth), caches left out,
-    fit = (memory - weights) // cache, at least 0. weights = parameters * number.
+    one = bandwidth / (weights + cache), crossing = peak * bytes of weights / (2 * parameters * bandwidth),
+    caches left out, fit = (memory - weights) // cache, at least 0. weights = parameters * number.
     """
 
     entry = "decode_bound"
@@ -195,18 +231,37 @@ class DecodeBound(Task):
 
     def make_cases(self, rng):
         def server(item, parameters):
-            card = {"bandwidth": float(rng.uniform(0.3e12, 8e12)), "peak": float(rng.uniform(6e13, 2e15)), "memory": int(rng.integers(16, 200)) * 10**9}
-            inputs = {"parameters": int(parameters), "number": float(rng.choice([2.0, 1.0, 0.5])), "cache": int(rng.integers(10**7, 10**9)), "card": card}
+            card = {
+                "bandwidth": float(rng.uniform(0.3e12, 8e12)),
+                "peak": float(rng.uniform(6e13, 2e15)),
+                "memory": int(rng.integers(16, 200)) * 10**9,
+            }
+            inputs = {
+                "parameters": int(parameters),
+                "number": float(rng.choice([2.0, 1.0, 0.5])),
+                "cache": int(rng.integers(10**7, 10**9)),
+                "card": card,
+            }
             return Case(f"{item}, {parameters / 1e9:.0f} B parameters", inputs, item, (item,))
 
         small, large = (int(n) * 10**9 for n in (rng.integers(1, 9), rng.integers(450, 600)))
-        return [server("one", small), server("one", large), server("crossing", small), server("fit", small), server("fit", large)]
+        return [
+            server("one", small),
+            server("one", large),
+            server("crossing", small),
+            server("fit", small),
+            server("fit", large),
+        ]
 
     def reference(self, inputs):
         card, weights = inputs["card"], inputs["parameters"] * inputs["number"]
         one = card["bandwidth"] / (weights + inputs["cache"])
         crossing = card["peak"] * weights / (2 * inputs["parameters"] * card["bandwidth"])
-        return {"one": np.array(one), "crossing": np.array(crossing), "fit": np.array(max(0, int((card["memory"] - weights) // inputs["cache"])))}
+        return {
+            "one": np.array(one),
+            "crossing": np.array(crossing),
+            "fit": np.array(max(0, int((card["memory"] - weights) // inputs["cache"]))),
+        }
 
     def tolerance(self, inputs, expected):
         return {name: 1e-9 * float(expected[name]) for name in ("one", "crossing")}
@@ -214,7 +269,8 @@ class DecodeBound(Task):
 
 @task("ps09/prune_24", points=15)
 class Prune24(Task):
-    """Of every four neighbours in a row the two largest in magnitude stay: the pruned matrix, the values that stay, their places 0 to 3.
+    """Of every four neighbours in a row the two largest in magnitude stay: the pruned matrix, the values that
+    stay, their places 0 to 3.
 
     A draw is won by the earlier place.
     """
@@ -249,15 +305,20 @@ class Prune24(Task):
         values = np.take_along_axis(groups, places, axis=2)
         pruned = np.zeros_like(groups)
         np.put_along_axis(pruned, places, values, axis=2)
-        return {"pruned": pruned.reshape(rows, cols), "values": values.reshape(rows, cols // 2), "places": places.reshape(rows, cols // 2)}
+        return {
+            "pruned": pruned.reshape(rows, cols),
+            "values": values.reshape(rows, cols // 2),
+            "places": places.reshape(rows, cols // 2),
+        }
 
 
 @task("ps09/batch_server", points=15)
 class BatchServer(Task):
     """When each request is answered by a server that works in batches and waits a little for company.
 
-    The server starts when it is free and either `most` requests wait or the oldest has waited `patience` seconds; it takes up to `most` of
-    those that have arrived by then, oldest first, and is done after fixed + each * (their number) seconds.
+    The server starts when it is free and either `most` requests wait or the oldest has waited `patience`
+    seconds; it takes up to `most` of those that have arrived by then, oldest first, and is done after fixed +
+    each * (their number) seconds.
     """
 
     entry = "batch_server"
@@ -274,7 +335,13 @@ class BatchServer(Task):
             gaps = rng.exponential(gap, int(count))
             gaps[count // 2 : count // 2 + rush] = 0.001
             arrivals = np.cumsum(gaps)
-            inputs = {"arrivals": [float(t) for t in arrivals], "most": int(most), "patience": float(patience), "fixed": 0.05, "each": 0.01}
+            inputs = {
+                "arrivals": [float(t) for t in arrivals],
+                "most": int(most),
+                "patience": float(patience),
+                "fixed": 0.05,
+                "each": 0.01,
+            }
             return Case(f"{item}, {count} requests, at most {most}, patience {patience:g} s", inputs, item)
 
         return [

@@ -1,15 +1,20 @@
-"""Problem set 10, many GPUs: rooms that pass paper in a ring, and what can be divided among them: data, weights, state, layers."""
+"""Problem set 10, many GPUs: rooms that pass paper in a ring, and what can be divided among them: data,
+weights, state, layers.
+"""
 
 import numpy as np
 
-from warplab.compare import sum_tolerance
-from warplab.task import Bound, Case, Item, RanksTask, Task, task
+from warplab.tasks.compare import sum_tolerance
+from warplab.tasks.declaration import RanksTask, Task, task
+from warplab.tasks.rubric import Bound, Case, Item
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # of Adam in `zero_adam`
 
 
 def ring_bytes(ranks, count, itemsize=8):
-    """Bytes that the busiest rank sends in a ring all-reduce of `count` numbers: 2 (n - 1) pieces of at most count / n, rounded up."""
+    """Bytes that the busiest rank sends in a ring all-reduce of `count` numbers: 2 (n - 1) pieces of at most
+    count / n, rounded up.
+    """
     return 2 * (ranks - 1) * -(-count // ranks) * itemsize
 
 
@@ -29,7 +34,11 @@ class RingAllReduce(RanksTask):
 
     def make_cases(self, rng):
         def ring(item, ranks, count):
-            return Case(f"{item}, {ranks} ranks, {count} numbers", {"x": [rng.normal(size=int(count)) for _ in range(ranks)]}, item)
+            return Case(
+                f"{item}, {ranks} ranks, {count} numbers",
+                {"x": [rng.normal(size=int(count)) for _ in range(ranks)]},
+                item,
+            )
 
         return [
             ring("even", 2, 8),
@@ -55,7 +64,9 @@ class RingAllReduce(RanksTask):
 
 
 class Training(RanksTask):
-    """Ranks that train one model, w = [w_0, w_1, ...], on rows x and y: error = mean of (x @ concatenate(w) - y)^2 over all rows."""
+    """Ranks that train one model, w = [w_0, w_1, ...], on rows x and y: error = mean of (x @ concatenate(w) -
+    y)^2 over all rows.
+    """
 
     def world(self, inputs):
         return len(inputs["x"])
@@ -68,7 +79,9 @@ class Training(RanksTask):
 
 @task("ps10/data_parallel", points=20)
 class DataParallel(Training):
-    """Gradient descent by several ranks, each with rows of its own; all end with the weights that one process would have."""
+    """Gradient descent by several ranks, each with rows of its own; all end with the weights that one process
+    would have.
+    """
 
     entry = "data_parallel"
     arguments = ("w", "x", "y", "steps", "lr")
@@ -93,7 +106,12 @@ class DataParallel(Training):
                 "steps": int(steps),
                 "lr": 0.05,
             }
-            return Case(f"{item}, {len(rows)} ranks with {', '.join(str(int(n)) for n in rows)} rows, {layers} layers, {steps} steps", inputs, item)
+            return Case(
+                f"{item}, {len(rows)} ranks with {', '.join(str(int(n)) for n in rows)} rows, "
+                f"{layers} layers, {steps} steps",
+                inputs,
+                item,
+            )
 
         return [
             run("equal", [8, 8], 2, 3),
@@ -110,22 +128,31 @@ class DataParallel(Training):
         return {"out": w}
 
     def tolerance_of(self, rank, inputs, expected):
-        """Sums in another order, of float64; an error of one step is not enlarged by the next, the step being small."""
+        """Sums in another order, of float64; an error of one step is not enlarged by the next, the step being
+        small.
+        """
         return {"out": 1e-10 * (1 + np.abs(expected["out"]).max())}
 
     def bounds(self, inputs):
         """A ring makes 2 (n - 1) messages a rank and step; counting the rows may take as many once more.
 
-        Layer by layer the fewest are 2 (n - 1) in all for each: to one rank and back. From there on nothing is left.
+        Layer by layer the fewest are 2 (n - 1) in all for each: to one rank and back. From there on nothing
+        is left.
         """
         ranks = self.world(inputs)
         full = 2 * (ranks - 1) * ranks * (inputs["steps"] + 1)
-        return {"bucket": Bound("ranks.messages", full, 2 * (ranks - 1) * len(inputs["w"]) * inputs["steps"], "messages")}
+        return {
+            "bucket": Bound(
+                "ranks.messages", full, 2 * (ranks - 1) * len(inputs["w"]) * inputs["steps"], "messages"
+            )
+        }
 
 
 @task("ps10/tensor_parallel_mlp", points=15)
 class TensorParallelMlp(RanksTask):
-    """relu(x @ w1) @ w2 with the hidden layer spread over the ranks: rank r holds columns of w1 and the rows of w2 that go with them."""
+    """relu(x @ w1) @ w2 with the hidden layer spread over the ranks: rank r holds columns of w1 and the rows
+    of w2 that go with them.
+    """
 
     entry = "tensor_parallel_mlp"
     arguments = ("x", "w1", "w2")
@@ -161,21 +188,28 @@ class TensorParallelMlp(RanksTask):
 
     def tolerance_of(self, rank, inputs, expected):
         w1, w2 = np.abs(np.concatenate(inputs["w1"], axis=1)), np.abs(np.concatenate(inputs["w2"], axis=0))
-        return {"out": 2 * sum_tolerance(len(w1) + len(w2) + self.world(inputs), np.abs(inputs["x"]) @ w1 @ w2, np.float64)}
+        return {
+            "out": 2
+            * sum_tolerance(len(w1) + len(w2) + self.world(inputs), np.abs(inputs["x"]) @ w1 @ w2, np.float64)
+        }
 
     def bounds(self, inputs):
-        """A ring of the result; gathering the summands, at one rank or at all, is more than half as much again."""
+        """A ring of the result; gathering the summands, at one rank or at all, is more than half as much
+        again.
+        """
         exact = ring_bytes(self.world(inputs), inputs["x"].size)
         return {"bytes": Bound("ranks.bytes_of_one", exact, 1.5 * exact, "bytes sent by the busiest rank")}
 
 
 @task("ps10/zero_adam", points=15)
 class ZeroAdam(RanksTask):
-    """Adam whose moments are divided among the ranks: each updates its own piece of the weights, and all end with all weights.
+    """Adam whose moments are divided among the ranks: each updates its own piece of the weights, and all end
+    with all weights.
 
     The n pieces have equal lengths; the last ones are filled up with zeros.
 
-    g = mean of the ranks' gradients; m = 0.9 m + 0.1 g; v = 0.999 v + 0.001 g^2; w -= lr (m / (1 - 0.9^t)) / (sqrt(v / (1 - 0.999^t)) + 1e-8).
+    g = mean of the ranks' gradients; m = 0.9 m + 0.1 g; v = 0.999 v + 0.001 g^2; w -= lr (m / (1 - 0.9^t)) /
+    (sqrt(v / (1 - 0.999^t)) + 1e-8).
     """
 
     entry = "zero_adam"
@@ -191,8 +225,17 @@ class ZeroAdam(RanksTask):
     def make_cases(self, rng):
         def run(item, ranks, count, steps, only):
             gradients = [rng.normal(size=(int(steps), int(count))) for _ in range(ranks)]
-            inputs = {"w": rng.normal(size=int(count)), "gradients": gradients, "lr": float(rng.uniform(0.001, 0.1))}
-            return Case(f"{item}, {ranks} ranks, {count} weights, {steps} steps", inputs, item, tuple(f"{only}[{r}]" for r in range(ranks)) if only else ())
+            inputs = {
+                "w": rng.normal(size=int(count)),
+                "gradients": gradients,
+                "lr": float(rng.uniform(0.001, 0.1)),
+            }
+            return Case(
+                f"{item}, {ranks} ranks, {count} weights, {steps} steps",
+                inputs,
+                item,
+                tuple(f"{only}[{r}]" for r in range(ranks)) if only else (),
+            )
 
         return [
             run("right", 2, 8, 3, "out"),
@@ -220,7 +263,9 @@ class ZeroAdam(RanksTask):
         return {"out": w, "moments": np.concatenate(mine)}
 
     def tolerance_of(self, rank, inputs, expected):
-        """A gradient near 0 is divided by something as small, so its rounding matters there; all steps together are at most lr a step."""
+        """A gradient near 0 is divided by something as small, so its rounding matters there; all steps
+        together are at most lr a step.
+        """
         return {"out": 1e-8 * inputs["lr"] + 1e-12, "moments": 1e-12}
 
     def bounds(self, inputs):
@@ -231,9 +276,10 @@ class ZeroAdam(RanksTask):
 
 @task("ps10/scaling_model", points=10)
 class ScalingModel(Task):
-    """Seconds of a training step on 1, 2, 4 ... GPUs, the share of perfect scaling, and where more GPUs stop helping.
+    """Seconds of a step on 1, 2, 4 ... GPUs, the share of perfect scaling, and where more GPUs stop helping.
 
-    t(n) = compute / n + 2 (n - 1) / n * bytes / bandwidth + 2 (n - 1) latency, and t(1) = compute. efficiency = t(1) / (n t(n)).
+    t(n) = compute / n + 2 (n - 1) / n * bytes / bandwidth + 2 (n - 1) latency, and t(1) = compute.
+    efficiency = t(1) / (n t(n)).
     """
 
     entry = "scaling_model"
@@ -262,13 +308,23 @@ class ScalingModel(Task):
             *(cluster("seconds", latency) for latency in (0.0, 1e-5)),
             cluster("efficiency", 1e-5),
             *(cluster("best", latency) for latency in (1e-3, 1e-6)),
-            cluster("best", 1e-6, float(rng.uniform(1.2, 1.8))),  # below 2 trips of the gradients one GPU is the fastest
+            cluster(
+                "best", 1e-6, float(rng.uniform(1.2, 1.8))
+            ),  # below 2 trips of the gradients one GPU is the fastest
         ]
 
     def reference(self, inputs):
         n = np.array(inputs["gpus"], float)
-        seconds = inputs["compute"] / n + 2 * (n - 1) / n * inputs["gradient_bytes"] / inputs["bandwidth"] + 2 * (n - 1) * inputs["latency"]
-        return {"seconds": seconds, "efficiency": inputs["compute"] / (n * seconds), "best": np.array(inputs["gpus"][int(seconds.argmin())])}
+        seconds = (
+            inputs["compute"] / n
+            + 2 * (n - 1) / n * inputs["gradient_bytes"] / inputs["bandwidth"]
+            + 2 * (n - 1) * inputs["latency"]
+        )
+        return {
+            "seconds": seconds,
+            "efficiency": inputs["compute"] / (n * seconds),
+            "best": np.array(inputs["gpus"][int(seconds.argmin())]),
+        }
 
     def tolerance(self, inputs, expected):
         return {name: 1e-9 * np.abs(expected[name]) for name in ("seconds", "efficiency")}
@@ -276,10 +332,11 @@ class ScalingModel(Task):
 
 @task("ps10/pipeline", points=15)
 class Pipeline(RanksTask):
-    """tanh(... tanh(x @ w_0) ... @ w_last), a layer a rank, for micro-batches that follow one another through the ranks.
+    """tanh(... tanh(x @ w_0) ... @ w_last), a layer a rank, for micro-batches that follow one another.
 
-    The first rank has the micro-batches. The last returns all results, the others an empty array; each returns the ticks at which it
-    worked, if a layer takes one tick for a micro-batch, and every rank begins a micro-batch as soon as it is there.
+    The first rank has the micro-batches. The last returns all results, the others an empty array; each
+    returns the ticks at which it worked, if a layer takes one tick for a micro-batch, and every rank begins a
+    micro-batch as soon as it is there.
     """
 
     entry = "pipeline"
@@ -294,7 +351,9 @@ class Pipeline(RanksTask):
     def make_cases(self, rng):
         def line(item, ranks, micro, only):
             batch, width = (int(n) for n in rng.integers(2, 6, 2))
-            x = [rng.normal(size=(micro, batch, width))] + [np.zeros((0, batch, width)) for _ in range(ranks - 1)]
+            x = [rng.normal(size=(micro, batch, width))] + [
+                np.zeros((0, batch, width)) for _ in range(ranks - 1)
+            ]
             w = [rng.normal(size=(width, width)) / np.sqrt(width) for _ in range(ranks)]
             names = tuple(f"{only}[{r}]" for r in range(ranks)) if only else ()
             return Case(f"{item}, {ranks} ranks, {micro} micro-batches", {"x": x, "w": w}, item, names)

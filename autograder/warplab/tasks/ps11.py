@@ -1,19 +1,23 @@
-"""Problem set 11, choosing: a card for a job, the price of a token, spot machines that are taken away, and replicas that follow the load."""
+"""Problem set 11, choosing: a card for a job, the price of a token, spot machines that are taken away, and
+replicas that follow the load.
+"""
 
 import json
 import math
 
 import numpy as np
 
-from warplab.miniature import flat, fresh, one_step
-from warplab.task import Case, Item, Task, task
+from warplab.models.miniature import flat, fresh, one_step
+from warplab.tasks.declaration import Task, task
+from warplab.tasks.rubric import Case, Item
 
 TOLERANCE = 0.1  # of the autoscaler: the documented default of Kubernetes
 
 
 @task("ps11/pick_gpu", points=15)
 class PickGpu(Task):
-    """Among the cards that hold `need` bytes, the one with the most of what the stage is short of for each dollar.
+    """Among the cards that hold `need` bytes, the one with the most of what the stage is short of for each
+    dollar.
 
     "inference": bandwidth / price. "training": bf16 / price. Equal: the cheaper one. No card fits: -1.
     """
@@ -47,7 +51,11 @@ class PickGpu(Task):
             return Case(f"{item}, {stage}, {need / 1e9:.0f} GB", inputs, item)
 
         (first,) = shelf(1)
-        draw = [first, first | {"price": first["price"] / 2, "bf16": first["bf16"] / 2}, first | {"memory": 10**9, "bf16": 1e18}]
+        draw = [
+            first,
+            first | {"price": first["price"] / 2, "bf16": first["bf16"] / 2},
+            first | {"memory": 10**9, "bf16": 1e18},
+        ]
         return [
             *(shop("inference", "inference", need) for need in (14e9, 7e9)),
             *(shop("training", "training", need) for need in (14e9, 7e9)),
@@ -59,17 +67,31 @@ class PickGpu(Task):
     @staticmethod
     def mistaken(inputs, item):
         """The cards that mistakes pick: a case in which they are right would show nothing."""
-        cards, scarce, other = inputs["cards"], *(("bandwidth", "bf16") if inputs["stage"] == "inference" else ("bf16", "bandwidth"))
+        cards, scarce, other = (
+            inputs["cards"],
+            *(("bandwidth", "bf16") if inputs["stage"] == "inference" else ("bf16", "bandwidth")),
+        )
         fitting = [n for n, card in enumerate(cards) if card["memory"] >= inputs["need"]]
         cheapest = min(fitting, key=lambda n: cards[n]["price"], default=None)
         if item == "fits":
             return {cheapest, max(range(len(cards)), key=lambda n: cards[n][scarce] / cards[n]["price"])}
-        return {cheapest, max(fitting, key=lambda n: cards[n][scarce]), max(fitting, key=lambda n: cards[n][other] / cards[n]["price"])}
+        return {
+            cheapest,
+            max(fitting, key=lambda n: cards[n][scarce]),
+            max(fitting, key=lambda n: cards[n][other] / cards[n]["price"]),
+        }
 
     def reference(self, inputs):
         scarce = {"inference": "bandwidth", "training": "bf16"}[inputs["stage"]]
         fitting = [n for n, card in enumerate(inputs["cards"]) if card["memory"] >= inputs["need"]]
-        best = max(fitting, key=lambda n: (inputs["cards"][n][scarce] / inputs["cards"][n]["price"], -inputs["cards"][n]["price"]), default=-1)
+        best = max(
+            fitting,
+            key=lambda n: (
+                inputs["cards"][n][scarce] / inputs["cards"][n]["price"],
+                -inputs["cards"][n]["price"],
+            ),
+            default=-1,
+        )
         return {"card": np.array(best)}
 
 
@@ -77,8 +99,9 @@ class PickGpu(Task):
 class CostPerToken(Task):
     """Tokens a second and dollars a million of them, for a batch that decodes at a share of the roof.
 
-    A step reads the weights once and each sequence's cache, and does 2 FLOP a parameter for each sequence; it takes as long as the longer
-    of the two, at `share` of the card's bandwidth and peak. tokens/s = batch / step; dollars = price / 3600 / tokens/s * 1e6.
+    A step reads the weights once and each sequence's cache, and does 2 FLOP a parameter for each sequence; it
+    takes as long as the longer of the two, at `share` of the card's bandwidth and peak. tokens/s = batch /
+    step; dollars = price / 3600 / tokens/s * 1e6.
     """
 
     entry = "cost_per_token"
@@ -92,7 +115,9 @@ class CostPerToken(Task):
     )
 
     def make_cases(self, rng):
-        """Arithmetic is short from 62 readers on at least (10^15 FLOP/s, 4 TB/s, half a byte a weight), and from 8,333 at most."""
+        """Arithmetic is short from 62 readers on at least (10^15 FLOP/s, 4 TB/s, half a byte a weight), and
+        from 8,333 at most.
+        """
 
         def served(item, batch, only="tokens", cache=None):
             card = {
@@ -108,7 +133,12 @@ class CostPerToken(Task):
                 "batch": int(batch),
                 "share": float(rng.uniform(0.3, 0.9)),
             }
-            return Case(f"{item}, {inputs['parameters'] / 1e9:.0f} B parameters, batch of {batch}", inputs, item, (only,))
+            return Case(
+                f"{item}, {inputs['parameters'] / 1e9:.0f} B parameters, batch of {batch}",
+                inputs,
+                item,
+                (only,),
+            )
 
         return [
             served("one", 1),
@@ -122,7 +152,9 @@ class CostPerToken(Task):
 
     def reference(self, inputs):
         card, share = inputs["card"], inputs["share"]
-        moving = (inputs["parameters"] * inputs["number"] + inputs["batch"] * inputs["cache"]) / (share * card["bandwidth"])
+        moving = (inputs["parameters"] * inputs["number"] + inputs["batch"] * inputs["cache"]) / (
+            share * card["bandwidth"]
+        )
         computing = 2 * inputs["parameters"] * inputs["batch"] / (share * card["bf16"])
         tokens = inputs["batch"] / max(moving, computing)
         return {"tokens": np.array(tokens), "dollars": np.array(card["price"] / 3600 / tokens * 1e6)}
@@ -133,10 +165,11 @@ class CostPerToken(Task):
 
 @task("ps11/spot_interval", points=20)
 class SpotInterval(Task):
-    """When to save on a machine that is taken away every `between` hours on average, what is lost, and what an hour of work then costs.
+    """When to save on a machine that is taken away every `between` hours on average, what is lost, and what
+    an hour of work then costs.
 
-    interval = sqrt(2 * save * between) (Young 1974), lost share = save / interval + interval / (2 between) + restart / between, held at 1;
-    cost = spot price / (1 - lost), infinite if all is lost.
+    interval = sqrt(2 * save * between) (Young 1974), lost share = save / interval + interval / (2 between) +
+    restart / between, held at 1; cost = spot price / (1 - lost), infinite if all is lost.
     """
 
     entry = "spot_interval"
@@ -150,8 +183,18 @@ class SpotInterval(Task):
 
     def make_cases(self, rng):
         def machine(item, save, between, restart, only):
-            inputs = {"save": float(save), "between": float(between), "restart": float(restart), "price": float(rng.integers(50, 900)) / 100}
-            return Case(f"{item}, saving {save * 60:.1f} min, {between:.1f} h between interruptions", inputs, item, (only,))
+            inputs = {
+                "save": float(save),
+                "between": float(between),
+                "restart": float(restart),
+                "price": float(rng.integers(50, 900)) / 100,
+            }
+            return Case(
+                f"{item}, saving {save * 60:.1f} min, {between:.1f} h between interruptions",
+                inputs,
+                item,
+                (only,),
+            )
 
         save, between = rng.uniform(0.005, 0.05, 3), rng.uniform(3, 40, 3)
         return [
@@ -167,18 +210,23 @@ class SpotInterval(Task):
         interval = math.sqrt(2 * save * between)
         lost = min(1.0, save / interval + interval / (2 * between) + inputs["restart"] / between)
         cost = inputs["price"] / (1 - lost) if lost < 1 else math.inf
-        return {name: np.array(value) for name, value in zip(self.returns, (interval, lost, cost), strict=True)}
+        return {
+            name: np.array(value) for name, value in zip(self.returns, (interval, lost, cost), strict=True)
+        }
 
     def tolerance(self, inputs, expected):
-        return {name: 1e-9 * float(value) if math.isfinite(value) else 0.0 for name, value in expected.items()}
+        return {
+            name: 1e-9 * float(value) if math.isfinite(value) else 0.0 for name, value in expected.items()
+        }
 
 
 @task("ps11/resume", points=20)
 class Resume(Task):
     """Go on from the newest save that is whole, to step `steps`, as if nothing had happened.
 
-    saves: texts, oldest first, each json.dumps of a state; a machine that dies while saving leaves a torn one. Returned are the
-    step to begin with, the losses from there on, the last weights, and the last save as text numbers (step, m, rng in two halves).
+    saves: texts, oldest first, each json.dumps of a state; a machine that dies while saving leaves a torn
+    one. Returned are the step to begin with, the losses from there on, the last weights, and the last save as
+    text numbers (step, m, rng in two halves).
     """
 
     entry = "resume"
@@ -200,7 +248,11 @@ class Resume(Task):
             for _ in range(torn):
                 whole = json.dumps(one_step(state)[0])
                 texts.append(whole[: int(rng.integers(0, len(whole) - 1))])
-            return Case(f"{item}, {len(saved)} saves, {torn} torn, to step {steps}", {"saves": texts, "steps": int(steps)}, item)
+            return Case(
+                f"{item}, {len(saved)} saves, {torn} torn, to step {steps}",
+                {"saves": texts, "steps": int(steps)},
+                item,
+            )
 
         at = sorted(int(n) for n in rng.integers(5, 40, 3))
         return [
@@ -225,16 +277,22 @@ class Resume(Task):
         while state["step"] < inputs["steps"]:
             state, loss = one_step(state)
             losses.append(loss)
-        return {"begun": np.array(begun), "losses": np.array(losses), "w": np.array(state["w"]), "save": np.array(flat(state))}
+        return {
+            "begun": np.array(begun),
+            "losses": np.array(losses),
+            "w": np.array(state["w"]),
+            "save": np.array(flat(state)),
+        }
 
 
 @task("ps11/autoscale", points=20)
 class Autoscale(Task):
     """Replicas over time by the rule of Kubernetes' horizontal autoscaler.
 
-    At every tick: metric = load / replicas, wanted = ceil(replicas * metric / target), unless metric / target is within 0.1 of 1, when it
-    is the present number. Held within [least, most]. Going up is done at once; going down only to the largest number wanted in the last
-    `window` ticks, this one included. Returned: the replicas after each tick.
+    At every tick: metric = load / replicas, wanted = ceil(replicas * metric / target), unless metric / target
+    is within 0.1 of 1, when it is the present number. Held within [least, most]. Going up is done at once;
+    going down only to the largest number wanted in the last `window` ticks, this one included. Returned: the
+    replicas after each tick.
     """
 
     entry = "autoscale"
@@ -249,11 +307,19 @@ class Autoscale(Task):
 
     def make_cases(self, rng):
         def day(item, loads, target=10.0, least=1, most=100, window=1):
-            inputs = {"loads": [float(load) for load in loads], "target": float(target), "least": int(least), "most": int(most), "window": int(window)}
+            inputs = {
+                "loads": [float(load) for load in loads],
+                "target": float(target),
+                "least": int(least),
+                "most": int(most),
+                "window": int(window),
+            }
             return Case(f"{item}, {len(inputs['loads'])} ticks, window {window}", inputs, item)
 
         def for_replicas(*counts):
-            """Loads that these want, never near the target of those before, so that the tolerance has a row of its own."""
+            """Loads that these want, never near the target of those before, so that the tolerance has a row
+            of its own.
+            """
             return 10 * np.array(counts) - rng.uniform(5.5, 9.5, len(counts))
 
         rising = [1]
@@ -265,7 +331,13 @@ class Autoscale(Task):
             day("tolerance", [100, 104, 109, 96, 91, 100, 112, 109, 88]),
             day("down", [200, 150, 100, 60, 30, 10, 5, 5], window=3),
             day("down", for_replicas(40, 27, 16, 50, 31, 12, 8, 4, 2, 1, 23, 9, 5, 3, 1), window=6),
-            day("limits", for_replicas(30, 50, 15, 9, 4, 2, 1, 1, 3, 60, 10, 1, 1, 1), least=4, most=22, window=4),
+            day(
+                "limits",
+                for_replicas(30, 50, 15, 9, 4, 2, 1, 1, 3, 60, 10, 1, 1, 1),
+                least=4,
+                most=22,
+                window=4,
+            ),
             day("limits", [0, 0, 1000, 0, 0, 0], least=2, most=7, window=2),
         ]
 

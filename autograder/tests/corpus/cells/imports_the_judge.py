@@ -2,7 +2,7 @@
 
 import importlib
 
-for name in ("warplab.tasks.ps01", "autograder.judge.judge", "autograder.gradebook.book", "autograder.grade", "grading", "test_tasks"):
+for name in ("warplab.tasks.ps01", "autograder.judge.judge", "autograder.gradebook.gradebook", "autograder.grade", "grading", "test_tasks"):
     try:
         importlib.import_module(name)
     except Exception:

@@ -1,50 +1,32 @@
-"""Counters: an observer of the machine that counts instructions, requests, sectors, wavefronts and divergence.
+"""Counters: an observer of the machine that counts instructions, requests, sectors,
+wavefronts and divergence.
 
-Definitions (Nsight Compute's): a *request* is one load or store instruction of one warp; a *sector* is an aligned
-32-byte piece of global memory, counted once a request; a *wavefront* is one pass through shared memory's 32 banks of
-4 bytes, as many as the bank with the most distinct words needs.
+Definitions (Nsight Compute's): a *request* is one load or store instruction of one warp; a *sector* is an
+aligned 32-byte piece of global memory, counted once a request; a *wavefront* is one pass through shared
+memory's 32 banks of 4 bytes, as many as the bank with the most distinct words needs.
 """
 
 from __future__ import annotations
 
-import math
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..observer import Observer
+from warplab.simt.engine.instructions import INSTRUCTIONS
+from warplab.simt.observer import Observer
+from warplab.simt.ptx.effects import effects_of
 
 SECTOR_SHIFT = 5
 BANKS = 32
 
-FLOPS = {
-    "add": 1,
-    "sub": 1,
-    "mul": 1,
-    "fma": 2,
-    "mad": 2,
-    "div": 1,
-    "sqrt": 1,
-    "rcp": 1,
-    "rsqrt": 1,
-    "ex2": 1,
-    "lg2": 1,
-    "sin": 1,
-    "cos": 1,
-    "tanh": 1,
-}
-FLOAT_TYPES = {"f16": 1, "bf16": 1, "f16x2": 2, "bf16x2": 2, "f32": 1, "f64": 1}  # values that one register holds
-
-TENSOR_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
-
 
 @dataclass
 class Traffic:
-    """Counts of one memory instruction in the ``space`` that it reached; a generic address shows it only when it runs.
+    """Counts of one memory instruction in the ``space`` that it reached;
+    a generic address shows it only when it runs.
 
-    ``moved``: bytes that a lane asked for, summed over the requests. Of atomics, ``lanes`` that took part, distinct
-    ``addresses`` summed over the requests, and the ``most`` lanes that one address had in a request.
+    ``moved``: bytes that a lane asked for, summed over the requests. Of atomics, ``lanes`` that took part,
+    distinct ``addresses`` summed over the requests, and the ``most`` lanes that one address had in a request.
     """
 
     space: str = ""
@@ -70,20 +52,18 @@ class Execution:
 
 
 def flops_of(instr) -> int:
-    """Floating-point operations of one instruction in one thread; an FMA is 2, comparisons and moves are 0.
+    """Floating-point operations of one instruction in one thread.
 
-    A tensor-core product of a warp is 2 M N K, a 32nd of it in each thread.
+    An FMA is 2, comparisons and moves are 0.
     """
-    if instr.opcode in ("mma", "wmma"):
-        shape = next((m.groups() for m in map(TENSOR_SHAPE.fullmatch, instr.mods) if m), None)
-        if shape is None or "s32" in instr.mods or "load" in instr.mods or "store" in instr.mods:
-            return 0  # integers are no floating-point operations
-        return 2 * math.prod(map(int, shape)) // 32
-    return FLOPS.get(instr.opcode, 0) * max((FLOAT_TYPES.get(m, 0) for m in instr.mods), default=0)
+    return effects_of(instr, INSTRUCTIONS).flops(instr)
 
 
 class Issued:
-    """Instructions by warp of one chunk of thread blocks. A group's run of blocks is added up and written down once."""
+    """Instructions by warp of one chunk of thread blocks.
+
+    A group's run of blocks is added up and written down once.
+    """
 
     def __init__(self):
         self.all = 0  # by every warp
@@ -154,14 +134,26 @@ class Counters(Observer):
             t.lanes, t.addresses, t.most = t.lanes + group.size, t.addresses + addresses, max(t.most, most)
             return
         # the rows of ldmatrix come from some lanes and go to all
-        t.moved += group.size * width / 32 if "matrix" in machine.program.sites[site].text[:9] else group.warps * width
+        t.moved += (
+            group.size * width / 32
+            if "matrix" in machine.program.sites[site].text[:9]
+            else group.warps * width
+        )
         if space == "global":
-            key = ("sectors", offset % 32, width)  # a whole number of sectors further on, the pattern is the same
+            key = (
+                "sectors",
+                offset % 32,
+                width,
+            )  # a whole number of sectors further on, the pattern is the same
             if key not in access.pattern:
                 access.pattern[key] = count_sectors(machine, group, access.offset + offset, width)
             t.sectors += access.pattern[key]
         elif space == "shared":
-            key = ("wavefronts", offset % 4, width)  # a whole number of words further on, every bank moves alike
+            key = (
+                "wavefronts",
+                offset % 4,
+                width,
+            )  # a whole number of words further on, every bank moves alike
             if key not in access.pattern:
                 access.pattern[key] = count_wavefronts(machine, group, access.offset + offset, width)
             wavefronts, ideal = access.pattern[key]
@@ -170,7 +162,10 @@ class Counters(Observer):
 
 
 def by_warp(machine, group, values: np.ndarray) -> np.ndarray:
-    """One row of 32 a warp; lanes that are not in the group repeat their warp's first value, which adds no distinct one."""
+    """One row of 32 a warp.
+
+    Lanes that are not in the group repeat their warp's first value, which adds no distinct one.
+    """
     if group.full and machine.regular:
         return values.reshape(-1, 32)
     row, column = group.row, group.column
@@ -198,7 +193,10 @@ def count_addresses(machine, group, address: np.ndarray) -> tuple[int, int]:
 
 
 def count_sectors(machine, group, address: np.ndarray, width: int) -> int:
-    """32-byte sectors that the group's warps touch in one instruction; ``width`` bytes a lane, aligned to its width."""
+    """32-byte sectors that the group's warps touch in one instruction.
+
+    ``width`` bytes a lane, aligned to its width.
+    """
     sector = address >> SECTOR_SHIFT
     if width >= 1 << SECTOR_SHIFT and sector.size > 1:  # pieces of a tile: a whole sector, or parts of two
         last = by_warp(machine, group, (address + width - 1) >> SECTOR_SHIFT)
@@ -210,7 +208,9 @@ def count_sectors(machine, group, address: np.ndarray, width: int) -> int:
 
 
 def count_wavefronts(machine, group, address: np.ndarray, width: int) -> tuple[int, int]:
-    """Wavefronts, and the fewest that the distinct words need (32 words in each), summed over the group's warps."""
+    """Wavefronts, and the fewest that the distinct words need (32 words in each),
+    summed over the group's warps.
+    """
     words_per_lane = max(1, width // 4)
     word = address >> 2
     if word.size == 1:

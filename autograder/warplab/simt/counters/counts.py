@@ -25,7 +25,10 @@ class Global:
 
 @dataclass
 class Shared:
-    """Loads or stores of shared memory: warp ``requests``, ``wavefronts``, and those beyond the fewest possible (``bank_conflicts``)."""
+    """Loads or stores of shared memory: warp ``requests`` and ``wavefronts``.
+
+    ``bank_conflicts``: the wavefronts beyond the fewest possible.
+    """
 
     requests: int = 0
     wavefronts: int = 0
@@ -34,8 +37,9 @@ class Shared:
 
 @dataclass
 class Atomics:
-    """Atomic operations: warp ``requests``, ``lanes`` that took part, distinct ``addresses`` (summed over the requests).
+    """Atomic operations: warp ``requests``, ``lanes`` that took part, distinct ``addresses``.
 
+    Addresses are summed over the requests.
     Lanes of a request that share an address wait for each other: ``lanes_per_address`` on average, at worst
     ``most_lanes_on_one_address``.
     """
@@ -78,7 +82,7 @@ class Counts:
 
 
 @dataclass
-class Line(Counts):
+class LineCounts(Counts):
     """The counters of one source line: ``line`` is its number in ``file``, ``source`` its text."""
 
     file: str = ""
@@ -106,4 +110,6 @@ def scale(counts, factor: float) -> None:
             setattr(counts, f.name, round(value * factor))
 
 
-SCALED = {f.name for kind in (Counts, Global, Shared, Atomics) for f in fields(kind) if f.type == "int"} - {"most_lanes_on_one_address"}
+SCALED = {f.name for kind in (Counts, Global, Shared, Atomics) for f in fields(kind) if f.type == "int"} - {
+    "most_lanes_on_one_address"
+}

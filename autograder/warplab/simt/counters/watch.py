@@ -1,4 +1,6 @@
-"""Single warps under the lens: the addresses of a request at each load and store, and which lanes were active when."""
+"""Single warps under the lens: the addresses of a request at each load and store,
+and which lanes were active when.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..observer import Observer
-from .collect import BANKS, Counters
+from warplab.simt.counters.collect import BANKS, Counters
+from warplab.simt.observer import Observer
 
 MAX_STEPS = 4096
 SECTOR = 32
@@ -15,8 +17,10 @@ WORD = 4
 
 
 @dataclass(frozen=True)
-class Sample:
-    """One request of one warp: byte ``offsets`` (into the array, or shared memory) of the ``lanes`` that took part."""
+class WarpRequest:
+    """One request of one warp: byte ``offsets`` (into the array,
+    or shared memory) of the ``lanes`` that took part.
+    """
 
     line: int
     space: str
@@ -29,11 +33,16 @@ class Sample:
     @property
     def sectors(self) -> list[int]:
         """The sectors of 32 bytes that it touches, by their number in the array."""
-        return sorted({s for o in self.offsets for s in range(o // SECTOR, (o + self.width - 1) // SECTOR + 1)})
+        return sorted(
+            {s for o in self.offsets for s in range(o // SECTOR, (o + self.width - 1) // SECTOR + 1)}
+        )
 
     @property
     def fewest_sectors(self) -> int:
-        """As many as would do if the lanes' bytes stood side by side; no more than it takes, where lanes share some."""
+        """As many as would do if the lanes' bytes stood side by side.
+
+        No more than it takes, where lanes share some.
+        """
         return min(len(self.sectors), -(-len(self.lanes) * self.width // SECTOR))
 
     @property
@@ -51,8 +60,10 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Step:
-    """A run of instructions that the warp issued with one set of lanes: ``active`` has a bit for each of the 32."""
+class TraceStep:
+    """A run of instructions that the warp issued with one set of lanes:
+    ``active`` has a bit for each of the 32.
+    """
 
     line: int
     active: int
@@ -63,8 +74,8 @@ class FirstWarp(Observer):
     """Observer of warp 0 of the first block: ``samples`` by site, ``timeline`` of at most 4,096 steps."""
 
     def __init__(self):
-        self.samples: dict[int, Sample] = {}
-        self.timeline: list[Step] = []
+        self.samples: dict[int, WarpRequest] = {}
+        self.timeline: list[TraceStep] = []
 
     def executed(self, machine, group, block):
         if machine.first_block or len(self.timeline) >= MAX_STEPS or not group.size or group.warp[0] != 0:
@@ -73,7 +84,9 @@ class FirstWarp(Observer):
         active = int(np.bitwise_or.reduce(np.left_shift(1, lanes.astype(np.int64))))
         instr = block.instrs[0] if block.instrs else block.branch
         if instr is not None:
-            self.timeline.append(Step(instr.line, active, len(block.instrs) + (block.branch is not None)))
+            self.timeline.append(
+                TraceStep(instr.line, active, len(block.instrs) + (block.branch is not None))
+            )
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if site in self.samples or space == "local" or machine.first_block or not group.size:
@@ -82,14 +95,16 @@ class FirstWarp(Observer):
 
 
 class Costliest(Counters):
-    """Counters that keep, in ``samples`` by site, a request of the moment when one cost most: a warp's mean over all warps there.
+    """Counters that keep, in ``samples`` by site, a request of the moment when one cost most:
+    a warp's mean over all warps there.
 
-    Cost is sectors of global memory, wavefronts beyond the fewest in shared memory; of atomics the first request is kept.
+    Cost is sectors of global memory, wavefronts beyond the fewest in shared memory; of atomics the first
+    request is kept.
     """
 
     def __init__(self):
         super().__init__()
-        self.samples: dict[int, Sample] = {}
+        self.samples: dict[int, WarpRequest] = {}
         self._most: dict[int, float] = {}
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
@@ -108,10 +123,18 @@ class Costliest(Counters):
         return traffic.sectors + traffic.wavefronts - traffic.ideal if traffic else 0
 
 
-def _request(machine, group, row, site, access, offset, width, space, what) -> Sample:
+def _request(machine, group, row, site, access, offset, width, space, what) -> WarpRequest:
     """What warp number ``row`` of the group asks for."""
     mine = group.row == row
     raw = access.offset if space == "global" else access.source.view(np.int64)
     offsets = np.broadcast_to(raw + offset, mine.shape)[mine]
     label = access.region.label if space == "global" else "shared memory"
-    return Sample(machine.program.sites[site].line, space, what, tuple(group.column[mine].tolist()), tuple(offsets.tolist()), int(width), label)
+    return WarpRequest(
+        machine.program.sites[site].line,
+        space,
+        what,
+        tuple(group.column[mine].tolist()),
+        tuple(offsets.tolist()),
+        int(width),
+        label,
+    )

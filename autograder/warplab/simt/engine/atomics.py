@@ -1,10 +1,15 @@
-"""Atomic operations: lanes that name the same address take turns, in lane order, as some order on a GPU would have it."""
+"""Atomic operations: lanes that name the same address take turns, in lane order,
+as some order on a GPU would have it.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .halves import BITS, close, open_
+from warplab.simt.engine.fp16 import close, open_
+from warplab.simt.engine.movement import space_of
+from warplab.simt.ptx.parser import Reg
+from warplab.simt.ptx.ptx_types import HALVES, TYPES, last_type, unsigned
 
 
 def _increment(old, value):
@@ -26,12 +31,24 @@ STEP = {
     "inc": _increment,
     "dec": _decrement,
 }
-STEP |= {f"add.{kind}": lambda old, value, kind=kind: close(open_(old, kind) + open_(value, kind), kind) for kind in BITS}
-AT = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+STEP |= {
+    f"add.{kind}": lambda old, value, kind=kind: close(open_(old, kind) + open_(value, kind), kind)
+    for kind in HALVES
+}
+AT = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
 
 
 def turns(index: np.ndarray) -> np.ndarray:
-    """For each lane, how many lanes before it name the same element: 0 for the first, 1 for the second, ..."""
+    """For each lane, how many lanes before it name the same element: 0 for the first,
+    1 for the second, ...
+    """
     order = np.argsort(index, kind="stable")
     ordered = index[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
@@ -41,8 +58,16 @@ def turns(index: np.ndarray) -> np.ndarray:
     return turn
 
 
-def update(view: np.ndarray, index: np.ndarray, operation: str, value: np.ndarray, compare: np.ndarray | None, wants_old: bool):
-    """Apply ``operation`` at ``view[index]`` for every lane; returns what each lane found there, or None if nobody asks.
+def update(
+    view: np.ndarray,
+    index: np.ndarray,
+    operation: str,
+    value: np.ndarray,
+    compare: np.ndarray | None,
+    wants_old: bool,
+):
+    """Apply ``operation`` at ``view[index]`` for every lane; returns what each lane found there,
+    or None if nobody asks.
 
     ``index`` has one element a lane; ``value`` and ``compare`` one a lane or one for all.
     """
@@ -66,3 +91,40 @@ def update(view: np.ndarray, index: np.ndarray, operation: str, value: np.ndarra
             view[index[lanes]] = STEP[operation](found, value[lanes])
         start = end
     return old if wants_old else None
+
+
+OPERATIONS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
+SPACES = ("global", "shared", "generic")
+SIGNLESS = (
+    "add",
+    "exch",
+    "and",
+    "or",
+    "xor",
+    "cas",
+)  # the same bits come out for signed and unsigned integers
+
+
+def atomic(code, instr):
+    """``atom`` returns what was there, ``red`` does not."""
+    operation = next((mod for mod in instr.mods if mod in OPERATIONS), None)
+    kind, space = last_type(instr.mods), space_of(instr)
+    if operation is None or (kind in HALVES and operation != "add") or space not in SPACES:
+        raise code.unsupported(instr)
+    dtype = TYPES[kind].bits if kind in HALVES else TYPES[kind].value
+    if kind in HALVES:
+        operation = f"add.{kind}"
+    elif operation in SIGNLESS:
+        dtype = unsigned(dtype)
+    operands = list(instr.operands)
+    target = operands.pop(0) if instr.opcode == "atom" else None
+    base, offset = code.base_and_offset(operands.pop(0))
+    sources = [code.use(operand, dtype) for operand in operands]
+    compare, value = (sources[0], sources[1]) if operation == "cas" else ("None", sources[0])
+    wanted = target is not None and not (isinstance(target, Reg) and target.name == "_")
+    place = f"{code.site(instr)}, {space!r}, {base}, {offset}, '{dtype}'"
+    expression = f"memory.atomic(group, {place}, {operation!r}, {value}, {compare}, {wanted})"
+    if wanted:
+        code.define(target, expression, dtype)
+    else:
+        code.emit(expression)

@@ -1,15 +1,16 @@
 """Barriers: who waits where, who may pass, and the votes that ``bar.red`` takes on the way.
 
-A plain barrier takes every thread of a block that has not exited. A counted one (``bar.sync id, n``) takes n threads. A
-grid barrier takes every thread of the grid. The machine asks only when no lane can run, so all living lanes wait somewhere.
+A plain barrier takes every thread of a block that has not exited. A counted one (``bar.sync id, n``) takes n
+threads. A grid barrier takes every thread of the grid. The machine asks only when no lane can run, so all
+living lanes wait somewhere.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..errors import BarrierDivergence, UnsupportedInstruction
-from ..ptx.parser import Imm, Reg
+from warplab.simt.errors import BarrierDivergence, UnsupportedInstruction
+from warplab.simt.ptx.parser import Imm, Reg
 
 
 def release(machine, waiting):
@@ -40,7 +41,9 @@ def _all(machine, waiting, others=()):
         blocks = np.unique(machine.block_of_lane[group.lanes])
         clash = (place[blocks] >= 0) & (place[blocks] != index)
         if clash.any():
-            _diverged(machine, int(blocks[clash][0]), int(place[blocks[clash][0]]), index, [*waiting, *others])
+            _diverged(
+                machine, int(blocks[clash][0]), int(place[blocks[clash][0]]), index, [*waiting, *others]
+            )
         place[blocks] = index
     _vote(machine, waiting)
     return waiting
@@ -68,23 +71,35 @@ def _counted(machine, counted):
     for index, group in counted:
         name = _value(program, program.blocks[index].branch.operands[0], group)
         want = _count(program, index, group)
-        if all(tally[block, name] == want for block in np.unique(machine.block_of_lane[group.lanes]).tolist()):
+        if all(
+            tally[block, name] == want for block in np.unique(machine.block_of_lane[group.lanes]).tolist()
+        ):
             passing.append((index, group))
     _vote(machine, passing)
     return passing
 
 
 def _vote(machine, groups) -> None:
-    """``bar.red``: the block's number of true predicates (popc), whether all (and) or any (or) were, given to each thread."""
+    """``bar.red``: the block's number of true predicates (popc), whether all (and) or any (or) were,
+    given to each thread.
+    """
     for index in {i for i, _ in groups if "red" in machine.program.blocks[i].branch.mods}:
         instr = machine.program.blocks[index].branch
         mine = [g for i, g in groups if i == index]
         true, present = np.zeros(machine.blocks, np.int64), np.zeros(machine.blocks, np.int64)
         for g in mine:
             block = machine.block_of_lane[g.lanes]
-            true += np.bincount(block, np.broadcast_to(g.regs["$vote"], block.shape), machine.blocks).astype(np.int64)
+            true += np.bincount(block, np.broadcast_to(g.regs["$vote"], block.shape), machine.blocks).astype(
+                np.int64
+            )
             present += np.bincount(block, minlength=machine.blocks)
-        result = true.astype(np.uint32) if "popc" in instr.mods else true == present if "and" in instr.mods else true > 0
+        result = (
+            true.astype(np.uint32)
+            if "popc" in instr.mods
+            else true == present
+            if "and" in instr.mods
+            else true > 0
+        )
         for g in mine:
             g.regs[instr.operands[0].name] = result[machine.block_of_lane[g.lanes]]
 
@@ -104,14 +119,17 @@ def _value(program, operand, group) -> int:
         values = np.unique(group.regs[operand.name])
         if values.size == 1:
             return int(values[0])
-    raise UnsupportedInstruction("the SIMT engine wants one barrier number for all threads that arrive together", kernel=program.name)
+    raise UnsupportedInstruction(
+        "the SIMT engine wants one barrier number for all threads that arrive together", kernel=program.name
+    )
 
 
 def _stuck(machine, waiting):
     index, group = waiting[0]
     block = machine.block_name(int(machine.block_of_lane[group.lanes[0]]))
     raise BarrierDivergence(
-        f"{group.size} threads wait at a barrier for {_count(machine.program, index, group)} (block {block}), and no other thread can still come",
+        f"{group.size} threads wait at a barrier for {_count(machine.program, index, group)} "
+        f"(block {block}), and no other thread can still come",
         kernel=machine.program.name,
         where=machine.program.line_of_block(index),
         hint="the thread count of the named barrier: it must be the number of threads that reach it",
@@ -130,8 +148,10 @@ def _diverged(machine, block: int, one: int, other: int, waiting):
         return f"{machine.thread_name(int(mine.min()))}{more} at {program.line_of_block(place)}"
 
     raise BarrierDivergence(
-        f"threads of block {machine.block_name(block)} wait at two different barriers: {who(one)}, and {who(other)}",
+        f"threads of block {machine.block_name(block)} wait at two different barriers: "
+        f"{who(one)}, and {who(other)}",
         kernel=program.name,
         where=program.line_of_block(other),
-        hint="a syncthreads() inside an if or a loop that not all threads of the block take; move it out of the branch",
+        hint="a syncthreads() inside an if or a loop that not all threads of the block take; "
+        "move it out of the branch",
     )

@@ -6,55 +6,71 @@ import re
 
 import numpy as np
 
-from ..errors import KernelAssertion, OutOfBounds
-from .memory import LOCAL_WINDOW, SHARED_WINDOW
+from warplab.simt.engine.generic_addresses import resolve
+from warplab.simt.errors import KernelAssertion, OutOfBounds
 
 CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|z|j|t|L)?([diouxXcsfFeEgGaAp%])")
 
 
-def call(t, instr):
+def call(code, instr):
     """``extern.<name> result, arguments...``, which ptx.inline made of a call."""
     target, *arguments = instr.operands
-    given = ", ".join(t.use(a, t.canonical(a.name)) for a in arguments)
-    t.define(target, f"x.{instr.mods[0]}(M, G, {t.site(instr)}, {given})", "u8" if instr.mods[0] == "malloc" else "u4")
+    given = ", ".join(code.use(a, code.canonical(a.name)) for a in arguments)
+    code.define(
+        target,
+        f"external.{instr.mods[0]}(memory, group, {code.site(instr)}, {given})",
+        "u8" if instr.mods[0] == "malloc" else "u4",
+    )
 
 
-def memory_of(M, group, lane: int, address: int) -> np.ndarray:
+def stop(code, instr):
+    """``trap``."""
+    code.emit(f"external.trap(memory, group, {code.place(instr, 'trap')})")
+
+
+def memory_of(memory, group, lane: int, address: int) -> np.ndarray:
     """Bytes from a lane's generic address to the end of what is mapped there."""
-    machine = M.machine
-    if address >= LOCAL_WINDOW:
-        start = address - LOCAL_WINDOW
+    machine = memory.machine
+    space, within = resolve(np.array([address], np.uint64))
+    if space == "local":
         base = int(machine.local_base[lane])
-        return machine.local.data[base + start : base + machine.program.local_size]
-    if address >= SHARED_WINDOW:
+        return machine.local.data[base + int(within[0]) : base + machine.program.local_size]
+    if space == "shared":
         base = int(machine.shared_base[lane])
-        return machine.shared.data[base + address - SHARED_WINDOW : base + machine.shared_size]
-    region = M.space.find(address)
+        return machine.shared.data[base + int(within[0]) : base + machine.shared_size]
+    region = memory.space.find(address)
     if region is None or address - region.base >= region.size:
-        raise OutOfBounds(f"a string or argument list at {address:#x}, where nothing is allocated", kernel=machine.program.name)
+        raise OutOfBounds(
+            f"a string or argument list at {address:#x}, where nothing is allocated",
+            kernel=machine.program.name,
+        )
     return region.data[address - region.base :]
 
 
-def text_at(M, group, lane: int, address: int) -> str:
+def text_at(memory, group, lane: int, address: int) -> str:
     """The C string at an address."""
-    data = memory_of(M, group, lane, address)
+    data = memory_of(memory, group, lane, address)
     end = np.flatnonzero(data == 0)
     return data[: int(end[0]) if end.size else data.size].tobytes().decode(errors="replace")
 
 
-def vprintf(M, group, site, template, arguments):
+def vprintf(memory, group, site, template, arguments):
     """Format one line a lane, lanes in order; the machine prints them when the launch ends."""
     template, arguments = np.broadcast_to(template, (group.size,)), np.broadcast_to(arguments, (group.size,))
     known: dict[int, str] = {}
     for lane, where, pointer in zip(group.lanes.tolist(), template.tolist(), arguments.tolist()):
         if where not in known:
-            known[where] = text_at(M, group, lane, where)
-        data = memory_of(M, group, lane, pointer) if "%" in known[where] and pointer else np.empty(0, np.uint8)
-        M.machine.printed.append(_format(M, group, lane, known[where], data))
+            known[where] = text_at(memory, group, lane, where)
+        data = (
+            memory_of(memory, group, lane, pointer)
+            if "%" in known[where] and pointer
+            else np.empty(0, np.uint8)
+        )
+        memory.machine.printed.append(_format(memory, group, lane, known[where], data))
     return np.zeros(1, np.uint32)
 
 
-def _format(M, group, lane: int, template: str, data: np.ndarray) -> str:
+def _format(memory, group, lane: int, template: str, data: np.ndarray) -> str:
     at = 0
 
     def take(dtype: str):
@@ -80,7 +96,7 @@ def _format(M, group, lane: int, template: str, data: np.ndarray) -> str:
         if kind == "c":
             return style + "s", chr(int(take("i4")) & 0xFF)
         if kind == "s":
-            return style + "s", text_at(M, group, lane, int(take("u8")))
+            return style + "s", text_at(memory, group, lane, int(take("u8")))
         if kind == "p":
             return style + "s", hex(int(take("u8")))
         if kind in "aA":
@@ -94,54 +110,59 @@ def _format(M, group, lane: int, template: str, data: np.ndarray) -> str:
     return CONVERSION.sub(put, template)
 
 
-def malloc(M, group, site, size):
-    """Memory on the device's heap: one region for the group's lanes, 16-byte aligned, until every lane has freed its part."""
+def malloc(memory, group, site, size):
+    """Memory on the device's heap: one region for the group's lanes, 16-byte aligned,
+    until every lane has freed its part.
+    """
     each = (np.broadcast_to(size, (group.size,)).astype(np.int64) + 15) // 16 * 16
     starts = np.cumsum(each) - each
-    region = M.space.add(np.full(max(int(each.sum()), 1), 0xFF, np.uint8), "memory from malloc() in the kernel")
-    M.space.heap[region.base] = group.size
-    M.space.allocations += group.size
+    region = memory.space.add(
+        np.full(max(int(each.sum()), 1), 0xFF, np.uint8), "memory from malloc() in the kernel"
+    )
+    memory.space.heap[region.base] = group.size
+    memory.space.allocations += group.size
     return (starts + region.base).astype(np.uint64)
 
 
-def free(M, group, site, pointer):
+def free(memory, group, site, pointer):
     for base, count in zip(*np.unique(np.broadcast_to(pointer, (group.size,)), return_counts=True)):
-        region = M.space.find(int(base))
-        if region is not None and region.base in M.space.heap:
-            M.space.heap[region.base] -= int(count)
-            M.space.releases += int(count)
-            if M.space.heap[region.base] <= 0:
-                del M.space.heap[region.base]
-                M.space.remove(region)
+        region = memory.space.find(int(base))
+        if region is not None and region.base in memory.space.heap:
+            memory.space.heap[region.base] -= int(count)
+            memory.space.releases += int(count)
+            if memory.space.heap[region.base] <= 0:
+                del memory.space.heap[region.base]
+                memory.space.remove(region)
     return np.zeros(1, np.uint32)
 
 
-def assertfail(M, group, site, message, file, line, function, charsize):
+def assertfail(memory, group, site, message, file, line, function, charsize):
     """``assert`` in CUDA C++: the first lane's message stops the launch."""
     lane = int(group.lanes[0])
-    said, place = text_at(M, group, lane, int(message[0])), text_at(M, group, lane, int(file[0]))
+    said, place = text_at(memory, group, lane, int(message[0])), text_at(memory, group, lane, int(file[0]))
     raise KernelAssertion(
-        f"{M.machine.thread_name(lane)} found `{said}` to be false",
-        kernel=M.program.name,
+        f"{memory.machine.thread_name(lane)} found `{said}` to be false",
+        kernel=memory.program.name,
         where=f"{place.rsplit('/', 1)[-1]}:{int(line[0])}",
         hint="the values in the condition, in this thread",
     )
 
 
-def trap(M, group, site):
+def trap(memory, group, site):
     """``__trap()``, and what library code does where it cannot go on."""
     raise KernelAssertion(
-        f"{M.machine.thread_name(int(group.lanes[0]))} stops the kernel with a trap",
-        kernel=M.program.name,
-        where=M.program.line_of_site(site),
+        f"{memory.machine.thread_name(int(group.lanes[0]))} stops the kernel with a trap",
+        kernel=memory.program.name,
+        where=memory.program.line_of_site(site),
     )
 
 
-def bad_call(M, group, site, pointer):
+def bad_call(memory, group, site, pointer):
     """A function pointer that holds no function's address."""
     raise OutOfBounds(
-        f"{M.machine.thread_name(int(group.lanes[0]))} calls through a pointer that holds {int(pointer[0]):#x}, where no function is",
-        kernel=M.program.name,
-        where=M.program.line_of_site(site),
+        f"{memory.machine.thread_name(int(group.lanes[0]))} calls through a pointer "
+        f"that holds {int(pointer[0]):#x}, where no function is",
+        kernel=memory.program.name,
+        where=memory.program.line_of_site(site),
         hint="the function pointer was never set",
     )

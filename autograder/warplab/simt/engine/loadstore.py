@@ -1,4 +1,5 @@
-"""The load-store unit: every access that a kernel makes to memory, checked, reported to the observers, and done.
+"""The load-store unit: every access that a kernel makes to memory, checked,
+reported to the observers, and done.
 
 The blocks that ``translate`` makes call ``load_<space>``, ``store_<space>`` and ``param`` here.
 """
@@ -7,61 +8,86 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import MisalignedAccess, OutOfBounds, UseAfterFree
-from .atomics import update
-from .memory import LOCAL_WINDOW, REGION_SHIFT, SHARED_WINDOW, Access
-
-
-SPACE_SHIFT = np.uint64(60)
+from warplab.simt.engine.address_space import REGION_SHIFT, Access
+from warplab.simt.engine.atomics import update
+from warplab.simt.engine.generic_addresses import in_several_spaces, resolve, space_keys
+from warplab.simt.errors import MisalignedAccess, OutOfBounds, UseAfterFree
 
 
 class LoadStoreUnit:
-    """Memory as the lanes of one machine see it. Addresses are uint64 arrays, one a lane or one for all lanes of the group."""
+    """Memory as the lanes of one machine see it.
+
+    Addresses are uint64 arrays, one a lane or one for all lanes of the group.
+    """
 
     def __init__(self, machine):
-        self.machine, self.program, self.space, self.observers = machine, machine.program, machine.space, machine.observers
+        self.machine, self.program, self.space, self.observers = (
+            machine,
+            machine.program,
+            machine.space,
+            machine.observers,
+        )
 
     def param(self, name: str, offset: int, dtype: str) -> np.ndarray:
         data = self.machine.launch.params[name]
         return np.frombuffer(data, dtype, 1, offset)
 
-    def _prepare(self, group, space: str, address: np.ndarray) -> Access:
-        """Prepare (or find again) the addresses of one register value; the register array itself is the key."""
+    def prepare(self, group, space: str, address: np.ndarray) -> Access:
+        """Prepare (or find again) the addresses of one register value.
+
+        The register array itself is the key.
+        """
         key = (space, id(address))
         found = group.accesses.get(key)
         if found is not None and found.source is address:
             return found
         if space != "global":
             base = self.machine.shared_base if space == "shared" else self.machine.local_base
-            within, region = address.view(np.int64), self.machine.shared if space == "shared" else self.machine.local
+            within, region = (
+                address.view(np.int64),
+                self.machine.shared if space == "shared" else self.machine.local,
+            )
             access = Access(address, region, within + (base if group.full else base[group.lanes]), within)
         else:
             region = self.space.find(int(address[0]))
-            access = Access(address, region, (address - np.uint64(region.base if region else 0)).view(np.int64))
+            access = Access(
+                address, region, (address - np.uint64(region.base if region else 0)).view(np.int64)
+            )
         if len(group.accesses) > 64:
             group.accesses.clear()
         group.accesses[key] = access
         return access
 
     def _ready(self, group, site, address, offset, dtype, count, space, what) -> Access | None:
-        """The prepared access, checked; None if lanes point into several live regions, which the caller then splits."""
-        access = self._prepare(group, space, address)
+        """The prepared access, checked.
+
+        None if lanes point into several live regions, which the caller then splits.
+        """
+        access = self.prepare(group, space, address)
         total = np.dtype(dtype).itemsize * count
         size = {"shared": self.machine.shared_size, "local": self.program.local_size}.get(space)
         if size is None:
             size = access.region.size if access.region else 0
-        if access.high + offset + total > size or ((offset < 0 or access._low is not None) and access.low + offset < 0):
+        if access.high + offset + total > size or (
+            (offset < 0 or access._low is not None) and access.low + offset < 0
+        ):
             if space == "global" and self._several_regions(address, offset):
                 return None
-            self._fault(group, site, access, offset, total, size, space, what)
+            self.fault(group, site, access, offset, total, size, space, what)
         if (access.bits | offset) & (total - 1) and np.any((access.offset + offset) & (total - 1)):
-            self._misaligned(group, site, access, offset, total, space, what)
+            self.misaligned(group, site, access, offset, total, space, what)
         return access
 
     def _load(self, group, site, address, offset, dtype, count, space):
         access = self._ready(group, site, address, offset, dtype, count, space, "read")
         if access is None:
-            return _apart(group, _slots(address), address, (), lambda part, at, _: self._load(part, site, at, offset, dtype, count, space))
+            return _apart(
+                group,
+                _slots(address),
+                address,
+                (),
+                lambda part, at, _: self._load(part, site, at, offset, dtype, count, space),
+            )
         width = np.dtype(dtype).itemsize
         for o in self.observers:
             o.accessed(self.machine, group, site, access, offset, width * count, space, "read", None)
@@ -78,11 +104,18 @@ class LoadStoreUnit:
     def _store(self, group, site, address, offset, dtype, values, space):
         access = self._ready(group, site, address, offset, dtype, len(values), space, "write")
         if access is None:
-            return _apart(group, _slots(address), address, values, lambda part, at, v: self._store(part, site, at, offset, dtype, v, space))
+            return _apart(
+                group,
+                _slots(address),
+                address,
+                values,
+                lambda part, at, v: self._store(part, site, at, offset, dtype, v, space),
+            )
         width = np.dtype(dtype).itemsize
         if not access.region.writable:
+            who = self.machine.thread_name(int(group.lanes[0]))
             raise OutOfBounds(
-                f"{self.machine.thread_name(int(group.lanes[0]))} writes to {access.region.label}, which is read-only",
+                f"{who} writes to {access.region.label}, which is read-only",
                 kernel=self.program.name,
                 where=self.program.line_of_site(site),
                 hint="copy the array first: array.copy()",
@@ -95,22 +128,31 @@ class LoadStoreUnit:
             # where all lanes write one address some lane's value stays: here the last lane's
             view[index + i if i else index] = value[-1] if index.size == 1 < value.size else value
 
-    def atomic(self, group, site, space, address, offset, dtype, operation, value, compare=None, wants_old=True):
-        """Read-modify-write at each lane's address; returns what each lane found (None unless ``wants_old``)."""
+    def atomic(
+        self, group, site, space, address, offset, dtype, operation, value, compare=None, wants_old=True
+    ):
+        """Read-modify-write at each lane's address.
+
+        Returns what each lane found (None unless ``wants_old``).
+        """
 
         def again(part, at, operands):
             return self.atomic(part, site, space, at, offset, dtype, operation, *operands, wants_old)
 
         if space == "generic":
-            if _spaces(address):
-                return _apart(group, address >> SPACE_SHIFT, address, (value, compare), again)
-            space, address = _resolve(address)
+            if in_several_spaces(address):
+                return _apart(group, space_keys(address), address, (value, compare), again)
+            space, address = resolve(address)
         access = self._ready(group, site, address, offset, dtype, 1, space, "write")
         if access is None:
             return _apart(group, _slots(address), address, (value, compare), again)
         for o in self.observers:
-            o.accessed(self.machine, group, site, access, offset, np.dtype(dtype).itemsize, space, "atomic", None)
-        index = np.broadcast_to((access.offset + offset) >> (np.dtype(dtype).itemsize.bit_length() - 1), (group.size,))
+            o.accessed(
+                self.machine, group, site, access, offset, np.dtype(dtype).itemsize, space, "atomic", None
+            )
+        index = np.broadcast_to(
+            (access.offset + offset) >> (np.dtype(dtype).itemsize.bit_length() - 1), (group.size,)
+        )
         return update(access.region.view(dtype), index, operation, value, compare, wants_old)
 
     def load_global(self, group, site, address, offset, dtype, count):
@@ -134,25 +176,29 @@ class LoadStoreUnit:
         self._store(group, site, address, offset, dtype, values, "local")
 
     def load_generic(self, group, site, address, offset, dtype, count):
-        if _spaces(address):
+        if in_several_spaces(address):
             return _apart(
-                group, address >> SPACE_SHIFT, address, (), lambda part, at, _: self.load_generic(part, site, at, offset, dtype, count)
+                group,
+                space_keys(address),
+                address,
+                (),
+                lambda part, at, _: self.load_generic(part, site, at, offset, dtype, count),
             )
-        space, address = _resolve(address)
+        space, address = resolve(address)
         return self._load(group, site, address, offset, dtype, count, space)
 
     def store_generic(self, group, site, address, offset, dtype, values):
-        if _spaces(address):
-            _apart(group, address >> SPACE_SHIFT, address, values, lambda part, at, v: self.store_generic(part, site, at, offset, dtype, v))
+        if in_several_spaces(address):
+            _apart(
+                group,
+                space_keys(address),
+                address,
+                values,
+                lambda part, at, v: self.store_generic(part, site, at, offset, dtype, v),
+            )
             return
-        space, address = _resolve(address)
+        space, address = resolve(address)
         self._store(group, site, address, offset, dtype, values, space)
-
-    def _resolve(self, site, address):
-        """(space, address in it) of generic addresses that must all lie in one space."""
-        if _spaces(address):
-            raise self.program.unsupported_site(site, "a warp-wide access whose lanes point into different memory spaces")
-        return _resolve(address)
 
     def _several_regions(self, address, offset) -> bool:
         """Whether every lane points into a mapped region, and not all into the same one."""
@@ -167,8 +213,7 @@ class LoadStoreUnit:
         for o in self.observers:
             o.fence(self.machine, group)
 
-    # --- faults ---------------------------------------------------------------------------------------------------
-    def _fault(self, group, site, access, offset, width, size, space, what):
+    def fault(self, group, site, access, offset, width, size, space, what):
         where = self.program.line_of_site(site)
         raw = access.offset if space == "global" else access.source.view(np.int64)
         bad = np.flatnonzero((raw + offset < 0) | (raw + offset + width > size))
@@ -181,8 +226,9 @@ class LoadStoreUnit:
             address = int(access.source[bad[0]]) + offset
             freed = self.space.freed(address)
             if freed:
+                element = (address - freed.base) // freed.itemsize
                 raise UseAfterFree(
-                    f"{who} {_verb(what)} element {(address - freed.base) // freed.itemsize} of {freed.label}, which has been freed",
+                    f"{who} {_verb(what)} element {element} of {freed.label}, which has been freed",
                     kernel=self.program.name,
                     where=where,
                     hint="keep a reference to the device array for as long as kernels use it",
@@ -196,27 +242,36 @@ class LoadStoreUnit:
                 )
             item = region.itemsize
             message = (
-                f"{who} {_verb(what)} element {at // item} of {region.label}, which has {region.size // item} elements "
+                f"{who} {_verb(what)} element {at // item} of {region.label}, "
+                f"which has {region.size // item} elements "
                 f"({width} bytes at byte offset {at} of {region.size})"
             )
         else:
-            message = f"{who} {_verb(what)} {width} bytes at byte offset {at} of {space} memory, which has {size} bytes {'a block' if space == 'shared' else 'a thread'}"
+            message = (
+                f"{who} {_verb(what)} {width} bytes at byte offset {at} of {space} memory, "
+                f"which has {size} bytes {'a block' if space == 'shared' else 'a thread'}"
+            )
         hint = "the bounds check before this line, and the order of the indices (row, column)"
         if space == "shared" and self.program.dynamic_symbols:
-            hint = "the bytes of dynamic shared memory in the launch, kernel[grid, block, stream, bytes]; then the index"
+            hint = (
+                "the bytes of dynamic shared memory in the launch, kernel[grid, block, stream, bytes]; "
+                "then the index"
+            )
         raise OutOfBounds(message, kernel=self.program.name, where=where, hint=hint)
 
-    def _misaligned(self, group, site, access, offset, width, space, what):
+    def misaligned(self, group, site, access, offset, width, space, what):
         raw = access.offset if space == "global" else access.source.view(np.int64)
         bad = np.flatnonzero((raw + offset) % width)
         lane, others = int(group.lanes[bad[0]]), (bad.size if raw.size > 1 else group.size) - 1
         place = access.region.label if space == "global" else f"{space} memory"
+        who = self.machine.thread_name(lane) + (f" (and {others} more)" if others else "")
         raise MisalignedAccess(
-            f"{self.machine.thread_name(lane)}{f' (and {others} more)' if others else ''} {_verb(what)} {width} bytes at byte offset "
+            f"{who} {_verb(what)} {width} bytes at byte offset "
             f"{int(raw[bad[0]]) + offset} of {place}, not a multiple of {width}",
             kernel=self.program.name,
             where=self.program.line_of_site(site),
-            hint="the type that the pointer is read as: an access of n bytes wants an address that is a multiple of n",
+            hint="the type that the pointer is read as: "
+            "an access of n bytes wants an address that is a multiple of n",
         )
 
 
@@ -224,23 +279,10 @@ def _slots(address: np.ndarray) -> np.ndarray:
     return address >> np.uint64(REGION_SHIFT)
 
 
-def _spaces(address: np.ndarray) -> bool:
-    """Whether the lanes' generic addresses lie in more than one memory space."""
-    return address.size > 1 and bool(((address ^ address[0]) >> SPACE_SHIFT).any())
-
-
-def _resolve(address: np.ndarray) -> tuple[str, np.ndarray]:
-    """A generic address belongs to the space whose window it lies in."""
-    window = int(address[0] >> SPACE_SHIFT)
-    if window == SHARED_WINDOW >> 60:
-        return "shared", address - np.uint64(SHARED_WINDOW)
-    if window == LOCAL_WINDOW >> 60:
-        return "local", address - np.uint64(LOCAL_WINDOW)
-    return "global", address
-
-
 def _apart(group, keys: np.ndarray, address: np.ndarray, values, act):
-    """Run ``act(part of the group, addresses, values)`` for the lanes of each key, and put the lanes' results together."""
+    """Run ``act(part of the group, addresses, values)`` for the lanes of each key,
+    and put the lanes' results together.
+    """
     done = []
     for key in np.unique(keys):
         mask = keys == key

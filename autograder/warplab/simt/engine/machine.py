@@ -1,9 +1,10 @@
 """The machine: runs a kernel's blocks over lanes, lowest block first, so that divergent lanes meet again.
 
-One *lane* is one CUDA thread. Lanes of as many thread blocks as fit a chunk run together as NumPy arrays. A *group* is a
-set of lanes at the same place in the program with their registers; a branch on which lanes disagree splits a group, and
-groups that reach the same block are merged. Per warp this is the schedule of a GPU that always issues the lowest program
-counter. Observers (counters, sanitizer) are told of every block execution and memory access.
+One *lane* is one CUDA thread. Lanes of as many thread blocks as fit a chunk run together as NumPy arrays. A
+*group* is a set of lanes at the same place in the program with their registers; a branch on which lanes
+disagree splits a group, and groups that reach the same block are merged. Per warp this is the schedule of a
+GPU that always issues the lowest program counter. Observers (counters, sanitizer) are told of every block
+execution and memory access.
 """
 
 from __future__ import annotations
@@ -13,17 +14,20 @@ from functools import cached_property
 
 import numpy as np
 
-from ..errors import InvalidLaunch, NoProgress, StackOverflow
-from .barriers import release
-from .loadstore import LoadStoreUnit
-from .memory import Access, AddressSpace, Region
-from .program import MAX_CALLS, Program
-from .warp import WarpTable
+from warplab.simt.engine.address_space import Access, AddressSpace, Region
+from warplab.simt.engine.barriers import release
+from warplab.simt.engine.loadstore import LoadStoreUnit
+from warplab.simt.engine.program import MAX_CALLS, Program
+from warplab.simt.engine.warp import WarpTable
+from warplab.simt.errors import InvalidLaunch, NoProgress, StackOverflow
 
 CHUNK_LANES = 1 << 15
-CHUNK_SHARED, CHUNK_LOCAL = 1 << 24, 1 << 28  # bytes of memory in a chunk; to check shared memory takes some 17 times as much again
+CHUNK_SHARED, CHUNK_LOCAL = (
+    1 << 24,
+    1 << 28,
+)  # bytes of memory in a chunk; to check shared memory takes some 17 times as much again
 STEP_BUDGET = 1_000_000
-PATIENCE = 32  # polls (atomics, volatile loads) in a row in which no lane leaves the loop, before other lanes get a turn
+PATIENCE = 32  # polls in a row in which no lane leaves the loop, before other lanes get a turn
 BOOST = 256  # steps of that turn
 
 
@@ -110,17 +114,29 @@ class Group:
 class Machine:
     """Executes one program for one launch. ``observers`` are told what happens (``simt/observer.py``)."""
 
-    def __init__(self, program: Program, space: AddressSpace, launch: Launch, observers=(), sample: int | None = None):
-        """``sample``: run only so many blocks, spread evenly over the grid. Raises InvalidLaunch where blocks wait for each other."""
+    def __init__(
+        self, program: Program, space: AddressSpace, launch: Launch, observers=(), sample: int | None = None
+    ):
+        """``sample``: run only so many blocks, spread evenly over the grid.
+
+        Raises InvalidLaunch where blocks wait for each other.
+        """
         self.program, self.space, self.launch = program, space, launch
         self.conflicts: list = []
-        self.sample = None if sample is None else ((np.arange(sample) + 0.5) * launch.blocks / sample).astype(np.int64)
+        self.sample = (
+            None if sample is None else ((np.arange(sample) + 0.5) * launch.blocks / sample).astype(np.int64)
+        )
         if sample is not None and program.grid_barrier:
-            raise InvalidLaunch("a kernel whose blocks wait for each other cannot run in a sample of its blocks", kernel=program.name)
+            raise InvalidLaunch(
+                "a kernel whose blocks wait for each other cannot run in a sample of its blocks",
+                kernel=program.name,
+            )
         self.observers = list(observers)
-        self.lsu = LoadStoreUnit(self)
+        self.memory = LoadStoreUnit(self)
         self.shared_size = program.shared_static + launch.dynamic_shared
-        self.shared_stride = -(-self.shared_size // 128) * 128  # a block's slice of the chunk's shared memory; keeps alignment and banks
+        self.shared_stride = (
+            -(-self.shared_size // 128) * 128
+        )  # a block's slice of the chunk's shared memory; keeps alignment and banks
 
     def run(self) -> None:
         """Run the whole grid, a chunk of thread blocks at a time.
@@ -128,7 +144,11 @@ class Machine:
         Raises LaunchError subclasses for the faults of memory, barriers and progress.
         """
         threads, local = self.launch.threads, self.program.local_size
-        fit = CHUNK_LANES // threads, CHUNK_SHARED // max(1, self.shared_stride), CHUNK_LOCAL // max(1, local * threads)
+        fit = (
+            CHUNK_LANES // threads,
+            CHUNK_SHARED // max(1, self.shared_stride),
+            CHUNK_LOCAL // max(1, local * threads),
+        )
         per_chunk = max(1, min(fit))
         if self.program.grid_barrier:  # all blocks meet: they run as one chunk
             per_chunk = self.launch.blocks
@@ -148,7 +168,6 @@ class Machine:
             if self.printed:
                 print("".join(self.printed), end="", flush=True)
 
-    # --- a chunk --------------------------------------------------------------------------------------------------
     def _start_chunk(self, first: int, count: int) -> None:
         self.first_block, self.blocks = first, count
         t = self.launch.threads
@@ -174,7 +193,9 @@ class Machine:
         """``%tid.x`` and its kin as uint32, one element where all lanes agree."""
         v = self._special.get(name)
         if v is None:
-            v = self._special[name] = np.ascontiguousarray(self._make_special(name.lstrip("%")), dtype=np.uint32)
+            v = self._special[name] = np.ascontiguousarray(
+                self._make_special(name.lstrip("%")), dtype=np.uint32
+            )
         return v
 
     def _make_special(self, name: str) -> np.ndarray:
@@ -206,9 +227,14 @@ class Machine:
             return 1 << self.column_of_lane
         if stem == "dynamic_smem_size":
             return np.array([self.launch.dynamic_shared])
-        if stem in ("envreg1", "envreg2"):  # halves of the address where cooperative_groups keeps its grid barrier
+        if stem in (
+            "envreg1",
+            "envreg2",
+        ):  # halves of the address where cooperative_groups keeps its grid barrier
             if self.grid_workspace is None:
-                self.grid_workspace = self.space.add(np.zeros(64, np.uint8), "the grid barrier of cooperative_groups")
+                self.grid_workspace = self.space.add(
+                    np.zeros(64, np.uint8), "the grid barrier of cooperative_groups"
+                )
             address = self.grid_workspace.base
             return np.array([address >> 32 if stem == "envreg1" else address & 0xFFFFFFFF])
         raise self.program.unsupported_register(name)
@@ -254,7 +280,9 @@ class Machine:
                 for index, group in passing:
                     ready.setdefault(index + 1, []).append(group)
                 continue
-            if polls >= patience and len(ready) > 1:  # the lowest lanes spin: the others get a turn, one place after the other
+            if (
+                polls >= patience and len(ready) > 1
+            ):  # the lowest lanes spin: the others get a turn, one place after the other
                 polls, turn, boost, patience = 0, turn + 1, BOOST, 4
             index = sorted(ready)[turn % len(ready)] if boost else min(ready)
             groups = ready.pop(index)
@@ -263,15 +291,17 @@ class Machine:
                 steps += 1
                 if steps > STEP_BUDGET:
                     raise NoProgress(
-                        f"stopped after {STEP_BUDGET:,} steps; {self._spinning(group)}: a loop does not end, or threads wait for each other",
+                        f"stopped after {STEP_BUDGET:,} steps; {self._spinning(group)}: "
+                        "a loop does not end, or threads wait for each other",
                         kernel=self.program.name,
                         where=self.program.line_of_block(index),
-                        hint="the loop's condition; threads that spin on a lock or flag that another thread of the same warp must set",
+                        hint="the loop's condition; threads that spin on a lock or flag "
+                        "that another thread of the same warp must set",
                     )
                 block = blocks[index]
                 polls += block.polls
                 boost = max(0, boost - 1)
-                guard = functions[index](self.lsu, group, group.regs)
+                guard = functions[index](self.memory, group, group.regs)
                 for o in self.observers:
                     o.executed(self, group, block)
                 if block.end == "fall":
@@ -333,13 +363,14 @@ class Machine:
             if all(p is not None and p.size == 1 for p in parts) and all(p[0] == known[0][0] for p in known):
                 regs[name] = known[0]
                 continue
-            joined = regs[name] = np.zeros(lanes.size, known[0].dtype)  # what a group never wrote reads as zero
+            joined = regs[name] = np.zeros(
+                lanes.size, known[0].dtype
+            )  # what a group never wrote reads as zero
             for part, place in zip(parts, places):
                 if part is not None:
                     joined[place] = part
         return Group(self, lanes, regs, full)
 
-    # --- names for messages ---------------------------------------------------------------------------------------
     def _spinning(self, group: Group) -> str:
         """Who is still running, and what they looked at last."""
         others = group.size - 1
@@ -361,4 +392,5 @@ class Machine:
         """Of a thread numbered through the whole grid."""
         block, i = divmod(thread, self.launch.threads)
         bx, by, _ = self.launch.block
-        return f"thread ({i % bx}, {i // bx % by}, {i // (bx * by)}) of block {self.block_name(block - self.first_block)}"
+        where = self.block_name(block - self.first_block)
+        return f"thread ({i % bx}, {i // bx % by}, {i // (bx * by)}) of block {where}"

@@ -36,7 +36,9 @@ def fma64(a, b, c):
         rest = (p - (s - t)) + (c - t)
         last = rest + error
         fused = s + last
-    return np.where(np.isfinite(fused) & (last != 0), fused, s)  # a sum that is exact keeps its sign: -0 + 0 would be +0
+    return np.where(
+        np.isfinite(fused) & (last != 0), fused, s
+    )  # a sum that is exact keeps its sign: -0 + 0 would be +0
 
 
 def mul_hi_s32(a, b):
@@ -63,7 +65,10 @@ def mul_hi_s64(a, b):
 
 
 def idiv(a, b):
-    """Integer division that truncates towards zero, as C does; division by zero gives all ones, as on a GPU."""
+    """Integer division that truncates towards zero, as C does.
+
+    Division by zero gives all ones, as on a GPU.
+    """
     zero = b == 0
     safe = np.where(zero, np.ones_like(b), b)
     if a.dtype.kind == "u":
@@ -110,7 +115,10 @@ def float_to_int(x, dtype, rounding):
 
 
 def float_to_float(x, dtype, rounding):
-    """Convert between float widths; ``rz``, ``rm`` and ``rp`` are rounded by one step where the nearest went past."""
+    """Convert between float widths.
+
+    ``rz``, ``rm`` and ``rp`` are rounded by one step where the nearest went past.
+    """
     dtype = np.dtype(dtype)
     integral = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}.get(rounding)
     if integral:
@@ -129,7 +137,7 @@ def float_to_float(x, dtype, rounding):
 
 
 def int_to_float(x, dtype, rounding):
-    """Integer to float, rounded to nearest even (the only mode that compilers emit for the course's kernels)."""
+    """Integer to float, rounded to nearest even."""
     return x.astype(dtype)
 
 
@@ -166,7 +174,10 @@ def clz(x):
 
 
 def bfind(x, shift: bool):
-    """``bfind``: bit number of the leading one, or 0xFFFFFFFF; signed types look at ~x where x is negative."""
+    """``bfind``: bit number of the leading one, or 0xFFFFFFFF.
+
+    Signed types look at ~x where x is negative.
+    """
     if x.dtype.kind == "i":
         x = np.where(x < 0, ~x, x)
     width = x.dtype.itemsize * 8
@@ -220,7 +231,10 @@ def bfi(field, into, start, length):
 
 
 def prmt(a, b, selector):
-    """Byte permute: each nibble of ``selector`` picks one of the eight bytes of (b, a); its top bit copies that byte's sign."""
+    """Byte permute: each nibble of ``selector`` picks one of the eight bytes of (b, a).
+
+    Its top bit copies that byte's sign.
+    """
     both = (b.astype(U8) << np.uint64(32)) | a
     out = np.zeros(1, U8)
     for i in range(4):

@@ -1,23 +1,28 @@
-"""Small integers packed in 32 bits: dp4a, dp2a, vabsdiff4 and its kin, add/min/max of 16-bit pairs; and sad."""
+"""Small integers packed in 32 bits: dp4a, dp2a, vabsdiff4 and its kin,
+add/min/max of 16-bit pairs; and sad.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-PAIRS = {"s16x2": "i2", "u16x2": "u2"}
+from warplab.simt.ptx.ptx_types import TYPES, last_type
 
 
 def _sign(mod: str) -> str:
     return "i" if mod[0] == "s" else "u"
 
 
-def dot(t, instr):
-    """``dp4a.atype.btype`` and ``dp2a.lo/hi.atype.btype``: a dot product of bytes (dp2a: of 16-bit values with bytes) plus c."""
+def dot(code, instr):
+    """``dp4a.atype.btype`` and ``dp2a.lo/hi.atype.btype``: a dot product of bytes (dp2a:
+    of 16-bit values with bytes) plus c.
+    """
     a_type, b_type = (m for m in instr.mods if m in ("s32", "u32"))
     d, a, b, c = instr.operands
     pairs = "hi" if "hi" in instr.mods else "lo" if instr.opcode == "dp2a" else None
     a_part = f"{_sign(a_type)}{2 if pairs else 1}"
-    t.define(d, f"P.dot_of({t.use(a, 'u4')}, {t.use(b, 'u4')}, {t.use(c, 'u4')}, {a_part!r}, '{_sign(b_type)}1', {pairs!r})", "u4")
+    operands = ", ".join(code.use(operand, "u4") for operand in (a, b, c))
+    code.define(d, f"packed.dot_of({operands}, {a_part!r}, '{_sign(b_type)}1', {pairs!r})", "u4")
 
 
 def dot_of(a, b, c, a_part, b_part, pairs):
@@ -31,14 +36,12 @@ def _parts(x, dtype: str):
     return np.ascontiguousarray(x).view(dtype).reshape(x.size, -1)
 
 
-def sad(t, instr):
+def sad(code, instr):
     """``sad``: c + |a - b|."""
-    kind = next((m for m in instr.mods if m in ("s32", "u32")), None)
-    if kind is None:
-        raise t.unsupported(instr)
+    dtype = TYPES[last_type(instr.mods)].value
     d, a, b, c = instr.operands
-    x, y = (f"{t.use(o, 'i4' if kind == 's32' else 'u4')}.astype('i8')" for o in (a, b))
-    t.define(d, f"({t.use(c, 'u4')} + np.abs({x} - {y})).astype('u4')", "u4")
+    x, y = (f"{code.use(o, dtype)}.astype('i8')" for o in (a, b))
+    code.define(d, f"({code.use(c, 'u4')} + np.abs({x} - {y})).astype('u4')", "u4")
 
 
 VIDEO = {
@@ -51,21 +54,27 @@ VIDEO = {
 }
 
 
-def video(t, instr):
-    """``vadd2``, ``vabsdiff4`` ...: one operation in two halves or four bytes; with ``.add`` their sum plus c."""
+def video(code, instr):
+    """``vadd2``, ``vabsdiff4`` ...: one operation in two halves or four bytes.
+
+    With ``.add`` their sum plus c.
+    """
     name, lanes = instr.opcode[:-1], int(instr.opcode[-1])
     kinds = [m for m in instr.mods if m in ("s32", "u32")]
     if len(kinds) != 3:
-        raise t.unsupported(instr)
+        raise code.unsupported(instr)
     d, a, b, *c = instr.operands  # without .add, c only fills what a mask leaves out
     clamp = _sign(kinds[0]) if "sat" in instr.mods else None
     signs = f"{_sign(kinds[1])!r}, {_sign(kinds[2])!r}"
-    total = t.use(c[0], "u4") if "add" in instr.mods else "None"
-    t.define(d, f"P.in_parts({t.use(a, 'u4')}, {t.use(b, 'u4')}, {total}, {name!r}, {4 // lanes}, {signs}, {clamp!r})", "u4")
+    total = code.use(c[0], "u4") if "add" in instr.mods else "None"
+    operands = f"{code.use(a, 'u4')}, {code.use(b, 'u4')}, {total}"
+    code.define(d, f"packed.in_parts({operands}, {name!r}, {4 // lanes}, {signs}, {clamp!r})", "u4")
 
 
 def in_parts(a, b, c, name: str, width: int, a_sign: str, b_sign: str, clamp: str | None):
-    x, y = np.broadcast_arrays(_parts(a, f"{a_sign}{width}").astype("i8"), _parts(b, f"{b_sign}{width}").astype("i8"))
+    x, y = np.broadcast_arrays(
+        _parts(a, f"{a_sign}{width}").astype("i8"), _parts(b, f"{b_sign}{width}").astype("i8")
+    )
     out = VIDEO[name](x, y)
     if c is not None:
         return (out.sum(axis=1) + c).astype("u4")
@@ -75,24 +84,20 @@ def in_parts(a, b, c, name: str, width: int, a_sign: str, b_sign: str, clamp: st
     return np.ascontiguousarray(out.astype(f"u{width}")).view("u4").reshape(-1)
 
 
-def pair_or(plain):
-    """add, min and max of 16-bit integer pairs (and ``.relu`` of integers); ``plain`` takes all the others."""
+def in_pairs(function: str):
+    """``add``, ``min`` and ``max`` of pairs of 16-bit integers, by the NumPy function of that name."""
 
-    def handler(t, instr):
-        pair = next((m for m in instr.mods if m in PAIRS), None)
-        if pair is None and not ("relu" in instr.mods and "s32" in instr.mods):
-            plain(t, instr)
-            return
-        dtype = PAIRS.get(pair, "i4")
+    def handler(code, instr):
+        dtype = TYPES[last_type(instr.mods)].value
         d, a, b = instr.operands
-        t.define(d, f"P.pairs({t.use(a, 'u4')}, {t.use(b, 'u4')}, {instr.opcode!r}, {dtype!r}, {'relu' in instr.mods})", "u4")
+        values = f"{code.use(a, 'u4')}, {code.use(b, 'u4')}"
+        code.define(d, f"packed.pairs({values}, np.{function}, {dtype!r}, {'relu' in instr.mods})", "u4")
 
     return handler
 
 
-def pairs(a, b, name: str, dtype: str, relu: bool):
-    x, y = np.broadcast_arrays(_parts(a, dtype), _parts(b, dtype))
-    out = {"add": np.add, "min": np.minimum, "max": np.maximum}[name](x, y)
+def pairs(a, b, function, dtype: str, relu: bool):
+    out = function(*np.broadcast_arrays(_parts(a, dtype), _parts(b, dtype)))
     if relu:
         out = np.maximum(out, 0)
     return np.ascontiguousarray(out).view("u4").reshape(-1)

@@ -7,15 +7,15 @@ from functools import cached_property
 
 import numpy as np
 
-from ..errors import InvalidLaunch, UnsupportedInstruction
-from ..ptx.blocks import split
-from ..ptx.inline import CannotInline, inline_calls
-from ..ptx.link import link
-from ..ptx.parser import Module, parse
-from ..ptx.stored import stored_through
-from .memory import AddressSpace, Region, as_bytes
-from .translate import translate
-
+from warplab.simt.engine.address_space import AddressSpace, Region
+from warplab.simt.engine.instructions import INSTRUCTIONS
+from warplab.simt.engine.translate import translate
+from warplab.simt.errors import InvalidLaunch, UnsupportedInstruction
+from warplab.simt.ptx.blocks import split
+from warplab.simt.ptx.inline import CannotInline, inline_calls
+from warplab.simt.ptx.link import link
+from warplab.simt.ptx.parser import Module, meets_grid_wide, parse
+from warplab.simt.ptx.stored import stored_through
 
 MAX_CALLS = 150  # depth of recursive calls
 CODE = 1 << 20  # addresses of functions: nothing is ever mapped there
@@ -24,15 +24,17 @@ CODE = 1 << 20  # addresses of functions: nothing is ever mapped there
 class Program:
     """One entry of a PTX module, translated, with the PTX of the modules ``linked`` to it.
 
-    ``name`` is what the student calls the kernel. ``lines`` are 1-based source lines; ``source(line)`` gives their text.
-    Raises UnsupportedInstruction for what the engine does not execute, InvalidLaunch when there is no such entry.
+    ``name`` is what the student calls the kernel. ``lines`` are 1-based source lines; ``source(line)`` gives
+    their text. Raises UnsupportedInstruction for what the engine does not execute, InvalidLaunch when there
+    is no such entry.
     """
 
     def __init__(self, ptx: str, entry: str, name: str, space: AddressSpace, linked: tuple[str, ...] = ()):
         self.ptx, self.entry, self.name = ptx, entry, name
         self.module: Module = link([parse(text) for text in (ptx, *linked)])
         if entry not in self.module.functions:
-            raise InvalidLaunch(f"the compiled module has no kernel {entry!r}; it has {', '.join(self.module.functions) or 'none'}")
+            known = ", ".join(self.module.functions) or "none"
+            raise InvalidLaunch(f"the compiled module has no kernel {entry!r}; it has {known}")
         try:
             fn = inline_calls(self.module, self.module.functions[entry])
         except CannotInline as error:
@@ -46,15 +48,18 @@ class Program:
         self.function = fn
         self.max_threads = fn.max_threads
         symbols = self._lay_out(space)
-        self.blocks = split(fn)
+        self.blocks = split(fn, INSTRUCTIONS)
         self.routines = {b.routine: b.index for b in self.blocks if b.routine}
         for b in self.blocks[min(self.routines.values(), default=len(self.blocks)) :]:
             if b.end == "barrier":
                 raise UnsupportedInstruction(
-                    "the SIMT engine does not execute a barrier inside a recursive function", kernel=name, where=self.place(b.branch)
+                    "the SIMT engine does not execute a barrier inside a recursive function",
+                    kernel=name,
+                    where=self.place(b.branch),
                 )
         self.grid_barrier = any(
-            (b.end == "barrier" and "grid" in b.branch.mods) or any("%envreg2" in i.text for i in b.instrs) for b in self.blocks
+            (b.end == "barrier" and "grid" in b.branch.mods) or any(meets_grid_wide(i.text) for i in b.instrs)
+            for b in self.blocks
         )
         self.functions, self.sites = translate(fn, self.blocks, symbols, name, self.module.files)
         self.key = hashlib.sha256(ptx.encode()).hexdigest()
@@ -106,7 +111,7 @@ class Program:
     @cached_property
     def stores(self):
         """What the addresses of the kernel's stores are computed from: see ``stored_through``."""
-        return stored_through(self.function)
+        return stored_through(self.function, INSTRUCTIONS)
 
     def file_of(self, number: int) -> str:
         return self.module.files.get(number, "")
@@ -136,6 +141,3 @@ class Program:
             kernel=self.name,
             hint="clocks and SM numbers have no meaning on the engine: run on a CUDA GPU",
         )
-
-
-__all__ = ["Program", "as_bytes"]

@@ -1,31 +1,40 @@
-"""Tensor-core instructions: ``wmma.load``, ``wmma.mma``, ``wmma.store`` and ``mma.sync``, computed for all warps at once.
+"""Tensor-core instructions: ``wmma.load``, ``wmma.mma``, ``wmma.store`` and ``mma.sync``,
+computed for all warps at once.
 
-Numbers: every product is exact in float64, the sum of the products and the accumulator is made there, and the result is
-rounded once to the accumulator's type (to nearest even). A GPU's tensor core aligns the products of a few k to the
-largest, cuts off low bits and adds such groups one after the other, so its last bits differ from these, and between
-generations. tf32 operands lose their low 13 bits, as on a GPU. Integers wrap at 32 bits, or clamp with ``.satfinite``.
+Numbers: every product is exact in float64, the sum of the products and the accumulator is made there, and the
+result is rounded once to the accumulator's type (to nearest even). A GPU's tensor core aligns the products of
+a few k to the largest, cuts off low bits and adds such groups one after the other, so its last bits differ
+from these, and between generations. tf32 operands lose their low 13 bits, as on a GPU. Integers wrap at 32
+bits, or clamp with ``.satfinite``.
 
-Layouts: those of ``mma.sync`` are the PTX manual's (groupID = lane / 4, threadID_in_group = lane % 4). Those of ``wmma``
-are NVIDIA's secret and differ between GPUs; here lane l holds the l-th piece of the tile in memory order (accumulators:
-row by row), so a ``wmma.load`` is one coalesced request that touches just the tile's sectors. Fragments have as many
-elements as mma.h says: a 16 x 16 f16 operand is held twice.
+Layouts: those of ``mma.sync`` are the PTX manual's (groupID = lane / 4, threadID_in_group = lane % 4). Those
+of ``wmma`` are NVIDIA's secret and differ between GPUs; here lane l holds the l-th piece of the tile in
+memory order (accumulators: row by row), so a ``wmma.load`` is one coalesced request that touches just the
+tile's sectors. Fragments have as many elements as mma.h says: a 16 x 16 f16 operand is held twice.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import OutOfBounds, WarpWide
-from ..ptx.parser import Instr, Vec
-from .memory import LOCAL_WINDOW, SHARED_WINDOW
+from warplab.simt.engine.generic_addresses import in_several_spaces, resolve
+from warplab.simt.engine.rounding import direction_of
+from warplab.simt.errors import OutOfBounds, WarpWide
+from warplab.simt.ptx.parser import Instr, Vec
+from warplab.simt.ptx.ptx_types import TYPES
 
-BITS = {"f16": "u2", "bf16": "u2", "tf32": "u4", "f32": "u4", "s32": "u4", "s8": "u1", "u8": "u1", "f64": "u8"}  # of an element
+ELEMENTS = frozenset({"f16", "bf16", "tf32", "f32", "s32", "s8", "u8", "f64"})
 WMMA = {"f16": {"m16n16k16", "m32n8k16", "m8n32k16"}, "tf32": {"m16n16k8"}, "f64": {"m8n8k4"}}
 WMMA |= dict.fromkeys(("bf16", "s8", "u8"), WMMA["f16"])
-MMA = {"f16": {"m16n8k8", "m16n8k16"}, "tf32": {"m16n8k4", "m16n8k8"}, "s8": {"m8n8k16", "m16n8k16", "m16n8k32"}}
+MMA = {
+    "f16": {"m16n8k8", "m16n8k16"},
+    "tf32": {"m16n8k4", "m16n8k8"},
+    "s8": {"m8n8k16", "m16n8k16", "m16n8k32"},
+}
 MMA |= {"bf16": MMA["f16"], "u8": MMA["s8"], "f64": {"m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16"}}
 SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
@@ -50,7 +59,10 @@ class Tile:
 
 @dataclass(frozen=True)
 class Product:
-    """D = A x B + C: shape, the four types, and how wmma's operands lie (``row`` or ``col``; None for mma.sync's own layout)."""
+    """D = A x B + C: shape, the four types, and how wmma's operands lie (``row`` or ``col``.
+
+    None for mma.sync's own layout).
+    """
 
     m: int
     n: int
@@ -68,81 +80,92 @@ def shape_of(instr: Instr) -> tuple[int, int, int] | None:
     return next((tuple(int(x) for x in m.groups()) for m in map(SHAPE.fullmatch, instr.mods) if m), None)
 
 
-# --- translation ------------------------------------------------------------------------------------------------------
-def wmma(t, instr):
+def flops(instr: Instr) -> int:
+    """Floating-point operations of one lane: a product of a warp is 2 M N K,
+    of which each lane has a 32nd.
+    """
+    shape = shape_of(instr)
+    if shape is None or {"s32", "load", "store"} & set(instr.mods):
+        return 0  # integers are no floating-point operations
+    return 2 * math.prod(shape) // 32
+
+
+def wmma(code, instr):
     """``wmma.load.{a,b,c}``, ``wmma.store.d`` and ``wmma.mma``."""
     if instr.mods[0] == "mma":
-        _product(t, instr, WMMA, tuple(m for m in instr.mods if m in ("row", "col")))
+        _product(code, instr, WMMA, tuple(m for m in instr.mods if m in ("row", "col")))
     elif instr.mods[0] in ("load", "store"):
-        _move_tile(t, instr)
+        _move_tile(code, instr)
     else:
-        raise t.unsupported(instr)
+        raise code.unsupported(instr)
 
 
-def mma(t, instr):
+def mma(code, instr):
     """``mma.sync`` in the shapes of sm_80 and later, ``.row.col`` as they demand."""
-    if "sp" in instr.mods or any(m.startswith(("kind", "block_scale", "sp::")) for m in instr.mods):
-        raise t.unsupported(instr, "sparse or scaled operands")
-    _product(t, instr, MMA, None)
+    if _is_sparse_or_scaled(instr):
+        raise code.unsupported(instr, "sparse or scaled operands")
+    _product(code, instr, MMA, None)
 
 
-def _product(t, instr, known, layouts):
+def _is_sparse_or_scaled(instr: Instr) -> bool:
+    return any(mod == "sp" or mod.startswith(("kind", "block_scale", "sp::")) for mod in instr.mods)
+
+
+def _product(code, instr, known, layouts):
     shape = shape_of(instr)
-    types = [m for m in instr.mods if m in BITS]
+    types = [m for m in instr.mods if m in ELEMENTS]
     if len(types) == 2:  # wmma's f16 form names the accumulators only
         types = [types[0], "f16", "f16", types[1]]
     name = next((m for m in instr.mods if SHAPE.fullmatch(m)), "")
-    if len(types) != 4 or name not in known.get(types[1], ()) or {"rz", "rm", "rp"} & set(instr.mods):
-        raise t.unsupported(instr, "shape or type")
+    has_shape = len(types) == 4 and name in known.get(types[1], ())
+    if not has_shape or direction_of(instr):
+        raise code.unsupported(instr, "shape or type")
     product = Product(*shape, *types, layouts, "satfinite" in instr.mods)
     d, a, b, c = (o.items if isinstance(o, Vec) else (o,) for o in instr.operands)
-    given = ", ".join(_together(t, regs, kind) for regs, kind in ((a, types[1]), (b, types[2]), (c, types[3])))
-    t.emit(f"got = T.multiply(M, G, {place(t, instr, 'mma')}, {_keep(t, product)}, {given})")
+    given = ", ".join(_together(code, *fragment) for fragment in zip((a, b, c), types[1:], strict=True))
+    site = code.place(instr, "mma")
+    code.emit(f"got = tensor.multiply(memory, group, {site}, {_keep(code, product)}, {given})")
     for i, target in enumerate(d):
-        t.define(target, f"got[{i}]", register(types[0]))
+        code.define(target, f"got[{i}]", register(types[0]))
 
 
-def _move_tile(t, instr):
+def _move_tile(code, instr):
     storing = instr.mods[0] == "store"
     (m, n, k), kind = shape_of(instr), instr.mods[-1]
     role = instr.mods[1]
-    if kind not in BITS or not any(SHAPE.fullmatch(x) and x in shapes for x in instr.mods for shapes in WMMA.values()):
-        raise t.unsupported(instr, "shape or type")
+    known = {shape for shapes in WMMA.values() for shape in shapes}
+    if kind not in ELEMENTS or not known & set(instr.mods):
+        raise code.unsupported(instr, "shape or type")
     lines, across = {"a": (m, k), "b": (k, n)}.get(role, (m, n))
     columns = "col" in instr.mods
-    tile = Tile(*((across, lines) if columns else (lines, across)), BITS[kind], columns and role in "cd")
+    outer, inner = (across, lines) if columns else (lines, across)
+    tile = Tile(outer, inner, TYPES[kind].bits, columns and role in "cd")
     operands = list(instr.operands)
     fragment = operands.pop(1 if storing else 0)
-    base, offset = t.base_and_offset(operands[0])
-    stride = t.use(operands[1], "u4") if len(operands) > 1 else t.constant(tile.inner, "u4")
+    base, offset = code.base_and_offset(operands[0])
+    stride = code.use(operands[1], "u4") if len(operands) > 1 else code.constant(tile.inner, "u4")
     space = next((s for s in ("global", "shared") if s in instr.mods or f"{s}::cta" in instr.mods), "generic")
-    site = place(t, instr, "st" if storing else "ld", space)
-    at = f"M, G, {site}, {space!r}, {base}, {offset}, {stride}, {_keep(t, tile)}"
+    site = code.place(instr, "st" if storing else "ld", space)
+    at = f"memory, group, {site}, {space!r}, {base}, {offset}, {stride}, {_keep(code, tile)}"
     regs = fragment.items if isinstance(fragment, Vec) else (fragment,)
     if storing:
-        t.emit(f"T.store_tile({at}, {_together(t, regs, kind)})")
+        code.emit(f"tensor.store_tile({at}, {_together(code, regs, kind)})")
         return
-    t.emit(f"got = T.load_tile({at}, {register(kind)!r}, {len(regs)})")
+    code.emit(f"got = tensor.load_tile({at}, {register(kind)!r}, {len(regs)})")
     for i, target in enumerate(regs):
-        t.define(target, f"got[{i}]", register(kind))
+        code.define(target, f"got[{i}]", register(kind))
 
 
-def place(t, instr, opcode: str, space: str = "generic") -> int:
-    """Number an instruction as counters and sanitizer should see it: a plain load or store of words, or no access."""
-    mods = ("b32",) if space == "generic" else (space, "b32")
-    return t.site(Instr(opcode, mods, instr.operands, None, instr.line, instr.file, instr.text))
-
-
-def _keep(t, value) -> str:
+def _keep(code, value) -> str:
     """Give the generated code a name for ``value``."""
-    name = f"tensor{len(t.constants)}"
-    t.constants[name] = value
+    name = f"kept_{len(code.constants)}"
+    code.constants[name] = value
     return name
 
 
-def _together(t, registers, kind: str) -> str:
+def _together(code, registers, kind: str) -> str:
     """Expression of a tuple of registers."""
-    return f"({''.join(t.use(r, register(kind)) + ', ' for r in registers)})"
+    return f"({''.join(code.use(r, register(kind)) + ', ' for r in registers)})"
 
 
 def register(kind: str) -> str:
@@ -150,8 +173,7 @@ def register(kind: str) -> str:
     return {"f32": "f4", "f64": "f8"}.get(kind, "u4")
 
 
-# --- execution --------------------------------------------------------------------------------------------------------
-def whole_warps(M, group, site) -> int:
+def whole_warps(memory, group, site) -> int:
     """Number of the group's warps. Raises WarpWide unless all 32 lanes of each are there."""
     if group.full and group.machine.regular:
         return group.warps
@@ -160,10 +182,12 @@ def whole_warps(M, group, site) -> int:
         at = int(np.flatnonzero(counts != 32)[0])
         lane = int(group.lanes[np.flatnonzero(group.row == at)[0]])
         raise WarpWide(
-            f"{int(counts[at])} of the 32 threads of a warp are here (the first is {M.machine.thread_name(lane)})",
-            kernel=M.program.name,
-            where=M.program.line_of_site(site),
-            hint="an if or loop around this line that only some threads of the warp take, and a block of other than a multiple of 32 threads",
+            f"{int(counts[at])} of the 32 threads of a warp are here "
+            f"(the first is {memory.machine.thread_name(lane)})",
+            kernel=memory.program.name,
+            where=memory.program.line_of_site(site),
+            hint="an if or loop around this line that only some threads of the warp take, "
+            "and a block of other than a multiple of 32 threads",
         )
     return counts.size
 
@@ -173,15 +197,17 @@ def stacked(registers, size: int) -> np.ndarray:
     return np.stack([np.broadcast_to(r, (size,)) for r in registers], axis=1)
 
 
-def _pieces(M, group, site, space, base, offset, stride, tile, what):
-    """The checked access of each lane's piece of the tile, not yet reported to the observers, and its space."""
-    warps = whole_warps(M, group, site)
+def _pieces(memory, group, site, space, base, offset, stride, tile, what):
+    """The checked access of each lane's piece of the tile,
+    not yet reported to the observers, and its space.
+    """
+    warps = whole_warps(memory, group, site)
     base, stride = (np.broadcast_to(v, (group.size,)).reshape(warps, 32) for v in (base, stride))
     if (base != base[:, :1]).any() or (stride != stride[:, :1]).any():
         raise WarpWide(
             "the threads of a warp give different addresses or leading dimensions for one tile",
-            kernel=M.program.name,
-            where=M.program.line_of_site(site),
+            kernel=memory.program.name,
+            where=memory.program.line_of_site(site),
             hint="the pointer: it may depend on the warp's number and not on the thread's",
         )
     itemsize = np.dtype(tile.bits).itemsize
@@ -190,30 +216,27 @@ def _pieces(M, group, site, space, base, offset, stride, tile, what):
     steps = (line * stride.astype(np.int64) + column) * itemsize + offset
     address = (base.view(np.int64) + steps).reshape(-1).view(np.uint64)
     if space == "generic":
-        space, address = _resolve(M, site, address)
-    access = M._prepare(group, space, address)
-    size = {"shared": M.machine.shared_size, "local": M.program.local_size}.get(space, access.region.size if access.region else 0)
+        if in_several_spaces(address):
+            why = "tiles of one instruction that lie in different memory spaces"
+            raise memory.program.unsupported_site(site, why)
+        space, address = resolve(address)
+    access = memory.prepare(group, space, address)
+    size = {"shared": memory.machine.shared_size, "local": memory.program.local_size}.get(
+        space, access.region.size if access.region else 0
+    )
     if access.low < 0 or access.high + tile.width > size:
-        M._fault(group, site, access, 0, tile.width, size, space, what)
+        memory.fault(group, site, access, 0, tile.width, size, space, what)
     aligned = min(tile.width, 16)
     if access.bits & (aligned - 1):
-        M._misaligned(group, site, access, 0, aligned, space, what)
+        memory.misaligned(group, site, access, 0, aligned, space, what)
     return access, space
 
 
-def _resolve(M, site, address):
-    """The space that generic addresses point into, and the addresses there."""
-    window = int(address[0]) >> 60
-    if ((address >> np.uint64(60)) != window).any():
-        raise M.program.unsupported_site(site, "tiles of one instruction that lie in different memory spaces")
-    return {SHARED_WINDOW >> 60: "shared", LOCAL_WINDOW >> 60: "local"}.get(window, "global"), address - np.uint64(window << 60)
-
-
-def load_tile(M, group, site, space, base, offset, stride, tile: Tile, dtype: str, count: int):
+def load_tile(memory, group, site, space, base, offset, stride, tile: Tile, dtype: str, count: int):
     """``wmma.load``: ``count`` registers; where they are more than the piece fills, it is held again."""
-    access, space = _pieces(M, group, site, space, base, offset, stride, tile, "read")
-    for o in M.observers:
-        o.accessed(M.machine, group, site, access, 0, tile.width, space, "read", None)
+    access, space = _pieces(memory, group, site, space, base, offset, stride, tile, "read")
+    for o in memory.observers:
+        o.accessed(memory.machine, group, site, access, 0, tile.width, space, "read", None)
     words = access.region.view("u4")[access.index(2)[:, None] + np.arange(tile.width // 4)]
     if tile.turned:
         words = _turn(words, tile.outer, tile.inner, tile.bits)
@@ -221,21 +244,31 @@ def load_tile(M, group, site, space, base, offset, stride, tile: Tile, dtype: st
     return [np.ascontiguousarray(held[:, i % held.shape[1]]) for i in range(count)]
 
 
-def store_tile(M, group, site, space, base, offset, stride, tile: Tile, registers):
+def store_tile(memory, group, site, space, base, offset, stride, tile: Tile, registers):
     """``wmma.store``."""
-    access, space = _pieces(M, group, site, space, base, offset, stride, tile, "write")
+    access, space = _pieces(memory, group, site, space, base, offset, stride, tile, "write")
     if not access.region.writable:
         raise OutOfBounds(
             f"a write to {access.region.label}, which is read-only",
-            kernel=M.program.name,
-            where=M.program.line_of_site(site),
+            kernel=memory.program.name,
+            where=memory.program.line_of_site(site),
             hint="copy the array first: array.copy()",
         )
     words = stacked(registers, group.size).view("u4")
     if tile.turned:
         words = _turn(words, tile.inner, tile.outer, tile.bits)
-    for o in M.observers:
-        o.accessed(M.machine, group, site, access, 0, tile.width, space, "write", tuple(np.ascontiguousarray(words.T)))
+    for o in memory.observers:
+        o.accessed(
+            memory.machine,
+            group,
+            site,
+            access,
+            0,
+            tile.width,
+            space,
+            "write",
+            tuple(np.ascontiguousarray(words.T)),
+        )
     access.region.view("u4")[access.index(2)[:, None] + np.arange(tile.width // 4)] = words
 
 
@@ -245,10 +278,10 @@ def _turn(words: np.ndarray, lines: int, across: int, bits: str) -> np.ndarray:
     return np.ascontiguousarray(turned).reshape(words.shape[0], -1).view("u4")
 
 
-def multiply(M, group, site, p: Product, a, b, c):
+def multiply(memory, group, site, p: Product, a, b, c):
     """The registers of D = A x B + C."""
-    warps = whole_warps(M, group, site)
-    a, b, c = ((stacked(r, group.size).view(BITS[kind])) for r, kind in ((a, p.a), (b, p.b), (c, p.c)))
+    warps = whole_warps(memory, group, site)
+    a, b, c = ((stacked(r, group.size).view(TYPES[kind].bits)) for r, kind in ((a, p.a), (b, p.b), (c, p.c)))
     if p.layouts:
         x = _tile(a, warps, p.m, p.k, p.layouts[0])
         y = _tile(b, warps, p.k, p.n, p.layouts[1])
@@ -281,39 +314,34 @@ def decode(bits: np.ndarray, kind: str) -> np.ndarray:
         return (bits.astype("u4") << np.uint32(16)).view("f4").astype("f8")
     if kind == "tf32":
         return (bits & np.uint32(0xFFFFE000)).view("f4").astype("f8")
-    return bits.view({"f16": "f2", "f32": "f4", "f64": "f8", "s32": "i4", "s8": "i1", "u8": "u1"}[kind]).astype("f8")
+    return bits.view(TYPES[kind].value).astype("f8")
 
 
 def encode(product: np.ndarray, c: np.ndarray, p: Product) -> np.ndarray:
     """Product plus accumulator in the result's type, as bit patterns."""
     total = product + c
     if p.d != "s32":
-        return total.astype({"f16": "f2", "f32": "f4", "f64": "f8"}[p.d]).view(BITS[p.d])
+        return total.astype(TYPES[p.d].value).view(TYPES[p.d].bits)
     whole = total.astype("i8")  # exact: far below 2**53
     if p.clamps:
         whole = np.clip(whole, -(1 << 31), (1 << 31) - 1)
     return whole.astype("u4")
 
 
-# --- tf32 -------------------------------------------------------------------------------------------------------------
-def cvt_or(plain):
-    """The handler of ``cvt`` that also knows ``cvt.rna.tf32.f32``; ``plain`` takes all the others."""
-
-    def handler(t, instr):
-        if "tf32" not in instr.mods:
-            plain(t, instr)
-            return
-        if not {"rna", "rn", "rz"} & set(instr.mods) or {"relu", "satfinite"} & set(instr.mods):
-            raise t.unsupported(instr)
-        d, a = instr.operands
-        rounding = next(m for m in instr.mods if m in ("rna", "rn", "rz"))
-        t.define(d, f"T.to_tf32({t.use(a, 'u4')}, {rounding!r})", "u4")
-
-    return handler
+def convert(code, instr):
+    """``cvt.rna.tf32.f32`` and its kin."""
+    rounding = next((m for m in instr.mods if m in ("rna", "rn", "rz")), None)
+    if rounding is None or {"relu", "satfinite"} & set(instr.mods):
+        raise code.unsupported(instr)
+    d, a = instr.operands
+    code.define(d, f"tensor.to_tf32({code.use(a, 'u4')}, {rounding!r})", "u4")
 
 
 def to_tf32(bits: np.ndarray, rounding: str) -> np.ndarray:
-    """float32 bits rounded to 10 fraction bits: ``rna`` nearest, ties away from zero; ``rn`` ties to even; ``rz`` towards zero."""
+    """float32 bits rounded to 10 fraction bits: ``rna`` nearest, ties away from zero; ``rn`` ties to even.
+
+    ``rz`` towards zero.
+    """
     up = {"rna": np.uint32(0x1000), "rz": np.uint32(0)}.get(rounding)
     if up is None:
         up = np.uint32(0x0FFF) + ((bits >> np.uint32(13)) & np.uint32(1))

@@ -1,4 +1,7 @@
-"""Warp-level operations: lanes of one warp exchange values, vote and match. A table has one row of 32 columns a warp."""
+"""What the lanes of a warp do together: exchange values, vote and match.
+
+A table has one row of 32 columns a warp.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import numpy as np
 
 
 class WarpTable:
-    """The lanes of a group laid out by warp: ``present[w, l]`` says whether lane l of warp w is in the group."""
+    """The lanes of a group laid out by warp: ``present[w,
+    l]`` says whether lane l of warp w is in the group.
+    """
 
     def __init__(self, group):
         self.row, self.column, self.rows = group.row, group.column, group.warps
@@ -56,7 +61,9 @@ def shuffle(table: WarpTable, mode: str, value: np.ndarray, b: np.ndarray, c: np
 
 
 def vote(table: WarpTable, mode: str, flag: np.ndarray, mask: np.ndarray):
-    """``vote.sync``: all, any, uni (bool a lane) or ballot (uint32 a lane) over the lanes that ``mask`` names."""
+    """``vote.sync``: all, any, uni (bool a lane) or ballot (uint32 a lane) over the lanes that ``mask``
+    names.
+    """
     mask = np.broadcast_to(mask, table.row.shape)
     here = table.bits(np.ones(1, bool))[table.row] & mask
     ballot = table.bits(flag)[table.row] & mask
@@ -88,11 +95,23 @@ def reduce_(table: WarpTable, operation: str, value: np.ndarray, mask: np.ndarra
     """``redux.sync``: add, min, max, and, or, xor over the warp's lanes, given to each of them."""
     lanes = np.broadcast_to(value, table.row.shape)
     inside = (np.broadcast_to(mask, table.row.shape) >> table.column.astype(np.uint32)) & np.uint32(1)
-    identity = {"add": 0, "or": 0, "xor": 0, "and": -1, "min": np.iinfo(lanes.dtype).max, "max": np.iinfo(lanes.dtype).min}[operation]
+    identity = {
+        "add": 0,
+        "or": 0,
+        "xor": 0,
+        "and": -1,
+        "min": np.iinfo(lanes.dtype).max,
+        "max": np.iinfo(lanes.dtype).min,
+    }[operation]
     fill = np.array(identity, np.int64).astype(lanes.dtype)
     values = np.full((table.rows, 32), fill, lanes.dtype)
     values[table.row, table.column] = np.where(inside == 1, lanes, fill)
-    ufunc = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}[
-        operation
-    ]
+    ufunc = {
+        "add": np.add,
+        "min": np.minimum,
+        "max": np.maximum,
+        "and": np.bitwise_and,
+        "or": np.bitwise_or,
+        "xor": np.bitwise_xor,
+    }[operation]
     return ufunc.reduce(values, axis=1, dtype=lanes.dtype)[table.row]

@@ -1,26 +1,23 @@
-"""Kernel arguments, numba's way: each Python value becomes the kernel's flat PTX parameters.
-
-An array is (meminfo, parent, size, itemsize, data, shape..., strides...), as numba's array struct is.
-"""
+"""Kernel arguments, numba's way: each Python value becomes flat parameters (``warplab.simt.abi``)."""
 
 from __future__ import annotations
 
 import operator
-import struct
 
 import numpy as np
 from numba import cuda
 from numba.cuda import types
-from numba.cuda.args import ArgHint, In
 
-from ..engine.memory import AddressSpace, Region, as_bytes
-from ..errors import InvalidLaunch
+from warplab.simt.abi import integer, numba_array, numba_number, word
+from warplab.simt.engine.address_space import AddressSpace, Region, as_bytes
+from warplab.simt.errors import InvalidLaunch
 
 
 def flatten(names, argument_types, values, space: AddressSpace, extensions=()):
-    """Parameters in order, the regions mapped for host values (to be unmapped after the launch), and what to call after it.
+    """Parameters in order, the regions mapped for host values, and what to call after the launch.
 
-    ``extensions`` are numba's: each may replace a type and value, and ask for a call after the launch.
+    The regions are to be unmapped after the launch. ``extensions`` are numba's: each may replace a type and
+    value, and ask for a call after the launch.
     """
     out: list[bytes] = []
     regions: list[Region] = []
@@ -45,10 +42,6 @@ def describe(name: str, array) -> str:
     return f"argument '{name}' ({array.dtype}[{', '.join(map(str, array.shape))}])"
 
 
-def _word(value: int) -> bytes:
-    return struct.pack("<q", int(value))
-
-
 def _array(name, value, space, out, regions):
     array = host_array(value)
     if array is not None:
@@ -57,31 +50,34 @@ def _array(name, value, space, out, regions):
                 f"{describe(name, array)} is not contiguous, and CUDA copies only contiguous host arrays",
                 hint="pass np.ascontiguousarray(array), or a slice of a device array (cuda.to_device)",
             )
-        region = space.add(as_bytes(array), describe(name, array), max(array.itemsize, 1), writable=array.flags.writeable)
+        region = space.add(
+            as_bytes(array), describe(name, array), max(array.itemsize, 1), writable=array.flags.writeable
+        )
         regions.append(region)
-        pointer, shape, strides = region.base, array.shape, array.strides
+        pointer = region.base
     else:
         if not hasattr(value, "device_ctypes_pointer"):  # another library's device array
             value = cuda.as_cuda_array(value)
         array = value
         pointer = int(value.device_ctypes_pointer.value or 0)
-        shape, strides = value.shape, value.strides
         region = space.find(pointer)
         if region is not None:
             region.label, region.itemsize = describe(name, array), max(array.dtype.itemsize, 1)
-    size = int(np.prod(shape, dtype=np.int64))
-    out.extend(_word(v) for v in (0, 0, size, array.dtype.itemsize, pointer, *shape, *strides))
+    out.extend(word(value) for value in numba_array(pointer, array))
 
 
 def _record(name, value, space, out, regions, after):
-    """A record travels as a pointer. A host record is copied there, and back into ``value`` by an entry of ``after``."""
+    """A record travels as a pointer.
+
+    A host record is copied there, and back into ``value`` by an entry of ``after``.
+    """
     if hasattr(value, "device_ctypes_pointer"):
-        out.append(_word(value.device_ctypes_pointer.value or 0))
+        out.append(word(value.device_ctypes_pointer.value or 0))
         return
     data = np.frombuffer(bytearray(value.tobytes()), np.uint8)
     region = space.add(data, f"argument '{name}' (record of {data.size} bytes)")
     regions.append(region)
-    out.append(_word(region.base))
+    out.append(word(region.base))
 
     def write_back():
         new = data.view(value.dtype)[0]
@@ -94,30 +90,39 @@ def _record(name, value, space, out, regions, after):
     after.append(write_back)
 
 
+def _hinted(hint):
+    """What is passed for ``cuda.In(value)``, ``Out`` or ``InOut``.
+
+    What the kernel writes into an In stays on the device.
+    """
+    if isinstance(hint, cuda.In) and isinstance(hint.value, np.ndarray | np.void):
+        return hint.value.copy()
+    return hint.value
+
+
 def _one(name, ty, value, space, out, regions, after):
-    if isinstance(value, ArgHint):  # cuda.In, Out, InOut: what the kernel writes into an In stays on the device
-        value = value.value.copy() if isinstance(value, In) and isinstance(value.value, np.ndarray | np.void) else value.value
+    if isinstance(value, cuda.In | cuda.Out):  # an InOut is an Out
+        value = _hinted(value)
     if isinstance(ty, types.Array):
         _array(name, value, space, out, regions)
     elif isinstance(ty, types.Boolean):
-        out.append(struct.pack("<B", bool(value)))
+        out.append(numba_number("bool", value).tobytes())
     elif isinstance(ty, types.Integer):
-        width = ty.bitwidth
-        out.append((operator.index(value) & ((1 << width) - 1)).to_bytes(width // 8, "little"))
+        out.append(integer(operator.index(value), ty.bitwidth))
     elif isinstance(ty, types.Float):
-        out.append(np.array(value, dtype=str(ty)).tobytes())
+        out.append(numba_number(str(ty), value).tobytes())
     elif isinstance(ty, types.Complex):
-        part = np.float32 if ty.bitwidth == 64 else np.float64
-        out.extend((part(value.real).tobytes(), part(value.imag).tobytes()))
+        part = "float32" if ty.bitwidth == 64 else "float64"
+        out.extend(numba_number(part, value).tobytes() for value in (value.real, value.imag))
     elif isinstance(ty, types.BaseTuple):
         for i, (t, v) in enumerate(zip(ty, value)):
             _one(f"{name}[{i}]", t, v, space, out, regions, after)
     elif isinstance(ty, types.Record):
         _record(name, value, space, out, regions, after)
     elif isinstance(ty, types.NPDatetime | types.NPTimedelta):
-        out.append(_word(np.asarray(value).astype(np.int64)))
+        out.append(word(np.asarray(value).astype(np.int64)))
     elif isinstance(ty, types.CPointer):
-        out.append(_word(getattr(value, "value", value) or 0))
+        out.append(word(getattr(value, "value", value) or 0))
     elif isinstance(ty, types.EnumMember):
         _one(name, ty.dtype, value.value, space, out, regions, after)
     else:

@@ -1,4 +1,4 @@
-"""A compiled kernel as numba sees a loaded one: its resources, its module's variables, the error it left behind."""
+"""A compiled kernel as numba sees a loaded one: its resources, its variables, the error it left behind."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ import struct
 from collections import namedtuple
 from functools import cached_property
 
-from numba.cuda.cudadrv import driver as numba_driver
+from cuda.bindings.driver import CUdeviceptr
+from numba import cuda
 
-from ..errors import InvalidLaunch
-from ..toolchain.ptxas import assemble, blocks_per_sm
+from warplab.hardware.target import LaunchLimits
+from warplab.simt.errors import InvalidLaunch
+from warplab.simt.toolchain.ptxas import assemble, blocks_per_sm
 
-Attributes = namedtuple("Attributes", "num_regs const_size_bytes local_size_bytes shared_size_bytes max_threads_per_block")
+Attributes = namedtuple(
+    "Attributes", "num_regs const_size_bytes local_size_bytes shared_size_bytes max_threads_per_block"
+)
+FunctionAttributes = namedtuple("FunctionAttributes", "regs shared local const maxthreads")
 
 
 class LoadedModule:
@@ -22,26 +27,29 @@ class LoadedModule:
         self.program, self.context, self.initialized = program, context, False
 
     def get_global_symbol(self, name: str):
-        """(pointer, size in bytes) of a module variable. Raises InvalidLaunch if there is none of that name."""
+        """(pointer, size in bytes) of a module variable.
+
+        Raises InvalidLaunch if there is none of that name.
+        """
         region = self.program.globals.get(name)
         if region is None:
             raise InvalidLaunch(f"the module has no variable {name!r}", kernel=self.program.name)
-        return numba_driver.MemoryPointer(self.context, numba_driver.binding.CUdeviceptr(region.base), region.size), region.size
+        pointer = cuda.MemoryPointer(self.context, CUdeviceptr(region.base), region.size)
+        return pointer, region.size
 
 
 class LoadedKernel:
     """Stands in for numba's function object; its resources come from ptxas when first asked for."""
 
-    def __init__(self, program, context):
-        self.program, self.name, self.module = program, program.entry, LoadedModule(program, context)
+    def __init__(self, program, context, limits: LaunchLimits):
+        self.program, self.limits = program, limits
+        self.name, self.module = program.entry, LoadedModule(program, context)
         self.handle = self.kernel = self
 
     @cached_property
     def attributes(self) -> Attributes:
         """Registers a thread; bytes of constant, local and static shared memory; threads that fit a block."""
-        from ...device import limits
-
-        report, limit = assemble(self.program.ptx, self.program.entry), limits()
+        report, limit = assemble(self.program.ptx, self.program.entry), self.limits
         threads = min(limit.max_threads_per_block, self.program.max_threads or limit.max_threads_per_block)
         if report.registers:
             per_warp = -(-report.registers * 32 // limit.register_unit) * limit.register_unit
@@ -50,9 +58,10 @@ class LoadedKernel:
         return Attributes(report.registers, constant, report.stack_bytes, report.shared_bytes, threads)
 
     @property
-    def attrs(self):
+    def attrs(self) -> FunctionAttributes:
+        """The same under the names of numba's function object."""
         a = self.attributes
-        return numba_driver.FuncAttr(
+        return FunctionAttributes(
             regs=a.num_regs,
             shared=a.shared_size_bytes,
             local=a.local_size_bytes,
@@ -69,10 +78,9 @@ class LoadedKernel:
 
     def blocks_per_sm(self, threads: int, dynamic_shared: int) -> int:
         """Blocks of ``threads`` that fit one SM of the architecture compiled for."""
-        from ...device import limits
-
         a = self.attributes
-        return min(blocks_per_sm(a.num_regs, a.shared_size_bytes + dynamic_shared, threads, limits()).values())
+        fits = blocks_per_sm(a.num_regs, a.shared_size_bytes + dynamic_shared, threads, self.limits)
+        return min(fits.values())
 
 
 def clear_exception(kernel, program) -> None:
@@ -93,6 +101,10 @@ def raise_exception(kernel, program) -> None:
 
     error, arguments, place = kernel.call_helper.get_exception(value("errcode"))
     thread, block = [value(f"tid{axis}") for axis in "zyx"], [value(f"ctaid{axis}") for axis in "zyx"]
-    where = "" if place is None else f"In function {place[0]!r}, file {os.path.abspath(place[1])}, line {place[2]}, "
+    where = (
+        ""
+        if place is None
+        else f"In function {place[0]!r}, file {os.path.abspath(place[1])}, line {place[2]}, "
+    )
     prefix = f"{where}tid={thread} ctaid={block}"
     raise error(*((f"{prefix}: {arguments[0]}", *arguments[1:]) if arguments else (prefix,)))

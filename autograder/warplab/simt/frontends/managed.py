@@ -1,4 +1,7 @@
-"""Managed memory: one address for host and kernels, so it must be an address of this process that starts a region's slot."""
+"""Managed memory: one address for host and kernels.
+
+So it must be an address of this process that starts a region's slot.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,37 @@ import mmap
 
 import numpy as np
 
-from ..engine.memory import REGION_SHIFT
+from warplab.simt.engine.address_space import REGION_SHIFT
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
-_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_libc.mmap.argtypes = [
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_long,
+]
 _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 NORESERVE = 0x4000  # Linux: address space without memory behind it until it is touched
 
 
 def reserve(size: int) -> tuple[int, np.ndarray]:
-    """(address, bytes) of new memory whose address is a multiple of a slot; it stays mapped for the life of the process.
+    """(address, bytes) of new memory whose address is a multiple of a slot.
 
+    It stays mapped for the life of the process.
     Raises MemoryError where the system refuses the address space.
     """
     slot, page = 1 << REGION_SHIFT, mmap.PAGESIZE
-    start = _libc.mmap(None, 2 * slot, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NORESERVE, -1, 0)
+    start = _libc.mmap(
+        None,
+        2 * slot,
+        mmap.PROT_READ | mmap.PROT_WRITE,
+        mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NORESERVE,
+        -1,
+        0,
+    )
     if start in (None, ctypes.c_void_p(-1).value):
         raise MemoryError(f"no address space for a managed array of {size} bytes: errno {ctypes.get_errno()}")
     base = -(-start // slot) * slot

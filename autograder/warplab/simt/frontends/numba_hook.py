@@ -1,18 +1,25 @@
-"""numba.cuda without a GPU: a CUDA driver of our own under numba's own code. The only file that touches private names.
+"""numba.cuda without a GPU: a CUDA driver of our own under numba's own code.
+
+The only file that touches private names of numba or cuda.core, and their inner modules: what others need of
+these is here.
 
 What is replaced (numba-cuda is pinned; ``tests/simt/test_numba_hook.py`` is the canary):
-- ``numba.cuda.cudadrv.driver.driver`` - an object with the ``cu...`` calls that numba makes for contexts, memory and
-  streams, here on the engine's address space. Contexts, device arrays, slices and memory managers stay numba's.
+- ``numba.cuda.cudadrv.driver.driver`` - an object with the ``cu...`` calls that numba makes for contexts,
+  memory and streams, here on the engine's address space. Contexts, device arrays, slices and memory managers
+  stay numba's.
 - ``...driver.ExperimentalDevice`` - cuda.core's device.
-- ``_Kernel.bind``, ``_Kernel.launch`` and ``CUDACodeLibrary.get_cufunc`` - launching goes to the engine instead of cuda.core.
-- ``CUDADispatcher.__init__`` - line information is always asked for, so that messages and counters can name source lines;
-  ``CUDACodeLibrary.get_ltoir`` and ``DIBuilder._var_type`` are mended where numba's own line information fails.
+- ``_Kernel.bind``, ``_Kernel.launch`` and ``CUDACodeLibrary.get_cufunc`` - launching goes to the engine
+  instead of cuda.core.
+- ``CUDADispatcher.__init__`` - line information is always asked for, so that messages and counters can name
+  source lines; ``CUDACodeLibrary.get_ltoir`` and ``DIBuilder._var_type`` are mended where numba's own line
+  information fails.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import inspect
 import warnings
 
 import numpy as np
@@ -22,23 +29,33 @@ from llvmlite import ir
 from numba.cuda import codegen as numba_codegen
 from numba.cuda import debuginfo as numba_debuginfo
 from numba.cuda import dispatcher as numba_dispatcher
+from numba.cuda import types
 from numba.cuda.core import config
 from numba.cuda.core.errors import NumbaPerformanceWarning
 from numba.cuda.cudadrv import devices as numba_devices
 from numba.cuda.cudadrv import driver as numba_driver
 from numba.cuda.memory_management import nrt as numba_nrt
+from numba.cuda.np.numpy_support import from_dtype
 
-from ..engine.memory import AddressSpace
-from ..errors import InvalidLaunch
-from .launch import launch_on_engine, program_of, program_of_library
-from .loaded import LoadedKernel, clear_exception, raise_exception
-from .managed import reserve
+from warplab.hardware.target import LaunchLimits, Target
+from warplab.simt.engine.machine import Machine
+from warplab.simt.engine.program import Program
+from warplab.simt.errors import InvalidLaunch
+from warplab.simt.frontends.arguments import flatten, host_array
+from warplab.simt.frontends.launch import LaunchContext, run, translated
+from warplab.simt.frontends.linking import linked_ptx
+from warplab.simt.frontends.loaded import LoadedKernel, clear_exception, raise_exception
+from warplab.simt.frontends.managed import reserve
+from warplab.simt.frontends.space import SPACE
 
-SPACE = AddressSpace()
 TOTAL_MEMORY = 8 << 30  # what cuMemGetInfo reports: host memory stands in for the card's
-# What numba asks beyond the architecture's limits. The engine has no bus and no watchdog, and it stands for an architecture,
-# not for a card with some number of multiprocessors: a grid that is sized by them comes out small here.
-MORE_ATTRIBUTES = {
+# What numba asks beyond the architecture's limits. The engine has no bus and no watchdog, and it stands for
+# an architecture, not for a card with some number of multiprocessors: a grid that is sized by them comes out
+# small here.
+ATTRIBUTES = {
+    "WARP_SIZE": 32,
+    "CAN_MAP_HOST_MEMORY": 1,
+    "UNIFIED_ADDRESSING": 1,
     "PCI_DOMAIN_ID": 0,
     "PCI_BUS_ID": 0,
     "PCI_DEVICE_ID": 0,
@@ -49,6 +66,86 @@ MORE_ATTRIBUTES = {
     "MANAGED_MEMORY": 1,
     "CONCURRENT_MANAGED_ACCESS": 1,
 }
+
+
+def is_dispatcher(value) -> bool:
+    """True of what ``@cuda.jit`` makes of a function."""
+    return type(value) is numba_dispatcher.CUDADispatcher
+
+
+def is_configured(value) -> bool:
+    """True of numba's ``kernel[grid, block]``."""
+    return isinstance(value, numba_dispatcher._LaunchConfiguration)
+
+
+def numba_type(dtype: str, dimensions: int, kind: str):
+    """numba's type of a "number" or of a contiguous "array" of so many dimensions, from its NumPy dtype."""
+    scalar = from_dtype(np.dtype(dtype))
+    return types.Array(scalar, dimensions, "C") if kind == "array" else scalar
+
+
+def core_stream(stream):
+    """cuda.core's stream for one of numba's, or for 0."""
+    return numba_driver._to_core_stream(stream)
+
+
+def ptx_of(kernel, target: Target) -> tuple[str, ...]:
+    """PTX of a compiled numba kernel and of what it links, the module with its entry first."""
+    return _ptx_of_library(kernel._codelibrary, kernel.entry_name, target)
+
+
+def launch_on_engine(kernel, args, grid, block, dynamic_shared, context: LaunchContext) -> Machine:
+    """Launch a compiled numba kernel. Raises as ``run`` does."""
+    program = _program_of(kernel, context.target)
+    names = (
+        list(inspect.signature(kernel.py_func).parameters)
+        if hasattr(kernel, "py_func")
+        else [f"arg{i}" for i in range(len(args))]
+    )
+    extensions = getattr(kernel, "extensions", ())
+    values, regions, after = flatten(names, kernel.argument_types, args, SPACE, extensions)
+    machine = run(program, values, regions, grid, block, dynamic_shared, SPACE, context)
+    for call in after:
+        call()
+    return machine
+
+
+def _program_of(kernel, target: Target) -> Program:
+    """The translated program of a compiled numba kernel."""
+    name = getattr(getattr(kernel, "py_func", None), "__name__", None) or kernel.entry_name
+    return translated(ptx_of(kernel, target), kernel.entry_name, name, SPACE)
+
+
+def _ptx_of_library(library, entry: str, target: Target) -> tuple[str, ...]:
+    """PTX of a code library and of what it links, the module with ``entry`` first."""
+    capability = target.numba_capability
+    modules = library.get_asm_strs(cc=capability)  # more than one where the kernel is compiled for debugging
+    first = next((m for m in modules if f".entry {entry}(" in m), modules[0])
+    linked = (
+        linked_ptx(item, capability, _header_folders()) for item in sorted(library._linking_files, key=str)
+    )
+    return (first, *(m for m in modules if m is not first), *linked)
+
+
+def _header_folders() -> tuple[str, ...]:
+    """numba's own setting for where a linked file's headers are."""
+    return tuple(folder for folder in (config.CUDA_NVRTC_EXTRA_SEARCH_PATHS or "").split(":") if folder)
+
+
+def _attributes(limit: LaunchLimits) -> dict[str, int]:
+    """Each CU_DEVICE_ATTRIBUTE that the engine has."""
+    return ATTRIBUTES | {
+        "MAX_THREADS_PER_BLOCK": limit.max_threads_per_block,
+        "MAX_BLOCK_DIM_X": limit.max_block_dim[0],
+        "MAX_BLOCK_DIM_Y": limit.max_block_dim[1],
+        "MAX_BLOCK_DIM_Z": limit.max_block_dim[2],
+        "MAX_GRID_DIM_X": limit.max_grid_dim[0],
+        "MAX_GRID_DIM_Y": limit.max_grid_dim[1],
+        "MAX_GRID_DIM_Z": limit.max_grid_dim[2],
+        "MAX_SHARED_MEMORY_PER_BLOCK": limit.max_static_shared,
+        "MAX_THREADS_PER_MULTIPROCESSOR": limit.max_threads_per_sm,
+        "MAX_REGISTERS_PER_BLOCK": limit.registers_per_sm,
+    }
 
 
 class _EngineDevice:
@@ -79,10 +176,11 @@ class _StreamHandle(binding.CUstream):
 class EngineDriver(numba_driver.Driver):
     """The CUDA driver calls that numba makes, on the engine's memory."""
 
-    def __new__(cls):
+    def __new__(cls, target: Target):
         return object.__new__(cls)
 
-    def __init__(self):
+    def __init__(self, target: Target):
+        self.target, self._attributes = target, _attributes(target.limits)
         self.devices, self.is_initialized, self.initialization_error, self.pid = {}, True, None, None
         self._memory: dict[int, object] = {}
         self._host: dict[int, np.ndarray] = {}
@@ -115,10 +213,10 @@ class EngineDriver(numba_driver.Driver):
     def cuDevicePrimaryCtxReset(self, device): ...
 
     def cuDeviceGetAttribute(self, code, device):
-        from ...device import engine_attribute
-
         name = code.name.removeprefix("CU_DEVICE_ATTRIBUTE_")
-        return MORE_ATTRIBUTES[name] if name in MORE_ATTRIBUTES else engine_attribute(name)
+        if name not in self._attributes:
+            raise AttributeError(f"the SIMT engine has no device attribute {name}")
+        return self._attributes[name]
 
     # memory
     def cuMemGetInfo(self):
@@ -127,9 +225,11 @@ class EngineDriver(numba_driver.Driver):
     def cuMemAlloc(self, size):
         if size > self.cuMemGetInfo()[0]:
             raise numba_driver.CudaAPIError(
-                binding.CUresult.CUDA_ERROR_OUT_OF_MEMORY, f"out of memory: {size} bytes asked for, the engine has {TOTAL_MEMORY}"
+                binding.CUresult.CUDA_ERROR_OUT_OF_MEMORY,
+                f"out of memory: {size} bytes asked for, the engine has {TOTAL_MEMORY}",
             )
-        region = SPACE.add(np.full(size, 0xFF, np.uint8), "device array")  # as on a GPU not zeroed: NaN, or -1
+        unwritten = np.full(size, 0xFF, np.uint8)  # as on a GPU not zeroed: NaN, or -1
+        region = SPACE.add(unwritten, "device array")
         self._memory[region.base] = region
         return binding.CUdeviceptr(region.base)
 
@@ -177,7 +277,9 @@ class EngineDriver(numba_driver.Driver):
         region = SPACE.find(int(pointer))
         start = int(pointer) - region.base if region else 0
         if region is None or start + size > region.size:
-            raise numba_driver.CudaAPIError(binding.CUresult.CUDA_ERROR_INVALID_VALUE, f"copy of {size} bytes outside device memory")
+            raise numba_driver.CudaAPIError(
+                binding.CUresult.CUDA_ERROR_INVALID_VALUE, f"copy of {size} bytes outside device memory"
+            )
         return region.data[start : start + size]
 
     def cuMemcpyHtoD(self, to, source, size):
@@ -243,7 +345,9 @@ class EngineDriver(numba_driver.Driver):
     def cuStreamWaitEvent(self, stream, event, flags): ...
 
     def cuEventElapsedTime(self, start, end):
-        raise NotImplementedError("the SIMT engine has no event times: they would be this CPU's and say nothing about a GPU")
+        raise NotImplementedError(
+            "the SIMT engine has no event times: they would be this CPU's and say nothing about a GPU"
+        )
 
 
 class RefusedLaunch(InvalidLaunch, CUDAError):
@@ -255,26 +359,36 @@ class RefusedLaunch(InvalidLaunch, CUDAError):
 
 
 def _launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0):
+    """numba's own call of a kernel comes here: the driver in its place knows what the engine stands for."""
     _warn_of_copies(args)
+    context = LaunchContext(numba_driver.driver.target)
     try:
         if not kernel.debug:
-            launch_on_engine(kernel, args, griddim, blockdim, sharedmem, SPACE)
+            launch_on_engine(kernel, args, griddim, blockdim, sharedmem, context)
             return
-        program = program_of(kernel, SPACE)
+        program = _program_of(kernel, context.target)
         clear_exception(kernel, program)
-        launch_on_engine(kernel, args, griddim, blockdim, sharedmem, SPACE)
+        launch_on_engine(kernel, args, griddim, blockdim, sharedmem, context)
         raise_exception(kernel, program)
     except InvalidLaunch as refused:
         raise RefusedLaunch(refused) from None
 
 
 def _warn_of_copies(args) -> None:
-    """numba's warning that CUDA would copy a host array there and back, for who asks for it (``install`` turns it off)."""
+    """numba's warning that CUDA would copy a host array there and back, for who asks for it.
+
+    ``install`` turns it off.
+    """
     if not config.CUDA_WARN_ON_IMPLICIT_COPY or config.DISABLE_PERFORMANCE_WARNINGS:
         return
     for value in args:
         if isinstance(value, np.ndarray) and not numba_driver.is_device_memory(value):
-            warnings.warn(NumbaPerformanceWarning("Host array used in CUDA kernel will incur copy overhead to/from device."), stacklevel=4)
+            warnings.warn(
+                NumbaPerformanceWarning(
+                    "Host array used in CUDA kernel will incur copy overhead to/from device."
+                ),
+                stacklevel=4,
+            )
 
 
 def _bind(kernel):
@@ -290,14 +404,15 @@ def _bind(kernel):
 
 
 def _loaded_kernel(library):
-    """What numba calls a cufunc: the kernel's resources and its module's variables, without loading anything."""
+    """What numba calls a cufunc: the kernel's resources and its module's variables. Nothing is loaded."""
     if library._entry_name is None:
         raise RuntimeError("Missing entry_name - are you trying to get the cufunc for a device function?")
     found = library._cufunc_cache.get(0)
     if found is None:
         name = getattr(library, "_student_name", None) or library._entry_name
-        program = program_of_library(library, library._entry_name, name, SPACE)
-        found = library._cufunc_cache[0] = LoadedKernel(program, numba_devices.get_context())
+        target, entry = numba_driver.driver.target, library._entry_name
+        program = translated(_ptx_of_library(library, entry, target), entry, name, SPACE)
+        found = library._cufunc_cache[0] = LoadedKernel(program, numba_devices.get_context(), target.limits)
     return found
 
 
@@ -321,8 +436,12 @@ def ask_for_line_information() -> None:
 
     @functools.wraps(plain_ltoir)
     def get_ltoir(self, cc=None):
-        # NVRTC's modules say 1 (error on a mismatch) and numba's 2 (warn): the linker refuses the mixture, as of float16's functions
-        self._llvm_strs = [text.replace('i32 2, !"Debug Info Version"', 'i32 1, !"Debug Info Version"') for text in self.llvm_strs]
+        # NVRTC's modules say 1 (error on a mismatch) and numba's 2 (warn): the linker refuses the mixture, as
+        # of float16's functions
+        self._llvm_strs = [
+            text.replace('i32 2, !"Debug Info Version"', 'i32 1, !"Debug Info Version"')
+            for text in self.llvm_strs
+        ]
         return plain_ltoir(self, cc)
 
     numba_codegen.CUDACodeLibrary.get_ltoir = get_ltoir
@@ -330,21 +449,22 @@ def ask_for_line_information() -> None:
 
     @functools.wraps(plain_type)
     def var_type(self, lltype, size, datamodel=None):
-        if isinstance(lltype, ir.ArrayType) and not size:  # a tuple of empty tuples: numba divides by the size of one of them
+        if isinstance(lltype, ir.ArrayType) and not size:
+            # a tuple of empty tuples: numba divides by the size of one of them
             lltype, datamodel = ir.LiteralStructType([]), None
         return plain_type(self, lltype, size, datamodel=datamodel)
 
     numba_debuginfo.DIBuilder._var_type = var_type
 
 
-def install(capability: tuple[int, int]) -> None:
-    """Make ``numba.cuda`` run on the engine, compiling for ``capability``. Idempotent."""
+def install(target: Target) -> None:
+    """Make ``numba.cuda`` run on the engine, compiling for ``target``. Idempotent."""
     ask_for_line_information()
     if "driver" in _original:
         return
     _original["driver"] = numba_driver.driver
-    _EngineDevice.capability = capability
-    driver = EngineDriver()
+    _EngineDevice.capability = target.capability
+    driver = EngineDriver(target)
     numba_driver._logger = numba_driver.make_logger()
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # lessons launch one block on purpose
     config.CUDA_WARN_ON_IMPLICIT_COPY = 0  # and the engine copies nothing
@@ -358,22 +478,26 @@ def install(capability: tuple[int, int]) -> None:
 
 
 def _count_kernel_allocations() -> None:
-    """numba keeps statistics of memory that kernels allocate on the device; here the engine's own malloc and free count."""
+    """numba keeps statistics of memory that kernels allocate: here the engine's own malloc and free count."""
     runtime = numba_nrt._Runtime
-    for name in ("ensure_allocated", "ensure_initialized", "memsys_enable_stats", "memsys_disable_stats", "_single_thread_launch"):
+    for name in (
+        "ensure_allocated",
+        "ensure_initialized",
+        "memsys_enable_stats",
+        "memsys_disable_stats",
+        "_single_thread_launch",
+    ):
         setattr(runtime, name, lambda self, *args, **kwargs: None)
 
     def statistics(self, stream=None):
-        got, given = SPACE.allocations, SPACE.releases
-        return numba_nrt._nrt_mstats(alloc=got, free=given, mi_alloc=got, mi_free=given)  # one allocation an array
+        got, given = SPACE.allocations, SPACE.releases  # one allocation an array
+        return numba_nrt._nrt_mstats(alloc=got, free=given, mi_alloc=got, mi_free=given)
 
     runtime.get_allocation_stats = statistics
 
 
 def _wrap_torch_tensors() -> None:
     """Let CPU tensors be kernel arguments: numba types their NumPy view."""
-    from .arguments import host_array
-
     plain = numba_dispatcher.CUDADispatcher.call
 
     @functools.wraps(plain)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .parser import Function, Instr, Mem, Reg, Sym, Vec
+from warplab.simt.ptx.effects import EffectsByOpcode, effects_of
+from warplab.simt.ptx.parser import Function, Instr, Mem, Reg, Sym, Vec
 
-BARRIERS = {"bar", "barrier"}
 ROUTINE = "$routine_"  # the label where a recursive function's own code begins
-NO_RESULT = {"st", "red", "bra", "bar", "barrier", "ret", "exit", "trap", "membar", "fence", "call", "nanosleep", "prefetch", "results"}
 
 
 @dataclass
-class Block:
+class BasicBlock:
     """Straight-line instructions and how control leaves them.
 
-    ``end`` is "fall" | "jump" | "branch" | "barrier" | "exit"; ``target`` is the taken block of a jump or branch and
-    ``next`` the block below. A conditional ``branch`` carries its instruction (for the guard and the source line).
+    ``end`` is "fall" | "jump" | "branch" | "barrier" | "exit"; ``target`` is the taken block of a jump or
+    branch and ``next`` the block below. A conditional ``branch`` carries its instruction (for the guard and
+    the source line).
     """
 
     index: int
@@ -39,14 +39,10 @@ class Block:
         return len(self.instrs) + (self.branch is not None) + (self.end == "exit")
 
 
-def has_result(instr: Instr) -> bool:
-    """Whether the first operand is written."""
-    return instr.opcode not in NO_RESULT or (instr.opcode in BARRIERS and "red" in instr.mods)
-
-
-def registers_read(instr: Instr) -> set[str]:
+def registers_read(instr: Instr, table: EffectsByOpcode) -> set[str]:
     """Names of the registers that an instruction reads, its guard included."""
     names = set()
+    writes = effects_of(instr, table).writes(instr)
 
     def visit(op, destination):
         if isinstance(op, Reg):
@@ -60,32 +56,37 @@ def registers_read(instr: Instr) -> set[str]:
 
     for i, op in enumerate(instr.operands):
         if not isinstance(op, str):
-            visit(op, i == 0 and has_result(instr))
+            visit(op, i == 0 and writes)
     if instr.guard is not None:
         names.add(instr.guard.name)
     return names
 
 
-def registers_written(instr: Instr) -> set[str]:
+def registers_written(instr: Instr, table: EffectsByOpcode) -> set[str]:
     """Names of the registers that an instruction writes."""
-    if not has_result(instr) or not instr.operands:
+    if not instr.operands or not effects_of(instr, table).writes(instr):
         return set()
     first = instr.operands[0]
     items = first.items if isinstance(first, Vec) else (first,)
     return {op.name for op in items if isinstance(op, Reg) and op.name != "_"}
 
 
-def split(fn: Function) -> list[Block]:
+def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
     """Basic blocks in program order, so that the lowest index first is also the point where lanes meet again.
 
-    An instruction under a guard becomes a block of its own behind a branch: the lanes whose guard is false skip it.
+    An instruction under a guard becomes a block of its own behind a branch: the lanes whose guard is false
+    skip it.
     """
-    blocks = [Block(0)]
-    labels: dict[str, int] = {}
-    jumps: list[tuple[Block, str]] = []
 
-    def new() -> Block:
-        blocks.append(Block(len(blocks)))
+    def is_barrier(instr: Instr) -> bool:
+        return effects_of(instr, table).barrier(instr)
+
+    blocks = [BasicBlock(0)]
+    labels: dict[str, int] = {}
+    jumps: list[tuple[BasicBlock, str]] = []
+
+    def new() -> BasicBlock:
+        blocks.append(BasicBlock(len(blocks)))
         return blocks[-1]
 
     current = blocks[0]
@@ -103,7 +104,15 @@ def split(fn: Function) -> list[Block]:
             target = item.operands[0]
             jumps.append((current, target.name if isinstance(target, Sym) else str(target)))
         elif item.guard is not None:
-            skip = Instr("bra", (), (), Reg(item.guard.name, not item.guard.negated), item.line, item.file, f"(guard of) {item.text}")
+            skip = Instr(
+                "bra",
+                (),
+                (),
+                Reg(item.guard.name, not item.guard.negated),
+                item.line,
+                item.file,
+                f"(guard of) {item.text}",
+            )
             current.end, current.branch = "branch", skip
             head, guarded = current, new()
             bare = Instr(item.opcode, item.mods, item.operands, None, item.line, item.file, item.text)
@@ -129,26 +138,18 @@ def split(fn: Function) -> list[Block]:
         if label.startswith(ROUTINE):
             blocks[index].routine = label.removeprefix(ROUTINE)
     for block in blocks:
-        block.polls = _polls(block)
-        if block.end == "barrier":
-            mods = block.branch.mods
-            block.plain_barrier = "red" not in mods and ("grid" in mods or len(block.branch.operands) < 2)
-    _liveness(blocks)
+        block.polls = any(effects_of(instr, table).polls(instr) for instr in block.instrs)
+        block.plain_barrier = block.end == "barrier" and _takes_all(block.branch)
+    _liveness(blocks, table)
     return blocks
 
 
-def is_barrier(instr: Instr) -> bool:
-    """A barrier of a thread block or the grid; ``bar.warp.sync``, ``bar.arrive`` and clusters' are ordinary instructions."""
-    return instr.opcode in BARRIERS and not {"warp", "arrive", "cluster"} & set(instr.mods)
+def _takes_all(barrier: Instr) -> bool:
+    """Whether a barrier waits for all threads (of the block or the grid) and has nothing to compute."""
+    return "red" not in barrier.mods and ("grid" in barrier.mods or len(barrier.operands) < 2)
 
 
-def _polls(block: Block) -> bool:
-    return any(
-        i.opcode in ("atom", "nanosleep") or (i.opcode == "ld" and {"volatile", "acquire", "relaxed"} & set(i.mods)) for i in block.instrs
-    )
-
-
-def successors(block: Block) -> list[int]:
+def successors(block: BasicBlock) -> list[int]:
     """Indices of the blocks that can follow."""
     return {
         "fall": [block.next],
@@ -159,17 +160,17 @@ def successors(block: Block) -> list[int]:
     }[block.end]
 
 
-def _liveness(blocks: list[Block]) -> None:
+def _liveness(blocks: list[BasicBlock], table: EffectsByOpcode) -> None:
     use, define = [], []
     for b in blocks:
         read: set[str] = set()
         written: set[str] = set()
         for i in b.instrs:
-            read |= registers_read(i) - written
-            written |= registers_written(i)
+            read |= registers_read(i, table) - written
+            written |= registers_written(i, table)
         if b.branch is not None:
-            read |= registers_read(b.branch) - written
-            written |= registers_written(b.branch)
+            read |= registers_read(b.branch, table) - written
+            written |= registers_written(b.branch, table)
         use.append(read)
         define.append(written)
     live = [set(u) for u in use]
@@ -205,6 +206,11 @@ SPECIAL = (
     "envreg1",
     "envreg2",
 )
+
+
+def loads_parameter(instr: Instr) -> bool:
+    """True of ``ld.param`` at the name of a parameter (or of a call's result)."""
+    return instr.opcode == "ld" and "param" in instr.mods and isinstance(instr.operands[1].base, Sym)
 
 
 def is_special(name: str) -> bool:

@@ -1,6 +1,8 @@
-"""Calls to device functions, replaced by the callee's body: every call site gets its own copy of registers and labels.
+"""Calls to device functions, replaced by the callee's body:
+every call site gets its own copy of registers and labels.
 
-PTX passes arguments through ``.param`` variables; a copy turns each into a register: ``st.param``/``ld.param`` become ``mov``.
+PTX passes arguments through ``.param`` variables; a copy turns each into a register:
+``st.param``/``ld.param`` become ``mov``.
 """
 
 from __future__ import annotations
@@ -9,8 +11,9 @@ import re
 from dataclasses import replace
 from functools import cached_property
 
-from .blocks import ROUTINE, is_special
-from .parser import WIDTH, Function, Imm, Instr, Mem, Module, Reg, Sym, Vec
+from warplab.simt.ptx.blocks import ROUTINE, is_special, loads_parameter
+from warplab.simt.ptx.parser import Function, Imm, Instr, Mem, Module, Reg, Sym, Vec
+from warplab.simt.ptx.ptx_types import TYPES
 
 MAX_DEPTH = 16
 EXTERNAL = {  # functions that the engine has itself: type of the result, "" for none
@@ -24,7 +27,10 @@ EXTERNAL = {  # functions that the engine has itself: type of the result, "" for
 
 
 class CannotInline(Exception):
-    """A call that has no body to copy (an extern such as vprintf, a function pointer) or recurses; carries the instruction."""
+    """A call that has no body to copy (an extern such as vprintf, a function pointer) or recurses.
+
+    Carries the instruction.
+    """
 
     def __init__(self, instr: Instr, why: str):
         super().__init__(why)
@@ -38,7 +44,14 @@ def inline_calls(module: Module, entry: Function) -> Function:
     """
     if not any(isinstance(i, Instr) and i.opcode == "call" for i in entry.body):
         return entry
-    out = replace(entry, regs=dict(entry.regs), variables=list(entry.variables), body=[], routines={}, framed=frozenset())
+    out = replace(
+        entry,
+        regs=dict(entry.regs),
+        variables=list(entry.variables),
+        body=[],
+        routines={},
+        framed=frozenset(),
+    )
     copier = _Copier(module, out)
     copier.copy(entry, suffix="", arguments={}, result="", depth=0)
     copier.append_routines()
@@ -48,7 +61,7 @@ def inline_calls(module: Module, entry: Function) -> Function:
 def _parts(value, offset: int, kind: str):
     """A scalar, or the elements of a vector, each with its byte offset and type."""
     items = value.items if isinstance(value, Vec) else (value,)
-    return [(item, (offset + i * WIDTH[kind], kind)) for i, item in enumerate(items)]
+    return [(item, (offset + i * TYPES[kind].bytes, kind)) for i, item in enumerate(items)]
 
 
 class _Copier:
@@ -58,13 +71,18 @@ class _Copier:
         self.pending: list[tuple] = []
 
     def copy(self, fn: Function, suffix: str, arguments: dict[str, str], result: str, depth: int) -> None:
-        """Append ``fn``'s body. ``arguments`` maps its parameter names to register stems, ``result`` is the return's stem."""
+        """Append ``fn``'s body.
+
+        ``arguments`` maps its parameter names to register stems, ``result`` is the return's stem.
+        """
         own = {v.name: f"{v.name}{suffix}" for v in fn.variables}
         if suffix:
             self.out.regs.update({f"{name}{suffix}": kind for name, kind in fn.regs.items()})
             self.out.variables.extend(replace(v, name=own[v.name]) for v in fn.variables)
         labels = {item for item in fn.body if isinstance(item, str)}
-        passed: dict[str, dict[int, tuple[str, Reg]]] = {}  # .param variable of a pending call -> offset -> type, register
+        passed: dict[
+            str, dict[int, tuple[str, Reg]]
+        ] = {}  # .param variable of a pending call -> offset -> type, register
         returned = ""
 
         def rename(op):
@@ -94,7 +112,7 @@ class _Copier:
                     if stem != result:
                         passed.setdefault(name, {})[at] = kind, Reg(f"{stem}_{at}")
                     self._move(item, Reg(f"{stem}_{at}"), rename(part), declare=True)
-            elif item.opcode == "ld" and "param" in item.mods and isinstance(item.operands[1].base, Sym):
+            elif loads_parameter(item):
                 base, offset = item.operands[1].base, item.operands[1].base.offset + item.operands[1].offset
                 stem = arguments.get(base.name) or (returned if base.name.startswith("retval") else None)
                 if stem is None:
@@ -104,18 +122,30 @@ class _Copier:
                     source = Reg(f"{stem}_{at}")
                     if source.name not in self.out.regs:
                         if stem != returned:
-                            raise CannotInline(item, f"part of the argument at byte {at} is read but was not passed as such")
-                        source = Imm(0)  # the caller declares a result that the callee does not give: numba's None
+                            raise CannotInline(
+                                item, f"part of the argument at byte {at} is read but was not passed as such"
+                            )
+                        source = Imm(
+                            0
+                        )  # the caller declares a result that the callee does not give: numba's None
                     self._move(replace(item, mods=(kind,)), rename(part), source)
             elif item.opcode == "ret" and suffix:
                 self.out.body.append(
                     replace(
-                        item, opcode="bra", mods=(), operands=(Sym(f"$return{suffix}"),), guard=rename(item.guard) if item.guard else None
+                        item,
+                        opcode="bra",
+                        mods=(),
+                        operands=(Sym(f"$return{suffix}"),),
+                        guard=rename(item.guard) if item.guard else None,
                     )
                 )
             else:
                 self.out.body.append(
-                    replace(item, operands=tuple(rename(o) for o in item.operands), guard=rename(item.guard) if item.guard else None)
+                    replace(
+                        item,
+                        operands=tuple(rename(o) for o in item.operands),
+                        guard=rename(item.guard) if item.guard else None,
+                    )
                 )
         if suffix:
             self.out.body.append(f"$return{suffix}")
@@ -124,10 +154,16 @@ class _Copier:
         kind = item.mods[-1]
         if declare:
             self.out.regs.setdefault(target.name, kind)
-        self.out.body.append(Instr("mov", (kind,), (target, source), item.guard, item.line, item.file, item.text))
+        self.out.body.append(
+            Instr("mov", (kind,), (target, source), item.guard, item.line, item.file, item.text)
+        )
 
     def _call(self, item: Instr, passed: dict[str, dict[int, tuple]], depth: int) -> str:
-        m = re.fullmatch(r"\s*(?:\(\s*([\w$]+)\s*\)\s*,)?\s*([\w$%]+)\s*(?:,\s*\(([^)]*)\))?\s*(?:,.*)?", item.operands[0], re.S)
+        m = re.fullmatch(
+            r"\s*(?:\(\s*([\w$]+)\s*\)\s*,)?\s*([\w$%]+)\s*(?:,\s*\(([^)]*)\))?\s*(?:,.*)?",
+            item.operands[0],
+            re.S,
+        )
         name = m.group(2) if m else item.operands[0]
         given = [a.strip() for a in (m.group(3) or "").split(",") if a.strip()] if m else []
         callee = self.module.functions.get(name)
@@ -159,21 +195,38 @@ class _Copier:
         return result
 
     def _recurse(self, item, callee: Function, given, passed) -> str:
-        """A call of a function from within itself: ``recurse.<name> {results}, arguments...``, which runs the function's own code."""
+        """A call of a function from within itself: ``recurse.<name> {results}, arguments...``,
+        which runs the function's own code.
+        """
         parts = [
-            (p.name, offset, *what) for p, value in zip(callee.params, given) for offset, what in sorted(passed.get(value, {}).items())
+            (p.name, offset, *what)
+            for p, value in zip(callee.params, given)
+            for offset, what in sorted(passed.get(value, {}).items())
         ]
         if callee.name not in self.out.routines:
             stem = f"%routine{len(self.out.routines)}"
             results = {}
             for i in callee.body:
-                if isinstance(i, Instr) and i.opcode == "st" and "param" in i.mods and i.operands[0].base.name.startswith("func_retval"):
+                if (
+                    isinstance(i, Instr)
+                    and i.opcode == "st"
+                    and "param" in i.mods
+                    and i.operands[0].base.name.startswith("func_retval")
+                ):
                     results.update(
-                        dict(at for _, at in _parts(i.operands[1], i.operands[0].base.offset + i.operands[0].offset, i.mods[-1]))
+                        dict(
+                            at
+                            for _, at in _parts(
+                                i.operands[1], i.operands[0].base.offset + i.operands[0].offset, i.mods[-1]
+                            )
+                        )
                     )
             registers = {f"{stem}_{name}_{offset}": kind for name, offset, kind, _ in parts}
             self.out.regs |= registers | {f"{stem}_result_{offset}": kind for offset, kind in results.items()}
-            self.out.routines[callee.name] = tuple(registers), tuple(f"{stem}_result_{offset}" for offset in sorted(results))
+            self.out.routines[callee.name] = (
+                tuple(registers),
+                tuple(f"{stem}_result_{offset}" for offset in sorted(results)),
+            )
             self.pending.append((item, callee, stem))
         self.calls += 1
         stem, targets = f"%ret__{self.calls}", []
@@ -191,13 +244,21 @@ class _Copier:
             self.inside = [callee.name]
             self._put(item, "ret", (), ())
             self.out.body.append(f"{ROUTINE}{callee.name}")
-            self.copy(callee, f"__{number}", {p.name: f"{stem}_{p.name}" for p in callee.params}, f"{stem}_result", 1)
+            self.copy(
+                callee,
+                f"__{number}",
+                {p.name: f"{stem}_{p.name}" for p in callee.params},
+                f"{stem}_result",
+                1,
+            )
             self._put(item, "results", (), tuple(Reg(name) for name in self.out.routines[callee.name][1]))
             self._put(item, "ret", (), ())
             self.out.framed |= {v.name for v in self.out.variables[before:] if v.space == "local"}
 
     def _through_pointer(self, item: Instr, pointer: str, given, passed, depth: int) -> str:
-        """A call through a function pointer: one copy of each function whose address is taken, behind a comparison."""
+        """A call through a function pointer: one copy of each function whose address is taken,
+        behind a comparison.
+        """
         self.calls += 1
         number = self.calls
         where, result, over = Reg(f"{pointer}{self.suffix}"), f"%ret__{number}", f"$called__{number}"
@@ -241,7 +302,9 @@ class _Copier:
         self.out.body.append(Instr(opcode, mods, operands, guard, item.line, item.file, item.text))
 
     def _external(self, item: Instr, name: str, given: list[str], passed: dict) -> str:
-        """A function of CUDA's run-time library becomes an instruction of its own, ``extern.<name>``, or a grid barrier."""
+        """A function of CUDA's run-time library becomes an instruction of its own, ``extern.<name>``,
+        or a grid barrier.
+        """
         self.calls += 1
         stem = f"%ret__{self.calls}"
         result = Reg(f"{stem}_0") if EXTERNAL[name] else Reg("_")

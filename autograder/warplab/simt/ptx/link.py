@@ -1,16 +1,20 @@
-"""Several PTX modules to one, as nvJitLink does: a definition anywhere answers every ``.extern`` of its name."""
+"""Several PTX modules to one, as nvJitLink does:
+a definition anywhere answers every ``.extern`` of its name.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from .parser import Function, Instr, Mem, Module, Sym, Vec
+from warplab.simt.ptx.parser import Function, Instr, Mem, Module, Sym, Vec
 
 
 def link(modules: list[Module]) -> Module:
-    """One module with the functions and variables of all; the first is the kernel's own and gives version and target.
+    """One module with the functions and variables of all;
+    the first is the kernel's own and gives version and target.
 
-    Names that a module keeps to itself (no linkage directive) are told apart by a suffix. Line numbers stay with their files.
+    Names that a module keeps to itself (no linkage directive) are told apart by a suffix. Line numbers stay
+    with their files.
     """
     if len(modules) == 1:
         return modules[0]
@@ -22,7 +26,8 @@ def link(modules: list[Module]) -> Module:
         out.files.update({n + shift: path for n, path in module.files.items()})
         own = {}
         for item in [*module.variables, *module.functions.values()]:
-            if item.linkage == "static" and item.name in defined and not getattr(item, "is_entry", False):
+            private = item.linkage == "static" and not getattr(item, "is_entry", False)
+            if private and item.name in defined:
                 own[item.name] = f"{item.name}__{number}"
         for v in module.variables:
             name = own.get(v.name, v.name)
@@ -44,7 +49,9 @@ def link(modules: list[Module]) -> Module:
 
 
 def _moved(fn: Function, name: str, own: dict[str, str], shift: int) -> Function:
-    """``fn`` under ``name``, with its file numbers moved by ``shift`` and its module's private names replaced."""
+    """``fn`` under ``name``, with its file numbers moved by ``shift`` and its module's private names
+    replaced.
+    """
 
     def rename(op):
         if isinstance(op, Sym):

@@ -1,6 +1,7 @@
 """PTX text to data: modules, functions, instructions. Knows the grammar, not what an instruction does.
 
-Grammar: PTX ISA, https://docs.nvidia.com/cuda/parallel-thread-execution/ (versions 7.0 to 9.x are read alike).
+Grammar: PTX ISA, https://docs.nvidia.com/cuda/parallel-thread-execution/ (versions 7.0 to 9.x are read
+alike).
 """
 
 from __future__ import annotations
@@ -9,28 +10,7 @@ import re
 import struct
 from dataclasses import dataclass, field
 
-WIDTH = {  # bytes of PTX's fundamental types
-    "pred": 1,
-    "b8": 1,
-    "u8": 1,
-    "s8": 1,
-    "b16": 2,
-    "u16": 2,
-    "s16": 2,
-    "f16": 2,
-    "bf16": 2,
-    "b32": 4,
-    "u32": 4,
-    "s32": 4,
-    "f32": 4,
-    "f16x2": 4,
-    "bf16x2": 4,
-    "b64": 8,
-    "u64": 8,
-    "s64": 8,
-    "f64": 8,
-    "b128": 16,
-}
+from warplab.simt.ptx.ptx_types import TYPES
 
 
 @dataclass(frozen=True)
@@ -93,7 +73,9 @@ class Variable:
     align: int
     size: int
     data: bytes | None = None
-    linkage: str = "static"  # "extern" (declared here, defined elsewhere) | "visible" | "weak" | "common" | "static"
+    linkage: str = (
+        "static"  # "extern" (declared here, defined elsewhere) | "visible" | "weak" | "common" | "static"
+    )
 
 
 @dataclass
@@ -108,7 +90,9 @@ class Param:
 
 @dataclass
 class Function:
-    """An entry or device function: parameters, register types, variables, and a body of instructions and labels."""
+    """An entry or device function: parameters, register types, variables,
+    and a body of instructions and labels.
+    """
 
     name: str
     is_entry: bool
@@ -118,8 +102,12 @@ class Function:
     body: list = field(default_factory=list)  # Instr | str (label)
     max_threads: int | None = None
     linkage: str = "static"
-    routines: dict[str, tuple] = field(default_factory=dict)  # of recursive functions: registers of parameters, of results
-    framed: frozenset[str] = frozenset()  # local variables of which each call of a recursive function has its own
+    routines: dict[str, tuple] = field(
+        default_factory=dict
+    )  # of recursive functions: registers of parameters, of results
+    framed: frozenset[str] = (
+        frozenset()
+    )  # local variables of which each call of a recursive function has its own
 
 
 @dataclass
@@ -145,10 +133,22 @@ _VAR = re.compile(
 )
 _REG = re.compile(r"\.reg\s*\.(\w+)\s+(.*)$", re.S)
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:[^\n;]*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?[^\n;]*")
-_HEAD = re.compile(r"[a-z][\w.:]*", re.ASCII)  # it becomes part of a Python program: nothing else may stand in it
+_HEAD = re.compile(
+    r"[a-z][\w.:]*", re.ASCII
+)  # it becomes part of a Python program: nothing else may stand in it
 MAX_REGISTERS = 1 << 20  # of one .reg directive: the largest unrolled kernels declare some ten thousand
 OURS = ("extern", "recurse", "results")  # instructions that only ptx.inline makes
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.M)
+
+
+def meets_grid_wide(ptx: str) -> bool:
+    """Whether code in ``ptx`` (a module's text, or an instruction's) uses the grid barrier of
+    cooperative_groups.
+
+    Its blocks wait for each other, so all of them must run at once. The barrier's address is in %envreg1 and
+    %envreg2.
+    """
+    return "%envreg2" in ptx
 
 
 def parse_number(text: str) -> int | float:
@@ -215,9 +215,9 @@ def _variable(statement: str) -> Variable | None:
     if not m:
         return None
     align = re.search(r"\.align\s+(\d+)", m["attrs"] or "")
-    width = WIDTH.get(m["type"])
-    if width is None:
+    if m["type"] not in TYPES:
         return None
+    width = TYPES[m["type"]].bytes
     vector = {"v2": 2, "v4": 4}.get(next((a for a in re.findall(r"\.(v\d)", m["attrs"] or "")), ""), 1)
     count = vector
     for dim in re.findall(r"\[([^\]]*)\]", m["dims"]):
@@ -324,9 +324,13 @@ def _body(text: str, fn: Function) -> None:
             for name in _split(names):
                 m = re.fullmatch(r"(%[\w$]+)<(\d+)>", name)
                 if m and int(m.group(2)) > MAX_REGISTERS:
-                    raise PTXSyntaxError(f"{m.group(2)} registers {m.group(1)}; the limit is {MAX_REGISTERS:,}")
+                    raise PTXSyntaxError(
+                        f"{m.group(2)} registers {m.group(1)}; the limit is {MAX_REGISTERS:,}"
+                    )
                 for each in [f"{m.group(1)}{i}" for i in range(int(m.group(2)))] if m else [name]:
-                    if scopes and each in fn.regs:  # inline assembly's own register of a name that is in use outside
+                    if (
+                        scopes and each in fn.regs
+                    ):  # inline assembly's own register of a name that is in use outside
                         shadows += 1
                         scopes[-1][each] = each = f"{each}_s{shadows}"
                     fn.regs[each] = kind
@@ -359,7 +363,9 @@ def _shadow(instr: Instr, names: dict[str, str]) -> None:
 
 
 def _as_register(op, regs: dict[str, str]):
-    """Inline assembly declares registers without a percent sign: what was read as a symbol is one if it is declared."""
+    """Inline assembly declares registers without a percent sign:
+    what was read as a symbol is one if it is declared.
+    """
     if isinstance(op, Sym):
         return Reg(op.name) if op.name in regs else op
     if isinstance(op, Mem):
@@ -412,7 +418,10 @@ def parse(ptx: str) -> Module:
             depth += (c == "{") - (c == "}")
             i += 1
         fn = Function(
-            m["name"], m["kind"] == "entry", _params(m["params"] or ""), linkage=_linkage(text[max(0, m.start() - 20) : m.start()])
+            m["name"],
+            m["kind"] == "entry",
+            _params(m["params"] or ""),
+            linkage=_linkage(text[max(0, m.start() - 20) : m.start()]),
         )
         limit = re.search(r"\.maxntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", m["attrs"] or "")
         if limit:

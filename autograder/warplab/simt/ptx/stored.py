@@ -1,21 +1,27 @@
-"""Which arrays a kernel may write, read off its PTX: the parameters and variables that its stores' addresses come from."""
+"""Which arrays a kernel may write, read off its PTX:
+the parameters and variables that its stores' addresses come from.
+"""
 
 from __future__ import annotations
 
-from .blocks import is_special, registers_read, registers_written
-from .parser import Function, Instr, Mem, Reg, Sym, Vec
+from warplab.simt.ptx.blocks import is_special, loads_parameter, registers_read, registers_written
+from warplab.simt.ptx.effects import EffectsByOpcode, effects_of
+from warplab.simt.ptx.parser import Function, Instr, Mem, Reg, Sym, Vec
 
 Origin = tuple[str, int]  # a parameter or variable and a byte offset in it
 
 
-def stored_through(fn: Function) -> list[frozenset[Origin]] | None:
-    """For each store to global or generic memory, what its address was computed from; None where that cannot be told.
+def stored_through(fn: Function, table: EffectsByOpcode) -> list[frozenset[Origin]] | None:
+    """For each store to global or generic memory, what its address was computed from;
+    None where that cannot be told.
 
-    A value loaded from memory has no origin: with a pointer among the others it is an index, alone it is a pointer that nobody knows.
+    A value loaded from memory has no origin: with a pointer among the others it is an index, alone it is a
+    pointer that nobody knows.
     """
     if fn.routines:
         return None
-    steps = [(registers_written(i), _sources(i), _origins(i)) for i in fn.body if isinstance(i, Instr)]
+    body = [item for item in fn.body if isinstance(item, Instr)]
+    steps = [(registers_written(i, table), _sources(i, table), _origins(i)) for i in body]
     origin: dict[str, frozenset[Origin]] = {}
     changed = True
     while changed:
@@ -27,7 +33,7 @@ def stored_through(fn: Function) -> list[frozenset[Origin]] | None:
                 if not found <= before:
                     origin[register] = before | found
                     changed = True
-    return [_of_address(i, origin) for i in fn.body if isinstance(i, Instr) and _stores(i)]
+    return [_of_address(i, origin) for i in body if _stores(i)]
 
 
 def _stores(instr: Instr) -> bool:
@@ -35,14 +41,14 @@ def _stores(instr: Instr) -> bool:
     return plain and not {"shared", "local", "param"} & set(instr.mods)
 
 
-def _sources(instr: Instr) -> set[str]:
-    if instr.opcode in ("ld", "ldu", "atom", "setp"):
+def _sources(instr: Instr, table: EffectsByOpcode) -> set[str]:
+    if instr.opcode == "setp" or effects_of(instr, table).memory in ("load", "atomic"):
         return set()
-    return {r for r in registers_read(instr) if not is_special(r)}
+    return {r for r in registers_read(instr, table) if not is_special(r)}
 
 
 def _origins(instr: Instr) -> frozenset[Origin]:
-    if instr.opcode == "ld" and "param" in instr.mods and isinstance(instr.operands[1].base, Sym):
+    if loads_parameter(instr):
         base = instr.operands[1].base
         parts = len(instr.operands[0].items) if isinstance(instr.operands[0], Vec) else 1
         return frozenset((base.name, base.offset + instr.operands[1].offset + 8 * i) for i in range(parts))

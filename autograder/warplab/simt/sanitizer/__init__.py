@@ -1,0 +1,1 @@
+"""Checks that watch a launch: races and unwritten reads are refused, global-memory conflicts warned of."""

@@ -1,15 +1,17 @@
-"""Conflicts in global memory: two threads touch a word in one launch, one of them writes, and nothing orders them.
+"""Conflicts in global memory: two threads touch a word in one launch, one of them writes,
+and nothing orders them.
 
-Blocks run in any order on a GPU, so such a kernel may give one result here and another there. It is a warning: programs
-exist that live with it. What orders two accesses: a barrier of their block, a ``syncwarp`` of their warp, a barrier of the
-grid, or a device-wide fence in the writer's block followed by an atomic or volatile access in the other's (a flag, a counter,
-a lock; which of them is not checked, so this errs towards silence). Atomics do not conflict with each other or with reads;
-plain writes conflict with arithmetic atomics, as where one thread zeroes a sum that others already add to. A write that
-leaves the word as it was is benign.
+Blocks run in any order on a GPU, so such a kernel may give one result here and another there. It is a
+warning: programs exist that live with it. What orders two accesses: a barrier of their block, a ``syncwarp``
+of their warp, a barrier of the grid, or a device-wide fence in the writer's block followed by an atomic or
+volatile access in the other's (a flag, a counter, a lock; which of them is not checked, so this errs towards
+silence). Atomics do not conflict with each other or with reads; plain writes conflict with arithmetic
+atomics, as where one thread zeroes a sum that others already add to. A write that leaves the word as it was
+is benign.
 
-Only arrays that the kernel's stores can reach are watched (``ptx.stored``). While each thread of the launch keeps to
-words of its own, a region needs no more than a list of the stretches that were touched; tables, one entry a word, are
-kept from the first access that may meet another.
+Only arrays that the kernel's stores can reach are watched (``ptx.stored``). While each thread of the launch
+keeps to words of its own, a region needs no more than a list of the stretches that were touched; tables, one
+entry a word, are kept from the first access that may meet another.
 """
 
 from __future__ import annotations
@@ -20,25 +22,33 @@ from functools import cached_property
 
 import numpy as np
 
-from ..observer import Observer
-from .races import cell_size
+from warplab.simt.engine.instructions import INSTRUCTIONS
+from warplab.simt.observer import Observer
+from warplab.simt.ptx.effects import effects_of
+from warplab.simt.sanitizer.races import cell_size
 
 THREAD_BITS = 32
 THREAD = (1 << THREAD_BITS) - 1
 SPAN = 4  # a stretch of this many cells a lane is checked for double use by marking its cells
-ORDERING = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}  # accesses that are made to be met by other threads
+# accesses that are made to be met by other threads
+ORDERING = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
 RELEASE = {"release", "acq_rel"}
-ARITHMETIC = {"add", "min", "max", "and", "or", "xor", "inc", "dec"}  # of atomics; cas and exch make locks, which plain stores may open
+# of atomics; cas and exch make locks, which plain stores may open
+ARITHMETIC = {"add", "min", "max", "and", "or", "xor", "inc", "dec"}
 VERB = {"read": "reads", "write": "writes", "atomic": "updates atomically"}
 
 
 class GlobalConflict(UserWarning):
-    """Two threads touch one word of global memory in a launch, one writes, and nothing says who comes first."""
+    """Two threads touch one word of global memory in a launch, one writes,
+    and nothing says who comes first.
+    """
 
 
 @dataclass
 class Touch:
-    """One request: the lanes of a chunk whose first thread is ``start`` touch which bytes of a region, how, and when."""
+    """One request: the lanes of a chunk whose first thread is ``start`` touch which bytes of a region, how,
+    and when.
+    """
 
     site: int
     what: str
@@ -63,12 +73,16 @@ class Touch:
     def is_of(self, other: "Touch") -> bool:
         """Whether each thread touches the same bytes as in another request."""
         same = self.start == other.start and self.width == other.width and _same(self.lanes, other.lanes)
-        return same and (_same(self.base, other.base) if self.offset == other.offset else _same(self.at, other.at))
+        return same and (
+            _same(self.base, other.base) if self.offset == other.offset else _same(self.at, other.at)
+        )
 
 
 @dataclass
 class Stretch:
-    """Bytes ``low`` to ``high`` of a region, in which each cell belongs to one thread: the last touch of each kind."""
+    """Bytes ``low`` to ``high`` of a region, in which each cell belongs to one thread:
+    the last touch of each kind.
+    """
 
     low: int
     high: int
@@ -82,17 +96,20 @@ class Watch:
     region: object
     stretches: list[Stretch] = field(default_factory=list)
     lows: list[int] = field(default_factory=list)
-    tables: Tables | None = None
+    tables: RegionTables | None = None
 
     def stays_apart(self, touch: Touch, access) -> bool:
-        """Note the touch among the stretches if each of its cells is one thread's alone; False if that cannot be said."""
+        """Note the touch among the stretches if each of its cells is one thread's alone.
+
+        False if that cannot be said.
+        """
         low, high = access.low + touch.offset, access.high + touch.offset + touch.width
         i = bisect_right(self.lows, low)
         stretch = self.stretches[i - 1] if i else None
         if stretch is not None and (stretch.low, stretch.high) == (low, high):
             if not touch.is_of(next(iter(stretch.touches.values()))):
                 return False
-        elif (stretch is None or stretch.high <= low) and (i == len(self.lows) or self.lows[i] >= high):
+        elif self._is_free(i, low, high):
             if not _distinct(touch, access, low, high):
                 return False
             stretch = Stretch(low, high, {})
@@ -103,9 +120,14 @@ class Watch:
         stretch.touches[touch.what] = touch
         return True
 
+    def _is_free(self, i: int, low: int, high: int) -> bool:
+        """Whether no stretch reaches into bytes ``low`` to ``high``, before which ``i`` stretches begin."""
+        ends_before = i == 0 or self.stretches[i - 1].high <= low
+        return ends_before and (i == len(self.lows) or self.lows[i] >= high)
+
     def tabulate(self, unit: int) -> None:
         """From stretches to tables."""
-        self.tables = Tables(self.region, unit)
+        self.tables = RegionTables(self.region, unit)
         for stretch in self.stretches:
             for touch in stretch.touches.values():
                 self.tables.record(touch)
@@ -114,7 +136,9 @@ class Watch:
 
 @dataclass
 class Conflict:
-    """The first conflict between two source lines, ``count`` of how many words there were, and where the later access stands."""
+    """The first conflict between two source lines, ``count`` of how many words there were,
+    and where the later access stands.
+    """
 
     text: str
     advice: str
@@ -123,7 +147,8 @@ class Conflict:
     count: int = 0
 
     def __str__(self) -> str:
-        return f"{self.text}, and nothing orders the two; {self.count:,} such conflicts\n  Look at: {self.advice}"
+        said = f"{self.text}, and nothing orders the two; {self.count:,} such conflicts"
+        return f"{said}\n  Look at: {self.advice}"
 
 
 class GlobalRaces(Observer):
@@ -144,7 +169,6 @@ class GlobalRaces(Observer):
     def found_all(self) -> list[Conflict]:
         return list(self.found.values())
 
-    # --- events that order ----------------------------------------------------------------------------------------
     def barrier(self, machine, block):
         self.now += 1
         self.barrier_at = self.now
@@ -166,7 +190,9 @@ class GlobalRaces(Observer):
         if getattr(self, name) is None:
             setattr(self, name, np.zeros(machine.launch.blocks, np.int64))
         first = machine.first_block
-        blocks = slice(first, first + machine.blocks) if group.full else first + machine.block_of_lane[group.lanes]
+        blocks = (
+            slice(first, first + machine.blocks) if group.full else first + machine.block_of_lane[group.lanes]
+        )
         getattr(self, name)[blocks] = self.now
 
     def ordered(self, machine, thread, rival, time) -> np.ndarray:
@@ -182,7 +208,6 @@ class GlobalRaces(Observer):
             out |= (self.fence_at[other] > time) & (self.meeting_at[block] >= time)
         return out
 
-    # --- accesses -------------------------------------------------------------------------------------------------
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if space != "global" or access.region is None:
             return
@@ -200,7 +225,17 @@ class GlobalRaces(Observer):
         if watch is None:
             return
         self.now += 1
-        touch = Touch(site, what, machine.first_block * machine.launch.threads, group.lanes, access.offset, offset, width, self.now, values)
+        touch = Touch(
+            site,
+            what,
+            machine.first_block * machine.launch.threads,
+            group.lanes,
+            access.offset,
+            offset,
+            width,
+            self.now,
+            values,
+        )
         if watch.tables is None:
             if watch.stays_apart(touch, access):
                 touch.values = None  # it is kept, they need not be
@@ -211,7 +246,13 @@ class GlobalRaces(Observer):
     def _kind(self, machine, site: int) -> str:
         instr = machine.program.sites[site]
         mods = set(instr.mods)
-        kind = "release" if mods & RELEASE else "meeting" if instr.opcode in ("atom", "red") or mods & ORDERING else "plain"
+        kind = (
+            "release"
+            if mods & RELEASE
+            else "meeting"
+            if effects_of(instr, INSTRUCTIONS).memory == "atomic" or mods & ORDERING
+            else "plain"
+        )
         self.kinds[site] = kind
         return kind
 
@@ -220,7 +261,9 @@ class GlobalRaces(Observer):
             self.reachable = _written_regions(machine)
         return self.reachable is None or base in self.reachable
 
-    def report(self, machine, region, touch: Touch, lane: int, rival: int, did: str, there: int, count: int) -> None:
+    def report(
+        self, machine, region, touch: Touch, lane: int, rival: int, did: str, there: int, count: int
+    ) -> None:
         """Note a conflict: the lane's thread now, the rival's with instruction ``there`` before."""
         program, size = machine.program, machine.launch.threads
         here, before = program.line_of_site(touch.site), program.line_of_site(there)
@@ -230,13 +273,15 @@ class GlobalRaces(Observer):
             element = f"element {int(touch.at[lane]) // region.itemsize} of {region.label}"
             apart = thread // size != rival // size
             advice = (
-                "blocks run in any order: write to another array, combine with cuda.atomic, or launch two kernels"
+                "blocks run in any order: write to another array, combine with cuda.atomic, "
+                "or launch two kernels"
                 if apart
                 else "put a barrier, cuda.syncthreads(), between the two, or write to another array"
             )
             instr = program.sites[touch.site]
             self.found[key] = Conflict(
-                f"global-memory conflict in kernel {program.name}, {here}: {machine.name_of(thread)} {VERB[touch.what]} {element} that "
+                f"global-memory conflict in kernel {program.name}, {here}: {machine.name_of(thread)} "
+                f"{VERB[touch.what]} {element} that "
                 f"{machine.name_of(rival)} {VERB[did]} ({before})",
                 advice,
                 program.file_of(instr.file),
@@ -245,8 +290,12 @@ class GlobalRaces(Observer):
         self.found[key].count += count
 
 
-class Tables:
-    """For each cell of a region: who wrote it last, who updated it atomically, and the last two who read it; and when, as ``time << 32 | thread``."""
+class RegionTables:
+    """For each cell of a region: who wrote it last, who updated it atomically,
+    and the last two who read it.
+
+    And when, as ``time << 32 | thread``.
+    """
 
     def __init__(self, region, unit: int):
         self.region, self.unit, self.shift = region, unit, unit.bit_length() - 1
@@ -284,7 +333,11 @@ class Tables:
 
     def enter(self, races: GlobalRaces, machine, touch: Touch) -> None:
         """Check one request against all before it and within itself, then record it."""
-        against = {"read": ("write",), "atomic": ("write",), "write": ("write", "read", "read by another", "atomic")}[touch.what]
+        against = {
+            "read": ("write",),
+            "atomic": ("write",),
+            "write": ("write", "read", "read by another", "atomic"),
+        }[touch.what]
         cells = self.cells(touch)
         for name in against:
             if name in self.last:
@@ -349,7 +402,11 @@ def _distinct(touch: Touch, access, low: int, high: int) -> bool:
     key = ("distinct", width)
     if key not in access.pattern:
         found = bool((offsets[1:] - offsets[:-1]).min() >= width)
-        if not found and (high - low) // width <= SPAN * lanes and not (access.bits | touch.offset) & (width - 1):
+        if (
+            not found
+            and (high - low) // width <= SPAN * lanes
+            and not (access.bits | touch.offset) & (width - 1)
+        ):
             marks = np.zeros((high - low) // width, bool)
             marks[(offsets - (low - touch.offset)) // width] = True
             found = int(np.count_nonzero(marks)) == lanes

@@ -1,8 +1,8 @@
 """Shared-memory races: two threads of a block touch a word between two barriers, and one of them writes.
 
-Accesses are logged as they happen and compared when a barrier ends the interval, or when the log grows long. An interval
-of reads only needs no comparison, which is why correct tiled kernels pay almost nothing. ``syncwarp`` orders the lanes of
-its warp; writing one and the same value twice is benign.
+Accesses are logged as they happen and compared when a barrier ends the interval, or when the log grows long.
+An interval of reads only needs no comparison, which is why correct tiled kernels pay almost nothing.
+``syncwarp`` orders the lanes of its warp; writing one and the same value twice is benign.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import SharedRace
-from ..observer import Observer
-from ..ptx.parser import WIDTH
+from warplab.simt.errors import SharedRace
+from warplab.simt.observer import Observer
+from warplab.simt.ptx.ptx_types import TYPES
 
 LONGEST_LOG = 512  # requests; each holds arrays of one element a lane
 NOBODY, SEVERAL = -1, -2
@@ -41,9 +41,11 @@ class RaceDetector(Observer):
 
     def _start(self):
         self.log: list[Request] = []
-        self.seen: set[tuple[int, int]] = set()  # reads that are in the log: a loop reads the same words again
+        self.seen: set[tuple[int, int]] = (
+            set()
+        )  # reads that are in the log: a loop reads the same words again
         self.wrote = False
-        self.tables: Tables | None = None
+        self.tables: SharedTables | None = None
         self.epoch: np.ndarray | None = None  # syncwarps that each warp has passed since the barrier
 
     def warp_barrier(self, machine, group):
@@ -76,14 +78,16 @@ class RaceDetector(Observer):
         self._start()
 
     def _compare(self, machine):
-        self.tables = self.tables or Tables(machine)
+        self.tables = self.tables or SharedTables(machine)
         for request in self.log:
             self.tables.enter(request)
         self.log, self.seen = [], set()
 
 
 class Touched:
-    """For each cell of shared memory: the last lane that touched it, its warp, syncwarp epoch and instruction."""
+    """For each cell of shared memory: the last lane that touched it, its warp,
+    syncwarp epoch and instruction.
+    """
 
     def __init__(self, cells: int):
         self.lane = np.full(cells, NOBODY, np.int64)
@@ -106,8 +110,11 @@ class Touched:
         return (lane != NOBODY) & (lane != request.lanes) & ~ordered
 
 
-class Tables:
-    """Who wrote and who read each cell since the last barrier. A cell is a word, or less if the kernel has narrower accesses."""
+class SharedTables:
+    """Who wrote and who read each cell since the last barrier.
+
+    A cell is a word, or less if the kernel has narrower accesses.
+    """
 
     def __init__(self, machine):
         self.machine = machine
@@ -123,7 +130,9 @@ class Tables:
         for part in range(parts):
             cell = first + part
             if request.values is None:
-                self._refuse(request, cell, self.written, self.written.clashes(cell, request), "reads", "writes")
+                self._refuse(
+                    request, cell, self.written, self.written.clashes(cell, request), "reads", "writes"
+                )
                 self._record_read(cell, request)
                 continue
             bits = _bits(request.values[part * len(request.values) // parts], cell.shape)
@@ -151,18 +160,20 @@ class Tables:
         rival = int(other.lane[cell[i]])
         byte = int(cell[i]) * self.unit % self.machine.shared_stride
         here, there = program.line_of_site(request.site), program.line_of_site(int(other.site[cell[i]]))
+        others = f"several threads {did[:-1]}" if rival < 0 else f"{thread(rival)} {did}"
         raise SharedRace(
-            f"{thread(int(request.lanes[i]))} {does} a shared word (byte offset {byte}, {here}) that {'several threads' if rival < 0 else thread(rival)} "
-            f"{did[:-1] if rival < 0 else did} ({there}), with no barrier between them; {int(bad.sum())} accesses clash",
+            f"{thread(int(request.lanes[i]))} {does} a shared word (byte offset {byte}, {here}) "
+            f"that {others} ({there}), with no barrier between them; {int(bad.sum())} accesses clash",
             kernel=program.name,
             where=here,
-            hint="put cuda.syncthreads() after the writes and before other threads read, and again before the next writes",
+            hint="put cuda.syncthreads() after the writes and before other threads read, "
+            "and again before the next writes",
         )
 
 
 def cell_size(program, widest: int = 4) -> int:
     """Bytes of the cells that memory is watched in: ``widest``, or the narrowest access of the program."""
-    return min([widest, *(WIDTH[m] for i in program.sites for m in i.mods[-1:] if m in WIDTH)])
+    return min([widest, *(TYPES[m].bytes for i in program.sites for m in i.mods[-1:] if m in TYPES)])
 
 
 def _bits(values: np.ndarray, shape) -> np.ndarray:

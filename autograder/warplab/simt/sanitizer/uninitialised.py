@@ -1,12 +1,14 @@
-"""Reads of shared or local memory that no thread has written: on a GPU they give whatever was there before."""
+"""Reads of shared or local memory that no thread has written:
+on a GPU they give whatever was there before.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..errors import UninitialisedRead
-from ..observer import Observer
-from .races import cell_size
+from warplab.simt.errors import UninitialisedRead
+from warplab.simt.observer import Observer
+from warplab.simt.sanitizer.races import cell_size
 
 
 class InitialisationCheck(Observer):
@@ -28,7 +30,11 @@ class InitialisationCheck(Observer):
             self.written[space] = np.zeros(size // self.unit + 1, bool)
         written = self.written[space]
         if what != "write":
-            key = ("written", offset, width)  # what was written stays so: a loop's next read need not be looked up
+            key = (
+                "written",
+                offset,
+                width,
+            )  # what was written stays so: a loop's next read need not be looked up
             if key not in access.pattern:
                 for part in range(max(1, width // self.unit)):
                     known = written[(access.offset + offset) // self.unit + part]

@@ -1,7 +1,8 @@
-"""Compiled text kept on disk from one process to the next: ``~/.cache/warplab``, one JSON file by the hash of all that it was made from.
+"""Compiled text kept on disk from one process to the next: ``~/.cache/warplab``, JSON files.
 
-It can be deleted at any time. Processes may share it: a file appears whole or not at all. It holds text and no code of ours,
-and a sandboxed student has a home, and so a cache, of their own.
+A file's name is the hash of all that it was made from.
+It can be deleted at any time. Processes may share it: a file appears whole or not at all. It holds text and
+no code of ours, and a sandboxed student has a home, and so a cache, of their own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 
 
 def kept(made_from: tuple, make: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
-    """What ``make()`` returned when it was last called for ``made_from`` (JSON-able), in this process or another."""
+    """What ``make()`` returned when last called for ``made_from`` (JSON-able), in this process or another."""
     folder = Path.home() / ".cache" / "warplab"
     path = folder / f"{hashlib.sha256(json.dumps(made_from).encode()).hexdigest()}.json"
     try:

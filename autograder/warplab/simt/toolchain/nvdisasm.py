@@ -1,4 +1,7 @@
-"""nvdisasm, the disassembler: which loads and stores the assembler made of each source line. From a wheel, where it is installed."""
+"""nvdisasm, the disassembler: which loads and stores the assembler made of each source line.
+
+From a wheel, where it is installed.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from .ptxas import assemble, find
+from warplab.simt.toolchain.ptxas import assemble, find
 
 PLACE = re.compile(r'//## File "([^"]*)", line (\d+)')
 SECTION = re.compile(r"\s*\.section\s+\.text\.([\w$]+)")
-ACCESS = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?(LDGSTS|LDG|LDSM|LDS|LD|STG|STS|STSM|ST)((?:\.\w+)*)\s")
+ACCESS = re.compile(
+    r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?(LDGSTS|LDG|LDSM|LDS|LD|STG|STS|STSM|ST)((?:\.\w+)*)\s"
+)
 SPACE = {"LDG": "global_load", "LDS": "shared_load", "LDSM": "shared_load", "LD": "generic_load"}
 SPACE |= {"STG": "global_store", "STS": "shared_store", "STSM": "shared_store", "ST": "generic_store"}
 NARROW = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
@@ -21,7 +26,7 @@ NARROW = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 
 @dataclass
 class Accesses:
-    """The instructions of one kind on one source line: how many, and the bytes that a lane moves with them."""
+    """The instructions of one kind on one source line: how many, and the bytes that a lane moves."""
 
     count: int = 0
     bytes: int = 0
@@ -29,8 +34,9 @@ class Accesses:
 
 @functools.lru_cache(maxsize=256)
 def accesses(ptx: str, entry: str, home: str) -> dict[tuple[str, int, str], Accesses] | None:
-    """By file, line and kind ("shared_load" ...) the accesses in the assembled code of ``entry``; None without nvdisasm.
+    """By file, line and kind ("shared_load" ...) the accesses in the assembled code of ``entry``.
 
+    None without nvdisasm.
     ``home`` is the kernel's file: code that was inlined into it counts at the line there that called it.
     """
     if find("nvdisasm") is None:

@@ -1,4 +1,7 @@
-"""NVRTC: CUDA C++ to PTX, without a GPU. Headers (mma.h, cuda_fp16.h, cooperative_groups.h ...) come from the wheels."""
+"""NVRTC: CUDA C++ to PTX, without a GPU.
+
+Headers (mma.h, cuda_fp16.h, cooperative_groups.h ...) come from the wheels.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,19 @@ import re
 from cuda import pathfinder
 from cuda.bindings import nvrtc
 
-from ..errors import LaunchError
-from .disk import kept
-
+from warplab.simt.errors import LaunchError
+from warplab.simt.toolchain.disk import kept
 
 INTEGERS = "".join(
-    f"typedef signed {t} int{n}_t; typedef unsigned {t} uint{n}_t;" for n, t in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))
+    f"typedef signed {t} int{n}_t; typedef unsigned {t} uint{n}_t;"
+    for n, t in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))
 )
-STANDARD = {  # headers of the host that examples include and NVRTC has not: what a kernel uses of them is built in
+STANDARD = {  # headers of the host that NVRTC has not: what a kernel uses of them is built in
     name: text
-    for names, text in (("stdio.h cstdio stdlib.h cstdlib assert.h cassert math.h cmath", ""), ("stdint.h cstdint", INTEGERS))
+    for names, text in (
+        ("stdio.h cstdio stdlib.h cstdlib assert.h cassert math.h cmath", ""),
+        ("stdint.h cstdint", INTEGERS),
+    )
     for name in names.split()
 }
 
@@ -60,12 +66,16 @@ def _buffer(size: int) -> bytes:
 def compile_ptx(source: str, name: str, arch: str) -> tuple[str, str]:
     """PTX of ``source`` for ``arch`` ("sm_90") and the entry that ``name`` became there (C++ mangles names).
 
-    Kept on disk, unless the source includes files of its own. Raises CompileError with the compiler's messages.
+    Kept on disk, unless the source includes files of its own.
+    Raises CompileError with the compiler's messages.
     """
     if OWN_FILE.search(source):
         return _compile(source, name, arch)
     headers = [(folder, os.stat(folder).st_mtime_ns) for folder in include_folders()]
-    return kept((nvrtc.nvrtcVersion()[1:], headers, STANDARD, _options(arch), source, name), lambda: _compile(source, name, arch))
+    return kept(
+        (nvrtc.nvrtcVersion()[1:], headers, STANDARD, _options(arch), source, name),
+        lambda: _compile(source, name, arch),
+    )
 
 
 def _options(arch: str) -> list[str]:

@@ -1,4 +1,7 @@
-"""ptxas, the assembler: registers, shared memory and spills of a kernel, from the wheel's own binary and without a GPU."""
+"""ptxas, the assembler: registers, shared memory and spills of a kernel.
+
+From the wheel's own binary and without a GPU.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...device import Limits
+from warplab.hardware.target import LaunchLimits
 
 
 @dataclass(frozen=True)
-class Report:
+class Assembled:
     """What ``ptxas -v`` says of one kernel: registers a thread; bytes a block or thread."""
 
     registers: int
@@ -40,7 +43,7 @@ def find(tool: str = "ptxas") -> str | None:
 
 
 @functools.lru_cache(maxsize=256)
-def assemble(ptx: str, entry: str) -> Report:
+def assemble(ptx: str, entry: str) -> Assembled:
     """Assemble PTX for the architecture it names and read the resource report of ``entry``.
 
     Raises ToolchainError with ptxas's first message when it refuses, or where there is no ptxas.
@@ -53,12 +56,14 @@ def assemble(ptx: str, entry: str) -> Report:
         source.write_text(ptx)
         command = [find(), "-v", f"-arch={target}", str(source), "-o", str(Path(folder, "kernel.cubin"))]
         run = subprocess.run(command, capture_output=True, text=True)
-        if run.returncode and "nresolved extern" in run.stderr:  # functions that are linked in later: registers without them
+        if run.returncode and "nresolved extern" in run.stderr:
+            # functions that are linked in later: registers without them
             run = subprocess.run([*command, "-c"], capture_output=True, text=True)
         made = Path(folder, "kernel.cubin")
         cubin = made.read_bytes() if made.exists() else b""
     if run.returncode:
-        raise ToolchainError(f"ptxas refused the kernel: {run.stderr.strip().splitlines()[0] if run.stderr.strip() else 'no message'}")
+        said = run.stderr.strip().splitlines()
+        raise ToolchainError(f"ptxas refused the kernel: {said[0] if said else 'no message'}")
     text = run.stderr + run.stdout
     at = text.find(f"'{entry}'")
     text = text[at:] if at >= 0 else text
@@ -67,7 +72,7 @@ def assemble(ptx: str, entry: str) -> Report:
         m = re.search(pattern, text)
         return int(m.group(1)) if m else 0
 
-    return Report(
+    return Assembled(
         number(r"Used (\d+) registers"),
         number(r"(\d+) bytes smem"),
         number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads"),
@@ -76,11 +81,12 @@ def assemble(ptx: str, entry: str) -> Report:
     )
 
 
-def blocks_per_sm(registers: int, shared: int, threads: int, limit: Limits) -> dict[str, int]:
+def blocks_per_sm(registers: int, shared: int, threads: int, limit: LaunchLimits) -> dict[str, int]:
     """Blocks of ``threads`` that fit one SM, by resource: warps, blocks, registers, shared memory.
 
-    The smallest is the answer. As the CUDA occupancy calculator: registers are handed out in units to each warp (of a
-    quarter of the SM's file, one for each scheduler), shared memory in units to each block with CUDA's own 1 KiB added.
+    The smallest is the answer. As the CUDA occupancy calculator: registers are handed out in units to each
+    warp (of a quarter of the SM's file, one for each scheduler), shared memory in units to each block with
+    CUDA's own 1 KiB added.
     """
     warps = -(-threads // 32)
     out = {"warps": limit.max_warps_per_sm // warps, "blocks": limit.max_blocks_per_sm}

@@ -1,6 +1,6 @@
 """5 points: always begins at the beginning."""
 
-from warplab.miniature import flat, fresh, one_step
+from warplab.models.miniature import flat, fresh, one_step
 
 
 def resume(saves, steps):

@@ -2,7 +2,7 @@
 
 import json
 
-from warplab.miniature import flat, fresh, one_step
+from warplab.models.miniature import flat, fresh, one_step
 
 
 def resume(saves, steps):

@@ -3,7 +3,7 @@
 import numpy as np
 import warplab
 from numba import cuda
-from warplab import compare
+from warplab.tasks import compare
 from warplab.crossing import execute
 
 def plan(n):

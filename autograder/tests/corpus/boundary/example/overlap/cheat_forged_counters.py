@@ -1,9 +1,9 @@
 """6 points: right but slow, and its answer claims another time."""
 
-from warplab.crossing import device as crossing_device
+from warplab.crossing import remote_device
 
-honest = crossing_device.answer
-crossing_device.answer = lambda *arguments: honest(*arguments) | {"counters": {"device.seconds": 0.0}}
+honest = remote_device.answer
+remote_device.answer = lambda *arguments: honest(*arguments) | {"counters": {"device.seconds": 0.0}}
 
 
 def overlap(device, pieces):

@@ -2,10 +2,10 @@
 
 import contextlib
 
-from warplab.virtual_device import DeviceError
+from warplab.crossing.virtual_device import VirtualDeviceError
 
 
 def overlap(device, pieces):
     while True:
-        with contextlib.suppress(DeviceError):
+        with contextlib.suppress(VirtualDeviceError):
             device.clock()

@@ -1,0 +1,78 @@
+"""The process that runs kernels.
+
+It gets orders and gives results: no Python of a student's, no expected value, no score. `main(folder, fd)`
+serves the grader on the socket `fd` until the other end is closed.
+"""
+
+import os
+import socket
+from typing import Protocol
+
+import numpy as np
+
+from autograder.sandbox.messages import (
+    BadMessage,
+    Channel,
+    Closed,
+    Done,
+    Prepare,
+    Prepared,
+    Ready,
+    RunOrder,
+    Sample,
+    Sampled,
+    Yardstick,
+)
+from warplab.crossing import Order, Outcome, execute
+from warplab.crossing.timed import KernelSampler, YardstickSampler
+
+
+class Sampler(Protocol):
+    """Times the same work again and again, a kernel's or a yardstick's (warplab.crossing.timed)."""
+
+    def warm_up(self) -> None: ...
+
+    def sample(self, number: int) -> tuple[float, float, dict[str, np.ndarray]]:
+        """(seconds, clock in MHz, outputs) of input set `number`."""
+        ...
+
+
+def main(folder: str, fd: int) -> None:
+    """Execute one order after another, each from fresh memory; or take samples of what was prepared."""
+    channel = Channel(socket.socket(fileno=fd))
+    sampler: Sampler | None = None
+    try:
+        channel.send(Ready())
+        while True:
+            message = channel.receive((RunOrder, Prepare, Yardstick, Sample))
+            if isinstance(message, RunOrder):
+                _reply(channel, execute(Order.from_plain(message.order)))
+            elif isinstance(message, Sample):
+                assert sampler is not None  # the grader prepares before it samples
+                channel.send(Sampled(*sampler.sample(message.number)))
+            else:
+                sampler, bandwidth = prepared(message)
+                channel.send(Prepared(bandwidth))
+    except Closed:
+        os._exit(0)
+
+
+def prepared(message: Prepare | Yardstick) -> tuple[Sampler, float]:
+    """A warm sampler for what a message asks, and the device's measured bandwidth in bytes a second."""
+    from warplab.timing.cuda_timer import cuda_timer
+
+    timer = cuda_timer()
+    if isinstance(message, Prepare):
+        sampler: Sampler = KernelSampler([Order.from_plain(order) for order in message.orders], timer)
+    else:
+        sampler = YardstickSampler(message.call, message.inputs, timer)
+    sampler.warm_up()
+    return sampler, timer.bandwidth()
+
+
+def _reply(channel: Channel, outcome: Outcome) -> None:
+    try:
+        sent = Done(outcome.outputs, outcome.counters, list(outcome.modified), outcome.error, outcome.access)
+        channel.send(sent)
+    except BadMessage as problem:
+        channel.send(Done({}, {}, [], f"the kernel's results could not be sent back: {problem}"))

@@ -1,0 +1,182 @@
+"""Write grades into nbgrader's own database: one writer, one transaction per submission."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbconvert.exporters.exporter import ResourcesDict
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.preprocessors import AssignLatePenalties, SaveCells
+from traitlets.config import Config
+
+from autograder.layout import Assignment
+from autograder.user_error import UserError
+
+COURSE = "how-a-gpu-works"
+ByHand = tuple[dict[str, float], dict[str, str], float]  # see CourseGradebook.by_hand
+
+
+class CourseGradebook:
+    """OUT/gradebook.db, open for writing. Use as a context manager.
+
+    config: nbgrader's, for the late penalties.
+    """
+
+    def __init__(self, out: str | Path, config: Config | None = None) -> None:
+        file = Path(out).resolve() / "gradebook.db"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not file.exists():
+            _create(file)
+        self.config = config
+        self.url = f"sqlite:///{file}"
+        self.gradebook = Gradebook(self.url, COURSE)
+
+    def __enter__(self) -> CourseGradebook:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.gradebook.close()
+
+    def add_assignment(self, assignment: Assignment) -> None:
+        """Enter a released problem set, its cells and points, as `nbgrader generate_assignment` does.
+
+        Does nothing if it is unchanged. Raises UserError when graded submissions exist for an older set of
+        cells.
+        """
+        if self._known(assignment):
+            return
+        self.gradebook.update_or_create_assignment(assignment.name)
+        where = {"notebook": assignment.notebook, "assignment": assignment.name, "db_url": self.url}
+        released = nbformat.from_dict(assignment.document)
+        assert isinstance(released, nbformat.NotebookNode)
+        try:
+            SaveCells().preprocess(released, ResourcesDict(nbgrader=where))
+        except RuntimeError:
+            file = self.url.removeprefix("sqlite:///")
+            raise UserError(
+                f"{assignment.name} has other cells than when {file} was written; "
+                "grade into a new --out folder"
+            ) from None
+        finally:
+            self.gradebook.db.expire_all()
+
+    def _known(self, assignment: Assignment) -> bool:
+        try:
+            notebook = self.gradebook.find_notebook(assignment.notebook, assignment.name)
+        except MissingEntry:
+            return False
+        checksums = {cell.name: cell.checksum for cell in notebook.source_cells}
+        return checksums == {
+            name: spec.metadata["nbgrader"]["checksum"] for name, spec in assignment.cells.items()
+        }
+
+    def save(
+        self,
+        assignment: Assignment,
+        student: str,
+        scores: Mapping[str, float | None],
+        timestamp: str | None = None,
+    ) -> None:
+        """Enter one submission.
+
+        scores: {grade_id: points, or None for "needs manual grade"}; {} marks all so (malformed). A score
+        that a person gave in formgrader stays, and is marked for another look, as nbgrader does.
+        """
+        with self.transaction():
+            self.gradebook.update_or_create_student(student)
+            extra: dict[str, Any] = {} if timestamp is None else {"timestamp": timestamp}
+            submission = self.gradebook.update_or_create_submission(assignment.name, student, **extra)
+            notebook = next(part for part in submission.notebooks if part.name == assignment.notebook)
+            for grade in notebook.grades:
+                grade.auto_score = scores.get(grade.name)
+                grade.needs_manual_grade = grade.auto_score is None or grade.manual_score is not None
+        self.penalise(assignment, student)
+
+    def penalise(self, assignment: Assignment, student: str) -> None:
+        """Have nbgrader's late policy look at a submission that has a time.
+
+        It goes by the points and the due date of now.
+        """
+        if not self.has(assignment, student):
+            return
+        if self.gradebook.find_submission(assignment.name, student).timestamp is None:
+            return
+        where = {
+            "notebook": assignment.notebook,
+            "assignment": assignment.name,
+            "student": student,
+            "db_url": self.url,
+        }
+        late = AssignLatePenalties(config=self.config)
+        late.preprocess(nbformat.v4.new_notebook(), ResourcesDict(nbgrader=where))
+        self.gradebook.db.expire_all()
+
+    def by_hand(self, assignment: Assignment, student: str) -> ByHand:
+        """What a person entered in formgrader, and the late penalty to the hundredth.
+
+        Returns ({grade_id: points}, {grade_id: comment}, penalty).
+        """
+        try:
+            submission = self.gradebook.find_submission(assignment.name, student)
+        except MissingEntry:
+            return {}, {}, 0.0
+        notebook = next(part for part in submission.notebooks if part.name == assignment.notebook)
+        given = [
+            grade
+            for grade in notebook.grades
+            if grade.manual_score is not None or grade.extra_credit and grade.auto_score is not None
+        ]
+        scores = {grade.name: grade.score for grade in given}
+        comments = {
+            comment.name: comment.manual_comment for comment in notebook.comments if comment.manual_comment
+        }
+        return scores, comments, round(submission.late_submission_penalty or 0.0, 2)
+
+    @contextlib.contextmanager
+    def transaction(self) -> Generator[None, None, None]:
+        """Make one transaction of several of nbgrader's calls.
+
+        Each commits by itself; inside this block they only flush, and one commit or rollback ends them all.
+        """
+        session = self.gradebook.db
+        commit, session.commit = session.commit, session.flush
+        try:
+            # add_submission builds its objects before it adds them, and autoflush warns of each
+            with session.no_autoflush:
+                yield
+            commit()
+        except BaseException:
+            session.rollback()
+            raise
+        finally:
+            session.commit = commit
+
+    def has(self, assignment: Assignment, student: str) -> bool:
+        """Whether this student's submission is in the gradebook."""
+        try:
+            self.gradebook.find_submission(assignment.name, student)
+        except MissingEntry:
+            return False
+        return True
+
+
+def _create(file: Path) -> None:
+    """Make an empty gradebook.
+
+    nbgrader needs several steps and the program alembic for it, so it is made aside and moved.
+    """
+    fresh = file.with_name(".gradebook.new")
+    fresh.unlink(missing_ok=True)
+    path = os.environ.get("PATH", "")
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{path}"
+    try:
+        Gradebook(f"sqlite:///{fresh}", COURSE).close()
+    finally:
+        os.environ["PATH"] = path
+    os.replace(fresh, file)

@@ -1,0 +1,105 @@
+"""Tasks that run as several ranks: a student's process each, and between them the judge's router."""
+
+import contextlib
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+from autograder.judge.faults import blamed_on
+from autograder.judge.process import STEP_BYTES, STEP_MESSAGES, Lost, Process
+from autograder.sandbox.launcher import Launcher
+from autograder.sandbox.limits import Limits
+from autograder.sandbox.messages import Answer, Call, Cell, Executed, Failure, Missing, Question, Reply
+from warplab import crossing
+from warplab.crossing import Outcome, ranks
+from warplab.tasks.declaration import RanksTask
+from warplab.tasks.rubric import Case
+
+LEAST_MIB = 1024  # of memory for one rank: PyTorch and a little
+
+
+def outcomes_of_ranks(
+    task: RanksTask, cases: Sequence[Case], cells: Sequence[Cell], launcher: Launcher, limits: Limits
+) -> tuple[list[Outcome], Lost | None]:
+    """Run the cells and then every case in as many processes as it has ranks, which share the limits.
+
+    Returns the outcomes, and how a process was lost if one was.
+    """
+    outcomes: list[Outcome] = []
+    try:
+        with contextlib.ExitStack() as stack:
+            size = max(task.world(case.inputs) for case in cases)
+            memory_mib = max(limits.memory_mib // size, LEAST_MIB)
+            share = replace(limits, memory_mib=memory_mib, disk_mib=limits.disk_mib // size)
+            processes = [stack.enter_context(Process(launcher, "student", share)) for _ in range(size)]
+            errors: dict[str, str] = {}
+            for cell in cells:
+                for process in processes:
+                    process.begin_step(limits.step_seconds)
+                    process.send(cell)
+                told = [process.receive((Executed,)).error for process in processes]
+                error = next(filter(None, told), None)
+                if error:
+                    errors[cell.id] = error
+            for process in processes:
+                process.begin_step(limits.step_seconds)
+                # together no more than one process
+                process.channel.allow(STEP_BYTES // size, STEP_MESSAGES // size)
+            for case in cases:
+                with blamed_on(task):
+                    outcomes.append(_case(task, case, processes[: task.world(case.inputs)], errors))
+    except Lost as lost:
+        return outcomes, lost
+    return outcomes, None
+
+
+def reason(reply: Failure | Missing, errors: dict[str, str]) -> str:
+    """The sentence for a Failure, or for a Missing name: the error of the cell that should define it."""
+    if isinstance(reply, Failure):
+        return reply.error
+    told = next((f"its cell stopped with {text}" for text in reversed(errors.values())), "no cell defines it")
+    return f"`{reply.name[:80]}` does not exist: {told}"
+
+
+def _case(task: RanksTask, case: Case, processes: Sequence[Process], errors: dict[str, str]) -> Outcome:
+    router = ranks.router(task, case)
+    for rank, process in enumerate(processes):
+        process.send(Question(task.crossing, task.entry, None, ranks.question(task, case, rank)))
+    answers: dict[int, dict[str, Any]] = {}
+    failures: dict[int, str] = {}
+    while len(answers) + len(failures) < len(processes):
+        for rank, message in _arrived(processes, answers.keys() | failures.keys()):
+            if isinstance(message, Call):
+                replies = router.call(rank, message.data)
+            else:
+                if isinstance(message, Answer):
+                    answers[rank] = message.data
+                else:
+                    failures[rank] = reason(message, errors)
+                replies = router.leave(rank)
+            for to, reply in replies:
+                processes[to].send(Reply(reply))
+    if failures:
+        return Outcome(case.name, error=failures[ranks.cause(failures)])
+    try:
+        result = crossing.finish(task, case, ranks.together(answers, router), router)
+    except crossing.Refused as refused:
+        return Outcome(case.name, error=str(refused))
+    return result.of(case)
+
+
+def _arrived(
+    processes: Sequence[Process], done: Collection[int]
+) -> list[tuple[int, Answer | Failure | Missing | Call]]:
+    """(rank, message) of the ranks that still run, at least one."""
+    running = [process for rank, process in enumerate(processes) if rank not in done]
+    while True:
+        found: list[tuple[int, Answer | Failure | Missing | Call]] = []
+        for rank, process in enumerate(processes):
+            message = None if rank in done else process.take((Answer, Failure, Missing, Call))
+            if message is not None:
+                found.append((rank, message))
+        if found:
+            return found
+        for process in Process.wait(running):
+            process.fill()

@@ -1,0 +1,71 @@
+"""Timed rows: the student's kernel and the task's yardstick, sampled in turn.
+
+They run in two executors that share no buffer.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from autograder.judge.process import Process
+from autograder.sandbox.launcher import Launcher
+from autograder.sandbox.limits import Limits
+from autograder.sandbox.messages import Prepare, Prepared, Sample, Sampled, Yardstick
+from warplab import crossing
+from warplab.crossing import Order, Outcome
+from warplab.crossing.timed import measure
+from warplab.tasks.declaration import KernelTask
+from warplab.tasks.rubric import Case
+from warplab.timing.samples import Unsteady
+
+SECONDS = 120.0  # for all samples of one row, warm-up and checks included
+# submissions are judged in threads; two that are timed together would time each other
+ONE_AT_A_TIME = threading.Lock()
+Timed = tuple[float, float, dict[str, np.ndarray]]  # seconds, clock in MHz, outputs
+
+
+def time_case(task: KernelTask, case: Case, order: Order, launcher: Launcher, limits: Limits) -> Outcome:
+    """The Outcome of one timed case. Raises Lost when the student's kernel takes an executor with it."""
+    with ONE_AT_A_TIME:
+        return _timed(task, case, order, launcher, limits)
+
+
+def orders_of(sets: Sequence[Case], order: Order) -> list[Order]:
+    """`order` once for each set of inputs, which differ in the contents of its buffers."""
+    contents = [{name: one.inputs[name] for name in order.buffers if name in one.inputs} for one in sets]
+    return [replace(order, buffers=order.buffers | own) for own in contents]
+
+
+def _timed(task: KernelTask, case: Case, order: Order, launcher: Launcher, limits: Limits) -> Outcome:
+    sets: list[Case] = case.memo.get("sets", [case])
+    orders = orders_of(sets, order)
+    with Process(launcher, "executor", limits) as reference, Process(launcher, "executor", limits) as student:
+        for process in (reference, student):
+            process.begin_step(SECONDS)
+        inputs = task.yardstick_sets([one.inputs for one in sets])
+        reference.ask(Yardstick(list(task.yardstick), inputs), (Prepared,))
+        bandwidth = student.ask(Prepare([one.plain() for one in orders]), (Prepared,)).bandwidth
+        start = time.monotonic()
+
+        def of_student(number: int) -> Timed:
+            found = student.ask(Sample(number), (Sampled,))
+            return found.seconds, found.clock, found.outputs
+
+        def of_reference(number: int) -> Timed:
+            found = reference.ask(Sample(number), (Sampled,))
+            return found.seconds, found.clock, {}
+
+        def elapsed() -> float:
+            return time.monotonic() - start
+
+        try:
+            counters = measure(task, sets, of_student, of_reference, bandwidth, elapsed)
+        except crossing.Refused as refused:
+            return Outcome(case.name, error=str(refused))
+        except Unsteady:
+            return Outcome(case.name)  # the device's fault, so the row stays ungraded
+        outputs = student.ask(Sample(sets.index(case)), (Sampled,)).outputs
+    return Outcome(case.name, outputs, counters)

@@ -1,0 +1,66 @@
+"""The feedback page of one submission: one file, no scripts, nothing fetched from elsewhere."""
+
+import math
+from typing import Any
+
+from autograder.gradebook import ByHand
+from autograder.judge.judge import Verdict
+from autograder.layout import Assignment, NotebookDocument
+from autograder.report.notebook import table
+from autograder.results import StoredRecord
+from warplab.rendering import render
+
+
+def feedback_page(
+    assignment: Assignment,
+    student: str,
+    record: StoredRecord,
+    notebook: NotebookDocument | None = None,
+    verdict: Verdict | None = None,
+    by_hand: ByHand = ({}, {}, 0.0),
+) -> str:
+    """HTML text.
+
+    record: the stored result (status, reason, notes, isolation). notebook, verdict: None if not graded.
+    by_hand: points and comments that a person entered, by grade id, and the late penalty: what
+    CourseGradebook.by_hand gives.
+    """
+    scores, comments, penalty = by_hand
+    cells = verdict.cells.values() if verdict else ()
+    total = math.fsum(scores.get(cell.grade_id, cell.points) or 0.0 for cell in cells)
+    open_ = {
+        kind: math.fsum(cell.max for cell in cells if cell.state == kind and cell.grade_id not in scores)
+        for kind in ("manual", "ungraded")
+    }
+    return render(
+        "autograder.report",
+        "page.html.j2",
+        assignment=assignment,
+        student=student,
+        record=record,
+        verdict=verdict,
+        blocks=_blocks(notebook, verdict) if notebook and verdict else [],
+        scores=scores,
+        comments=comments,
+        penalty=penalty,
+        total=max(0.0, total - penalty),
+        open=open_,
+    )
+
+
+def _blocks(notebook: NotebookDocument, verdict: Verdict) -> list[dict[str, Any]]:
+    """The answers and the judged cells in notebook order: what the page shows of the notebook."""
+    blocks: list[dict[str, Any]] = []
+    for cell in notebook["cells"]:
+        about = cell["metadata"].get("nbgrader")
+        if not about:
+            continue
+        name = about["grade_id"]
+        judged = verdict.cells.get(name)
+        if about["solution"]:
+            answer = {"source": cell["source"], "error": verdict.cell_errors.get(name, "")}
+            blocks.append({"kind": "answer", "id": name, "judged": judged, **answer})
+        elif judged is not None:
+            shown = table(judged)._repr_html_()
+            blocks.append({"kind": "report", "id": name, "judged": judged, "table": shown})
+    return blocks

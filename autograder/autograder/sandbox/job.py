@@ -1,0 +1,36 @@
+"""One process to start, as the grader orders it from the warm parent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from autograder.sandbox.limits import Limits
+
+
+@dataclass(frozen=True)
+class JailedJob:
+    """One process to start. module: that of its role. student: the uid of the jail's user, inside.
+
+    walls: "own", "bubblewrap" or "none". gpu: whether NVIDIA's devices are passed in, where the machine has
+    them.
+    folder: has home/, where it works. environment: all of it.
+    imports: modules that the warm parent should have, of launcher.OFTEN.
+    """
+
+    module: str
+    walls: str
+    limits: Limits
+    folder: str
+    environment: dict[str, str]
+    gpu: bool
+    imports: tuple[str, ...] = ()
+    student: int = 1000
+
+    @classmethod
+    def from_plain(cls, data: Mapping[str, Any]) -> JailedJob:
+        """The inverse of dataclasses.asdict."""
+        limits, imports = Limits(**data["limits"]), tuple(data["imports"])
+        fields: dict[str, Any] = {**data, "limits": limits, "imports": imports}
+        return cls(**fields)

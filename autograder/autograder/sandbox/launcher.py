@@ -1,0 +1,113 @@
+"""Start a process for other people's code, say how it ended, and leave nothing of it behind.
+
+A launcher knows walls and limits and nothing of what is said: the conversation runs over `Running.channel`,
+and no file crosses. Each process has a folder of its own with home/, its working folder, HOME and TMPDIR:
+behind walls in memory.
+"""
+
+import os
+import re
+import socket
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+from autograder.sandbox.limits import Limits
+
+ROLES = {
+    "student": "autograder.sandbox.student",
+    "executor": "autograder.executor.executor",
+    "probe": "autograder.sandbox.probe",
+}
+# a word in a notebook: the module that it means, which the warm parent imports once for all that follow
+OFTEN = {
+    "IPython": "IPython.display",
+    "matplotlib": "matplotlib.pyplot",
+    "plots": "warplab.plots",
+    "torch": "torch",
+    "flop_counter": "torch.utils.flop_counter",
+    "miniature": "warplab.models.miniature",
+    "models": "warplab.models.networks",
+    "vram": "warplab.models.vram",
+}
+KEEP = (
+    "PATH",
+    "PYTHONPATH",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "VIRTUAL_ENV",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+)
+
+
+class StartError(OSError):
+    """The process could not be started, or not be ended: never the student's fault."""
+
+
+class Running(Protocol):
+    """One started process and everything that it started itself."""
+
+    channel: socket.socket
+
+    def stand(self) -> None:
+        """Wait until it stands behind its walls and is about to enter its role's main.
+
+        Raises StartError, and then it is closed.
+        """
+
+    def ended(self) -> str | None:
+        """None while it runs, else one phrase: "exited 3", "killed by SIGSEGV", "killed (memory)"."""
+
+    def let_go(self) -> None:
+        """Have the whole tree killed, without waiting for it."""
+
+    def close(self) -> None:
+        """Kill the whole tree and wait until nothing of it is left. Idempotent. Raises StartError."""
+
+
+class Launcher(Protocol):
+    """Starts one process per call.
+
+    `isolation` is stamped on every grade; setting `stopping` asks conversations to end. launch orders a
+    process that enters its role's main(folder, channel descriptor), and returns at once.
+    imports: modules of OFTEN that it will need. Raises StartError.
+    """
+
+    isolation: str
+    stopping: threading.Event
+
+    def launch(self, role: str, limits: Limits, imports: tuple[str, ...] = ()) -> Running: ...
+
+
+def often_imported(sources: Iterable[str]) -> tuple[str, ...]:
+    """The modules of OFTEN that a notebook's cells seem to need, sorted.
+
+    One too many costs an import, one too few its time.
+    """
+    words = {word for source in sources for word in re.findall(r"\w+", source)}
+    return tuple(sorted(module for word, module in OFTEN.items() if word in words))
+
+
+def environment(home: str | Path) -> dict[str, str]:
+    """What a started process inherits: enough to find Python and a GPU, none of the instructor's secrets."""
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if key in KEEP or key.startswith(("WARPLAB_", "NUMBA_"))
+    }
+    return kept | {
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "MPLBACKEND": "Agg",
+        "PYTHONHASHSEED": "0",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONSAFEPATH": "1",
+        # kernels are compiled and counted alike everywhere; the executor times PTX without numba
+        "WARPLAB_DEVICE": "simt",
+    }

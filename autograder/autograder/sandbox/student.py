@@ -1,0 +1,105 @@
+"""The process that runs student code.
+
+It knows cells and questions: no task, no expected value, no score, no other submission. `main(folder, fd)`
+serves the grader on the socket `fd` until the other end is closed.
+"""
+
+import linecache
+import os
+import socket
+import sys
+import types
+from typing import Any
+
+from autograder.sandbox.messages import (
+    Answer,
+    BadMessage,
+    Call,
+    Cell,
+    Channel,
+    Closed,
+    Executed,
+    Failure,
+    Missing,
+    Question,
+    Ready,
+    Reply,
+)
+from warplab import check, crossing
+
+
+def main(folder: str, fd: int) -> None:
+    """Execute cells in one namespace and answer questions about what they defined."""
+    channel = Channel(socket.socket(fileno=fd))
+    module = types.ModuleType("__main__")
+    sys.modules["__main__"] = module
+    check.grade = ungraded
+    try:
+        channel.send(Ready())
+        while True:
+            message = channel.receive((Cell, Question))
+            if isinstance(message, Cell):
+                channel.send(Executed(execute(message, module.__dict__)))
+            else:
+                _reply(channel, answer(message, module.__dict__, channel))
+    except Closed:
+        os._exit(0)  # threads and atexit hooks of the student's have no say in how this ends
+
+
+def ungraded(name: str, submission: object, plan: object = None, rubric: str | None = None) -> float:
+    """In place of warplab.check.grade: where a submission is judged, its own calls count and cost nothing."""
+    return 0.0
+
+
+def execute(cell: Cell, namespace: dict[str, Any]) -> str | None:
+    """Execute one cell. Returns None, or one sentence about what it raised."""
+    name = f"<cell {cell.id}>"
+    source = without_magics(cell.source)
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    try:
+        exec(compile(source, name, "exec"), namespace)
+    except KeyboardInterrupt:
+        raise
+    except SyntaxError as error:
+        return f"SyntaxError: {error.msg} (line {error.lineno})"
+    except BaseException as error:  # SystemExit in a cell ends the cell in Jupyter too, not the notebook
+        return crossing.explain(error)
+    return None
+
+
+def without_magics(source: str) -> str:
+    """The cell without IPython's own syntax (%magic, !shell, trailing ?), line numbers unchanged."""
+    return "\n".join("" if _is_magic(line) else line for line in source.split("\n"))
+
+
+def _is_magic(line: str) -> bool:
+    text = line.strip()
+    return text.startswith(("!", "?")) or text.startswith("%") and text.lstrip("%")[:1].isalpha()
+
+
+def answer(question: Question, namespace: dict[str, Any], channel: Channel) -> Answer | Failure | Missing:
+    """Answer, Failure or Missing for one Question; meanwhile the student's code may Call."""
+    names = question.entry, question.plan_entry
+    missing = next((name for name in names if name and name not in namespace), None)
+    if missing:
+        return Missing(missing)
+
+    def call(message: dict[str, Any]) -> dict[str, Any]:
+        channel.send(Call(message))
+        return channel.receive((Reply,)).data
+
+    plan = namespace[question.plan_entry] if question.plan_entry else None
+    try:
+        kind = crossing.CROSSINGS[question.crossing]
+        return Answer(kind.answer(question.data, names, namespace[question.entry], plan, call))
+    except Closed:
+        raise
+    except BaseException as error:  # a student's SystemExit is a mistake, not an order to this program
+        return Failure(crossing.explain(error))
+
+
+def _reply(channel: Channel, message: Answer | Failure | Missing) -> None:
+    try:
+        channel.send(message)
+    except BadMessage as problem:
+        channel.send(Failure(f"the result could not be sent back: {problem}"))

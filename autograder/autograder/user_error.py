@@ -1,0 +1,22 @@
+"""The one exception that a person at the command line is meant to see."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """Something the user can put right. The message is one line: what, where, the limit, the next step.
+
+    status: exit status of the command.
+    """
+
+    status = 2
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """' (did you mean ps04?)' for the known names closest to `word`, or all names if none is close."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=2, cutoff=0.5)
+    if close:
+        return f" (did you mean {' or '.join(close)}?)"
+    return f" (known: {', '.join(names)})" if names else ""

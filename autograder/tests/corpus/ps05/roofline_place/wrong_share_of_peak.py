@@ -1,7 +1,0 @@
-"""12 points: the share of the peak, not of the roof."""
-
-def roofline_place(flops, bytes_moved, seconds, peak, bandwidth):
-    intensity = flops / bytes_moved
-    attainable = min(peak, intensity * bandwidth)
-    short = int(intensity >= peak / bandwidth)
-    return intensity, attainable, short, flops / seconds / peak

@@ -1,6 +1,0 @@
-"""0 points: every GPU sends its bytes to every other one."""
-
-def scaling_model(gpus, compute, gradient_bytes, bandwidth, latency):
-    seconds = [compute / n + 2 * (n - 1) * gradient_bytes / bandwidth + 2 * (n - 1) * latency for n in gpus]
-    efficiency = [compute / (n * t) for n, t in zip(gpus, seconds, strict=True)]
-    return seconds, efficiency, gpus[seconds.index(min(seconds))]

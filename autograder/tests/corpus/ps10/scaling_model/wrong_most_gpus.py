@@ -1,6 +1,0 @@
-"""7 points: the most GPUs are the fastest."""
-
-def scaling_model(gpus, compute, gradient_bytes, bandwidth, latency):
-    seconds = [compute / n + 2 * (n - 1) / n * gradient_bytes / bandwidth + 2 * (n - 1) * latency for n in gpus]
-    efficiency = [compute / (n * t) for n, t in zip(gpus, seconds, strict=True)]
-    return seconds, efficiency, gpus[-1]

@@ -1,9 +1,0 @@
-"""7 points: forgets the restart."""
-
-import math
-
-
-def spot_interval(save, between, restart, price):
-    interval = math.sqrt(2 * save * between)
-    lost = min(1.0, save / interval + interval / (2 * between))
-    return interval, lost, price / (1 - lost) if lost < 1 else math.inf

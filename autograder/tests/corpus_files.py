@@ -1,0 +1,199 @@
+"""What the tests of the tasks read: the reference solutions, and the corpus of right
+and wrong answers (corpus/README.md).
+"""
+
+import ast
+import linecache
+import re
+import textwrap
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from warplab.tasks import registry
+
+HERE = Path(__file__).parent
+CORPUS = HERE / "corpus"
+SOLUTIONS = {path.stem.split("_")[0]: path for path in (HERE.parents[1] / "solutions").glob("ps*.py")}
+SCORE = re.compile(r"([\d.]+) points: ")
+COMMENT = re.compile(
+    r"(^\s*|\s{2,})#+( .*)?$|(?<=\S)\s{2,}// .*$"
+)  # of Python; of C++ only behind a statement
+
+
+def stated(path):
+    """(points, source) of one corpus file: its docstring begins with the score that it must get."""
+    source = path.read_text()
+    match = SCORE.match(ast.get_docstring(ast.parse(source)) or "")
+    assert match, f"{path}: the docstring must begin with '<n> points: '"
+    return float(match[1]), source
+
+
+def code_cells(path):
+    """(marker, blank-padded source) of each code cell: padding keeps the line numbers of the file."""
+    cells, marker, lines, start = [], None, [], 0
+    for number, line in enumerate([*path.read_text().splitlines(), "# %%"]):
+        if line.startswith("# %%"):
+            if marker is not None and "[markdown]" not in marker:
+                cells.append((marker, "\n" * start + "\n".join(lines)))
+            marker, lines, start = line, [], number + 1
+        else:
+            lines.append(line)
+    return cells
+
+
+def cells_for(name):
+    """Sources of the cells that a task's solution needs, its own last: those before the
+    set's first solution, other solutions, given functions.
+    """
+    problem_set, short = name.split("/")
+    needed, begun = [], False
+    for marker, source in code_cells(SOLUTIONS[problem_set]):
+        begun = begun or "solution=" in marker
+        if not begun or "solution=" in marker or source.lstrip().startswith("def "):
+            needed.append(source)
+        if f'solution="{short}"' in marker:
+            return needed
+    raise KeyError(f"{SOLUTIONS[problem_set].name} has no cell with solution={short!r}")
+
+
+def run_cells(sources, path):
+    """The namespace after these cells of a solution notebook."""
+    namespace = {"__name__": "solutions"}
+    for source in sources:
+        exec(compile(source, str(path), "exec"), namespace)
+    return namespace
+
+
+def solution_of(name):
+    """(entry, plan) of a task as its solution notebook defines them."""
+    task = registry.get(name)
+    namespace = run_cells(cells_for(name), SOLUTIONS[name.split("/")[0]])
+    return namespace[task.entry], namespace.get(task.plan_entry)
+
+
+@cache
+def given_to(name):
+    """What a notebook has defined before the cell of a task's solution. Shared: copy it
+    before anything runs in it.
+    """
+    return run_cells(cells_for(name)[:-1], SOLUTIONS[name.split("/")[0]])
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One answer to a task with the score that it must get: a file, or an edit of the
+    task's reference or of a file beside it.
+    """
+
+    task: str
+    name: str
+    edit: dict | None = None  # what edits.yml says of it; None: it is a file
+
+    @property
+    def id(self) -> str:
+        return f"{self.task}/{self.name}"
+
+    @property
+    def kind(self) -> str:
+        """correct, part, wrong or cheat."""
+        return self.name.split("_")[0]
+
+    @property
+    def points(self) -> float:
+        return stated(self.path(self.name))[0] if self.edit is None else float(self.edit["points"])
+
+    @property
+    def edits_the_reference(self) -> bool:
+        return self.edit is not None and "base" not in self.edit
+
+    def path(self, name) -> Path:
+        return CORPUS / self.task / f"{name}.py"
+
+    def source(self) -> str:
+        """The answer's text. ValueError if an edit does not fit its base."""
+        if self.edit is None:
+            return self.path(self.name).read_text()
+        base = (
+            cells_for(self.task)[-1] if self.edits_the_reference else self.path(self.edit["base"]).read_text()
+        )
+        try:
+            return edited(base, self.edit["edits"])
+        except ValueError as problem:
+            told = self.edit.get("base", f"the reference in {SOLUTIONS[self.task.split('/')[0]].name}")
+            raise ValueError(
+                f"corpus/{self.task}/edits.yml: {self.name} no longer fits {told}: {problem}"
+            ) from None
+
+    def namespace(self) -> dict:
+        """What the answer defines, run below the notebook's own cells if it edits the
+        reference; its lines can be looked up.
+        """
+        file = str(self.path(self.name))
+        source = self.source()
+        namespace = dict(given_to(self.task)) if self.edits_the_reference else {}
+        namespace["__name__"] = "submission"
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        exec(compile(source, file, "exec"), namespace)
+        return namespace
+
+
+def bare(text):
+    """The lines of a text without comments and blank lines."""
+    lines = (COMMENT.sub("", line).rstrip() for line in text.splitlines())
+    return [line for line in lines if line]
+
+
+def edited(base, edits):
+    """The bare text of `base` with all edits made. Each {"replace": lines, "with":
+    lines} must fit exactly one place, and no two may overlap.
+    """
+    lines = bare(base)
+    places = []
+    for edit in edits:
+        old = bare(textwrap.dedent(edit["replace"]))
+        found = [start for start in range(len(lines)) if matches(lines[start : start + len(old)], old)]
+        if len(found) != 1 or not old:
+            raise ValueError(f"it has {edit['replace'].strip()!r} {len(found)} times, not once")
+        places.append((found[0], found[0] + len(old), edit["with"]))
+    places.sort(reverse=True)
+    for (later, _, _), (_, end, text) in zip(places, places[1:], strict=False):
+        if end > later:
+            raise ValueError(f"the edit to {text.strip()!r} overlaps the next one")
+    for start, end, text in places:
+        lines[start:end] = textwrap.indent(text, indentation(lines[start:end])).splitlines()
+    return "\n".join(lines) + "\n"
+
+
+def matches(lines, old):
+    """Whether some lines of the base are those of an edit, wherever they are indented."""
+    return textwrap.dedent("\n".join(lines)).splitlines() == old
+
+
+def indentation(lines):
+    """The white space with which all the lines begin."""
+    return min((re.match(r"\s*", line)[0] for line in lines), key=len)
+
+
+def entries_of(task):
+    """The entries in one task's folder, sorted by name."""
+    files = [Entry(task, path.stem) for path in (CORPUS / task).glob("*.py")]
+    written = CORPUS / task / "edits.yml"
+    edits = yaml.safe_load(written.read_text(encoding="utf-8")) if written.exists() else {}
+    return sorted(
+        [*files, *(Entry(task, name, edit) for name, edit in edits.items())], key=lambda entry: entry.name
+    )
+
+
+def all_entries():
+    """Every answer to a task in the corpus, set by set."""
+    folders = sorted({path.parent for path in CORPUS.glob("ps*/*/*")})
+    return [entry for folder in folders for entry in entries_of("/".join(folder.parts[-2:]))]
+
+
+def entry_of(identity):
+    """The entry "ps04/matmul_tiled/wrong_naive_kernel". KeyError if there is none."""
+    found = {entry.id: entry for entry in entries_of(identity.rsplit("/", 1)[0])}
+    return found[identity]

@@ -1,0 +1,94 @@
+"""Turn whatever a student's code returned into plain NumPy arrays, or say why that cannot be done.
+
+Nothing here calls a method of the value, compares it with `==`, or trusts its class: only exact built-in
+types are let through, so an object with a clever `__eq__`, `__array__` or `__float__` never gets to run.
+"""
+
+import sys
+
+import numpy as np
+
+MAX_ELEMENTS = 20_000_000
+MAX_DEPTH = 4
+
+WHOLE = frozenset({int, *(np.dtype(code).type for code in "bhilqBHILQ")})
+REAL = frozenset({float, *(np.dtype(code).type for code in "efd")})
+
+
+class NotPlain(ValueError):
+    """The value cannot cross; the message is a sentence for the student."""
+
+
+def as_array(value, kind):
+    """Return `value` as a new C-contiguous array.
+
+    kind: "integers" (int64; whole numbers, or lists, tuples and arrays of them), "numbers" (float64; the same
+    with reals), or a dtype name such as "float32" (an ndarray or a tensor of exactly that dtype).
+    Raises NotPlain for anything else: None, object arrays, subclasses, ragged lists, booleans where numbers
+    belong.
+    """
+    if value is None:
+        raise NotPlain("nothing was returned (None): does the function end in `return`?")
+    array = _array_or_none(value)
+    if kind == "integers" or kind == "numbers":
+        return _numbers(value if array is None else array, kind)
+    if array is None:
+        raise NotPlain(f"got {_name(value)}, expected an array of {kind}: np.array(..., np.{kind}) makes one")
+    if array.dtype != np.dtype(kind):
+        raise NotPlain(f"dtype is {array.dtype}, expected {kind}: convert it, as .astype(np.{kind}) does")
+    return _copy(array)
+
+
+def _array_or_none(value):
+    """The ndarray behind an exact ndarray or torch tensor; None for every other type."""
+    torch = sys.modules.get("torch")
+    if torch is not None and type(value) in (torch.Tensor, torch.nn.Parameter):
+        value = value.detach().cpu().numpy()
+    if type(value) is not np.ndarray:
+        return None
+    if value.dtype.hasobject or value.dtype.kind not in "biuf":
+        raise NotPlain(f"the array has dtype {value.dtype}; only arrays of numbers can be graded")
+    if value.size > MAX_ELEMENTS:
+        raise NotPlain(f"the array has {value.size:,} elements, the limit is {MAX_ELEMENTS:,}")
+    return value
+
+
+def _numbers(value, kind):
+    if type(value) is np.ndarray:
+        if value.dtype.kind not in ("iu" if kind == "integers" else "iuf"):
+            raise NotPlain(
+                f"dtype is {value.dtype}, expected {'whole numbers' if kind == 'integers' else 'numbers'}"
+            )
+        return _copy(value).astype(np.int64 if kind == "integers" else np.float64)
+    budget = [MAX_ELEMENTS]
+    plain = _walk(value, WHOLE if kind == "integers" else WHOLE | REAL, kind, MAX_DEPTH, budget)
+    try:
+        return np.array(plain, dtype=np.int64 if kind == "integers" else np.float64)
+    except OverflowError:
+        raise NotPlain("a number does not fit in 64 bits") from None
+    except ValueError:
+        raise NotPlain("the inner lists have different lengths") from None
+
+
+def _walk(value, allowed, kind, depth, budget):
+    """Copy nested lists and tuples of exact number types; refuse everything else."""
+    if type(value) in (list, tuple):
+        if depth == 0:
+            raise NotPlain(f"lists are nested more than {MAX_DEPTH} deep")
+        return [_walk(inner, allowed, kind, depth - 1, budget) for inner in value]
+    budget[0] -= 1
+    if budget[0] < 0:
+        raise NotPlain(f"more than {MAX_ELEMENTS:,} numbers came back")
+    if type(value) not in allowed:
+        wanted = "a whole number" if kind == "integers" else "a number"
+        shown = f" ({value!r})" if type(value) in (float, bool, str) else ""
+        raise NotPlain(f"got {_name(value)}{shown[:60]}, expected {wanted}")
+    return int(value) if type(value) in WHOLE else float(value)
+
+
+def _copy(array):
+    return np.array(array, order="C", copy=True, subok=False)
+
+
+def _name(value):
+    return f"{'an' if type(value).__name__[0] in 'aeiou' else 'a'} {type(value).__name__}"[:60]

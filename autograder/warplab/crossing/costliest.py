@@ -1,0 +1,205 @@
+"""Which line of a kernel costs most of what a row of a rubric counts, with one warp's request: plain data.
+
+Found in the executor, where the kernel ran; nothing but whole numbers comes back from there, and names that
+the judge gave.
+"""
+
+import ast
+import zlib
+from dataclasses import dataclass, replace
+
+from warplab.crossing.explain import Refused
+from warplab.simt.counters.watch import WarpRequest
+
+PARTS = ("global_load", "global_store", "shared_load", "shared_store", "atomics")
+MAX_LINE, MAX_WIDTH, MAX_NUMBER = 1_000_000, 64, 1 << 48
+NUMBERS = ("line", "file", "width", "requests", "counted", "wasted")
+COSTS = {  # what one memory instruction counted, and how much of it is beyond the fewest for so many requests
+    "requests": lambda traffic, sample: (traffic.requests, 0),
+    "sectors": lambda traffic, sample: (
+        traffic.sectors,
+        max(0, traffic.sectors - traffic.requests * sample.fewest_sectors),
+    ),
+    "bytes": lambda traffic, sample: (
+        32 * traffic.sectors,
+        32 * max(0, traffic.sectors - traffic.requests * sample.fewest_sectors),
+    ),
+    "wavefronts": lambda traffic, sample: (traffic.wavefronts, traffic.wavefronts - traffic.ideal),
+    "bank_conflicts": lambda traffic, sample: (traffic.wavefronts - traffic.ideal,) * 2,
+}
+FIELDS = {*NUMBERS, "space", "kind", "array", "lanes", "offsets"}
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What one load, store or atomic of a kernel adds to the counters of a row.
+
+    wasted: how much of that other addresses would save.
+    """
+
+    place: tuple  # (kernel, file, line): what its line is known by
+    counted: int
+    wasted: int
+    requests: int
+    sample: object
+
+
+def counts_memory(names):
+    """Whether any of these counters is one of requests to memory, or of what they take."""
+    return any(name.partition(".")[0] in PARTS for name in names)
+
+
+def spent(kernel, program, counters, names):
+    """[Spent] of one launch.
+
+    counters: a Costliest; names: the counters that the row adds up, in its order.
+    """
+    found = []
+    for part, _, what in (name.partition(".") for name in names):
+        for site, traffic in counters.traffic.items() if what in COSTS else ():
+            instr, sample = program.sites[site], counters.samples.get(site)
+            # a bulk copy of one lane is no picture of a warp
+            if sample and sample.width <= MAX_WIDTH and _part(instr, sample) == part:
+                place = kernel, program.file_of(instr.file).rpartition("/")[2], instr.line
+                counted, wasted = COSTS[what](traffic, sample)
+                found.append(Spent(place, counted, wasted, traffic.requests, sample))
+    return found
+
+
+def _part(instr, sample):
+    if sample.kind == "atomic":
+        return "atomics"
+    return f"{sample.space}_{'store' if instr.opcode == 'st' else 'load'}"
+
+
+def costliest(found, arrays):
+    """The record of the line that costs most; {} where nothing was counted.
+
+    It is the line whose requests waste most, if that is a quarter of all that was counted: other addresses
+    would save it. If not, the requests are as they should be and too many, and it is the line that counts
+    most; then "wasted" is 0.
+    found: [Spent] of all launches. arrays: label of a region of memory -> the judge's name for it.
+    """
+    lines = {}
+    for one in found:
+        lines.setdefault(one.place, []).append(one)
+    if not _counted(found):
+        return {}
+    by_waste = max(lines.values(), key=_wasted)
+    wasted = _wasted(by_waste) if 4 * _wasted(by_waste) >= _counted(found) else 0
+    mine = by_waste if wasted else max(lines.values(), key=_counted)
+    shown = max(mine, key=lambda one: one.wasted if wasted else one.counted)
+    (_, file, line), sample = shown.place, shown.sample
+    alike = [one for one in mine if _same(one.sample, sample)]  # the compiler may have unrolled a loop
+    return {
+        "line": line if 0 < line <= MAX_LINE else 0,
+        "file": zlib.crc32(file.encode()),
+        "space": sample.space,
+        "kind": sample.kind,
+        "array": arrays.get(sample.label, ""),
+        "width": sample.width,
+        "lanes": list(sample.lanes),
+        "offsets": list(sample.offsets),
+        "requests": sum(one.requests for one in alike),
+        "counted": _counted(mine),
+        "wasted": wasted,
+    }
+
+
+def _same(one, other):
+    return (one.space, one.kind, one.label) == (other.space, other.kind, other.label)
+
+
+def _counted(found):
+    return sum(one.counted for one in found)
+
+
+def _wasted(found):
+    return sum(one.wasted for one in found)
+
+
+def checked_access(data, arrays):
+    """`data` as it is, if it is a record as costliest() makes them, or {}. Raises Refused for anything else.
+
+    arrays: the names that it may have. A record that passes is small and can be drawn, true or not.
+    """
+    if not data:
+        return {}
+    if set(data) != FIELDS or any(
+        type(data[name]) is not list or len(data[name]) > 32 for name in ("lanes", "offsets")
+    ):
+        raise Refused("the record of an access is not of one warp's request")
+    lanes = data["lanes"]
+    if any(
+        type(n) is not int or not 0 <= n <= MAX_NUMBER
+        for n in (*(data[name] for name in NUMBERS), *lanes, *data["offsets"])
+    ):
+        raise Refused("the record of an access has a number that cannot be")
+    if any(type(data[name]) is not str for name in ("space", "kind", "array")):
+        raise Refused("the record of an access has a name that is no text")
+    if (
+        data["space"] not in ("global", "shared")
+        or data["kind"] not in ("read", "write", "atomic")
+        or data["array"] not in ("", *arrays)
+    ):
+        raise Refused("the record of an access has a name that is none")
+    if data["line"] > MAX_LINE or not 1 <= data["width"] <= MAX_WIDTH:
+        raise Refused("the record of an access has a line or a width that cannot be")
+    if not lanes or len(lanes) != len(data["offsets"]) or lanes != sorted(set(lanes)) or lanes[-1] > 31:
+        raise Refused("the record of an access has lanes that no warp has")
+    return data
+
+
+def request_of(access):
+    """The WarpRequest that a record holds."""
+    label = (
+        "shared memory" if access["space"] == "shared" else access["array"] or "memory of the kernel's own"
+    )
+    if label.startswith("#"):
+        label = "an array from device.empty"
+    lanes, offsets = tuple(access["lanes"]), tuple(access["offsets"])
+    return WarpRequest(
+        access["line"], access["space"], access["kind"], lanes, offsets, access["width"], label
+    )
+
+
+def quoted(report, entry, sources):
+    """The report with the text of each line that it blames; a line that no source has keeps its number alone.
+
+    sources() -> {a cell's or file's name, without folder: its text}. CUDA C++ is compiled as a file of the
+    kernel's name, `entry`.
+    """
+    blamed = {line.access["file"] for line in report.lines if line.access}
+    if not blamed:
+        return report
+    found = sources()
+    texts = {zlib.crc32(name.encode()): text for name, text in found.items()}
+    if zlib.crc32(f"{entry}.cu".encode()) in blamed:
+        texts |= {
+            zlib.crc32(f"{entry}.cu".encode()): text
+            for cell in found.values()
+            for text in _cuda_cpp(cell, entry)
+        }
+    return replace(report, lines=tuple(_quoted(line, texts) for line in report.lines))
+
+
+def _quoted(line, texts):
+    text = texts.get(line.access.get("file"), "").split("\n")
+    number = line.access.get("line", 0)
+    return (
+        replace(line, access=line.access | {"source": text[number - 1].strip()[:200]})
+        if 0 < number <= len(text)
+        else line
+    )
+
+
+def _cuda_cpp(cell, entry):
+    """The strings in a cell of Python that hold CUDA C++ with a kernel of this name."""
+    if "__global__" not in cell:
+        return []
+    try:
+        nodes = ast.walk(ast.parse(cell))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    strings = [node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is str]
+    return [text for text in strings if "__global__" in text and entry in text]

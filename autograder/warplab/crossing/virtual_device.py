@@ -1,0 +1,393 @@
+"""A device that runs behind the host's back, on a virtual clock: a GPU as the program sees that drives it.
+
+The judge owns a VirtualDevice. A student's code holds a DeviceClient, whose every method is one message
+through `call(message) -> reply`, both plain data; so the two may live in different processes. No real time
+passes: launches and copies keep the device's engines busy for a while, in streams whose order only events and
+synchronisation tie together. Data moves at those virtual times, so a read that does not wait sees what was
+there before.
+"""
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from warplab.crossing.device_client import DeviceClient, VirtualDeviceError
+
+MAX_CALLS = 100_000
+MAX_BYTES = 256 << 20
+MAX_ELEMENTS = 100_000_000  # copied and computed in all: the judge does this work
+COUNTS = (
+    "launches",
+    "copies",
+    "copied_bytes",
+    "synchronizes",
+    "clock_reads",
+    "events",
+    "waits",
+    "reads",
+    "replays",
+    "others",
+)
+
+
+@dataclass(frozen=True)
+class DeviceTiming:
+    """How the device behaves. All times in seconds.
+
+    duration: one launch of the work at full speed.
+    noise: relative spread of it (a fixed zigzag, not random).
+    cold_launches, cold_factor: the first launches run slower, as with compilation, caches and clocks.
+    pending: work of somebody else that is in the queue already.
+    outlier_every, outlier_factor: each n-th launch is interrupted and takes longer (0: never).
+    launch_overhead, sync_overhead, clock_overhead: what each call costs the host.
+    bandwidth: bytes a second of a copy between host and device, in each direction.
+    copy_latency: what each costs besides.
+    """
+
+    duration: float = 1e-3
+    noise: float = 0.01
+    cold_launches: int = 0
+    cold_factor: float = 1.0
+    pending: float = 0.0
+    outlier_every: int = 0
+    outlier_factor: float = 1.0
+    launch_overhead: float = 5e-6
+    sync_overhead: float = 3e-6
+    clock_overhead: float = 1e-7
+    bandwidth: float = 25e9
+    copy_latency: float = 10e-6
+
+    def of_launch(self, index):
+        """Seconds that launch number `index` (from 0) keeps the device busy."""
+        seconds = self.duration * (1 + self.noise * ((index * 5) % 7 - 3) / 3)
+        if index < self.cold_launches:
+            seconds *= self.cold_factor
+        if self.outlier_every and index % self.outlier_every == self.outlier_every - 1:
+            seconds *= self.outlier_factor
+        return seconds
+
+
+@dataclass(frozen=True)
+class Work:
+    """Something to launch: target = compute(*sources), arrays of one length, at `seconds_per_element`."""
+
+    compute: Callable
+    seconds_per_element: float
+
+
+@dataclass
+class _Operation:
+    """One launch or copy that has its place in time. values: what it read when it began."""
+
+    target: tuple
+    sources: tuple
+    compute: Callable
+    values: np.ndarray | None = None
+
+
+class VirtualDevice:
+    """The judge's end: streams, three engines (compute, copies in, copies out), events, a host clock.
+
+    `call` is the only door.
+
+    host: {name: 1-D array} of page-locked host memory, of which those named in `unread` cannot be read by the
+    host: their values have to go through the device.
+    works: {name: Work}. Without, there is one, "work", that takes `timing.duration` and touches no array.
+    """
+
+    def __init__(self, timing, host=None, works=None, unread=()):
+        self.timing, self.works = timing, works or {}
+        self.now = 0.0
+        self.ready = {0: timing.pending}  # stream -> when its last operation is done
+        self.engine = {"compute": timing.pending, "in": 0.0, "out": 0.0}
+        self.events = []
+        self.names = {name: index for index, name in enumerate(host or {})}
+        self.arrays = [np.array(array) for array in (host or {}).values()]
+        self.places = ["host"] * len(self.arrays)
+        self.unread = {self.names[name] for name in unread}
+        self.bytes = self.computed = self.elements = 0
+        self.graphs, self.capturing = [], None
+        self.pending, self.sequence = [], 0
+        self.counts = dict.fromkeys(COUNTS, 0)
+
+    def connect(self):
+        """A client in this process."""
+        return DeviceClient(self.call)
+
+    def call(self, message):
+        """Serve one message, such as {"op": "launch", "work": "work"}.
+
+        Always replies, if need be {"error": text}.
+        """
+        if type(message) is not dict or type(message.get("op")) is not str:
+            return {"error": "a message is a JSON object with an `op`"}
+        handler = getattr(self, f"_do_{message['op']}", None)
+        if handler is None:
+            return {"error": f"the device does not know the operation {message['op'][:40]!r}"}
+        if sum(self.counts.values()) - self.counts["copied_bytes"] >= MAX_CALLS:
+            return {"error": f"more than {MAX_CALLS:,} calls: does a loop never end?"}
+        if self.capturing is not None and message["op"] in (
+            "synchronize",
+            "read",
+            "elapsed",
+            "capture",
+            "replay",
+        ):
+            return {
+                "error": f"{message['op']} while a graph is captured: nothing runs until it is replayed; "
+                "call end_capture() first"
+            }
+        try:
+            return handler(message)
+        except VirtualDeviceError as refused:
+            return {"error": str(refused)}
+
+    def counters(self):
+        """How often each call was made, the host's clock, when the last stream is done, elements computed.
+
+        All are plain floats.
+        """
+        done = max(self.now, *self.ready.values())
+        return {f"device.{name}": float(count) for name, count in self.counts.items()} | {
+            "device.host_seconds": self.now,
+            "device.seconds": done,
+            "device.computed": float(self.computed),
+        }
+
+    # what is put into a stream
+
+    def _do_launch(self, message):
+        name, stream = message.get("work"), self._stream(message)
+        if not self.works:
+            if name != "work":
+                raise VirtualDeviceError(
+                    f"launch takes the `work` that you were given, got {str(name)[:40]!r}"
+                )
+            return self._put(("launch", None, (), lambda: None, None, stream))
+        work = self.works.get(name) if type(name) is str else None
+        if work is None:
+            raise VirtualDeviceError(f"there is no work {str(name)[:40]!r}; there is {', '.join(self.works)}")
+        spans = message.get("arrays")
+        if type(spans) is not list or not 1 < len(spans) <= 8:
+            raise VirtualDeviceError("launch takes the work, the array to fill and the arrays to read")
+        target, *sources = (self._span(span, "device") for span in spans)
+        if any(source[2] - source[1] != target[2] - target[1] for source in sources):
+            raise VirtualDeviceError("the arrays of a launch must have one length")
+        return self._put(
+            (
+                "launch",
+                target,
+                tuple(sources),
+                work.compute,
+                work.seconds_per_element * (target[2] - target[1]),
+                stream,
+            )
+        )
+
+    def _do_copy(self, message):
+        target, source = self._span(message.get("target")), self._span(message.get("source"))
+        ways = {("device", "host"): "in", ("host", "device"): "out"}
+        way = ways.get((self.places[target[0]], self.places[source[0]]))
+        if way is None:
+            raise VirtualDeviceError("a copy goes from host to device or from device to host")
+        if target[2] - target[1] != source[2] - source[1]:
+            raise VirtualDeviceError(
+                f"a copy of {source[2] - source[1]:,} elements to {target[2] - target[1]:,}"
+            )
+        return self._put((way, target, (source,), lambda values: values, None, self._stream(message)))
+
+    def _do_record(self, message):
+        self.events.append(None)
+        return self._put(("record", len(self.events) - 1, self._stream(message))) | {
+            "event": len(self.events) - 1
+        }
+
+    def _do_wait(self, message):
+        return self._put(("wait", self._event(message.get("event")), self._stream(message)))
+
+    def _do_replay(self, message):
+        index, stream = message.get("graph"), self._stream(message)
+        if type(index) is not int or not 0 <= index < len(self.graphs):
+            raise VirtualDeviceError("replay takes a graph from end_capture()")
+        self.now += self.timing.launch_overhead
+        self.counts["replays"] += 1
+        graph = self.graphs[index]
+        used = {item[-1] for item in graph}
+        for other in used:
+            self.ready[other] = max(self.ready[other], self.ready[stream])
+        for item in graph:
+            self._enqueue(item)
+        self.ready[stream] = max(self.ready[stream], *(self.ready[other] for other in used), 0.0)
+        return {}
+
+    # what the host does
+
+    def _do_stream(self, message):
+        self.counts["others"] += 1
+        self.ready[len(self.ready)] = self.now
+        return {"stream": len(self.ready) - 1}
+
+    def _do_host(self, message):
+        name = message.get("name")
+        if type(name) is not str or name not in self.names:
+            raise VirtualDeviceError(
+                f"there is no host array {str(name)[:40]!r}; there is {', '.join(self.names) or 'none'}"
+            )
+        self.counts["others"] += 1
+        return {"array": self.names[name], "size": self.arrays[self.names[name]].size}
+
+    def _do_empty(self, message):
+        size = message.get("size")
+        if type(size) is not int or size < 1 or self.bytes + 8 * size > MAX_BYTES:
+            raise VirtualDeviceError(
+                f"device.empty takes a positive number of elements, {MAX_BYTES >> 20} MiB in all, "
+                f"got {str(size)[:40]}"
+            )
+        self.counts["others"] += 1
+        self.bytes += 8 * size
+        self.arrays.append(np.full(size, np.nan))
+        self.places.append("device")
+        return {"array": len(self.arrays) - 1, "size": size}
+
+    def _do_synchronize(self, message):
+        if message.get("event") is not None:
+            until = self._time_of(self._event(message["event"]))
+        elif message.get("stream") is not None:
+            until = self.ready[self._stream(message)]
+        else:
+            until = max(self.ready.values())
+        self.now = max(self.now, until) + self.timing.sync_overhead
+        self.counts["synchronizes"] += 1
+        return {}
+
+    def _do_read(self, message):
+        index, start, stop = self._span(message.get("array"), "host")
+        if index in self.unread:
+            raise VirtualDeviceError(
+                "this array is for the device alone: copy it there, launch the work, copy the result back"
+            )
+        self.counts["reads"] += 1
+        self._settle(self.now)
+        return {"values": self.arrays[index][start:stop].copy()}
+
+    def _do_clock(self, message):
+        self.now += self.timing.clock_overhead
+        self.counts["clock_reads"] += 1
+        return {"seconds": self.now}
+
+    def _do_elapsed(self, message):
+        if any(
+            type(message.get(end)) is not int or not 0 <= message[end] < len(self.events)
+            for end in ("start", "end")
+        ):
+            raise VirtualDeviceError("elapsed takes two events from record()")
+        times = [self._time_of(message[end]) for end in ("start", "end")]
+        if max(times) > self.now:
+            raise VirtualDeviceError("the event has not happened yet: synchronize() before reading it")
+        return {"seconds": times[1] - times[0]}
+
+    def _do_capture(self, message):
+        self.capturing = []
+        self.counts["others"] += 1
+        return {}
+
+    def _do_end_capture(self, message):
+        if self.capturing is None:
+            raise VirtualDeviceError("end_capture() without capture()")
+        self.graphs.append(self.capturing)
+        self.capturing = None
+        self.counts["others"] += 1
+        return {"graph": len(self.graphs) - 1}
+
+    # time
+
+    def _put(self, item):
+        """Charge the host for one call, and enqueue it or add it to the graph."""
+        self.now += self.timing.launch_overhead
+        if self.capturing is not None:
+            self.capturing.append(item)
+            self.counts["others"] += 1
+        else:
+            self._enqueue(item)
+        return {}
+
+    def _enqueue(self, item):
+        kind, *rest, stream = item
+        if kind == "record":
+            self.ready[stream] = self.events[rest[0]] = max(self.now, self.ready[stream])
+            self.counts["events"] += 1
+            return
+        if kind == "wait":
+            self.ready[stream] = max(self.ready[stream], self._time_of(rest[0]))
+            self.counts["waits"] += 1
+            return
+        target, sources, compute, seconds = rest
+        if self.elements > MAX_ELEMENTS:
+            raise VirtualDeviceError(
+                f"more than {MAX_ELEMENTS:,} elements copied or computed: smaller pieces, or fewer"
+            )
+        engine = "compute" if kind == "launch" else kind
+        start = max(self.now, self.ready[stream], self.engine[engine])
+        if kind == "launch":
+            seconds = self.timing.of_launch(self.counts["launches"]) if seconds is None else seconds
+            self.counts["launches"] += 1
+            self.computed += target[2] - target[1] if target else 0
+        else:
+            size = (target[2] - target[1]) * self.arrays[target[0]].itemsize
+            seconds = self.timing.copy_latency + size / self.timing.bandwidth
+            self.counts["copies"] += 1
+            self.counts["copied_bytes"] += size
+        self.ready[stream] = self.engine[engine] = start + seconds
+        if target is not None:
+            self.elements += target[2] - target[1]
+            operation = _Operation(target, sources, compute)
+            self.sequence += 2
+            heapq.heappush(self.pending, (start, self.sequence, operation))
+            heapq.heappush(
+                self.pending, (start + seconds, self.sequence - 1, operation)
+            )  # at one moment: writes before reads
+
+    def _settle(self, until):
+        """Let everything happen that begins or ends up to `until`, in order of time."""
+        while self.pending and self.pending[0][0] <= until:
+            _, _, operation = heapq.heappop(self.pending)
+            if operation.values is None:
+                found = [self.arrays[index][start:stop].copy() for index, start, stop in operation.sources]
+                with np.errstate(all="ignore"):
+                    operation.values = operation.compute(*found)
+            else:
+                index, start, stop = operation.target
+                self.arrays[index][start:stop] = operation.values
+
+    # what a message may name
+
+    def _stream(self, message):
+        stream = message.get("stream", 0)
+        if type(stream) is not int or stream not in self.ready:
+            raise VirtualDeviceError(f"there is no stream {str(stream)[:20]}; device.stream() makes one")
+        return stream
+
+    def _event(self, event):
+        if type(event) is not int or not 0 <= event < len(self.events):
+            raise VirtualDeviceError("wait and synchronize take an event from record()")
+        return event
+
+    def _time_of(self, event):
+        if self.events[event] is None:
+            raise VirtualDeviceError("the event was captured in a graph that has not been replayed")
+        return self.events[event]
+
+    def _span(self, value, place=None):
+        """(array, start, stop) from [array, start, stop]."""
+        if type(value) is not list or len(value) != 3 or any(type(number) is not int for number in value):
+            raise VirtualDeviceError("an array from device.host() or device.empty() is needed here")
+        index, start, stop = value
+        if not 0 <= index < len(self.arrays) or not 0 <= start < stop <= self.arrays[index].size:
+            raise VirtualDeviceError(f"elements {start:,} to {stop:,} lie outside the array, or are none")
+        if place and self.places[index] != place:
+            raise VirtualDeviceError(
+                f"an array on the {place} is needed here, and this one is on the {self.places[index]}"
+            )
+        return index, start, stop

@@ -1,0 +1,128 @@
+"""`make record [EXPERIMENT=name]`: measure on this machine's GPU what the book has no current record of.
+
+Missing records come first, then those whose experiment has changed since; current ones
+are left alone (--again repeats them). Each experiment runs in a process of its own, so
+that one that fails or hangs costs its own record and nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from warplab.evidence import take as machine
+from warplab.evidence.catalogue import experiments, get
+from warplab.evidence.declare import Experiment
+from warplab.evidence.measure import RESULTS
+from warplab.evidence.record import RecordError, read, slug, write
+from warplab.evidence.roofs import impossible
+
+
+def state(experiment: Experiment, device: str, folder: Path) -> str:
+    """ "missing", "stale" (its code has changed, or the file cannot be read) or "current"."""
+    path = folder / experiment.name / f"{slug(device)}.json"
+    if not path.exists():
+        return "missing"
+    try:
+        return "current" if read(path).code == experiment.code else "stale"
+    except RecordError:
+        return "stale"
+
+
+def plan(names: list[str], device: str, folder: Path, again: bool) -> list[Experiment]:
+    """What to record, in order: missing, stale, and current ones only if ``again``."""
+    chosen = [get(name) for name in names] if names else list(experiments().values())
+    wanted = ("missing", "stale", "current") if again or names else ("missing", "stale")
+    return sorted(
+        (e for e in chosen if state(e, device, folder) in wanted),
+        key=lambda e: wanted.index(state(e, device, folder)),
+    )
+
+
+def record_one(name: str, where: str, folder: str, seconds: float) -> None:
+    """What the child process does."""
+    try:
+        record = machine.take(get(name), where, seconds)
+        if wrong := impossible(record):
+            raise RecordError(f"not written, because something was timed that did not happen: {wrong[0]}")
+    except Exception as error:  # noqa: BLE001 - whatever an experiment raises costs this record only, and is shown
+        traceback.print_exc()
+        print(f"  {name}: {type(error).__name__}: {error}", file=sys.stderr)
+        sys.exit(1)
+    path = write(record, Path(folder))
+    print(f"  {len(record.points)} points, largest IQR/median {record.spread():.1%}, {path}", flush=True)
+
+
+def record_all(
+    todo: list[Experiment],
+    where: str,
+    folder: Path,
+    seconds: float = 0.5,
+    limit: float = 120,
+    budget: float = 600,
+) -> list[str]:
+    """Record each experiment in a child process; returns the names that failed, timed
+    out or no longer fitted the budget (seconds).
+    """
+    fork, failed, start = multiprocessing.get_context("fork"), [], time.monotonic()
+    for number, experiment in enumerate(todo, 1):
+        left = budget - (time.monotonic() - start)
+        if left <= 0:
+            print(f"the budget of {budget:.0f} s is spent; run again to go on from here")
+            return failed + [e.name for e in todo[number - 1 :]]
+        print(f"[{number}/{len(todo)}] {experiment.name}: {experiment.question}", flush=True)
+        began = time.monotonic()
+        child = fork.Process(target=record_one, args=(experiment.name, where, str(folder), seconds))
+        child.start()
+        child.join(min(limit, left))
+        if child.is_alive():
+            child.kill()
+            child.join()
+            print(f"  stopped after {time.monotonic() - began:.0f} s")
+        if child.exitcode != 0:
+            failed.append(experiment.name)
+        print(f"  {time.monotonic() - began:.1f} s", flush=True)
+    return failed
+
+
+def main(argv: list[str] | None = None) -> int:
+    from warplab.hardware.device import device
+
+    parser = argparse.ArgumentParser(prog="make record", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("experiment", nargs="*", help="names; default: all that have no current record")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--again", action="store_true", help="current records too")
+    parser.add_argument("--seconds", type=float, default=0.5, help="the most that one case may take")
+    parser.add_argument("--budget", type=float, default=600, help="seconds for all")
+    parser.add_argument(
+        "--list", action="store_true", help="say what there is and what is missing, measure nothing"
+    )
+    options = parser.parse_args(argv)
+    try:
+        here = device()
+        if options.list:
+            for e in map(get, options.experiment or experiments()):
+                print(f"{e.name:<22}{state(e, here.name, options.results):<10}{e.question}")
+            return 0
+        todo = plan(options.experiment, here.name, options.results, options.again)
+    except KeyError as error:
+        print(f"record: {error.args[0]}", file=sys.stderr)
+        return 2
+    if here.kind != "cuda":
+        print(
+            "record: this machine has no CUDA GPU, so there is nothing to record; --list shows what is "
+            "missing",
+            file=sys.stderr,
+        )
+        return 1
+    failed = record_all(todo, "cuda", options.results, options.seconds, budget=options.budget)
+    print(f"{len(todo) - len(failed)} recorded" + (f"; not recorded: {', '.join(failed)}" if failed else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

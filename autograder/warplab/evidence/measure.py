@@ -1,0 +1,231 @@
+"""``measure(name)``: an experiment's results, live, else recorded, else published, and always saying which.
+
+    m = warplab.measure("matmul_by_size")
+    m.kind           "live", "recorded", "published" or "missing": the best there is of a GPU
+    m.evidence       one Evidence for each source, each with a banner; the CPU's own run is live everywhere
+
+Nothing is filled in: an experiment without a record says "not recorded yet".
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+from warplab.evidence.record import Point, Record, RecordError, read
+from warplab.evidence.roofs import impossible
+from warplab.rendering import render
+
+RESULTS = Path(__file__).with_name("results")
+LIVE_SECONDS = 0.15  # for one case of a live run in a page
+OF_A_SOURCE = ("device", "cite", "year", "software", "where", "differs")  # of an entry of published.yml
+HOW = ("seconds", "per_second", "bytes_per_second", "flops_per_second", "held")  # a number is published
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Points of one origin, "live", "recorded" or "published"; ``banner`` must be shown with them."""
+
+    kind: str
+    device: str
+    banner: str
+    points: tuple[Point, ...]
+    stale: bool = False
+    cite: str = ""  # key of references.bib, where published; so are the four below
+    year: int = 0  # of the source
+    software: str = ""
+    where: str = ""  # the table, figure or file of the source that holds the numbers
+    differs: str = ""  # from the course's own experiment
+
+    def series(self) -> dict[str, list[Point]]:
+        out: dict[str, list[Point]] = {}
+        for p in self.points:
+            out.setdefault(p.series, []).append(p)
+        return out
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What is known about an experiment; ``kind``: of its best GPU evidence, "missing" if there is none."""
+
+    name: str
+    question: str
+    x: str
+    kind: str
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def banners(self) -> list[str]:
+        return [e.banner for e in self.evidence] + (
+            [] if self.kind != "missing" else ["on a GPU: not recorded yet"]
+        )
+
+    def rows(self) -> list[tuple[str, str, str, str, str]]:
+        """(series, x, median, IQR/median or "-", rate) as the table shows them."""
+        return [(f"{p.series}{_of(e)}", f"{p.x:,g}", *_shown(p)) for e in self.evidence for p in e.points]
+
+    def __str__(self) -> str:
+        body = "\n".join("  " + "  ".join(row) for row in self.rows())
+        return f"{self.question}\n" + "\n".join(self.banners) + (f"\n{body}" if body else "")
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return render("warplab.evidence", "measure.html.j2", measurement=self)
+
+
+def _of(evidence: Evidence) -> str:
+    """What tells one source's row from another's: ", NVIDIA H200, 2025"."""
+    return f", {evidence.device}, {evidence.year}" if evidence.kind == "published" else ""
+
+
+def _shown(p: Point) -> tuple[str, str, str]:
+    """Median, spread and rate; of a published rate the rate alone."""
+    median = "-" if p.clock == "published" and p.rate else p.text()
+    return median, f"{p.iqr / p.median:.1%}" if p.n > 1 else "-", _rate(p)
+
+
+def value(p: Point) -> str:
+    """One number in place of the three: the rate where there is one, else the time or the bytes."""
+    return _rate(p) if p.rate else p.text()
+
+
+def _rate(p: Point) -> str:
+    if not p.rate:
+        return "-"
+    of_arithmetic = p.flops and p.roof not in ("memory", "pcie")
+    unit = "B/s" if p.bytes and not of_arithmetic else "FLOP/s"
+    size, prefix = (1e12, "T") if p.rate >= 1e12 else (1e9, "G")
+    return f"{p.rate / size:,.4g} {prefix}{unit}"
+
+
+def measure(name: str, results: Path = RESULTS) -> Measurement:
+    """The evidence on one experiment: live on CUDA, else every record; published figures if there is neither.
+
+    The experiment's CPU cases, if it has any, are run here and now. Raises KeyError for an unknown name,
+    RecordError for a record that is damaged or claims more than its device's peak.
+    """
+    from warplab.evidence.catalogue import get
+    from warplab.hardware.device import device
+
+    experiment = get(name)
+    gpu = [_live(name, "cuda")] if device().kind == "cuda" else []
+    if not gpu:
+        gpu = list(shown_without_running(name, results).evidence)
+    cpu = [_live(name, "cpu")] if experiment.cpu else []
+    return Measurement(
+        name, experiment.question, experiment.x, gpu[0].kind if gpu else "missing", (*gpu, *cpu)
+    )
+
+
+def shown_without_running(name: str, results: Path = RESULTS) -> Measurement:
+    """The same from files alone: every record, or where there is none what others published."""
+    from warplab.evidence.catalogue import get
+
+    experiment = get(name)
+    found = [recorded(record, experiment.code) for record in records(name, results)] or published(
+        name, results
+    )
+    return Measurement(
+        name, experiment.question, experiment.x, found[0].kind if found else "missing", tuple(found)
+    )
+
+
+@functools.cache
+def _live(name: str, where: str) -> Evidence:
+    """Once a process: a page may show the same experiment twice."""
+    from warplab.evidence.catalogue import get
+    from warplab.evidence.take import device_name, run
+
+    points = run(get(name), where, LIVE_SECONDS)
+    device = device_name(where)
+    return Evidence("live", device, f"live: measured on this machine, {device}, now", tuple(points))
+
+
+def records(name: str, results: Path = RESULTS) -> list[Record]:
+    """All records of an experiment, checked. Raises RecordError, also for what no device could reach."""
+    found = []
+    for path in sorted((results / name).glob("*.json")):
+        record = read(path)
+        if record.experiment != name or record.key != path.stem:
+            raise RecordError(
+                f"{path} is a record of {record.experiment} on {record.device}; move it to its own place"
+            )
+        if wrong := impossible(record):
+            raise RecordError(f"{path}: {wrong[0]}")
+        found.append(record)
+    return found
+
+
+def recorded(record: Record, code: str) -> Evidence:
+    """A record as Evidence; its banner says so if the experiment's code is no longer ``code``."""
+    stale = record.code != code
+    banner = f"recorded on {record.device}, driver {record.driver}, {record.date[:10]} - not this machine"
+    return Evidence(
+        "recorded",
+        record.device,
+        banner + ("; with an earlier version of the experiment" if stale else ""),
+        tuple(record.points),
+        stale,
+    )
+
+
+def published(name: str, results: Path = RESULTS) -> list[Evidence]:
+    """Figures that others published, from ``published.yml``: single numbers, without samples.
+
+    Raises RecordError for an entry that lacks something or says too much.
+    """
+    path = results / "published.yml"
+    entries = _read_once(path, path.stat().st_mtime_ns).get(name, []) if path.exists() else []
+    return [_of_others(entry, f"{path}, {name}") for entry in entries]
+
+
+@functools.cache
+def _read_once(path: Path, changed: int) -> dict[str, list[dict]]:
+    """The file as it was at the time ``changed``: a page asks for each experiment of it."""
+    import yaml
+
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def _of_others(entry: dict, where: str) -> Evidence:
+    """One entry of ``published.yml``, whose head explains the fields."""
+    try:
+        about = {field: entry[field] for field in OF_A_SOURCE}
+        banner = f"published by {entry['author']} [{about['cite']}], on {about['device']}, {about['year']}"
+        points = tuple(_of_another(p) for p in entry["points"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordError(f"{where}: {entry.get('device', 'an entry')}: {error!r}") from None
+    return Evidence("published", banner=banner, points=points, **about)
+
+
+def _of_another(p: dict) -> Point:
+    """A published number as a Point: the time of one call, and what the call did.
+
+    Exactly one of HOW says what was published. A rate without ``bytes`` or ``flops`` is that of a
+    gigabyte or of 10**12 operations; ``per_second`` counts things, and a call does ``count`` of them.
+    Where ``watts`` are given in place of x, x is the joules of the call.
+    """
+    (how,) = [key for key in HOW if key in p]
+    done = {"bytes": p.get("bytes", 0), "flops": p.get("flops", 0)}
+    if how == "bytes_per_second":
+        done["bytes"] = done["bytes"] or 10**9
+        amount = done["bytes"] / p[how]
+    elif how == "flops_per_second":
+        done["flops"] = done["flops"] or 10**12
+        amount = done["flops"] / p[how]
+    else:
+        amount = p.get("count", 1) / p[how] if how == "per_second" else p[how]
+    x = p["watts"] * amount if "watts" in p else p["x"]
+    unit = "B" if how == "held" else "s"
+    return Point(
+        p["series"], x, "published", 0, [amount], amount, 0.0, **done, roof=p.get("roof", ""), unit=unit
+    )
+
+
+def states(results: Path = RESULTS) -> dict[str, list[str]]:
+    """Experiment -> banners of recorded and published evidence, without a run; empty: not recorded yet."""
+    from warplab.evidence.catalogue import experiments
+
+    return {name: [e.banner for e in shown_without_running(name, results).evidence] for name in experiments()}

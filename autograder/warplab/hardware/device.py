@@ -1,0 +1,116 @@
+"""Which device kernels run on: a CUDA GPU if this machine has one, else the SIMT engine.
+
+Detected without starting CUDA.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import glob
+import os
+import platform
+from dataclasses import dataclass
+
+from warplab.hardware import specs
+from warplab.hardware.target import LaunchLimits, Target
+
+DEFAULT_ARCH = "sm_90"
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where kernels run: ``kind`` is "cuda" or "simt", ``target`` what they are compiled for."""
+
+    name: str
+    kind: str
+    target: Target
+
+    @property
+    def arch(self) -> str:
+        return self.target.arch
+
+    @property
+    def limits(self) -> LaunchLimits:
+        return self.target.limits
+
+    def __str__(self) -> str:
+        if self.kind == "cuda":
+            return f"{self.name} ({self.arch})"
+        return (
+            f"the SIMT engine: no CUDA GPU here, so kernels compiled for {self.arch} "
+            "run on this CPU, checked and counted, not timed"
+        )
+
+
+class DeviceError(RuntimeError):
+    """WARPLAB_DEVICE or WARPLAB_ARCH asks for something that is not there."""
+
+
+def engine_target() -> Target:
+    """What the engine compiles and counts for, on every machine alike: WARPLAB_ARCH or sm_90.
+
+    Raises DeviceError for an architecture that is not in the registry.
+    """
+    name = os.environ.get("WARPLAB_ARCH", DEFAULT_ARCH)
+    try:
+        return Target.of(name)
+    except specs.SpecError as error:
+        raise DeviceError(f"WARPLAB_ARCH={name}: {error}") from None
+
+
+def _cuda_present() -> bool:
+    """Whether an NVIDIA GPU and its driver library are there. Looks at files only: a later fork is safe."""
+    if not (glob.glob("/dev/nvidia[0-9]*") or os.path.exists("/dev/dxg")):  # dxg: WSL2
+        return False
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "0") not in ("", "-1")
+
+
+@functools.cache
+def device() -> Device:
+    """The device of this process. ``WARPLAB_DEVICE=simt|cuda`` forces one.
+
+    Raises DeviceError when cuda is forced and there is none, or the value is neither.
+    """
+    wanted = os.environ.get("WARPLAB_DEVICE", "")
+    if wanted not in ("", "simt", "cuda"):
+        raise DeviceError(f"WARPLAB_DEVICE={wanted}: must be simt or cuda")
+    present = wanted != "simt" and _cuda_present()
+    if wanted == "cuda" and not present:
+        raise DeviceError(
+            "WARPLAB_DEVICE=cuda, but this machine has no NVIDIA GPU with a driver "
+            "(no /dev/nvidia0 or libcuda.so.1); unset it to use the SIMT engine"
+        )
+    if not present:
+        return Device("warplab SIMT engine", "simt", engine_target())
+    name, arch = _gpu()
+    return Device(name, "cuda", Target.of(arch, name))
+
+
+def _gpu() -> tuple[str, str]:
+    """Name and architecture of GPU 0 through NVML, which does not create a CUDA context."""
+    from cuda.bindings import nvml  # pyright: ignore[reportAttributeAccessIssue] - compiled, no stubs
+
+    nvml.init_v2()
+    try:
+        handle = nvml.device_get_handle_by_index_v2(0)
+        major, minor = nvml.device_get_cuda_compute_capability(handle)
+        return nvml.device_get_name(handle), f"sm_{major}{minor}"
+    finally:
+        nvml.shutdown()
+
+
+def processor() -> str:
+    """The CPU's name from /proc/cpuinfo, else the platform's."""
+    try:
+        with open("/proc/cpuinfo") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

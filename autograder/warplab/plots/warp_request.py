@@ -1,0 +1,156 @@
+"""One request of a warp, in a sentence and as a picture: its lanes above, below them
+the sectors or the banks that they reach.
+
+A request is a warplab.simt.counters.watch.Sample. The picture is an SVG in the page's
+own text colour, light or dark, and needs
+nothing but this text: no style sheet, no script, no font of its own.
+"""
+
+from html import escape
+
+from warplab.plots.palette import PALETTE
+
+WIDTH, LANE = 480, 15  # of the picture, and of a lane or a bank in it
+SHOWN = 560  # CSS pixels, where there is room for them
+LANES_TOP, LANES_END, BELOW = 20, 32, 86
+SECTOR_HEIGHT, QUEUE_HEIGHT, WORD_HEIGHT = 20, 72, 12
+MOST_IN_A_ROW = (
+    40  # sectors from the first to the last; where they are more, those that nobody wants are left out
+)
+VERBS = {"read": "read", "write": "write", "atomic": "update"}
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
+
+
+def finding(request, array, compared=True):
+    """What the request costs, and what would do if that is less (`compared`): a
+    sentence without its stop. array: the memory's name.
+    """
+    lanes = len(request.lanes)
+    who = f"{counted(lanes, 'lane')} {VERBS[request.kind]}{'s' if lanes == 1 else ''}"
+    made, fewest = request.cost
+    does = f" where {fewest} would do" if compared and made > fewest else ""
+    if request.space == "shared":
+        return f"{who} {array} in {counted(made, 'wavefront')}{does}"
+    return f"{who} {counted(made, 'sector')} of {array}{does}"
+
+
+def counted(number, noun):
+    """As "1 lane" and "32 lanes"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def svg(request, alt):
+    """The picture, with `alt` for those who cannot see it."""
+    body, height, told = _banks(request) if request.space == "shared" else _sectors(request)
+    lanes = len(request.lanes)
+    who = "32 lanes of one warp" if lanes == 32 else f"{lanes} of the 32 lanes of one warp"
+    idle = [
+        _box(lane * LANE + 1, LANES_TOP, LANE - 2, LANES_END - LANES_TOP, None)
+        for lane in set(range(32)) - set(request.lanes)
+    ]
+    active = [
+        _box(lane * LANE + 1, LANES_TOP, LANE - 2, LANES_END - LANES_TOP, "blue") for lane in request.lanes
+    ]
+    parts = [_text(12, who), *idle, *active, *body, _text(height + 16, told)]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height + 22:g}" width="{SHOWN}" '
+        f'role="img" aria-label="{escape(alt)}" '
+        f'style="max-width:100%;height:auto;display:block;font-family:{FONT}">{"".join(parts)}</svg>'
+    )
+
+
+def _sectors(request):
+    """Every sector a box; tinted where it is fetched, filled where its bytes are wanted."""
+    touched = request.sectors
+    whole = touched[-1] - touched[0] < MOST_IN_A_ROW
+    shown = range(touched[0], touched[-1] + 1) if whole else touched
+    gaps = 0 if whole else sum(b - a > 1 for a, b in zip(touched, touched[1:], strict=False))
+    size = min(WIDTH / (len(shown) + gaps / 3), 120)
+    left = (WIDTH - size * (len(shown) + gaps / 3)) / 2
+    place, last = {}, None
+    for sector in shown:
+        left += size / 3 if last is not None and sector - last > 1 else 0
+        place[sector], left, last = left, left + size, sector
+    wide = size - min(2, 0.12 * size)
+    colour = "orange" if len(touched) > request.fewest_sectors else "green"
+    body = [
+        _box(place[s], BELOW, wide, SECTOR_HEIGHT, colour if s in set(touched) else None, 0.35) for s in shown
+    ]
+    for first, end in _runs({byte for o in request.offsets for byte in range(o, o + request.width)}):
+        body.append(
+            _box(
+                place[first // 32] + first % 32 / 32 * wide,
+                BELOW,
+                (end - first) / 32 * wide,
+                SECTOR_HEIGHT,
+                colour,
+            )
+        )
+    for lane, offset in zip(request.lanes, request.offsets, strict=True):
+        body.append(_line(lane, place[offset // 32] + (offset % 32 + min(request.width, 32) / 2) / 32 * wide))
+    return (
+        body,
+        BELOW + SECTOR_HEIGHT,
+        f"{counted(len(touched), 'sector')} of 32 bytes touched in {request.label}",
+    )
+
+
+def _runs(wanted):
+    """(first, end) of wanted bytes that lie side by side in one sector."""
+    wanted = sorted(wanted)
+    starts = [
+        b for a, b in zip([None, *wanted], wanted, strict=False) if a is None or b - a > 1 or b % 32 == 0
+    ]
+    ends = [
+        a + 1
+        for a, b in zip(wanted, [*wanted[1:], None], strict=False)
+        if b is None or b - a > 1 or b % 32 == 0
+    ]
+    return zip(starts, ends, strict=True)
+
+
+def _banks(request):
+    """Under every bank the words that it is asked for, one a wavefront; in another
+    colour those beyond the fewest wavefronts.
+    """
+    made, fewest = request.cost
+    depths = request.depths
+    step = min(QUEUE_HEIGHT / made, WORD_HEIGHT)
+    body = [
+        _box(bank * LANE + 1, BELOW, LANE - 2, WORD_HEIGHT, None)
+        for bank, depth in enumerate(depths)
+        if not depth
+    ]
+    for bank, depth in enumerate(depths):
+        for number in range(depth):
+            colour = "green" if number < fewest else "orange"
+            body.append(
+                _box(bank * LANE + 1, BELOW + number * step, LANE - 2, step - min(1.5, step / 4), colour)
+            )
+    for lane, offset in zip(request.lanes, request.offsets, strict=True):
+        body.append(_line(lane, offset // 4 % 32 * LANE + LANE / 2))
+    passes = f"{counted(made, 'wavefront')}, " + (
+        f"where {fewest} would do" if made > fewest else "the fewest for so many words"
+    )
+    return body, BELOW + max(step * made, WORD_HEIGHT), f"words asked of each bank: {passes}"
+
+
+def _box(x, y, width, height, colour, opacity=1):
+    fill = (
+        f'fill="{PALETTE[colour]}" fill-opacity="{opacity:g}"'
+        if colour
+        else f'fill="none" stroke="{PALETTE["grey"]}" stroke-width="0.8"'
+    )
+    return f'<rect x="{x:.4g}" y="{y:.4g}" width="{width:.4g}" height="{height:.4g}" {fill}/>'
+
+
+def _line(lane, x):
+    ends = f'x1="{lane * LANE + LANE / 2:g}" y1="{LANES_END}" x2="{x:.4g}" y2="{BELOW}"'
+    return f'<line {ends} stroke="{PALETTE["blue"]}" stroke-width="1" stroke-opacity="0.75"/>'
+
+
+def _text(y, text):
+    return (
+        f'<text x="{WIDTH / 2:g}" y="{y:g}" font-size="12.5" text-anchor="middle" '
+        f'fill="currentColor">{escape(text)}</text>'
+    )

@@ -1,0 +1,144 @@
+"""Memory spaces: virtual addresses to NumPy buffers, with bounds and alignment checked on every access.
+
+Global regions lie 2**36 bytes apart, each in the middle of its slot, so that an index that is too large or
+negative cannot fall into another array: every out-of-bounds access is found, also one that would have hit a
+live allocation. A region's base is a multiple of 256 bytes, as cudaMalloc's are, so sectors are counted as a
+GPU counts them wherever NumPy put the buffer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+REGION_SHIFT = 36
+FIRST_SLOT = (
+    1 << 12
+)  # the slots below hold the addresses of this process: managed memory has one address for both
+
+
+@dataclass
+class Region:
+    """One allocation: its ``data`` as bytes and a ``label`` for messages ("argument 'out',
+    float32[1000]").
+    """
+
+    base: int
+    data: np.ndarray
+    label: str
+    itemsize: int = 1
+    writable: bool = True
+    views: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return self.data.size
+
+    def view(self, dtype: str) -> np.ndarray:
+        """The buffer as elements of ``dtype``; a tail shorter than one element is left out."""
+        v = self.views.get(dtype)
+        if v is None:
+            width = np.dtype(dtype).itemsize
+            v = self.views[dtype] = self.data[: self.size // width * width].view(dtype)
+        return v
+
+
+@dataclass(frozen=True)
+class Freed:
+    """What is remembered of a region that was unmapped."""
+
+    base: int
+    label: str
+    itemsize: int
+
+
+class AddressSpace:
+    """The global address space of one process: device arrays live in it, launch arguments come and go."""
+
+    def __init__(self):
+        self.regions: dict[int, Region] = {}
+        self._next = FIRST_SLOT
+        self._freed: dict[int, Freed] = {}
+        self.heap: dict[
+            int, int
+        ] = {}  # regions that kernels allocated themselves, and how many of their parts are in use
+        self.allocations = self.releases = 0  # by kernels' threads
+
+    def add(self, data: np.ndarray, label: str, itemsize: int = 1, writable: bool = True) -> Region:
+        """Map ``data`` (contiguous bytes, uint8) and return its region."""
+        slots = 1 + (data.size >> REGION_SHIFT)
+        base = (self._next << REGION_SHIFT) + (
+            1 << REGION_SHIFT - 1
+        )  # mid-slot: a pointer a little below it finds it too
+        region = Region(base, data, label, itemsize, writable)
+        self.regions[self._next] = region
+        self._next += slots
+        return region
+
+    def add_at(self, base: int, data: np.ndarray, label: str) -> Region:
+        """Map ``data`` at its own address ``base``, a multiple of a slot's size."""
+        region = self.regions[base >> REGION_SHIFT] = Region(base, data, label)
+        return region
+
+    def remove(self, region: Region) -> None:
+        """Unmap; a later access through an old pointer is a use after free."""
+        key = region.base >> REGION_SHIFT
+        if self.regions.pop(key, None) is not None:
+            self._freed[key] = Freed(region.base, region.label, region.itemsize)
+
+    def find(self, address: int) -> Region | None:
+        """The region whose slot ``address`` lies in, also if the address is outside the region itself."""
+        return self.regions.get(address >> REGION_SHIFT)
+
+    def freed(self, address: int) -> Freed | None:
+        """What was once mapped where ``address`` points."""
+        return self._freed.get(address >> REGION_SHIFT)
+
+
+def as_bytes(array: np.ndarray) -> np.ndarray:
+    """The memory of a contiguous array as one uint8 vector, sharing it."""
+    order = "C" if array.flags.c_contiguous else "F"
+    flat = array.reshape(-1, order=order)
+    if flat.size == 0:
+        return np.empty(0, np.uint8)
+    if not np.shares_memory(flat, array):
+        raise ValueError("the array is not contiguous")
+    return flat.view(np.uint8)
+
+
+class Access:
+    """Addresses of one register value, prepared once: offsets into their region, extremes and alignment.
+
+    ``offset`` is int64, one element per lane or one for all; ``within`` holds the same relative to the block
+    or thread for shared and local memory, where bounds hold per block or thread. A kernel reads ``[%rd1]``,
+    ``[%rd1+4]``, ``[%rd1+8]``... off the same register, and reads them again in the next iteration: the
+    preparation is shared.
+    """
+
+    __slots__ = ("source", "region", "offset", "within", "high", "bits", "_low", "_index", "pattern")
+
+    def __init__(
+        self, source: np.ndarray, region: Region | None, offset: np.ndarray, within: np.ndarray | None = None
+    ):
+        self.source, self.region, self.offset = source, region, offset
+        self.within = offset if within is None else within
+        self.high, self._low = int(self.within.view(np.uint64).max()), None
+        if self.high >> 63:  # some offset is negative: a base below the array, or a stray pointer
+            self.high, self._low = int(self.within.max()), int(self.within.min())
+        self.bits = int(np.bitwise_or.reduce(offset))
+        self._index: dict[int, np.ndarray] = {}
+        self.pattern: dict = {}  # counters' results, by (constant offset modulo the period, width)
+
+    @property
+    def low(self) -> int:
+        """The smallest offset; needed only where a constant is subtracted from it, so found when asked."""
+        if self._low is None:
+            self._low = int(self.within.min())
+        return self._low
+
+    def index(self, shift: int) -> np.ndarray:
+        found = self._index.get(shift)
+        if found is None:
+            found = self._index[shift] = self.offset >> shift if shift else self.offset
+        return found

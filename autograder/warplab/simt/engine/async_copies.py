@@ -1,0 +1,95 @@
+"""Reads of shared memory that ``cp.async`` is still filling:
+nothing says that the data are there before the copier's wait.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warplab.simt.errors import UnfinishedCopy
+from warplab.simt.observer import Observer
+
+WORD = 4
+NOBODY = -1
+
+
+class AsyncCopies(Observer):
+    """Observer that raises UnfinishedCopy; ``cp.async`` itself adds it to a machine and tells it of copies,
+    commits and waits.
+
+    A thread's copies form groups, numbered by its commits; ``wait_group n`` finishes all but its last n
+    groups.
+    """
+
+    def __init__(self):
+        self._forget()
+
+    def _forget(self):
+        self.owner: np.ndarray | None = None
+
+    def _start(self, machine):
+        words = machine.shared.size // WORD
+        self.owner = np.full(words, NOBODY, np.int64)  # the lane whose copy fills this word
+        self.number = np.zeros(words, np.int64)  # and the group of that copy
+        self.line = np.zeros(words, np.int64)
+        self.committed = np.zeros(machine.lanes, np.int64)
+        self.finished = np.zeros(machine.lanes, np.int64)
+
+    def copied(self, machine, group, site, byte, size: int):
+        """The group's lanes copy ``size`` bytes to ``byte`` of the chunk's shared memory."""
+        if self.owner is None:
+            self._start(machine)
+        first = np.broadcast_to(byte // WORD, (group.size,))
+        for part in range(size // WORD):
+            word = first + part
+            self.owner[word], self.number[word], self.line[word] = (
+                group.lanes,
+                self.committed[group.lanes],
+                site,
+            )
+
+    def commit(self, group):
+        if self.owner is not None:
+            self.committed[group.lanes] += 1
+
+    def wait(self, group, last: int):
+        """All but the ``last`` groups are there; -1 finishes also what was not committed."""
+        if last < 0:
+            self.commit(group)
+            last = 0
+        if self.owner is not None:
+            self.finished[group.lanes] = np.maximum(
+                self.finished[group.lanes], self.committed[group.lanes] - last
+            )
+
+    def accessed(self, machine, group, site, access, offset, width, space, what, values):
+        if self.owner is None or space != "shared":
+            return
+        first = np.broadcast_to((access.offset + offset) // WORD, (group.size,))
+        for part in range(max(1, width // WORD)):
+            word = first + part
+            if what == "write":
+                self.owner[word] = NOBODY
+                continue
+            owner = self.owner[word]
+            pending = (owner != NOBODY) & (self.number[word] >= self.finished[owner])
+            if pending.any():
+                self._raise(machine, group, site, int(np.flatnonzero(pending)[0]), word)
+
+    def _raise(self, machine, group, site, i: int, word):
+        program, at = machine.program, int(word[i])
+        reader, copier = machine.thread_name(int(group.lanes[i])), machine.thread_name(int(self.owner[at]))
+        here, there = program.line_of_site(site), program.line_of_site(int(self.line[at]))
+        whose = "its own asynchronous copy" if reader == copier else f"the asynchronous copy of {copier}"
+        raise UnfinishedCopy(
+            f"{reader} reads a shared word (byte offset {at * WORD % machine.shared_stride}, {here}) "
+            f"that {whose} ({there}) may not have filled yet",
+            kernel=program.name,
+            where=here,
+            hint="__pipeline_wait_prior(n) or cp.async.wait_group n: "
+            "n is the number of later groups that may still be on their way; "
+            "then __syncthreads()",
+        )
+
+    def done(self, machine):
+        self._forget()

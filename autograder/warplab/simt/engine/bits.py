@@ -1,0 +1,108 @@
+"""Instructions on bits: shifts, fields, permutations and counts.
+
+A handler each, or a function that makes one.
+"""
+
+from __future__ import annotations
+
+from warplab.simt.ptx.parser import Imm
+from warplab.simt.ptx.ptx_types import dtype_of, unsigned
+
+
+def lop3(code, instr):
+    """``lop3``: any function of three bits, as the sum of the products that its table of eight bits names."""
+    d, a, b, c, table = instr.operands
+    x, y, z = (code.use(o, "u4") for o in (a, b, c))
+    terms = []
+    for row in range(8):
+        if int(table.value) >> row & 1:
+            factors = (v if row >> place & 1 else f"~{v}" for v, place in ((x, 2), (y, 1), (z, 0)))
+            terms.append(f"({' & '.join(factors)})")
+    code.define(d, " | ".join(terms) or f"{x} & ~{x}", "u4")
+
+
+def shift(direction: str):
+    """``shl`` ("left", of bit patterns) and ``shr`` ("right", signed types filling with the sign)."""
+    operator = {"left": "<<", "right": ">>"}[direction]
+
+    def handler(code, instr):
+        dtype = dtype_of(instr.mods)
+        d, a, b = instr.operands
+        if direction == "left":
+            dtype = unsigned(dtype)
+        source = code.use(a, dtype)
+        width = int(dtype[1]) * 8
+        if isinstance(b, Imm) and 0 <= b.value < width:  # the common case needs no clamping
+            code.define(d, f"{source} {operator} {code.constant(b.value, dtype)}", dtype)
+        else:
+            code.define(d, f"numeric.shift_{direction}({source}, {code.use(b, 'u4')})", dtype)
+
+    return handler
+
+
+def shf(code, instr):
+    """``shf``: a shift through two registers joined, the amount wrapped or clamped."""
+    d, low, high, amount = instr.operands
+    if "wrap" in instr.mods:
+        distance = f"({code.use(amount, 'u4')} & np.uint32(31))"
+    else:
+        distance = f"np.minimum({code.use(amount, 'u4')}, np.uint32(32))"
+    joined = f"(({code.use(high, 'u4')}.astype('u8') << np.uint64(32)) | {code.use(low, 'u4')})"
+    if "l" in instr.mods:
+        code.define(d, f"(({joined} << {distance}.astype('u8')) >> np.uint64(32)).astype('u4')", "u4")
+    else:
+        code.define(d, f"({joined} >> {distance}.astype('u8')).astype('u4')", "u4")
+
+
+def popc(code, instr):
+    d, a = instr.operands
+    code.define(d, f"numeric.popc({code.use(a, dtype_of(instr.mods))})", "u4")
+
+
+def clz(code, instr):
+    d, a = instr.operands
+    code.define(d, f"numeric.clz({code.use(a, unsigned(dtype_of(instr.mods)))})", "u4")
+
+
+def bfind(code, instr):
+    """The highest bit that is set (of a negative number: that is clear), all ones if none.
+
+    ``shiftamt`` counts from the top.
+    """
+    d, a = instr.operands
+    code.define(d, f"numeric.bfind({code.use(a, dtype_of(instr.mods))}, {'shiftamt' in instr.mods})", "u4")
+
+
+def bfe(code, instr):
+    dtype = dtype_of(instr.mods)
+    d, a, start, length = instr.operands
+    code.define(
+        d, f"numeric.bfe({code.use(a, dtype)}, {code.use(start, 'u4')}, {code.use(length, 'u4')})", dtype
+    )
+
+
+def bfi(code, instr):
+    dtype = dtype_of(instr.mods)
+    d, field, into, start, length = instr.operands
+    values = f"{code.use(field, dtype)}, {code.use(into, dtype)}"
+    code.define(d, f"numeric.bfi({values}, {code.use(start, 'u4')}, {code.use(length, 'u4')})", dtype)
+
+
+def bmsk(code, instr):
+    """``bmsk``: ones from bit ``start`` on, ``length`` of them; both clamped to 32 or wrapped below it."""
+    if instr.mods[0] not in ("clamp", "wrap"):
+        raise code.unsupported(instr)
+    d, *sources = instr.operands
+    limit = "np.minimum({}, np.uint32(32))" if instr.mods[0] == "clamp" else "({} & np.uint32(31))"
+    start, length = (f"{limit.format(code.use(source, 'u4'))}.astype('u8')" for source in sources)
+    ones = f"((np.uint64(1) << {length}) - np.uint64(1))"
+    code.define(d, f"({ones} << {start}).astype('u4')", "u4")
+
+
+def prmt(code, instr):
+    if len(instr.mods) != 1:
+        raise code.unsupported(instr, "a prmt mode")
+    d, a, b, selector = instr.operands
+    code.define(
+        d, f"numeric.prmt({code.use(a, 'u4')}, {code.use(b, 'u4')}, {code.use(selector, 'u4')})", "u4"
+    )

@@ -1,0 +1,120 @@
+"""Instructions that compare or choose: setp, set, selp and testp. A handler each."""
+
+from __future__ import annotations
+
+from warplab.simt.ptx.parser import Vec
+from warplab.simt.ptx.ptx_types import HALVES, TYPES, dtype_of, last_type, types_named
+
+OPERATORS = {
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "lo": "<",
+    "ls": "<=",
+    "hi": ">",
+    "hs": ">=",
+}
+LOGIC = {"and": "&", "or": "|", "xor": "^"}
+
+
+def _is_packed(instr) -> bool:
+    """Whether each operand holds two floats."""
+    kind = last_type(instr.mods)
+    return kind in HALVES and TYPES[kind].count == 2
+
+
+def _comparison(code, instr, a, b) -> str:
+    """Expression of a comparison; for a packed pair it has a column for each half."""
+    operator = instr.mods[0]
+    kind = last_type(instr.mods)
+    if kind in HALVES:
+        x, y = (f"fp16.open_({code.use(o, TYPES[kind].bits)}, {kind!r})" for o in (a, b))
+    else:
+        dtype = dtype_of(instr.mods)
+        x, y = code.use(a, dtype), code.use(b, dtype)
+    if TYPES[kind].is_float:
+        unordered = f"(np.isnan({x}) | np.isnan({y}))"
+        if operator == "num":
+            return f"~{unordered}"
+        if operator == "nan":
+            return unordered
+        if operator == "neu":
+            return f"({x} != {y})"
+        if operator == "ne":
+            return f"(({x} != {y}) & ~{unordered})"
+        if operator.endswith("u") and operator[:-1] in OPERATORS:
+            return f"(({x} {OPERATORS[operator[:-1]]} {y}) | np.isnan({x}) | np.isnan({y}))"
+    if operator not in OPERATORS:
+        raise code.unsupported(instr)
+    return f"({x} {OPERATORS[operator]} {y})"
+
+
+def setp(code, instr):
+    """``setp``: a predicate, or two: the comparison and its opposite,
+    each combined with a third predicate.
+    """
+    d, a, b, *combined = instr.operands
+    result = _comparison(code, instr, a, b)
+    if _is_packed(instr):
+        if combined:
+            raise code.unsupported(instr, "a second predicate")
+        _one_for_each_half(code, d, result)
+        return
+    rest = f" {LOGIC[instr.mods[1]]} {code.use(combined[0], '?')}" if combined else ""
+    if isinstance(d, Vec):
+        code.emit(f"compared = {result}")
+        code.define(d.items[0], f"compared{rest}", "?")
+        code.define(d.items[1], f"~compared{rest}", "?")
+    else:
+        code.define(d, f"{result}{rest}", "?")
+
+
+def _one_for_each_half(code, d, expression: str) -> None:
+    code.emit(f"compared = {expression}")
+    for i, item in enumerate(d.items if isinstance(d, Vec) else (d,)):
+        code.define(item, f"compared[:, {i}].copy()", "?")
+
+
+def set_(code, instr):
+    """``set``: all ones (integers) or 1.0 (floats) where the comparison holds, else 0."""
+    d, a, b, *combined = instr.operands
+    to = types_named(instr.mods)[0]
+    result = _comparison(code, instr, a, b)
+    if combined:
+        operator = LOGIC[next(m for m in instr.mods if m in LOGIC)]
+        result = f"({result} {operator} {code.use(combined[0], '?')})"
+    if to in HALVES:
+        code.define(d, f"fp16.close({result}.astype('f4'), {to!r})", TYPES[to].bits)
+    elif to == "f32":
+        code.define(d, f"{result}.astype('f4')", "f4")
+    elif _is_packed(instr):
+        code.define(d, f"(np.where({result}, np.uint16(0xFFFF), np.uint16(0))).view('u4').reshape(-1)", "u4")
+    else:
+        dtype = f"i{TYPES[to].bytes}"
+        code.define(d, f"-{result}.astype('{dtype}')", dtype)
+
+
+def selp(code, instr):
+    dtype = dtype_of(instr.mods)
+    d, a, b, p = instr.operands
+    code.define(d, f"np.where({code.use(p, '?')}, {code.use(a, dtype)}, {code.use(b, dtype)})", dtype)
+
+
+TESTS = {
+    "finite": "np.isfinite({0})",
+    "infinite": "np.isinf({0})",
+    "number": "~np.isnan({0})",
+    "notanumber": "np.isnan({0})",
+}
+
+
+def testp(code, instr):
+    """``testp``: what kind of number a float is."""
+    d, a = instr.operands
+    x = code.use(a, dtype_of(instr.mods))
+    if instr.mods[0] not in TESTS:
+        raise code.unsupported(instr)
+    code.define(d, TESTS[instr.mods[0]].format(x), "?")

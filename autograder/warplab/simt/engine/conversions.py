@@ -1,0 +1,60 @@
+"""``cvt``: from each of PTX's types to another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warplab.simt.engine import fp8, fp16, tensor
+from warplab.simt.engine.arithmetic import saturated
+from warplab.simt.ptx.ptx_types import FP8, HALVES, TYPES, types_named
+
+ROUNDINGS = ("rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "rna")
+OPENED = HALVES - {"f16"}  # NumPy knows f16 itself
+
+
+def cvt(code, instr):
+    """``cvt``, by the types that it names."""
+    named = set(types_named(instr.mods))
+    if "tf32" in named:
+        tensor.convert(code, instr)
+    elif named & FP8:
+        fp8.convert(code, instr)
+    elif named & OPENED:
+        fp16.convert(code, instr)
+    else:
+        _convert_words(code, instr)
+
+
+def _convert_words(code, instr):
+    """Between integers, f16, f32 and f64."""
+    types = [TYPES[name] for name in types_named(instr.mods)]
+    if len(types) != 2 or not all(kind.is_word for kind in types):
+        raise code.unsupported(instr, "type")
+    to, source = types
+    rounding = next((m for m in instr.mods if m in ROUNDINGS), None)
+    d, a = instr.operands
+    x = code.use(a, source.value)
+    if source.is_float and to.is_float:
+        code.define(d, saturated(instr, _float_to_float(x, to.value, rounding)), to.value)
+    elif source.is_float:
+        code.define(d, f"numeric.float_to_int({x}, '{to.value}', {rounding!r})", to.value)
+    elif to.is_float:
+        code.define(d, _int_to_float(x, to.value, rounding), to.value)
+    elif "sat" in instr.mods:
+        target, given = np.iinfo(to.value), np.iinfo(source.value)
+        low, high = max(target.min, given.min), min(target.max, given.max)
+        code.define(d, f"np.clip({x}, {low}, {high}).astype('{to.value}')", to.value)
+    else:
+        code.define(d, f"{x}.astype('{to.value}')", to.value)
+
+
+def _float_to_float(x: str, dtype: str, rounding: str | None) -> str:
+    if rounding in (None, "rn"):
+        return f"{x}.astype('{dtype}')"
+    return f"numeric.float_to_float({x}, '{dtype}', {rounding!r})"
+
+
+def _int_to_float(x: str, dtype: str, rounding: str | None) -> str:
+    if rounding in (None, "rn"):
+        return f"numeric.int_to_float({x}, '{dtype}', {rounding!r})"
+    return f"numeric.float_to_float({x}.astype('g'), '{dtype}', {rounding!r})"  # 'g' holds 64-bit integers

@@ -1,0 +1,96 @@
+"""``cp.async``: copies from global to shared memory that a thread waits for later.
+
+The engine copies at once; its watch (``async_copies``) refuses reads that come before the copier's wait, or
+before a barrier where another thread reads. A copy counts as a global load and a shared store, each one
+request a warp.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warplab.simt.engine.async_copies import AsyncCopies
+from warplab.simt.ptx.parser import Imm
+
+
+def cp(code, instr):
+    """``cp.async`` of 4, 8 or 16 bytes, its commits and waits; the bulk copies of the TMA are refused."""
+    form = instr.mods[1] if instr.mods[:1] == ("async",) and len(instr.mods) > 1 else ""
+    if form == "commit_group":
+        code.emit("cp_async.copies(memory).commit(group)")
+    elif form in ("wait_group", "wait_all"):
+        pending = int(instr.operands[0].value) if instr.operands else -1
+        code.emit(f"cp_async.copies(memory).wait(group, {pending})")
+    elif form in ("ca", "cg"):
+        _start_copy(code, instr)
+    else:
+        raise code.unsupported(instr)
+
+
+def _start_copy(code, instr) -> None:
+    to, source, size, *rest = instr.operands
+    hinted = any("cache_hint" in mod for mod in instr.mods)
+    if hinted or len(rest) > 1 or not isinstance(size, Imm):
+        raise code.unsupported(instr)
+    (there, offset), (here, start) = code.base_and_offset(to), code.base_and_offset(source)
+    sites = code.place(instr, "ld", "global"), code.place(instr, "st", "shared")
+    given = code.use(rest[0], "u4") if rest else "None"
+    where = f"{there}, {offset}, {here}, {start}"
+    code.emit(f"cp_async.copy(memory, group, {sites}, {where}, {int(size.value)}, {given})")
+
+
+def copies(memory) -> AsyncCopies:
+    """The machine's watch over asynchronous copies, set up at the first of them."""
+    found = next((o for o in memory.observers if isinstance(o, AsyncCopies)), None)
+    if found is None:
+        found = AsyncCopies()
+        memory.observers.append(found)
+    return found
+
+
+def copy(memory, group, sites, there, offset, here, start, size: int, given):
+    """``size`` bytes a lane from global to shared memory.
+
+    Where ``given`` bytes are fewer, zeros fill the rest and only they are read.
+    """
+    words = size // 4
+    if given is None or (given == size).all():
+        values = memory.load_global(group, sites[0], here, start, "u4", words)
+        values = values if words > 1 else [values]
+    else:
+        values = _read_some(memory, group, sites[0], here, start, size, given)
+    memory.store_shared(group, sites[1], there, offset, "u4", tuple(values))
+    target = memory.prepare(group, "shared", there)
+    copies(memory).copied(memory.machine, group, sites[1], target.offset + offset, size)
+
+
+def _read_some(memory, group, site, here, start: int, size: int, given):
+    """Words of which each lane reads only the first ``given`` bytes; zeros fill the rest."""
+    data = np.zeros((group.size, size), np.uint8)
+    given = np.minimum(np.broadcast_to(given, (group.size,)), size)
+    reads = given > 0
+    if reads.any():
+        part = group.split(reads, frozenset())
+        data[reads] = _bytes(
+            memory, part, site, np.broadcast_to(here, (group.size,))[reads], start, size, given[reads]
+        )
+    return np.ascontiguousarray(data.view("u4").T)
+
+
+def _bytes(memory, group, site, address, start: int, size: int, given):
+    """The first ``given`` of ``size`` bytes of each lane, zeros behind them.
+
+    One request, as the bytes share an aligned piece.
+    """
+    access = memory.prepare(group, "global", address)
+    at = access.offset + start
+    end = access.region.size if access.region else 0
+    if (at < 0).any() or (at + given > end).any():
+        memory.fault(group, site, access, start, int(given.max()), end, "global", "read")
+    if (at & (size - 1)).any():
+        memory.misaligned(group, site, access, start, size, "global", "read")
+    for o in memory.observers:
+        o.accessed(memory.machine, group, site, access, start, size, "global", "read", None)
+    byte = np.arange(size)
+    found = access.region.data[np.minimum(at[:, None] + byte, end - 1)]
+    return np.where(byte < given[:, None], found, np.uint8(0))

@@ -1,0 +1,143 @@
+"""f16, bf16 and their packed pairs: opened to float32, computed there, and rounded once back to 16 bits.
+
+One float32 operation followed by one rounding gives the correctly rounded 16-bit result of add, sub, mul, min
+and max (float32 has more than twice the bits); fma is computed in float64.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warplab.simt.engine.rounding import direction_of
+from warplab.simt.ptx.ptx_types import HALVES, TYPES, last_type, types_named
+
+U2, U4, F2, F4, F8 = (np.dtype(d) for d in ("u2", "u4", "f2", "f4", "f8"))
+
+
+def open_(bits, kind: str):
+    """16-bit patterns as float32: shape (lanes,), or (lanes, 2) for a packed pair, the low half first."""
+    if kind.endswith("x2"):
+        bits = np.ascontiguousarray(bits).view(U2).reshape(-1, 2)
+    if kind.startswith("bf16"):
+        return (bits.astype(U4) << np.uint32(16)).view(F4)
+    return bits.view(F2).astype(F4)
+
+
+def close(values, kind: str, rounding: str = "rn"):
+    """Floats back to bit patterns, rounded to nearest even (``rn``), towards zero (``rz``),
+    up (``rp``) or down (``rm``).
+    """
+    if kind.startswith("bf16"):
+        bits = np.ascontiguousarray(values, dtype=F4).view(U4)
+        if rounding == "rn":
+            bits = bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
+        elif rounding != "rz":  # cut off, and one step away from zero where that is the direction
+            away = (bits & np.uint32(0xFFFF)).astype(bool) & (
+                (values > 0) if rounding == "rp" else (values < 0)
+            )
+            bits = bits + np.where(away, np.uint32(0x10000), np.uint32(0))
+        out = np.where(np.isnan(values), np.uint32(0x7FFF), bits >> np.uint32(16)).astype(U2)
+    else:
+        out = values.astype(F2)
+        if rounding != "rn":
+            wide = out.astype(F8)
+            wrong = {"rz": np.abs(wide) > np.abs(values), "rp": wide < values, "rm": wide > values}[rounding]
+            towards = {"rz": 0, "rp": np.inf, "rm": -np.inf}[rounding]
+            out = np.where(wrong, np.nextafter(out, F2.type(towards)), out)
+        out = out.view(U2)
+    return np.ascontiguousarray(out).view(U4).reshape(-1) if kind.endswith("x2") else out
+
+
+def pack(high, low, kind: str, rounding: str = "rn"):
+    """Two float32 to a packed pair: PTX names the high half first."""
+    high, low = np.broadcast_arrays(high, low)
+    return close(np.stack([low, high], axis=1), kind, rounding)
+
+
+def relu(x):
+    """``.relu``: negative values and -0 become +0, NaN stays."""
+    return np.where(x > 0, x, np.where(np.isnan(x), x, x.dtype.type(0)))
+
+
+def saturate(x):
+    """``.sat``: clamp to [0, 1]; NaN becomes +0."""
+    return np.where(np.isnan(x), x.dtype.type(0), np.clip(x, 0, 1))
+
+
+WHOLE = {"rni": "np.rint", "rzi": "np.trunc", "rmi": "np.floor", "rpi": "np.ceil"}
+
+
+def arithmetic(template: str):
+    """An instruction on f16, bf16 or a pair of them: ``{0}``,
+    ``{1}`` ... are its sources opened to float32.
+    """
+
+    def handler(code, instr):
+        if "xorsign" in instr.mods or "oob" in instr.mods:
+            raise code.unsupported(instr)
+        kind = last_type(instr.mods)
+        bits = TYPES[kind].bits
+        d, *sources = instr.operands
+        body = template.format(*(f"fp16.open_({code.use(source, bits)}, {kind!r})" for source in sources))
+        if "NaN" in instr.mods:
+            body = body.replace("np.fmin", "np.minimum").replace("np.fmax", "np.maximum")
+        for mod, function in (("relu", "fp16.relu"), ("sat", "fp16.saturate")):
+            if mod in instr.mods:
+                body = f"{function}({body})"
+        code.define(d, f"fp16.close({body}, {kind!r})", bits)
+
+    return handler
+
+
+def sign_bits(template: str):
+    """``neg`` and ``abs``, of the bit pattern ``{0}`` with the mask ``{1}`` of its signs:
+    a NaN's sign changes too.
+    """
+
+    def handler(code, instr):
+        bits = TYPES[last_type(instr.mods)].bits
+        d, source = instr.operands
+        mask = code.constant(0x8000 if bits == "u2" else 0x80008000, bits)
+        code.define(d, template.format(code.use(source, bits), mask), bits)
+
+    return handler
+
+
+def convert(code, instr):
+    """``cvt`` to or from bf16, or to a pair of 16-bit floats."""
+    if "satfinite" in instr.mods:
+        raise code.unsupported(instr)
+    named = types_named(instr.mods)
+    d, *sources = instr.operands
+    to, source = named[0], named[-1]
+    rounding = direction_of(instr) or "rn"
+    if TYPES[to].count == 2 and source == "f32" and len(sources) == 2:
+        high, low = (code.use(s, "f4") for s in sources)
+        if "relu" in instr.mods:
+            high, low = f"fp16.relu({high})", f"fp16.relu({low})"
+        code.define(d, f"fp16.pack({high}, {low}, {to!r}, {rounding!r})", "u4")
+        return
+    value = _opened(code, instr, sources[0], source)
+    if to in HALVES:
+        code.define(d, f"fp16.close({value}, {to!r}, {rounding!r})", TYPES[to].bits)
+        return
+    dtype = TYPES[to].value
+    if TYPES[to].is_float:
+        code.define(d, f"{value}.astype('{dtype}')", dtype)
+    else:
+        whole = next((mod for mod in instr.mods if mod in WHOLE), "rzi")
+        code.define(d, f"numeric.float_to_int({value}, {dtype!r}, {whole!r})", dtype)
+
+
+def _opened(code, instr, operand, kind: str) -> str:
+    """Expression of a conversion's source as float32 or float64, with ``.relu`` and,
+    between floats, made whole.
+    """
+    if kind in HALVES:
+        value = f"fp16.open_({code.use(operand, TYPES[kind].bits)}, {kind!r})"
+    else:
+        value = code.use(operand, TYPES[kind].value) + ("" if kind == "f32" else ".astype('f8')")
+    if "relu" in instr.mods:
+        value = f"fp16.relu({value})"
+    whole = next((WHOLE[mod] for mod in instr.mods if mod in WHOLE), None)
+    return f"{whole}({value})" if whole and TYPES[types_named(instr.mods)[0]].is_float else value

@@ -1,0 +1,67 @@
+"""Instructions between the lanes of a warp: shfl, vote, match, redux,
+elect and activemask (``warp`` executes them).
+"""
+
+from __future__ import annotations
+
+from warplab.simt.ptx.parser import Vec
+from warplab.simt.ptx.ptx_types import dtype_of
+
+REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
+
+
+def shfl(code, instr):
+    d, value, b, c, _mask = instr.operands
+    mode = next(m for m in instr.mods if m in ("up", "down", "bfly", "idx"))
+    operands = ", ".join(code.use(operand, "u4") for operand in (value, b, c))
+    code.emit(f"got = warp.shuffle(group.table, {mode!r}, {operands})")
+    _define_with_predicate(code, d)
+
+
+def _define_with_predicate(code, d) -> None:
+    """``d`` or ``d|p``: the value, and whether it holds."""
+    value, *predicate = d.items if isinstance(d, Vec) else (d,)
+    code.define(value, "got[0]", "u4")
+    if predicate:
+        code.define(predicate[0], "got[1]", "?")
+
+
+def vote(code, instr):
+    d, flag, *mask = instr.operands
+    mode = next(m for m in instr.mods if m in ("all", "any", "uni", "ballot"))
+    members = code.use(mask[0], "u4") if mask else code.constant(0xFFFFFFFF, "u4")
+    dtype = "u4" if mode == "ballot" else "?"
+    code.define(d, f"warp.vote(group.table, {mode!r}, {code.use(flag, '?')}, {members})", dtype)
+
+
+def match(code, instr):
+    d, value, mask = instr.operands
+    dtype = dtype_of(instr.mods)
+    if "any" in instr.mods:
+        code.define(d, f"warp.match_any(group.table, {code.use(value, dtype)}, {code.use(mask, 'u4')})", "u4")
+        return
+    code.emit(f"got = warp.match_all(group.table, {code.use(value, dtype)}, {code.use(mask, 'u4')})")
+    _define_with_predicate(code, d)
+
+
+def redux(code, instr):
+    dtype = dtype_of(instr.mods)
+    d, value, mask = instr.operands
+    operation = next(m for m in instr.mods if m in REDUCTIONS)
+    operands = f"{code.use(value, dtype)}, {code.use(mask, 'u4')}"
+    code.define(d, f"warp.reduce_(group.table, {operation!r}, {operands})", dtype)
+
+
+def elect(code, instr):
+    """``elect.sync d|p, mask``: the lowest lane of the mask; p holds in that lane."""
+    d, mask = instr.operands
+    lane, chosen = d.items if isinstance(d, Vec) else (d, None)
+    code.emit(f"mask = np.broadcast_to({code.use(mask, 'u4')}, (group.size,))")
+    code.emit("got = np.bitwise_count((mask & (~mask + np.uint32(1))) - np.uint32(1)).astype('u4')")
+    code.define(lane, "got", "u4")
+    if chosen is not None:
+        code.define(chosen, "group.column == got", "?")
+
+
+def activemask(code, instr):
+    code.define(instr.operands[0], "group.table.bits(np.ones(1, bool))[group.row]", "u4")

@@ -1,0 +1,417 @@
+"""``profile(kernel[grid, block], *args)``: run a kernel once on the SIMT engine and count what it did.
+
+Always the engine, also where there is CUDA, so that the same submission gives the same counts everywhere. The
+numbers are counts of the PTX that the compiler made, never times.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from numba import cuda
+
+from warplab.hardware.device import engine_target
+from warplab.hardware.target import Target
+from warplab.rendering import render
+from warplab.simt.counters.assembled import estimate
+from warplab.simt.counters.collect import Counters, flops_of
+from warplab.simt.counters.counts import Counts, LineCounts, scale
+from warplab.simt.counters.watch import FirstWarp, TraceStep, WarpRequest
+from warplab.simt.engine.instructions import INSTRUCTIONS
+from warplab.simt.frontends.arguments import host_array
+from warplab.simt.frontends.cuda_cpp import ConfiguredKernel
+from warplab.simt.frontends.launch import LaunchContext
+from warplab.simt.frontends.numba_hook import is_configured, launch_on_engine
+from warplab.simt.ptx.blocks import registers_read, registers_written
+from warplab.simt.toolchain.ptxas import assemble, blocks_per_sm
+
+MAX_THREADS = 1 << 26  # 67 million threads: minutes on one core
+
+
+NCU = {  # our counters under Nsight Compute's names (Kernel Profiling Guide, metrics reference)
+    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": "global_load.requests",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": "global_load.sectors",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum": "global_store.requests",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": "global_store.sectors",
+    "smsp__sass_inst_executed_op_shared_ld.sum": "shared_load.requests",
+    "smsp__sass_inst_executed_op_shared_st.sum": "shared_store.requests",
+    "smsp__inst_executed.sum": "warp_instructions",
+    "smsp__thread_inst_executed.sum": "thread_instructions",
+}
+NCU_ATOMICS = {  # by memory, and by whether the old value is returned (atom) or not (red)
+    ("global", "atom"): "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum",
+    ("global", "red"): "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum",
+    ("shared", "atom"): "smsp__inst_executed_op_shared_atom.sum",
+    ("shared", "red"): "smsp__inst_executed_op_shared_atom.sum",
+}
+
+
+@dataclass
+class Profile(Counts):
+    """Counters of one launch.
+
+    Sizes in bytes; ``occupancy`` is theoretical, 0 to 1, limited by ``occupancy_limit``.
+
+    ``busiest_warp_instructions``: instructions of the warp that issued most, the launch's longest chain,
+    which a total hides where one warp works for all. Nsight Compute has no such number (its
+    ``smsp__inst_executed.max`` is the busiest quarter of an SM). Of a sample of blocks it is the sample's and
+    is not scaled.
+    """
+
+    kernel: str = ""
+    arch: str = ""
+    grid: tuple = ()
+    block: tuple = ()
+    registers: int = 0
+    shared_bytes: int = 0
+    spill_bytes: int = 0
+    occupancy: float = 0.0
+    occupancy_limit: str = ""
+    ptx_instructions: int = 0
+    busiest_warp_instructions: int = 0
+    lines: list[LineCounts] = field(default_factory=list)
+    ptx: str = field(default="", repr=False)
+    samples: list[WarpRequest] = field(default_factory=list, repr=False)
+    timeline: list[TraceStep] = field(default_factory=list, repr=False)
+    atomic_requests: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(NCU_ATOMICS.values(), 0), repr=False
+    )
+    warnings: list[str] = field(default_factory=list, repr=False)
+    sampled: tuple[int, int] | None = (
+        None  # blocks that ran and blocks of the grid, where the counts are scaled from a sample
+    )
+    estimate: Callable[[], dict] = field(default=dict, repr=False, compare=False)
+
+    @cached_property
+    def assembled_lines(self) -> dict[tuple[int, int], dict[str, float]]:
+        """Estimates by file number and line, made when first asked for: the disassembler takes a moment."""
+        ran, of = self.sampled or (1, 1)
+        return {
+            place: {kind: n * of / ran for kind, n in kinds.items()}
+            for place, kinds in self.estimate().items()
+        }
+
+    @cached_property
+    def assembled(self) -> dict[str, float]:
+        """Estimated requests of the machine code by kind, {"shared_load": 320.0, ...}. Never graded.
+
+        Empty where there is no nvdisasm.
+        """
+        out: dict[str, float] = {}
+        for kinds in self.assembled_lines.values():
+            for kind, requests in kinds.items():
+                out[kind] = out.get(kind, 0) + requests
+        return out
+
+    def as_dict(self) -> dict[str, int | float | str]:
+        """Flat and JSON-able: {"global_load.requests": 128, ...}."""
+        out: dict[str, int | float | str] = {}
+        for space in ("global_load", "global_store"):
+            part = getattr(self, space)
+            out |= {
+                f"{space}.{k}": getattr(part, k)
+                for k in ("requests", "sectors", "sectors_per_request", "bytes")
+            }
+        for space in ("shared_load", "shared_store"):
+            part = getattr(self, space)
+            out |= {f"{space}.{k}": getattr(part, k) for k in ("requests", "wavefronts", "bank_conflicts")}
+        for name in ("requests", "lanes", "addresses", "most_lanes_on_one_address"):
+            out[f"atomics.{name}"] = getattr(self.atomics, name)
+        for name in (
+            "warp_instructions",
+            "busiest_warp_instructions",
+            "thread_instructions",
+            "warp_execution_efficiency",
+            "branches",
+            "divergent_branches",
+            "branch_efficiency",
+            "flops",
+            "registers",
+            "shared_bytes",
+            "spill_bytes",
+            "occupancy",
+            "ptx_instructions",
+        ):
+            out[name] = getattr(self, name)
+        return out
+
+    def ncu(self) -> dict[str, int | float]:
+        """The counters under Nsight Compute's metric names. Counted on PTX; the assembled code can differ."""
+        flat = self.as_dict()
+        out = {metric: number for metric, name in NCU.items() if not isinstance(number := flat[name], str)}
+        out["smsp__thread_inst_executed_per_inst_executed.ratio"] = 32 * self.warp_execution_efficiency
+        out["smsp__sass_average_branch_targets_threads_uniform.pct"] = 100 * self.branch_efficiency
+        wavefronts = self.shared_load.wavefronts + self.shared_store.wavefronts
+        conflicts = self.shared_load.bank_conflicts + self.shared_store.bank_conflicts
+        out["memory_l1_wavefronts_shared"] = wavefronts
+        out["memory_l1_wavefronts_shared_ideal"] = wavefronts - conflicts
+        out |= self.atomic_requests
+        out["launch__registers_per_thread"] = self.registers
+        out["sm__maximum_warps_per_active_cycle_pct"] = 100 * self.occupancy
+        return out
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """(label, value, estimate for the assembled code) as the table shows them.
+
+        Memories that the kernel does not use are left out.
+        """
+        rows = [("launch", f"grid {_dims(self.grid)}, block {_dims(self.block)}")]
+        if self.sampled:
+            ran, of = self.sampled
+            rows.append(
+                ("SAMPLE", f"{ran:,} of {of:,} blocks ran; counts are scaled by {of / ran:.4g}, an estimate")
+            )
+        for label, part in (("global loads", self.global_load), ("global stores", self.global_store)):
+            if part.requests:
+                value = (
+                    f"{part.requests:,} requests, {part.sectors:,} sectors "
+                    f"({part.sectors_per_request:.2f} a request), {part.bytes:,} bytes"
+                )
+                rows.append((label, value))
+        for label, part in (("shared loads", self.shared_load), ("shared stores", self.shared_store)):
+            if part.requests:
+                value = (
+                    f"{part.requests:,} requests, {part.wavefronts:,} wavefronts, "
+                    f"{part.bank_conflicts:,} bank conflicts"
+                )
+                rows.append((label, value))
+        if self.atomics.requests:
+            part = self.atomics
+            value = (
+                f"{part.requests:,} requests, {part.lanes:,} lanes on {part.addresses:,} addresses "
+                f"({part.lanes_per_address:.2f} on each, at most {part.most_lanes_on_one_address})"
+            )
+            rows.append(("atomics", value))
+        rows += [
+            (
+                "instructions",
+                f"{self.warp_instructions:,} issued by warps, "
+                f"{self.busiest_warp_instructions:,} of them by the busiest; "
+                f"{self.warp_execution_efficiency:.1%} of lanes active",
+            ),
+            (
+                "branches",
+                f"{self.branches:,}, of which {self.divergent_branches:,} diverge "
+                f"({self.branch_efficiency:.1%} efficient)",
+            ),
+            ("floating point", f"{self.flops:,} operations (an FMA is 2)"),
+            (
+                "resources",
+                f"{self.registers} registers a thread, {self.shared_bytes:,} bytes of shared memory a block, "
+                f"{self.spill_bytes} spilled",
+            ),
+            ("occupancy", f"{self.occupancy:.0%} of an SM's warps, limited by {self.occupancy_limit}"),
+            *(("warning", text) for text in self.warnings),
+        ]
+        return [(label, value, self._assembled(label)) for label, value in rows]
+
+    def _assembled(self, label: str) -> str:
+        """The estimate that stands beside a row."""
+        requests = self.assembled.get(label.replace(" ", "_").removesuffix("s"))
+        return "" if requests is None else f"{requests:,.0f} requests"
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        width = max(len(label) for label, *_ in rows)
+        body = "\n".join(
+            f"  {a:<{width}}  {b}" + (f"; assembled code, estimated: {c}" if c else "") for a, b, c in rows
+        )
+        return f"{self.kernel}: counted on the SIMT engine for {self.arch}\n{body}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return render("warplab.simt", "profile.html.j2", profile=self)
+
+
+def _dims(dims) -> str:
+    """(4, 2, 1) as "4 x 2"."""
+    used = list(dims)
+    while len(used) > 1 and used[-1] == 1:
+        used.pop()
+    return " x ".join(f"{d:,}" for d in used)
+
+
+class ProfileError(TypeError):
+    """profile() was given something that is no configured kernel, or a launch that is too large to count."""
+
+
+def profile(launcher, *args, arch: str | None = None, sample_blocks: int | None = None) -> Profile:
+    """Run ``launcher(*args)`` once on the SIMT engine and return its counters.
+
+    ``launcher`` is a configured numba kernel, ``kernel[grid, block]``; arrays are host arrays, CPU tensors or
+    the engine's device arrays, and the kernel's results are in them afterwards, as after a launch. ``arch``
+    is the architecture compiled for (default WARPLAB_ARCH or sm_90).
+    ``sample_blocks``: for a launch that is too large to run here, run only so many blocks, spread evenly over
+    the grid, on copies of the arrays, which stay as they were, and scale the counts. The table says so. Good
+    for a look, not for a result or a grade.
+    Raises ProfileError for another object, for more than 67,108,864 threads that would run, or for a sample
+    of a kernel whose blocks wait for each other; LaunchError for what goes wrong inside.
+    """
+    if not is_launcher(launcher):
+        raise ProfileError(
+            "profile() takes a configured kernel, such as kernel[grid, block], "
+            f"and got {type(launcher).__name__}"
+        )
+    blocks, threads = math.prod(launcher.griddim), math.prod(launcher.blockdim)
+    if sample_blocks is not None and sample_blocks < 1:
+        raise ProfileError(
+            f"sample_blocks={sample_blocks} runs nothing; give the number of blocks to run, such as 64"
+        )
+    sample = sample_blocks if sample_blocks is not None and sample_blocks < blocks else None
+    running = (sample or blocks) * threads
+    if running > MAX_THREADS:
+        raise ProfileError(
+            f"{running:,} threads are too many to count here; the cap is {MAX_THREADS:,}: "
+            "profile a smaller problem of the same shape, "
+            f"or a sample of its blocks with sample_blocks={min(1024, MAX_THREADS // threads)}"
+        )
+    target = Target.of(arch) if arch else engine_target()
+    counters, lens = Counters(), FirstWarp()
+    context = LaunchContext(target, (counters, lens), sample)
+    if sample:
+        args = tuple(_copied(a) for a in args)
+    if isinstance(launcher, ConfiguredKernel):
+        machine = launcher.run_on_engine(args, context)
+    else:
+        machine = _run_numba(launcher, args, context)
+    return summary(machine, counters, target, lens)
+
+
+def summary(
+    machine, counters: Counters, target: Target, lens: FirstWarp | None = None, resources: bool = True
+) -> Profile:
+    """The Profile of a launch that ``machine`` has run under ``counters``.
+
+    ``resources`` False leaves out what only the assembler knows: registers, spills and occupancy.
+    """
+    program = machine.program
+    p = Profile(
+        kernel=program.name,
+        arch=target.arch,
+        grid=tuple(machine.launch.grid),
+        block=tuple(machine.launch.block),
+        ptx=program.ptx,
+    )
+    if lens is not None:
+        p.samples, p.timeline = list(lens.samples.values()), lens.timeline
+    p.warnings = [str(c) for c in machine.conflicts]
+    p.busiest_warp_instructions = counters.busiest
+    _fill(p, program, counters)
+    p.estimate = functools.partial(estimate, program, counters.traffic)
+    if machine.sample is not None:
+        p.sampled = machine.sample.size, machine.launch.blocks
+        for counts in (p, *p.lines):
+            scale(counts, p.sampled[1] / p.sampled[0])
+        p.atomic_requests = {
+            metric: round(n * p.sampled[1] / p.sampled[0]) for metric, n in p.atomic_requests.items()
+        }
+    p.shared_bytes = machine.shared_size
+    if not resources:
+        return p
+    report = assemble(program.ptx, program.entry)
+    p.registers, p.spill_bytes = report.registers, report.spill_bytes
+    limit = target.limits
+    fits = blocks_per_sm(p.registers, p.shared_bytes, machine.launch.threads, limit)
+    p.occupancy_limit = min(fits, key=lambda name: fits[name])
+    p.occupancy = min(
+        1.0, fits[p.occupancy_limit] * -(-machine.launch.threads // 32) / limit.max_warps_per_sm
+    )
+    return p
+
+
+def is_launcher(value) -> bool:
+    """True of ``kernel[grid, block]``, numba's and ``cuda_kernel``'s."""
+    return is_configured(value) or isinstance(value, ConfiguredKernel)
+
+
+def _run_numba(launcher, args, context: LaunchContext):
+    """Compile for these arguments and run on the engine, also where there is CUDA."""
+    args = tuple(a if (v := host_array(a)) is None else v for a in args)
+    kernel = launcher.dispatcher.compile(tuple(launcher.dispatcher.typeof_pyval(a) for a in args))
+    return launch_on_engine(kernel, args, launcher.griddim, launcher.blockdim, launcher.sharedmem, context)
+
+
+def _copied(value):
+    """A copy of a kernel's argument that a sample may write to; numbers as they are."""
+    if isinstance(value, tuple):
+        return tuple(_copied(v) for v in value)
+    if hasattr(value, "copy_to_host"):
+        copy = cuda.device_array_like(value)
+        copy.copy_to_device(value)
+        return copy
+    array = host_array(value)
+    return value if array is None else array.copy(order="K")
+
+
+@functools.lru_cache(maxsize=8)
+def _registers_read(program) -> set[str]:
+    """All registers whose values a program uses.
+
+    An ``atom`` that returns into another is assembled as a ``red``.
+    """
+    return {
+        name
+        for item in program.function.body
+        if not isinstance(item, str)
+        for name in registers_read(item, INSTRUCTIONS)
+    }
+
+
+def _fill(p: Profile, program, counters: Counters) -> None:
+    lines: dict[tuple[int, int], LineCounts] = {}
+
+    def line_of(instr) -> LineCounts:
+        key = (instr.file, instr.line)
+        if key not in lines:
+            path = program.file_of(instr.file)
+            lines[key] = LineCounts(
+                file=path, line=instr.line, estimate=lambda: p.assembled_lines.get(key, {})
+            )
+        return lines[key]
+
+    for block in program.blocks:
+        p.ptx_instructions += block.size
+        done = counters.execution.get(block.index)
+        if done is None:
+            continue
+        for instr in [*block.instrs, *([block.branch] if block.branch is not None else [])]:
+            for c in (p, line_of(instr)):
+                c.warp_instructions += done.warps
+                c.thread_instructions += done.threads
+                c.flops += flops_of(instr) * done.threads
+        if block.branch is not None:
+            for c in (p, line_of(block.branch)):
+                c.branches += done.branches
+                c.divergent_branches += done.divergent
+        elif block.end == "exit":
+            p.warp_instructions += done.warps
+            p.thread_instructions += done.threads
+    for site, traffic in counters.traffic.items():
+        instr = program.sites[site]
+        kind = "store" if instr.opcode == "st" else "load"
+        for c in (p, line_of(instr)):
+            if instr.opcode in ("atom", "red"):
+                part = c.atomics
+                part.lanes += traffic.lanes
+                part.addresses += traffic.addresses
+                part.most_lanes_on_one_address = max(part.most_lanes_on_one_address, traffic.most)
+            elif traffic.space == "shared":
+                part = getattr(c, f"shared_{kind}")
+                part.wavefronts += traffic.wavefronts
+                part.bank_conflicts += traffic.wavefronts - traffic.ideal
+            elif traffic.space == "local":
+                c.local_requests += traffic.requests
+                continue
+            else:
+                part = getattr(c, f"global_{kind}")
+                part.sectors += traffic.sectors
+            part.requests += traffic.requests
+        if instr.opcode in ("atom", "red"):
+            wanted = registers_written(instr, INSTRUCTIONS) & _registers_read(program)
+            p.atomic_requests[NCU_ATOMICS[traffic.space, "atom" if wanted else "red"]] += traffic.requests
+    p.lines = sorted(lines.values(), key=lambda entry: (entry.file, entry.line))

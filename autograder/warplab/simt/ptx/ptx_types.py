@@ -1,0 +1,106 @@
+"""PTX's types, in one table: how many bytes, in which NumPy dtype a register keeps them,
+in which dtype they are computed.
+
+A type that packs several values in one register has a ``count``. NumPy has no dtype for some floats (bf16,
+tf32, FP8): ``engine.fp16``, ``engine.fp8`` and ``engine.tensor`` open them to float32 or float64 and close
+them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class PTXType:
+    """One type: ``bytes`` of all its values, of which there are ``count``.
+
+    ``register`` is the dtype that a register declared with it is kept in between blocks (None: no register
+    has this type), ``value`` the dtype in which one value is computed (None: NumPy has none).
+    """
+
+    bytes: int
+    register: str | None
+    value: str | None
+    count: int
+    is_float: bool
+
+    @property
+    def bits(self) -> str:
+        """The bit patterns of all values, as an unsigned dtype."""
+        return f"u{self.bytes}"
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it is one value that NumPy knows."""
+        return self.count == 1 and self.value is not None
+
+
+def _integer(bytes_: int, kind: str) -> PTXType:
+    return PTXType(bytes=bytes_, register=f"u{bytes_}", value=f"{kind}{bytes_}", count=1, is_float=False)
+
+
+def _float(bytes_: int, register: str | None, value: str | None, *, count: int = 1) -> PTXType:
+    return PTXType(bytes=bytes_, register=register, value=value, count=count, is_float=True)
+
+
+def _pair(value: str) -> PTXType:
+    return PTXType(bytes=4, register=None, value=value, count=2, is_float=False)
+
+
+TYPES = {
+    "pred": PTXType(bytes=1, register="?", value="?", count=1, is_float=False),
+    **{f"{kind}{8 * n}": _integer(n, "u") for n in (1, 2, 4, 8) for kind in "bu"},
+    **{f"s{8 * n}": _integer(n, "i") for n in (1, 2, 4, 8)},
+    "b128": PTXType(bytes=16, register=None, value=None, count=1, is_float=False),
+    "s16x2": _pair("i2"),
+    "u16x2": _pair("u2"),
+    "f16": _float(2, "u2", "f2"),
+    "bf16": _float(2, "u2", None),
+    "f16x2": _float(4, "u4", "f2", count=2),
+    "bf16x2": _float(4, "u4", None, count=2),
+    "tf32": _float(4, None, None),
+    "f32": _float(4, "f4", "f4"),
+    "f64": _float(8, "f8", "f8"),
+    "e4m3x2": _float(2, None, None, count=2),
+    "e5m2x2": _float(2, None, None, count=2),
+}
+INTEGERS = frozenset(name for name in TYPES if name[0] in "bsu" and TYPES[name].is_word)
+PREDICATES = frozenset({"pred"})
+FLOATS = frozenset({"f32", "f64"})
+HALVES = frozenset({"f16", "bf16", "f16x2", "bf16x2"})
+PAIRS = frozenset({"s16x2", "u16x2"})
+FP8 = frozenset({"e4m3x2", "e5m2x2"})
+WORDS = frozenset(name for name in TYPES if TYPES[name].is_word)
+
+
+def types_named(mods: Sequence[str]) -> list[str]:
+    """The types among an instruction's modifiers, in order: where it names several,
+    the result's comes first.
+    """
+    return [mod for mod in mods if mod in TYPES]
+
+
+def last_type(mods: Sequence[str]) -> str | None:
+    """The type of an instruction that has one, the operands' of one that has two.
+
+    None where it names none.
+    """
+    for mod in reversed(mods):
+        if mod in TYPES:
+            return mod
+    return None
+
+
+def dtype_of(mods: Sequence[str]) -> str:
+    """The dtype that an instruction computes in, which its last type gives.
+
+    For types of which NumPy knows one value.
+    """
+    return TYPES[last_type(mods)].value
+
+
+def unsigned(dtype: str) -> str:
+    """The unsigned dtype as wide as an integer's; other dtypes as they are."""
+    return f"u{dtype[1:]}" if dtype[0] in "iu" else dtype

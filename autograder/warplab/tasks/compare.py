@@ -1,0 +1,124 @@
+"""Compare plain arrays against expected values, and derive how far apart they may honestly be."""
+
+import numpy as np
+
+MAX_DIFFERENTIATED = 4096
+
+
+def sum_tolerance(terms, magnitude, dtype: type[np.floating] = np.float32, slack=2.0):
+    """Largest error that an honest sum of `terms` products may have, element by element.
+
+    Formula: slack * (terms + 1) * u * sum(|a| * |b|), with u the unit roundoff (2**-24 for float32). It is
+    the bound of Higham, Accuracy and Stability of Numerical Algorithms, section 3.1, and holds for ANY
+    order of summation, with or without fused multiply-add: no correct kernel is refused, and a short sum in
+    float16 is.
+
+    terms: K, the length of the chain.  magnitude: |A| @ |B| (float64 array, the outputs' shape).
+    """
+    unit = np.finfo(dtype).eps / 2
+    return slack * (terms + 1) * unit * np.asarray(magnitude, dtype=np.float64)
+
+
+def gradient_check(forward, x, grad_out):
+    """(gradient, error bound) of sum(forward(x) * grad_out) by x, by finite differences in float64.
+
+    Central differences with steps h and h / 2, h = 1e-3 * max(1, |x|), extrapolated (Richardson): what the
+    half step still lacks is a third of what the two differ by, and bounds the truncation error; rounding
+    adds at most 4 eps sum(|y| |grad_out|) over the half step, where a change of x reaches y.
+    forward: float64 array like x -> array like grad_out; called 4 x.size times, so x may have 4,096 elements.
+    """
+    x, weight = np.array(x, dtype=np.float64), np.asarray(grad_out, dtype=np.float64)
+    if x.size > MAX_DIFFERENTIATED:
+        raise ValueError(
+            f"finite differences of {x.size:,} numbers take too long; the limit is {MAX_DIFFERENTIATED:,}: "
+            "use a smaller case"
+        )
+    gradient, error = np.empty(x.shape), np.empty(x.shape)
+    for place in np.ndindex(x.shape):
+        step = 1e-3 * max(1.0, abs(x[place]))
+        whole, half = (_central(forward, x, place, size, weight) for size in (step, step / 2))
+        gradient[place] = (4 * half[0] - whole[0]) / 3
+        error[place] = abs(half[0] - whole[0]) / 3 + half[1]
+    return gradient, error
+
+
+def _central(forward, x, place, step, weight):
+    """(difference quotient, bound of its rounding error) in one coordinate."""
+    ends = []
+    for sign in (1, -1):
+        moved = x.copy()
+        moved[place] += sign * step
+        ends.append((moved[place], np.asarray(forward(moved), dtype=np.float64)))
+    (right, up), (left, down) = ends
+    changed = (up != down) * np.abs(weight) * (np.abs(up) + np.abs(down))
+    return float(((up - down) * weight).sum() / (right - left)), float(
+        2 * np.finfo(np.float64).eps * changed.sum() / step
+    )
+
+
+def difference(name, got, expected, tolerance=0.0, untouched=None):
+    """One sentence on how `got` differs from `expected`, or None when it does not.
+
+    got, expected: plain arrays; shapes must match exactly.
+    tolerance: absolute, a scalar or an array like `expected`.
+    untouched: what the array held before a kernel ran, if one did.
+    NaN matches only NaN, and an infinity only the same infinity. Places whose
+    tolerance is infinite are not compared at all.
+    """
+    if got.shape != expected.shape:
+        return f"`{name}` has shape {_shape(got.shape)}, expected {_shape(expected.shape)}"
+    if got.dtype.kind in "iub" and expected.dtype.kind in "iub":
+        wrong = _far_integers(got, expected, tolerance)
+    else:
+        wrong = _far_reals(got.astype(np.float64), expected.astype(np.float64), tolerance)
+    count = int(np.count_nonzero(wrong))
+    if not count:
+        return None
+    if untouched is not None and got.tobytes() == untouched.tobytes():
+        added = (
+            ", or only added to (it does not begin at 0)"
+            if untouched.dtype.kind == "f" and np.isnan(untouched).all()
+            else ""
+        )
+        return f"`{name}` was never written to{added}"
+    if got.ndim == 0:
+        return f"`{name}` is {_value(got[()])}, expected {_value(expected[()])}"
+    if got.size <= 4 and got.ndim == 1:
+        return f"`{name}` is [{', '.join(map(_value, got))}], expected [{', '.join(map(_value, expected))}]"
+    first = tuple(int(i) for i in np.argwhere(wrong)[0])
+    where = ", ".join(map(str, first))
+    same = untouched is not None and got[first].tobytes() == untouched[first].tobytes()
+    value = "nothing (never written)" if same else _value(got[first])
+    return (
+        f"`{name}` is wrong at {count:,} of {got.size:,} places; "
+        f"first at [{where}]: got {value}, expected {_value(expected[first])}"
+    )
+
+
+def _far_integers(got, expected, tolerance):
+    if np.isscalar(tolerance) and tolerance == 0:
+        return got != expected
+    return (
+        np.abs(got.astype(np.float64) - expected.astype(np.float64)) > tolerance
+    )  # an infinite tolerance lets all pass
+
+
+def _far_reals(got, expected, tolerance):
+    with np.errstate(invalid="ignore"):
+        near = np.abs(got - expected) <= tolerance
+    same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+    return ~(same | (near & np.isfinite(got) & np.isfinite(expected)) | np.isinf(tolerance))
+
+
+def _shape(shape):
+    return (
+        "a single number"
+        if shape == ()
+        else " x ".join(map(str, shape))
+        if len(shape) > 1
+        else f"({shape[0]},)"
+    )
+
+
+def _value(number):
+    return f"{number:.6g}" if isinstance(number, np.floating) else f"{int(number):,}"

@@ -1,0 +1,326 @@
+"""What a graded task is: data on both sides of one boundary.
+
+    task.cases(seed)                  -> [Case]     inputs only, fresh and random
+    the crossing (warplab.crossing)   -> Outcome    the student's code and, for kernels, the executor
+    scoring.judge(task, ...)          -> Report     compares, counts, gives points
+
+Cases and outcomes hold JSON values and plain arrays. In a student's notebook all three run in one process
+(warplab.tasks.feedback); when a submission is graded the middle one runs in processes that know no task, no
+expected value and no score.
+"""
+
+import math
+import zlib
+from dataclasses import replace
+
+import numpy as np
+
+from warplab.crossing import CROSSINGS, EXECUTED
+from warplab.crossing.arrays import NotPlain, as_array
+from warplab.crossing.ranks import result_name
+from warplab.crossing.values import poisoned
+from warplab.tasks.compare import difference, gradient_check
+from warplab.tasks.rubric import KINDS, in_rubric
+
+DECLARED = {}
+"""{name: task} of all tasks whose modules have been imported."""
+
+
+class Task:
+    """Base of every task. A subclass is data first (entry, crossing, arguments, items), then code.
+
+    Set by @task: name, points.  To be given by the subclass:
+    entry        name of the submission in the student's namespace
+    crossing     how it crosses: a key of warplab.crossing.CROSSINGS
+    arguments    names, in order, that the submission receives: keys of Case.inputs (no other input leaves the
+                 judge), for kernels and drivers also of result(), and "device" where the crossing has one
+    returns      function, device, ranks: result name -> kind (see warplab.crossing.arrays.as_array)
+    measured     names of counters that may be measured beside the student's code: forgeable, so worth
+                 <= 20 % of the task
+    items        the rubric
+    make_cases(rng) -> [Case]                            all cases but the timed ones
+    reference(inputs) -> {result: float64 or integer array}
+    device(inputs) -> VirtualDevice                      device: the judge's device for one case
+    tolerance(inputs, expected) -> {result: tolerance}   default: exact
+    bounds(inputs) -> {item key: Bound}                  structure items
+    Kernels, drivers, vjp and ranks have base classes below, which say what else they need.
+    """
+
+    name = ""
+    points = 0.0
+    entry = ""
+    plan_entry = None
+    crossing = "function"
+    arguments = ()
+    returns = {}
+    measured = ()
+    items = ()
+
+    def cases(self, seed=0):
+        """Inputs for every row but timed ones. The same seed (any int >= 0) gives the same cases."""
+        cases, names = [], set()
+        for case in self.make_cases(np.random.default_rng([seed, zlib.crc32(self.name.encode())])):
+            if case.name in names:  # two random sizes may agree
+                case = replace(case, name=f"{case.name} ({len(names)})")
+            names.add(case.name)
+            cases.append(case)
+        return cases
+
+    def timed_cases(self, seed=0):
+        """Inputs for the timed rows, which only a CUDA device can judge: large, so made only where wanted."""
+        return self.make_timed(np.random.default_rng([seed, zlib.crc32(f"{self.name} timed".encode())]))
+
+    def make_timed(self, rng):
+        return []
+
+    def make_cases(self, rng):
+        raise NotImplementedError
+
+    def reference(self, inputs):
+        raise NotImplementedError
+
+    def tolerance(self, inputs, expected):
+        return {}
+
+    def bounds(self, inputs):
+        return {}
+
+    def expected(self, case):
+        """(reference, tolerance) of a case, worked out once."""
+        if "expected" not in case.memo:
+            want = self.reference(case.inputs)
+            case.memo["expected"] = want, self.tolerance(case.inputs, want)
+        return case.memo["expected"]
+
+    def is_timed(self, case):
+        """Whether this case belongs to a timed row."""
+        return bool(case.item) and self.item(case.item).kind == "time"
+
+    def counts_of(self, case):
+        """The counters that the row of this case adds up; none but for a structure row."""
+        if not case.item or self.item(case.item).kind != "structure":
+            return ()
+        return tuple(self.bounds(case.inputs)[case.item].counter.split(" + "))
+
+    def item(self, key):
+        """The rubric row with this key."""
+        return next(item for item in self.items if item.key == key)
+
+    def points_for(self, rubric=None):
+        """Points of one grade cell: rubric None is all but the timed rows, "time" the timed rows."""
+        return float(sum(item.points for item in self.items if in_rubric(item.kind, rubric)))
+
+    def wrong_result(self, case, outcome):
+        """Why this outcome is not a right result, in one sentence; None when it is right."""
+        if outcome is None:
+            return "no result came back"
+        if outcome.error:
+            return outcome.error
+        if outcome.modified:
+            return f"input `{outcome.modified[0]}` was changed; it must stay as it was"
+        expected, tolerance = self.expected(case)
+        for name, want in expected.items():
+            if case.only and name not in case.only:
+                continue
+            if name not in outcome.outputs:
+                return f"`{name}` did not come back"
+            try:
+                got = as_array(outcome.outputs[name], self.kind_of(name, case.inputs))
+            except NotPlain as problem:
+                return f"`{name}`: {problem}"
+            before = self.untouched(name, case.inputs)
+            wrong = difference(name, got, np.asarray(want), tolerance.get(name, 0.0), before)
+            if wrong:
+                return wrong
+        return None
+
+    def untouched(self, name, inputs):
+        """What result `name` holds before the submission runs: None, but for kernels."""
+        return None
+
+    def kind_of(self, name, inputs):
+        """The kind (warplab.crossing.arrays) of result `name`."""
+        return self.returns[name]
+
+
+COPY = ("torch.clone", "moved")
+"""The yardstick of a kernel that memory limits: a device copy that reads and writes, together, the bytes
+that the task must move. The ratio to it is one over the share of the measured roofline."""
+
+
+class KernelTask(Task):
+    """A task whose submission is a @cuda.jit kernel or a warplab.cuda_kernel that fills output arrays.
+
+    result(inputs) -> {output: (shape, dtype)}   the arrays that it must fill; one that is in Case.inputs
+                                                 starts with that value, the others are poisoned
+    plan(inputs) -> (grid, block[, shared])      the launch, unless `plan_entry` names the student's
+    plan_arguments(inputs) -> {name: int}        keyword arguments of that function: the shapes
+
+    For a row of kind "time", whose Bound counts "time.ratio_low" (the student's time over the yardstick's,
+    at the end of its confidence interval that is better for the student):
+    make_timed(rng) -> [Case]                    its cases, large enough to fill a GPU
+    yardstick                                    what it is compared with: a function and its inputs,
+                                                 such as ("torch.matmul", "a", "b"), or COPY
+    must_read(inputs) -> int                     bytes that have to come from memory; default: input arrays
+    must_write(inputs) -> int                    bytes that have to go there; default: output arrays
+    """
+
+    crossing = "kernel"
+    yardstick = ()
+
+    def result(self, inputs):
+        raise NotImplementedError
+
+    def plan(self, inputs):
+        raise NotImplementedError
+
+    def plan_arguments(self, inputs):
+        return {}
+
+    def must_read(self, inputs):
+        return sum(inputs[name].nbytes for name in self.arguments if type(inputs.get(name)) is np.ndarray)
+
+    def must_write(self, inputs):
+        return sum(
+            math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in self.result(inputs).values()
+        )
+
+    def yardstick_sets(self, sets):
+        """The yardstick's own inputs, for each of several timed cases' inputs.
+
+        A copy needs one set, whose contents do not matter.
+        """
+        if self.yardstick == COPY:
+            return [{"moved": np.zeros((self.must_read(sets[0]) + self.must_write(sets[0])) // 2, np.uint8)}]
+        return [{name: inputs[name] for name in self.yardstick[1:]} for inputs in sets]
+
+    def untouched(self, name, inputs):
+        return inputs[name] if name in inputs else poisoned(*self.result(inputs)[name])
+
+    def kind_of(self, name, inputs):
+        return np.dtype(self.result(inputs)[name][1]).name
+
+
+class DriverTask(KernelTask):
+    """A task whose submission is host code: entry(device, ...) calls device.empty and device.launch.
+
+    Arrays arrive as handles without values, numbers as they are. Counters are the sums over all launches,
+    with "launches" and "allocated_bytes". Needs result(inputs), as a kernel does, and no plan.
+    """
+
+    crossing = "driver"
+
+
+class VjpTask(Task):
+    """A task whose submission maps tensors to one tensor `y` that autograd can go back from.
+
+    differentiable: arguments whose gradients are compared, as results "grad_<name>". Case.inputs also holds
+    "grad_out".
+    forward(inputs) -> float64 array     y; the judge differentiates it by finite differences, so keep cases
+                                         below 4,096 numbers
+    rounding(inputs) -> {result: array}  how far an honest y and gradients in `dtype` may lie from exact ones
+    """
+
+    crossing = "vjp"
+    differentiable = ()
+    dtype = "float32"
+    measured = ("saved_bytes",)
+
+    def forward(self, inputs):
+        raise NotImplementedError
+
+    def rounding(self, inputs):
+        raise NotImplementedError
+
+    def gradients(self, inputs):
+        """{"grad_<name>": (gradient, error bound)} of sum(forward * grad_out)."""
+        return {
+            f"grad_{name}": gradient_check(
+                lambda value, name=name: self.forward(inputs | {name: value}),
+                inputs[name],
+                inputs["grad_out"],
+            )
+            for name in self.differentiable
+        }
+
+    def reference(self, inputs):
+        return {"y": self.forward(inputs)} | {
+            name: gradient for name, (gradient, _) in self.gradients(inputs).items()
+        }
+
+    def tolerance(self, inputs, expected):
+        errors = {name: error for name, (_, error) in self.gradients(inputs).items()}
+        return {name: limit + errors.get(name, 0.0) for name, limit in self.rounding(inputs).items()}
+
+    def kind_of(self, name, inputs):
+        return self.dtype
+
+
+class RanksTask(Task):
+    """A task whose submission runs as several ranks, each with torch.distributed's default group open.
+
+    Arrays arrive as tensors.
+    sharded: arguments of which rank r gets item r of the list in Case.inputs; the others are the same for all
+    rule: why the submission may not call collectives, as a clause ("this task is to write ..."); barriers
+    stay open
+    world(inputs) -> int                                       the number of ranks
+    reference_of(rank, inputs) -> {result: array}              what rank `rank` must return
+    tolerance_of(rank, inputs, expected) -> {result: limit}    default: exact
+    Counters: "ranks.bytes" in all, "ranks.bytes_of_one" (the rank that sends most), "ranks.messages",
+    "ranks.collectives". A collective counts as the ring that would do it (warplab.crossing.router).
+    """
+
+    crossing = "ranks"
+    sharded = ()
+    rule = ""
+
+    def world(self, inputs):
+        raise NotImplementedError
+
+    def reference_of(self, rank, inputs):
+        raise NotImplementedError
+
+    def tolerance_of(self, rank, inputs, expected):
+        return {}
+
+    def reference(self, inputs):
+        ranks = range(self.world(inputs))
+        return {
+            result_name(name, rank): value
+            for rank in ranks
+            for name, value in self.reference_of(rank, inputs).items()
+        }
+
+    def tolerance(self, inputs, expected):
+        limits = {}
+        for rank in range(self.world(inputs)):
+            own = {name: expected[result_name(name, rank)] for name in self.returns}
+            limits |= {
+                result_name(name, rank): limit for name, limit in self.tolerance_of(rank, inputs, own).items()
+            }
+        return limits
+
+    def kind_of(self, name, inputs):
+        return self.returns[name.partition("[")[0]]
+
+
+def task(name, points):
+    """Class decorator: register one instance under `name`, for example "ps04/matmul_tiled"."""
+
+    def register(cls):
+        cls.name, cls.points = name, float(points)
+        total = math.fsum(item.points for item in cls.items)
+        if total != cls.points:
+            raise ValueError(f"{name}: its items add up to {total:g} points, expected {points:g}")
+        if any(item.kind not in KINDS for item in cls.items) or cls.crossing not in CROSSINGS:
+            raise ValueError(f"{name}: unknown kind of item or crossing")
+        if any(item.kind == "time" for item in cls.items) and not (
+            cls.crossing in EXECUTED and cls.yardstick
+        ):
+            raise ValueError(
+                f"{name}: a timed row needs a kernel or a driver, and a yardstick to compare it with"
+            )
+        DECLARED[name] = cls()
+        return cls
+
+    return register

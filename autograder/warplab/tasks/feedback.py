@@ -1,0 +1,175 @@
+"""A task's visible test cell: `grade` shows the rubric as a table and returns the points."""
+
+import contextlib
+import linecache
+import re
+import time
+from pathlib import PurePath
+
+from warplab import crossing
+from warplab.crossing.costliest import quoted, request_of
+from warplab.crossing.outcome import Outcome
+from warplab.plots import warp_request as lanes
+from warplab.rendering import render
+from warplab.tasks import progress, registry, scoring
+from warplab.tasks.rubric import number
+
+PATIENCE_S = 2.0
+WORDS = {"full": "full", "partial": "in part", "lost": "lost", "ungraded": "not graded"}
+COLOURS = {"full": progress.EARNED, "partial": "#c98a1b", "lost": "#d1495b", "ungraded": progress.OPEN}
+CODE = re.compile("`([^`\n]+)`")  # as a sentence of ours quotes code
+
+
+def grade(name, submission, plan=None, rubric=None):
+    """Run the public cases of one task on `submission`, show what was checked, return the points as a float.
+
+    name: for example "ps04/matmul_tiled". plan: your launch plan, for the tasks that ask for one.
+    rubric: None for everything but the timed rows, "time" for the timed rows alone (not graded without CUDA).
+    """
+    report = report_on(name, submission, plan, rubric)
+    show(Table(report))
+    show(progress.after(report, rubric))
+    return report.score
+
+
+@contextlib.contextmanager
+def when_written():
+    """Around a demonstration: where a task is still its stub, say so instead of stopping the notebook."""
+    try:
+        yield
+    except NotImplementedError:
+        print("not written yet: run this cell again when the task above is done")
+
+
+def report_on(name, submission, plan=None, rubric=None, seed=0):
+    """The Report that `grade` shows: one grade cell of one task, run in this process."""
+    task = registry.get(name)
+    cases = task.cases(seed) if rubric is None else task.timed_cases(seed) if crossing.can_time() else []
+    outcomes = []
+    for case in cases:
+        start = time.monotonic()
+        outcomes.append(crossing.try_here(task, case, submission, plan))
+        if outcomes[-1].error and time.monotonic() - start > PATIENCE_S:  # a loop without end: once is enough
+            break
+    outcomes += [Outcome(case.name, error=outcomes[-1].error) for case in cases[len(outcomes) :]]
+    return quoted(scoring.judge(task, cases, outcomes).part(rubric), task.entry, lambda: _sources(submission))
+
+
+def _sources(submission):
+    """{name of a cell or file, without its folder: text}: what Python keeps lines of, the submission too."""
+    if isinstance(getattr(submission, "source", None), str):  # CUDA C++
+        return {f"{submission.name}.cu": submission.source}
+    code = getattr(getattr(submission, "py_func", submission), "__code__", None)
+    own = [code.co_filename] if code else []  # an object that can be called has no code
+    return {PurePath(file).name: "".join(linecache.getlines(file)) for file in (*linecache.cache, *own)}
+
+
+def show(table):
+    """Display in a notebook, print elsewhere."""
+    try:
+        from IPython import get_ipython
+        from IPython.display import display
+    except ImportError:
+        print(table)
+        return
+    if get_ipython() is None:
+        print(table)
+    else:
+        display(table)
+
+
+class Table:
+    """A report as an HTML table that inherits the page's colours, or as plain text."""
+
+    def __init__(self, report):
+        self.report = report
+
+    def __repr__(self):
+        lines = [self._headline()]
+        for line in self.report.lines:
+            lines.append(f"  [{WORDS[line.state]:>10}] {_points(line):>8}  {line.title}")
+            more = f"   ({len(line.hints) - 1} more in a notebook)" if len(line.hints) > 1 else ""
+            hint = f"Hint: {line.hints[0]}{more}" if line.hints else ""
+            lines += [f"{'':25}{text}" for text in (line.reason, _blame(line.access), hint) if text]
+        return "\n".join(lines)
+
+    def _repr_html_(self):
+        drawn = set()
+        rows = [_row(line, drawn) for line in self.report.lines]
+        headline = self._headline()
+        return render(
+            "warplab.tasks", "feedback.html.j2", headline=headline, rows=rows, code_spans=CODE.split
+        )
+
+    def _headline(self):
+        report = self.report
+        parts = [f"{report.score:g} of {report.max:g} points"] if report.max else []
+        parts += [f"{report.ungraded:g} points left open"] if report.ungraded else []
+        return f"{report.task}: {', '.join(parts)}"
+
+
+def _points(line):
+    return f"- / {line.max:g}" if line.state == "ungraded" else f"{line.points:g} / {line.max:g}"
+
+
+def _row(line, drawn):
+    """What the table shows of one line of the report.
+
+    drawn: what has been drawn in this table; the same again is told and not drawn.
+    """
+    return {
+        "title": line.title,
+        "state": WORDS[line.state],
+        "colour": COLOURS[line.state],
+        "points": _points(line),
+        "reason": line.reason,
+        "hints": line.hints,
+        "counters": _counters(line.counters),
+        "access": _access(line.access, drawn),
+    }
+
+
+def _access(access, drawn):
+    """The line of code that costs most, what is wrong there, a warp's request; None if none is to blame."""
+    if not access:
+        return None
+    where, finding, more = _told(access)
+    what = (access["file"], access["line"], access["space"], access["kind"], finding)
+    picture = "" if what in drawn else lanes.svg(request_of(access), f"{where}: {finding}")
+    drawn.add(what)
+    source = access.get("source")
+    return {"where": where, "source": source, "finding": finding, "more": more, "picture": picture}
+
+
+def _blame(access):
+    """The same as plain text; empty where no line is to blame."""
+    if not access:
+        return ""
+    where, finding, more = _told(access)
+    return f"{where}{', ' if access.get('source') else ''}{access.get('source', '')}: {finding} {more}"
+
+
+def _told(access):
+    """(which line, the finding, the rest) as sentences without markup."""
+    request = request_of(access)
+    finding = lanes.finding(request, request.label, compared=access["wasted"] > 0)
+    requests = lanes.counted(access["requests"], "such request")
+    part, whole = number(access["counted"]), number(access["of"])
+    much = f"all {whole}" if part == whole else f"{part} of the {whole}"
+    share = f"{much} {access['unit']} come from this line."
+    where = f"Line {access['line']}" if access["line"] else "The line that costs most"
+    if access["wasted"]:
+        return where, f"{finding}.", f"{requests}; {share}"
+    return where, f"Warps make {requests}.", f"In this one {finding}; {share}"
+
+
+def _counters(counters):
+    """Every counter that is not zero, one number a case; None where there is none."""
+    cases = {name: values for name, values in counters.items() if values}
+    counted = dict.fromkeys(key for values in cases.values() for key in values)
+    numbers = {
+        key: [number(values.get(key, 0)) for values in cases.values()]
+        for key in counted
+        if any(values.get(key) for values in cases.values())
+    }
+    return {"cases": list(cases), "numbers": numbers} if numbers else None

@@ -1,0 +1,124 @@
+"""The data of grading: rows of a rubric, cases, bounds on counters, and the report that is made of them."""
+
+import math
+from dataclasses import dataclass, field
+
+KINDS = ("correctness", "structure", "time")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One row of a rubric. Points are floats in [0, points]; its hints stand in tasks/psNN_hints.yml."""
+
+    key: str
+    points: float
+    kind: str = "correctness"
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of the submission.
+
+    inputs: name -> ndarray, int, float, str, list or dict.  item: key of the rubric row that it belongs to.
+    only: names of the results that this row compares; empty means all of them.
+    memo: what has been worked out for this case, such as the expected values.
+    """
+
+    name: str
+    inputs: dict
+    item: str = ""
+    only: tuple = ()
+    memo: dict = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Full points for a total of `full` or less, none for `zero` or more, a straight line between.
+
+    Totals are absolute.
+    counter: a key of Profile.as_dict(), or several joined by " + ".
+    """
+
+    counter: str
+    full: float
+    zero: float
+    unit: str = ""
+
+    def fraction(self, total):
+        """Share of the points for this total, a float in [0, 1]; one that is not finite earns nothing."""
+        if not math.isfinite(total) or total >= self.zero:
+            return 0.0
+        return 1.0 if total <= self.full else (self.zero - total) / (self.zero - self.full)
+
+    def total(self, counters):
+        """The sum of the named counters; NaN when one is missing."""
+        return math.fsum(counters.get(name, math.nan) for name in self.counter.split(" + "))
+
+
+@dataclass(frozen=True)
+class Line:
+    """One judged row. state: "full", "partial", "lost" or "ungraded".
+
+    hints: where points are lost, from vague to nearly the answer.
+    access: the line of a kernel that costs most of what the row counts, where points are lost: a record of
+    warplab.crossing.costliest, with "of" and "unit", the row's own total, and "source", the line's text
+    where it is known.
+    """
+
+    key: str
+    kind: str
+    title: str
+    points: float
+    max: float
+    state: str
+    reason: str = ""
+    hints: tuple = ()
+    counters: dict = field(default_factory=dict)
+    access: dict = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Report:
+    """The judged task. Ungraded rows count neither in `score` nor in `max`; `ungraded` sums their points."""
+
+    task: str
+    lines: tuple
+
+    @property
+    def score(self):
+        return float(round(sum(line.points for line in self.lines if line.state != "ungraded"), 2))
+
+    @property
+    def max(self):
+        return float(sum(line.max for line in self.lines if line.state != "ungraded"))
+
+    @property
+    def ungraded(self):
+        return float(sum(line.max for line in self.lines if line.state == "ungraded"))
+
+    def part(self, rubric=None):
+        """The rows of one grade cell: None is every row but the timed ones, "time" the timed ones."""
+        return Report(self.task, tuple(line for line in self.lines if in_rubric(line.kind, rubric)))
+
+    def as_dict(self):
+        """JSON-able copy, for feedback files and gradebooks."""
+        return {
+            "task": self.task,
+            "score": self.score,
+            "max": self.max,
+            "ungraded": self.ungraded,
+            "lines": [dict(vars(line)) for line in self.lines],
+        }
+
+
+def in_rubric(kind, rubric):
+    """Whether an item of this kind belongs to the grade cell `rubric` (None: all but "time")."""
+    if rubric not in (None, "time"):
+        raise ValueError(f"rubric is {rubric!r}, expected None or 'time'")
+    return (kind == "time") == (rubric == "time")
+
+
+def number(value):
+    """A total with thousands separators, or a small number with three digits: 16,384 and 0.75."""
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:,.3g}"

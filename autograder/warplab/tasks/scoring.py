@@ -1,0 +1,118 @@
+"""From outcomes to points: each row of a task's rubric is judged by the worst of its cases."""
+
+import math
+import re
+from dataclasses import dataclass, field, replace
+
+from warplab.tasks.hints import hints_for
+from warplab.tasks.rubric import Line, Report, number
+
+NOT_TIMED = "not timed: there is no CUDA device here, or its clock did not hold still; no points are lost"
+RIGHT = {1: "right", 2: "right in both cases"}
+
+
+@dataclass(frozen=True)
+class CaseVerdict:
+    """What one case says of its row.
+
+    case: its name.  share: of the row's points, a float in [0, 1].  reason: why, "" for a right result.
+    access: the line of a kernel that costs most, as in Line.
+    hints_help: whether the row's hints are about this loss.
+    """
+
+    case: str
+    share: float
+    reason: str = ""
+    access: dict = field(default_factory=dict)
+    hints_help: bool = True
+
+
+def judge(task, cases, outcomes):
+    """Compare outcomes with the task's reference, row by row; returns a Report.
+
+    A missing or malformed outcome loses its row, no more. An error is told in full once: the other rows that
+    it stops refer to the first one.
+    """
+    found = {outcome.case: outcome for outcome in outcomes}
+    lines, told = [], {}
+    for item in task.items:
+        mine = [case for case in cases if case.item == item.key]
+        line = _line(task, item, mine, found)
+        error = next((found[case.name].error for case in mine if case.name in found), None)
+        if error:
+            first = told.setdefault(re.sub(r"\d+", "0", error), line)
+            if first is not line:
+                line = replace(line, reason=f"stopped by the same error as {first.title!r}", hints=())
+        lines.append(line)
+    return Report(task.name, tuple(lines))
+
+
+def _line(task, item, cases, found):
+    """The Line of one row from its own cases; found: {name of a case: Outcome}."""
+    counters = {case.name: _finite(found[case.name].counters) for case in cases if case.name in found}
+    if item.kind == "time" and not _was_timed(cases, found, counters):
+        return Line(item.key, item.kind, item.title, 0.0, item.points, "ungraded", NOT_TIMED)
+    verdicts = [_judge_case(task, item, case, found.get(case.name)) for case in cases]
+    share, access = 1.0, {}
+    for verdict in verdicts:
+        if verdict.share < share:
+            share, access = verdict.share, verdict.access
+    points = round(float(item.points * min(max(share, 0.0), 1.0)), 2) if cases else 0.0
+    state = "full" if points == item.points else "partial" if points > 0 else "lost"
+    hints_help = all(verdict.hints_help for verdict in verdicts)
+    return Line(
+        item.key,
+        item.kind,
+        item.title,
+        points,
+        item.points,
+        state,
+        _reason(verdicts),
+        hints_for(task.name, item.key) if hints_help and state != "full" else (),
+        counters,
+        access,
+    )
+
+
+def _reason(verdicts):
+    """The first thing that is wrong, with its case and how many others there are; or that all is right."""
+    first_case = {}
+    for verdict in verdicts:
+        if verdict.reason:
+            first_case.setdefault(verdict.reason, verdict.case)
+    if not first_case:
+        return RIGHT.get(len(verdicts), f"right in all {len(verdicts)} cases")
+    others = f" (and {len(first_case) - 1} more)" if len(first_case) > 1 else ""
+    reason, name = next(iter(first_case.items()))
+    return f"{name}{others}: {reason}"
+
+
+def _judge_case(task, item, case, outcome):
+    """The CaseVerdict of one case: a right result earns a correctness row, its counters earn the others."""
+    wrong = task.wrong_result(case, outcome)
+    if item.kind == "correctness":
+        return CaseVerdict(case.name, 0.0, wrong) if wrong else CaseVerdict(case.name, 1.0)
+    if wrong:  # and how to save sectors is no help with that
+        return CaseVerdict(case.name, 0.0, f"only counted for a right result: {wrong}", hints_help=False)
+    bound = task.bounds(case.inputs)[item.key]
+    total, unit = bound.total(_finite(outcome.counters)), bound.unit or bound.counter
+    counted = number(total) if math.isfinite(total) else "no"
+    limits = f"full points up to {number(bound.full)}, none from {number(bound.zero)}"
+    blamed = outcome.access and math.isfinite(total)
+    access = outcome.access | {"of": total, "unit": unit} if blamed else {}
+    return CaseVerdict(case.name, bound.fraction(total), f"{counted} {unit}; {limits}", access)
+
+
+def _was_timed(cases, found, counters):
+    """Whether a timed row was measured or failed; if neither, nothing can be said of it."""
+    measured = any("time.seconds" in row for row in counters.values())
+    return measured or any(found[case.name].error for case in cases if case.name in found)
+
+
+def _finite(counters):
+    """Counters that are real, finite numbers; anything else is dropped."""
+    return {
+        str(key): float(value)
+        for key, value in dict(counters).items()
+        if type(value) in (int, float) and abs(value) < 1e300
+    }

@@ -1,0 +1,139 @@
+"""Build the book with Jupyter Book 1.x, and refuse a build that is not whole.
+
+Jupyter Book can end with exit code 0 and no book: 2.x writes no HTML from this tree, and an incremental build
+does not repeat the warnings of pages that it did not read again. So a build counts only when the version is
+right, nothing was warned about, no cell failed and every page of _toc.yml is there; after a failure the next
+build reads every page again.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import yaml
+
+from autograder.user_error import UserError
+
+# What decides the output of a cell besides the cell itself: when one changes, no
+# recorded output can be trusted.
+CODE = (
+    "autograder/warplab",
+    "autograder/workshop",
+    "autograder/constraints.txt",
+    "chapters/_ext",
+    "chapters/figures",
+    "requirements.txt",
+)
+PROSE = ("chapters", "_config.yml", "_toc.yml")
+# Lines of Sphinx's log that tell a person how far it is.
+PROGRESS = re.compile(
+    r"(\S+): (Executing notebook) using|^(reading sources|writing output)\.\.\. \[ *(\d+)%\]"
+)
+
+
+class BookError(UserError):
+    """The book was not built; the message says which page and why, for the person who changed it."""
+
+
+def pages(root: Path) -> list[str]:
+    """Every page of _toc.yml, without its extension, in reading order."""
+    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    chapters = toc.get("chapters", []) + [
+        chapter for part in toc.get("parts", []) for chapter in part["chapters"]
+    ]
+    return [toc["root"], *(chapter["file"] for chapter in chapters)]
+
+
+def check_version(found: str | None = None) -> None:
+    """Raises BookError unless Jupyter Book is 1.x."""
+    found = found or version("jupyter-book")
+    if not found.startswith("1."):
+        raise BookError(
+            f"found jupyter-book {found}, but the book needs 1.x (2.x writes no HTML here); run `make venv`"
+        )
+
+
+def missing_pages(root: Path) -> list[str]:
+    """Pages that _toc.yml names and `_build/html` lacks; `index` stands for the front door."""
+    html = root / "_build" / "html"
+    return [page for page in ["index", *pages(root)] if not (html / f"{page}.html").is_file()]
+
+
+def complaints(log: str) -> list[str]:
+    """The lines of a build log that a person has to act on: warnings, errors and the
+    reason of a failed cell.
+    """
+    lines = [line.strip() for line in log.splitlines()]
+    found = [
+        line for line in lines if re.search(r"\b(WARNING|ERROR|CRITICAL)\b|^\w*(Error|Exception): ", line)
+    ]
+    found = [line for line in found if not line.startswith("[IPKernelApp]")]
+    return list(dict.fromkeys(found))
+
+
+def run_sphinx(root: Path, every_page: bool, say) -> tuple[int, str]:
+    """Run jupyter-book in `root`, say how far it is, and return its exit code and its log without colours."""
+    command = [
+        sys.executable,
+        "-c",
+        "from jupyter_book.cli.main import main; main()",
+        "build",
+        ".",
+        "--path-output",
+        ".",
+    ]
+    command += ["-W", "-n", "--keep-going"] + (["--all"] if every_page else [])
+    lines, last = [], None
+    with subprocess.Popen(
+        command,
+        cwd=root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    ) as process:
+        for raw in process.stdout:
+            line = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", raw)
+            lines.append(line)
+            for found in PROGRESS.finditer(line):
+                page, executing, phase, percent = found.groups()
+                note = f"running the cells of {Path(page).name}" if executing else f"{phase}"
+                if note != last and (executing or percent):
+                    say(f"    {note}")
+                    last = note
+    return process.returncode, "".join(lines)
+
+
+def build(root: Path, code_changed: bool, say=print) -> None:
+    """Build `_build/html` from the tree at `root`.
+
+    `code_changed` says that something in CODE differs from the last good build, so that
+    recorded cell outputs are dropped. Raises BookError with the complaints of the
+    build, at most twelve lines; the whole log is in `_build/book.log`.
+    """
+    check_version()
+    made = root / "_build"
+    made.mkdir(exist_ok=True)
+    if code_changed:
+        shutil.rmtree(made / ".jupyter_cache", ignore_errors=True)
+        shutil.rmtree(made / "jupyter_execute", ignore_errors=True)
+    shutil.rmtree(made / "html" / "reports", ignore_errors=True)
+    every_page = code_changed or bool(missing_pages(root))
+    code, log = run_sphinx(root, every_page, say)
+    (made / "book.log").write_text(log, encoding="utf-8")
+    failed_cells = sorted(path.stem for path in (made / "html" / "reports").rglob("*.log"))
+    missing = missing_pages(root)
+    if code == 0 and not failed_cells and not missing:
+        return
+    shutil.rmtree(made / ".doctrees", ignore_errors=True)
+    reasons = complaints(log)[:12]
+    reasons += [f"a cell of {page} failed: _build/html/reports" for page in failed_cells]
+    reasons += [f"_build/html/{page}.html was not written" for page in missing]
+    raise BookError(
+        "the book was not built (whole log: _build/book.log)\n  "
+        + "\n  ".join(reasons or log.splitlines()[-5:])
+    )
