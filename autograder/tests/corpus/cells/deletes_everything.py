@@ -2,7 +2,7 @@
 
 import shutil
 
-for folder in ("@ROOT@", "/job", "/tmp", "/dev/shm", "/home", "/root", "/usr/share"):
+for folder in ("@ROOT@", "/job", "/tmp", "/dev/shm", "/home", "/root", "/etc"):
     shutil.rmtree(folder, ignore_errors=True)
 
 
