@@ -55,6 +55,11 @@ def test_a_packed_pair_is_two_16_bit_floats(body, word):
             "mov.b16 %rs1, 0x4040; mov.b16 %rs2, 0x3F80; fma.rn.bf16 %rs3, %rs1, %rs1, %rs2;",
             0x4120,
         ),  # 3 * 3 + 1 = 10
+        (
+            "mov.b16 %rs1, 0x3FA0; mov.b16 %rs2, 0x4054; mov.b16 %rs4, 0x3228; "
+            "fma.rn.bf16 %rs3, %rs1, %rs2, %rs4;",
+            0x4085,
+        ),  # 1.25 * 3.3125 is half-way between 0x4084 and 0x4085; 1e-8 more is above it, in no float32
         ("mov.f32 %f1, 0f3F80FFFF; cvt.rz.bf16.f32 %rs3, %f1;", 0x3F80),  # towards zero: cut off
         ("mov.f32 %f1, 0f3F80FFFF; cvt.rn.bf16.f32 %rs3, %f1;", 0x3F81),
         ("mov.f32 %f1, 0f3F800001; cvt.rp.bf16.f32 %rs3, %f1;", 0x3F81),  # up: any remainder counts

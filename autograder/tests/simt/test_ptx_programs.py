@@ -204,3 +204,58 @@ def test_inline_assembly_may_declare_a_register_of_a_name_that_is_in_use():
         "add.u32 %r7, %r5, %r6; st.global.u32 [%rd1], %r7;"
     )
     assert (out == 107).all()
+
+
+def test_braces_around_one_register_are_that_register():
+    body = """add.u32 %r2, %r1, 7; st.global.b32 [%rd1], {%r2}; ld.global.u32 {%r3}, [%rd1];
+        setp.lt.u32 %p1, %r1, 16; mov.b32 {%r4}, %r3; @%p1 ld.global.u32 {%r4}, [%rd1];
+        add.u32 %r5, %r3, %r4; st.global.u32 [%rd1], %r5;"""
+    np.testing.assert_array_equal(run(body)[:, 0], 2 * (LANE + 7))
+
+
+@pytest.mark.parametrize("space", ["shared::cta", "shared::cluster"])
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "st.{0}.u32 [%r3], %r1; bar.sync 0; ld.{0}.u32 %r2, [%r4];",
+        "st.{0}.v2.u32 [%r5], {{%r6, %r6}}; atom.{0}.exch.b32 %r7, [%r3], %r1; bar.sync 0; "
+        "ld.{0}.u32 %r2, [%r4];",
+        "st.volatile.{0}.u32 [%r3], %r6; red.{0}.add.u32 [%r3], %r1; bar.sync 0; "
+        "ld.volatile.{0}.u32 %r2, [%r4];",
+    ],
+)
+def test_shared_memory_under_its_full_name(space, statements):
+    """A cluster is one block here: both name the block's own memory. Lane i reads lane 31 - i's word."""
+    out = run(
+        f"""mov.u32 %r8, tile; shl.b32 %r9, %r1, 2; add.u32 %r3, %r8, %r9; sub.u32 %r4, 124, %r9;
+        add.u32 %r4, %r4, %r8; mov.u32 %r6, 0; and.b32 %r5, %r9, 0x78; add.u32 %r5, %r5, %r8;
+        {statements.format(space)} st.global.u32 [%rd1], %r2;""",
+        functions=".shared .align 8 .b8 tile[128];",
+    )
+    np.testing.assert_array_equal(out[:, 0], 31 - LANE)
+
+
+def test_parameters_under_their_full_names():
+    body = """ld.param::entry.u64 %rd3, [k_param_0]; add.s64 %rd3, %rd3, %rd2; st.global.u32 [%rd3], %r1;
+        { .param .b32 a; st.param::func.b32 [a], %r1; .param .b32 r; call.uni (r), square, (a);
+        ld.param::func.b32 %r2, [r]; } st.global.u32 [%rd3], %r2;"""
+    square = SQUARE.replace("ld.param", "ld.param::func").replace("st.param", "st.param::func")
+    np.testing.assert_array_equal(
+        run(
+            body.replace("(r)", "(retval0)")
+            .replace("[r]", "[retval0]")
+            .replace(".param .b32 r;", ".param .b32 retval0;"),
+            functions=square,
+        )[:, 0],
+        LANE**2,
+    )
+
+
+def test_a_float_in_a_wider_register_is_its_bits_with_zeros_above():
+    body = """mov.b32 %r2, 0f40490FDB; st.global.b32 [%rd1], %r2; ld.global.f32 %rd3, [%rd1];
+        cvt.rn.f32.u32 %rd4, %r1; cvt.rn.f16.f32 %r3, %rd4; shr.u64 %rd4, %rd4, 16; cvt.u32.u64 %r4, %rd4;
+        cvt.u32.u64 %r2, %rd3; st.global.v4.u32 [%rd1], {%r2, %r3, %r4, %r4};"""
+    out = run(body, words=4)
+    assert (out[:, 0] == 0x40490FDB).all()
+    np.testing.assert_array_equal(out[:, 1], LANE.astype("f2").view("u2"))
+    np.testing.assert_array_equal(out[:, 2], LANE.astype("f4").view("u4") >> 16)

@@ -23,12 +23,24 @@ def open_(bits, kind: str):
     return bits.view(F2).astype(F4)
 
 
+def to_odd(values):
+    """float64 as float32, cut off, with the last bit set where that lost something: what is rounded to fewer
+    bits afterwards comes out as if it had been rounded once. NaN and infinity stay; float32 is left alone.
+    """
+    if values.dtype == F4:
+        return values
+    near = values.astype(F4)
+    cut = np.where(np.abs(near) > np.abs(values), np.nextafter(near, F4.type(0)), near)
+    odd = (cut.view(U4) | (cut != values)).view(F4)
+    return np.where(np.isfinite(values), odd, near)
+
+
 def close(values, kind: str, rounding: str = "rn"):
     """Floats back to bit patterns, rounded to nearest even (``rn``), towards zero (``rz``),
     up (``rp``) or down (``rm``).
     """
     if kind.startswith("bf16"):
-        bits = np.ascontiguousarray(values, dtype=F4).view(U4)
+        bits = np.ascontiguousarray(to_odd(values)).view(U4)
         if rounding == "rn":
             bits = bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
         elif rounding != "rz":  # cut off, and one step away from zero where that is the direction

@@ -16,7 +16,7 @@ def _matrices(code, instr) -> tuple[int, str]:
     count = next((int(m[1]) for m in instr.mods if m in ("x1", "x2", "x4")), 0)
     if not count or "m8n8" not in instr.mods or instr.mods[-1] != "b16":
         raise code.unsupported(instr, "shape or type")
-    return count, "shared" if {"shared", "shared::cta"} & set(instr.mods) else "generic"
+    return count, "shared" if "shared" in instr.mods else "generic"
 
 
 def ldmatrix(code, instr):

@@ -50,23 +50,23 @@ def cvta(code, instr):
 def load(code, instr):
     dtype = dtype_of(instr.mods)
     d, address = instr.operands
+    targets = d.items if isinstance(d, Vec) else (d,)
     space = space_of(instr)
     if space == "param":
         if not isinstance(address.base, Sym):
             raise code.unsupported(instr)
-        targets = d.items if isinstance(d, Vec) else (d,)
         for i, item in enumerate(targets):
             offset = address.base.offset + address.offset + i * int(dtype[1])
             code.define(item, f"memory.param({address.base.name!r}, {offset}, '{dtype}')", dtype)
         return
     base, offset = code.base_and_offset(address)
-    site = code.site(instr)
-    if isinstance(d, Vec):
-        code.emit(f"parts = memory.load_{space}(group, {site}, {base}, {offset}, '{dtype}', {len(d.items)})")
-        for i, item in enumerate(d.items):
-            code.define(item, f"parts[{i}]", dtype)
-    else:
-        code.define(d, f"memory.load_{space}(group, {site}, {base}, {offset}, '{dtype}', 1)", dtype)
+    loaded = f"memory.load_{space}(group, {code.site(instr)}, {base}, {offset}, '{dtype}', {len(targets)})"
+    if len(targets) == 1:  # braces around one register, {%f1}, change nothing
+        code.define(targets[0], loaded, dtype)
+        return
+    code.emit(f"parts = {loaded}")
+    for i, item in enumerate(targets):
+        code.define(item, f"parts[{i}]", dtype)
 
 
 def store(code, instr):

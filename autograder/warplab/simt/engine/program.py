@@ -14,7 +14,7 @@ from warplab.simt.errors import InvalidLaunch, UnsupportedInstruction
 from warplab.simt.ptx.blocks import split
 from warplab.simt.ptx.inline import CannotInline, inline_calls
 from warplab.simt.ptx.link import link
-from warplab.simt.ptx.parser import Module, meets_grid_wide, parse
+from warplab.simt.ptx.parser import Address, Module, Variable, meets_grid_wide, parse
 from warplab.simt.ptx.stored import stored_through
 
 MAX_CALLS = 150  # depth of recursive calls
@@ -88,7 +88,7 @@ class Program:
                 self.local_size = -(-self.local_size // v.align) * v.align
                 symbols[v.name] = self.local_size
                 self.local_size += v.size
-            elif v.space in ("global", "const"):
+            elif v.space in ("global", "const") and v.linkage != "extern":  # an extern one is defined nowhere
                 data = np.frombuffer(bytearray(v.data or bytes(max(v.size, 1))), np.uint8)
                 region = space.add(data, f"{v.space} variable {v.name}", writable=v.space == "global")
                 self.regions.append(region)
@@ -106,7 +106,26 @@ class Program:
             self.frame_size += v.size
         self.frame_size = -(-self.frame_size // 16) * 16
         self.local_size += MAX_CALLS * self.frame_size
+        for v in self.module.variables + self.function.variables:
+            for address in v.addresses:
+                self._put_address(v, address, symbols)
         return symbols
+
+    def _put_address(self, variable: Variable, address: Address, symbols: dict[str, int]) -> None:
+        """Write the address of a symbol where a variable's initialiser names it. Variables that an
+        initialiser may name lie in global memory, where an address is its own generic address.
+        """
+        if address.symbol not in symbols or variable.name not in self.globals:
+            raise UnsupportedInstruction(
+                f"the SIMT engine does not know the address of {address.symbol}, "
+                f"with which {variable.name} is initialised",
+                kernel=self.name,
+                hint="define it in the same source, or link the file that does",
+            )
+        value = (symbols[address.symbol] + address.addend) >> address.shift
+        data = (value & (1 << 8 * address.width) - 1).to_bytes(address.width, "little")
+        region = self.globals[variable.name].data
+        region[address.at : address.at + address.width] = np.frombuffer(data, np.uint8)
 
     @cached_property
     def stores(self):

@@ -144,7 +144,7 @@ def _move_tile(code, instr):
     fragment = operands.pop(1 if storing else 0)
     base, offset = code.base_and_offset(operands[0])
     stride = code.use(operands[1], "u4") if len(operands) > 1 else code.constant(tile.inner, "u4")
-    space = next((s for s in ("global", "shared") if s in instr.mods or f"{s}::cta" in instr.mods), "generic")
+    space = next((s for s in ("global", "shared") if s in instr.mods), "generic")
     site = code.place(instr, "st" if storing else "ld", space)
     at = f"memory, group, {site}, {space!r}, {base}, {offset}, {stride}, {_keep(code, tile)}"
     regs = fragment.items if isinstance(fragment, Vec) else (fragment,)

@@ -123,7 +123,12 @@ class Translator:
     def use(self, op, dtype: str) -> str:
         """Python expression for an operand as ``dtype``; a wider register gives its low bytes."""
         if isinstance(op, Imm):
-            return self.constant(op.value, dtype)
+            value = op.value
+            if isinstance(value, float) and dtype[0] in "iu":  # mov.b32 %r1, 0f3F800000 takes its bits
+                if dtype[1] not in "48":
+                    raise self.unsupported(self.instr, f"a float as {8 * int(dtype[1])} bits")
+                value = int(np.array(value, f"f{dtype[1]}").view(f"u{dtype[1]}"))
+            return self.constant(value, dtype)
         if isinstance(op, Sym):
             return self._address(op, dtype)
         if not isinstance(op, Reg):
@@ -212,6 +217,8 @@ class Translator:
             return
         want = self.canonical(op.name)
         if want != "?" and np.dtype(dtype).itemsize != np.dtype(want).itemsize:
+            if np.dtype(dtype).kind == "f":  # a float in a wider register: its bits, zeros above them
+                expression, dtype = f"({expression}).view('u{dtype[1]}')", f"u{dtype[1]}"
             sign = "i" if np.dtype(dtype).kind == "i" else "u"
             dtype = f"{sign}{np.dtype(want).itemsize}"
             expression = f"({expression}).astype('{dtype}')"

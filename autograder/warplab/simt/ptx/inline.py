@@ -291,6 +291,9 @@ class _Copier:
                 for part in op.items:
                     visit(part)
 
+        for variable in self.module.variables:
+            taken |= {address.symbol for address in variable.addresses}
+        taken &= set(self.module.functions)
         for fn in self.module.functions.values():
             for instr in fn.body:
                 if isinstance(instr, Instr) and instr.opcode != "call":

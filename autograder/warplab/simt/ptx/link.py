@@ -35,7 +35,8 @@ def link(modules: list[Module]) -> Module:
                 wanted.append(v)
             elif name not in defined:
                 defined[name] = v.linkage
-                out.variables.append(replace(v, name=name))
+                addresses = tuple(replace(a, symbol=own.get(a.symbol, a.symbol)) for a in v.addresses)
+                out.variables.append(replace(v, name=name, addresses=addresses))
         for fn in module.functions.values():
             name = own.get(fn.name, fn.name)
             if name not in defined or defined[name] == "weak" != fn.linkage:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass, field
+from math import prod
 
 from warplab.simt.ptx.ptx_types import TYPES
 
@@ -64,15 +65,33 @@ class Instr:
     text: str
 
 
+@dataclass(frozen=True)
+class Address:
+    """An address in an initialiser: of ``symbol`` plus ``addend`` bytes, to be put at byte ``at``, ``width``
+    bytes wide, once addresses are known. ``generic`` asks for the generic address, ``shift`` for what is left
+    of it after so many bits.
+    """
+
+    at: int
+    width: int
+    symbol: str
+    addend: int = 0
+    generic: bool = False
+    shift: int = 0
+
+
 @dataclass
 class Variable:
-    """A variable in some state space: ``size`` in bytes, initial ``data`` or None."""
+    """A variable in some state space: ``size`` in bytes, initial ``data`` or None, and the ``addresses`` in
+    it, which stand as zeros in ``data``.
+    """
 
     name: str
     space: str
     align: int
     size: int
     data: bytes | None = None
+    addresses: tuple[Address, ...] = ()
     linkage: str = (
         "static"  # "extern" (declared here, defined elsewhere) | "visible" | "weak" | "common" | "static"
     )
@@ -137,6 +156,8 @@ _HEAD = re.compile(
     r"[a-z][\w.:]*", re.ASCII
 )  # it becomes part of a Python program: nothing else may stand in it
 MAX_REGISTERS = 1 << 20  # of one .reg directive: the largest unrolled kernels declare some ten thousand
+# a cluster is one block here, and a function's parameters are told from a kernel's by where they stand
+SUB_QUALIFIED = ("shared::cta", "shared::cluster", "param::entry", "param::func")
 OURS = ("extern", "recurse", "results")  # instructions that only ptx.inline makes
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.M)
 
@@ -151,17 +172,24 @@ def meets_grid_wide(ptx: str) -> bool:
     return "%envreg2" in ptx
 
 
+_INTEGER = re.compile(r"([+-]?)(?:0x([0-9a-f]+)|0b([01]+)|(0[0-7]*)|([1-9]\d*))u?")
+
+
 def parse_number(text: str) -> int | float:
-    """A PTX literal; ``0f``/``0d`` hexadecimal floats keep their bits."""
+    """A PTX literal; ``0f``/``0d`` hexadecimal floats keep their bits. A leading 0 means octal, as in C."""
     t = text.strip()
     low = t.lower()
     if re.fullmatch(r"0f[0-9a-f]{8}", low):
         return struct.unpack(">f", bytes.fromhex(low[2:]))[0]
     if re.fullmatch(r"0d[0-9a-f]{16}", low):
         return struct.unpack(">d", bytes.fromhex(low[2:]))[0]
-    if re.fullmatch(r"[+-]?(0x[0-9a-f]+|\d+)u?", low):
-        return int(low.rstrip("u"), 16 if "x" in low else 10)
-    if re.fullmatch(r"[+-]?\d*\.\d+(e[+-]?\d+)?", low):
+    if m := _INTEGER.fullmatch(low):
+        sign, hexadecimal, binary, octal, decimal = m.groups()
+        digits, base = next(
+            d for d in ((hexadecimal, 16), (binary, 2), (octal, 8), (decimal, 10)) if d[0] is not None
+        )
+        return int(f"{sign}{digits}", base)
+    if re.fullmatch(r"[+-]?(\d+\.\d*|\.\d+|\d+(?=e))(e[+-]?\d+)?", low):
         return float(low)
     raise PTXSyntaxError(f"not a PTX literal: {text!r}")
 
@@ -219,25 +247,67 @@ def _variable(statement: str) -> Variable | None:
         return None
     width = TYPES[m["type"]].bytes
     vector = {"v2": 2, "v4": 4}.get(next((a for a in re.findall(r"\.(v\d)", m["attrs"] or "")), ""), 1)
-    count = vector
-    for dim in re.findall(r"\[([^\]]*)\]", m["dims"]):
-        count *= int(dim) if dim.strip() else 0
-    data = None
+    shape = [int(parse_number(dim)) if dim.strip() else 0 for dim in re.findall(r"\[([^\]]*)\]", m["dims"])]
+    shape += [vector] if vector > 1 else []
+    data, addresses = None, ()
     if m["init"]:
-        flat = re.sub(r"[{}]", " ", m["init"])
-        fmt = {1: "B", 2: "H", 4: "I", 8: "Q"}[width]
-        values = []
-        for item in filter(None, (p.strip() for p in flat.split(","))):
-            try:
-                v = parse_number(item)
-            except PTXSyntaxError:
-                v = 0  # the address of another symbol: unused by the kernels that the engine runs
-            if isinstance(v, float):
-                values.append(struct.pack("<f" if width == 4 else "<d", v))
-            else:
-                values.append(struct.pack("<" + fmt, v & ((1 << 8 * width) - 1)))
-        data = b"".join(values).ljust(count * width, b"\0")
-    return Variable(m["name"], m["space"], int(align.group(1)) if align else width, count * width, data)
+        values = list(_placed(m["init"].strip(), shape, 0))
+        if shape and not shape[0]:  # ``[] = {...}``: as long as what is given
+            shape[0] = -(-(values[-1][0] + 1) // prod(shape[1:]))
+        data, addresses = _initial(values, prod(shape), m["type"])
+    size = prod(shape) * width
+    align = int(align.group(1)) if align else width * vector
+    return Variable(m["name"], m["space"], align, size, data, addresses)
+
+
+def _placed(text: str, shape: list[int], at: int):
+    """The items of an initialiser, each with its place in the flattened array of ``shape``: an inner brace
+    begins a row of its own, which it need not fill.
+    """
+    if not text.startswith("{"):
+        yield at, text
+        return
+    row = prod(shape[1:])
+    for item in _split(text[1:-1]):
+        if item.startswith("{"):
+            at = -(-at // row) * row
+            yield from _placed(item, shape[1:], at)
+            at += row
+        else:
+            yield at, item
+            at += 1
+
+
+_SYMBOL = re.compile(r"(generic\s*\(\s*)?(" + _NAME + r")(?(1)\s*\))\s*(?:([+-])\s*(\w+))?")
+_MASK = re.compile(r"0x(ff(?:00)*)\s*\((.*)\)", re.I | re.S)
+
+
+def _initial(values, count: int, kind: str) -> tuple[bytes, tuple[Address, ...]]:
+    """Bytes of a variable of ``count`` values of type ``kind``, and the addresses that belong in them.
+
+    Raises PTXSyntaxError for what is neither a literal nor an address.
+    """
+    width = TYPES[kind].bytes
+    data, addresses = bytearray(count * width), []
+    for place, text in values:
+        at, shift = place * width, 0
+        if place >= count:
+            raise PTXSyntaxError(f"more values than the variable has: {text!r}")
+        if mask := _MASK.fullmatch(text):  # 0xFF00(foo): the second byte of foo's address
+            shift, text = 4 * (len(mask[1]) - 2), mask[2].strip()
+        if symbol := _SYMBOL.fullmatch(text):
+            generic, name, sign, addend = symbol.groups()
+            distance = int(parse_number(f"{sign or ''}{addend or 0}"))
+            addresses.append(Address(at, width, name, distance, bool(generic), shift))
+            continue
+        value = parse_number(text)
+        if TYPES[kind].is_float or isinstance(value, float):
+            if width not in (4, 8):
+                raise PTXSyntaxError(f"a floating-point value in a variable of type .{kind}: {text!r}")
+            data[at : at + width] = struct.pack("<f" if width == 4 else "<d", value)
+        else:
+            data[at : at + width] = (value >> shift & (1 << 8 * width) - 1).to_bytes(width, "little")
+    return bytes(data), tuple(addresses)
 
 
 def _params(text: str) -> list[Param]:
@@ -269,7 +339,8 @@ def parse_instruction(statement: str, line: int, file: int) -> Instr:
     if opcode == "call":
         return Instr("call", tuple(mods), (tail,), guard, line, file, t)
     operands = tuple(parse_operand(p) for p in _split(tail))
-    return Instr(opcode, tuple(m for m in mods if m), operands, guard, line, file, t)
+    mods = (m.partition("::")[0] if m in SUB_QUALIFIED else m for m in mods if m)
+    return Instr(opcode, tuple(mods), operands, guard, line, file, t)
 
 
 def _body(text: str, fn: Function) -> None:
