@@ -20,6 +20,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import inspect
+import threading
 import warnings
 
 import numpy as np
@@ -186,6 +187,7 @@ class EngineDriver(numba_driver.Driver):
         self._host: dict[int, np.ndarray] = {}
         self._mapped: dict[int, object] = {}
         self._handles = 100
+        self._contexts = threading.local()  # how often the thread has pushed the one context that there is
 
     def __getattr__(self, name):
         raise NotImplementedError(f"{name} is not available on the SIMT engine; it needs a CUDA GPU")
@@ -199,14 +201,19 @@ class EngineDriver(numba_driver.Driver):
         return 13000
 
     def cuCtxGetCurrent(self):
-        return binding.CUcontext(1)
+        """The thread's current context, the null handle before the first push and after the last pop."""
+        return binding.CUcontext(1 if getattr(self._contexts, "depth", 0) else 0)
 
     def cuCtxGetDevice(self):
         return 0
 
-    def cuCtxPushCurrent(self, handle): ...
+    def cuCtxPushCurrent(self, handle):
+        self._contexts.depth = getattr(self._contexts, "depth", 0) + 1
+
     def cuCtxPopCurrent(self):
-        return binding.CUcontext(1)
+        popped = self.cuCtxGetCurrent()
+        self._contexts.depth = max(0, getattr(self._contexts, "depth", 0) - 1)
+        return popped
 
     def cuCtxSynchronize(self): ...
     def cuDevicePrimaryCtxRelease(self, device): ...
