@@ -21,6 +21,7 @@ from autograder.sandbox.messages import Answer, BadMessage, Channel, Failure, de
 from warplab import crossing
 from warplab.crossing.costliest import checked_access, request_of
 from warplab.crossing.router import Router
+from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
 from warplab.plots import warp_request as lanes
 from warplab.tasks import registry, scoring
 
@@ -43,6 +44,10 @@ JUNK = (
     np.zeros(3),
     np.zeros(0),
     np.zeros((2, 2)),
+    np.zeros(()),
+    np.zeros(2, bool),
+    np.zeros(2, np.float16),
+    np.zeros(2, complex),
     [np.zeros(2)],
 )
 KERNEL = {"name": "k", "entry": "k", "modules": [".version"], "abi": "c"}
@@ -67,6 +72,24 @@ POSTS = [
     {"op": "broadcast", "root": 0, "array": np.zeros(4)},
     {"op": "barrier"},
 ]
+CALLS = (  # in this order each is right
+    {"op": "stream"},
+    {"op": "host", "name": "x"},
+    {"op": "empty", "size": 4},
+    {"op": "copy", "target": [2, 0, 4], "source": [0, 0, 4], "stream": 1},
+    {"op": "launch", "work": "square", "arrays": [[2, 0, 4], [2, 0, 4]], "stream": 1},
+    {"op": "record", "stream": 1},
+    {"op": "wait", "event": 0, "stream": 0},
+    {"op": "synchronize", "stream": None, "event": 0},
+    {"op": "synchronize", "stream": 1, "event": None},
+    {"op": "elapsed", "start": 0, "end": 0},
+    {"op": "read", "array": [1, 0, 4]},
+    {"op": "clock"},
+    {"op": "capture"},
+    {"op": "launch", "work": "square", "arrays": [[2, 0, 4], [2, 0, 4]], "stream": 1},
+    {"op": "end_capture"},
+    {"op": "replay", "graph": 0, "stream": 0},
+)
 ACCESS = {
     "line": 3,
     "file": 1,
@@ -131,6 +154,50 @@ def test_a_router_answers_or_refuses():
             "ranks.messages",
             "ranks.collectives",
         }
+
+
+@pytest.mark.parametrize("works", [{"square": Work(np.square, 1e-6)}, None], ids=["works", "one work"])
+def test_a_device_answers_or_refuses(works):
+    """Every place of every message, with everything before it as it should be; then the rest of them."""
+    right = [message for message in CALLS if works or "arrays" not in message]
+    right = [message for message in right if works or message["op"] != "launch"]
+    right += [] if works else [{"op": "launch", "work": "work", "stream": 0}]
+    refused = 0
+    for number, message in enumerate(right):
+        for damage in (*damaged(message), *JUNK, *(message | {name: 10**5000} for name in message)):
+            device = VirtualDevice(DeviceTiming(), {"x": np.zeros(4), "y": np.zeros(4)}, works)
+            before = [device.call(copy.deepcopy(one)) for one in right[:number]]
+            assert not any("error" in reply for reply in before), before
+            reply = device.call(damage)
+            assert type(reply) is dict
+            refused += "error" in reply
+            for one in right[number:]:
+                assert type(device.call(copy.deepcopy(one))) is dict
+            assert all(np.isfinite(count) for count in device.counters().values())
+    assert refused > 100
+
+
+COMPARED = [name for name in registry.names() if registry.get(name).crossing not in crossing.EXECUTED]
+
+
+@pytest.mark.parametrize("name", COMPARED)
+@pytest.mark.filterwarnings("ignore:.*encountered in cast:RuntimeWarning")
+def test_results_of_every_task_are_judged_or_refused(name):
+    """Each result, replaced by junk, cast to each type and reshaped: a wrong answer, and never a fault."""
+    task = registry.get(name)
+    case = task.cases(3)[0]
+    right = {key: np.asarray(value) for key, value in task.expected(case)[0].items()}
+    for key, value in right.items():
+        casts = [value.astype(kind) for kind in ("?", "b", "u8", "f2", "f4", "f8", "c16")]
+        shapes = [value[None], value.reshape(-1), value.reshape(-1)[:1], value.reshape(-1)[:0], value.T]
+        for junk in (*JUNK, *casts, *shapes):
+            answer = {"outputs": right | {key: junk}, "modified": [], "counters": {}}
+            host = crossing.host(task, case)
+            try:
+                done = crossing.finish(task, case, answer, host)
+            except crossing.Refused:
+                continue
+            scoring.judge(task, [case], [done.of(case)])
 
 
 def test_a_record_of_an_access_is_drawn_or_refused():

@@ -123,6 +123,8 @@ class VirtualDevice:
         """
         if type(message) is not dict or type(message.get("op")) is not str:
             return {"error": "a message is a JSON object with an `op`"}
+        if not all(map(_is_plain, message.values())):
+            return {"error": f"{message['op'][:40]} takes numbers, names and what this device gave you"}
         handler = getattr(self, f"_do_{message['op']}", None)
         if handler is None:
             return {"error": f"the device does not know the operation {message['op'][:40]!r}"}
@@ -391,3 +393,14 @@ class VirtualDevice:
                 f"an array on the {place} is needed here, and this one is on the {self.places[index]}"
             )
         return index, start, stop
+
+
+def _is_plain(value, depth=2):
+    """Whether a message may hold this: null, a text, a whole number of 64 bits, a list of such (spans).
+
+    What a handler may be asked for is of these types, so that none meets an array, whose comparison has no
+    truth value, or a number too long to be written out.
+    """
+    if type(value) is list:
+        return depth > 0 and all(_is_plain(inner, depth - 1) for inner in value)
+    return value is None or type(value) is str or type(value) is int and -(2**63) <= value < 2**63
