@@ -42,7 +42,7 @@ class Axpy(KernelTask):
     def bounds(self, inputs):
         """8 floats a sector; x and y are read once, out is written once."""
         fewest = 3 * inputs["x"].size / 8
-        return {"sectors": Bound("global_load.sectors + global_store.sectors", fewest, 2 * fewest, "sectors")}
+        return {"sectors": Bound("global_memory.sectors", fewest, 2 * fewest, "sectors")}
 
 
 AXPY = """

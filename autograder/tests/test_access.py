@@ -166,7 +166,7 @@ def order_of(name="ps05/transpose", submission="wrong_naive", change=lambda ptx:
 
 def test_an_order_says_what_its_row_counts_and_nothing_else_is_watched():
     order = order_of()
-    assert order.counts == ("global_load.sectors", "global_store.sectors")
+    assert order.counts == ("global_memory.sectors",)
     assert crossing.Order.from_plain(order.plain()).counts == order.counts
     assert crossing.execute(replace(order, counts=())).access == {}
 

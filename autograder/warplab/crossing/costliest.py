@@ -4,14 +4,19 @@ Found in the executor, where the kernel ran; nothing but whole numbers comes bac
 the judge gave.
 """
 
-import ast
 import zlib
 from dataclasses import dataclass, replace
 
 from warplab.crossing.explain import Refused
 from warplab.simt.counters.watch import WarpRequest
+from warplab.simt.profile import MEMORY
 
-PARTS = ("global_load", "global_store", "shared_load", "shared_store", "atomics")
+PARTS = (*MEMORY, "atomics")
+KIND_COUNTS_IN = {  # an atomic reads and writes, and counts as both in what was touched
+    "read": ("load", "read", "memory"),
+    "write": ("store", "write", "memory"),
+    "atomic": ("atomic", "read", "write", "memory", "memory"),
+}
 MAX_LINE, MAX_WIDTH, MAX_NUMBER = 1_000_000, 64, 1 << 48
 NUMBERS = ("line", "file", "width", "requests", "counted", "wasted")
 COSTS = {  # what one memory instruction counted, and how much of it is beyond the fewest for so many requests
@@ -56,20 +61,23 @@ def spent(kernel, program, counters, names):
     """
     found = []
     for part, _, what in (name.partition(".") for name in names):
-        for site, traffic in counters.traffic.items() if what in COSTS else ():
-            instr, sample = program.sites[site], counters.samples.get(site)
+        for key, traffic in counters.traffic.items() if what in COSTS else ():
+            instr, sample = program.sites[key[0]], counters.samples.get(key)
+            times = _times(part, sample) if sample else 0
             # a bulk copy of one lane is no picture of a warp
-            if sample and sample.width <= MAX_WIDTH and _part(instr, sample) == part:
+            if times and sample.width <= MAX_WIDTH:
                 place = kernel, program.file_of(instr.file).rpartition("/")[2], instr.line
-                counted, wasted = COSTS[what](traffic, sample)
+                counted, wasted = (times * cost for cost in COSTS[what](traffic, sample))
                 found.append(Spent(place, counted, wasted, traffic.requests, sample))
     return found
 
 
-def _part(instr, sample):
-    if sample.kind == "atomic":
-        return "atomics"
-    return f"{sample.space}_{'store' if instr.opcode == 'st' else 'load'}"
+def _times(part, sample):
+    """How often a request like this sample counts in a part of the counters."""
+    if part == "atomics":
+        return int(sample.kind == "atomic")
+    space, _, kind = part.partition("_")
+    return KIND_COUNTS_IN[sample.kind].count(kind) if space == sample.space else 0
 
 
 def costliest(found, arrays):
@@ -163,23 +171,15 @@ def request_of(access):
     )
 
 
-def quoted(report, entry, sources):
+def quoted(report, sources):
     """The report with the text of each line that it blames; a line that no source has keeps its number alone.
 
-    sources() -> {a cell's or file's name, without folder: its text}. CUDA C++ is compiled as a file of the
-    kernel's name, `entry`.
+    sources() -> {a cell's or file's name, without folder: its text}. Lines are counted, nothing is parsed:
+    the text is a stranger's, and this is the judge's process.
     """
-    blamed = {line.access["file"] for line in report.lines if line.access}
-    if not blamed:
+    if not any(line.access for line in report.lines):
         return report
-    found = sources()
-    texts = {zlib.crc32(name.encode()): text for name, text in found.items()}
-    if zlib.crc32(f"{entry}.cu".encode()) in blamed:
-        texts |= {
-            zlib.crc32(f"{entry}.cu".encode()): text
-            for cell in found.values()
-            for text in _cuda_cpp(cell, entry)
-        }
+    texts = {zlib.crc32(name.encode()): text for name, text in sources().items()}
     return replace(report, lines=tuple(_quoted(line, texts) for line in report.lines))
 
 
@@ -191,15 +191,3 @@ def _quoted(line, texts):
         if 0 < number <= len(text)
         else line
     )
-
-
-def _cuda_cpp(cell, entry):
-    """The strings in a cell of Python that hold CUDA C++ with a kernel of this name."""
-    if "__global__" not in cell:
-        return []
-    try:
-        nodes = ast.walk(ast.parse(cell))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    strings = [node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is str]
-    return [text for text in strings if "__global__" in text and entry in text]

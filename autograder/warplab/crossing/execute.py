@@ -21,7 +21,7 @@ from warplab.simt.engine.address_space import AddressSpace, as_bytes
 from warplab.simt.engine.program import Program
 from warplab.simt.errors import LaunchError
 from warplab.simt.frontends.launch import LaunchContext, run
-from warplab.simt.profile import summary
+from warplab.simt.profile import MEMORY, summary
 from warplab.simt.ptx.parser import PTXSyntaxError
 
 TOTALS = (
@@ -31,11 +31,11 @@ TOTALS = (
     "branches",
     "divergent_branches",
     "flops",
-    *(f"global_{kind}.{what}" for kind in ("load", "store") for what in ("requests", "sectors", "bytes")),
     *(
-        f"shared_{kind}.{what}"
-        for kind in ("load", "store")
-        for what in ("requests", "wavefronts", "bank_conflicts")
+        f"{part}.{number}"
+        for part, numbers in MEMORY.items()
+        for number in numbers
+        if number != "sectors_per_request"
     ),
     "atomics.requests",
 )

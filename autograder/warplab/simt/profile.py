@@ -31,7 +31,11 @@ from warplab.simt.toolchain.ptxas import assemble, blocks_per_sm
 
 MAX_THREADS = 1 << 26  # 67 million threads: minutes on one core
 
-
+KINDS = ("load", "store", "atomic", "read", "write", "memory")
+MEMORY = {  # part of a Profile -> its numbers, as as_dict() names them
+    **{f"global_{kind}": ("requests", "sectors", "sectors_per_request", "bytes") for kind in KINDS},
+    **{f"shared_{kind}": ("requests", "wavefronts", "bank_conflicts") for kind in KINDS},
+}
 NCU = {  # our counters under Nsight Compute's names (Kernel Profiling Guide, metrics reference)
     "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": "global_load.requests",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": "global_load.sectors",
@@ -110,15 +114,9 @@ class Profile(Counts):
     def as_dict(self) -> dict[str, int | float | str]:
         """Flat and JSON-able: {"global_load.requests": 128, ...}."""
         out: dict[str, int | float | str] = {}
-        for space in ("global_load", "global_store"):
-            part = getattr(self, space)
-            out |= {
-                f"{space}.{k}": getattr(part, k)
-                for k in ("requests", "sectors", "sectors_per_request", "bytes")
-            }
-        for space in ("shared_load", "shared_store"):
-            part = getattr(self, space)
-            out |= {f"{space}.{k}": getattr(part, k) for k in ("requests", "wavefronts", "bank_conflicts")}
+        for name, numbers in MEMORY.items():
+            part = getattr(self, name)
+            out |= {f"{name}.{number}": getattr(part, number) for number in numbers}
         for name in ("requests", "lanes", "addresses", "most_lanes_on_one_address"):
             out[f"atomics.{name}"] = getattr(self.atomics, name)
         for name in (
@@ -391,27 +389,26 @@ def _fill(p: Profile, program, counters: Counters) -> None:
         elif block.end == "exit":
             p.warp_instructions += done.warps
             p.thread_instructions += done.threads
-    for site, traffic in counters.traffic.items():
+    for (site, space), traffic in counters.traffic.items():
         instr = program.sites[site]
-        kind = "store" if instr.opcode == "st" else "load"
+        kind = {"st": "store", "atom": "atomic", "red": "atomic"}.get(instr.opcode, "load")
         for c in (p, line_of(instr)):
-            if instr.opcode in ("atom", "red"):
-                part = c.atomics
-                part.lanes += traffic.lanes
-                part.addresses += traffic.addresses
-                part.most_lanes_on_one_address = max(part.most_lanes_on_one_address, traffic.most)
-            elif traffic.space == "shared":
-                part = getattr(c, f"shared_{kind}")
-                part.wavefronts += traffic.wavefronts
-                part.bank_conflicts += traffic.wavefronts - traffic.ideal
-            elif traffic.space == "local":
+            if space == "local":
                 c.local_requests += traffic.requests
                 continue
-            else:
-                part = getattr(c, f"global_{kind}")
-                part.sectors += traffic.sectors
+            part = getattr(c, f"{space}_{kind}")
             part.requests += traffic.requests
-        if instr.opcode in ("atom", "red"):
+            if space == "shared":
+                part.wavefronts += traffic.wavefronts
+                part.bank_conflicts += traffic.wavefronts - traffic.ideal
+            else:
+                part.sectors += traffic.sectors
+            if kind == "atomic":
+                c.atomics.requests += traffic.requests
+                c.atomics.lanes += traffic.lanes
+                c.atomics.addresses += traffic.addresses
+                c.atomics.most_lanes_on_one_address = max(c.atomics.most_lanes_on_one_address, traffic.most)
+        if kind == "atomic" and space != "local":
             wanted = registers_written(instr, INSTRUCTIONS) & _registers_read(program)
-            p.atomic_requests[NCU_ATOMICS[traffic.space, "atom" if wanted else "red"]] += traffic.requests
+            p.atomic_requests[NCU_ATOMICS[space, "atom" if wanted else "red"]] += traffic.requests
     p.lines = sorted(lines.values(), key=lambda entry: (entry.file, entry.line))

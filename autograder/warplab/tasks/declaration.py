@@ -20,7 +20,7 @@ from warplab.crossing.arrays import NotPlain, as_array
 from warplab.crossing.ranks import result_name
 from warplab.crossing.values import poisoned
 from warplab.tasks.compare import difference, gradient_check
-from warplab.tasks.rubric import KINDS, in_rubric
+from warplab.tasks.rubric import KINDS, in_rubric, number
 
 DECLARED = {}
 """{name: task} of all tasks whose modules have been imported."""
@@ -37,6 +37,8 @@ class Task:
     returns      function, device, ranks: result name -> kind (see warplab.crossing.arrays.as_array)
     measured     names of counters that may be measured beside the student's code: forgeable, so worth
                  <= 20 % of the task
+    atomics      whether the work needs atomics. Where it does not, a structure row that counts a memory is
+                 lost to atomics there: a plain load or store does the same, and chapters count those
     items        the rubric
     make_cases(rng) -> [Case]                            all cases but the timed ones
     reference(inputs) -> {result: float64 or integer array}
@@ -54,6 +56,7 @@ class Task:
     arguments = ()
     returns = {}
     measured = ()
+    atomics = False
     items = ()
 
     def cases(self, seed=0):
@@ -132,6 +135,17 @@ class Task:
             wrong = difference(name, got, np.asarray(want), tolerance.get(name, 0.0), before)
             if wrong:
                 return wrong
+        return None
+
+    def needless_atomics(self, bound, counters):
+        """Why atomics lose this structure row, in one sentence; None where they do not."""
+        for space in () if self.atomics else ("global", "shared"):
+            requests = counters.get(f"{space}_atomic.requests", 0)
+            if f"{space}_" in bound.counter and requests:
+                return (
+                    f"{number(requests)} requests of atomics to {space} memory, and this task needs none: "
+                    "read it with loads and write it with stores"
+                )
         return None
 
     def untouched(self, name, inputs):

@@ -17,6 +17,7 @@ from warplab.tasks.rubric import number
 PATIENCE_S = 2.0
 WORDS = {"full": "full", "partial": "in part", "lost": "lost", "ungraded": "not graded"}
 COLOURS = {"full": progress.EARNED, "partial": "#c98a1b", "lost": "#d1495b", "ungraded": progress.OPEN}
+SUM = re.compile(r"(global|shared)_(read|write|memory)\.")  # of counters that stand beside them
 CODE = re.compile("`([^`\n]+)`")  # as a sentence of ours quotes code
 
 
@@ -52,7 +53,7 @@ def report_on(name, submission, plan=None, rubric=None, seed=0):
         if outcomes[-1].error and time.monotonic() - start > PATIENCE_S:  # a loop without end: once is enough
             break
     outcomes += [Outcome(case.name, error=outcomes[-1].error) for case in cases[len(outcomes) :]]
-    return quoted(scoring.judge(task, cases, outcomes).part(rubric), task.entry, lambda: _sources(submission))
+    return quoted(scoring.judge(task, cases, outcomes).part(rubric), lambda: _sources(submission))
 
 
 def _sources(submission):
@@ -164,9 +165,9 @@ def _told(access):
 
 
 def _counters(counters):
-    """Every counter that is not zero, one number a case; None where there is none."""
+    """Every counter that is not zero and no sum of others, one number a case; None where there is none."""
     cases = {name: values for name, values in counters.items() if values}
-    counted = dict.fromkeys(key for values in cases.values() for key in values)
+    counted = dict.fromkeys(key for values in cases.values() for key in values if not SUM.match(key))
     numbers = {
         key: [number(values.get(key, 0)) for values in cases.values()]
         for key in counted

@@ -101,7 +101,7 @@ class Grayscale(ImageKernel):
         """
         fewest = np.prod(self.size(inputs)) / 8
         return {
-            "coalesced": Bound("global_store.sectors", fewest, 2 * fewest, "sectors written"),
+            "coalesced": Bound("global_write.sectors", fewest, 2 * fewest, "sectors written"),
             "time": Bound("time.ratio_low", 2.0, 5.0, "times the copy's time"),
         }
 
@@ -235,7 +235,7 @@ class BoxBlur(ImageKernel):
         Adding up in out[row, col] itself stores (2 radius + 1)^2 times as often.
         """
         fewest = warps(*self.size(inputs))
-        return {"store_once": Bound("global_store.requests", fewest, 2 * fewest, "store requests")}
+        return {"store_once": Bound("global_write.requests", fewest, 2 * fewest, "store requests")}
 
 
 @task("ps01/mandelbrot", points=20)

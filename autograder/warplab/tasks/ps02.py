@@ -147,7 +147,7 @@ class GridStride(KernelTask):
         """
         fewest = 3 * inputs["raw"].size / 8
         return {
-            "coalesced": Bound("global_load.sectors + global_store.sectors", fewest, 2 * fewest, "sectors"),
+            "coalesced": Bound("global_memory.sectors", fewest, 2 * fewest, "sectors"),
             "time": Bound("time.ratio_low", 2.0, 5.0, "times the copy's time"),
         }
 

@@ -109,7 +109,7 @@ class MatmulNaive(Matmul):
         """
         m, n, k = self.shape(inputs)
         fewest = (4 * k + 4) * m * n / 32
-        moved = "global_load.sectors + global_store.sectors"
+        moved = "global_memory.sectors"
         return {"sectors": Bound(moved, fewest, 1.8 * fewest, "sectors read and written")}
 
 
@@ -157,8 +157,8 @@ class MatmulTiled(Matmul):
         m, n, k = self.shape(inputs)
         fewest = 2 * (m * n / 32) * (k / TILE)
         return {
-            "requests": Bound("global_load.requests", fewest, TILE * fewest, "load requests"),
-            "sectors": Bound("global_load.sectors", 4 * fewest, 8 * fewest, "sectors read"),
+            "requests": Bound("global_read.requests", fewest, TILE * fewest, "load requests"),
+            "sectors": Bound("global_read.sectors", 4 * fewest, 8 * fewest, "sectors read"),
             "time": Bound("time.ratio_low", 20.0, 60.0, "times the library's time"),
         }
 
@@ -206,7 +206,7 @@ class MatmulRegisterTiled(Matmul):
         unit = k * m * n / 512
         return {
             "requests": Bound(
-                "shared_load.requests + global_load.requests", 9 * unit, 34 * unit, "load requests"
+                "shared_read.requests + global_read.requests", 9 * unit, 34 * unit, "load requests"
             ),
             "time": Bound("time.ratio_low", 3.0, 10.0, "times the library's time"),
         }

@@ -59,7 +59,7 @@ class CopyStrided(KernelTask):
 
     def bounds(self, inputs):
         fewest = sectors(inputs["count"])
-        return {"neighbours": Bound("global_store.sectors", fewest, 2 * fewest, "sectors written")}
+        return {"neighbours": Bound("global_write.sectors", fewest, 2 * fewest, "sectors written")}
 
 
 class Picture(KernelTask):
@@ -125,14 +125,11 @@ class Transpose(Picture):
         fewest = 2 * sectors(inputs["x"].shape)
         requests = inputs["x"].size / 32
         return {
-            "sectors": Bound(
-                "global_load.sectors + global_store.sectors", 1.1 * fewest, 2 * fewest, "sectors"
-            ),
+            "sectors": Bound("global_memory.sectors", 1.1 * fewest, 2 * fewest, "sectors"),
             # counted with the requests, so that a kernel without a table does not pass for one without
             # conflicts
             "banks": Bound(
-                "shared_load.bank_conflicts + shared_store.bank_conflicts + "
-                "global_load.sectors + global_store.sectors",
+                "shared_memory.bank_conflicts + global_memory.sectors",
                 1.1 * fewest,
                 1.1 * fewest + 15 * requests,
                 "bank conflicts and sectors",
@@ -200,7 +197,7 @@ class StencilShared(Picture):
         """
         fewest = sectors(inputs["x"].shape)
         return {
-            "sectors": Bound("global_load.sectors", 1.9 * fewest, 3.8 * fewest, "sectors read"),
+            "sectors": Bound("global_read.sectors", 1.9 * fewest, 3.8 * fewest, "sectors read"),
             "time": Bound("time.ratio_low", 3.0, 8.0, "times the time of a copy"),
         }
 
@@ -333,9 +330,7 @@ class SoftmaxOnline(KernelTask):
         """
         once = sectors(inputs["x"].shape)
         return {
-            "two_reads": Bound(
-                "global_load.sectors + global_store.sectors", 3.15 * once, 3.9 * once, "sectors"
-            ),
+            "two_reads": Bound("global_memory.sectors", 3.15 * once, 3.9 * once, "sectors"),
             "time": Bound("time.ratio_low", 4.0, 12.0, "times the time of a copy"),
         }
 
@@ -404,4 +399,4 @@ class FlashAttention(KernelTask):
         """
         once = sectors(inputs["q"].shape)
         full = 16 * once + 1.1 * 2 * self.plan(inputs)[0] * once
-        return {"sectors": Bound("global_load.sectors + global_store.sectors", full, 2.5 * full, "sectors")}
+        return {"sectors": Bound("global_memory.sectors", full, 2.5 * full, "sectors")}

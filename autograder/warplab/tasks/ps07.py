@@ -409,7 +409,7 @@ class WmmaMatmul(KernelTask):
         sectors = products * TILE
         return {
             "tensor": Bound("warp_instructions", 40 * products, 110 * products, "instructions of warps"),
-            "reuse": Bound("global_load.sectors", 1.05 * sectors, 1.75 * sectors, "sectors read"),
+            "reuse": Bound("global_read.sectors", 1.05 * sectors, 1.75 * sectors, "sectors read"),
             "time": Bound("time.ratio_low", 15.0, 60.0, "times the library's time"),
         }
 
@@ -488,12 +488,12 @@ class Int8Matmul(KernelTask):
         sectors = steps / 8 / BLOCK * 2 * 32
         return {
             "words": Bound(
-                "global_load.requests + shared_load.wavefronts",
+                "global_read.requests + shared_read.wavefronts",
                 2.5 * steps,
                 5 * steps,
                 "requests to memory and wavefronts at the tables",
             ),
             "dp4a": Bound("warp_instructions", 12 * steps, 18 * steps, "instructions of warps"),
-            "sectors": Bound("global_load.sectors", 1.1 * sectors, 1.9 * sectors, "sectors read"),
+            "sectors": Bound("global_read.sectors", 1.1 * sectors, 1.9 * sectors, "sectors read"),
             "time": Bound("time.ratio_low", 6.0, 20.0, "times the time of the library's FP32"),
         }

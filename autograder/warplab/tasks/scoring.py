@@ -94,8 +94,11 @@ def _judge_case(task, item, case, outcome):
         return CaseVerdict(case.name, 0.0, wrong) if wrong else CaseVerdict(case.name, 1.0)
     if wrong:  # and how to save sectors is no help with that
         return CaseVerdict(case.name, 0.0, f"only counted for a right result: {wrong}", hints_help=False)
-    bound = task.bounds(case.inputs)[item.key]
-    total, unit = bound.total(_finite(outcome.counters)), bound.unit or bound.counter
+    bound, counters = task.bounds(case.inputs)[item.key], _finite(outcome.counters)
+    needless = task.needless_atomics(bound, counters)
+    if needless:
+        return CaseVerdict(case.name, 0.0, needless, hints_help=False)
+    total, unit = bound.total(counters), bound.unit or bound.counter
     counted = number(total) if math.isfinite(total) else "no"
     limits = f"full points up to {number(bound.full)}, none from {number(bound.zero)}"
     blamed = outcome.access and math.isfinite(total)

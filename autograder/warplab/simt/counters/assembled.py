@@ -14,9 +14,9 @@ from warplab.simt.ptx.effects import effects_of
 from warplab.simt.toolchain.nvdisasm import Accesses, accesses
 
 
-def estimate(program, traffic: dict[int, Traffic]) -> dict[tuple[int, int], dict[str, float]]:
+def estimate(program, traffic: dict[tuple[int, str], Traffic]) -> dict[tuple[int, int], dict[str, float]]:
     """By file number and line: kind of access ("shared_load" ...) to requests; empty without nvdisasm."""
-    places = {site: (program.sites[site].file, program.sites[site].line) for site in traffic}
+    places = {site: (program.sites[site].file, program.sites[site].line) for site, _ in traffic}
     home = next(
         (program.file_of(i.file) for i in program.function.body if not isinstance(i, str) and i.file), ""
     )
@@ -24,10 +24,10 @@ def estimate(program, traffic: dict[int, Traffic]) -> dict[tuple[int, int], dict
     if found is None:
         return {}
     moved: dict[tuple[tuple[int, int], str], float] = {}
-    for site, t in traffic.items():
+    for (site, space), t in traffic.items():
         instr = program.sites[site]
-        if t.space in ("global", "shared") and effects_of(instr, INSTRUCTIONS).memory != "atomic":
-            key = places[site], f"{t.space}_{'store' if instr.opcode == 'st' else 'load'}"
+        if space in ("global", "shared") and effects_of(instr, INSTRUCTIONS).memory != "atomic":
+            key = places[site], f"{space}_{'store' if instr.opcode == 'st' else 'load'}"
             moved[key] = moved.get(key, 0) + t.moved
     out: dict[tuple[int, int], dict[str, float]] = {}
     for (place, kind), amount in moved.items():

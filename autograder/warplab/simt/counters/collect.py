@@ -1,8 +1,8 @@
 """Counters: an observer of the machine that counts instructions, requests, sectors,
 wavefronts and divergence.
 
-Definitions (Nsight Compute's): a *request* is one load or store instruction of one warp; a *sector* is an
-aligned 32-byte piece of global memory, counted once a request; a *wavefront* is one pass through shared
+Definitions (Nsight Compute's): a *request* is one load, store or atomic instruction of one warp; a *sector*
+is an aligned 32-byte piece of global memory, counted once a request; a *wavefront* is one pass through shared
 memory's 32 banks of 4 bytes, as many as the bank with the most distinct words needs.
 """
 
@@ -22,14 +22,13 @@ BANKS = 32
 
 @dataclass
 class Traffic:
-    """Counts of one memory instruction in the ``space`` that it reached;
-    a generic address shows it only when it runs.
+    """Counts of one memory instruction in one of the spaces that it reached;
+    a generic address shows it only when it runs, and may be another the next time.
 
     ``moved``: bytes that a lane asked for, summed over the requests. Of atomics, ``lanes`` that took part,
     distinct ``addresses`` summed over the requests, and the ``most`` lanes that one address had in a request.
     """
 
-    space: str = ""
     requests: int = 0
     sectors: int = 0
     wavefronts: int = 0
@@ -93,13 +92,13 @@ class Issued:
 
 
 class Counters(Observer):
-    """Observer. Read ``traffic`` by site, ``execution`` by block index and ``busiest`` after the launch.
+    """Observer. Read ``traffic`` by (site, space), ``execution`` by block index and ``busiest`` afterwards.
 
     ``busiest``: the most instructions that one warp issued.
     """
 
     def __init__(self):
-        self.traffic: dict[int, Traffic] = {}
+        self.traffic: dict[tuple[int, str], Traffic] = {}
         self.execution: dict[int, Execution] = {}
         self.busiest = 0
         self._issued = Issued()
@@ -125,14 +124,13 @@ class Counters(Observer):
             e.divergent += int(np.count_nonzero((taken > 0) & (taken < size)))
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
-        t = self.traffic.get(site)
+        t = self.traffic.get((site, space))
         if t is None:
-            t = self.traffic[site] = Traffic(space)
+            t = self.traffic[site, space] = Traffic()
         t.requests += group.warps
         if what == "atomic":
             addresses, most = count_addresses(machine, group, access.offset)
             t.lanes, t.addresses, t.most = t.lanes + group.size, t.addresses + addresses, max(t.most, most)
-            return
         # the rows of ldmatrix come from some lanes and go to all
         t.moved += (
             group.size * width / 32

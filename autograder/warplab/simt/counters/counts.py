@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 
 @dataclass
 class Global:
-    """Loads or stores of global memory: warp ``requests``, 32-byte ``sectors``; ``bytes`` = 32 x sectors."""
+    """Accesses to global memory: warp ``requests``, 32-byte ``sectors``; ``bytes`` = 32 x sectors."""
 
     requests: int = 0
     sectors: int = 0
@@ -22,10 +22,13 @@ class Global:
     def bytes(self) -> int:
         return 32 * self.sectors
 
+    def __add__(self, other: Global) -> Global:
+        return Global(self.requests + other.requests, self.sectors + other.sectors)
+
 
 @dataclass
 class Shared:
-    """Loads or stores of shared memory: warp ``requests`` and ``wavefronts``.
+    """Accesses to shared memory: warp ``requests`` and ``wavefronts``.
 
     ``bank_conflicts``: the wavefronts beyond the fewest possible.
     """
@@ -34,10 +37,17 @@ class Shared:
     wavefronts: int = 0
     bank_conflicts: int = 0
 
+    def __add__(self, other: Shared) -> Shared:
+        return Shared(
+            self.requests + other.requests,
+            self.wavefronts + other.wavefronts,
+            self.bank_conflicts + other.bank_conflicts,
+        )
+
 
 @dataclass
 class Atomics:
-    """Atomic operations: warp ``requests``, ``lanes`` that took part, distinct ``addresses``.
+    """Atomics in either memory: warp ``requests``, ``lanes`` that took part, distinct ``addresses``.
 
     Addresses are summed over the requests.
     Lanes of a request that share an address wait for each other: ``lanes_per_address`` on average, at worst
@@ -56,12 +66,24 @@ class Atomics:
 
 @dataclass
 class Counts:
-    """The counters of a kernel or of one source line."""
+    """The counters of a kernel or of one source line.
+
+    Every access is of one kind, whatever form it has: a ``load`` (``ld`` of any width, cache and space of
+    address, ``ldmatrix``, ``wmma.load``, the first half of ``cp.async``; constants lie in global memory), a
+    ``store`` (``st``, ``stmatrix``, ``wmma.store``, the second half of ``cp.async``), or an ``atomic``
+    (``atom`` and ``red``), which Nsight Compute counts apart from both.
+
+    A bound on the work of a kernel takes the quantities in which no kind can stand for another unseen:
+    ``_read`` is loads and atomics, ``_write`` stores and atomics, and ``_memory`` is all that was touched,
+    read plus write, so that an atomic counts as the load and the store that it does.
+    """
 
     global_load: Global = field(default_factory=Global)
     global_store: Global = field(default_factory=Global)
+    global_atomic: Global = field(default_factory=Global)
     shared_load: Shared = field(default_factory=Shared)
     shared_store: Shared = field(default_factory=Shared)
+    shared_atomic: Shared = field(default_factory=Shared)
     atomics: Atomics = field(default_factory=Atomics)
     local_requests: int = 0
     warp_instructions: int = 0
@@ -69,6 +91,30 @@ class Counts:
     branches: int = 0
     divergent_branches: int = 0
     flops: int = 0
+
+    @property
+    def global_read(self) -> Global:
+        return self.global_load + self.global_atomic
+
+    @property
+    def global_write(self) -> Global:
+        return self.global_store + self.global_atomic
+
+    @property
+    def global_memory(self) -> Global:
+        return self.global_read + self.global_write
+
+    @property
+    def shared_read(self) -> Shared:
+        return self.shared_load + self.shared_atomic
+
+    @property
+    def shared_write(self) -> Shared:
+        return self.shared_store + self.shared_atomic
+
+    @property
+    def shared_memory(self) -> Shared:
+        return self.shared_read + self.shared_write
 
     @property
     def warp_execution_efficiency(self) -> float:

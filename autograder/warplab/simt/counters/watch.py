@@ -95,31 +95,31 @@ class FirstWarp(Observer):
 
 
 class Costliest(Counters):
-    """Counters that keep, in ``samples`` by site, a request of the moment when one cost most:
+    """Counters that keep, in ``samples`` by (site, space), a request of the moment when one cost most:
     a warp's mean over all warps there.
 
-    Cost is sectors of global memory, wavefronts beyond the fewest in shared memory; of atomics the first
-    request is kept.
+    Cost is sectors of global memory, wavefronts beyond the fewest in shared memory.
     """
 
     def __init__(self):
         super().__init__()
-        self.samples: dict[int, WarpRequest] = {}
-        self._most: dict[int, float] = {}
+        self.samples: dict[tuple[int, str], WarpRequest] = {}
+        self._most: dict[tuple[int, str], float] = {}
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
-        before = self._cost(site)
+        key = site, space
+        before = self._cost(key)
         super().accessed(machine, group, site, access, offset, width, space, what, values)
         if space == "local" or not group.size:
             return
-        mean = (self._cost(site) - before) / group.warps
-        if site not in self.samples or mean > self._most[site]:
-            self._most[site] = mean
+        mean = (self._cost(key) - before) / group.warps
+        if key not in self.samples or mean > self._most[key]:
+            self._most[key] = mean
             fullest = int(np.bincount(group.row).argmax())
-            self.samples[site] = _request(machine, group, fullest, site, access, offset, width, space, what)
+            self.samples[key] = _request(machine, group, fullest, site, access, offset, width, space, what)
 
-    def _cost(self, site) -> int:
-        traffic = self.traffic.get(site)
+    def _cost(self, key) -> int:
+        traffic = self.traffic.get(key)
         return traffic.sectors + traffic.wavefronts - traffic.ideal if traffic else 0
 
 
