@@ -141,11 +141,15 @@ def test_attention_by_tiles_is_attention(n, tile):
 def test_the_walk_visits_every_link_once_in_both_orders():
     book = chapter()
     for shuffled in (False, True):
-        links, place, seen = book["round_trip"](64 * 100, shuffled), 0, set()
+        links, place, seen = book["round_trip"](64 * 100, shuffled), 0, []
         for _ in range(100):
-            seen.add(place)
-            place = links[place]
-        assert place == 0 and len(seen) == 100 and book["walk"](links, 100) == 0
+            seen.append(place)
+            place = int(links[place])
+        assert place == 0 and len(set(seen)) == 100
+        at = np.zeros(1, np.int64)
+        for walked in range(10, 101, 10):  # ten walks, each from where the last one stopped
+            book["walk"](links, at, 10)
+            assert at[0] == (seen + [0])[walked]
 
 
 def test_the_desk_the_door_and_the_walk():

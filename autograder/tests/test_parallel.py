@@ -5,16 +5,20 @@ and its figures tell the same story.
 import ast
 import math
 import re
+import subprocess
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 
 import jupytext
 import numpy as np
 import pytest
+from numba import cuda, float32, int32
 
 import warplab
 from warplab.hardware import specs
+from warplab.simt.toolchain.ptxas import assemble, find
 
 BOOK = Path(__file__).resolve().parents[2] / "chapters"
 N, BLOCKS = 65_536, 256
@@ -189,9 +193,38 @@ def test_what_the_prose_reads_off_the_panel_of_instructions():
     assert shared(tried("sum_neighbours")[0]) > 3 * shared(tried("sum_halves")[0])
 
 
-def test_the_three_trees_agree_and_the_atomics_do_not():
+def test_the_trees_meet_by_chance_and_part_with_other_numbers():
     sums = [tried(kernel)[1] for kernel in KERNELS]
-    assert sums[1] == sums[2] == sums[3] != sums[0]
+    assert sums[1] == sums[2] == sums[3] != sums[0]  # "the same error here, and the atomic kernel another"
+    different = [chapter()["totals_of_the_trees"](seed) for seed in range(8)]
+    assert min(different) == 1 < max(different)
+    # a block's sum by halves and by neighbours, in NumPy: "often differs in its last bit"
+    halves = neighbours = numbers().reshape(BLOCKS, 256)
+    while halves.shape[1] > 1:
+        middle = halves.shape[1] // 2
+        halves = halves[:, :middle] + halves[:, middle:]
+        neighbours = neighbours[:, ::2] + neighbours[:, 1::2]
+    assert halves.dtype == np.float32 and 50 < (halves != neighbours).sum() < 150
+
+
+def test_the_assembler_elects_a_lane_for_equal_addends_and_cannot_for_others():
+    """ptxas, not the engine: REDG after a population count, or a REDG of every lane."""
+    names = chapter()
+    equal = machine_code(names["count_well"].py_func, (int32[:],))
+    own = machine_code(names["sum_atomic"].py_func, (float32[:], float32[:]))
+    assert "POPC" in equal and "@P0 RED" in re.sub(r"@P\d", "@P0", equal)
+    assert "POPC" not in own and "RED" in own
+
+
+def machine_code(function, signature):
+    """What nvdisasm prints of a kernel's machine code for sm_90; skips where it is not installed."""
+    if find("nvdisasm") is None:
+        pytest.skip("nvdisasm is not installed")
+    ptx, _ = cuda.compile_ptx(function, signature, cc=(9, 0))
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(assemble(ptx, function.__name__).cubin)
+        file.flush()
+        return subprocess.run([find("nvdisasm"), file.name], capture_output=True, text=True, check=True).stdout
 
 
 def test_the_kernel_written_in_haste_is_stopped_at_its_race():
