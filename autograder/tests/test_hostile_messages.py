@@ -17,7 +17,7 @@ from grading import answers, hand_in, make_course, notebook
 from autograder.grade import Grading
 from autograder.judge.judge import legible
 from autograder.sandbox import Unsafe
-from autograder.sandbox.messages import Answer, BadMessage, Channel, Failure, decode_array
+from autograder.sandbox.messages import ROOM, Answer, BadMessage, Channel, Failure, Room, decode_array
 from warplab import crossing
 from warplab.crossing.costliest import checked_access, request_of
 from warplab.crossing.router import Router
@@ -214,12 +214,14 @@ def test_a_record_of_an_access_is_drawn_or_refused():
 
 
 @pytest.mark.parametrize(
-    "shape", [f"({2**70}, 0)", f"({2**62}, {2**62}, 0)", "(False, True)", "(-1, 0)", f"({2**28}, 0)"]
+    "shape",
+    [f"({2**70}, 0)", f"({2**38}, {2**38}, 0)", "(False, True)", "(-1, 0)", f"({2**28}, 0)", "(0x2,)", "(2)"],
 )
 def test_an_empty_array_of_an_impossible_shape_is_refused(shape):
-    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    data = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
     with pytest.raises(BadMessage, match="shape"):
-        decode_array(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+        decode_array(np.frombuffer(data, np.uint8))
 
 
 def arrived(line, kind):
@@ -237,14 +239,16 @@ def test_half_a_character_becomes_a_question_mark():
     assert arrived(line, Failure).error == "? is half of \U0001f98a"
 
 
-def test_a_line_of_a_million_lists_is_refused_before_it_is_read(monkeypatch):
-    monkeypatch.setattr("autograder.sandbox.messages.MAX_NODES", 100)
+@pytest.mark.parametrize("value", [[], {}, 0.5, "a,b", None])
+def test_a_line_of_a_million_values_is_refused_before_it_is_read(value, monkeypatch):
+    monkeypatch.setitem(ROOM, Answer, Room(values=100))
     few, many = (
-        json.dumps({"body": {"type": "Answer", "data": {"a": [[]] * n}}, "arrays": []}).encode()
-        for n in (90, 101)
+        json.dumps({"body": {"type": "Answer", "data": {"a": [value] * n}}, "arrays": []}).encode()
+        for n in (40, 101)
     )
-    assert len(arrived(few, Answer).data["a"]) == 90
-    with pytest.raises(BadMessage, match="100 lists"):
+    assert arrived(few, Answer).data["a"] == [value] * 40
+    monkeypatch.setattr("autograder.sandbox.messages.FROM_JSON", None)
+    with pytest.raises(BadMessage, match="values"):
         arrived(many, Answer)
 
 
@@ -253,7 +257,7 @@ def test_results_that_would_fill_the_judges_memory_are_refused():
     case = task.cases(3)[0]
     for outputs, why in (
         ({"grid": [1, 1]}, "else than arrays"),
-        ({"junk": np.zeros(2 << 20), "idle": np.zeros(1)}, "16,777,224 bytes"),
+        ({"junk": np.zeros(1 << 19), "idle": np.zeros(1)}, "4,194,312 bytes"),
     ):
         with pytest.raises(crossing.Refused, match=why):
             crossing.finish(task, case, {"outputs": outputs}, None)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from autograder.sandbox import messages
 from autograder.sandbox.messages import (
+    Allowance,
     Answer,
     BadMessage,
     Call,
@@ -131,7 +132,8 @@ def test_a_message_of_another_shape_is_refused(ends, body, why):
         b'{"body": {}, "arrays": 5}\n',
         b'{"body": {}, "arrays": [-1]}\n',
         b'{"body": {}, "arrays": [true]}\n',
-        b'{"body": {}, "arrays": [2000000000]}\n',
+        b'{"body": {"type": "Executed", "error": null}, "arrays": [1]}\n',
+        b'{"body": {"type": "Answer", "data": {}}, "arrays": [2000000000]}\n',
         b'{"body": {"type": "Executed", "error": NaN}, "arrays": []}\n',
         b'{"body": ' + b"[" * 100_000 + b"\n",
     ],
@@ -141,17 +143,21 @@ def test_what_is_no_message_is_refused(ends, data):
 
 
 def test_a_line_without_end_is_refused(ends, monkeypatch):
-    monkeypatch.setattr(messages, "MAX_LINE", 1000)
-    assert "longer than" in refused(ends, b"[" * 1001)
+    monkeypatch.setitem(messages.ROOM, Answer, messages.Room(text=100 << 10))
+    assert "longer than 100 KiB" in refused(ends, b"[" * (101 << 10))
+    monkeypatch.setitem(messages.ROOM, Answer, messages.Room())
+    assert "longer than 64 KiB" in refused(ends, b"[" * 100)
 
 
 def test_a_step_may_send_so_much_and_no_more(ends):
-    ends[0].allow(10_000, 2)
+    everything = Allowance(10_000, 4)
+    ends[0].allowances = (everything, Allowance(10_000, 2))
     for _ in range(2):
         arrives(ends, Executed(None))
     assert "more messages" in refused(ends, line({"type": "Executed", "error": None}))
-    ends[0].allow(100, 9)
+    ends[0].allowances = (everything, Allowance(100, 9))
     assert "more data" in refused(ends, b"x" * 101)
+    assert everything.messages == 1 and everything.bytes == 10_000 - 3 * 60 - 101  # both were spent by all
 
 
 @pytest.mark.parametrize(
@@ -159,6 +165,8 @@ def test_a_step_may_send_so_much_and_no_more(ends):
     [
         (npy(np.array([{}], dtype=object), allow_pickle=True), "object"),
         (npy(np.array([1j])), "complex"),
+        (npy(np.zeros(2, "f4,f4")), "not an array"),
+        (npy(np.zeros(3)).replace(b"<f8", b"<f9"), "no dtype"),
         (npy(np.zeros(3))[:-1], "disagree"),
         (npy(np.zeros(3)) + b"x", "disagree"),
         (npy(np.zeros((2, 3), order="F")), "cannot cross"),
@@ -170,7 +178,7 @@ def test_a_step_may_send_so_much_and_no_more(ends):
 )
 def test_bytes_that_are_not_exactly_one_array_of_numbers_are_refused(data, why):
     with pytest.raises(BadMessage, match=why):
-        decode_array(data)
+        decode_array(np.frombuffer(data, np.uint8))
 
 
 @settings(max_examples=200, deadline=None)

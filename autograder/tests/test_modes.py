@@ -21,7 +21,7 @@ from test_sandbox import AS_USER, inside, kinds, needs, needs_open_course
 
 import autograder
 from autograder.grade import Grading
-from autograder.judge.process import Lost
+from autograder.judge.budget import Lost
 from autograder.sandbox import Limits, bubblewrap, cgroup, view
 from autograder.sandbox.choose import NoSandbox, choose
 from autograder.sandbox.forked import PARENT
@@ -61,12 +61,13 @@ INSIDE = """
 import json, os, subprocess, sys
 from pathlib import Path
 from test_sandbox import descendants
+from autograder.judge.budget import Budget
 from autograder.judge.process import Process
 from autograder.sandbox import Limits, forked
 
 seen, kind = {}, getattr(forked, sys.argv[1])
 for role in ("student", "executor"):
-    with Process(kind(), role, Limits()) as process:
+    with Process(kind(), role, Budget(Limits())) as process:
         process.begin_step(60)
         mine = descendants(os.getpid())
         worker, = [pid for pid in mine if not descendants(pid)]

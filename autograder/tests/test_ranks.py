@@ -442,21 +442,25 @@ def test_the_router_refuses_what_no_rank_of_ours_says_and_ends_the_case(name):
     assert str(caught.value) == hub.failed
 
 
-def test_the_router_keeps_at_most_half_a_gigabyte():
+def test_the_router_keeps_at_most_16_mebibytes():
     hub = Router(2)
-    piece = np.zeros(64 << 20, np.uint8)
-    for _ in range(8):
+    piece = np.zeros(1 << 20, np.uint8)
+    assert (
+        "1 MiB a message" in hub.call(0, post("send", peer=1, tag=0, array=np.zeros(131_073)))[0][1]["error"]
+    )
+    hub = Router(2)
+    for _ in range(16):
         assert hub.call(0, post("send", peer=1, tag=0, array=piece)) == [(0, {})]
-    assert "512 MiB under way" in hub.call(0, post("send", peer=1, tag=0, array=piece))[0][1]["error"]
+    assert "16 MiB under way" in hub.call(0, post("send", peer=1, tag=0, array=piece))[0][1]["error"]
 
 
 def test_what_was_received_is_under_way_no_more():
     hub = Router(2)
-    for number in range(20):
-        hub.call(0, post("send", peer=1, tag=0, array=np.zeros(64 << 20, np.uint8)))
+    for number in range(40):
+        hub.call(0, post("send", peer=1, tag=0, array=np.zeros(1 << 20, np.uint8)))
         ((rank, reply),) = hub.call(1, {"posts": [{"op": "recv", "peer": 0, "tag": 0}], "wait": number})
         assert rank == 1
-        assert reply["array"].size == 64 << 20
+        assert reply["array"].size == 1 << 20
     assert hub.waiting_bytes == 0
 
 

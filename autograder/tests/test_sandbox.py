@@ -16,7 +16,8 @@ from grading import answers, hand_in, make_course, notebook
 
 from autograder.doctor import ATTEMPTS, examine
 from autograder.grade import Grading
-from autograder.judge.process import Lost, Process
+from autograder.judge.budget import Budget, Lost
+from autograder.judge.process import Process
 from autograder.sandbox import Limits, cgroup, landlock, seccomp
 from autograder.sandbox.choose import SANDBOXES, NoSandbox, choose, problem_of
 from autograder.sandbox.forked import PARENT, Unsafe
@@ -114,7 +115,7 @@ def inside(launcher, source, seconds=20.0, **limits):
     """Execute a cell in a student's process. Returns what it raised, in one sentence,
     or None; raises Lost.
     """
-    with Process(launcher, "student", Limits(**limits)) as process:
+    with Process(launcher, "student", Budget(Limits(**limits))) as process:
         process.begin_step(seconds)
         return process.ask(Cell("cell", source), (Executed,)).error
 
@@ -235,7 +236,7 @@ def test_nothing_of_one_submission_is_there_for_the_next(jail):
 def test_what_a_notebook_imports_is_there_before_it_asks_and_nothing_else(jail):
     mentioned = often_imported(["from IPython.display import display", "import this"])
     assert mentioned == ("IPython.display",)
-    with Process(jail, "student", Limits(), (*mentioned, "this")) as process:
+    with Process(jail, "student", Budget(Limits()), (*mentioned, "this")) as process:
         process.begin_step(30)
         source = "import sys\nassert 'IPython.display' in sys.modules and 'this' not in sys.modules"
         assert process.ask(Cell("cell", source), (Executed,)).error is None

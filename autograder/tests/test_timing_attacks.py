@@ -16,6 +16,7 @@ from crossing_examples import Axpy
 import warplab
 from autograder.judge import attempts, judge
 from autograder.judge.attempts import NotebookStep, run_all
+from autograder.judge.budget import Budget
 from autograder.judge.process import Process
 from autograder.judge.timed_rows import orders_of
 from autograder.sandbox import Limits, Unsafe
@@ -72,7 +73,7 @@ def on_the_engine(task, case, order, launcher, limits):
     """In place of time_case: the judge's own `measure` over the executor's answers; a sample takes 1 ms."""
     sets = case.memo["sets"]
     orders = orders_of(sets, order)
-    with Process(launcher, "executor", limits) as executor:
+    with Process(launcher, "executor", Budget(limits)) as executor:
 
         def sample(number):
             executor.begin_step(limits.step_seconds)

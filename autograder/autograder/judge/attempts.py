@@ -2,7 +2,8 @@
 
 Each crash or timeout costs one step, no more. First the student's process answers the questions of all tasks,
 then the executor does what the answers order. The executor comes up while the student's process runs, and
-that one is torn down while the executor runs.
+that one is torn down while the executor runs. All of them, in all attempts, draw on one budget; when that
+is used up, what was finished counts.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
+
+from autograder.judge.budget import Budget, Lost, UsedUp
 from autograder.judge.faults import blamed_on
-from autograder.judge.process import Lost, Process
-from autograder.judge.rank_processes import outcomes_of_ranks, reason
+from autograder.judge.process import Process, let_all_go
+from autograder.judge.rank_processes import outcomes_of_ranks, processes_at_once, reason
 from autograder.judge.timed_rows import time_case
 from autograder.sandbox.launcher import Launcher, often_imported
 from autograder.sandbox.limits import Limits
@@ -62,20 +67,24 @@ class Run:
     errors: dict[str, str] = field(default_factory=dict)
 
     def note(self, step: str, lost: Lost) -> None:
-        """The first loss is the reason of the whole run."""
+        """The first loss is the reason of the whole run; that its budget is used up is told, too."""
         if self.status == "graded":
             self.status, self.reason = lost.kind, f"{step}: {lost}"
+        elif isinstance(lost, UsedUp) and str(lost) not in self.reason:
+            self.reason += f"; {lost}"
 
 
 def run_all(steps: Iterable[NotebookStep], cases: Cases, launcher: Launcher, limits: Limits) -> Run:
     """Run all steps.
 
     After an early end, the step that caused it and what is finished are dropped, and the rest is tried
-    afresh. Every case gets an Outcome. Raises NotStarted if a process does not come up.
+    afresh, while the budget lasts. Every case gets an Outcome. Raises NotStarted if a process does not come
+    up.
     """
     left = list(steps)
     imports = often_imported(step.source for step in left)
     lost: dict[str, str] = {}  # task name -> why its step was lost
+    why = "not reached: an earlier cell ended the process"
     with _Conversation(cases, launcher, limits, imports) as conversation:
         run = conversation.run
         for _ in range(MAX_ATTEMPTS):
@@ -90,12 +99,15 @@ def run_all(steps: Iterable[NotebookStep], cases: Cases, launcher: Launcher, lim
                 lost[culprit.task] = str(problem)
             else:
                 run.errors[culprit.id] = str(problem)
+            if isinstance(problem, UsedUp):
+                why = str(problem)
+                break
             left = [step for step in left if step is not culprit and step not in conversation.finished]
         else:
             run.reason = f"{run.reason}; gave up after {MAX_ATTEMPTS} crashes or timeouts"
         conversation.execute()
     for name, mine in cases.items():
-        _fill(run.outcomes[name], mine, lost.get(name, "not reached: an earlier cell ended the process"))
+        _fill(run.outcomes[name], mine, lost.get(name, why))
     return run
 
 
@@ -107,7 +119,10 @@ class _Conversation(contextlib.ExitStack):
 
     def __init__(self, cases: Cases, launcher: Launcher, limits: Limits, imports: tuple[str, ...]) -> None:
         super().__init__()
-        self.cases, self.launcher, self.limits, self.imports = cases, launcher, limits, imports
+        self.cases, self.launcher, self.imports = cases, launcher, imports
+        self.budget = Budget(limits)
+        self.at_once = max((processes_at_once(registry.get(name), cases[name]) for name in cases), default=1)
+        self.processes: list[Process] = []
         self.executor: Process | None = None
         self.run = Run(outcomes={name: [] for name in cases})
         self.finished: list[NotebookStep] = []
@@ -118,7 +133,10 @@ class _Conversation(contextlib.ExitStack):
 
         Returns the step that ended it, and how; None if nothing did.
         """
-        process = self.enter_context(Process(self.launcher, "student", self.limits, self.imports))
+        try:
+            process = self._started("student")
+        except UsedUp as problem:
+            return steps[0], problem
         if any(registry.get(name).crossing in crossing.EXECUTED for name in self.cases):
             self._bring_up_executor()
         for number, step in enumerate(steps):
@@ -132,7 +150,7 @@ class _Conversation(contextlib.ExitStack):
 
     def _do(self, process: Process, step: NotebookStep, before: Sequence[NotebookStep]) -> None:
         """One step. before: those that this process has behind it."""
-        process.begin_step(self.limits.step_seconds)
+        process.begin_step(self.budget.limits.step_seconds)
         if step.kind == "cell":
             error = process.ask(Cell(step.id, step.source), (Executed,)).error
             if error:
@@ -148,8 +166,19 @@ class _Conversation(contextlib.ExitStack):
 
     def _bring_up_executor(self) -> Process:
         if self.executor is None:
-            self.executor = self.enter_context(Process(self.launcher, "executor", self.limits))
+            self.executor = self._started("executor")
         return self.executor
+
+    def _started(self, role: str) -> Process:
+        student = role == "student"
+        imports, at_once = (self.imports, self.at_once) if student else ((), 1)
+        process = self.enter_context(Process(self.launcher, role, self.budget, imports, at_once))
+        self.processes.append(process)
+        return process
+
+    def __exit__(self, *details: Any) -> bool | None:
+        let_all_go(self.processes)
+        return super().__exit__(*details)
 
     def _ask(self, process: Process, task: Task, case: Case) -> None:
         """Ask one case's question and keep what comes of it: an outcome, or an order for the executor."""
@@ -179,7 +208,7 @@ class _Conversation(contextlib.ExitStack):
             outcomes.append(done.of(case))
 
     def _ranks(self, step: NotebookStep, task: RanksTask, cells: Sequence[Cell]) -> None:
-        found, lost = outcomes_of_ranks(task, self.cases[task.name], cells, self.launcher, self.limits)
+        found, lost = outcomes_of_ranks(task, self.cases[task.name], cells, self.launcher, self.budget)
         self.run.outcomes[task.name] += found
         if lost:
             self.run.note(step.id, lost)
@@ -213,11 +242,11 @@ class _Conversation(contextlib.ExitStack):
 
     def _execute(self, task: Task, orders: Sequence[tuple[Case, Order]]) -> None:
         executor = self._bring_up_executor()
-        executor.begin_step(self.limits.step_seconds)
+        executor.begin_step(self.budget.limits.step_seconds)
         for case, order in orders:
             done = executor.ask(RunOrder(order.plain()), (Done,))
             try:
-                crossing.checked_access(done.access, order.buffers)
+                _check(done, order)
             except crossing.Refused as problem:
                 raise executor.babble(problem) from None
             self.run.outcomes[task.name].append(outcome_of(case, done))
@@ -225,7 +254,9 @@ class _Conversation(contextlib.ExitStack):
     def _time(self, task: Task, orders: Sequence[tuple[Case, Order]]) -> None:
         for case, order in orders:
             assert isinstance(task, KernelTask)  # only these have timed rows
-            self.run.outcomes[task.name].append(time_case(task, case, order, self.launcher, self.limits))
+            self.run.outcomes[task.name].append(
+                time_case(task, case, order, self.launcher, self.budget.limits)
+            )
 
     def _close_executor(self) -> None:
         if self.executor is not None:
@@ -236,6 +267,18 @@ class _Conversation(contextlib.ExitStack):
 def outcome_of(case: Case, done: Done) -> Outcome:
     """The Outcome that the executor's message Done tells of."""
     return Outcome(case.name, done.outputs, done.counters, tuple(done.modified), done.error, done.access)
+
+
+def _check(done: Done, order: Order) -> None:
+    """Raises Refused unless this is what an executor may say of an order: its results, and numbers."""
+    outputs, changed = done.outputs, done.modified
+    if not set(outputs) <= set(order.results) or any(type(a) is not np.ndarray for a in outputs.values()):
+        raise crossing.Refused("results that were not asked for, or that are no arrays")
+    if any(type(count) is not float for count in done.counters.values()):
+        raise crossing.Refused("a counter that is no number")
+    if any(type(name) is not str or name not in order.inputs for name in changed):
+        raise crossing.Refused("a change of what is no input")
+    crossing.checked_access(done.access, order.buffers)
 
 
 def _of_a_kernel(lost: Lost) -> str:

@@ -3,7 +3,8 @@
 import contextlib
 from collections.abc import Generator
 
-from autograder.judge.process import Lost, NotStarted
+from autograder.judge.budget import Lost
+from autograder.judge.process import NotStarted
 from warplab import crossing
 from warplab.tasks.declaration import Task
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 import math
 import select
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from autograder.judge.budget import Budget, Lost, UsedUp
 from autograder.sandbox.launcher import Launcher, StartError
-from autograder.sandbox.limits import Limits
-from autograder.sandbox.messages import BadMessage, Channel, Closed, Kind, Message, Ready
+from autograder.sandbox.messages import Allowance, BadMessage, Channel, Closed, Kind, Message, Ready
 
-STEP_BYTES = 1 << 30  # that one process may send while it works on one step
-STEP_MESSAGES = 250_000
 TICK = 0.25
 
 
@@ -23,42 +21,44 @@ class NotStarted(Exception):
     """A process never began: a fault of this machine, not of the student. Nothing is graded."""
 
 
-class Lost(Exception):
-    """The process is of no use any more. The text is a sentence for the student.
-
-    kind: "timeout" or "crashed".
-    """
-
-    def __init__(self, kind: str, text: str) -> None:
-        super().__init__(text)
-        self.kind = kind
+def let_all_go(processes: Iterable[Process]) -> None:
+    """Have several killed at the same time, before each is closed and waited for."""
+    for process in processes:
+        process.let_go()
 
 
 class Process:
     """A launched process of one role, a context manager that leaves nothing behind.
 
-    It starts beside us; the first step waits for it. imports: see Launcher. Raises NotStarted if it does not
-    come up, or when the launcher's `stopping` is set.
+    It starts beside us; the first step waits for it. budget: what it shares with the submission's other
+    processes; ranks: with how many it shares, besides, what processes use at one time. imports: see Launcher.
+    Raises NotStarted if it does not come up, or when the launcher's `stopping` is set, and UsedUp where the
+    budget has no time left.
     """
 
-    def __init__(self, launcher: Launcher, role: str, limits: Limits, imports: tuple[str, ...] = ()) -> None:
-        self.launcher, self.role, self.limits = launcher, role, limits
+    def __init__(
+        self, launcher: Launcher, role: str, budget: Budget, imports: tuple[str, ...] = (), ranks: int = 1
+    ) -> None:
+        self.launcher, self.role, self.budget = launcher, role, budget
         self.up = False
-        self.seconds, self.deadline, self.end = limits.start_seconds, math.inf, math.inf
+        self.seconds, self.deadline = budget.limits.start_seconds, math.inf
         try:
-            self.running = launcher.launch(role, limits, imports)
+            self.running = launcher.launch(role, budget.for_a_process().shared_by(ranks), imports)
         except StartError as problem:
             raise self._not_started(problem) from None
         self.channel = Channel(self.running.channel)
 
     def _come_up(self) -> None:
-        self.deadline = time.monotonic() + self.limits.start_seconds
+        self.seconds = self.budget.for_a_process().start_seconds
+        self.deadline = time.monotonic() + self.seconds
         try:
             self.running.stand()
             self.receive((Ready,))
         except (Lost, StartError) as problem:
+            self.budget.left()
             raise self._not_started(problem) from None
-        self.up, self.end = True, time.monotonic() + self.limits.total_seconds
+        self.up = True
+        self.budget.start()
 
     def _not_started(self, problem: Lost | StartError) -> NotStarted:
         return NotStarted(f"the {self.role}'s process did not come up: {problem}")
@@ -80,13 +80,16 @@ class Process:
         except StartError as problem:
             raise NotStarted(str(problem)) from None
 
-    def begin_step(self, seconds: float) -> None:
-        """From now on the process has `seconds` (within its total), and a step's worth of messages."""
+    def begin_step(self, seconds: float, shared: Allowance | None = None) -> None:
+        """From now on the process has `seconds` (within the budget), and a step's worth of messages.
+
+        shared: the step's messages, where several processes work on it.
+        """
         if not self.up:
             self._come_up()
-        self.deadline = min(time.monotonic() + seconds, self.end)
-        self.seconds = seconds
-        self.channel.allow(STEP_BYTES, STEP_MESSAGES)
+        left = self.budget.left()
+        self.seconds, self.deadline = seconds, time.monotonic() + min(seconds, left)
+        self.channel.allowances = (self.budget.allowance, shared or self.budget.for_a_step())
 
     def ask(self, message: Message, allowed: tuple[type[Kind], ...]) -> Kind:
         """Send one message and wait for one of the types in `allowed`, and nothing after it. Raises Lost."""
@@ -121,7 +124,7 @@ class Process:
         try:
             return self.channel.take(allowed)
         except BadMessage as problem:
-            raise self.babble(problem) from None
+            raise self.budget.too_much() or self.babble(problem) from None
 
     def fill(self) -> None:
         """Read what has arrived.
@@ -133,7 +136,12 @@ class Process:
         except Closed:
             raise self.lost() from None
         except BadMessage as problem:
-            raise self.babble(problem) from None
+            raise self.budget.too_much() or self.babble(problem) from None
+
+    def in_time(self) -> None:
+        """Raises Lost when time is up, for those who find messages without waiting."""
+        if time.monotonic() >= self.deadline:
+            raise self.late()
 
     @staticmethod
     def wait(processes: Sequence[Process]) -> list[Process]:
@@ -163,9 +171,10 @@ class Process:
 
     def late(self) -> Lost:
         """What a process is told whose time is up."""
-        if time.monotonic() >= self.end:
-            limit = f"{self.limits.total_seconds:g} s"
-            return Lost("timeout", f"all steps together ran longer than the limit of {limit}")
+        try:
+            self.budget.left()
+        except UsedUp as problem:
+            return problem
         return Lost("timeout", f"ran longer than the limit of {self.seconds:g} s")
 
     def lost(self) -> Lost:

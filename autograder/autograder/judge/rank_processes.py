@@ -2,49 +2,54 @@
 
 import contextlib
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Any
 
+from autograder.judge.budget import Budget, Lost
 from autograder.judge.faults import blamed_on
-from autograder.judge.process import STEP_BYTES, STEP_MESSAGES, Lost, Process
+from autograder.judge.process import Process, let_all_go
 from autograder.sandbox.launcher import Launcher
-from autograder.sandbox.limits import Limits
 from autograder.sandbox.messages import Answer, Call, Cell, Executed, Failure, Missing, Question, Reply
 from warplab import crossing
 from warplab.crossing import Outcome, ranks
-from warplab.tasks.declaration import RanksTask
+from warplab.tasks.declaration import RanksTask, Task
 from warplab.tasks.rubric import Case
 
-LEAST_MIB = 1024  # of memory for one rank: PyTorch and a little
+
+def processes_at_once(task: Task, cases: Sequence[Case]) -> int:
+    """How many processes run student code while this task is asked: the notebook's own, and the ranks."""
+    return 1 + max(task.world(case.inputs) for case in cases) if isinstance(task, RanksTask) else 1
 
 
 def outcomes_of_ranks(
-    task: RanksTask, cases: Sequence[Case], cells: Sequence[Cell], launcher: Launcher, limits: Limits
+    task: RanksTask, cases: Sequence[Case], cells: Sequence[Cell], launcher: Launcher, budget: Budget
 ) -> tuple[list[Outcome], Lost | None]:
-    """Run the cells and then every case in as many processes as it has ranks, which share the limits.
+    """Run the cells and then every case in as many processes as it has ranks.
 
     Returns the outcomes, and how a process was lost if one was.
     """
     outcomes: list[Outcome] = []
+    step_seconds = budget.limits.step_seconds
+    at_once = processes_at_once(task, cases)
     try:
         with contextlib.ExitStack() as stack:
-            size = max(task.world(case.inputs) for case in cases)
-            memory_mib = max(limits.memory_mib // size, LEAST_MIB)
-            share = replace(limits, memory_mib=memory_mib, disk_mib=limits.disk_mib // size)
-            processes = [stack.enter_context(Process(launcher, "student", share)) for _ in range(size)]
+            processes = [
+                stack.enter_context(Process(launcher, "student", budget, ranks=at_once))
+                for _ in range(at_once - 1)
+            ]
+            stack.callback(let_all_go, processes)
             errors: dict[str, str] = {}
             for cell in cells:
+                step = budget.for_a_step()
                 for process in processes:
-                    process.begin_step(limits.step_seconds)
+                    process.begin_step(step_seconds, step)
                     process.send(cell)
                 told = [process.receive((Executed,)).error for process in processes]
                 error = next(filter(None, told), None)
                 if error:
                     errors[cell.id] = error
+            step = budget.for_a_step()
             for process in processes:
-                process.begin_step(limits.step_seconds)
-                # together no more than one process
-                process.channel.allow(STEP_BYTES // size, STEP_MESSAGES // size)
+                process.begin_step(step_seconds, step)
             for case in cases:
                 with blamed_on(task):
                     outcomes.append(_case(task, case, processes[: task.world(case.inputs)], errors))
@@ -96,6 +101,7 @@ def _arrived(
     while True:
         found: list[tuple[int, Answer | Failure | Missing | Call]] = []
         for rank, process in enumerate(processes):
+            process.in_time()
             message = None if rank in done else process.take((Answer, Failure, Missing, Call))
             if message is not None:
                 found.append((rank, message))

@@ -10,10 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from autograder.judge.budget import Budget
 from autograder.judge.process import Process
 from autograder.sandbox.launcher import Launcher
 from autograder.sandbox.limits import Limits
-from autograder.sandbox.messages import Prepare, Prepared, Sample, Sampled, Yardstick
+from autograder.sandbox.messages import Allowance, Prepare, Prepared, Sample, Sampled, Yardstick
 from warplab import crossing
 from warplab.crossing import Order, Outcome
 from warplab.crossing.timed import measure
@@ -21,16 +22,22 @@ from warplab.tasks.declaration import KernelTask
 from warplab.tasks.rubric import Case
 from warplab.timing.samples import Unsteady
 
-SECONDS = 120.0  # for all samples of one row, warm-up and checks included
 # submissions are judged in threads; two that are timed together would time each other
 ONE_AT_A_TIME = threading.Lock()
 Timed = tuple[float, float, dict[str, np.ndarray]]  # seconds, clock in MHz, outputs
 
 
 def time_case(task: KernelTask, case: Case, order: Order, launcher: Launcher, limits: Limits) -> Outcome:
-    """The Outcome of one timed case. Raises Lost when the student's kernel takes an executor with it."""
+    """The Outcome of one timed case. Raises Lost when the student's kernel takes an executor with it.
+
+    All its samples have limits.timed_seconds, from the moment when it is their turn: starts, warm-up and
+    checks included.
+    """
     with ONE_AT_A_TIME:
-        return _timed(task, case, order, launcher, limits)
+        budget = Budget(replace(limits, total_seconds=limits.timed_seconds))
+        budget.start()
+        budget.allowance = Allowance()  # every sample brings its outputs, and none is kept
+        return _timed(task, case, order, launcher, budget)
 
 
 def orders_of(sets: Sequence[Case], order: Order) -> list[Order]:
@@ -39,12 +46,12 @@ def orders_of(sets: Sequence[Case], order: Order) -> list[Order]:
     return [replace(order, buffers=order.buffers | own) for own in contents]
 
 
-def _timed(task: KernelTask, case: Case, order: Order, launcher: Launcher, limits: Limits) -> Outcome:
+def _timed(task: KernelTask, case: Case, order: Order, launcher: Launcher, budget: Budget) -> Outcome:
     sets: list[Case] = case.memo.get("sets", [case])
     orders = orders_of(sets, order)
-    with Process(launcher, "executor", limits) as reference, Process(launcher, "executor", limits) as student:
+    with Process(launcher, "executor", budget) as reference, Process(launcher, "executor", budget) as student:
         for process in (reference, student):
-            process.begin_step(SECONDS)
+            process.begin_step(budget.limits.timed_seconds, shared=budget.allowance)
         inputs = task.yardstick_sets([one.inputs for one in sets])
         reference.ask(Yardstick(list(task.yardstick), inputs), (Prepared,))
         bandwidth = student.ask(Prepare([one.plain() for one in orders]), (Prepared,)).bandwidth

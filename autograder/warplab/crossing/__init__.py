@@ -34,7 +34,7 @@ CROSSINGS = {
     "ranks": ranks,
 }
 EXECUTED = ("kernel", "driver")  # their answer is code for the executor; of the others it is the result
-MAX_RESULT_BYTES = 16 << 20  # of one case: the judge keeps those of all cases until it compares
+MAX_RESULT_BYTES = 4 << 20  # of one case: the judge keeps those of all cases until it compares
 
 __all__ = [
     "CROSSINGS",

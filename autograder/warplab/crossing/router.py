@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 
 MAX_MESSAGES = 100_000
-MAX_MESSAGE_BYTES = 64 << 20
-MAX_WAITING_BYTES = 512 << 20
+MAX_MESSAGE_BYTES = 1 << 20
+MAX_WAITING_BYTES = 16 << 20
 MAX_TAG = 1 << 31
 LEAST_BYTES = 8  # that a message counts for: an empty one is news, too
 REDUCTIONS = {"sum": np.add, "avg": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum}

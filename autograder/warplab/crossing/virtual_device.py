@@ -16,7 +16,8 @@ import numpy as np
 from warplab.crossing.device_client import DeviceClient, VirtualDeviceError
 
 MAX_CALLS = 100_000
-MAX_BYTES = 256 << 20
+MAX_BYTES = 16 << 20
+MAX_STREAMS = 1_000
 MAX_ELEMENTS = 100_000_000  # copied and computed in all: the judge does this work
 COUNTS = (
     "launches",
@@ -177,6 +178,10 @@ class VirtualDevice:
         target, *sources = (self._span(span, "device") for span in spans)
         if any(source[2] - source[1] != target[2] - target[1] for source in sources):
             raise VirtualDeviceError("the arrays of a launch must have one length")
+        try:
+            work.compute(*(np.zeros(1) for _ in sources))
+        except (TypeError, ValueError):
+            raise VirtualDeviceError(f"the work {name!r} does not read {len(sources)} arrays") from None
         return self._put(
             (
                 "launch",
@@ -198,7 +203,7 @@ class VirtualDevice:
             raise VirtualDeviceError(
                 f"a copy of {source[2] - source[1]:,} elements to {target[2] - target[1]:,}"
             )
-        return self._put((way, target, (source,), lambda values: values, None, self._stream(message)))
+        return self._put((way, target, (source,), np.positive, None, self._stream(message)))
 
     def _do_record(self, message):
         self.events.append(None)
@@ -227,6 +232,8 @@ class VirtualDevice:
     # what the host does
 
     def _do_stream(self, message):
+        if len(self.ready) >= MAX_STREAMS:
+            raise VirtualDeviceError(f"more than {MAX_STREAMS:,} streams: a stream can be used again")
         self.counts["others"] += 1
         self.ready[len(self.ready)] = self.now
         return {"stream": len(self.ready) - 1}
@@ -285,6 +292,7 @@ class VirtualDevice:
             for end in ("start", "end")
         ):
             raise VirtualDeviceError("elapsed takes two events from record()")
+        self.counts["others"] += 1
         times = [self._time_of(message[end]) for end in ("start", "end")]
         if max(times) > self.now:
             raise VirtualDeviceError("the event has not happened yet: synchronize() before reading it")
@@ -356,9 +364,9 @@ class VirtualDevice:
         while self.pending and self.pending[0][0] <= until:
             _, _, operation = heapq.heappop(self.pending)
             if operation.values is None:
-                found = [self.arrays[index][start:stop].copy() for index, start, stop in operation.sources]
+                found = [self.arrays[index][start:stop] for index, start, stop in operation.sources]
                 with np.errstate(all="ignore"):
-                    operation.values = operation.compute(*found)
+                    operation.values = np.array(operation.compute(*found))
             else:
                 index, start, stop = operation.target
                 self.arrays[index][start:stop] = operation.values
