@@ -226,6 +226,60 @@ def neighbours_across_blocks(x):
     x[i] = v + 1  # bug
 
 
+@cuda.jit
+def histogram_read_too_early(x, counts):
+    s = cuda.shared.array(8, int32)
+    t = cuda.threadIdx.x
+    if t < 8:
+        s[t] = 0
+    cuda.syncthreads()
+    cuda.atomic.add(s, x[cuda.grid(1)] % 8, 1)
+    if t < 8:
+        cuda.atomic.add(counts, t, s[t])  # bug
+
+
+@cuda.jit
+def histogram_not_cleared_in_time(x, counts):
+    s = cuda.shared.array(8, int32)
+    t = cuda.threadIdx.x
+    if t < 8:
+        s[t] = 0
+    cuda.atomic.add(s, x[cuda.grid(1)] % 8, 1)  # bug
+    cuda.syncthreads()
+    if t < 8:
+        cuda.atomic.add(counts, t, s[t])
+
+
+@cuda.jit
+def total_read_before_all_have_added(x, total, mean):
+    i = cuda.grid(1)
+    cuda.atomic.add(total, 0, x[i])
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        mean[cuda.blockIdx.x] = total[0] / x.size  # bug
+
+
+@cuda.jit
+def lock_not_cleared_in_time(out):
+    s = cuda.shared.array(2, int32)
+    t = cuda.threadIdx.x
+    if t == 0:
+        s[0] = 0
+    while cuda.atomic.cas(s, 0, 0, 1) != 0:  # bug
+        pass
+    cuda.threadfence_block()
+    out[0] += 1
+    cuda.threadfence_block()
+    cuda.atomic.exch(s, 0, 0)
+
+
+@cuda.jit
+def atomics_and_a_plain_look(x, best):
+    i = cuda.grid(1)
+    if x[i] > best[0]:
+        cuda.atomic.max(best, 0, x[i])  # bug
+
+
 def read_only():
     x = np.ones(32, F)
     x.setflags(write=False)
@@ -263,6 +317,23 @@ BUGS = [
     ),
     (reverse_in_place, warplab.GlobalConflict, 4, 64, [of(F, 256)]),
     (neighbours_across_blocks, warplab.GlobalConflict, 4, 64, [of(F, 256)]),
+    (histogram_read_too_early, warplab.SharedRace, 4, 64, [of(N, 256), of(N, 8)]),
+    (histogram_not_cleared_in_time, warplab.SharedRace, 4, 64, [of(N, 256), of(N, 8)]),
+    (
+        total_read_before_all_have_added,
+        warplab.GlobalConflict,
+        4,
+        64,
+        [of(F, 256), lambda: np.zeros(1, F), of(F, 4)],
+    ),
+    (lock_not_cleared_in_time, warplab.SharedRace, 1, 64, [of(N, 1)]),
+    (
+        atomics_and_a_plain_look,
+        warplab.GlobalConflict,
+        4,
+        64,
+        [lambda: np.arange(256, dtype=F), of(F, 1)],
+    ),
 ]
 
 # bugs in CUDA C++
@@ -564,13 +635,6 @@ def image_in_place(x):
         x[row, col] = 2 * x[row, col] + row
 
 
-@cuda.jit
-def atomics_and_a_look(x, best):
-    i = cuda.grid(1)
-    if x[i] > best[0]:
-        cuda.atomic.max(best, 0, x[i])
-
-
 LEGAL = [
     (early_return, 2, 64, [of(F, 64)]),
     (barrier_that_exited_threads_miss, 1, 64, [of(F, 64)]),
@@ -588,7 +652,6 @@ LEGAL = [
     (own_elements, 4, 64, [of(D, 768)]),
     (in_place_within_a_block, 4, 64, [of(F, 256)]),
     (image_in_place, (3, 9), (32, 8), [of(F, 70, 90)]),
-    (atomics_and_a_look, 4, 64, [of(F, 256), of(F, 1)]),
 ]
 CPP_LEGAL = {
     "spin_that_finishes": (

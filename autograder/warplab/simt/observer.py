@@ -8,7 +8,8 @@ class Observer:
     ``block`` is a basic block of the program.
 
     ``accessed``: ``what`` is "read", "write" (with its ``values``, before they are stored) or "atomic";
-    ``offset`` and ``width`` are bytes. ``done``: a chunk of thread blocks has ended.
+    ``offset`` and ``width`` are bytes. ``fence``: ``wide`` if it reaches other thread blocks. ``done``: a
+    chunk of thread blocks has ended.
     """
 
     def executed(self, machine, group, block): ...
@@ -21,6 +22,6 @@ class Observer:
 
     def warp_barrier(self, machine, group): ...
 
-    def fence(self, machine, group): ...
+    def fence(self, machine, group, wide): ...
 
     def done(self, machine): ...

@@ -209,9 +209,9 @@ class LoadStoreUnit:
         for o in self.observers:
             o.warp_barrier(self.machine, group)
 
-    def fence(self, group) -> None:
+    def fence(self, group, wide: bool) -> None:
         for o in self.observers:
-            o.fence(self.machine, group)
+            o.fence(self.machine, group, wide)
 
     def fault(self, group, site, access, offset, width, size, space, what):
         where = self.program.line_of_site(site)

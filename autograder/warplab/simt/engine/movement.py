@@ -88,10 +88,11 @@ def nothing(code, instr):
 def fence(code, instr):
     """The engine's memory is always up to date.
 
-    The sanitizer wants to know of fences for the whole device.
+    The sanitizer wants to know of fences, and whether they reach other blocks.
     """
-    if {"gl", "gpu", "sys"} & set(instr.mods):
-        code.emit("memory.fence(group)")
+    wide = bool({"gl", "gpu", "sys", "cluster"} & set(instr.mods))
+    if wide or "cta" in instr.mods:
+        code.emit(f"memory.fence(group, {wide})")
 
 
 def warp_barrier(code, instr):

@@ -15,7 +15,7 @@ from warplab.simt.ptx.blocks import split
 from warplab.simt.ptx.inline import CannotInline, inline_calls
 from warplab.simt.ptx.link import link
 from warplab.simt.ptx.parser import Address, Module, Variable, meets_grid_wide, parse
-from warplab.simt.ptx.stored import stored_through
+from warplab.simt.ptx.stored import touched_through
 
 MAX_CALLS = 150  # depth of recursive calls
 CODE = 1 << 20  # addresses of functions: nothing is ever mapped there
@@ -29,7 +29,15 @@ class Program:
     is no such entry.
     """
 
-    def __init__(self, ptx: str, entry: str, name: str, space: AddressSpace, linked: tuple[str, ...] = ()):
+    def __init__(
+        self,
+        ptx: str,
+        entry: str,
+        name: str,
+        space: AddressSpace,
+        linked: tuple[str, ...] = (),
+        variables: dict[tuple, Region] | None = None,
+    ):
         self.ptx, self.entry, self.name = ptx, entry, name
         self.module: Module = link([parse(text) for text in (ptx, *linked)])
         if entry not in self.module.functions:
@@ -47,7 +55,7 @@ class Program:
             ) from None
         self.function = fn
         self.max_threads = fn.max_threads
-        symbols = self._lay_out(space)
+        symbols = self._lay_out(space, {} if variables is None else variables)
         self.blocks = split(fn, INSTRUCTIONS)
         self.routines = {b.routine: b.index for b in self.blocks if b.routine}
         for b in self.blocks[min(self.routines.values(), default=len(self.blocks)) :]:
@@ -64,13 +72,17 @@ class Program:
         self.functions, self.sites = translate(fn, self.blocks, symbols, name, self.module.files)
         self.key = hashlib.sha256(ptx.encode()).hexdigest()
 
-    def _lay_out(self, space: AddressSpace) -> dict[str, int]:
-        """Addresses of the module's and the kernel's variables, by space."""
+    def _lay_out(self, space: AddressSpace, shared: dict[tuple, Region]) -> dict[str, int]:
+        """Addresses of the module's and the kernel's variables, by space.
+
+        shared: variables in global and constant memory that programs of the same source laid out, by name and
+        initial contents; those that hold functions' addresses are each program's own.
+        """
         symbols: dict[str, int] = {}
         self.shared_static = self.local_size = 0
         self.dynamic_symbols: list[str] = []
         self.regions = []
-        framed = []
+        framed, fresh = [], []
         self.globals: dict[str, Region] = {}
         for number, function in enumerate(self.module.functions):
             symbols[function] = CODE + 16 * number  # what a function pointer holds
@@ -89,8 +101,13 @@ class Program:
                 symbols[v.name] = self.local_size
                 self.local_size += v.size
             elif v.space in ("global", "const") and v.linkage != "extern":  # an extern one is defined nowhere
-                data = np.frombuffer(bytearray(v.data or bytes(max(v.size, 1))), np.uint8)
-                region = space.add(data, f"{v.space} variable {v.name}", writable=v.space == "global")
+                region = shared.get((v.name, v.size, v.data))
+                if region is None or self._holds_functions(v):
+                    data = np.frombuffer(bytearray(v.data or bytes(max(v.size, 1))), np.uint8)
+                    region = space.add(data, f"{v.space} variable {v.name}", writable=v.space == "global")
+                    region.unset = v.space == "const" and v.data is None
+                    shared[v.name, v.size, v.data] = region
+                    fresh.append(v)
                 self.regions.append(region)
                 self.globals[v.name] = region
                 symbols[v.name] = region.base
@@ -106,10 +123,13 @@ class Program:
             self.frame_size += v.size
         self.frame_size = -(-self.frame_size // 16) * 16
         self.local_size += MAX_CALLS * self.frame_size
-        for v in self.module.variables + self.function.variables:
+        for v in fresh:
             for address in v.addresses:
                 self._put_address(v, address, symbols)
         return symbols
+
+    def _holds_functions(self, variable: Variable) -> bool:
+        return any(address.symbol in self.module.functions for address in variable.addresses)
 
     def _put_address(self, variable: Variable, address: Address, symbols: dict[str, int]) -> None:
         """Write the address of a symbol where a variable's initialiser names it. Variables that an
@@ -128,9 +148,15 @@ class Program:
         region[address.at : address.at + address.width] = np.frombuffer(data, np.uint8)
 
     @cached_property
-    def stores(self):
-        """What the addresses of the kernel's stores are computed from: see ``stored_through``."""
-        return stored_through(self.function, INSTRUCTIONS)
+    def touched(self) -> dict[str, list | None]:
+        """What the addresses of stores, loads and atomics are computed from: see ``touched_through``."""
+        return {way: touched_through(self.function, INSTRUCTIONS, way) for way in ("store", "load", "atomic")}
+
+    @cached_property
+    def fences(self) -> bool:
+        """Whether the kernel has a fence, or an access that is one too."""
+        instrs = [*self.sites, *(i for b in self.blocks for i in b.instrs)]
+        return any(i.opcode in ("fence", "membar") or {"release", "acq_rel"} & set(i.mods) for i in instrs)
 
     def file_of(self, number: int) -> str:
         return self.module.files.get(number, "")

@@ -1,8 +1,10 @@
-"""Which arrays a kernel may write, read off its PTX:
-the parameters and variables that its stores' addresses come from.
+"""Which arrays a kernel may touch, read off its PTX:
+the parameters and variables that the addresses of its stores, loads or atomics come from.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 from warplab.simt.ptx.blocks import is_special, loads_parameter, registers_read, registers_written
 from warplab.simt.ptx.effects import EffectsByOpcode, effects_of
@@ -11,8 +13,10 @@ from warplab.simt.ptx.parser import Function, Instr, Mem, Reg, Sym, Vec
 Origin = tuple[str, int]  # a parameter or variable and a byte offset in it
 
 
-def stored_through(fn: Function, table: EffectsByOpcode) -> list[frozenset[Origin]] | None:
-    """For each store to global or generic memory, what its address was computed from;
+def touched_through(
+    fn: Function, table: EffectsByOpcode, way: Literal["store", "load", "atomic"]
+) -> list[frozenset[Origin]] | None:
+    """For each store (load, atomic) to global or generic memory, what its address was computed from;
     None where that cannot be told.
 
     A value loaded from memory has no origin: with a pointer among the others it is an index, alone it is a
@@ -33,12 +37,18 @@ def stored_through(fn: Function, table: EffectsByOpcode) -> list[frozenset[Origi
                 if not found <= before:
                     origin[register] = before | found
                     changed = True
-    return [_of_address(i, origin) for i in body if _stores(i)]
+    return [_of_address(i, origin) for i in body if _touches(i, table, way)]
 
 
-def _stores(instr: Instr) -> bool:
-    plain = instr.opcode == "st" or (instr.opcode == "wmma" and "store" in instr.mods)
-    return plain and not {"shared", "local", "param"} & set(instr.mods)
+def _touches(instr: Instr, table: EffectsByOpcode, way: str) -> bool:
+    memory = effects_of(instr, table).memory
+    if memory == "tile":  # wmma: the form decides
+        memory = next((mod for mod in ("load", "store") if mod in instr.mods), "none")
+    if memory == "copy":
+        memory = "load" if any(isinstance(op, Mem) for op in instr.operands) else "none"
+        return way == memory
+    elsewhere = {"shared", "local", "param", "const"} & {mod.split("::")[0] for mod in instr.mods}
+    return memory == way and not elsewhere
 
 
 def _sources(instr: Instr, table: EffectsByOpcode) -> set[str]:
@@ -58,7 +68,7 @@ def _origins(instr: Instr) -> frozenset[Origin]:
 
 
 def _of_address(instr: Instr, origin) -> frozenset[Origin]:
-    address = next(op for op in instr.operands if isinstance(op, Mem))
+    address = [op for op in instr.operands if isinstance(op, Mem)][-1]  # a copy's source is its second
     if isinstance(address.base, Sym):
         return frozenset({(address.base.name, 0)})
     return origin.get(address.base.name, frozenset()) if isinstance(address.base, Reg) else frozenset()

@@ -2,16 +2,15 @@
 and nothing orders them.
 
 Blocks run in any order on a GPU, so such a kernel may give one result here and another there. It is a
-warning: programs exist that live with it. What orders two accesses: a barrier of their block, a ``syncwarp``
-of their warp, a barrier of the grid, or a device-wide fence in the writer's block followed by an atomic or
-volatile access in the other's (a flag, a counter, a lock; which of them is not checked, so this errs towards
-silence). Atomics do not conflict with each other or with reads; plain writes conflict with arithmetic
-atomics, as where one thread zeroes a sum that others already add to. A write that leaves the word as it was
-is benign.
+warning: programs exist that live with it. What clashes and what orders two accesses is said in ``ordering``;
+a fence reaches other blocks if its scope is wider than the block. A write that leaves the word as it was is
+benign, an atomic never is.
 
-Only arrays that the kernel's stores can reach are watched (``ptx.stored``). While each thread of the launch
-keeps to words of its own, a region needs no more than a list of the stretches that were touched; tables, one
-entry a word, are kept from the first access that may meet another.
+Only arrays that the kernel's stores and atomics can reach are watched (``ptx.stored``). While each thread of
+the launch keeps to words of its own, a region needs no more than a list of the stretches that were touched;
+tables, one entry a word, are kept from the first access that may meet another. A cell's summary is of those
+who touched it and are not yet ordered before a later access: one thread, or several of one warp, of one
+block, or of several blocks, with the last two of them.
 """
 
 from __future__ import annotations
@@ -22,20 +21,14 @@ from functools import cached_property
 
 import numpy as np
 
-from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.observer import Observer
-from warplab.simt.ptx.effects import effects_of
+from warplab.simt.sanitizer.ordering import CLASHES, STRONG_WRITE, WRITE, Kind, kind_of, verb
 from warplab.simt.sanitizer.races import cell_size
 
 THREAD_BITS = 32
 THREAD = (1 << THREAD_BITS) - 1
 SPAN = 4  # a stretch of this many cells a lane is checked for double use by marking its cells
-# accesses that are made to be met by other threads
-ORDERING = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
-RELEASE = {"release", "acq_rel"}
-# of atomics; cas and exch make locks, which plain stores may open
-ARITHMETIC = {"add", "min", "max", "and", "or", "xor", "inc", "dec"}
-VERB = {"read": "reads", "write": "writes", "atomic": "updates atomically"}
+ALONE, IN_WARP, IN_BLOCK, APART = range(4)  # how far apart those are who touched a cell
 
 
 class GlobalConflict(UserWarning):
@@ -51,7 +44,7 @@ class Touch:
     """
 
     site: int
-    what: str
+    kind: Kind
     start: int
     lanes: np.ndarray
     base: np.ndarray
@@ -117,7 +110,7 @@ class Watch:
             self.lows.insert(i, low)
         else:
             return False
-        stretch.touches[touch.what] = touch
+        stretch.touches[touch.kind.name] = touch
         return True
 
     def _is_free(self, i: int, low: int, high: int) -> bool:
@@ -125,12 +118,12 @@ class Watch:
         ends_before = i == 0 or self.stretches[i - 1].high <= low
         return ends_before and (i == len(self.lows) or self.lows[i] >= high)
 
-    def tabulate(self, unit: int) -> None:
+    def tabulate(self, races: GlobalRaces, machine, unit: int) -> None:
         """From stretches to tables."""
         self.tables = RegionTables(self.region, unit)
         for stretch in self.stretches:
             for touch in stretch.touches.values():
-                self.tables.record(touch)
+                self.tables.record(races, machine, touch)
         self.stretches, self.lows = [], []
 
 
@@ -158,11 +151,14 @@ class GlobalRaces(Observer):
         self.now = 0
         self.watches: dict[int, Watch | None] = {}
         self.found: dict[frozenset[str], Conflict] = {}
-        self.kinds: dict[int, str] = {}
+        self.kinds: dict[tuple[int, str], Kind] = {}
         self.barrier_at = self.grid_barrier_at = 0
         self.warp_at: np.ndarray | None = None
-        self.fence_at: np.ndarray | None = None  # by block of the grid; None: no fence yet
-        self.meeting_at: np.ndarray | None = None  # the block's last atomic or volatile access
+        # moments by block of the grid, None before the first fence: the last fence of any scope, the last
+        # that reaches other blocks, the last strong access
+        self.fence_at: np.ndarray | None = None
+        self.wide_fence_at: np.ndarray | None = None
+        self.meeting_at: np.ndarray | None = None
         self.reachable: set[int] | None | str = "unknown"
 
     @property
@@ -182,52 +178,64 @@ class GlobalRaces(Observer):
         first = machine.first_block * -(-machine.launch.threads // 32)
         self.warp_at[first + group.warp] = self.now
 
-    def fence(self, machine, group):
-        self._mark("fence_at", machine, group)
+    def fence(self, machine, group, wide):
+        if self.fence_at is None:
+            blocks = machine.launch.blocks
+            self.fence_at, self.wide_fence_at, self.meeting_at = np.zeros((3, blocks), np.int64)
+        self._mark(self.fence_at, machine, group)
+        if wide:
+            self._mark(self.wide_fence_at, machine, group)
 
-    def _mark(self, name: str, machine, group) -> None:
+    def _mark(self, moments: np.ndarray, machine, group) -> None:
         self.now += 1
-        if getattr(self, name) is None:
-            setattr(self, name, np.zeros(machine.launch.blocks, np.int64))
         first = machine.first_block
         blocks = (
             slice(first, first + machine.blocks) if group.full else first + machine.block_of_lane[group.lanes]
         )
-        getattr(self, name)[blocks] = self.now
+        moments[blocks] = self.now
 
-    def ordered(self, machine, thread, rival, time) -> np.ndarray:
-        """Whether the rival's access at ``time`` comes before what ``thread`` does now."""
+    def ordered(self, machine, thread, rival, time, far=ALONE) -> np.ndarray:
+        """Whether what ``rival`` did at ``time`` comes before what ``thread`` does now, by barriers.
+
+        ``far``: so do the accesses of others before it, who are so far apart.
+        """
+        size = machine.launch.threads
+        same_block = thread // size == rival // size
+        out = (time < self.grid_barrier_at) | (same_block & (time < self.barrier_at) & (far <= IN_BLOCK))
+        if self.warp_at is not None:
+            warp = _warp(thread, size)
+            out |= (warp == _warp(rival, size)) & (time < self.warp_at[warp]) & (far <= IN_WARP)
+        return out
+
+    def released(self, machine, thread, rival, time, strong: bool) -> np.ndarray:
+        """Whether it does by release and acquire.
+
+        A strong write may itself be the release, with the fence before it.
+        """
         size = machine.launch.threads
         block, other = thread // size, rival // size
-        out = (time < self.grid_barrier_at) | ((block == other) & (time < self.barrier_at))
-        if self.warp_at is not None:
-            warps = -(-size // 32)
-            warp = block * warps + thread % size // 32
-            out |= (warp == other * warps + rival % size // 32) & (time < self.warp_at[warp])
-        if self.fence_at is not None and self.meeting_at is not None:
-            out |= (self.fence_at[other] > time) & (self.meeting_at[block] >= time)
-        return out
+        fenced = np.where(block == other, self.fence_at[other], self.wide_fence_at[other])
+        return (fenced > (0 if strong else time)) & (self.meeting_at[block] >= time)
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if space != "global" or access.region is None:
             return
-        kind = self.kinds.get(site) or self._kind(machine, site)
-        if kind != "plain":
-            if kind == "release":
-                self.fence(machine, group)
-            self._mark("meeting_at", machine, group)
-            if what != "atomic" or not ARITHMETIC & set(machine.program.sites[site].mods):
-                return
+        kind = self.kinds.get((site, what)) or self._kind(machine, site, what)
+        if kind.strong:
+            if kind.releases:
+                self.fence(machine, group, kind.releases == "wide")
+            if self.fence_at is not None:
+                self._mark(self.meeting_at, machine, group)
         base = access.region.base
         if base not in self.watches:
-            self.watches[base] = Watch(access.region) if self._may_be_written(machine, base) else None
+            self.watches[base] = Watch(access.region) if self._may_clash(machine, base) else None
         watch = self.watches[base]
         if watch is None:
             return
         self.now += 1
         touch = Touch(
             site,
-            what,
+            kind,
             machine.first_block * machine.launch.threads,
             group.lanes,
             access.offset,
@@ -240,25 +248,16 @@ class GlobalRaces(Observer):
             if watch.stays_apart(touch, access):
                 touch.values = None  # it is kept, they need not be
                 return
-            watch.tabulate(cell_size(machine.program, widest=8))
+            watch.tabulate(self, machine, cell_size(machine.program, widest=8))
         watch.tables.enter(self, machine, touch)
 
-    def _kind(self, machine, site: int) -> str:
-        instr = machine.program.sites[site]
-        mods = set(instr.mods)
-        kind = (
-            "release"
-            if mods & RELEASE
-            else "meeting"
-            if effects_of(instr, INSTRUCTIONS).memory == "atomic" or mods & ORDERING
-            else "plain"
-        )
-        self.kinds[site] = kind
+    def _kind(self, machine, site: int, what: str) -> Kind:
+        kind = self.kinds[site, what] = kind_of(machine.program.sites[site], what)
         return kind
 
-    def _may_be_written(self, machine, base: int) -> bool:
+    def _may_clash(self, machine, base: int) -> bool:
         if self.reachable == "unknown":
-            self.reachable = _written_regions(machine)
+            self.reachable = _clashing_regions(machine)
         return self.reachable is None or base in self.reachable
 
     def report(
@@ -279,10 +278,11 @@ class GlobalRaces(Observer):
                 else "put a barrier, cuda.syncthreads(), between the two, or write to another array"
             )
             instr = program.sites[touch.site]
+            does, done = verb(instr, touch.kind.name), verb(program.sites[there], did)
             self.found[key] = Conflict(
                 f"global-memory conflict in kernel {program.name}, {here}: {machine.name_of(thread)} "
-                f"{VERB[touch.what]} {element} that "
-                f"{machine.name_of(rival)} {VERB[did]} ({before})",
+                f"{does} {element} that "
+                f"{machine.name_of(rival)} {done} ({before})",
                 advice,
                 program.file_of(instr.file),
                 instr.line,
@@ -291,86 +291,107 @@ class GlobalRaces(Observer):
 
 
 class RegionTables:
-    """For each cell of a region: who wrote it last, who updated it atomically,
-    and the last two who read it.
-
-    And when, as ``time << 32 | thread``.
+    """For each cell of a region and each kind of access who touched it, in summary: the last, the last but
+    for that one, both as ``time << 32 | thread``, and how far apart they all are.
     """
 
     def __init__(self, region, unit: int):
         self.region, self.unit, self.shift = region, unit, unit.bit_length() - 1
         self.last: dict[str, np.ndarray] = {}
+        self.second: dict[str, np.ndarray] = {}
+        self.far: dict[str, np.ndarray] = {}
         self.site_at: dict[int, int] = {}
-
-    def table(self, name: str) -> np.ndarray:
-        if name not in self.last:
-            self.last[name] = np.zeros(self.region.size // self.unit + 1, np.int64)
-        return self.last[name]
 
     def cells(self, touch: Touch):
         first = touch.at >> self.shift
         return [first + part if part else first for part in range(max(1, touch.width // self.unit))]
 
-    def record(self, touch: Touch, cells=None) -> None:
+    def record(self, races: GlobalRaces, machine, touch: Touch, cells=None) -> None:
+        """Put the lanes in the place of those who are ordered before them, and with the others."""
+        name, size = touch.kind.name, machine.launch.threads
+        if name not in self.last:
+            cell_count = self.region.size // self.unit + 1
+            self.last[name], self.second[name] = np.zeros((2, cell_count), np.int64)
+            self.far[name] = np.zeros(cell_count, np.int8)
+        last, second, far = self.last[name], self.second[name], self.far[name]
         self.site_at[touch.time] = touch.site
         token = touch.time << THREAD_BITS | touch.thread
         for cell in cells or self.cells(touch):
-            if touch.what == "read":
-                self._record_read(cell, token)
-            else:
-                self.table(touch.what)[cell] = token
-
-    def _record_read(self, cell, token) -> None:
-        table, second = self.table("read"), self.table("read by another")
-        before = table[cell]
-        table[cell] = token
-        foreign = (before != 0) & ((before ^ token) & THREAD != 0)
-        if foreign.any():
-            second[cell[foreign]] = before[foreign]
-        lost = table[cell] != token
-        if lost.any():
-            second[cell[lost]] = token[lost]
+            before, so_far = last[cell], far[cell]
+            last[cell], far[cell] = token, ALONE
+            joins = np.flatnonzero((before != 0) & ((before ^ token) & THREAD != 0) | (so_far > ALONE))
+            if joins.size:
+                here, rival = touch.thread[joins], before[joins] & THREAD
+                time, apart = before[joins] >> THREAD_BITS, so_far[joins]
+                late = ~races.ordered(machine, here, rival, time, apart)
+                if races.fence_at is not None:
+                    late &= ~races.released(machine, here, rival, time, touch.kind.strong)
+                joins, here, rival, apart = joins[late], here[late], rival[late], apart[late]
+                far[cell[joins]] = np.maximum(apart, _far(here, rival, size))
+                other = rival != here
+                second[cell[joins[other]]] = before[joins[other]]
+            lost = np.flatnonzero(last[cell] != token)  # lanes of one request that touch one cell
+            if lost.size:
+                at = cell[lost]
+                np.maximum.at(far, at, _far(touch.thread[lost], last[at] & THREAD, size))
+                second[at] = token[lost]
 
     def enter(self, races: GlobalRaces, machine, touch: Touch) -> None:
         """Check one request against all before it and within itself, then record it."""
-        against = {
-            "read": ("write",),
-            "atomic": ("write",),
-            "write": ("write", "read", "read by another", "atomic"),
-        }[touch.what]
         cells = self.cells(touch)
-        for name in against:
+        for name in CLASHES[touch.kind.name]:
             if name in self.last:
                 for part, cell in enumerate(cells):
-                    self._meet(races, machine, touch, self.last[name][cell], name.split()[0], part)
-        self.record(touch, cells)
-        if touch.what != "write":
+                    self._meet(races, machine, touch, cell, name, part)
+        self.record(races, machine, touch, cells)
+        if touch.kind.name != WRITE:
             return
         token = touch.time << THREAD_BITS | touch.thread
         for part, cell in enumerate(cells):
-            lost = np.flatnonzero(self.last["write"][cell] != token)
+            lost = np.flatnonzero(self.last[WRITE][cell] != token)
             if lost.size:
-                winner = self.last["write"][cell[lost]] & THREAD
+                winner = self.last[WRITE][cell[lost]] & THREAD
                 bits = self._bits(touch, part)
                 lost = lost[bits[lost] != bits[np.searchsorted(touch.thread, winner)]]
             if lost.size:
-                rival = int(self.last["write"][cell[lost[0]]] & THREAD)
-                races.report(machine, self.region, touch, int(lost[0]), rival, "write", touch.site, lost.size)
+                rival = int(self.last[WRITE][cell[lost[0]]] & THREAD)
+                races.report(machine, self.region, touch, int(lost[0]), rival, WRITE, touch.site, lost.size)
 
-    def _meet(self, races, machine, touch, token, did: str, part: int) -> None:
+    def _meet(self, races: GlobalRaces, machine, touch: Touch, cell, name: str, part: int) -> None:
+        token = self.last[name][cell]
         if not token.any():
             return
-        rival = token & THREAD
-        bad = np.flatnonzero((token != 0) & (rival != touch.thread))
+        far = self.far[name][cell]
+        bad = np.flatnonzero((token != 0) & ((token & THREAD != touch.thread) | (far > ALONE)))
         if not bad.size:
             return
-        bad = bad[~races.ordered(machine, touch.thread[bad], rival[bad], token[bad] >> THREAD_BITS)]
-        if bad.size and touch.what == "write" and did != "atomic":
-            bad = bad[self._bits(touch, part)[bad] != self._now(touch, part, bad)]
-        if bad.size:
-            first = int(bad[0])
-            there = self.site_at[int(token[first]) >> THREAD_BITS]
-            races.report(machine, self.region, touch, first, int(rival[first]), did, there, bad.size)
+        thread, token, far = touch.thread[bad], token[bad], far[bad]
+        clash = ~races.ordered(machine, thread, token & THREAD, token >> THREAD_BITS, far)
+        mine = token & THREAD == thread
+        token[mine] = self.second[name][cell[bad[mine]]]
+        rival, time = token & THREAD, token >> THREAD_BITS
+        if races.fence_at is not None and clash.any():
+            strong = name != WRITE and name.startswith("strong")
+            clash &= ~races.released(machine, thread, rival, time, strong)
+            clash &= ~self._answers(races, machine, touch, name, thread, rival, time)
+        if clash.any() and touch.kind.name == WRITE and name != STRONG_WRITE:
+            clash &= self._bits(touch, part)[bad] != self._now(touch, part, bad)
+        found = np.flatnonzero(clash)
+        if found.size:
+            i = int(found[0])
+            there = self.site_at[int(time[i])]
+            races.report(machine, self.region, touch, int(bad[i]), int(rival[i]), name, there, found.size)
+
+    def _answers(self, races: GlobalRaces, machine, touch: Touch, name: str, thread, rival, time):
+        """Whether one of the two is a plain store behind a fence, which sets a flag or opens a lock by hand,
+        and the other looks for it.
+        """
+        size = machine.launch.threads
+        if touch.kind.name == WRITE and name.startswith("strong"):
+            sites = [self.site_at[int(t)] for t in time]
+            looks = np.array([kind_of(machine.program.sites[site], "read").by_hand for site in sites])
+            return looks & (races.fence_at[thread // size] > 0)
+        return touch.kind.by_hand & (name == WRITE) & (races.fence_at[rival // size] > 0)
 
     def _value(self, touch: Touch, part: int):
         """Number of the value that lies in a part of the access, and its bytes."""
@@ -386,6 +407,17 @@ class RegionTables:
         """The bits that are there before the write."""
         number, width = self._value(touch, part)
         return self.region.view(f"u{width}")[touch.at[lanes] // width + number]
+
+
+def _warp(thread: np.ndarray, size: int) -> np.ndarray:
+    """Number of a thread's warp in the grid, for blocks of ``size`` threads."""
+    return thread // size * -(-size // 32) + thread % size // 32
+
+
+def _far(thread: np.ndarray, other: np.ndarray, size: int) -> np.ndarray:
+    """How far apart two threads of the grid are."""
+    blocks, warps = thread // size != other // size, _warp(thread, size) != _warp(other, size)
+    return ((thread != other).astype(np.int8) + warps + blocks).astype(np.int8)
 
 
 def _same(known: np.ndarray, new: np.ndarray) -> bool:
@@ -414,13 +446,25 @@ def _distinct(touch: Touch, access, low: int, high: int) -> bool:
     return access.pattern[key]
 
 
-def _written_regions(machine) -> set[int] | None:
-    """Bases of the regions that the program's stores can reach with this launch's arguments; None for all."""
+def _clashing_regions(machine) -> set[int] | None:
+    """Bases of the regions that the program, with this launch's arguments, can reach with plain stores, or
+    with atomics and with loads too; None for all.
+    """
+    stored, loaded, updated = (_reached(machine, way) for way in ("store", "load", "atomic"))
+    if stored is None:
+        return None
+    if updated is None:
+        return None if loaded is None else stored | loaded
+    return stored | (updated if loaded is None else updated & loaded)
+
+
+def _reached(machine, way: str) -> set[int] | None:
+    """Bases of the regions that accesses of one way can reach; None for all."""
     program, space = machine.program, machine.space
-    if program.stores is None:
+    if program.touched[way] is None:
         return None
     bases: set[int] = set()
-    for origins in program.stores:
+    for origins in program.touched[way]:
         known = False
         for name, offset in origins:
             region = program.globals.get(name)

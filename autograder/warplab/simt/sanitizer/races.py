@@ -1,8 +1,14 @@
-"""Shared-memory races: two threads of a block touch a word between two barriers, and one of them writes.
+"""Shared-memory races: two threads of a block touch a word between two barriers, one of them writes, and
+nothing puts one before the other.
 
-Accesses are logged as they happen and compared when a barrier ends the interval, or when the log grows long.
-An interval of reads only needs no comparison, which is why correct tiled kernels pay almost nothing.
-``syncwarp`` orders the lanes of its warp; writing one and the same value twice is benign.
+What clashes and what orders is said in ``ordering``. Accesses are logged as they happen and compared when a
+barrier ends the interval, or when the log grows long. An interval in which nothing can clash, of reads or of
+atomics only, needs no comparison, which is why correct tiled kernels pay almost nothing. Within an interval
+all that a cell's summary must hold of those who touched it is one thread, or that they were several of one
+warp since its last ``syncwarp``, or of several warps: whatever comes after all of them takes their place.
+Writing one and the same value twice is benign. Volatile accesses count as strong only in a kernel that has a
+fence: without one they are how warps were once programmed without ``syncwarp``, which is a race. A barrier of
+part of a block ends the interval for the whole block.
 """
 
 from __future__ import annotations
@@ -14,6 +20,7 @@ import numpy as np
 from warplab.simt.errors import SharedRace
 from warplab.simt.observer import Observer
 from warplab.simt.ptx.ptx_types import TYPES
+from warplab.simt.sanitizer.ordering import CLASHES, READ, STRONG_WRITE, WRITE, Kind, kind_of, verb
 
 LONGEST_LOG = 512  # requests; each holds arrays of one element a lane
 NOBODY, SEVERAL = -1, -2
@@ -21,30 +28,47 @@ NOBODY, SEVERAL = -1, -2
 
 @dataclass
 class Request:
-    """One logged request: who touched which bytes; ``values`` of a write, None of a read."""
+    """One logged request: who touched which bytes and how; ``values`` of a plain write, None of others.
+
+    ``fence_at`` and ``meeting_at`` are the moments of each warp's last fence and last strong access behind a
+    fence as they were then, None before the first fence.
+    """
 
     site: int
+    kind: Kind
     access: object
     offset: int
     width: int
     lanes: np.ndarray
     warp: np.ndarray
     epoch: np.ndarray
+    time: int
     values: tuple | None
+    fence_at: np.ndarray | None
+    meeting_at: np.ndarray | None
+
+    def last_fence(self, warp: np.ndarray) -> np.ndarray:
+        """When each of the warps fenced last; of SEVERAL, any of them; 0 before the first time."""
+        return np.where(warp == SEVERAL, self.fence_at.max(), self.fence_at[np.maximum(warp, 0)])
 
 
 class RaceDetector(Observer):
     """Observer that raises SharedRace, naming both source lines, both threads and the word."""
 
     def __init__(self):
+        self.kinds: dict[tuple[int, str], Kind] = {}
+        self.done_with_chunk()
+
+    def done_with_chunk(self):
+        self.now = 0
+        self.fence_at: np.ndarray | None = None  # by warp
+        self.meeting_at: np.ndarray | None = None
         self._start()
 
     def _start(self):
         self.log: list[Request] = []
-        self.seen: set[tuple[int, int]] = (
-            set()
-        )  # reads that are in the log: a loop reads the same words again
-        self.wrote = False
+        self.seen: set[tuple] = set()  # of the log, what a loop does again and again and is no plain write
+        self.did: set[str] = set()
         self.tables: SharedTables | None = None
         self.epoch: np.ndarray | None = None  # syncwarps that each warp has passed since the barrier
 
@@ -54,120 +78,215 @@ class RaceDetector(Observer):
         self.epoch[np.unique(group.warp)] += 1
         self.seen.clear()
 
+    def fence(self, machine, group, wide):
+        if self.fence_at is None:
+            self.fence_at = self.meeting_at = np.zeros(machine.warps, np.int64)
+        self.fence_at = self._marked(self.fence_at, group)
+
+    def _marked(self, moments, group) -> np.ndarray:
+        """A copy, as the log keeps the moments of before, in which the group's warps are at this one."""
+        self.now += 1
+        self.seen.clear()
+        moments = moments.copy()
+        moments[group.warp] = self.now
+        return moments
+
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
-        if space != "shared" or what == "atomic":
-            return  # atomics do not race with each other
-        if what == "read":
-            key = (id(access), offset)
+        if space != "shared" and self.fence_at is None:
+            return
+        kind = self.kinds.get((site, what)) or self._kind(machine, site, what)
+        if kind.releases:
+            self.fence(machine, group, kind.releases == "wide")
+        if kind.strong and self.fence_at is not None:
+            self.meeting_at = self._marked(self.meeting_at, group)
+        if space != "shared":
+            return
+        if kind.name != WRITE:
+            key = (id(access), offset, site if kind.strong else READ)
             if key in self.seen:
                 return
             self.seen.add(key)
-        else:
-            self.wrote = True
+            values = None
+        self.did.add(kind.name)
+        self.now += 1
         epoch = np.zeros(1, np.int64) if self.epoch is None else self.epoch[group.warp]
-        self.log.append(Request(site, access, offset, width, group.lanes, group.warp, epoch, values))
+        self.log.append(
+            Request(
+                site,
+                kind,
+                access,
+                offset,
+                width,
+                group.lanes,
+                group.warp,
+                epoch,
+                self.now,
+                values,
+                self.fence_at,
+                self.meeting_at,
+            )
+        )
         if len(self.log) >= LONGEST_LOG:
             self._compare(machine)
 
-    def barrier(self, machine, block):
-        self.done(machine)
+    def _kind(self, machine, site: int, what: str) -> Kind:
+        kind = kind_of(machine.program.sites[site], what, volatile_is_strong=machine.program.fences)
+        self.kinds[site, what] = kind
+        return kind
 
-    def done(self, machine):
-        if self.wrote:
-            self._compare(machine)
+    def barrier(self, machine, block):
+        self._end(machine)
         self._start()
 
+    def done(self, machine):
+        self._end(machine)
+        self.done_with_chunk()
+
+    def _end(self, machine):
+        if WRITE in self.did or self.did >= {READ, STRONG_WRITE}:
+            self._compare(machine)
+
     def _compare(self, machine):
-        self.tables = self.tables or SharedTables(machine)
+        self.tables = self.tables or SharedTables(machine, self.kinds)
         for request in self.log:
             self.tables.enter(request)
         self.log, self.seen = [], set()
 
 
 class Touched:
-    """For each cell of shared memory: the last lane that touched it, its warp,
-    syncwarp epoch and instruction.
+    """For each cell of shared memory who touched it in one way, in summary: the lane and its warp, or
+    SEVERAL; the warp's syncwarp epoch, the moment and the instruction of the last.
     """
 
-    def __init__(self, cells: int):
+    def __init__(self, cells: int, strong: bool):
         self.lane = np.full(cells, NOBODY, np.int64)
         self.warp = np.full(cells, NOBODY, np.int64)
         self.epoch = np.zeros(cells, np.int64)
+        self.time = np.zeros(cells, np.int64)
         self.site = np.zeros(cells, np.int32)
-        self.empty = True
+        self.empty, self.strong = True, strong
 
-    def set(self, cell, request: Request) -> None:
+    def ordered(self, cell, request: Request) -> np.ndarray:
+        """Whether all who touched the cell did so before the request's lane does; True if nobody did."""
+        if self.empty:
+            return np.ones(cell.shape, bool)
+        warp = self.warp[cell]
+        out = (self.lane[cell] == request.lanes) | (self.epoch[cell] < request.epoch)
+        out &= warp == request.warp
+        out |= warp == NOBODY
+        if request.fence_at is not None and not out.all():
+            out |= self._released(cell, warp, request)
+        return out
+
+    def _released(self, cell, warp, request: Request) -> np.ndarray:
+        """By a fence, and by a strong access of the request's warp; the last write of a release may itself
+        be what the cell was touched by.
+        """
+        time = self.time[cell]
+        fenced = request.last_fence(warp) > (0 if self.strong else time)
+        return fenced & (request.meeting_at[request.warp] >= time)
+
+    def add(self, cell, request: Request, ordered: np.ndarray) -> None:
+        """Put the request's lanes in the place of who is ``ordered`` before them, and with the others."""
+        joins = None if self.empty or ordered.all() else ~ordered
+        foreign = None if joins is None else joins & (self.warp[cell] != request.warp)
         self.empty = False
         self.lane[cell], self.warp[cell] = request.lanes, request.warp
         self.epoch[cell], self.site[cell] = request.epoch, request.site
-
-    def clashes(self, cell, request: Request) -> np.ndarray:
-        """Lanes whose cell another lane touched, unless a syncwarp of their common warp stands between."""
-        if self.empty:
-            return np.zeros(1, bool)
-        lane = self.lane[cell]
-        ordered = (self.warp[cell] == request.warp) & (self.epoch[cell] < request.epoch)
-        return (lane != NOBODY) & (lane != request.lanes) & ~ordered
+        self.time[cell] = request.time
+        lost = self.lane[cell] != request.lanes  # lanes of one request that touch one cell
+        if lost.any():
+            others = lost & (self.warp[cell] != request.warp)
+            self.lane[cell[lost]] = SEVERAL
+            self.warp[cell[others]] = SEVERAL
+        if joins is not None:
+            self.lane[cell[joins]] = SEVERAL
+            self.warp[cell[foreign]] = SEVERAL
 
 
 class SharedTables:
-    """Who wrote and who read each cell since the last barrier.
+    """Who touched each cell since the last barrier, by kind of access.
 
     A cell is a word, or less if the kernel has narrower accesses.
     """
 
-    def __init__(self, machine):
+    def __init__(self, machine, kinds: dict[tuple[int, str], Kind]):
         self.machine = machine
         self.unit = cell_size(machine.program)
-        cells = machine.shared.size // self.unit
-        self.written, self.read = Touched(cells), Touched(cells)
-        self.value = np.zeros(cells, np.uint64)
+        self.cells = machine.shared.size // self.unit
+        self.touched: dict[str, Touched] = {}
+        self.value = np.zeros(self.cells, np.uint64)
+        self.by_hand = np.zeros(len(machine.program.sites), bool)
+        self.by_hand[[site for (site, _), kind in kinds.items() if kind.by_hand]] = True
 
     def enter(self, request: Request) -> None:
         """Check one request against all before it, then record it."""
         first = np.broadcast_to((request.access.offset + request.offset) // self.unit, request.lanes.shape)
         parts = max(1, request.width // self.unit)
+        name = request.kind.name
+        if name not in self.touched:
+            self.touched[name] = Touched(self.cells, request.kind.strong)
+        mine = self.touched[name]
         for part in range(parts):
             cell = first + part
-            if request.values is None:
-                self._refuse(
-                    request, cell, self.written, self.written.clashes(cell, request), "reads", "writes"
-                )
-                self._record_read(cell, request)
-                continue
-            bits = _bits(request.values[part * len(request.values) // parts], cell.shape)
-            self._refuse(request, cell, self.read, self.read.clashes(cell, request), "writes", "reads")
-            clash = self.written.clashes(cell, request) & (self.value[cell] != bits)
-            self._refuse(request, cell, self.written, clash, "writes", "writes")
-            self.written.set(cell, request)
-            self.value[cell] = bits
-            lost = (self.written.lane[cell] != request.lanes) & (self.value[cell] != bits)
-            self._refuse(request, cell, self.written, lost, "writes", "writes")
+            bits = None
+            if request.values is not None:
+                bits = _bits(request.values[part * len(request.values) // parts], cell.shape)
+            ordered = None
+            for other in CLASHES[name]:
+                others = self.touched.get(other)
+                if others is None or others.empty:
+                    continue
+                before = others.ordered(cell, request)
+                if others is mine:
+                    ordered = before
+                clash = ~before
+                if clash.any() and other == WRITE and name == WRITE:
+                    clash &= self.value[cell] != bits
+                if clash.any() and request.fence_at is not None:
+                    clash &= ~self._answers(request, others, cell)
+                if clash.any():
+                    i = int(np.flatnonzero(clash)[0])
+                    rival, there = int(others.lane[cell[i]]), int(others.site[cell[i]])
+                    self._refuse(request, i, int(cell[i]), rival, there, other, int(clash.sum()))
+            mine.add(cell, request, mine.ordered(cell, request) if ordered is None else ordered)
+            if bits is not None:
+                self._record_value(request, cell, bits)
 
-    def _record_read(self, cell, request) -> None:
-        before, warp = self.read.lane[cell], self.read.warp[cell]
-        self.read.set(cell, request)
-        mixed = (self.read.lane[cell] != request.lanes) | ((before != NOBODY) & (before != request.lanes))
-        self.read.lane[cell[mixed]] = SEVERAL
-        foreign = (self.read.warp[cell] != request.warp) | ((warp != NOBODY) & (warp != request.warp))
-        self.read.warp[cell[foreign]] = SEVERAL
+    def _record_value(self, request: Request, cell, bits) -> None:
+        """The value that is there now; lanes of one request that write one cell must agree on it."""
+        self.value[cell] = bits
+        lost = np.flatnonzero(self.value[cell] != bits)
+        if lost.size:
+            i = int(lost[0])
+            won = np.flatnonzero((cell == cell[i]) & (bits == self.value[cell[i]]))[0]
+            rival = int(request.lanes[won])
+            self._refuse(request, i, int(cell[i]), rival, request.site, WRITE, int(lost.size))
 
-    def _refuse(self, request, cell, other, bad, does, did) -> None:
-        if not bad.any():
-            return
-        i = int(np.flatnonzero(bad)[0])
+    def _answers(self, request: Request, others: Touched, cell) -> np.ndarray:
+        """Whether one of the two is a plain store behind a fence, which sets a flag or opens a lock by hand,
+        and the other looks for it.
+        """
+        if request.kind.name == WRITE and others.strong:
+            return self.by_hand[others.site[cell]] & (request.last_fence(request.warp) > 0)
+        if request.kind.by_hand and not others.strong:
+            return request.last_fence(others.warp[cell]) > 0
+        return np.zeros(1, bool)
+
+    def _refuse(self, request: Request, i: int, cell: int, rival: int, there: int, did: str, count: int):
         program, thread = self.machine.program, self.machine.thread_name
-        rival = int(other.lane[cell[i]])
-        byte = int(cell[i]) * self.unit % self.machine.shared_stride
-        here, there = program.line_of_site(request.site), program.line_of_site(int(other.site[cell[i]]))
-        others = f"several threads {did[:-1]}" if rival < 0 else f"{thread(rival)} {did}"
+        byte = cell * self.unit % self.machine.shared_stride
+        here, before = program.line_of_site(request.site), program.line_of_site(there)
+        does = verb(program.sites[request.site], request.kind.name)
+        done = verb(program.sites[there], did, several=rival < 0)
         raise SharedRace(
             f"{thread(int(request.lanes[i]))} {does} a shared word (byte offset {byte}, {here}) "
-            f"that {others} ({there}), with no barrier between them; {int(bad.sum())} accesses clash",
+            f"that {'several threads' if rival < 0 else thread(rival)} {done} ({before}), "
+            f"with no barrier between them; {count} accesses clash",
             kernel=program.name,
             where=here,
             hint="put cuda.syncthreads() after the writes and before other threads read, "
-            "and again before the next writes",
+            "and again before the next writes" + ("; atomics are writes too" if " " in does + done else ""),
         )
 
 
