@@ -16,7 +16,6 @@ from warplab.hardware.device import device, engine_target
 from warplab.hardware.target import Target
 from warplab.simt.frontends.cuda_cpp import CudaKernel
 from warplab.simt.frontends.numba_hook import is_dispatcher, numba_type, ptx_of
-from warplab.simt.toolchain.nvrtc import compile_ptx
 
 
 def question(task, case):
@@ -68,7 +67,7 @@ def compiled(entry, name, passed, target, arguments=()):
     passed: the type of each argument, as in a question. arguments: their names, for a message.
     """
     if type(entry) is CudaKernel:
-        ptx, symbol = compile_ptx(entry.source, entry.name, target.arch)
+        ptx, symbol = entry.compiled(target.arch)
         return Kernel.from_plain({"name": entry.name, "entry": symbol, "modules": [ptx], "abi": "c"})
     check_kernel(entry, name)
     expected = len(inspect.signature(entry.py_func).parameters)

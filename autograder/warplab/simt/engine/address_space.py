@@ -29,6 +29,7 @@ class Region:
     label: str
     itemsize: int = 1
     writable: bool = True
+    unset: bool = False  # constant memory that no initialiser and no host code has given a value
     views: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property

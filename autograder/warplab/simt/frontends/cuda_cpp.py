@@ -1,6 +1,7 @@
-"""CUDA C++ kernels from a string, on both devices.
+"""CUDA C++ kernels from a string or a file, on both devices.
 
-``k = cuda_kernel(source, "name")``, then ``k[grid, block](...)`` as in numba.
+``k = cuda_kernel(source, "name")``, then ``k[grid, block](...)`` as in numba. Host code beside the kernel is
+set aside: a whole `.cu` file will do.
 """
 
 # pyright: reportAttributeAccessIssue=false
@@ -8,43 +9,86 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
+from cuda.bindings import driver
 from cuda.core import LaunchConfig, ObjectCode, launch
 from numba import cuda
 
 from warplab.hardware.device import device, engine_target
-from warplab.simt.abi import NUMBERS, c_number, word
-from warplab.simt.engine.address_space import as_bytes
+from warplab.simt.abi import NUMBERS
+from warplab.simt.engine.address_space import Region, as_bytes
 from warplab.simt.engine.machine import Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.errors import InvalidLaunch
-from warplab.simt.frontends.arguments import describe, host_array
+from warplab.simt.frontends.arguments import describe
+from warplab.simt.frontends.c_arguments import parameters
 from warplab.simt.frontends.launch import LaunchContext, run, translated
 from warplab.simt.frontends.numba_hook import core_stream
 from warplab.simt.frontends.space import SPACE
+from warplab.simt.frontends.symbols import Symbol, mangled, probe, probed
 from warplab.simt.ptx.parser import meets_grid_wide, parse
-from warplab.simt.toolchain.nvrtc import compile_ptx
+from warplab.simt.toolchain.nvrtc import CompileError, compile_ptx, prepare
+
+_variables: dict[tuple[str, str, str], dict[tuple, Region]] = {}  # of each source, for all of its kernels
 
 
 class CudaKernel:
     """A CUDA C++ kernel; ``kernel[grid, block, stream, shared_bytes](*args)`` launches it.
 
-    Arrays are passed as pointers, numbers as the parameter's own type. On CUDA, host arrays are copied there
-    and back.
+    Arrays are passed as pointers, numbers as the parameter's own type, structs as NumPy records, ctypes
+    structures or dataclasses. On CUDA, host arrays are copied there and back.
     """
 
-    def __init__(self, source: str, name: str):
-        self.source, self.name = source, name
-        compile_ptx(source, name, engine_target().arch)  # a mistake shows here, not at the first launch
+    def __init__(self, source: str, name: str, path: str = ""):
+        self.source, self.name, self.path = source, name, path
+        self.prepared = prepare(source, name, path)
+        self.compiled(engine_target().arch)  # a mistake shows here, not at the first launch
 
     def __getitem__(self, configuration):
         grid, block, *rest = configuration
         return ConfiguredKernel(self, grid, block, rest[0] if rest else 0, rest[1] if len(rest) > 1 else 0)
 
+    def compiled(self, arch: str) -> tuple[str, str]:
+        """(PTX, entry) for an architecture."""
+        return compile_ptx(self.prepared, self.name, arch, self.path)
+
     def program(self, arch: str) -> Program:
         """The translated program for an architecture."""
-        ptx, entry = compile_ptx(self.source, self.name, arch)
-        return translated((ptx,), entry, self.name, SPACE)
+        ptx, entry = self.compiled(arch)
+        variables = _variables.setdefault((self.source, self.path, arch), {})
+        return translated((ptx,), entry, self.name, SPACE, variables)
+
+    def symbol(self, name: str) -> Symbol:
+        """The ``__constant__`` or ``__device__`` variable ``name``, to ``get()`` and ``set()``.
+
+        All kernels of one source share its variables, and they last as long as the process; on CUDA each
+        instance of a template has its own. Raises InvalidLaunch where the source has none of that name.
+        """
+        arch = (device() if device().kind == "cuda" else engine_target()).arch
+        ptx, _ = self.compiled(arch)
+        module = parse(ptx)
+        found = mangled(name, module)
+        if found is None:
+            known = ", ".join(v.name for v in module.variables if v.space in ("global", "const"))
+            raise InvalidLaunch(
+                f"the source has no variable {name!r}; it has {known or 'none'}", kernel=self.name
+            )
+        asking = replace(self.prepared, text=self.prepared.text + probe(name))
+        dtype, shape = probed(compile_ptx(asking, self.name, arch, self.path)[0])
+        if device().kind == "cuda":
+            return Symbol(name, dtype, shape, *_symbol_on_cuda(ptx, found))
+        region = self.program(arch).globals[found]
+
+        def write(data: bytes) -> None:
+            region.data[:] = np.frombuffer(data, np.uint8)
+            region.unset = False
+
+        return Symbol(name, dtype, shape, region.data.tobytes, write)
 
 
 class ConfiguredKernel:
@@ -64,96 +108,99 @@ class ConfiguredKernel:
     def run_on_engine(self, args, context: LaunchContext) -> Machine:
         """Run on the SIMT engine and return the machine (profile() reads its program)."""
         program = self.kernel.program(context.target.arch)
-        values, regions = _parameters(program, args, SPACE)
+        regions: list[Region] = []
+
+        def place(name: str, array: np.ndarray) -> int:
+            label, writable = describe(name, array), array.flags.writeable
+            regions.append(SPACE.add(as_bytes(array), label, max(array.itemsize, 1), writable=writable))
+            return regions[-1].base
+
+        values = parameters(program.function.params, args, place, program.name)
         return run(program, values, regions, self.griddim, self.blockdim, self.sharedmem, SPACE, context)
 
 
-def cuda_kernel(source: str, name: str) -> CudaKernel:
+def cuda_kernel(source: str | os.PathLike[str], name: str) -> CudaKernel:
     """Compile CUDA C++ through NVRTC and return the kernel ``name``.
 
-    Raises CompileError with the compiler's messages and the source's line numbers.
+    source: CUDA C++, or the path of a `.cu` file; its host code (``main``, launches, iostream) is set aside.
+    name: as C++ names it, with namespaces and a template's arguments: ``"tools::scale<float, 16>"``.
+    Raises CompileError with the compiler's first message and the source's own line number.
     """
-    return CudaKernel(source, name)
+    if isinstance(source, str) and ("\n" in source or "{" in source or not source.endswith((".cu", ".cuh"))):
+        return CudaKernel(source, name)
+    path = Path(source).absolute()
+    if not path.is_file():
+        raise CompileError(f"there is no file {path}", kernel=name)
+    return CudaKernel(path.read_text(encoding="utf-8", errors="replace"), name, str(path))
 
 
 def _dims(dims) -> tuple[int, ...]:
     return (int(dims),) if isinstance(dims, int | np.integer) else tuple(int(d) for d in dims)
 
 
-def _parameters(program: Program, args, space):
-    """Parameter bytes by the types that the PTX declares, and the regions of host arrays."""
-    declared = program.function.params
-    if len(declared) != len(args):
-        raise InvalidLaunch(
-            f"the kernel takes {len(declared)} arguments and got {len(args)}", kernel=program.name
-        )
-    values, regions = [], []
-    for number, (param, value) in enumerate(zip(declared, args, strict=True), 1):
-        name = f"number {number}"
-        array = host_array(value)
-        if array is not None:
-            if not array.flags.c_contiguous:
-                raise InvalidLaunch(
-                    f"{describe(name, array)} is not contiguous in C order",
-                    kernel=program.name,
-                    hint="np.ascontiguousarray(array)",
-                )
-            region = space.add(
-                as_bytes(array), describe(name, array), max(array.itemsize, 1), writable=array.flags.writeable
-            )
-            regions.append(region)
-            values.append(word(region.base))
-        elif getattr(value, "__cuda_ndarray__", False):
-            values.append(word(value.device_ctypes_pointer.value or 0))
-        elif isinstance(value, bool | int | float | np.number | np.bool_):
-            if param.type not in NUMBERS or param.size > 8:
-                raise InvalidLaunch(
-                    f"argument {name} is a number, and the kernel wants {param.size} bytes ({param.type})",
-                    kernel=program.name,
-                )
-            values.append(c_number(param.type, value, name, program.name).tobytes())
-        elif isinstance(value, np.void):
-            # a struct by value: one element of a structured array, its dtype made with align=True
-            if value.nbytes != param.size:
-                raise InvalidLaunch(
-                    f"argument {name} has {value.nbytes} bytes, and the kernel wants {param.size}",
-                    kernel=program.name,
-                )
-            values.append(value.tobytes())
-        else:
-            raise InvalidLaunch(
-                f"argument {name} is a {type(value).__name__}; pass arrays, numbers and structs",
-                kernel=program.name,
-            )
-    return values, regions
+_loaded: dict[str, ObjectCode] = {}
 
 
-_loaded: dict[tuple[str, str], object] = {}
+def _on_cuda(ptx: str) -> ObjectCode:
+    """PTX loaded on the GPU, once a process."""
+    cuda.current_context()
+    if ptx not in _loaded:
+        _loaded[ptx] = ObjectCode.from_ptx(ptx.encode())
+    return _loaded[ptx]
+
+
+def _done(result):
+    status, *values = result
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise InvalidLaunch(f"CUDA says {status.name}")
+    return values
+
+
+def _symbol_on_cuda(ptx: str, name: str):
+    """read() and write(data) of a variable of a loaded module."""
+    library = driver.CUlibrary(int(_on_cuda(ptx).handle))
+    pointer, size = _done(driver.cuLibraryGetGlobal(library, name.encode()))
+
+    def read() -> bytes:
+        data = bytearray(size)
+        _done(driver.cuMemcpyDtoH((ctypes.c_char * size).from_buffer(data), pointer, size))
+        return bytes(data)
+
+    def write(data: bytes) -> None:
+        _done(driver.cuMemcpyHtoD(pointer, data, size))
+
+    return read, write
 
 
 def _launch_on_cuda(launcher: ConfiguredKernel, args) -> None:
-    cuda.current_context()
-    ptx, entry = compile_ptx(launcher.kernel.source, launcher.kernel.name, device().arch)
-    if (ptx, entry) not in _loaded:
-        _loaded[ptx, entry] = ObjectCode.from_ptx(ptx.encode()).get_kernel(entry)
+    ptx, entry = launcher.kernel.compiled(device().arch)
+    kernel = _on_cuda(ptx).get_kernel(entry)
     declared = parse(ptx).functions[entry].params
-    passed, copies = [], []
-    for param, value in zip(declared, args, strict=True):
-        array = host_array(value)
-        if array is not None:
-            there = cuda.to_device(array)
-            copies.append((there, array))
-            passed.append(int(there.device_ctypes_pointer.value or 0))
-        elif getattr(value, "__cuda_array_interface__", None) is not None:
-            passed.append(int(value.__cuda_array_interface__["data"][0]))
-        else:
-            passed.append(c_number(param.type, value, param.name, launcher.kernel.name))
-    config = LaunchConfig(
-        grid=launcher.griddim,
-        block=launcher.blockdim,
-        shmem_size=launcher.sharedmem,
-        is_cooperative=meets_grid_wide(ptx),  # then all blocks must run at once
-    )
-    launch(core_stream(launcher.stream), config, _loaded[ptx, entry], *passed)
+    copies = []
+
+    def place(name: str, array: np.ndarray) -> int:
+        copies.append((cuda.to_device(array), array))
+        return int(copies[-1][0].device_ctypes_pointer.value or 0)
+
+    values = parameters(declared, args, place, launcher.kernel.name)
+    together = meets_grid_wide(ptx)  # then all blocks must run at once
+    if all(param.type in NUMBERS for param in declared):
+        config = LaunchConfig(
+            grid=launcher.griddim,
+            block=launcher.blockdim,
+            shmem_size=launcher.sharedmem,
+            is_cooperative=together,
+        )
+        passed = [np.frombuffer(value, NUMBERS[p.type])[0] for p, value in zip(declared, values, strict=True)]
+        launch(core_stream(launcher.stream), config, kernel, *passed)
+    else:  # cuda.core passes numbers and pointers, no structs
+        kept = [ctypes.create_string_buffer(value, max(len(value), 1)) for value in values]
+        pointers = (ctypes.c_void_p * len(kept))(*(ctypes.addressof(one) for one in kept))
+        size = [*(*launcher.griddim, 1, 1)[:3], *(*launcher.blockdim, 1, 1)[:3], launcher.sharedmem]
+        stream = driver.CUstream(int(core_stream(launcher.stream).handle))
+        start = driver.cuLaunchCooperativeKernel if together else driver.cuLaunchKernel
+        more = () if together else (0,)
+        function = driver.CUfunction(int(kernel.handle))
+        _done(start(function, *size, stream, ctypes.addressof(pointers), *more))
     for there, array in copies:
         there.copy_to_host(array)

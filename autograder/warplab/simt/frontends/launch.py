@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass
 
 from warplab.hardware.target import LaunchLimits, Target
-from warplab.simt.engine.address_space import AddressSpace
+from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.machine import Launch, Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.errors import InvalidLaunch
@@ -31,11 +31,20 @@ class LaunchContext:
     sample: int | None = None
 
 
-def translated(modules: tuple[str, ...], entry: str, name: str, space: AddressSpace) -> Program:
-    """The program of PTX ``modules``, the first of which has ``entry``. It is translated once a process."""
-    key = (id(space), entry, *modules)
+def translated(
+    modules: tuple[str, ...],
+    entry: str,
+    name: str,
+    space: AddressSpace,
+    variables: dict[tuple, Region] | None = None,
+) -> Program:
+    """The program of PTX ``modules``, the first of which has ``entry``. It is translated once a process.
+
+    variables: those that programs of the same source have laid out already; a new program adds its own.
+    """
+    key = (id(space), id(variables), entry, *modules)
     if key not in _programs:
-        _programs[key] = Program(modules[0], entry, name, space, modules[1:])
+        _programs[key] = Program(modules[0], entry, name, space, modules[1:], variables)
     return _programs[key]
 
 

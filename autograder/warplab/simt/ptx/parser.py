@@ -105,6 +105,7 @@ class Param:
     type: str
     size: int
     offset: int
+    align: int = 1
 
 
 @dataclass
@@ -319,7 +320,7 @@ def _params(text: str) -> list[Param]:
             raise PTXSyntaxError(f"cannot read parameter {part!r}")
         ptype = re.search(r"\.(pred|[busf]\d+|bf16)\b(?=\s+[A-Za-z_$%])", part)
         offset = -(-offset // v.align) * v.align
-        params.append(Param(v.name, ptype.group(1) if ptype else "b8", v.size, offset))
+        params.append(Param(v.name, ptype.group(1) if ptype else "b8", v.size, offset, v.align))
         offset += v.size
     return params
 

@@ -1,6 +1,7 @@
 """NVRTC: CUDA C++ to PTX, without a GPU.
 
-Headers (mma.h, cuda_fp16.h, cooperative_groups.h ...) come from the wheels.
+Headers (mma.h, cuda_fp16.h, cooperative_groups.h ...) come from the wheels. Host code is set aside first
+(``host_code.py``), and what nvcc takes from the host's headers is put before it (``standard_headers.py``).
 """
 
 from __future__ import annotations
@@ -8,32 +9,29 @@ from __future__ import annotations
 import functools
 import os
 import re
+from dataclasses import astuple
+from pathlib import Path
 
 from cuda import pathfinder
 from cuda.bindings import nvrtc
 
 from warplab.simt.errors import LaunchError
 from warplab.simt.toolchain.disk import kept
+from warplab.simt.toolchain.host_code import Prepared, without_host_code
+from warplab.simt.toolchain.standard_headers import EMPTY, FOR_HOST, PRELUDE, PRELUDE_NAME, library_for
 
-INTEGERS = "".join(
-    f"typedef signed {t} int{n}_t; typedef unsigned {t} uint{n}_t;"
-    for n, t in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))
+LIBRARY_NAME = "warplab_library.cuh"
+_OURS = frozenset((PRELUDE_NAME, LIBRARY_NAME))
+_MESSAGE = re.compile(
+    r"^(?P<file>[^\n(]+)\((?P<line>\d+)\): (?P<kind>(?:catastrophic )?error|warning|remark)\b", re.M
 )
-STANDARD = {  # headers of the host that NVRTC has not: what a kernel uses of them is built in
-    name: text
-    for names, text in (
-        ("stdio.h cstdio stdlib.h cstdlib assert.h cassert math.h cmath", ""),
-        ("stdint.h cstdint", INTEGERS),
-    )
-    for name in names.split()
-}
-
-
-OWN_FILE = re.compile(r'#\s*include\s*"')  # a header that may change while the source does not
+_TAIL = re.compile(
+    r"^(Remark:|Note #|\d+ (catastrophic )?errors? detected|Compilation terminated|Error limit)", re.M
+)
 
 
 class CompileError(LaunchError):
-    """NVRTC refused the source; the message has its errors with the source's own line numbers."""
+    """NVRTC refused the source; the message has its first error, with the author's own file and line."""
 
     kind = "compile error"
 
@@ -52,30 +50,58 @@ def _checked(result):
     return values[0] if len(values) == 1 else values
 
 
-def _create(source: str, file: str):
-    texts, names = [t.encode() for t in STANDARD.values()], [n.encode() for n in STANDARD]
-    return _checked(nvrtc.nvrtcCreateProgram(source.encode(), file.encode(), len(names), texts, names))
-
-
 def _buffer(size: int) -> bytes:
     """Bytes for NVRTC to write into; never a single byte, which Python shares among all that are equal."""
     return b" " * (size + 1)
 
 
-@functools.lru_cache(maxsize=128)
-def compile_ptx(source: str, name: str, arch: str) -> tuple[str, str]:
-    """PTX of ``source`` for ``arch`` ("sm_90") and the entry that ``name`` became there (C++ mangles names).
+def file_name(name: str) -> str:
+    """The file that a source without one stands for in messages: ``kernel.cu``."""
+    return f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}.cu"
 
-    Kept on disk, unless the source includes files of its own.
-    Raises CompileError with the compiler's messages.
+
+def prepare(source: str, name: str, path: str = "", folders: tuple[str, ...] = ()) -> Prepared:
+    """``source`` for NVRTC: its host code set aside, the author's own headers read. ``name``: the kernel.
+
+    path: the file that it came from, beside which its headers lie; else they lie in the current folder.
+    folders: where further headers lie.
     """
-    if OWN_FILE.search(source):
-        return _compile(source, name, arch)
+
+    def find(header: str, by: str, quoted: bool) -> tuple[str, str] | None:
+        beside = os.path.normpath(os.path.join(os.getcwd(), os.path.dirname(by), header))
+        if not quoted or not os.path.isfile(beside):
+            return None
+        return beside, Path(beside).read_text(encoding="utf-8", errors="replace")
+
+    def known(header: str) -> bool:
+        installed = any(os.path.isfile(os.path.join(f, header)) for f in (*folders, *include_folders()))
+        return header in EMPTY or installed and not FOR_HOST.match(header)
+
+    return without_host_code(source, path or file_name(name), name, find, known)
+
+
+@functools.lru_cache(maxsize=128)
+def compile_ptx(prepared: Prepared, name: str, arch: str, path: str = "") -> tuple[str, str]:
+    """PTX of a source for ``arch`` ("sm_90") and the entry that ``name`` became there (C++ mangles names).
+
+    Kept on disk. Raises CompileError with the compiler's first message.
+    """
     headers = [(folder, os.stat(folder).st_mtime_ns) for folder in include_folders()]
-    return kept(
-        (nvrtc.nvrtcVersion()[1:], headers, STANDARD, _options(arch), source, name),
-        lambda: _compile(source, name, arch),
+    ptx, entry = kept(
+        (nvrtc.nvrtcVersion()[1:], headers, PRELUDE, _options(arch), astuple(prepared), name, path),
+        lambda: _compile(prepared, path or file_name(name), _options(arch), name),
     )
+    return ptx, entry
+
+
+@functools.lru_cache(maxsize=128)
+def compile_to_link(source: str, name: str, arch: str, folders: tuple[str, ...] = ()) -> str:
+    """PTX of a CUDA C++ file whose functions other modules will call; ``folders`` hold further headers.
+
+    Raises CompileError with the compiler's first message.
+    """
+    options = [*(f"-I{folder}" for folder in folders), *_options(arch), "-rdc=true"]
+    return _compile(prepare(source, name, folders=folders), name, options)[0]
 
 
 def _options(arch: str) -> list[str]:
@@ -84,21 +110,30 @@ def _options(arch: str) -> list[str]:
         "--std=c++17",
         "-lineinfo",
         *(f"-I{folder}" for folder in include_folders()),
+        f"--pre-include={PRELUDE_NAME}",
+        f"--pre-include={LIBRARY_NAME}",
     ]
 
 
-def _compile(source: str, name: str, arch: str) -> tuple[str, str]:
-    file = f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}.cu"
-    options = _options(arch)
-    program = _create(source, file)
+def _compile(prepared: Prepared, file: str, options: list[str], kernel: str = "") -> tuple[str, str]:
+    """(PTX, the entry that ``kernel`` became)."""
+    own = dict(prepared.headers)
+    library = library_for("\n".join((prepared.text, *own.values())))
+    headers = {name: "" for name in (*EMPTY, *prepared.missing)}
+    headers |= own | {PRELUDE_NAME: PRELUDE, LIBRARY_NAME: library}
+    texts, names = [t.encode() for t in headers.values()], [n.encode() for n in headers]
+    created = nvrtc.nvrtcCreateProgram(prepared.text.encode(), file.encode(), len(names), texts, names)
+    program = _checked(created)
     try:
-        _checked(nvrtc.nvrtcAddNameExpression(program, name.encode()))
+        if kernel:
+            _checked(nvrtc.nvrtcAddNameExpression(program, kernel.encode()))
         (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
-        log = _buffer(_checked(nvrtc.nvrtcGetProgramLogSize(program)))
-        _checked(nvrtc.nvrtcGetProgramLog(program, log))
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            raise CompileError(_errors(log.decode(errors="replace").strip("\0 \n"), name), kernel=name)
-        entry = _checked(nvrtc.nvrtcGetLoweredName(program, name.encode())).decode()
+            log = _buffer(_checked(nvrtc.nvrtcGetProgramLogSize(program)))
+            _checked(nvrtc.nvrtcGetProgramLog(program, log))
+            message = _said(log.decode(errors="replace").strip("\0 \n"), prepared, file, kernel)
+            raise CompileError(message, kernel=kernel or file)
+        entry = _checked(nvrtc.nvrtcGetLoweredName(program, kernel.encode())).decode() if kernel else ""
         ptx = _buffer(_checked(nvrtc.nvrtcGetPTXSize(program)))
         _checked(nvrtc.nvrtcGetPTX(program, ptx))
         return ptx.decode().rstrip("\0 "), entry
@@ -106,29 +141,54 @@ def _compile(source: str, name: str, arch: str) -> tuple[str, str]:
         nvrtc.nvrtcDestroyProgram(program)
 
 
-@functools.lru_cache(maxsize=128)
-def compile_to_link(source: str, name: str, arch: str, folders: tuple[str, ...] = ()) -> str:
-    """PTX of a CUDA C++ file whose functions other modules will call; ``folders`` hold further headers.
+def _said(log: str, prepared: Prepared, file: str, kernel: str) -> str:
+    """The compiler's first error in the author's own file, with what the reader can do about it."""
+    own = {file, *dict(prepared.headers)}
+    marks = list(_MESSAGE.finditer(log))
+    ends = [m.start() for m in marks[1:]] + [len(log)]
+    errors = [(m, log[m.start() : end]) for m, end in zip(marks, ends) if "error" in m["kind"]]
+    unknown_kernel = _no_such_kernel(prepared, kernel) if kernel else ""
+    if unknown_kernel and ("__nv_name_expr" in log.lower() or "name expression" in log or not errors):
+        return unknown_kernel
+    if not errors:
+        return log
+    mark, text = next((e for e in errors if e[0]["file"] in own), errors[0])
+    text = text[: found.start()] if (found := _TAIL.search(text)) else text
+    place = mark["file"]
+    lines = text.rstrip().split("\n")
+    last = next((i for i, line in enumerate(lines) if line.strip() == "^"), len(lines))
+    lines = [line for line in lines[: last + 1] if not any(name in line for name in _OURS)]
+    if place not in own:  # in CUDA's own header: where the author's file led there
+        came = [m for m in re.finditer(r'at line (\d+) of "?([^"\n]+)', text) if m[2] in own]
+        lines = [lines[0] if lines else text.split("\n")[0]]
+        lines += [f"  from {os.path.basename(m[2])}({m[1]})" for m in came[:1]]
+    lines[0] = lines[0].replace(place, os.path.basename(place), 1)
+    if len(errors) > 1:
+        lines.append(f"({len(errors) - 1} more error{'s' if len(errors) > 2 else ''})")
+    return "\n".join([*lines, *_notes(lines[0], prepared)])
 
-    Raises CompileError with the compiler's messages.
-    """
-    options = [*(f"-I{folder}" for folder in folders), *_options(arch), "-rdc=true"]
-    program = _create(source, name)
-    try:
-        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
-        log = _buffer(_checked(nvrtc.nvrtcGetProgramLogSize(program)))
-        _checked(nvrtc.nvrtcGetProgramLog(program, log))
-        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            raise CompileError(log.decode(errors="replace").strip("\0 \n"), kernel=name)
-        ptx = _buffer(_checked(nvrtc.nvrtcGetPTXSize(program)))
-        _checked(nvrtc.nvrtcGetPTX(program, ptx))
-        return ptx.decode().rstrip("\0 ")
-    finally:
-        nvrtc.nvrtcDestroyProgram(program)
+
+def _no_such_kernel(prepared: Prepared, kernel: str) -> str:
+    """A sentence of its own for a kernel that is not there, and for a template without its arguments."""
+    kernels = dict(prepared.kernels)
+    base = kernel.partition("<")[0].strip()
+    if kernels.get(base) and "<" not in kernel:
+        return f"{base} is a template: name one instance of it, such as {base}<float>"
+    if base in kernels:
+        return ""
+    there = f"it has {', '.join(kernels)}" if kernels else f"it must say __global__ void {base}(...)"
+    return f"the source has no kernel {kernel!r}; {there}"
 
 
-def _errors(log: str, name: str) -> str:
-    """The compiler's errors, one a paragraph; a kernel that is not there gets a sentence of its own."""
-    if "name expression" in log or "__nv_name_expr" in log.lower():
-        return f"the source has no kernel {name!r}; it must say __global__ void {name}(...)\n{log}"
-    return log
+def _notes(error: str, prepared: Prepared) -> list[str]:
+    """What is known of a name that the compiler does not know: it is host code, or its header is missing."""
+    host = dict(prepared.host)
+    unknown = [name.rpartition("::")[2] for name in re.findall(r'"([\w:]+)"', error)]
+    notes = [
+        f"  {name} is host code ({host[name]}): a kernel uses what is __device__, __constant__ or constexpr"
+        for name in unknown
+        if name in host
+    ]
+    if not notes and "undefined" in error and prepared.missing:
+        notes.append(f"  taken for empty, because there is no such file: {', '.join(prepared.missing)}")
+    return notes

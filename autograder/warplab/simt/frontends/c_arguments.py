@@ -1,0 +1,128 @@
+"""Kernel arguments, C's way: an array is its pointer, a number the kernel's own type, a record a struct."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import typing
+from collections.abc import Callable
+
+import numpy as np
+
+from warplab.simt.abi import NUMBERS, c_number, word
+from warplab.simt.errors import InvalidLaunch
+from warplab.simt.frontends.arguments import describe, host_array
+from warplab.simt.ptx.parser import Param
+
+#: place(name, array) -> the address at which the kernel finds a host array.
+Place = Callable[[str, np.ndarray], int]
+
+
+def parameters(declared: list[Param], args, place: Place, kernel: str) -> list[bytes]:
+    """The bytes of each parameter that the PTX declares.
+
+    Raises InvalidLaunch for a number of arguments, a type or a size that is not the kernel's.
+    """
+    if len(declared) != len(args):
+        raise InvalidLaunch(f"the kernel takes {len(declared)} arguments and got {len(args)}", kernel=kernel)
+    return [
+        _one(param, value, f"number {number}", place, kernel)
+        for number, (param, value) in enumerate(zip(declared, args, strict=True), 1)
+    ]
+
+
+def _one(param: Param, value, name: str, place: Place, kernel: str) -> bytes:
+    address = _address(value, name, place, kernel)
+    if address is not None:
+        return word(address)
+    if param.type in NUMBERS and isinstance(value, bool | int | float | np.number | np.bool_):
+        return c_number(param.type, value, name, kernel).tobytes()
+    data, align = record(value, name, place, kernel)
+    if len(data) != param.size:
+        packed = " (made with align=True, fields lie as in C)" if isinstance(value, np.void) else ""
+        raise InvalidLaunch(
+            f"argument {name} has {len(data)} bytes{packed}, and the kernel wants {param.size}", kernel=kernel
+        )
+    if align > param.align:
+        raise InvalidLaunch(
+            f"argument {name} has a field of {align} bytes, and none in the kernel's struct is wider than "
+            f"{param.align}",
+            kernel=kernel,
+            hint="the types of its fields, in the order of the struct",
+        )
+    return data
+
+
+def _address(value, name: str, place: Place, kernel: str) -> int | None:
+    """The address of an array on the host or the device; None of anything else."""
+    array = host_array(value)
+    if array is not None:
+        if not array.flags.c_contiguous:
+            raise InvalidLaunch(
+                f"{describe(name, array)} is not contiguous in C order",
+                kernel=kernel,
+                hint="np.ascontiguousarray(array)",
+            )
+        return place(name, array)
+    if getattr(value, "__cuda_ndarray__", False):
+        return value.device_ctypes_pointer.value or 0
+    found = getattr(value, "__cuda_array_interface__", None)
+    return None if found is None else int(found["data"][0])
+
+
+def record(value, name: str, place: Place, kernel: str) -> tuple[bytes, int]:
+    """(bytes, alignment) of a struct by value: a NumPy record or number, a ctypes.Structure or a dataclass.
+
+    A dataclass says its C types in its annotations (np.float32, np.int32, another dataclass); an array in
+    one of its fields is a pointer in the struct. Raises InvalidLaunch for a field with no C type.
+    """
+    if isinstance(value, np.generic):
+        # a packed record has alignment 1 and any layout; only its size can be compared
+        return value.tobytes(), value.dtype.alignment if value.dtype.isalignedstruct else 1
+    if isinstance(value, ctypes.Structure | ctypes.Union):
+        return bytes(value), ctypes.alignment(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        one = _of_dataclass(value, name, place, kernel)
+        return one.tobytes(), one.dtype.alignment
+    raise InvalidLaunch(
+        f"argument {name} is a {type(value).__name__}; pass arrays, numbers and structs", kernel=kernel
+    )
+
+
+def _of_dataclass(value, name: str, place: Place, kernel: str) -> np.void:
+    """An aligned record with the dataclass's fields, laid out as C lays out a struct."""
+    types = typing.get_type_hints(type(value))
+    fields, contents = [], []
+    for field in dataclasses.fields(value):
+        at, content, wanted = f"{name}.{field.name}", getattr(value, field.name), types[field.name]
+        address = _address(content, at, place, kernel)
+        if address is not None:
+            content, dtype = address, np.dtype(np.uint64)
+        elif dataclasses.is_dataclass(content):
+            content = _of_dataclass(content, at, place, kernel)
+            dtype = content.dtype
+        else:
+            dtype = _c_type(wanted, content)
+            if dtype is None:
+                said = getattr(wanted, "__name__", wanted)
+                raise InvalidLaunch(
+                    f"argument {at} has no type of C: it is annotated as {said}",
+                    kernel=kernel,
+                    hint=f"{field.name}: np.float32, np.int32, ... as the struct has it",
+                )
+        fields.append((field.name, dtype))
+        contents.append(content)
+    out = np.zeros(1, np.dtype(fields, align=True))
+    out[0] = tuple(contents)
+    return out[0]
+
+
+def _c_type(wanted, content) -> np.dtype | None:
+    """The dtype that an annotation or a value names; int and float of Python's name none of C's."""
+    if isinstance(content, np.generic):
+        return content.dtype
+    if isinstance(wanted, np.dtype):
+        return wanted
+    if isinstance(wanted, type) and (issubclass(wanted, np.generic) or hasattr(wanted, "_type_")):
+        return np.dtype(wanted)
+    return np.dtype(np.bool_) if wanted is bool else None
