@@ -10,7 +10,7 @@ import fcntl
 import math
 from collections.abc import Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import warplab
@@ -20,14 +20,15 @@ from autograder.gradebook import ByHand, CourseGradebook, write_csv
 from autograder.judge.faults import InternalError
 from autograder.judge.judge import Cases, Verdict, judge_notebook, make_cases
 from autograder.judge.process import NotStarted
+from autograder.judge.reading import read_submission, reader
 from autograder.layout import load_assignment
 from autograder.release.release import nbgrader_config
 from autograder.release.source import stable_json
-from autograder.report import autograded_notebook, feedback_page
+from autograder.report import autograded_notebook, feedback_page, read_autograded
 from autograder.sandbox import Launcher, Limits
 from autograder.sandbox.choose import choose
 from autograder.user_error import UserError
-from autograder.validate import Checked, Malformed, check_file
+from autograder.validate import Checked, Malformed, read_bytes
 
 FINAL = ("graded", "timeout", "crashed", "malformed", "missing")
 
@@ -153,18 +154,14 @@ class Grading:
             self.sandbox.stopping.clear()
 
     def _prepare(self, submission: Submission) -> GradingJob:
-        """Read and validate one submission; nothing of the student's runs here."""
+        """What one submission's key is made of. Its file is taken in as bytes, and nothing is read in it."""
         job = GradingJob(submission)
         data = b""
         if submission.path is None:
             job.status, job.reason = "missing", submission.reason
         else:
             try:
-                checked = check_file(
-                    submission.path, self.assignment, inside=self.inside / submission.student
-                )
-                data, job.checked = checked.data, replace(checked, data=b"")
-                job.notes = [defect.text for defect in checked.notes]
+                data = self._bytes_of(submission.path, submission.student)
             except Malformed as malformed:
                 job.status, job.reason = "malformed", str(malformed)
                 data = str(malformed).encode()
@@ -183,14 +180,24 @@ class Grading:
         )
         return job
 
+    def _bytes_of(self, path: Path, student: str) -> bytes:
+        """A submitted file, taken in twice, so that a class of large ones need not be held in memory."""
+        return read_bytes(path, inside=self.inside / student)
+
     def _judge(self, job: GradingJob) -> GradingJob:
-        """Runs in a thread; the student's code runs in a process of its own."""
-        assert job.checked is not None  # what is missing or malformed is never judged
+        """Runs in a thread; the file is read and the student's code runs in processes of their own."""
+        assert job.submission.path is not None  # what is missing is never judged
         try:
-            job.verdict = judge_notebook(
-                self.assignment, job.checked.notebook, self.cases, self.sandbox, self.limits
-            )
+            with reader(self.sandbox) as process:
+                data = self._bytes_of(job.submission.path, job.submission.student)
+                job.checked = read_submission(data, self.assignment, process)
+                job.notes = [defect.text for defect in job.checked.notes]
+                job.verdict = judge_notebook(
+                    self.assignment, job.checked, self.cases, self.sandbox, self.limits
+                )
             job.status, job.reason = job.verdict.status, job.verdict.reason
+        except Malformed as malformed:
+            job.status, job.reason = "malformed", str(malformed)
         except NotStarted as problem:
             job.status, job.reason = "not graded", f"the worker did not run: {problem}"
         except InternalError as problem:
@@ -227,10 +234,13 @@ class Grading:
     def _give_feedback(
         self, book: CourseGradebook, job: GradingJob, record: results.StoredRecord, verdict: Verdict | None
     ) -> None:
-        """Write the page, with what a person has entered in formgrader by now."""
+        """Write the page, with what a person has entered in formgrader by now.
+
+        The notebook of an earlier run is the judge's own file of then, so that nobody reads the student's.
+        """
         student = record["student"]
         if record["status"] != "missing":
-            notebook = job.checked.notebook if job.checked else None
+            notebook = job.checked.notebook if job.checked else read_autograded(self.autograded(student))
             page = feedback_page(
                 self.assignment, student, record, notebook, verdict, book.by_hand(self.assignment, student)
             )
@@ -257,8 +267,8 @@ class Grading:
         student = record["student"]
         if record["status"] == "missing":
             return True
-        files = [self.feedback(student), *([self.autograded(student)] if record["verdict"] else [])]
-        return book.has(self.assignment, student) and all(file.exists() for file in files)
+        there = self.feedback(student).exists() and book.has(self.assignment, student)
+        return there and (not record["verdict"] or read_autograded(self.autograded(student)) is not None)
 
 
 @contextlib.contextmanager

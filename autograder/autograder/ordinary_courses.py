@@ -11,10 +11,10 @@ In such a course's nbgrader_config.py, with all else as it is:
 
 The student's code then reaches neither the gradebook nor other submissions nor the network. It does stand in
 one process with the test cells, as in nbgrader itself: it can read them and make them pass. Only tasks in the
-manner of warplab.tasks are judged elsewhere.
+manner of warplab.tasks are judged elsewhere. The notebook file is read by nbgrader, before we are asked;
+its cells are taken apart where they run.
 """
 
-import ast
 import math
 
 from nbconvert.exporters.exporter import ResourcesDict
@@ -29,7 +29,7 @@ from autograder.sandbox import Limits
 from autograder.sandbox.choose import choose
 from autograder.sandbox.messages import Answer, Cell, Executed, Failure, Missing, Question
 
-VALUE, GIVE = "_value_of_this_cell", "_give_the_value"
+GIVE = "_give_the_value"
 
 
 class InSandbox(NbGraderPreprocessor):
@@ -62,17 +62,17 @@ class InSandbox(NbGraderPreprocessor):
 
 def run(process: Process, identity: str, cell: NotebookNode) -> list[NotebookNode]:
     """Run one cell; returns its outputs. Raises Lost."""
-    source, valued = with_value(cell.source) if is_grade(cell) else (cell.source, False)
-    error = process.ask(Cell(identity, source), (Executed,)).error
+    keep = GIVE if is_grade(cell) else ""
+    error = process.ask(Cell(identity, cell.source, keep), (Executed,)).error
     if error:
         return [failed(error)]
-    if not valued:
+    if not keep:
         return []
     question = Question("function", GIVE, None, {"inputs": {}, "returns": {"points": "numbers"}})
     reply = process.ask(question, (Answer, Failure, Missing))
     points = _number(reply)
     if points is None:
-        return []  # the cell's last value is no number, so it is no partial credit
+        return []  # the cell has no last value, or it is no number, so it is no partial credit
     if not math.isfinite(points) or not 0 <= points <= cell.metadata["nbgrader"]["points"]:
         return [failed(f"{points!r} is no number of points for this cell")]
     return [new_output("execute_result", {"text/plain": repr(points)}, execution_count=1)]
@@ -86,21 +86,6 @@ def _number(reply: Answer | Failure | Missing) -> float | None:
         return float(reply.data["outputs"]["points"])
     except (KeyError, TypeError, ValueError):
         return None
-
-
-def with_value(source: str) -> tuple[str, bool]:
-    """(source, True) with the last expression kept for a later question.
-
-    (source, False) where the cell ends in none.
-    """
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:
-        return source, False
-    if not tree.body or not isinstance(tree.body[-1], ast.Expr):
-        return source, False
-    tree.body[-1] = ast.Assign([ast.Name(VALUE, ast.Store())], tree.body[-1].value)
-    return f"{ast.unparse(ast.fix_missing_locations(tree))}\n{GIVE} = lambda: {VALUE}\n", True
 
 
 def failed(text: str) -> NotebookNode:

@@ -5,7 +5,6 @@ What its commands and formgrader's buttons do is what `autograder grade` does.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Collection
 from pathlib import Path
@@ -20,7 +19,7 @@ from autograder.grade import Grading
 from autograder.gradebook import CourseGradebook
 from autograder.judge.judge import Verdict
 from autograder.layout import GRADES, SUBMITTED, find_root, load_assignment
-from autograder.report import feedback_page
+from autograder.report import feedback_page, read_autograded
 from autograder.results import Results
 from autograder.sandbox.choose import choose
 from autograder.user_error import UserError
@@ -91,9 +90,7 @@ class Feedback(HTMLExporter):
                 f"{root / GRADES} holds no result of {student} for {assignment.name}; "
                 f"run `autograder grade {assignment.name}`"
             )
-        notebook = json.loads(Path(filename).read_text(encoding="utf-8"))
-        for cell in notebook["cells"]:
-            cell["source"] = "".join(cell["source"])
+        notebook = read_autograded(Path(filename))
         verdict = Verdict.from_dict(record["verdict"]) if record["verdict"] else None
         with CourseGradebook(root / GRADES) as book:
             by_hand = book.by_hand(assignment, student)

@@ -166,7 +166,7 @@ def grader(tmp_path_factory):
             assert "Not graded" in feedback_page(assignment, "ada", record)
             return None
         verdict = judge_notebook(
-            assignment, checked.notebook, cases, launcher, Limits(step_seconds=10, total_seconds=60)
+            assignment, checked, cases, launcher, Limits(step_seconds=10, total_seconds=60)
         )
         record = {
             "status": verdict.status,

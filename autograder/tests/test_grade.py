@@ -21,7 +21,6 @@ from autograder.gradebook.export import guard
 from autograder.judge.attempts import NotebookStep, run_all
 from autograder.judge.faults import InternalError
 from autograder.judge.judge import _checked
-from autograder.judge.needed import needed_cells
 from autograder.judge.process import NotStarted
 from autograder.sandbox import Limits, Unsafe
 from autograder.user_error import UserError
@@ -345,19 +344,6 @@ def test_timed_points_stay_open_without_a_gpu(root):
     cases = make_cases(load_assignment(root, "ps04"), SEED)["ps04/matmul_register_tiled"]
     report = scoring.judge(task, cases, []).part("time")
     assert [line.state for line in report.lines] == ["ungraded"]
-
-
-def test_a_given_cell_runs_only_if_its_names_are_used():
-    cells = [
-        ("imports", "import numpy as np\nfrom m import grade"),
-        ("helper", "SIDE = 4\ndef f(n):\n    return n * SIDE"),
-        ("demo", "y, x = 1, 2\nprint(x)"),
-        ("answer", "def g(x):\n    return np.zeros(f(x))"),
-        ("own", "print('mine')"),
-        ("star", "from math import *"),
-    ]
-    given = {source for identity, source in cells if identity not in ("answer", "own")}
-    assert needed_cells(cells, given) == {"imports", "helper", "answer", "own", "star"}
 
 
 def test_a_stopped_sandbox_ends_at_once_and_leaves_no_folder(course, tmp_path, monkeypatch):

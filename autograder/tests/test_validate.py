@@ -8,8 +8,9 @@ import random
 import pytest
 from grading import hand_in, make_course, notebook
 
+from autograder.reader.contents import MAX_CELLS
 from autograder.validate import Malformed, check_file
-from autograder.validate.validate import MAX_BYTES, MAX_CELLS
+from autograder.validate.validate import MAX_BYTES
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -13,9 +14,9 @@ import numpy as np
 
 from autograder.judge.attempts import Cases, NotebookStep, run_all
 from autograder.judge.faults import InternalError, blamed_on
-from autograder.judge.needed import needed_cells
-from autograder.layout import Assignment, CellSpec, NotebookCell, NotebookDocument
+from autograder.layout import Assignment, CellSpec, NotebookCell
 from autograder.sandbox import Launcher, Limits
+from autograder.validate import Checked
 from warplab import crossing
 from warplab.crossing.costliest import quoted
 from warplab.tasks import registry, scoring
@@ -115,25 +116,25 @@ def like(case: Case, other: Case) -> Case:
 
 def judge_notebook(
     assignment: Assignment,
-    notebook: NotebookDocument,
+    checked: Checked,
     cases: Cases,
     launcher: Launcher,
     limits: Limits | None = None,
 ) -> Verdict:
-    """Judge one validated notebook (a dict, as autograder.validate returns it). Returns a Verdict.
+    """Judge one notebook, as autograder.judge.reading or autograder.validate gives it. Returns a Verdict.
 
+    No text of a student's is parsed here: it goes on to the processes behind walls.
     cases: from make_cases; the same for every submission of a run. launcher: autograder.sandbox.Launcher.
     Raises InternalError when a task misbehaves, NotStarted when a process cannot be started here.
     """
     started = time.monotonic()
-    steps = steps_of(assignment, notebook)
+    notebook, steps = checked.notebook, steps_of(assignment, checked)
     run = run_all(steps, cases, launcher, limits or Limits())
-    sources = {f"<cell {step.id}>": step.source for step in steps}
     reports: dict[str, Report] = {}
     for task in map(registry.get, cases):
         with blamed_on(task):
             report = scoring.judge(task, cases[task.name], run.outcomes[task.name])
-            reports[task.name] = quoted(report, task.entry, lambda: sources)
+            reports[task.name] = quoted(report, functools.partial(_sources, steps, checked, task.entry))
     cells: dict[str, CellVerdict] = {}
     answers = {
         cell["metadata"]["nbgrader"]["grade_id"]: cell
@@ -150,28 +151,33 @@ def judge_notebook(
     return Verdict(run.status, legible(run.reason), cells, launcher.isolation, seconds, errors)
 
 
-def steps_of(assignment: Assignment, notebook: NotebookDocument) -> tuple[NotebookStep, ...]:
+def steps_of(assignment: Assignment, checked: Checked) -> tuple[NotebookStep, ...]:
     """The student's code cells in notebook order, and each task where its first test cell stands.
 
-    The text of test cells never runs: the task's own cases take its place. Given cells run where their names
-    are used.
+    The text of test cells never runs: the task's own cases take its place. Cells that are idle are left out.
     """
     steps: list[NotebookStep] = []
     seen: set[str] = set()
-    for cell in notebook["cells"]:
+    for cell in checked.notebook["cells"]:
         spec = assignment.cells.get(cell["metadata"].get("nbgrader", {}).get("grade_id"))
         if spec is not None and spec.kind == "grade":
             task = _task_of(spec)
             if task not in seen:
                 seen.add(task)
                 steps.append(NotebookStep(spec.grade_id, "task", task=task))
-        elif cell["cell_type"] == "code" and cell["source"].strip():
+        elif cell["cell_type"] == "code" and cell["source"].strip() and cell["id"] not in checked.idle:
             steps.append(NotebookStep(spec.grade_id if spec else cell["id"], "cell", source=cell["source"]))
     last = max((number for number, step in enumerate(steps) if step.kind == "task"), default=-1)
-    steps = steps[: last + 1]
-    own = [(step.id, step.source) for step in steps if step.kind == "cell"]
-    needed = needed_cells(own, assignment.given())
-    return tuple(step for step in steps if step.kind == "task" or step.id in needed)
+    return tuple(steps[: last + 1])
+
+
+def _sources(steps: Sequence[NotebookStep], checked: Checked, entry: str) -> dict[str, str]:
+    """{the name under which a text was compiled: the text}.
+
+    CUDA C++ is compiled as a file of its kernel's name, `entry`.
+    """
+    texts = {f"<cell {step.id}>": step.source for step in steps}
+    return texts | {f"{entry}.cu": text for text in reversed(checked.cuda_cpp) if entry in text}
 
 
 def _task_of(spec: CellSpec) -> str:

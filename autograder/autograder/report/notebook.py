@@ -1,6 +1,9 @@
 """The autograded notebook: the student's cells, and the judge's report as the output of each test cell."""
 
 import copy
+import json
+from pathlib import Path
+from typing import Any
 
 from autograder.judge.judge import CellVerdict, Verdict
 from autograder.layout import NotebookDocument
@@ -23,3 +26,15 @@ def autograded_notebook(notebook: NotebookDocument, verdict: Verdict) -> Noteboo
             data = {"text/html": shown._repr_html_(), "text/plain": repr(shown)}
             cell["outputs"] = [{"output_type": "display_data", "data": data, "metadata": {}}]
     return result
+
+
+def read_autograded(path: Path) -> NotebookDocument | None:
+    """An autograded notebook, its text joined; None where there is none or it is damaged."""
+    try:
+        document: Any = json.loads(path.read_text(encoding="utf-8"))
+        for cell in document["cells"]:
+            cell["source"] = "".join(cell["source"])
+            cell["metadata"].get("nbgrader")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+    return document

@@ -18,6 +18,7 @@ from autograder.sandbox.limits import Limits
 ROLES = {
     "student": "autograder.sandbox.student",
     "executor": "autograder.executor.executor",
+    "reader": "autograder.reader.reader",
     "probe": "autograder.sandbox.probe",
 }
 # a word in a notebook: the module that it means, which the warm parent imports once for all that follow

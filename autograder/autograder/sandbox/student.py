@@ -4,6 +4,7 @@ It knows cells and questions: no task, no expected value, no score, no other sub
 serves the grader on the socket `fd` until the other end is closed.
 """
 
+import ast
 import linecache
 import os
 import socket
@@ -57,7 +58,10 @@ def execute(cell: Cell, namespace: dict[str, Any]) -> str | None:
     source = without_magics(cell.source)
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     try:
-        exec(compile(source, name, "exec"), namespace)
+        if cell.keep:
+            _keep_value(source, name, cell.keep, namespace)
+        else:
+            exec(compile(source, name, "exec"), namespace)
     except KeyboardInterrupt:
         raise
     except SyntaxError as error:
@@ -65,6 +69,17 @@ def execute(cell: Cell, namespace: dict[str, Any]) -> str | None:
     except BaseException as error:  # SystemExit in a cell ends the cell in Jupyter too, not the notebook
         return crossing.explain(error)
     return None
+
+
+def _keep_value(source: str, name: str, keep: str, namespace: dict[str, Any]) -> None:
+    """Execute a cell, and leave a function `keep` that gives its last expression's value, or none."""
+    namespace.pop(keep, None)
+    tree = ast.parse(source, name)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, name, "exec"), namespace)
+    if last:
+        value = eval(compile(ast.Expression(last.value), name, "eval"), namespace)
+        namespace[keep] = lambda: value
 
 
 def without_magics(source: str) -> str:

@@ -4,15 +4,14 @@ What the student may write is kept, all else comes from the release.
 """
 
 import copy
-import re
+import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 from autograder.layout import Assignment, CellSpec, NotebookCell, NotebookDocument
-
-CELL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+from autograder.reader.contents import HandedInCell, shown
 
 
 @dataclass(frozen=True)
@@ -30,31 +29,21 @@ class Defect:
         return f"{self.code}: {self.text}"
 
 
-class HandedInCell(TypedDict):
-    """What counts of a submitted cell. about: what it says of itself to nbgrader, which nobody believes."""
-
-    cell_type: str
-    id: str | None
-    about: dict[str, Any]
-    grade_id: str | None
-    source: str
-
-
-def restore(document: Mapping[str, Any], assignment: Assignment) -> tuple[NotebookDocument, list[Defect]]:
+def restore(given: Sequence[HandedInCell], assignment: Assignment) -> tuple[NotebookDocument, list[Defect]]:
     """Returns (notebook, defects).
 
-    document: of format 4 by Jupyter's schema. The notebook holds the student's cells in their order, without
-    outputs; every cell with a grade id carries the released metadata and id, test cells the released text,
-    and deleted test cells are back. Sources are single strings.
+    The notebook holds the student's cells in their order, without outputs; every cell with a grade id
+    carries the released metadata and id, test cells the released text, and deleted test cells are back.
+    Sources are single strings.
     """
-    given = [_plain(cell) for cell in document["cells"]]
     defects = _problems(given, assignment)
     cells: list[NotebookCell] = []
     taken = {spec.cell_id for spec in assignment.cells.values()}
+    fresh = itertools.count(len(taken))
     for cell in given:
         spec = assignment.cells.get(cell["grade_id"]) if cell["grade_id"] is not None else None
         if spec is None:
-            cells.append(_student_cell(cell, taken))
+            cells.append(_student_cell(cell, taken, fresh))
         else:
             cells.append(_released_cell(cell, spec, defects))
     _put_back(cells, assignment)
@@ -68,7 +57,7 @@ def _problems(given: Sequence[HandedInCell], assignment: Assignment) -> list[Def
     counts = Counter(cell["grade_id"] for cell in given if cell["grade_id"] is not None)
     for grade_id, count in counts.items():
         if grade_id not in assignment.cells:
-            text = f'the cell "{_short(grade_id)}" is not part of {assignment.name}: '
+            text = f'the cell "{shown(grade_id, 40)}" is not part of {assignment.name}: '
             text += f"copy your answers into a fresh {assignment.filename}"
             defects.append(Defect("unknown-cell", text))
         elif count > 1:
@@ -77,7 +66,7 @@ def _problems(given: Sequence[HandedInCell], assignment: Assignment) -> list[Def
     ids = Counter(cell["id"] for cell in given if cell["id"] is not None)
     for identity, count in ids.items():
         if count > 1:
-            text = f'{count} cells share the id "{_short(identity)}"; they got new ones'
+            text = f'{count} cells share the id "{identity[:40]}"; they got new ones'
             defects.append(Defect("duplicate-id", text, fatal=False))
     for grade_id, spec in assignment.cells.items():
         if grade_id in counts:
@@ -110,14 +99,11 @@ def _released_cell(cell: HandedInCell, spec: CellSpec, defects: list[Defect]) ->
     return _cell(spec.cell_type, spec.cell_id, copy.deepcopy(spec.metadata), source)
 
 
-def _student_cell(cell: HandedInCell, taken: set[str]) -> NotebookCell:
+def _student_cell(cell: HandedInCell, taken: set[str], fresh: Iterator[int]) -> NotebookCell:
     """A cell of the student's own, or a given one: text and type, no metadata that a grader could read."""
     identity = cell["id"]
     if identity is None or identity in taken:
-        number = len(taken)
-        while f"s-{number}" in taken:
-            number += 1
-        identity = f"s-{number}"
+        identity = next(name for number in fresh if (name := f"s-{number}") not in taken)
     taken.add(identity)
     return _cell(cell["cell_type"], identity, {}, cell["source"])
 
@@ -137,26 +123,6 @@ def _put_back(cells: list[NotebookCell], assignment: Assignment) -> None:
         before = place.get(grade_id, before)
 
 
-def _plain(cell: Mapping[str, Any]) -> HandedInCell:
-    """A cell as the file has it, reduced to what counts.
-
-    Its grade id counts only where the cell is marked for something.
-    """
-    about = cell["metadata"].get("nbgrader")
-    if not isinstance(about, dict):
-        about = {}
-    marked = any(about.get(flag) for flag in ("grade", "solution", "locked", "task"))
-    grade_id = about.get("grade_id") if marked else None
-    source = cell["source"]
-    return {
-        "cell_type": cell["cell_type"],
-        "id": cell["id"] if isinstance(cell.get("id"), str) and CELL_ID.fullmatch(cell["id"]) else None,
-        "about": about,
-        "grade_id": None if grade_id is None else str(grade_id),
-        "source": source if isinstance(source, str) else "".join(source),
-    }
-
-
 def _cell(cell_type: str, identity: str, metadata: dict[str, Any], source: str) -> NotebookCell:
     """A cell without outputs."""
     cell: NotebookCell = {"cell_type": cell_type, "id": identity, "metadata": metadata, "source": source}
@@ -167,7 +133,3 @@ def _cell(cell_type: str, identity: str, metadata: dict[str, Any], source: str) 
 
 def _trusted(about: Mapping[str, Any]) -> dict[str, Any]:
     return {key: about.get(key, False) for key in ("grade", "solution", "locked", "points")}
-
-
-def _short(text: str) -> str:
-    return text[:40]

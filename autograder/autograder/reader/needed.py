@@ -1,28 +1,28 @@
-"""Which cells a grade depends on.
+"""Which given cells no grade depends on, and the C++ that stands inside Python.
 
 The student's own cells all run; a given cell that is unchanged runs only if its names are used. Notebooks are
 full of cells that draw and count for the reader. Running those for a class of two hundred buys nothing.
 """
 
+import ast
 import symtable
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 
-def needed_cells(cells: Sequence[tuple[str, str]], given: Collection[str]) -> set[str]:
-    """The ids of the code cells to run, as a set.
+def idle_cells(cells: Sequence[tuple[str, str, bool]]) -> list[str]:
+    """The ids of the given cells whose names nothing uses.
 
-    cells: [(id, source)] in notebook order. given: texts of the released cells that the student was not meant
-    to change.
+    cells: [(id, source, whether it is given and unchanged)] of the code cells, in notebook order.
     """
-    kept: set[str] = set()
+    idle: list[str] = []
     wanted: set[str] = set()
-    for identity, source in reversed(cells):
+    for identity, source, given in reversed(cells):
         bound, used = names_of(source)
-        if source.strip() in given and bound is not None and not bound & wanted:
-            continue
-        kept.add(identity)
-        wanted |= used
-    return kept
+        if given and bound is not None and not bound & wanted:
+            idle.append(identity)
+        else:
+            wanted |= used
+    return idle
 
 
 def names_of(source: str) -> tuple[set[str] | None, set[str]]:
@@ -43,6 +43,18 @@ def names_of(source: str) -> tuple[set[str] | None, set[str]]:
         if symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()
     }
     return bound | _declared_global(table), _used(table)
+
+
+def cuda_cpp_in(source: str) -> list[str]:
+    """The strings in a cell of Python that hold a kernel in CUDA C++."""
+    if "__global__" not in source:
+        return []
+    try:
+        nodes = ast.walk(ast.parse(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    strings = (node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is str)
+    return [text for text in strings if "__global__" in text]
 
 
 def _used(table: symtable.SymbolTable) -> set[str]:

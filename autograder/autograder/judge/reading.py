@@ -1,0 +1,129 @@
+"""What a submitted file says, found out by a process that it may break.
+
+The judge takes in bytes and hands them on; JSON, schema and Python are the reader's, which has little time
+and memory, the walls of every other process, and nothing to steal: no assignment, no seed, no other
+submission.
+
+A file that breaks into the reader can have it answer anything that has the right types and sizes. So nothing
+that it answers is believed about anything but the student's own text: cell types, metadata, points, ids, and
+the text of tests are put there from the judge's copy of the released set (autograder.validate.restore), of
+the cells that it calls idle only given and unchanged ones are left out, and its C++ is shown to this student
+alone. What such a file can get is what an ordinary one that holds the same cells gets: at most it changes its
+own submission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from autograder.judge.budget import Budget, Lost
+from autograder.judge.judge import steps_of
+from autograder.judge.process import Process
+from autograder.layout import Assignment
+from autograder.reader.contents import (
+    CELL_ID,
+    CELL_TYPES,
+    MAX_CELLS,
+    MAX_ID,
+    MAX_SOURCE,
+    MAX_TEXT,
+    HandedInCell,
+    shown,
+)
+from autograder.sandbox.launcher import Launcher
+from autograder.sandbox.limits import Limits
+from autograder.sandbox.messages import BadMessage, Contents, Examine, Examined, Read, Unreadable
+from autograder.validate import Checked, Defect, Malformed, checked
+
+LIMITS = Limits(
+    step_seconds=10,
+    total_seconds=25,
+    memory_mib=1536,  # of which the warm parent's own libraries take up to 600
+    file_mib=1,
+    disk_mib=8,
+    processes=8,
+    open_files=64,
+    message_mib=64,
+    messages=64,
+)
+KEYS = {"cell_type", "id", "about", "grade_id", "source"}
+MARKS = {"grade", "solution", "locked", "points"}
+
+
+def reader(launcher: Launcher) -> Process:
+    """A process for one submitted file. Raises NotStarted where none can be started here."""
+    return Process(launcher, "reader", Budget(LIMITS))
+
+
+def read_submission(data: bytes, assignment: Assignment, process: Process) -> Checked:
+    """The notebook in a submitted file's bytes, checked against the assignment.
+
+    process: a reader(), of no use afterwards; it ends while others begin, and is closed by the caller.
+    Raises Malformed with all fatal defects, which is also what a file gets that cannot be read within
+    LIMITS, and NotStarted where the process does not come up.
+    """
+    try:
+        found = checked(_cells(process, data), assignment)
+        given = assignment.given()
+        own = [step for step in steps_of(assignment, found) if step.kind == "cell"]
+        cells = [(step.id, step.source, step.source.strip() in given) for step in own]
+        return _examined(process, found, cells)
+    finally:
+        process.let_go()
+
+
+def _examined(process: Process, found: Checked, cells: Sequence[tuple[str, str, bool]]) -> Checked:
+    """With what the reader knows of these cells. If it is lost over them, all of them run, behind walls."""
+    try:
+        process.begin_step(LIMITS.step_seconds)
+        answer = process.ask(Examine(list(cells)), (Examined,))
+    except Lost:
+        return found
+    may_idle = {identity for identity, _, given in cells if given}
+    idle = frozenset(one for one in answer.idle if type(one) is str and one in may_idle)
+    texts = answer.cuda_cpp
+    fits = all(type(text) is str for text in texts) and sum(map(len, texts)) <= MAX_SOURCE
+    return replace(found, idle=idle, cuda_cpp=tuple(texts) if fits else ())
+
+
+def _cells(process: Process, data: bytes) -> list[HandedInCell]:
+    """The cells of a file, as the reader tells them. Raises Malformed."""
+    try:
+        process.begin_step(LIMITS.step_seconds)
+        answer = process.ask(Read(np.frombuffer(data, np.uint8)), (Contents, Unreadable))
+        if isinstance(answer, Contents):
+            return _handed_in(answer.cells)
+    except Lost as lost:
+        how = f"it takes longer than {LIMITS.step_seconds:g} s" if lost.kind == "timeout" else str(lost)
+        text = f"the notebook cannot be read: {how}; clear all outputs and save it again"
+        raise Malformed([Defect("too-costly", text)]) from None
+    except BadMessage:
+        raise Malformed([Defect("not-notebook", "reading the notebook gives what is no notebook")]) from None
+    raise Malformed([Defect(shown(answer.code, 40), shown(answer.text, 400))])
+
+
+def _handed_in(cells: Sequence[Any]) -> list[HandedInCell]:
+    """The cells, if each is what the reader's own code gives. Raises BadMessage."""
+    if len(cells) > MAX_CELLS or not all(map(_is_cell, cells)):
+        raise BadMessage("not the cells of a notebook")
+    if sum(len(cell["source"]) for cell in cells) > MAX_TEXT:
+        raise BadMessage("more text than a notebook may hold")
+    return list(cells)
+
+
+def _is_cell(cell: Any) -> bool:
+    if type(cell) is not dict or set(cell) != KEYS:
+        return False
+    identity, grade_id, about, source = cell["id"], cell["grade_id"], cell["about"], cell["source"]
+    return (
+        (type(cell["cell_type"]) is str and cell["cell_type"] in CELL_TYPES)
+        and (identity is None or type(identity) is str and CELL_ID.fullmatch(identity) is not None)
+        and (grade_id is None or type(grade_id) is str and len(grade_id) <= MAX_ID)
+        and (type(about) is dict and set(about) == MARKS)
+        and all(type(mark) in (bool, int, float, type(None)) for mark in about.values())
+        and (type(source) is str and len(source) <= MAX_SOURCE)
+    )

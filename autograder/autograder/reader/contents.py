@@ -1,0 +1,146 @@
+"""From the bytes of a notebook to a flat list of its cells, or the first reason why there are none.
+
+What stands in a submission is a stranger's: reading it can cost any time and any memory, so that the judge
+has a limited process do it (autograder.judge.reading). Students check their own files in their own process.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, NoReturn, TypedDict
+
+from nbformat.validator import get_validator
+
+MAX_CELLS = 1000
+MAX_SOURCE = 200_000
+MAX_TEXT = 1_000_000  # characters of all cells together: sixty times what the longest problem set has
+MAX_ID = 100
+CELL_TYPES = ("code", "markdown", "raw")
+CELL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# Jupyter's JSON schema of nbformat 4.4: the last one without cell ids, which we do not rely on.
+# nbformat.validate itself would repair the document as it goes, and falls over on what it cannot repair.
+VALIDATOR: Any = get_validator(4, 4, relax_add_props=True)
+
+
+class HandedInCell(TypedDict):
+    """What counts of a submitted cell. about: what it says of itself to nbgrader, which nobody believes."""
+
+    cell_type: str
+    id: str | None
+    about: dict[str, bool | int | float | None]
+    grade_id: str | None
+    source: str
+
+
+class NoNotebook(ValueError):
+    """The bytes are no notebook that can be graded. code: a fixed word; the text: a sentence."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def cells_of(data: bytes) -> list[HandedInCell]:
+    """The cells of a notebook of format 4, checked against Jupyter's schema. Raises NoNotebook."""
+    document = parse(data)
+    _check_schema(document)
+    cells = [_plain(cell) for cell in document["cells"]]
+    for cell in cells:
+        size = len(cell["source"])
+        _require(
+            "long-cell", size <= MAX_SOURCE, f"one cell has {size:,} characters, the limit is {MAX_SOURCE:,}"
+        )
+    size = sum(len(cell["source"]) for cell in cells)
+    _require("long-text", size <= MAX_TEXT, f"the cells have {size:,} characters, the limit is {MAX_TEXT:,}")
+    return cells
+
+
+def parse(data: bytes) -> dict[str, Any]:
+    """Bytes to a document that has a list of cells and says that it is of format 4. Raises NoNotebook."""
+    _require("empty", bool(data.strip()), "the file is empty: save the notebook and submit it again")
+    try:
+        document = json.loads(data.decode("utf-8"))
+        json.dumps(document, ensure_ascii=False).encode("utf-8")
+    except UnicodeDecodeError:
+        _refuse("not-text", "the file is not UTF-8 text, so it is not a notebook")
+    except UnicodeEncodeError:
+        _refuse("bad-text", "the file holds half of a character pair, which no notebook can hold")
+    except RecursionError:
+        _refuse("too-deep", "the JSON is nested too deep")
+    except ValueError as problem:
+        _refuse("not-json", f"the file is not JSON: {shown(str(problem), 120)}")
+    _require(
+        "not-notebook",
+        isinstance(document, dict) and isinstance(document.get("cells", document.get("worksheets")), list),
+        "the JSON is not a Jupyter notebook",
+    )
+    _require(
+        "wrong-format",
+        document.get("nbformat") == 4,
+        f"the notebook has format {shown(str(document.get('nbformat')), 20)}, expected 4: "
+        "open it in Jupyter and save it again",
+    )
+    _require("not-notebook", "cells" in document, "the JSON is not a Jupyter notebook: it has no cells")
+    _require(
+        "too-many-cells",
+        len(document["cells"]) <= MAX_CELLS,
+        f"{len(document['cells'])} cells, the limit is {MAX_CELLS}",
+    )
+    return document
+
+
+def shown(text: str, most: int) -> str:
+    """The first `most` characters of a stranger's text in one line, without what steers a terminal."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text[:most])
+
+
+def _check_schema(document: Mapping[str, Any]) -> None:
+    minor = document.get("nbformat_minor")
+    _require(
+        "wrong-format",
+        type(minor) is int and 0 <= minor <= 5,
+        f"nbformat_minor is {shown(str(minor), 20)}, expected 0 to 5",
+    )
+    try:
+        problem = next(iter(VALIDATOR.iter_errors({**document, "nbformat_minor": 4})), None)
+    except RecursionError:
+        _refuse("too-deep", "the JSON is nested too deep")
+    if problem is not None:
+        text = shown(" ".join(problem.message[:1000].split()), 160)
+        _refuse("bad-schema", f"the notebook breaks Jupyter's schema: {text}")
+
+
+def _plain(cell: Mapping[str, Any]) -> HandedInCell:
+    """A cell as the file has it, reduced to what counts.
+
+    Its grade id counts only where the cell is marked for something.
+    """
+    about = cell["metadata"].get("nbgrader")
+    if not isinstance(about, dict):
+        about = {}
+    marked = any(about.get(flag) for flag in ("grade", "solution", "locked", "task"))
+    grade_id = about.get("grade_id") if marked else None
+    source = cell["source"]
+    return {
+        "cell_type": cell["cell_type"],
+        "id": cell["id"] if isinstance(cell.get("id"), str) and CELL_ID.fullmatch(cell["id"]) else None,
+        "about": {key: _number(about.get(key, False)) for key in ("grade", "solution", "locked", "points")},
+        "grade_id": None if grade_id is None else str(grade_id)[:MAX_ID],
+        "source": source if isinstance(source, str) else "".join(source),
+    }
+
+
+def _number(value: object) -> bool | int | float | None:
+    """A mark of nbgrader's, None where it is none of ours: a list, a text, a number of a thousand digits."""
+    if isinstance(value, bool | float) or isinstance(value, int) and abs(value) < 1 << 53:
+        return value
+    return None
+
+
+def _require(code: str, condition: bool, text: str) -> None:
+    if not condition:
+        raise NoNotebook(code, text)
+
+
+def _refuse(code: str, text: str) -> NoReturn:
+    raise NoNotebook(code, text) from None
