@@ -206,7 +206,7 @@ def desks(moments):
     return plots.show(
         fig,
         alt=f"A desk of {moments[0][1]} places at {len(moments)} moments. {'. '.join(said)}.",
-        caption="A model of an allocator: the free places of the second row would hold the sheet of 8 twice "
+        caption="A model of an allocator: the free places of the second row would hold the tensor of 8 twice "
         "over, and it finds no gap.",
     )
 

@@ -59,9 +59,12 @@ class Attention(nn.Module):
         )
         if past is not None:
             k, v = torch.cat([past[0], k], dim=2), torch.cat([past[1], v], dim=2)
-        earlier = k.shape[2] - tokens
-        seen = torch.ones(tokens, k.shape[2], dtype=torch.bool, device=x.device).tril(earlier)
-        mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+        if past is None:  # without a mask of our own, which would rule FlashAttention out on CUDA
+            mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            earlier = k.shape[2] - tokens
+            seen = torch.ones(tokens, k.shape[2], dtype=torch.bool, device=x.device).tril(earlier)
+            mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
         return self.out(mixed.transpose(1, 2).reshape(batch, tokens, width)), (k, v)
 
 
