@@ -21,8 +21,10 @@ from functools import cached_property
 
 import numpy as np
 
+from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.observer import Observer
-from warplab.simt.sanitizer.ordering import CLASHES, STRONG_WRITE, WRITE, Kind, kind_of, verb
+from warplab.simt.ptx.effects import effects_of
+from warplab.simt.sanitizer.ordering import CLASHES, STRONG_READ, STRONG_WRITE, WRITE, Kind, kind_of, verb
 from warplab.simt.sanitizer.races import cell_size
 
 THREAD_BITS = 32
@@ -182,12 +184,12 @@ class GlobalRaces(Observer):
         if self.fence_at is None:
             blocks = machine.launch.blocks
             self.fence_at, self.wide_fence_at, self.meeting_at = np.zeros((3, blocks), np.int64)
+        self.now += 1
         self._mark(self.fence_at, machine, group)
         if wide:
             self._mark(self.wide_fence_at, machine, group)
 
     def _mark(self, moments: np.ndarray, machine, group) -> None:
-        self.now += 1
         first = machine.first_block
         blocks = (
             slice(first, first + machine.blocks) if group.full else first + machine.block_of_lane[group.lanes]
@@ -221,18 +223,17 @@ class GlobalRaces(Observer):
         if space != "global" or access.region is None:
             return
         kind = self.kinds.get((site, what)) or self._kind(machine, site, what)
-        if kind.strong:
-            if kind.releases:
-                self.fence(machine, group, kind.releases == "wide")
-            if self.fence_at is not None:
-                self._mark(self.meeting_at, machine, group)
+        if kind.releases:
+            self.fence(machine, group, kind.releases == "wide")
+        self.now += 1
+        if kind.strong and self.fence_at is not None:
+            self._mark(self.meeting_at, machine, group)
         base = access.region.base
         if base not in self.watches:
             self.watches[base] = Watch(access.region) if self._may_clash(machine, base) else None
         watch = self.watches[base]
         if watch is None:
             return
-        self.now += 1
         touch = Touch(
             site,
             kind,
@@ -339,6 +340,9 @@ class RegionTables:
     def enter(self, races: GlobalRaces, machine, touch: Touch) -> None:
         """Check one request against all before it and within itself, then record it."""
         cells = self.cells(touch)
+        if races.fence_at is not None and touch.kind.name == WRITE:
+            if self._opens(races, machine, touch, cells):
+                touch.kind = Kind(STRONG_WRITE)
         for name in CLASHES[touch.kind.name]:
             if name in self.last:
                 for part, cell in enumerate(cells):
@@ -371,9 +375,10 @@ class RegionTables:
         token[mine] = self.second[name][cell[bad[mine]]]
         rival, time = token & THREAD, token >> THREAD_BITS
         if races.fence_at is not None and clash.any():
-            strong = name != WRITE and name.startswith("strong")
+            strong = name in (STRONG_READ, STRONG_WRITE)
             clash &= ~races.released(machine, thread, rival, time, strong)
-            clash &= ~self._answers(races, machine, touch, name, thread, rival, time)
+            if touch.kind.by_hand and name == WRITE:
+                clash &= races.fence_at[rival // machine.launch.threads] == 0
         if clash.any() and touch.kind.name == WRITE and name != STRONG_WRITE:
             clash &= self._bits(touch, part)[bad] != self._now(touch, part, bad)
         found = np.flatnonzero(clash)
@@ -382,16 +387,15 @@ class RegionTables:
             there = self.site_at[int(time[i])]
             races.report(machine, self.region, touch, int(bad[i]), int(rival[i]), name, there, found.size)
 
-    def _answers(self, races: GlobalRaces, machine, touch: Touch, name: str, thread, rival, time):
-        """Whether one of the two is a plain store behind a fence, which sets a flag or opens a lock by hand,
-        and the other looks for it.
-        """
-        size = machine.launch.threads
-        if touch.kind.name == WRITE and name.startswith("strong"):
-            sites = [self.site_at[int(t)] for t in time]
-            looks = np.array([kind_of(machine.program.sites[site], "read").by_hand for site in sites])
-            return looks & (races.fence_at[thread // size] > 0)
-        return touch.kind.by_hand & (name == WRITE) & (races.fence_at[rival // size] > 0)
+    def _opens(self, races: GlobalRaces, machine, touch: Touch, cells) -> bool:
+        """Whether a plain store behind a fence answers those who look at its cells for a flag or a lock."""
+        if not (races.fence_at[touch.thread // machine.launch.threads] > 0).all():
+            return False
+        looks = np.zeros(touch.thread.size, bool)
+        for name in self.last.keys() & {STRONG_READ, STRONG_WRITE}:
+            moments = self.last[name][cells[0]] >> THREAD_BITS
+            looks |= [t > 0 and _looks(machine.program.sites[self.site_at[t]]) for t in moments.tolist()]
+        return bool(looks.all())
 
     def _value(self, touch: Touch, part: int):
         """Number of the value that lies in a part of the access, and its bytes."""
@@ -407,6 +411,12 @@ class RegionTables:
         """The bits that are there before the write."""
         number, width = self._value(touch, part)
         return self.region.view(f"u{width}")[touch.at[lanes] // width + number]
+
+
+def _looks(instr) -> bool:
+    """Whether an instruction looks at a flag or a lock, which a plain store may set."""
+    what = "read" if effects_of(instr, INSTRUCTIONS).memory == "load" else "atomic"
+    return kind_of(instr, what).by_hand
 
 
 def _warp(thread: np.ndarray, size: int) -> np.ndarray:

@@ -15,8 +15,8 @@ others did before it.
 The order by threads, barriers and ``syncwarp`` is decided exactly. Of release and acquire it is only asked
 whether a fence and a later strong access are there, not whether the one observed the other (which flag, which
 lock, which value), and for a whole warp or block at once; a barrier or ``syncwarp`` of some counts for all.
-Both err towards silence. A plain store by threads that have fenced is taken for a release where it meets a
-spinning load or a compare-and-swap: so locks are opened and flags set by hand.
+Both err towards silence. A plain store by threads that have fenced counts as strong where it meets strong
+loads, a compare-and-swap or an exchange: so locks are opened and flags set by hand.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Kind:
     """What an instruction's accesses are to the other threads.
 
     ``name`` is one of the four above. ``releases`` is the scope of the fence that it brings along: "cta",
-    "wide", or "" without one. ``by_hand``: a plain store behind a fence may answer it.
+    "wide", or "" without one. ``by_hand``: it looks at a flag or a lock, which a plain store behind a fence
+    may set.
     """
 
     name: str

@@ -81,11 +81,11 @@ class RaceDetector(Observer):
     def fence(self, machine, group, wide):
         if self.fence_at is None:
             self.fence_at = self.meeting_at = np.zeros(machine.warps, np.int64)
+        self.now += 1
         self.fence_at = self._marked(self.fence_at, group)
 
     def _marked(self, moments, group) -> np.ndarray:
         """A copy, as the log keeps the moments of before, in which the group's warps are at this one."""
-        self.now += 1
         self.seen.clear()
         moments = moments.copy()
         moments[group.warp] = self.now
@@ -97,6 +97,7 @@ class RaceDetector(Observer):
         kind = self.kinds.get((site, what)) or self._kind(machine, site, what)
         if kind.releases:
             self.fence(machine, group, kind.releases == "wide")
+        self.now += 1
         if kind.strong and self.fence_at is not None:
             self.meeting_at = self._marked(self.meeting_at, group)
         if space != "shared":
@@ -108,7 +109,6 @@ class RaceDetector(Observer):
             self.seen.add(key)
             values = None
         self.did.add(kind.name)
-        self.now += 1
         epoch = np.zeros(1, np.int64) if self.epoch is None else self.epoch[group.warp]
         self.log.append(
             Request(
@@ -223,6 +223,8 @@ class SharedTables:
         """Check one request against all before it, then record it."""
         first = np.broadcast_to((request.access.offset + request.offset) // self.unit, request.lanes.shape)
         parts = max(1, request.width // self.unit)
+        if request.fence_at is not None and request.kind.name == WRITE and self._opens(request, first):
+            request.kind, request.values = Kind(STRONG_WRITE), None
         name = request.kind.name
         if name not in self.touched:
             self.touched[name] = Touched(self.cells, request.kind.strong)
@@ -243,8 +245,8 @@ class SharedTables:
                 clash = ~before
                 if clash.any() and other == WRITE and name == WRITE:
                     clash &= self.value[cell] != bits
-                if clash.any() and request.fence_at is not None:
-                    clash &= ~self._answers(request, others, cell)
+                if clash.any() and request.fence_at is not None and request.kind.by_hand and other == WRITE:
+                    clash &= request.last_fence(others.warp[cell]) == 0
                 if clash.any():
                     i = int(np.flatnonzero(clash)[0])
                     rival, there = int(others.lane[cell[i]]), int(others.site[cell[i]])
@@ -263,15 +265,14 @@ class SharedTables:
             rival = int(request.lanes[won])
             self._refuse(request, i, int(cell[i]), rival, request.site, WRITE, int(lost.size))
 
-    def _answers(self, request: Request, others: Touched, cell) -> np.ndarray:
-        """Whether one of the two is a plain store behind a fence, which sets a flag or opens a lock by hand,
-        and the other looks for it.
-        """
-        if request.kind.name == WRITE and others.strong:
-            return self.by_hand[others.site[cell]] & (request.last_fence(request.warp) > 0)
-        if request.kind.by_hand and not others.strong:
-            return request.last_fence(others.warp[cell]) > 0
-        return np.zeros(1, bool)
+    def _opens(self, request: Request, cell) -> bool:
+        """Whether a plain store behind a fence answers those who look at its cells for a flag or a lock."""
+        if not (request.last_fence(request.warp) > 0).all():
+            return False
+        looks = np.zeros(cell.shape, bool)
+        for strong in (t for t in self.touched.values() if t.strong):
+            looks |= (strong.warp[cell] != NOBODY) & self.by_hand[strong.site[cell]]
+        return bool(looks.all())
 
     def _refuse(self, request: Request, i: int, cell: int, rival: int, there: int, did: str, count: int):
         program, thread = self.machine.program, self.machine.thread_name
