@@ -50,12 +50,15 @@ class Budget:
 
     def left(self) -> float:
         """Seconds. Raises UsedUp where there are none."""
-        if time.monotonic() >= self.end:
+        left = self.end - time.monotonic()
+        if left <= 0:
             raise UsedUp("timeout", f"{self.limits.total_seconds:g} s")
-        return min(self.end - time.monotonic(), self.limits.total_seconds)
+        return min(left, self.limits.total_seconds)
 
     def for_a_process(self) -> Limits:
         """The limits of a process that starts now. Raises UsedUp."""
+        if self.end == math.inf:
+            return self.limits
         left = self.left()
         return replace(self.limits, total_seconds=left, start_seconds=min(self.limits.start_seconds, left))
 

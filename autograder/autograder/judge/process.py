@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from autograder.judge.budget import Budget, Lost, UsedUp
 from autograder.sandbox.launcher import Launcher, StartError
-from autograder.sandbox.messages import Allowance, BadMessage, Channel, Closed, Kind, Message, Ready
+from autograder.sandbox.messages import Allowance, BadMessage, Channel, Closed, Kind, Message, Ready, TooMuch
 
 TICK = 0.25
 
@@ -124,7 +124,7 @@ class Process:
         try:
             return self.channel.take(allowed)
         except BadMessage as problem:
-            raise self.budget.too_much() or self.babble(problem) from None
+            raise self._refused(problem) from None
 
     def fill(self) -> None:
         """Read what has arrived.
@@ -136,7 +136,14 @@ class Process:
         except Closed:
             raise self.lost() from None
         except BadMessage as problem:
-            raise self.budget.too_much() or self.babble(problem) from None
+            raise self._refused(problem) from None
+
+    def _refused(self, problem: BadMessage) -> Lost:
+        if not isinstance(problem, TooMuch):
+            return self.babble(problem)
+        return self.budget.too_much() or Lost(
+            "crashed", f"{problem} than one step may send: does a loop never end?"
+        )
 
     def in_time(self) -> None:
         """Raises Lost when time is up, for those who find messages without waiting."""
