@@ -31,7 +31,9 @@ template <class T> struct bare<const volatile T> {{ typedef T type; }};
 template <class T> struct of {{
     typedef shape<T> s;
     typedef typename bare<typename s::type>::type e; typedef typename lanes<e>::type t; }};
-typedef of<decltype({name})> it;
+template <class T> struct plain;
+template <class T> struct plain<T&> {{ typedef T type; }};
+typedef of<plain<decltype(({name}))>::type> it;
 }}
 extern "C" __device__ int warplab_symbol[8] = {{
     warplab_probe::kind<warplab_probe::it::t>::is,

@@ -469,6 +469,7 @@ def parse(ptx: str) -> Module:
     text = re.sub(r"(?m)^\s*\.file\b[^\n]*$", "", text)
     text = re.sub(r"(?s)\.section\s+\.?\w+\s*\{.*?\n\}", "", text)
     text = re.sub(r'\.pragma\s+"[^"]*"\s*;', "", text)
+    text = re.sub(r"\.attribute\(\.managed\)", "", text)  # one address for host and kernels: it is that here
     version = re.search(r"\.version\s+(\S+)", text)
     target = re.search(r"\.target\s+(\w+)", text)
     if not version or not target:

@@ -1,0 +1,281 @@
+"""Whole `.cu` files in the style of textbooks and samples, host code and all, against NumPy."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba import cuda
+
+import warplab
+
+FILES = Path(__file__).parent / "cu"
+RNG = np.random.default_rng(5)
+
+
+def kernel(file, name):
+    return warplab.cuda_kernel(FILES / file, name)
+
+
+def test_every_file_has_a_test_that_runs_it():
+    told = Path(__file__).read_text()
+    missing = [path.name for path in FILES.glob("*.cu") if f'"{path.name}"' not in told]
+    assert not missing and len(list(FILES.glob("*.cu"))) >= 20
+
+
+def test_vector_add():
+    a, b, c = RNG.random(1000, np.float32), RNG.random(1000, np.float32), np.zeros(1000, np.float32)
+    kernel("vector_add.cu", "vectorAdd")[4, 256](a, b, c, 1000)
+    np.testing.assert_array_equal(c, a + b)
+
+
+def test_a_path_may_be_a_string_and_lines_are_the_files_own():
+    k = warplab.cuda_kernel(str(FILES / "vector_add.cu"), "vectorAdd")
+    p = warplab.profile(k[1, 32], *np.zeros((3, 32), np.float32), 32)
+    assert [(Path(line.file).name, line.line) for line in p.lines if line.global_store.requests] == [
+        ("vector_add.cu", 21)
+    ]
+    with pytest.raises(warplab.OutOfBounds, match=r"vector_add.cu:21: .*'number 3'"):
+        k[1, 32](np.zeros(32, np.float32), np.zeros(32, np.float32), np.zeros(8, np.float32), 32)
+
+
+def test_saxpy():
+    x, y = RNG.random(1000, np.float32), np.ones(1000, np.float32)
+    kernel("saxpy.cu", "saxpy")[2, 128](1000, 2.0, x, y)
+    np.testing.assert_allclose(y, 2 * x + 1, rtol=1e-6)
+
+
+@dataclass
+class Matrix:
+    """``Matrix<float>`` of matmul_tiled.cu: the array is its pointer."""
+
+    width: np.int32
+    height: np.int32
+    stride: np.int32
+    elements: np.ndarray
+
+    @classmethod
+    def of(cls, array):
+        return cls(array.shape[1], array.shape[0], array.shape[1], array)
+
+
+@pytest.mark.parametrize("tile", [8, 16])
+def test_tiled_matrix_product_of_structs_by_value(tile):
+    a, b = RNG.integers(0, 9, (20, 30)).astype(np.float32), RNG.integers(0, 9, (30, 17)).astype(np.float32)
+    c = np.zeros((20, 17), np.float32)
+    grid = (-(-17 // tile), -(-20 // tile))
+    product = kernel("matmul_tiled.cu", f"matmul<float, {tile}>")
+    product[grid, (tile, tile)](Matrix.of(a), Matrix.of(b), Matrix.of(c))
+    np.testing.assert_array_equal(c, a @ b)
+
+
+def test_histogram():
+    data, bins = RNG.integers(0, 256, 5000).astype(np.uint8), np.zeros(64, np.uint32)
+    kernel("histogram.cu", "histogram")[4, 128](data, data.size, bins)
+    np.testing.assert_array_equal(bins, np.bincount(data // 4, minlength=64))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name, shared", [("reduce0<int>", 1024), ("reduce2<int>", 1024), ("reduce5<int, 256>", 0)]
+)
+def test_ladder_of_reductions(name, shared):
+    x, out = RNG.integers(-99, 99, 1000).astype(np.int32), np.zeros(4, np.int32)
+    kernel("reduction.cu", name)[4, 256, 0, shared](x, out, 1000)
+    assert out.sum() == x.sum()
+
+
+def test_scan():
+    x, out = RNG.integers(0, 9, 512).astype(np.float32), np.zeros(512, np.float32)
+    kernel("scan.cu", "prescan")[1, 256, 0, 4 * (512 + 16)](out, x, 512)
+    np.testing.assert_array_equal(out, np.cumsum(x) - x)
+
+
+def test_a_kernel_behind_a_main_of_two_branches():
+    x = np.zeros(32, np.float32)
+    kernel("scan.cu", "addOne")[1, 32](x)
+    assert (x == 1).all()
+
+
+@pytest.mark.parametrize("name", ["transposeNaive", "transposeNoBankConflicts"])
+def test_transpose(name):
+    x = RNG.random((64, 64), np.float32)
+    out = np.zeros_like(x)
+    p = warplab.profile(kernel("transpose.cu", name)[(2, 2), (32, 8)], out, x)
+    np.testing.assert_array_equal(out, x.T)
+    assert p.shared_load.bank_conflicts == 0
+
+
+def test_convolution_with_a_mask_that_the_host_sets():
+    convolve = kernel("convolution.cu", "convolve")
+    mask, image = RNG.random((5, 5), np.float32), RNG.random((20, 33), np.float32)
+    convolve.symbol("d_mask").set(mask)
+    convolve.symbol("pixels_done").set(0)
+    out = np.zeros_like(image)
+    size = np.array((33, 20), [("width", "i4"), ("height", "i4")])[()]
+    convolve[(3, 2), (16, 16)](image, out, size)
+    padded = np.pad(image, 2, mode="edge")
+    expected = sum(mask[i, j] * padded[i : i + 20, j : j + 33] for i in range(5) for j in range(5))
+    np.testing.assert_allclose(out, expected, rtol=1e-5)
+    assert convolve.symbol("pixels_done").get() == 33 * 20
+
+
+def test_n_bodies():
+    bodies, v = RNG.random((100, 4), np.float32), np.zeros((100, 4), np.float32)
+    kernel("nbody.cu", "bodyForce")[2, 64](bodies, v, 0.5, 100)
+    r = bodies[None, :, :3].astype(float) - bodies[:, None, :3]
+    pull = bodies[None, :, 3] / ((r**2).sum(-1) + 1e-9) ** 1.5
+    np.testing.assert_allclose(v[:, :3], 0.5 * (pull[..., None] * r).sum(1), rtol=1e-3)
+
+
+def test_mandelbrot():
+    out = np.zeros((64, 64, 4), np.uint8)
+    kernel("mandelbrot.cu", "kernel")[(64, 64), 1](out, 30)
+    x, y = np.meshgrid(np.arange(64), np.arange(64))
+    c, z, steps = (
+        (3 * x / 64 - 2) + 1j * (3 * y / 64 - 1.5),
+        np.zeros((64, 64), complex),
+        np.full((64, 64), 30),
+    )
+    for n in range(30):
+        z = np.where(steps == 30, z * z + c, z)
+        steps[(np.abs(z) > 2) & (steps == 30)] = n
+    np.testing.assert_array_equal(out[..., 0], 255 * steps // 30)
+
+
+@pytest.mark.parametrize("order", ["Ascending", "Descending"])
+def test_bitonic_sort(order):
+    x = RNG.integers(0, 1000, 256).astype(np.int32)
+    expected = np.sort(x) if order == "Ascending" else np.sort(x)[::-1]
+    step = kernel("bitonic_sort.cu", f"bitonic_step<{order}>")
+    device = cuda.to_device(x)
+    for k in (1 << n for n in range(1, 9)):
+        for j in (k >> n for n in range(1, k.bit_length())):
+            step[2, 128](device, j, k)
+    np.testing.assert_array_equal(device.copy_to_host(), expected)
+
+
+@dataclass
+class Csr:
+    """``csr`` of spmv_csr.cu."""
+
+    rows: np.int32
+    row_ptr: np.ndarray
+    col: np.ndarray
+    val: np.ndarray
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, threads", [("spmv_scalar", 64), ("spmv_vector", 40 * 32)])
+def test_sparse_matrix_times_vector(name, threads):
+    dense = RNG.integers(1, 9, (40, 50)) * (RNG.random((40, 50)) < 0.2)
+    rows, col = np.nonzero(dense)
+    pointers = np.searchsorted(rows, np.arange(41)).astype(np.int32)
+    matrix = Csr(40, pointers, col.astype(np.int32), dense[rows, col].astype(np.float32))
+    x, y = RNG.integers(0, 9, 50).astype(np.float32), np.zeros(40, np.float32)
+    kernel("spmv_csr.cu", name)[-(-threads // 64), 64](matrix, x, y)
+    np.testing.assert_array_equal(y, dense @ x)
+    most = np.zeros(40, np.float32)
+    kernel("spmv_csr.cu", "row_max")[1, 64](matrix, most)
+    np.testing.assert_array_equal(most, np.where(dense > 0, dense, -np.inf).max(1))
+
+
+def test_monte_carlo_pi():
+    hits = np.zeros(1, np.uint64)
+    kernel("monte_carlo_pi.cu", "count_hits")[2, 64](hits, 50)
+    state = (np.arange(128, dtype=np.uint32) * np.uint32(747796405) + np.uint32(2891336453)).astype(np.uint32)
+    expected = 0
+    for _ in range(50):
+        state = state * np.uint32(1664525) + np.uint32(1013904223)
+        x = (state >> np.uint32(8)) * np.float32(2**-24)
+        state = state * np.uint32(1664525) + np.uint32(1013904223)
+        y = (state >> np.uint32(8)) * np.float32(2**-24)
+        expected += int((x.astype(float) ** 2 + y.astype(float) ** 2 <= 1).sum())
+    assert hits[0] == expected
+
+
+def test_locks_and_atomics():
+    mutex, total = cuda.to_device(np.zeros(1, np.int32)), np.zeros(1, np.int32)
+    count = kernel("locks.cu", "count_blocks")
+    before = [int(count.symbol(name).get()) for name in ("tickets", "served")]
+    lock = np.array((mutex.device_ctypes_pointer.value,), [("mutex", "u8")])[()]
+    count[20, 32](lock, total)
+    after = [int(count.symbol(name).get()) for name in ("tickets", "served")]
+    assert total[0] == 20 and np.subtract(after, before).tolist() == [40, 20]
+    x, most = RNG.random(200, np.float32), np.zeros(1, np.float32)
+    kernel("locks.cu", "maximum")[2, 128](x, 200, most)
+    assert most[0] == x.max()
+
+
+@pytest.mark.slow
+def test_cooperative_groups():
+    x, sums = RNG.integers(0, 9, 256).astype(np.float32), np.zeros(32, np.float32)
+    kernel("cooperative.cu", "sum_tiles")[2, 128](x, sums)
+    np.testing.assert_array_equal(sums, x.reshape(32, 8).sum(1))
+    a = RNG.random(128, np.float32)
+    b, expected = a.copy(), a.astype(float)
+    for _ in range(4):
+        expected[1:-1] += 0.25 * (expected[:-2] - 2 * expected[1:-1] + expected[2:])
+    kernel("cooperative.cu", "heat")[2, 64](a, b, 128, 4)
+    np.testing.assert_allclose(a, expected, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_tensor_cores():
+    m, n, k = 32, 16, 48
+    a, b = RNG.integers(-4, 5, (m, k)).astype(np.float16), RNG.integers(-4, 5, (k, n)).astype(np.float16)
+    c = RNG.integers(-4, 5, (m, n)).astype(np.float32)
+    expected = 2 * (a.astype(float) @ b.astype(float)) - c
+    columns = [np.asfortranarray(x).ravel(order="K").copy() for x in (a, b, c)]
+    kernel("wmma_gemm.cu", "wmma_example")[(1, 1), (64, 1)](*columns, m, n, k, 2.0, -1.0)
+    np.testing.assert_array_equal(columns[2].reshape(n, m).T, expected)
+
+
+def test_softmax_of_a_torch_extension():
+    x = (RNG.standard_normal((3, 200)) * 5).astype(np.float32)
+    y = np.zeros_like(x)
+    kernel("softmax.cu", "online_softmax<128>")[3, 128](x, y, 200)
+    e = np.exp(x.astype(float) - x.max(1, keepdims=True))
+    np.testing.assert_allclose(y, e / e.sum(1, keepdims=True), rtol=1e-4)
+
+
+def test_layer_norm():
+    x, w, b = RNG.random((6, 100), np.float32), RNG.random(100, np.float32), RNG.random(100, np.float32)
+    out, mean, rstd = np.zeros_like(x), np.zeros(6, np.float32), np.zeros(6, np.float32)
+    kernel("layernorm.cu", "layernorm_forward_kernel")[3, 64](out, mean, rstd, x, w, b, 6, 100)
+    expected = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(out, expected * w + b, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(mean, x.mean(1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("border", ["torus", "walls"])
+def test_game_of_life(border):
+    now = RNG.integers(0, 2, (20, 30)).astype(np.uint8)
+    out = np.full_like(now, 9)
+    kernel("game_of_life.cu", f"step<Border::{border}>")[(2, 2), (16, 16)](now, out, 30, 20)
+    padded = np.pad(now, 1, mode="wrap" if border == "torus" else "constant")
+    around = sum(padded[i : i + 20, j : j + 30] for i in range(3) for j in range(3)) - now
+    np.testing.assert_array_equal(out, (around == 3) | (around == 2) & (now == 1))
+
+
+@pytest.mark.parametrize("stride, conflicts", [(1, 0), (2, 1), (32, 31)])  # 32 lanes on 32 / stride banks
+def test_bank_conflicts_of_kernels_made_by_a_macro(stride, conflicts):
+    x, out = np.arange(32 * stride, dtype=np.float32), np.zeros(32, np.float32)
+    p = warplab.profile(kernel("bank_conflicts.cu", f"stride{stride}")[1, 32], x, out)
+    np.testing.assert_array_equal(out, x[::stride])
+    assert p.shared_load.bank_conflicts == conflicts
+
+
+@pytest.mark.parametrize("rule", ["mirror", "zero"])
+def test_stencil_with_tables_of_constants_and_of_functions(rule):
+    second = kernel("stencil.cu", "second_derivative")
+    h, x = 0.01, np.linspace(0, 2.99, 300)
+    info = np.array((h, 2), np.dtype([("h", "f8"), ("order", "i4")], align=True))
+    second.symbol("grid_info").set(info)
+    f, out = np.sin(x), np.zeros(300)
+    second[3, 128](f, out, 300, ["mirror", "zero"].index(rule))
+    np.testing.assert_allclose(out[3:-3], -f[3:-3], atol=1e-8)
+    edge = f[0] if rule == "mirror" else 0.0
+    taps = [-49 / 18, 3 / 2, -3 / 20, 1 / 90]
+    expected = taps[0] * f[0] + sum(t * (edge + f[r]) for r, t in enumerate(taps[1:], 1))
+    np.testing.assert_allclose(out[0] * h**2, expected, atol=1e-12)
