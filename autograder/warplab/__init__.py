@@ -11,6 +11,7 @@ from warplab.hardware.device import Device, DeviceError, device
 from warplab.models import vram
 from warplab.simt.errors import (
     BarrierDivergence,
+    BarrierWarning,
     InvalidLaunch,
     KernelAssertion,
     LaunchError,
@@ -34,6 +35,7 @@ from warplab.timing.bench import NotTimed, Timing, bench
 
 __all__ = [
     "BarrierDivergence",
+    "BarrierWarning",
     "CompileError",
     "Device",
     "DeviceError",

@@ -75,6 +75,12 @@ class BarrierDivergence(LaunchError):
     kind = "barrier divergence"
 
 
+class BarrierWarning(UserWarning):
+    """A barrier that PTX lets pass and CUDA C++ does not promise: some threads of the block left the kernel
+    before it, or wait at another place.
+    """
+
+
 class NoProgress(LaunchError):
     """The step budget ran out: an endless loop, or threads that wait for each other."""
 

@@ -3,6 +3,15 @@
 A plain barrier takes every thread of a block that has not exited. A counted one (``bar.sync id, n``) takes n
 threads. A grid barrier takes every thread of the grid. The machine asks only when no lane can run, so all
 living lanes wait somewhere.
+
+Where threads of a block wait at different places, the PTX ISA decides ("bar, barrier", "exit"). A barrier is
+one of sixteen numbered resources of the block at which warps arrive, not a place in the program: two
+``bar.sync 0`` at different places meet, each warp's threads being at one of them. Within a warp the threads
+must be at the same place, as ``bar`` is ``barrier.aligned``; those of ``barrier`` without ``.aligned`` need
+not. Barriers with different numbers, or with and without a vote, do not meet. Threads that have exited are
+not waited for. CUDA C++ is stricter than PTX: all threads of a block take part in one and the same
+``__syncthreads()``. So a barrier that part of a block has left behind, and one that meets another, go on and
+are noted in ``machine.doubts``.
 """
 
 from __future__ import annotations
@@ -35,18 +44,64 @@ def release(machine, waiting):
 
 
 def _all(machine, waiting, others=()):
-    """Barriers for whole thread blocks: each block's threads must wait at one and the same."""
-    place = np.full(machine.blocks, -1)
-    for index, group in [*waiting, *others]:
-        blocks = np.unique(machine.block_of_lane[group.lanes])
-        clash = (place[blocks] >= 0) & (place[blocks] != index)
-        if clash.any():
-            _diverged(
-                machine, int(blocks[clash][0]), int(place[blocks[clash][0]]), index, [*waiting, *others]
-            )
-        place[blocks] = index
+    """Barriers for whole thread blocks: each block's threads must wait at barriers of one number, and the
+    threads of a warp at the same place.
+    """
+    program, per_block = machine.program, machine.warps // machine.blocks
+    everyone = [*waiting, *others]
+    arrived: dict[int, np.ndarray] = {}  # warps, by place
+    for index, group in everyone:
+        warps = np.unique(group.warp)
+        for other, theirs in arrived.items():
+            blocks = np.intersect1d(warps // per_block, theirs // per_block)
+            if other == index or not blocks.size:
+                continue
+            if not _meet(program, other, index):
+                _diverged(machine, int(blocks[0]), other, index, everyone)
+            split = np.intersect1d(warps, theirs)
+            if split.size and _aligned(program.blocks[index].branch, program.blocks[other].branch):
+                _diverged(machine, int(split[0]) // per_block, other, index, everyone)
+            _note_two_places(machine, index, other)
+        arrived[index] = np.union1d(warps, arrived.get(index, warps))
     _vote(machine, waiting)
+    note_who_left(machine, waiting[0][0], [group for _, group in waiting])
     return waiting
+
+
+def _meet(program, one: int, other: int) -> bool:
+    """Whether plain barriers at two places are one: the same number, and neither votes nor counts."""
+    first, second = program.blocks[one].branch, program.blocks[other].branch
+    plain = all("red" not in b.mods and len(b.operands) == 1 for b in (first, second))
+    return plain and first.operands == second.operands and isinstance(first.operands[0], Imm)
+
+
+def _aligned(*barriers) -> bool:
+    """Whether one of them wants all threads of a warp at itself."""
+    return any(b.opcode == "bar" or "aligned" in b.mods for b in barriers)
+
+
+def _note_two_places(machine, index: int, other: int) -> None:
+    program = machine.program
+    here, there = program.line_of_block(index), program.line_of_block(other)
+    if here != there:
+        machine.doubts[index] = (
+            f"threads of a block meet here and at another barrier, {there}. PTX lets them pass, as both "
+            "have one number and each warp is at one of them; CUDA C++ asks for one syncthreads() that all "
+            "threads of the block reach"
+        )
+
+
+def note_who_left(machine, index: int, groups) -> None:
+    """Note a barrier that some threads of a block pass and others have left the kernel before."""
+    if index in machine.doubts:
+        return
+    here = np.bincount(machine.block_of_lane[np.concatenate([g.lanes for g in groups])])
+    if ((here > 0) & (here < machine.launch.threads)).any():
+        machine.doubts[index] = (
+            "threads of a block have left the kernel before this barrier, at which the others wait. Devices "
+            "of compute capability 7.0 and later do not wait for those who left; CUDA C++ asks for a "
+            "syncthreads() that all threads of the block reach"
+        )
 
 
 def _grid(machine, waiting):

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from warplab.simt.engine.address_space import Access, AddressSpace, Region
-from warplab.simt.engine.barriers import release
+from warplab.simt.engine.barriers import note_who_left, release
 from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.program import MAX_CALLS, Program
 from warplab.simt.engine.warp import WarpTable
@@ -123,6 +123,7 @@ class Machine:
         """
         self.program, self.space, self.launch = program, space, launch
         self.conflicts: list = []
+        self.doubts: dict[int, str] = {}  # of barriers, by basic block
         self.sample = (
             None if sample is None else ((np.arange(sample) + 0.5) * launch.blocks / sample).astype(np.int64)
         )
@@ -315,6 +316,8 @@ class Machine:
                     break
                 elif block.end == "barrier":
                     if group.size == alive and block.plain_barrier:
+                        if alive < start.size:
+                            note_who_left(self, index, [group])
                         for o in self.observers:
                             o.barrier(self, block)
                         index = block.next

@@ -9,12 +9,15 @@ from warplab.hardware.target import LaunchLimits, Target
 from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.machine import Launch, Machine
 from warplab.simt.engine.program import Program
-from warplab.simt.errors import InvalidLaunch
+from warplab.simt.errors import BarrierWarning, InvalidLaunch
 from warplab.simt.sanitizer.global_races import GlobalConflict, GlobalRaces
 from warplab.simt.sanitizer.races import RaceDetector
 from warplab.simt.sanitizer.uninitialised import InitialisationCheck
 
 _programs: dict[tuple, Program] = {}
+ADVICE = (
+    "the return or the if before it; let all threads reach the barrier, and put the condition around the work"
+)
 _warned: dict = {}  # Python's memory of which warnings were shown
 
 
@@ -61,7 +64,8 @@ def run(
     """Check the configuration as CUDA does, run with ``values`` (parameters' bytes), then unmap ``regions``.
 
     Warns (GlobalConflict) where threads met in global memory with nothing to order them;
-    ``machine.conflicts`` has these too. Raises InvalidLaunch for what CUDA refuses, other LaunchError
+    ``machine.conflicts`` has these too. Warns (BarrierWarning) of barriers that not all threads of a block
+    reach. Raises InvalidLaunch for what CUDA refuses, other LaunchError
     subclasses for what goes wrong while running.
     """
     try:
@@ -81,6 +85,11 @@ def run(
     machine.conflicts = conflicts.found_all
     for c in machine.conflicts:
         warnings.warn_explicit(str(c), GlobalConflict, c.file or program.name, c.line, registry=_warned)
+    for index, doubt in machine.doubts.items():
+        barrier = program.blocks[index].branch
+        text = f"barrier in kernel {program.name}, {program.place(barrier)}: {doubt}\n  Look at: {ADVICE}"
+        file = program.file_of(barrier.file) or program.name
+        warnings.warn_explicit(text, BarrierWarning, file, barrier.line, registry=_warned)
     return machine
 
 

@@ -1,0 +1,117 @@
+"""Barriers that not all threads of a block reach at one place: what PTX lets pass, and with what warning."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numba import cuda
+
+import warplab
+
+
+def warned(launch) -> list[str]:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        launch()
+    return [str(w.message) for w in seen if w.category is warplab.BarrierWarning]
+
+
+@cuda.jit
+def early_return(x):
+    t = cuda.threadIdx.x
+    if t >= 40:
+        return
+    cuda.syncthreads()  # line
+    x[t] = 2
+
+
+@cuda.jit
+def only_one_warp(x):
+    t = cuda.threadIdx.x
+    if t < 32:
+        cuda.syncthreads()  # line
+        x[t] = 2
+
+
+@cuda.jit
+def whole_blocks_leave(x):
+    if cuda.blockIdx.x > 0:
+        return
+    cuda.syncthreads()
+    x[cuda.threadIdx.x] = 2
+
+
+@pytest.mark.parametrize("kernel, written", [(early_return, 40), (only_one_warp, 32)])
+def test_a_barrier_that_threads_skip_by_leaving_passes_with_a_warning_that_names_its_line(kernel, written):
+    import inspect
+
+    lines, first = inspect.getsourcelines(kernel.py_func)
+    x = np.zeros(64, np.float32)
+    (text,) = warned(lambda: kernel[1, 64](x))
+    assert (x == np.where(np.arange(64) < written, 2, 0)).all()
+    place = first + next(i for i, line in enumerate(lines) if "# line" in line)
+    assert text.startswith(f"barrier in kernel {kernel.py_func.__name__}, test_barrier_places.py:{place}: ")
+    assert "threads of a block have left the kernel before this barrier" in text and "Look at: " in text
+
+
+def test_the_warning_comes_once_for_a_kernel_and_a_line():
+    @cuda.jit
+    def leaves(x):
+        if cuda.threadIdx.x >= 40:
+            return
+        for _ in range(3):
+            cuda.syncthreads()
+        x[0] = 2
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("default")
+        for blocks in (1, 2, 3):
+            leaves[blocks, 64](np.zeros(1, np.float32))
+    assert [w.category for w in seen].count(warplab.BarrierWarning) == 1
+
+
+def test_blocks_that_leave_as_a_whole_are_no_matter():
+    assert warned(lambda: whole_blocks_leave[3, 64](np.zeros(64, np.float32))) == []
+
+
+TWO_PLACES = r"""
+extern "C" __global__ void k(const int* x, int* out) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    if (t < SPLIT) asm volatile("ONE" ::: "memory");
+    else asm volatile("OTHER" ::: "memory");
+    out[t] = s[63 - t];
+}"""
+
+
+def meets(split: int, one: str, other: str) -> list[str]:
+    source = TWO_PLACES.replace("SPLIT", str(split)).replace("ONE", one).replace("OTHER", other)
+    x, out = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
+    texts = warned(lambda: warplab.cuda_kernel(source, "k")[1, 64](x, out))
+    np.testing.assert_array_equal(out, x[::-1])
+    return texts
+
+
+def test_warps_at_barriers_of_one_number_meet_wherever_these_stand():
+    (text,) = meets(32, "bar.sync 0;", "bar.sync 0;")
+    assert text.startswith("barrier in kernel k, k.cu:7: ") and "another barrier, k.cu:6" in text
+
+
+def test_barriers_that_are_not_aligned_meet_within_a_warp_too():
+    (text,) = meets(20, "barrier.sync 3;", "barrier.sync 3;")
+    assert "another barrier" in text
+
+
+@pytest.mark.parametrize(
+    "split, one, other",
+    [
+        (20, "bar.sync 0;", "bar.sync 0;"),  # one warp at two places
+        (20, "barrier.sync.aligned 0;", "barrier.sync.aligned 0;"),
+        (32, "bar.sync 0;", "bar.sync 1;"),  # two barriers, each waiting for all
+        (32, "barrier.sync 0;", "barrier.sync 1;"),
+    ],
+)
+def test_what_cannot_meet_is_barrier_divergence(split, one, other):
+    with pytest.raises(warplab.BarrierDivergence, match="wait at two different barriers"):
+        meets(split, one, other)
