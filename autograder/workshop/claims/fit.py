@@ -95,10 +95,13 @@ def accumulation() -> Decision:
 
 
 def pooling() -> Decision:
+    """The desk of chapter 6 after five came and three left: gaps of six places, and what still fits."""
+    gaps, fits, fails = (6, 6, 6), 6, 8
     image = np.zeros((1, 64, 56, 56), np.float32)
     pooled = image.reshape(1, 64, 28, 2, 28, 2).max((3, 5))
     return Decision(
-        {"less to keep after it": pooled.nbytes < image.nbytes}, {"factor": image.nbytes // pooled.nbytes}
+        {f"a request of {size}": any(gap >= size for gap in gaps) for size in (fits, fails)},
+        {"free": sum(gaps), "fits": fits, "fails": fails, "factor": image.nbytes // pooled.nbytes},
     )
 
 
@@ -111,7 +114,8 @@ def fits_13b() -> Decision:
 
 def mixed_halves() -> Decision:
     mixed, full = sum(MIXED_ADAM.values()), sum(FP32_ADAM.values())
-    return Decision({"bytes a parameter": 2 * mixed == full}, {"mixed": mixed, "full": full})
+    readings = {"activations": 2 * 2 == 4, "bytes a parameter": 2 * mixed == full}
+    return Decision(readings, {"mixed": mixed, "full": full})
 
 
 def weights_suffice() -> Decision:
@@ -145,7 +149,8 @@ def master_weights() -> Decision:
     for _ in range(1000):
         weight, master = np.float16(weight - gradient), master - np.float32(gradient)
     return Decision(
-        {"FP16 loses the gradient": gradient == 0}, {"weight": float(weight), "master": float(master)}
+        {"an FP16 weight loses the updates": weight == 1 > master, "FP16 loses the gradient": gradient == 0},
+        {"weight": float(weight), "master": float(master)},
     )
 
 

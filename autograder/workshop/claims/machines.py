@@ -186,10 +186,11 @@ def private_registers() -> Decision:
 def hbm_sizes() -> Decision:
     sizes = {
         name: specs.get(name)["memory_capacity"].value
-        for name in ("v100-sxm2", "a100-sxm", "h100-sxm", "h200-sxm", "b200")
+        for name in ("v100-sxm2", "a100-sxm", "h100-sxm", "mi300x", "h200-sxm", "b200")
     }
     return Decision(
-        {n: 24 <= size <= 80 for n, size in sizes.items()}, {"h200": sizes["h200-sxm"], "b200": sizes["b200"]}
+        {n: 24 <= size <= 80 for n, size in sizes.items()},
+        {"mi300x": sizes["mi300x"], "h200": sizes["h200-sxm"], "b200": sizes["b200"]},
     )
 
 
@@ -214,9 +215,9 @@ def rtx_4090_memory() -> Decision:
 def card_sizes() -> Decision:
     sizes = {
         name: specs.get(name)["memory_capacity"].value
-        for name in ("rtx-4090", "a100-sxm", "h100-sxm", "h200-sxm", "b200")
+        for name in ("rtx-4090", "a100-sxm", "h100-sxm", "mi300x", "h200-sxm", "b200")
     }
     return Decision(
         {n: size in (24, 40, 80) for n, size in sizes.items()},
-        {"h200": sizes["h200-sxm"], "b200": sizes["b200"]},
+        {"mi300x": sizes["mi300x"], "h200": sizes["h200-sxm"], "b200": sizes["b200"]},
     )

@@ -10,7 +10,7 @@ from workshop.claims.decision import Decision
 
 def data_parallel_limit() -> Decision:
     """The published run of Goyal et al. (2017) used 256 GPUs."""
-    return Decision({"the largest useful number is 16": 256 <= 16}, {"gpus": 256})
+    return Decision({"more than 16 are of use": 256 > 16}, {"gpus": 256})
 
 
 def ring_all_reduce() -> Decision:
