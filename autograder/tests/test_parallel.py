@@ -224,7 +224,9 @@ def machine_code(function, signature):
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(assemble(ptx, function.__name__).cubin)
         file.flush()
-        return subprocess.run([find("nvdisasm"), file.name], capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            [find("nvdisasm"), file.name], capture_output=True, text=True, check=True
+        ).stdout
 
 
 def test_the_kernel_written_in_haste_is_stopped_at_its_race():

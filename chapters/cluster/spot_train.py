@@ -3,9 +3,9 @@
     python spot_train.py STATE --steps 120 --every 40
 
 SIGTERM: finish the step, save, leave with status 143. Any later start with the same STATE continues from the
-last save and, on the same kind of processor with the same libraries, goes through the same numbers, bit for bit. SIGKILL, or a power cut, costs at most --every
-steps. Each step is a line of the log: "step 17 0x1.2c6e2ap+1", its loss in hexadecimal so that no digit is
-rounded away.
+last save and, on the same kind of processor with the same libraries, goes through the same numbers, bit for
+bit. SIGKILL, or a power cut, costs at most --every steps. Each step is a line of the log: "step 17
+0x1.2c6e2ap+1", its loss in hexadecimal so that no digit is rounded away.
 """
 
 import argparse
