@@ -5,9 +5,15 @@ An error of the judge's leaves a submission ungraded as "a fault in the task"; a
 who can cause one chooses not to be graded.
 """
 
+import contextlib
 import copy
 import json
+import resource
 import socket
+import threading
+import time
+from collections import Counter
+from random import Random
 
 import crossing_examples  # noqa: F401 - registers the tasks example/...
 import numpy as np
@@ -15,9 +21,26 @@ import pytest
 from grading import answers, hand_in, make_course, notebook
 
 from autograder.grade import Grading
+from autograder.judge import attempts
 from autograder.judge.judge import legible
-from autograder.sandbox import Unsafe
-from autograder.sandbox.messages import ROOM, Answer, BadMessage, Channel, Failure, Room, decode_array
+from autograder.release.source import stable_json
+from autograder.sandbox import Unsafe, messages
+from autograder.sandbox.messages import (
+    ROOM,
+    Allowance,
+    Answer,
+    BadMessage,
+    Call,
+    Channel,
+    Closed,
+    Done,
+    Failure,
+    Reply,
+    Room,
+    RunOrder,
+    decode_array,
+    encode,
+)
 from warplab import crossing
 from warplab.crossing.costliest import checked_access, request_of
 from warplab.crossing.router import Router
@@ -281,3 +304,133 @@ def test_an_error_that_nobody_thought_of_costs_one_grade_and_not_the_run(tmp_pat
         (student, "not graded", None, "fault in the grader: ZeroDivisionError: division by zero")
         for student in ("ada", "zed")
     ]
+
+
+WILD = (
+    *JUNK,
+    10**4000,
+    -(2**63) - 1,
+    1e308,
+    -5e-324,
+    float("-inf"),
+    "y" * 100_000,
+    "\x00\u202e\U0001f98a",
+    [0] * 5_000,
+    [[]] * 1_000,
+    {str(number): 0 for number in range(1_000)},
+    json.loads("[" * 100 + "]" * 100),
+    json.loads('{"a":' * 100 + "0" + "}" * 100),
+    np.full(400_000, np.nan),
+    np.full((1,) * 32, -1, np.int8),
+    np.zeros((0, 2**30)),
+    {"__array__": 0},
+    {"__float__": "nan"},
+    {"type": "Answer"},
+)
+DONE = {
+    "outputs": {"out": np.zeros(3, np.float32)},
+    "counters": {"global_load.requests": 1.0, "launches": 1.0},
+    "modified": ["x"],
+    "error": None,
+    "access": ACCESS,
+}
+CONVERSATIONS = {  # who speaks: what he says, and when it is right
+    **{name: (Answer, {"data": answer}) for name, answer in ANSWERS.items()},
+    "executor": (Done, DONE),
+    "device": (Call, {"data": CALLS[4]}),
+    "router": (Call, {"data": {"posts": POSTS, "wait": 0}}),
+}
+
+
+def sent(kind, fields, random):
+    """The bytes of a message as one may send it that keeps to no limit, now and then with bytes changed."""
+    arrays = []
+    body = messages._pack({"type": kind.__name__} | fields, arrays)
+    sizes = [sum(map(len, parts)) for parts in arrays]
+    line = json.dumps({"body": body, "arrays": sizes}).encode() + b"\n"
+    data = bytearray(b"".join([line, *(part for parts in arrays for part in parts)]))
+    for _ in range(random.choice([0, 0, 0, 1, 3])):
+        data[random.randrange(len(data))] = random.randrange(256)
+    return bytes(data)
+
+
+def heard(data, allowed):
+    """What the judge makes of some bytes; raises BadMessage or Closed for what is no message."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        writer = threading.Thread(target=say, args=(theirs, data))
+        writer.start()
+        try:
+            channel = Channel(ours)
+            channel.allowances = (Allowance(8 << 20, 10),)
+            return channel.receive(allowed)
+        finally:
+            ours.close()
+            writer.join()
+
+
+def say(connection, data):
+    with contextlib.suppress(OSError):
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+
+
+def judged(name, message):
+    """Go on with a message as the judge does. Raises only what the judge takes for the student's fault."""
+    if name == "device":
+        host, works = {"x": np.zeros(4), "y": np.zeros(4)}, {"square": Work(np.square, 1e-6)}
+        device = VirtualDevice(DeviceTiming(), host, works)
+        for call in (*CALLS[:3], message.data, *CALLS[5:]):
+            encode(Reply(device.call(call)))
+        return
+    if name == "router":
+        hub = Router(2)
+        for rank in (0, 1):
+            for _, reply in hub.call(rank, copy.deepcopy(message.data)):
+                encode(Reply(reply))
+        return
+    task = registry.get("example/axpy" if name == "executor" else name)
+    case = task.cases(3)[0]
+    data = ANSWERS["example/axpy"] if name == "executor" else message.data
+    done = crossing.finish(task, case, data, None)
+    if name == "executor":
+        attempts._check(message, done)
+        outcome = attempts.outcome_of(case, message)
+    elif type(done) is crossing.Order:
+        encode(RunOrder(done.plain()))
+        return
+    else:
+        outcome = done.of(case)
+    report = scoring.judge(task, [case], [outcome])
+    stable_json(report.as_dict())
+
+
+@pytest.mark.parametrize(
+    "count", [400, pytest.param(10_000, marks=pytest.mark.full)], ids=["some", "ten thousand"]
+)
+def test_any_message_is_the_students_refusal_in_little_time_and_memory(count):
+    """Right messages with up to three places made wild, some with bytes changed, as far as the points."""
+    random, ends, slowest = Random(5), Counter(), 0.0
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for number in range(count):
+        name = random.choice([*CONVERSATIONS])
+        kind, fields = CONVERSATIONS[name]
+        fields = copy.deepcopy(fields)
+        for _ in range(random.randint(1, 3)):
+            spots = [path for path in places(fields) if path]
+            fields = put(fields, random.choice(spots), copy.deepcopy(random.choice(WILD)))
+        began = time.process_time()
+        try:
+            data = sent(kind, fields, random)
+        except BadMessage:  # complex numbers have no way into a message
+            continue
+        try:
+            judged(name, heard(data, (kind, Failure)))
+            ends["judged"] += 1
+        except (BadMessage, Closed, crossing.Refused) as refused:
+            ends[type(refused).__name__] += 1
+        slowest = max(slowest, time.process_time() - began)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    print(f"{dict(ends)}, the slowest took {slowest:.2f} s, memory grew by {grown >> 10} MiB")
+    assert min(ends[end] for end in ("judged", "BadMessage", "Refused")) > count / 100
+    assert slowest < 2 and grown < 300 << 10

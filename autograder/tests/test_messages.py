@@ -142,6 +142,18 @@ def test_what_is_no_message_is_refused(ends, data):
     assert refused(ends, data)
 
 
+@pytest.mark.parametrize("outer", ["[{}]", '{{"a":{}}}'])
+def test_a_message_nested_deeper_than_any_of_ours_is_refused(ends, outer):
+    """The body, its data and the list in it are three; 29 in that are the most."""
+    deep = "0"
+    for _ in range(29):
+        deep = outer.format(deep)
+    text = '{"body": {"type": "Answer", "data": {"a": [%s]}}, "arrays": []}\n'
+    ends[1].sendall((text % deep).encode())
+    assert ends[0].receive((Answer,)).data["a"]
+    assert "32 deep" in refused(ends, (text % outer.format(deep)).encode())
+
+
 def test_a_line_without_end_is_refused(ends, monkeypatch):
     monkeypatch.setitem(messages.ROOM, Answer, messages.Room(text=100 << 10))
     assert "longer than 100 KiB" in refused(ends, b"[" * (101 << 10))

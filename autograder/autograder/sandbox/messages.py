@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 MAX_ARRAYS = 4096
+MAX_DEPTH = 32  # of lists and objects in each other
 PIECE = 1 << 16  # bytes that are worth sending at once
 MAX_TEXT = 2000  # characters of an error
 ARRAY, FLOAT = "__array__", "__float__"
@@ -360,11 +361,7 @@ class Channel:
         self._coming = None
         for allowance in self.allowances:
             allowance.spend(messages=1)
-        found = [decode_array(array) for array in arrays]
-        try:
-            return typed(_unpack(body, found), allowed)
-        except RecursionError:
-            raise BadMessage("a message that is nested too deep") from None
+        return typed(_unpack(body, [decode_array(array) for array in arrays]), allowed)
 
     def _all_there(self, arrays: Sequence[np.ndarray]) -> bool:
         """Whether all arrays have come; moves what came with the line to where it belongs."""
@@ -528,8 +525,10 @@ def _pack(value: Any, arrays: list[list[bytes | memoryview]]) -> Any:
     raise BadMessage(f"a {type(value).__name__} does not cross")
 
 
-def _unpack(value: Any, arrays: Sequence[np.ndarray]) -> Any:
+def _unpack(value: Any, arrays: Sequence[np.ndarray], depth: int = MAX_DEPTH) -> Any:
     """The inverse of _pack, for JSON that a stranger wrote."""
+    if depth < 0:
+        raise BadMessage(f"a message whose lists and objects are nested more than {MAX_DEPTH} deep")
     if isinstance(value, dict):
         if set(value) == {ARRAY}:
             index = value[ARRAY]
@@ -538,9 +537,9 @@ def _unpack(value: Any, arrays: Sequence[np.ndarray]) -> Any:
             return arrays[index]
         if set(value) == {FLOAT} and value[FLOAT] in ("nan", "inf", "-inf"):
             return float(value[FLOAT])
-        return {_whole(key): _unpack(inner, arrays) for key, inner in value.items()}
+        return {_whole(key): _unpack(inner, arrays, depth - 1) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_unpack(inner, arrays) for inner in value]
+        return [_unpack(inner, arrays, depth - 1) for inner in value]
     return _whole(value) if isinstance(value, str) else value
 
 
