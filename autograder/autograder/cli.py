@@ -104,7 +104,12 @@ def grade(
     out: Annotated[
         Path | None, typer.Option(help="Gets gradebook.db, grades.csv, feedback/ (default: grades/).")
     ] = None,
-    time_limit: Annotated[float, typer.Option(min=1.0, help="Seconds for one cell or one task.")] = 30.0,
+    time_limit: Annotated[
+        float,
+        typer.Option(
+            min=1.0, help="Seconds for one cell or one task; all of a submission has ten times that."
+        ),
+    ] = 30.0,
     seed: Annotated[
         int | None,
         typer.Option(min=0, help="Seed of the hidden inputs (default: secret, drawn once for --out)."),

@@ -94,7 +94,7 @@ class Grading:
         ]
         self.inside = Path(submissions)
         self.out = Path(out)
-        self.limits = Limits(step_seconds=seconds, total_seconds=10 * seconds)
+        self.limits = Limits.of(seconds)
         self.sandbox = sandbox or choose()
         self.jobs = max(1, jobs)
         try:

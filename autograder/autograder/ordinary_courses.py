@@ -46,7 +46,7 @@ class InSandbox(NbGraderPreprocessor):
     def preprocess(self, nb: NotebookNode, resources: ResourcesDict) -> tuple[NotebookNode, ResourcesDict]:
         cells = [cell for cell in nb.cells if cell.cell_type == "code"]
         lost = None
-        limits = Limits(step_seconds=self.seconds, total_seconds=10 * self.seconds)
+        limits = Limits.of(self.seconds)
         with Process(choose(self.unsafe), "student", limits) as process:
             for number, cell in enumerate(cells):
                 process.begin_step(self.seconds)
