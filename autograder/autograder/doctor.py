@@ -198,6 +198,12 @@ def diagnose(console: Console) -> bool:
         else "for no cgroup of version 2 can be made here"
     )
     tell(console, f"ten times a second, {at_once}.")
+    budget = Table(title="What one submission may use, in all attempts together", title_justify="left")
+    budget.add_column("of")
+    budget.add_column("at most")
+    for what, most in Limits().described().items():
+        budget.add_row(what, most)
+    console.print(budget)
     if works:
         tell(console, f"`autograder grade` runs students' code {works().isolation}")
     else:
