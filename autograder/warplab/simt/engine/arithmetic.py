@@ -12,9 +12,18 @@ from warplab.simt.engine.rounding import direction_of
 from warplab.simt.ptx.ptx_types import dtype_of, unsigned
 
 
-def saturated(instr, expression: str) -> str:
-    """The expression of a float, clamped to [0, 1] where the instruction says ``.sat``."""
+def finished(instr, expression: str) -> str:
+    """The expression of a float's result: no subnormal where the instruction says ``.ftz``, and clamped to
+    [0, 1] where it says ``.sat``.
+    """
+    if "ftz" in instr.mods:
+        expression = f"numeric.flush({expression})"
     return f"numeric.saturate({expression})" if "sat" in instr.mods else expression
+
+
+def flushed(instr, expression: str) -> str:
+    """The expression of a float's operand, no subnormal where the instruction says ``.ftz``."""
+    return f"numeric.flush({expression})" if "ftz" in instr.mods else expression
 
 
 def places_in(template: str) -> int:
@@ -27,7 +36,7 @@ def sources_of(code, instr, count: int, dtype: str) -> list[str]:
     sources = instr.operands[1:]
     if len(sources) != count:
         raise code.unsupported(instr, "number of operands")
-    return [code.use(source, dtype) for source in sources]
+    return [flushed(instr, code.use(source, dtype)) for source in sources]
 
 
 def elementwise(template: str):
@@ -37,7 +46,7 @@ def elementwise(template: str):
     def handler(code, instr):
         dtype = dtype_of(instr.mods)
         x = sources_of(code, instr, places, dtype)
-        code.define(instr.operands[0], saturated(instr, template.format(*x)), dtype)
+        code.define(instr.operands[0], finished(instr, template.format(*x)), dtype)
 
     return handler
 
@@ -53,19 +62,32 @@ def floats(template: str):
         x = sources_of(code, instr, places, dtype)
         direction = direction_of(instr)
         if direction is None:
-            expression = saturated(instr, template.format(*x, dtype=dtype, bits=8 * int(dtype[1])))
+            expression = template.format(*x, dtype=dtype, bits=8 * int(dtype[1]))
         else:
             name = "fma" if instr.opcode == "mad" else instr.opcode
             expression = f"rounding.compute({name!r}, {direction!r}, {dtype!r}, {', '.join(x)})"
-        code.define(instr.operands[0], expression, dtype)
+        code.define(instr.operands[0], finished(instr, expression), dtype)
 
     return handler
 
 
+def extremum(name: str, instr, a: str, b: str) -> str:
+    """The expression of ``min`` or ``max`` of two floats: a NaN loses, unless ``.NaN`` says that it wins."""
+    function, nan_wins = f"numeric.{name}", "NaN" in instr.mods
+    if "xorsign" in instr.mods:
+        return f"numeric.of_magnitudes({function}, {a}, {b}, {nan_wins})"
+    return f"{function}({a}, {b}, {nan_wins})"
+
+
 def floats_smaller_or_larger(name: str):
-    """``min`` and ``max`` of floats: a NaN loses, unless ``.NaN`` says that it wins."""
-    ignoring, keeping = elementwise(f"np.f{name}({{0}}, {{1}})"), elementwise(f"np.{name}imum({{0}}, {{1}})")
-    return lambda code, instr: (keeping if "NaN" in instr.mods else ignoring)(code, instr)
+    """``min`` ("least") and ``max`` ("greatest") of floats."""
+
+    def handler(code, instr):
+        dtype = dtype_of(instr.mods)
+        a, b = sources_of(code, instr, 2, dtype)
+        code.define(instr.operands[0], extremum(name, instr, a, b), dtype)
+
+    return handler
 
 
 def integers_smaller_or_larger(name: str):
@@ -89,13 +111,20 @@ def wrapping(operation: str):
     def handler(code, instr):
         if "cc" in instr.mods:
             return carried(operation, takes=False)(code, instr)
-        if "sat" in instr.mods:
-            raise code.unsupported(instr)
         d, a, b = instr.operands
+        if "sat" in instr.mods:
+            x, y = (f"{code.use(o, 'i4')}.astype('i8')" for o in (a, b))
+            code.define(d, f"{clamped(f'{x} {operator} {y}')}", "i4")
+            return
         dtype = unsigned(dtype_of(instr.mods))
         code.define(d, f"{code.use(a, dtype)} {operator} {code.use(b, dtype)}", dtype)
 
     return handler
+
+
+def clamped(expression: str) -> str:
+    """The expression of an i8, clamped to an i4."""
+    return f"np.clip({expression}, -(1 << 31), (1 << 31) - 1).astype('i4')"
 
 
 def carried(operation: str, *, takes: bool):
@@ -109,6 +138,9 @@ def carried(operation: str, *, takes: bool):
         if operation == "mad":
             product = f"({x[0]} * {x[1]})"
             high, low = f"({product} >> np.uint64(32))", f"({product} & np.uint64(0xFFFFFFFF))"
+            if dtype_of(instr.mods) == "i4":
+                factors = ", ".join(code.use(o, "i4") for o in sources[:2])
+                high = f"numeric.mul_hi_s32({factors}).view('u4').astype('u8')"
             total = f"{high if 'hi' in instr.mods else low} + {x[2]}"
         else:
             total = f"{x[0]} {'+' if operation == 'add' else '-'} {x[1]}"
@@ -128,6 +160,15 @@ def _wide_product(code, a, b, dtype: str) -> tuple[str, str]:
     return f"np.multiply({code.use(a, dtype)}, {code.use(b, dtype)}, dtype='{wide}')", wide
 
 
+def _high_product(code, a, b, dtype: str) -> str:
+    """The high half of the product of two integers."""
+    if dtype[1] == "2":
+        product, _ = _wide_product(code, a, b, dtype)
+        return f"({product} >> 16).astype('{dtype}')"
+    name = f"numeric.mul_hi_{'s' if dtype[0] == 'i' else 'u'}{int(dtype[1]) * 8}"
+    return f"{name}({code.use(a, dtype)}, {code.use(b, dtype)})"
+
+
 def multiply(code, instr):
     """``mul.lo``, ``mul.hi`` and ``mul.wide`` of integers."""
     dtype = dtype_of(instr.mods)
@@ -135,17 +176,14 @@ def multiply(code, instr):
     if "wide" in instr.mods:
         code.define(d, *_wide_product(code, a, b, dtype))
     elif "hi" in instr.mods:
-        if dtype[1] not in "48":
-            raise code.unsupported(instr)
-        name = f"numeric.mul_hi_{'s' if dtype[0] == 'i' else 'u'}{int(dtype[1]) * 8}"
-        code.define(d, f"{name}({code.use(a, dtype)}, {code.use(b, dtype)})", dtype)
+        code.define(d, _high_product(code, a, b, dtype), dtype)
     else:
         work = unsigned(dtype)
         code.define(d, f"{code.use(a, work)} * {code.use(b, work)}", work)
 
 
 def multiply_add(code, instr):
-    """``mad.lo`` and ``mad.wide`` of integers, and ``mad.lo.cc``, ``mad.hi.cc``."""
+    """``mad.lo``, ``mad.hi`` and ``mad.wide`` of integers, and ``mad.lo.cc``, ``mad.hi.cc``."""
     if "cc" in instr.mods:
         return carried("mad", takes=False)(code, instr)
     dtype = dtype_of(instr.mods)
@@ -156,5 +194,8 @@ def multiply_add(code, instr):
     elif "lo" in instr.mods:
         work = unsigned(dtype)
         code.define(d, f"{code.use(a, work)} * {code.use(b, work)} + {code.use(c, work)}", work)
+    elif "sat" in instr.mods:
+        total = f"{_high_product(code, a, b, dtype)}.astype('i8') + {code.use(c, dtype)}"
+        code.define(d, clamped(total), dtype)
     else:
-        raise code.unsupported(instr)
+        code.define(d, f"{_high_product(code, a, b, dtype)} + {code.use(c, dtype)}", dtype)

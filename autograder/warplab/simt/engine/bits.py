@@ -100,9 +100,8 @@ def bmsk(code, instr):
 
 
 def prmt(code, instr):
-    if len(instr.mods) != 1:
-        raise code.unsupported(instr, "a prmt mode")
     d, a, b, selector = instr.operands
-    code.define(
-        d, f"numeric.prmt({code.use(a, 'u4')}, {code.use(b, 'u4')}, {code.use(selector, 'u4')})", "u4"
-    )
+    chosen = code.use(selector, "u4")
+    if len(instr.mods) > 1:
+        chosen = f"numeric.PRMT[{instr.mods[1]!r}][{chosen} & np.uint32(3)]"
+    code.define(d, f"numeric.prmt({code.use(a, 'u4')}, {code.use(b, 'u4')}, {chosen})", "u4")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from warplab.simt.engine import fp16
+from warplab.simt.engine.arithmetic import flushed
 from warplab.simt.ptx.parser import Vec
 from warplab.simt.ptx.ptx_types import HALVES, TYPES, dtype_of, last_type, types_named
 
@@ -31,14 +33,14 @@ def _comparison(code, instr, a, b) -> str:
     operator = instr.mods[0]
     kind = last_type(instr.mods)
     if kind in HALVES:
-        x, y = (f"fp16.open_({code.use(o, TYPES[kind].bits)}, {kind!r})" for o in (a, b))
+        x, y = (fp16.opened(code, instr, o, kind) for o in (a, b))
     else:
         dtype = dtype_of(instr.mods)
-        x, y = code.use(a, dtype), code.use(b, dtype)
+        x, y = (flushed(instr, code.use(o, dtype)) for o in (a, b))
     if TYPES[kind].is_float:
         unordered = f"(np.isnan({x}) | np.isnan({y}))"
         if operator == "num":
-            return f"~{unordered}"
+            return f"(~{unordered})"
         if operator == "nan":
             return unordered
         if operator == "neu":
@@ -66,8 +68,9 @@ def setp(code, instr):
     rest = f" {LOGIC[instr.mods[1]]} {code.use(combined[0], '?')}" if combined else ""
     if isinstance(d, Vec):
         code.emit(f"compared = {result}")
-        code.define(d.items[0], f"compared{rest}", "?")
-        code.define(d.items[1], f"~compared{rest}", "?")
+        code.emit(f"got = compared{rest}, ~compared{rest}")  # the third predicate may be one of the two
+        code.define(d.items[0], "got[0]", "?")
+        code.define(d.items[1], "got[1]", "?")
     else:
         code.define(d, f"{result}{rest}", "?")
 
@@ -108,6 +111,8 @@ TESTS = {
     "infinite": "np.isinf({0})",
     "number": "~np.isnan({0})",
     "notanumber": "np.isnan({0})",
+    "normal": "np.isfinite({0}) & (np.abs({0}) >= np.finfo({0}.dtype).smallest_normal)",
+    "subnormal": "({0} != 0) & (np.abs({0}) < np.finfo({0}.dtype).smallest_normal)",
 }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from warplab.simt.engine import fp8, fp16, tensor
-from warplab.simt.engine.arithmetic import saturated
-from warplab.simt.ptx.ptx_types import FP8, HALVES, TYPES, types_named
+from warplab.simt.engine.arithmetic import finished, flushed
+from warplab.simt.ptx.ptx_types import FP8, HALVES, TYPES, PTXType, types_named
 
 ROUNDINGS = ("rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "rna")
 OPENED = HALVES - {"f16"}  # NumPy knows f16 itself
@@ -35,17 +35,32 @@ def _convert_words(code, instr):
     d, a = instr.operands
     x = code.use(a, source.value)
     if source.is_float and to.is_float:
-        code.define(d, saturated(instr, _float_to_float(x, to.value, rounding)), to.value)
+        x = _float_to_float(_flushed(instr, x, source), to.value, rounding)
+        x = f"fp16.relu({x})" if "relu" in instr.mods else x
+        code.define(d, _finished(instr, x, to), to.value)
     elif source.is_float:
+        x = _flushed(instr, x, source)
         code.define(d, f"numeric.float_to_int({x}, '{to.value}', {rounding!r})", to.value)
     elif to.is_float:
-        code.define(d, _int_to_float(x, to.value, rounding), to.value)
+        code.define(d, _finished(instr, _int_to_float(x, to.value, rounding), to), to.value)
     elif "sat" in instr.mods:
         target, given = np.iinfo(to.value), np.iinfo(source.value)
         low, high = max(target.min, given.min), min(target.max, given.max)
         code.define(d, f"np.clip({x}, {low}, {high}).astype('{to.value}')", to.value)
     else:
         code.define(d, f"{x}.astype('{to.value}')", to.value)
+
+
+def _flushed(instr, x: str, kind: PTXType) -> str:
+    """An operand; only those of type f32 are flushed."""
+    return flushed(instr, x) if kind.value == "f4" else x
+
+
+def _finished(instr, x: str, kind: PTXType) -> str:
+    """A result, flushed (only an f32) and saturated."""
+    if kind.value != "f4":
+        return f"numeric.saturate({x})" if "sat" in instr.mods else x
+    return finished(instr, x)
 
 
 def _float_to_float(x: str, dtype: str, rounding: str | None) -> str:
@@ -56,5 +71,5 @@ def _float_to_float(x: str, dtype: str, rounding: str | None) -> str:
 
 def _int_to_float(x: str, dtype: str, rounding: str | None) -> str:
     if rounding in (None, "rn"):
-        return f"numeric.int_to_float({x}, '{dtype}', {rounding!r})"
-    return f"numeric.float_to_float({x}.astype('g'), '{dtype}', {rounding!r})"  # 'g' holds 64-bit integers
+        return f"{x}.astype('{dtype}')"
+    return f"rounding.integer({x}, '{dtype}', {rounding!r})"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from warplab.simt.engine.arithmetic import extremum
 from warplab.simt.engine.rounding import direction_of
 from warplab.simt.ptx.ptx_types import HALVES, TYPES, last_type, types_named
 
@@ -72,8 +73,8 @@ def relu(x):
 
 
 def saturate(x):
-    """``.sat``: clamp to [0, 1]; NaN becomes +0."""
-    return np.where(np.isnan(x), x.dtype.type(0), np.clip(x, 0, 1))
+    """``.sat``: clamp to [0, 1]; NaN and -0 become +0."""
+    return np.where(np.isnan(x), x.dtype.type(0), np.clip(x, 0, 1) + 0)
 
 
 WHOLE = {"rni": "np.rint", "rzi": "np.trunc", "rmi": "np.floor", "rpi": "np.ceil"}
@@ -83,22 +84,46 @@ def arithmetic(template: str):
     """An instruction on f16, bf16 or a pair of them: ``{0}``,
     ``{1}`` ... are its sources opened to float32.
     """
+    return _in_float32(lambda instr, *sources: template.format(*sources))
+
+
+def smaller_or_larger(name: str):
+    """``min`` ("least") and ``max`` ("greatest")."""
+    return _in_float32(lambda instr, a, b: extremum(name, instr, a, b))
+
+
+def _in_float32(combine):
+    """The handler of an instruction whose expression ``combine`` makes of its sources, opened to float32."""
 
     def handler(code, instr):
-        if "xorsign" in instr.mods or "oob" in instr.mods:
+        if "oob" in instr.mods:
             raise code.unsupported(instr)
         kind = last_type(instr.mods)
         bits = TYPES[kind].bits
         d, *sources = instr.operands
-        body = template.format(*(f"fp16.open_({code.use(source, bits)}, {kind!r})" for source in sources))
-        if "NaN" in instr.mods:
-            body = body.replace("np.fmin", "np.minimum").replace("np.fmax", "np.maximum")
+        body = combine(instr, *(opened(code, instr, source, kind) for source in sources))
         for mod, function in (("relu", "fp16.relu"), ("sat", "fp16.saturate")):
             if mod in instr.mods:
                 body = f"{function}({body})"
-        code.define(d, f"fp16.close({body}, {kind!r})", bits)
+        code.define(d, flushed(instr, f"fp16.close({body}, {kind!r})"), bits)
 
     return handler
+
+
+def flush(bits):
+    """``.ftz``: patterns (of one f16 or two) with zeros of their signs in the place of subnormals."""
+    halves = np.ascontiguousarray(bits).view(U2)
+    return np.where(halves & np.uint16(0x7C00), halves, halves & np.uint16(0x8000)).view(bits.dtype)
+
+
+def flushed(instr, expression: str) -> str:
+    """The expression of bit patterns, without subnormals where the instruction says ``.ftz``."""
+    return f"fp16.flush({expression})" if "ftz" in instr.mods else expression
+
+
+def opened(code, instr, source, kind: str) -> str:
+    """The expression of an operand, opened to float32."""
+    return f"fp16.open_({flushed(instr, code.use(source, TYPES[kind].bits))}, {kind!r})"
 
 
 def sign_bits(template: str):
@@ -110,7 +135,7 @@ def sign_bits(template: str):
         bits = TYPES[last_type(instr.mods)].bits
         d, source = instr.operands
         mask = code.constant(0x8000 if bits == "u2" else 0x80008000, bits)
-        code.define(d, template.format(code.use(source, bits), mask), bits)
+        code.define(d, template.format(flushed(instr, code.use(source, bits)), mask), bits)
 
     return handler
 
@@ -148,7 +173,9 @@ def _opened(code, instr, operand, kind: str) -> str:
     if kind in HALVES:
         value = f"fp16.open_({code.use(operand, TYPES[kind].bits)}, {kind!r})"
     else:
-        value = code.use(operand, TYPES[kind].value) + ("" if kind == "f32" else ".astype('f8')")
+        value = code.use(operand, TYPES[kind].value)
+        if not TYPES[kind].is_float:
+            value = f"numeric.to_odd(*numeric.of_integer({value}))"
     if "relu" in instr.mods:
         value = f"fp16.relu({value})"
     whole = next((WHOLE[mod] for mod in instr.mods if mod in WHOLE), None)

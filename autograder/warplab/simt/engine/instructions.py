@@ -127,7 +127,7 @@ INSTRUCTIONS: dict[str, Instruction] = {
     "fma": computes(
         {
             FLOATS: floats("numeric.fma{bits}({0}, {1}, {2})"),
-            HALVES: fp16.arithmetic("{0}.astype('f8') * {1} + {2}"),
+            HALVES: fp16.arithmetic("numeric.fma_odd({0}.astype('f8'), {1}, {2})"),
         },
         flops=flops(2),
     ),
@@ -155,8 +155,8 @@ INSTRUCTIONS: dict[str, Instruction] = {
     "min": computes(
         {
             INTEGERS: arithmetic.integers_smaller_or_larger("min"),
-            FLOATS: arithmetic.floats_smaller_or_larger("min"),
-            HALVES: fp16.arithmetic("np.fmin({0}, {1})"),
+            FLOATS: arithmetic.floats_smaller_or_larger("least"),
+            HALVES: fp16.smaller_or_larger("least"),
             PAIRS: packed.in_pairs("minimum"),
         },
         flops=no_flops,
@@ -164,8 +164,8 @@ INSTRUCTIONS: dict[str, Instruction] = {
     "max": computes(
         {
             INTEGERS: arithmetic.integers_smaller_or_larger("max"),
-            FLOATS: arithmetic.floats_smaller_or_larger("max"),
-            HALVES: fp16.arithmetic("np.fmax({0}, {1})"),
+            FLOATS: arithmetic.floats_smaller_or_larger("greatest"),
+            HALVES: fp16.smaller_or_larger("greatest"),
             PAIRS: packed.in_pairs("maximum"),
         },
         flops=no_flops,
@@ -175,7 +175,7 @@ INSTRUCTIONS: dict[str, Instruction] = {
     ),  # the sign of the first source
     "dp4a": computes({WHOLE_32: packed.dot}, flops=no_flops),
     "dp2a": computes({WHOLE_32: packed.dot}, flops=no_flops),
-    "sad": computes({WHOLE_32: packed.sad}, flops=no_flops),
+    "sad": computes({INTEGERS: packed.sad}, flops=no_flops),
     **{
         f"{name}{parts}": computes({WHOLE_32: packed.video}, flops=no_flops)
         for name in packed.VIDEO

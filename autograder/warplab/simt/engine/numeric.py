@@ -7,22 +7,59 @@ from __future__ import annotations
 
 import numpy as np
 
+from warplab.simt.engine import exact
+
 I4, I8, U2, U4, U8, F2, F4, F8 = (np.dtype(d) for d in ("i4", "i8", "u2", "u4", "u8", "f2", "f4", "f8"))
+
+
+def two_sum(a, b):
+    """a + b to nearest, and what that leaves out."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+def to_odd(value, missing):
+    """A float64 to nearest and what it leaves out, cut off towards zero with the last bit set where
+    anything is missing ("rounded to odd"): rounded again to a narrower type, it comes out as if rounded once.
+    """
+    lost = np.isfinite(value) & (missing != 0) & ~np.isnan(missing)
+    cut = np.where(lost & ((missing < 0) == (value > 0)), np.nextafter(value, F8.type(0)), value)
+    return (cut.view(U8) | lost).view(F8)
+
+
+def fma_odd(a, b, c):
+    """a*b + c of float64 whose product is exact (24 bits each at most), rounded to odd."""
+    return to_odd(*two_sum(a * b, c))
+
+
+SMALLEST = np.finfo(F4).smallest_normal
+BEHIND, HALF = np.uint64((1 << 29) - 1), np.uint64(1 << 28)  # the bits that a float32 has no room for
 
 
 def fma32(a, b, c):
     """a*b + c in float32 with one rounding: the product of two float32 is exact in float64.
 
-    The sum is rounded to float64 and then to float32; the two roundings differ from one only when the float64
-    sum lands exactly half-way between two float32, about once in 2**29 random triples.
+    The sum is rounded to float64 and then to float32; the two roundings can differ from one where the
+    float64 sum lands half-way between two float32, or where the result is subnormal.
     """
-    return np.add(np.multiply(a, b, dtype=F8), c).astype(F4)
+    a, b, c = a.astype(F8), b.astype(F8), c.astype(F8)
+    wide = a * b + c
+    result = wide.astype(F4)
+    doubtful = ((wide.view(U8) & BEHIND) == HALF).any()
+    if not doubtful:
+        small = np.abs(result) < SMALLEST
+        doubtful = small.any() and wide[small].any()
+    return fma_odd(a, b, c).astype(F4) if doubtful else result
+
+
+VANISHES = 2.0**-900  # of a smaller product the error is no float64
 
 
 def fma64(a, b, c):
-    """a*b + c in float64 with one rounding up to the last bit of exotic cases (Dekker product, Knuth sum)."""
+    """a*b + c in float64 with one rounding (Dekker's product, Knuth's sum, the rest rounded to odd)."""
     p = a * b
-    s = p + c
+    s, rest = two_sum(p, c)
     split = 134217729.0  # 2**27 + 1
     with np.errstate(all="ignore"):
         ah = a * split
@@ -32,13 +69,16 @@ def fma64(a, b, c):
         bh = bh - (bh - b)
         bl = b - bh
         error = ((ah * bh - p) + ah * bl + al * bh) + al * bl
-        t = s - p
-        rest = (p - (s - t)) + (c - t)
-        last = rest + error
+        last, lost = two_sum(rest, error)
+        if lost.any():
+            last = to_odd(last, lost)
         fused = s + last
-    return np.where(
-        np.isfinite(fused) & (last != 0), fused, s
-    )  # a sum that is exact keeps its sign: -0 + 0 would be +0
+        finite = np.isfinite(fused)
+        # a sum that is exact keeps its sign: -0 + 0 would be +0
+        result = np.where(finite & (last != 0), fused, s)
+        if not finite.all() or (np.abs(p) < VANISHES).any():
+            result = exact.mend(result, "fma", "rn", (a, b, c))
+    return result
 
 
 def mul_hi_s32(a, b):
@@ -102,16 +142,22 @@ def shift_right(a, n):
 
 
 def float_to_int(x, dtype, rounding):
-    """Convert with PTX's rounding (``rni``, ``rzi``, ``rmi``, ``rpi``), saturating; NaN becomes 0."""
+    """Convert with PTX's rounding (``rni``, ``rzi``, ``rmi``, ``rpi``), saturating.
+
+    NaN becomes 0, and the highest bit alone where either type has 64 bits.
+    """
     dtype = np.dtype(dtype)
     r = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}[rounding](x.astype(F8))
-    info = np.iinfo(dtype)
+    info, bits = np.iinfo(dtype), 8 * dtype.itemsize
     with np.errstate(invalid="ignore"):
-        out = np.where(np.isnan(r), 0.0, r)
-        high = out >= float(info.max)
-        low = out <= float(info.min)
-        body = np.where(high | low, 0.0, out).astype(dtype)
-    return np.where(high, dtype.type(info.max), np.where(low, dtype.type(info.min), body))
+        nan = np.isnan(r)
+        high = r >= float(info.max)
+        low = r <= float(info.min)
+        body = np.where(high | low | nan, 0.0, r).astype(dtype)
+    body = np.where(high, dtype.type(info.max), np.where(low, dtype.type(info.min), body))
+    if (x.dtype == F8 or bits == 64) and nan.any():
+        body = np.where(nan, np.array(1 << bits - 1, f"u{dtype.itemsize}").view(dtype), body)
+    return body
 
 
 def float_to_float(x, dtype, rounding):
@@ -136,14 +182,51 @@ def float_to_float(x, dtype, rounding):
     return np.where(wide < x, np.nextafter(y, dtype.type(np.inf)), y)
 
 
-def int_to_float(x, dtype, rounding):
-    """Integer to float, rounded to nearest even."""
-    return x.astype(dtype)
+def of_integer(x):
+    """An integer as float64 to nearest, and what that leaves out."""
+    value = x.astype(F8)
+    if x.dtype.itemsize < 8:
+        return value, np.zeros(1)
+    high = np.floor(value * 2.0**-32)
+    low = value - high * 2.0**32
+    back = (high.astype(I8).view(U8) << np.uint64(32)) + low.astype(U8)  # modulo 2**64
+    return value, (x.view(U8) - back).view(I8).astype(F8)
 
 
 def saturate(x):
-    """``.sat``: clamp to [0, 1]; NaN becomes +0."""
-    return np.where(np.isnan(x), x.dtype.type(0), np.clip(x, 0, 1)).astype(x.dtype)
+    """``.sat``: clamp to [0, 1]; NaN and -0 become +0."""
+    return np.where(np.isnan(x), 0, np.clip(x, 0, 1) + 0).astype(x.dtype)
+
+
+def flush(x):
+    """``.ftz``: a subnormal is a zero of its sign."""
+    small = np.abs(x) < np.finfo(x.dtype).smallest_normal
+    return np.where(small, np.copysign(x.dtype.type(0), x), x) if small.any() else x
+
+
+def least(a, b, nan_wins: bool):
+    """``min`` of floats: -0 is less than +0, and a NaN loses unless ``nan_wins``."""
+    found = np.minimum(a, b) if nan_wins else np.fmin(a, b)
+    return found if (np.abs(found) > 0).all() else _settled(found, a, b, np.bitwise_or, nan_wins)
+
+
+def greatest(a, b, nan_wins: bool):
+    """``max``, likewise."""
+    found = np.maximum(a, b) if nan_wins else np.fmax(a, b)
+    return found if (np.abs(found) > 0).all() else _settled(found, a, b, np.bitwise_and, nan_wins)
+
+
+def _settled(found, a, b, operation, nan_wins: bool):
+    """What NumPy leaves open: of two zeros the one whose sign ``operation`` gives; a signalling NaN loses."""
+    bits = f"u{a.dtype.itemsize}"
+    found = np.where(a == b, operation(a.view(bits), b.view(bits)).view(a.dtype), found)
+    return found if nan_wins else np.where(np.isnan(a), b, np.where(np.isnan(b), a, found))
+
+
+def of_magnitudes(function, a, b, nan_wins: bool):
+    """``.xorsign.abs``: ``function`` of the magnitudes, with the exclusive or of the signs."""
+    sign = np.where(np.signbit(a) ^ np.signbit(b), -1, 1)
+    return np.copysign(function(np.abs(a), np.abs(b), nan_wins), sign).astype(a.dtype)
 
 
 def approx(function, x):
@@ -216,7 +299,11 @@ def bfe(x, start, length):
     if x.dtype.kind == "i":
         top = np.minimum(start + length, t(width)) - t(1)
         sign = (shift_right(unsigned, top) & t(1)).astype(bool) & (length > 0)
-        out = np.where(sign, out | ~mask, out).astype(unsigned.dtype)
+        inside = np.minimum(
+            length, t(width) - start
+        )  # bits of the field that there are; the sign stands above
+        held = np.where(inside >= width, t(~t(0)), shift_left(np.ones_like(unsigned), inside) - t(1))
+        out = np.where(sign, out | ~held, out).astype(unsigned.dtype)
     return out.view(x.dtype)
 
 
@@ -228,6 +315,19 @@ def bfi(field, into, start, length):
     ones = np.where(length >= width, t(~t(0)), shift_left(np.ones_like(length), length) - t(1))
     mask = shift_left(ones, start)
     return (into & ~mask) | (shift_left(field, start) & mask)
+
+
+PRMT = {  # the four selectors of each mode, by the two low bits of the third operand
+    mode: np.array(selectors, U4)
+    for mode, selectors in {
+        "f4e": (0x3210, 0x4321, 0x5432, 0x6543),
+        "b4e": (0x5670, 0x6701, 0x7012, 0x0123),
+        "rc8": (0x0000, 0x1111, 0x2222, 0x3333),
+        "ecl": (0x3210, 0x3211, 0x3222, 0x3333),
+        "ecr": (0x0000, 0x1110, 0x2210, 0x3210),
+        "rc16": (0x1010, 0x3232, 0x1010, 0x3232),
+    }.items()
+}
 
 
 def prmt(a, b, selector):

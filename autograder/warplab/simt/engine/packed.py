@@ -40,8 +40,8 @@ def sad(code, instr):
     """``sad``: c + |a - b|."""
     dtype = TYPES[last_type(instr.mods)].value
     d, a, b, c = instr.operands
-    x, y = (f"{code.use(o, dtype)}.astype('i8')" for o in (a, b))
-    code.define(d, f"({code.use(c, 'u4')} + np.abs({x} - {y})).astype('u4')", "u4")
+    x, y, total = (code.use(o, dtype) for o in (a, b, c))
+    code.define(d, f"{total} + np.where({x} > {y}, {x} - {y}, {y} - {x})", dtype)  # modulo its width
 
 
 VIDEO = {

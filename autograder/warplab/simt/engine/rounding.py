@@ -1,17 +1,17 @@
 """Rounding in a direction (``.rz`` to zero, ``.rm`` down,
 ``.rp`` up) of arithmetic whose result no wider type of NumPy holds.
 
-The operation is done to nearest, the sign of what that left out is found without error, and a result on the
-wrong side moves by one step. float32 goes through float64: no sum, product, quotient or root of float32 lies
-so close to another float32 that the first rounding could hide it. Products below 1e-290 and above 1e290 are
-rounded to nearest.
+The operation is done to nearest in float64 with what that left out, found without error. A float64 result on
+the wrong side moves by one step; a float32 one is rounded to odd first, so that nothing is lost on the way.
+Operands so large or small that the error itself would overflow or vanish go through ``exact``.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from warplab.simt.engine.numeric import float_to_float
+from warplab.simt.engine.exact import mend
+from warplab.simt.engine.numeric import float_to_float, of_integer, to_odd, two_sum
 
 DIRECTIONS = ("rz", "rm", "rp")
 SPLIT = 134217729.0  # 2**27 + 1
@@ -24,10 +24,23 @@ def direction_of(instr) -> str | None:
 
 def compute(name: str, direction: str, dtype: str, *operands):
     """``name`` of float32 (dtype "f4") or float64 ("f8") operands, rounded in a direction."""
+    wide = tuple(x.astype("f8") for x in operands)
+    value, missing = EXACT[name](*wide)
+    if direction == "rm" and name in ADDENDS:  # a sum of opposite signs that is nothing is -0, downwards
+        a, b = ADDENDS[name](*wide)
+        value = np.where((value == 0) & (np.signbit(a) != np.signbit(b)), -0.0, value)
     if dtype == "f4":
-        return float_to_float(IN_FLOAT64[name](*(x.astype("f8") for x in operands)), "f4", direction)
-    result, missing = EXACT[name](*operands)
-    return towards(result, missing, direction)
+        return float_to_float(to_odd(value, missing), "f4", direction)
+    result = towards(value, missing, direction)
+    return result if name == "sqrt" else mend(result, name, direction, wide)
+
+
+def integer(x, dtype: str, direction: str):
+    """An integer as a float, rounded in a direction."""
+    value, missing = of_integer(x)
+    if dtype == "f8":
+        return towards(value, missing, direction)
+    return float_to_float(to_odd(value, missing), dtype, direction)
 
 
 def towards(result, missing, direction: str):
@@ -47,12 +60,6 @@ def towards(result, missing, direction: str):
         )
 
 
-def _sum(a, b):
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)
-
-
 def _product(a, b):
     p = a * b
     ah = a * SPLIT
@@ -65,10 +72,11 @@ def _product(a, b):
 
 def _fma(a, b, c):
     p, low = _product(a, b)
-    s, rest = _sum(p, c)
-    rest, last = _sum(rest, low)
-    fused, left = _sum(s, rest)
-    return fused, np.where(left != 0, left, last)
+    s, rest = two_sum(p, c)
+    rest, last = two_sum(rest, low)
+    fused, left = two_sum(s, rest)
+    changed = np.isfinite(fused) & (rest != 0)  # else the sign of a zero, or an infinity, stands as it is
+    return np.where(changed, fused, s), np.where(left != 0, left, last)
 
 
 def _quotient(a, b):
@@ -78,23 +86,21 @@ def _quotient(a, b):
 
 
 def _root(a):
+    scale = np.where(a < 2.0**-500, 2.0**300, np.where(a > 2.0**500, 2.0**-300, 1.0))  # of the root: exact
+    a = a * scale * scale
     s = np.sqrt(a)
     p, low = _product(s, s)
-    return s, (a - p) - low
+    return s / scale, (a - p) - low
 
 
-IN_FLOAT64 = {  # of float32 operands, opened to float64
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "fma": lambda a, b, c: a * b + c,
-    "div": np.divide,
-    "rcp": lambda a: 1 / a,
-    "sqrt": np.sqrt,
+ADDENDS = {
+    "add": lambda a, b: (a, b),
+    "sub": lambda a, b: (a, -b),
+    "fma": lambda a, b, c: (a * b, c),
 }
 EXACT = {  # of float64 operands: the result to nearest, and what it leaves out
-    "add": _sum,
-    "sub": lambda a, b: _sum(a, -b),
+    "add": two_sum,
+    "sub": lambda a, b: two_sum(a, -b),
     "mul": _product,
     "fma": _fma,
     "div": _quotient,

@@ -331,10 +331,11 @@ def encode(product: np.ndarray, c: np.ndarray, p: Product) -> np.ndarray:
 def convert(code, instr):
     """``cvt.rna.tf32.f32`` and its kin."""
     rounding = next((m for m in instr.mods if m in ("rna", "rn", "rz")), None)
-    if rounding is None or {"relu", "satfinite"} & set(instr.mods):
+    if rounding is None or "satfinite" in instr.mods:
         raise code.unsupported(instr)
     d, a = instr.operands
-    code.define(d, f"tensor.to_tf32({code.use(a, 'u4')}, {rounding!r})", "u4")
+    value = f"fp16.relu({code.use(a, 'f4')}).view('u4')" if "relu" in instr.mods else code.use(a, "u4")
+    code.define(d, f"tensor.to_tf32({value}, {rounding!r})", "u4")
 
 
 def to_tf32(bits: np.ndarray, rounding: str) -> np.ndarray:
@@ -346,4 +347,6 @@ def to_tf32(bits: np.ndarray, rounding: str) -> np.ndarray:
     if up is None:
         up = np.uint32(0x0FFF) + ((bits >> np.uint32(13)) & np.uint32(1))
     special = (bits & np.uint32(0x7F800000)) == np.uint32(0x7F800000)
-    return np.where(special, bits, bits + up) & np.uint32(0xFFFFE000)
+    nan = (bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)  # also one whose payload would be cut off
+    rounded = np.where(special, bits, bits + up)
+    return np.where(nan, np.uint32(0x7FFFE000), rounded & np.uint32(0xFFFFE000))
