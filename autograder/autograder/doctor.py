@@ -195,7 +195,7 @@ def diagnose(console: Console) -> bool:
     at_once = (
         f"and a cgroup in {where} holds it at once"
         if where
-        else "for no cgroup of version 2 can be made here"
+        else f"for no cgroup of version 2 can be made here. {cgroup.next_step()}"
     )
     tell(console, f"ten times a second, {at_once}.")
     budget = Table(title="What one submission may use, in all attempts together", title_justify="left")

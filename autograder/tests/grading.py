@@ -14,7 +14,7 @@ TINY = '''# %% [markdown]
 # # A tiny set
 # %%
 import numpy as np
-from warplab.tasks.feedback import grade
+from warplab.check import grade
 
 HALF = 2
 # %% solution="launch_plan"

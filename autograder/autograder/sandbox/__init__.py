@@ -3,7 +3,8 @@
 choose, launcher, forked, bubblewrap    which walls stand here, and starting a process behind them
 zygote, warm, cold                      the parent that has imported everything, and the start without it
 job, keeper, jail, limits               the life of one job, and what it may use
-view, landlock, seccomp, cgroup, linux  the walls
+view, landlock, seccomp, cgroup, linux  the walls; system_calls.yml lists what seccomp allows
+held_memory                             what stands in for a cgroup's count of memory
 messages                                what grader and process say to each other
 student, probe                          roles: the student's code; attempts to break out
 

@@ -20,14 +20,21 @@ def program() -> str | None:
     return shutil.which("bwrap")
 
 
+def beside_processes() -> list[Path]:
+    """What stands in /proc besides processes and links: it tells of the whole machine."""
+    return sorted(
+        path for path in Path("/proc").iterdir() if not path.name.isdigit() and not path.is_symlink()
+    )
+
+
 def command(bwrap: str, job: JailedJob, channel: int, report: int, info: int) -> list[str]:
     """The command line of the program `bwrap` for a job; the numbers are descriptors that it inherits.
 
     `info` tells the id of its first process.
     """
     package = Path(__file__).parents[1]
-    own = [str(package / name) for name in ("__init__.py", "sandbox", "executor")]
-    line = [
+    own = [str(package / name) for name in ("__init__.py", "sandbox", "executor", "reader")]
+    line: list[str | Path] = [
         bwrap,
         "--unshare-all",
         "--unshare-user",
@@ -45,15 +52,19 @@ def command(bwrap: str, job: JailedJob, channel: int, report: int, info: int) ->
         line += ["--symlink", os.readlink(path), path] if os.path.islink(path) else ["--ro-bind", path, path]
     for path in view.covered():
         line += ["--tmpfs", path, "--remount-ro", path]
-    line += ["--proc", "/proc", "--dev", "/dev"]
-    for path in view.gpu_devices() if job.gpu else ():
+    line += ["--proc", "/proc", "--tmpfs", "/dev"]  # not bwrap's --dev: the kernel counts terminals for all
+    for path in view.devices(job.gpu):
         line += ["--dev-bind", path, path]
+    for path, target in view.LINKS.items():
+        line += ["--symlink", target, path]
+    for path in () if view.has_gpu(job.gpu) else beside_processes():
+        line += ["--tmpfs", path, "--remount-ro", path] if path.is_dir() else ["--ro-bind", os.devnull, path]
     share = (job.limits.disk_mib << 20) // len(view.WRITABLE)
     for path in view.WRITABLE:
         line += ["--size", str(share), "--tmpfs", path]
     line += ["--remount-ro", "/", "--chdir", f"{view.JOB}/home"]
     return [
-        *line,
+        *map(str, line),
         "--",
         sys.executable,
         "-m",

@@ -1,7 +1,8 @@
 """A cgroup (version 2) for each job, where this user may make one.
 
-There the kernel counts memory and processes of all of it exactly. Elsewhere (version 1, a login without
-delegation) the keeper's sums and rlimits stand alone.
+There the kernel counts memory and processes of all of it exactly, and shares out the processors job by job
+where it may. Elsewhere (version 1, a login without delegation) the keeper's sums and rlimits stand alone, and
+a job is one session to the scheduler.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from autograder.sandbox.limits import Limits
 
 MOUNT = Path("/sys/fs/cgroup")
 CONTROLLERS = frozenset(("memory", "pids"))
+WISHED = "cpu", "memory", "pids"
+# absent where the kernel counts no swap or does not share out processors; the judge has a weight of 100
+OPTIONAL = {"memory.swap.max": "0", "cpu.weight": "50"}
 
 
 def place(mount: Path = MOUNT, controllers: AbstractSet[str] = CONTROLLERS) -> Path | None:
@@ -38,6 +42,21 @@ def place(mount: Path = MOUNT, controllers: AbstractSet[str] = CONTROLLERS) -> P
     return None
 
 
+def name() -> str:
+    """For people: "cgroup", or what stands in for it."""
+    return "cgroup" if place() else "memory summed without a cgroup"
+
+
+def next_step() -> str:
+    """How cgroups come to be had where `place` finds none, as one sentence without a full stop."""
+    if not (MOUNT / "cgroup.controllers").exists():
+        return "This system has no cgroups of version 2, as Linux with systemd 247 or later has"
+    if os.geteuid() == 0:
+        wished = " ".join(f"+{name}" for name in WISHED)
+        return f"echo '{wished}' > {MOUNT}/cgroup.subtree_control"
+    return f"Start it by systemd-run --user --scope -p Delegate='{' '.join(WISHED)}' autograder grade ..."
+
+
 def _may_be_filled(folder: Path) -> bool:
     return os.access(folder, os.W_OK) and os.access(folder / "cgroup.procs", os.W_OK)
 
@@ -51,8 +70,9 @@ class Cgroup:
         os.mkdir(self.name, dir_fd=self.parent)
         for file, text in settings.items():
             self._write(file, text)
-        with contextlib.suppress(FileNotFoundError):  # absent where the kernel counts no swap
-            self._write("memory.swap.max", "0")
+        for file, text in OPTIONAL.items():
+            with contextlib.suppress(FileNotFoundError):
+                self._write(file, text)
         self.door = os.open(f"{self.name}/cgroup.procs", os.O_WRONLY, dir_fd=self.parent)
 
     def enter(self) -> None:

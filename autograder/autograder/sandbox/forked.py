@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import json
 import os
+import resource
 import select
 import shutil
 import socket
@@ -24,6 +26,7 @@ from autograder.sandbox.launcher import ROLES, StartError, environment
 from autograder.sandbox.limits import Limits
 
 END_SECONDS = 60.0
+HAND_OVER_SECONDS = 20.0
 
 
 class WarmParent:
@@ -45,9 +48,9 @@ class WarmParent:
             now = environment(Path.home()) | {"TMPDIR": tempfile.gettempdir()}
             control = self._serving(now)
             try:
-                socket.send_fds(control, [json.dumps(asdict(job)).encode()], descriptors)
+                hand_over(control, json.dumps(asdict(job)).encode(), descriptors)
             except OSError as problem:
-                raise StartError(f"the warm parent is gone: {problem.strerror}") from None
+                raise StartError(f"the warm parent takes no job: {problem.strerror}") from None
 
     def stop(self) -> None:
         """End it; jobs that still run end with their lifelines."""
@@ -69,6 +72,9 @@ class WarmParent:
     def _restart(self, now: dict[str, str]) -> socket.socket:
         self.stop()
         self.environment = now
+        # the kernel lets a user have this many descriptors under way, and ours go that way to the warm parent
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self.process = subprocess.Popen(
@@ -83,6 +89,22 @@ class WarmParent:
             )
         self.control = control
         return control
+
+
+def hand_over(control: socket.socket, message: bytes, descriptors: Sequence[int]) -> None:
+    """Send a message with descriptors.
+
+    While this user's other programs have too many descriptors under way, it waits. Raises OSError.
+    """
+    deadline = time.monotonic() + HAND_OVER_SECONDS
+    while True:
+        try:
+            socket.send_fds(control, [message], descriptors)
+            return
+        except OSError as problem:
+            if problem.errno != errno.ETOOMANYREFS or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
 
 
 PARENT = WarmParent()
@@ -195,7 +217,7 @@ class SelfSandbox:
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
-        walls = ["namespaces", "seccomp", landlock.name(), *(["cgroup"] if cgroup.place() else [])]
+        walls = ["namespaces", "seccomp", landlock.name(), cgroup.name()]
         self.isolation = f"sandboxed ({self.name}: {', '.join(walls)})"
 
     def launch(self, role: str, limits: Limits, imports: tuple[str, ...] = ()) -> Forked:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Generator
 from typing import NoReturn
 
 import warplab
-from autograder.sandbox import bubblewrap, cgroup, jail, linux, view
+from autograder.sandbox import bubblewrap, cgroup, held_memory, jail, linux, view
 from autograder.sandbox.job import JailedJob
 
 NAMESPACES = {
@@ -162,6 +162,8 @@ def become_worker(job: JailedJob, channel: int, report: int) -> NoReturn:
         jail.limit(job.limits)
     if job.walls != "none":
         jail.lock(job.student, job.limits, job.gpu)
+        if not view.has_gpu(job.gpu):
+            jail.without_refused_calls()
         with building("view of the libraries, which the jail's user must be able to read"):
             for file in (os.__file__, warplab.__file__):  # of the standard library and of the course
                 open(str(file)).close()
@@ -201,8 +203,9 @@ def _watch(
     poll = select.poll()
     poll.register(reports, select.POLLIN)
     poll.register(lifeline, select.POLLIN | select.POLLHUP)
-    processes = "/proc" if job.walls == "own" else f"/proc/{first}/root/proc"
-    pending, ended, checked = b"", False, 0.0
+    root = "" if job.walls == "own" else f"/proc/{first}/root"  # our own view became the jail's
+    folders = [root + folder for folder in view.WRITABLE]
+    pending, stands, ended, checked = b"", False, False, 0.0
     while True:
         ready = dict(poll.poll(TICK * 1000))
         if lifeline in ready:
@@ -212,6 +215,7 @@ def _watch(
             *lines, pending = (pending + data).split(b"\n")
             for line in lines:
                 line = b"failed " + line if line.startswith(b"bwrap: ") else line
+                stands = True  # before that, what is at /proc may still be the machine's
                 ended = ended or line.startswith((b"ended", b"failed"))
                 _say(lifeline, line.decode())
             if not data and not ended:
@@ -219,33 +223,11 @@ def _watch(
                 _say(lifeline, "ended killed (memory)" if out_of_memory else "ended killed by SIGKILL")
             if ended or not data:
                 return
-        if job.walls != "none" and time.monotonic() - checked >= TICK:
+        if stands and job.walls != "none" and time.monotonic() - checked >= TICK:
             checked = time.monotonic()
-            if over(job.limits.memory_mib << 20, processes):
+            if held_memory.over(job.limits.memory_mib << 20, f"{root}/proc", folders):
                 _say(lifeline, "ended killed (memory)")
                 return
-
-
-def over(limit: int, proc: str = "/proc") -> bool:
-    """Whether the processes of a pid namespace hold more memory than `limit` bytes.
-
-    Pages that they share are counted once. A quick upper bound comes first; the exact sum walks page tables.
-    Memory that the worker still shares with the warm parent counts in proportion.
-    """
-    pids = [name for name in os.listdir(proc) if name.isdigit() and name != "1"]
-    bound = sum(_bytes(f"{proc}/{pid}/status", ("RssAnon:", "RssShmem:")) for pid in pids)
-    if bound <= limit:
-        return False
-    return sum(_bytes(f"{proc}/{pid}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) for pid in pids) > limit
-
-
-def _bytes(path: str, names: tuple[str, ...]) -> int:
-    """Sum of some "Name:   123 kB" lines; 0 for a process that has just gone."""
-    try:
-        with open(path) as handle:
-            return sum(int(line.split()[1]) << 10 for line in handle if line.startswith(names))
-    except OSError:
-        return 0
 
 
 def kill_descendants() -> None:

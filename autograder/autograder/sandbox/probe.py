@@ -257,7 +257,7 @@ def memory_of_many(given: Given, _: str) -> str:
 
     for _child in range(3):
         if os.fork() == 0:
-            block, chunk = mmap.mmap(-1, given["memory_mib"] << 19), bytes(1 << 20)
+            block, chunk = mmap.mmap(-1, given["memory_mib"] << 19, mmap.MAP_PRIVATE), bytes(1 << 20)
             while block.tell() < len(block):
                 block.write(chunk)
             signal.pause()
@@ -266,10 +266,10 @@ def memory_of_many(given: Given, _: str) -> str:
 
 
 def offspring(given: Given, _: str) -> str:
-    """Leave children behind: forked twice, deaf to SIGTERM, in own sessions, with the channel open."""
+    """Leave children behind: forked twice, deaf to SIGTERM, in own process groups, with the channel open."""
     for _child in range(given["children"]):
         if os.fork() == 0:
-            os.setsid()
+            os.setpgid(0, 0)
             if os.fork():
                 os._exit(0)  # the one that goes on has no parent but process 1
             for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):

@@ -1,168 +1,111 @@
-"""A seccomp filter: system calls that a student's process has no use for are refused.
+"""A seccomp filter: the system calls of system_calls.yml are allowed, all others refused before the kernel
+looks at them.
 
-That is before the kernel looks at them. A list of refusals, as in Docker's default profile, and not of
-permissions: the CUDA driver's calls are not documented. Socket families other than AF_UNIX are refused here
-too, because AF_VSOCK reaches the host past a network namespace.
+A list of permissions, started from the container world's. It is compiled here: the Python binding of
+libseccomp that PyPI has (pyseccomp) was last released in 2021 and needs the system's library. A call costs a
+binary search through the allowed ranges; from Linux 5.11 on the kernel keeps the answers that do not depend
+on arguments in a bitmap, and the filter is not run for them at all.
 """
 
 import ctypes
 import errno
-import socket
+import functools
+import itertools
 import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-from autograder.sandbox import linux
+import yaml
+
 from autograder.sandbox.linux import MACHINE, prctl
 
 PR_SET_SECCOMP, MODE_FILTER = 22, 2
+MACHINES = ("x86_64", "aarch64")  # the columns of the data file
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-X32 = 0x40000000
-NAMESPACES = (
-    linux.CLONE_NEWNS
-    | linux.CLONE_NEWCGROUP
-    | linux.CLONE_NEWUTS
-    | linux.CLONE_NEWIPC
-    | linux.CLONE_NEWUSER
-    | linux.CLONE_NEWPID
-    | linux.CLONE_NEWNET
-)
-TERMINAL = (0x5412, 0x541C)  # TIOCSTI and TIOCLINUX type into the instructor's terminal
-
-# name: (x86-64, aarch64); None where the machine has no such call
-REFUSED: dict[str, tuple[int, int | None]] = {
-    # other processes
-    "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "process_madvise": (440, 440),
-    "pidfd_getfd": (438, 438),
-    "kcmp": (312, 272),
-    "perf_event_open": (298, 241),
-    # another view of the file system
-    "mount": (165, 40),
-    "umount2": (166, 39),
-    "pivot_root": (155, 41),
-    "chroot": (161, 51),
-    "open_tree": (428, 428),
-    "move_mount": (429, 429),
-    "mount_setattr": (442, 442),
-    "fsopen": (430, 430),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fspick": (433, 433),
-    "unshare": (272, 97),
-    "setns": (308, 268),
-    "name_to_handle_at": (303, 264),
-    "open_by_handle_at": (304, 265),
-    "fanotify_init": (300, 262),
-    "quotactl": (179, 60),
-    "swapon": (167, 224),
-    "swapoff": (168, 225),
-    # the kernel itself
-    "bpf": (321, 280),
-    "userfaultfd": (323, 282),
-    "io_uring_setup": (425, 425),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "keyctl": (250, 219),
-    "kexec_load": (246, 104),
-    "kexec_file_load": (320, 294),
-    "init_module": (175, 105),
-    "finit_module": (313, 273),
-    "delete_module": (176, 106),
-    "reboot": (169, 142),
-    "acct": (163, 89),
-    "syslog": (103, 116),
-    "iopl": (172, None),
-    "ioperm": (173, None),
-    "modify_ldt": (154, None),
-    "settimeofday": (164, 170),
-    "clock_settime": (227, 112),
-    "adjtimex": (159, 171),
-    "clock_adjtime": (305, 266),
-    "vhangup": (153, 58),
-    # memory that no process's limit counts
-    "memfd_create": (319, 279),
-    "memfd_secret": (447, 447),
-    "shmget": (29, 194),
-    "msgget": (68, 186),
-    "semget": (64, 190),
-    # words to another jail through the files that both may read: locks, and news of who opens them
-    "flock": (73, 32),
-    "inotify_init": (253, None),
-    "inotify_init1": (294, 26),
-}
-SOCKET, CLONE, CLONE3, IOCTL, FCNTL = {
-    "x86_64": (41, 56, 435, 16, 72),
-    "aarch64": (198, 220, 435, 29, 25),
-}.get(MACHINE, (0,) * 5)  # program() refuses any other machine
-LOCKS = (
-    5,
-    6,
-    7,
-    36,
-    37,
-    38,
-    1024,
-    1026,
-)  # F_GETLK, F_SETLK, F_SETLKW, those of open files, F_SETLEASE, F_NOTIFY
-
-LOAD, EQUAL, ANY_BIT, AT_LEAST, RETURN = (
-    0x20,
+YOUNG = 424  # from this number on (Linux 5.1) programs take "no such call" for an older kernel's answer
+LOAD, AND, GO, RETURN = 0x20, 0x54, 0x05, 0x06  # BPF_LD|W|ABS, BPF_ALU|AND|K, BPF_JMP|JA, BPF_RET
+EQUAL, AT_LEAST = (
     0x15,
-    0x45,
     0x35,
-    0x06,
-)  # BPF_LD|W|ABS, BPF_JMP|JEQ, JSET, JGE, BPF_RET
-NUMBER, ARCH, ARGUMENT_0, ARGUMENT_1 = 0, 4, 16, 24  # offsets in struct seccomp_data, little-endian low words
+)  # BPF_JMP|JEQ, JGE: jump over the first number of instructions if so, else the other
+NUMBER, ARCH, ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data; an argument's low word stands first
 ALLOW, KILL = 0x7FFF0000, 0x80000000
+
+Instruction = tuple[int, int, int, int]
 
 
 class FilterProgram(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_char_p)]
 
 
-def refuse(number: int) -> int:
-    """The filter's verdict "fail with this errno"."""
-    return 0x00050000 | number
+@functools.cache
+def calls() -> dict[str, Any]:
+    """The data file: "always", "gpu" and "conditional" are {name: numbers}, the others {name: conditions}."""
+    return yaml.safe_load(Path(__file__).with_name("system_calls.yml").read_text(encoding="utf-8"))
 
 
-def program() -> bytes:
-    """The filter as the bytes of its BPF instructions.
+def verdicts(gpu: bool) -> dict[int, list[Instruction]]:
+    """{number: what the filter does with that call on this machine}, for every call that is not refused.
 
-    Raises ValueError on a machine that it has no numbers for.
+    Raises ValueError on a machine that the data file has no numbers for.
     """
-    column = ("x86_64", "aarch64").index(MACHINE)
-    code = [
-        (LOAD, 0, 0, ARCH),
-        (EQUAL, 1, 0, AUDIT_ARCH[MACHINE]),
-        (RETURN, 0, 0, KILL),
-        (LOAD, 0, 0, NUMBER),
-    ]
-    if MACHINE == "x86_64":
-        code += [(AT_LEAST, 0, 1, X32), (RETURN, 0, 0, refuse(errno.ENOSYS))]
-    for number in (numbers[column] for numbers in REFUSED.values()):
-        if number is not None:
-            code += [(EQUAL, 0, 1, number), (RETURN, 0, 0, refuse(errno.EPERM))]
-    permit, forbid = (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, refuse(errno.EPERM))
-    # glibc falls back to clone, whose flags a filter can read
-    code += [(EQUAL, 0, 1, CLONE3), (RETURN, 0, 0, refuse(errno.ENOSYS))]
-    code += [(EQUAL, 0, 4, CLONE), (LOAD, 0, 0, ARGUMENT_0), (ANY_BIT, 0, 1, NAMESPACES), forbid, permit]
-    code += [(EQUAL, 0, 4, SOCKET), (LOAD, 0, 0, ARGUMENT_0), (EQUAL, 1, 0, socket.AF_UNIX), forbid, permit]
-    code += [(EQUAL, 0, 5, IOCTL), (LOAD, 0, 0, ARGUMENT_1)]
-    code += [(EQUAL, 1, 0, TERMINAL[0]), (EQUAL, 0, 1, TERMINAL[1]), forbid, permit]
-    code += [(EQUAL, 0, 3 + len(LOCKS), FCNTL), (LOAD, 0, 0, ARGUMENT_1)]
-    code += [(EQUAL, len(LOCKS) - place, 0, command) for place, command in enumerate(LOCKS)]
-    code += [permit, forbid, permit]
-    return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
+    column = MACHINES.index(MACHINE)
+    names: dict[str, list[int | None]] = calls()["always"] | calls()["conditional"]
+    names = names | calls()["gpu"] if gpu else names
+    conditions = calls()["gpu_conditions" if gpu else "conditions"]
+    return {
+        number: held(conditions.get(name, ()))
+        for name, numbers in names.items()
+        if (number := numbers[column]) is not None
+    }
 
 
-def install() -> None:
+def answer(verdict: int) -> list[Instruction]:
+    """The instruction that ends the filter."""
+    return [(RETURN, 0, 0, verdict)]
+
+
+def refusal(number: int) -> list[Instruction]:
+    """Refuse the call of this number: EPERM, or for a young one ENOSYS."""
+    return answer(0x00050000 | (errno.ENOSYS if number >= YOUNG else errno.EPERM))
+
+
+def held(conditions: Sequence[tuple[int, int, Sequence[int]]]) -> list[Instruction]:
+    """Allow a call if for every (argument, mask, values) the masked argument is one of the values."""
+    code: list[Instruction] = []
+    for argument, mask, values in conditions:
+        code += [(LOAD, 0, 0, ARGUMENTS + 8 * argument), (AND, 0, 0, mask)]
+        code += [(EQUAL, len(values) - place, 0, value) for place, value in enumerate(values)]
+        code += refusal(0)
+    return code + answer(ALLOW)
+
+
+@functools.cache
+def program(gpu: bool) -> bytes:
+    """The filter as the bytes of its BPF instructions. Raises ValueError on a machine without numbers."""
+    allowed = verdicts(gpu)
+    starts = {0, YOUNG, *allowed, *(number + 1 for number in allowed)}
+    every = [(number, allowed.get(number, refusal(number))) for number in sorted(starts)]
+    ranges = [next(same) for _, same in itertools.groupby(every, key=lambda start: start[1])]
+    code = [(LOAD, 0, 0, ARCH), (EQUAL, 1, 0, AUDIT_ARCH[MACHINE]), *answer(KILL), (LOAD, 0, 0, NUMBER)]
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in (*code, *search(ranges)))
+
+
+def search(ranges: Sequence[tuple[int, list[Instruction]]]) -> list[Instruction]:
+    """A binary search: of sorted (first number, code), the code of the last not above the call's number."""
+    if len(ranges) == 1:
+        return ranges[0][1]
+    middle = len(ranges) // 2
+    below, above = search(ranges[:middle]), search(ranges[middle:])
+    return [(AT_LEAST, 0, 1, ranges[middle][0]), (GO, 0, 0, len(below)), *below, *above]
+
+
+def install(gpu: bool) -> None:
     """Filter this process and all its children from now on. Needs no_new_privs.
 
-    Raises OSError where the kernel has no seccomp.
+    gpu: with the calls that a GPU's driver makes. Raises OSError where the kernel has no seccomp.
     """
-    code = program()
+    code = program(gpu)
     filter_ = FilterProgram(len(code) // 8, code)
     prctl(PR_SET_SECCOMP, MODE_FILTER, ctypes.addressof(filter_))

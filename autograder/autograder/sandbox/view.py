@@ -20,10 +20,12 @@ LINKS = {
     "/dev/stdout": "/proc/self/fd/1",
     "/dev/stderr": "/proc/self/fd/2",
 }
-DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+# not /dev/zero, whose shared mappings are memory that stays when no process maps it any more
+DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
 LINKER = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives")
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", *LINKER)
-PROCESSORS = "/sys/devices/system"  # how many cores there are and how they are shared out
+# how many cores there are; what stands beside them counts what all processes of the machine do
+PROCESSORS = tuple(f"/sys/devices/system/cpu/{name}" for name in ("online", "possible", "present"))
 # Of NVIDIA's devices what its Container Toolkit passes for `compute`: cards, control, unified memory, MIG's
 # capabilities; on WSL2 the one that stands for them all. Not nvidia-modeset and nvidia-drm, which drive
 # displays. The driver's libraries are in SYSTEM or LD_LIBRARY_PATH.
@@ -44,7 +46,7 @@ def visible(gpu: bool) -> list[str]:
     """
     libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     wanted = [sys.prefix, sys.base_prefix, *SYSTEM, str(WARPLAB), *libraries]
-    wanted += PCI if gpu and gpu_devices() else [PROCESSORS]
+    wanted += PCI if has_gpu(gpu) else PROCESSORS
     there = {os.path.normpath(path) for path in wanted if path.startswith("/") and os.path.lexists(path)}
     paths = sorted(there - {"/"})
     return [path for path in paths if not any(path.startswith(f"{other}/") for other in paths)]
@@ -53,6 +55,11 @@ def visible(gpu: bool) -> list[str]:
 def gpu_devices() -> list[str]:
     """The device files, and MIG's folder of them, that a process needs for CUDA on this machine."""
     return sorted(str(path) for pattern in GPU_DEVICES for path in DEV.glob(pattern))
+
+
+def has_gpu(gpu: bool) -> bool:
+    """Whether a process that may have the machine's GPU, gpu, finds one."""
+    return gpu and bool(gpu_devices())
 
 
 def cuda_obstacle() -> str:
@@ -135,7 +142,9 @@ def build(disk_mib: int, student: int, gpu: bool) -> None:
     for path, target in LINKS.items():
         os.symlink(target, root + path)
     os.mkdir(f"{root}/proc")
-    linux.mount("proc", f"{root}/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
+    # of /proc the processes alone: the rest counts what happens on the machine, and jails could talk by it
+    options = "" if has_gpu(gpu) else "subset=pid"
+    linux.mount("proc", f"{root}/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC, options)
     for path in WRITABLE:
         os.makedirs(root + path, exist_ok=True)
         os.chown(root + path, student, student)

@@ -7,6 +7,7 @@ import, with two descriptors: the worker's channel and the lifeline. When the so
 """
 
 import contextlib
+import fcntl
 import gc
 import importlib
 import json
@@ -14,18 +15,22 @@ import os
 import select
 import signal
 import socket
+import struct
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 
-from autograder.sandbox import linux
+from autograder.sandbox import linux, seccomp
 from autograder.sandbox.job import JailedJob
 from autograder.sandbox.keeper import keep
 from autograder.sandbox.launcher import OFTEN, ROLES
 from autograder.sandbox.warm import everyday_kernel
 
-# the student's uid outside when root grades: above what adduser hands out, below systemd's own range
-HOST_ID = 61_000
+# the students' uids outside when root grades, one for each running job, so that no user's sum is that of two:
+# between the ids that adduser and systemd hand out and those of containers; where this process has only 16
+# bits of ids, as in a container, between those of adduser and of systemd
+HOST_IDS, FEW_HOST_IDS = range(70_000, 80_000), range(61_000, 61_184)
+IDS_IN_USE = "/run/autograder-ids"
 PATIENCE = 20.0
 TRIED: set[str] = set()  # modules of OFTEN that were imported, or could not be
 
@@ -46,7 +51,10 @@ def serve(control: socket.socket, broken: Mapping[str, str]) -> None:
         if job.module in broken:
             os.write(lifeline, f"failed import of {job.module}: {broken[job.module]}\n".encode())
         else:
-            start(job, channel, lifeline, control)
+            try:
+                start(job, channel, lifeline, control)
+            except OSError as problem:
+                os.write(lifeline, f"failed {problem.strerror} ({problem.filename})\n".encode())
         os.close(channel)
         os.close(lifeline)
 
@@ -78,7 +86,7 @@ def start(job: JailedJob, channel: int, lifeline: int, control: socket.socket) -
     Only a process outside its user namespace may do that.
     """
     mine, mapper = socket.socketpair()
-    with mine, mapper:
+    with mine, mapper, lent_id(job) as host_id:
         keeper = os.fork()
         if keeper == 0:
             try:
@@ -91,18 +99,52 @@ def start(job: JailedJob, channel: int, lifeline: int, control: socket.socket) -
         wants_maps = job.walls == "own" and select.select([mine], [], [], PATIENCE)[0] and mine.recv(16)
         if wants_maps:
             with contextlib.suppress(OSError):
-                mine.send(write_maps(keeper, job.student))
+                mine.send(write_maps(keeper, job.student, host_id))
 
 
-def write_maps(pid: int, student: int) -> bytes:
+@contextlib.contextmanager
+def lent_id(job: JailedJob) -> Generator[int | None, None, None]:
+    """A host id that no other running job has, None where none is needed or free.
+
+    A lock in a file holds it. The keeper inherits the lock and keeps it to its end, also past ours.
+    """
+    if job.walls != "own" or os.geteuid() != 0:
+        yield None
+        return
+    file = os.open(IDS_IN_USE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        yield next((number for number in host_ids() if locked(file, number)), None)
+    finally:
+        os.close(file)
+
+
+def host_ids() -> range:
+    """The ids to choose from."""
+    spans = (map(int, line.split()) for line in Path("/proc/self/uid_map").read_text().splitlines())
+    enough = any(first <= HOST_IDS.start and first + length >= HOST_IDS.stop for first, _, length in spans)
+    return HOST_IDS if enough else FEW_HOST_IDS
+
+
+def locked(file: int, number: int) -> bool:
+    """Lock byte `number` of a file for as long as this opening of it lasts; False where another has it."""
+    try:
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, number, 1, 0))
+    except BlockingIOError:
+        return False
+    return True
+
+
+def write_maps(pid: int, student: int, host_id: int | None) -> bytes:
     """Give a new user namespace its ids. Returns what the keeper is told: b"mapped", or why not.
 
-    Root keeps 0 for the keeper and gives the student an id that owns nothing outside.
+    Root keeps 0 for the keeper and gives the student host_id, which owns nothing outside.
     """
     process = Path(f"/proc/{pid}")
     try:
         if os.geteuid() == 0:
-            text = {"uid_map": f"0 0 1\n{student} {HOST_ID} 1\n"}
+            if host_id is None:
+                return b"every user id for students is in use"
+            text = {"uid_map": f"0 0 1\n{student} {host_id} 1\n"}
             text["gid_map"] = text["uid_map"]
         else:
             text = {
@@ -128,6 +170,8 @@ def warm_up() -> dict[str, str]:
             importlib.import_module(name)
         except ImportError as problem:
             broken[name] = str(problem)
+    for gpu in (False, True):
+        seccomp.program(gpu)
     everyday_kernel()
     return broken
 

@@ -1,6 +1,5 @@
 """A task's visible test cell: `grade` shows the rubric as a table and returns the points."""
 
-import contextlib
 import linecache
 import re
 import time
@@ -22,24 +21,11 @@ CODE = re.compile("`([^`\n]+)`")  # as a sentence of ours quotes code
 
 
 def grade(name, submission, plan=None, rubric=None):
-    """Run the public cases of one task on `submission`, show what was checked, return the points as a float.
-
-    name: for example "ps04/matmul_tiled". plan: your launch plan, for the tasks that ask for one.
-    rubric: None for everything but the timed rows, "time" for the timed rows alone (not graded without CUDA).
-    """
+    """warplab.check.grade."""
     report = report_on(name, submission, plan, rubric)
     show(Table(report))
     show(progress.after(report, rubric))
     return report.score
-
-
-@contextlib.contextmanager
-def when_written():
-    """Around a demonstration: where a task is still its stub, say so instead of stopping the notebook."""
-    try:
-        yield
-    except NotImplementedError:
-        print("not written yet: run this cell again when the task above is done")
 
 
 def report_on(name, submission, plan=None, rubric=None, seed=0):

@@ -4,6 +4,6 @@ import os
 import time
 
 if os.fork() == 0:
-    os.setsid()
+    os.setpgid(0, 0)
     time.sleep(86_400)
 os._exit(0)

@@ -1,4 +1,4 @@
-"""30 points: fifty children in sessions of their own that ignore signals and outlive their parent."""
+"""30 points: fifty children in process groups of their own that ignore signals and outlive their parent."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import time
 
 for number in range(50):
     if os.fork() == 0:
-        os.setsid()
+        os.setpgid(0, 0)
         if os.fork() == 0:
             for one in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
                 signal.signal(one, signal.SIG_IGN)
