@@ -26,6 +26,7 @@ from warplab.simt.errors import (
     UseAfterFree,
     WarpWide,
 )
+from warplab.simt.frontends import cell_magic as _cell_magic
 from warplab.simt.frontends import numba_hook as _numba_hook
 from warplab.simt.frontends.cuda_cpp import cuda_kernel
 from warplab.simt.profile import Profile, ProfileError, profile
@@ -70,6 +71,11 @@ __all__ = [
 __version__ = "0.1.0"
 
 
+def load_ipython_extension(shell) -> None:
+    """``%load_ext warplab``: the cell magic ``%%cuda``. An import of warplab in a notebook does it too."""
+    _cell_magic.register(shell)
+
+
 def _start() -> None:
     found = device()
     if found.kind == "simt":
@@ -78,6 +84,9 @@ def _start() -> None:
         _numba_hook.ask_for_line_information()
     if hasattr(_sys, "ps1") or "ipykernel" in _sys.modules:  # a person is reading
         print(f"warplab: kernels run on {found}")
+    ipython = _sys.modules.get("IPython")
+    if ipython is not None and (shell := ipython.get_ipython()) is not None:
+        load_ipython_extension(shell)
 
 
 _start()

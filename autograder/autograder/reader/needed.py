@@ -46,9 +46,11 @@ def names_of(source: str) -> tuple[set[str] | None, set[str]]:
 
 
 def cuda_cpp_in(source: str) -> list[str]:
-    """The strings in a cell of Python that hold a kernel in CUDA C++."""
+    """The strings in a cell of Python that hold a kernel in CUDA C++; a cell of ``%%cuda`` is one."""
     if "__global__" not in source:
         return []
+    if source.lstrip().startswith("%%cuda"):
+        return [source]
     try:
         nodes = ast.walk(ast.parse(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

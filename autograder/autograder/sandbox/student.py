@@ -27,6 +27,7 @@ from autograder.sandbox.messages import (
     Reply,
 )
 from warplab import check, crossing
+from warplab.simt.frontends import cell_magic
 
 
 def main(folder: str, fd: int) -> None:
@@ -55,10 +56,13 @@ def ungraded(name: str, submission: object, plan: object = None, rubric: str | N
 def execute(cell: Cell, namespace: dict[str, Any]) -> str | None:
     """Execute one cell. Returns None, or one sentence about what it raised."""
     name = f"<cell {cell.id}>"
+    cuda = cell_magic.parted(cell.source)
     source = without_magics(cell.source)
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     try:
-        if cell.keep:
+        if cuda:
+            cell_magic.bind_kernels(*cuda, namespace)
+        elif cell.keep:
             _keep_value(source, name, cell.keep, namespace)
         else:
             exec(compile(source, name, "exec"), namespace)

@@ -62,7 +62,7 @@ class Token:
 
 
 @dataclass
-class Item:
+class SourceItem:
     """A declaration at the level of a file, a namespace or a class, from ``start`` to ``end`` of the text.
 
     ``sort``: "device" stays, "host" goes, "either" stays if something that stays mentions one of its names.
@@ -77,7 +77,7 @@ class Item:
     kernel: bool = False
     template: bool = False
     inserted: list[tuple[int, str]] = field(default_factory=list)  # what to write where, for NVRTC to take it
-    dropped: list[Item] = field(default_factory=list)  # host functions of a class that stays
+    dropped: list[SourceItem] = field(default_factory=list)  # host functions of a class that stays
 
 
 @dataclass
@@ -87,12 +87,12 @@ class SourceFile:
     name: str
     text: str
     tokens: list[Token]
-    items: list[Item]
+    items: list[SourceItem]
     includes: list[tuple[int, int, str, bool]]  # where a header's name starts and ends, it, whether quoted
 
 
 @dataclass(frozen=True)
-class Prepared:
+class DeviceSource:
     """What NVRTC is given, and what there is to say about the names that it then does not know.
 
     ``headers``: the author's own, by the name under which ``text`` includes them. ``host``: names that were
@@ -113,7 +113,7 @@ def without_host_code(
     wanted: str,
     find: Callable[[str, str, bool], tuple[str, str] | None],
     known: Callable[[str], bool],
-) -> Prepared:
+) -> DeviceSource:
     """``text`` of the file ``name`` as NVRTC can compile it.
 
     wanted: the kernel as C++ names it, ``kernel<Square, 16>``. find(header, file that includes it, quoted)
@@ -160,7 +160,7 @@ def without_host_code(
         edits += _declared_first(file, aliases)
         texts[file.name] = _edited(file.text, edits)
     own = texts.pop(name)
-    return Prepared(
+    return DeviceSource(
         own, tuple(texts.items()), tuple(host.items()), tuple(dict.fromkeys(missing)), tuple(kernels.items())
     )
 
@@ -215,7 +215,7 @@ class _Scope:
         self.kernels = _standing_for(macros, {"__global__"})
         self.attributes = _standing_for(macros, _ATTRIBUTES)
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Iterator[SourceItem]:
         """The items, those of namespaces among them."""
         while self.at < self.end:
             token = self.tokens[self.at]
@@ -291,7 +291,7 @@ class _Scope:
             i += 1
         return self.end - 1
 
-    def _item(self) -> Item:
+    def _item(self) -> SourceItem:
         """The item that starts here: up to a semicolon, or the end of a function's body."""
         d = _Declaration(first=self.at)
         i = self.at
@@ -350,11 +350,11 @@ class _Scope:
         call, _, brace = self.macros.get(self.tokens[first].text, (False, set(), False))
         return call and brace and opened == first + 1
 
-    def _sorted(self, d: _Declaration) -> Item:
+    def _sorted(self, d: _Declaration) -> SourceItem:
         """The item that a declaration is: whether it stays, what it declares and mentions."""
         tokens = self.tokens[d.first : d.last + 1]
         words = [t.text for t in d.head]
-        dropped: list[Item] = []
+        dropped: list[SourceItem] = []
         inserted: list[tuple[int, str]] = []
         names = _names(self.tokens, d)
         plain = "__host__" not in words and d.head
@@ -383,7 +383,7 @@ class _Scope:
             t.text for t in tokens if t.kind == "word" and not any(a <= t.start < b for a, b in gone)
         } - _KEYWORDS
         kernel = d.function and d.body and not self.kernels.isdisjoint(words)
-        return Item(
+        return SourceItem(
             tokens[0].start,
             tokens[-1].end,
             sort,
@@ -480,7 +480,7 @@ def _names(tokens: list[Token], d: _Declaration) -> tuple[str, ...]:
 
 def _reached(items, macros, wanted: set[str]) -> set[int]:
     """The ids of the items that stay: the device's and what they mention, macros replaced by their bodies."""
-    by_name: dict[str, list[Item]] = {}
+    by_name: dict[str, list[SourceItem]] = {}
     for item in items:
         for name in item.names:
             if item.sort == "either":
@@ -513,12 +513,12 @@ def _declared_first(file: SourceFile, aliases: set[str]) -> list[tuple[int, int,
     ]
 
 
-def _place(file: SourceFile, item: Item) -> str:
+def _place(file: SourceFile, item: SourceItem) -> str:
     """``file:line`` where an item starts."""
     return f"{file.name.rsplit('/', 1)[-1]}:{file.text.count(chr(10), 0, item.start) + 1}"
 
 
-def _blanked(file: SourceFile, item: Item) -> str:
+def _blanked(file: SourceFile, item: SourceItem) -> str:
     """Blanks and line ends in place of an item; its ``#if`` and ``#define`` stay."""
     text = file.text[item.start : item.end]
     out = list(re.sub(r"[^\n]", " ", text))

@@ -17,7 +17,7 @@ from cuda.bindings import nvrtc
 
 from warplab.simt.errors import LaunchError
 from warplab.simt.toolchain.disk import kept
-from warplab.simt.toolchain.host_code import Prepared, without_host_code
+from warplab.simt.toolchain.host_code import DeviceSource, without_host_code
 from warplab.simt.toolchain.standard_headers import EMPTY, FOR_HOST, PRELUDE, PRELUDE_NAME, library_for
 
 LIBRARY_NAME = "warplab_library.cuh"
@@ -60,7 +60,7 @@ def file_name(name: str) -> str:
     return f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}.cu"
 
 
-def prepare(source: str, name: str, path: str = "", folders: tuple[str, ...] = ()) -> Prepared:
+def prepare(source: str, name: str, path: str = "", folders: tuple[str, ...] = ()) -> DeviceSource:
     """``source`` for NVRTC: its host code set aside, the author's own headers read. ``name``: the kernel.
 
     path: the file that it came from, beside which its headers lie; else they lie in the current folder.
@@ -81,7 +81,7 @@ def prepare(source: str, name: str, path: str = "", folders: tuple[str, ...] = (
 
 
 @functools.lru_cache(maxsize=128)
-def compile_ptx(prepared: Prepared, name: str, arch: str, path: str = "") -> tuple[str, str]:
+def compile_ptx(prepared: DeviceSource, name: str, arch: str, path: str = "") -> tuple[str, str]:
     """PTX of a source for ``arch`` ("sm_90") and the entry that ``name`` became there (C++ mangles names).
 
     Kept on disk. Raises CompileError with the compiler's first message.
@@ -115,7 +115,7 @@ def _options(arch: str) -> list[str]:
     ]
 
 
-def _compile(prepared: Prepared, file: str, options: list[str], kernel: str = "") -> tuple[str, str]:
+def _compile(prepared: DeviceSource, file: str, options: list[str], kernel: str = "") -> tuple[str, str]:
     """(PTX, the entry that ``kernel`` became)."""
     own = dict(prepared.headers)
     library = library_for("\n".join((prepared.text, *own.values())))
@@ -141,7 +141,7 @@ def _compile(prepared: Prepared, file: str, options: list[str], kernel: str = ""
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _said(log: str, prepared: Prepared, file: str, kernel: str) -> str:
+def _said(log: str, prepared: DeviceSource, file: str, kernel: str) -> str:
     """The compiler's first error in the author's own file, with what the reader can do about it."""
     own = {file, *dict(prepared.headers)}
     marks = list(_MESSAGE.finditer(log))
@@ -168,7 +168,7 @@ def _said(log: str, prepared: Prepared, file: str, kernel: str) -> str:
     return "\n".join([*lines, *_notes(lines[0], prepared)])
 
 
-def _no_such_kernel(prepared: Prepared, kernel: str) -> str:
+def _no_such_kernel(prepared: DeviceSource, kernel: str) -> str:
     """A sentence of its own for a kernel that is not there, and for a template without its arguments."""
     kernels = dict(prepared.kernels)
     base = kernel.partition("<")[0].strip()
@@ -180,7 +180,7 @@ def _no_such_kernel(prepared: Prepared, kernel: str) -> str:
     return f"the source has no kernel {kernel!r}; {there}"
 
 
-def _notes(error: str, prepared: Prepared) -> list[str]:
+def _notes(error: str, prepared: DeviceSource) -> list[str]:
     """What is known of a name that the compiler does not know: it is host code, or its header is missing."""
     host = dict(prepared.host)
     unknown = [name.rpartition("::")[2] for name in re.findall(r'"([\w:]+)"', error)]
