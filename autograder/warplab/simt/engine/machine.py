@@ -16,6 +16,7 @@ import numpy as np
 
 from warplab.simt.engine.address_space import Access, AddressSpace, Region
 from warplab.simt.engine.barriers import note_who_left, release
+from warplab.simt.engine.following import Followed, StartFollowing, follow
 from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.program import MAX_CALLS, Program
 from warplab.simt.engine.warp import WarpTable
@@ -190,6 +191,13 @@ class Machine:
         self.shared = Region(0, np.full(count * self.shared_stride + 128, 0xFF, np.uint8), "shared memory")
         self.local = Region(0, np.full(lanes * self.program.local_size + 16, 0xFF, np.uint8), "local memory")
 
+    @property
+    def followed(self) -> Followed:
+        """The program's blocks in the form that follows values; made when the first is to be followed."""
+        if self.program.followed is None:
+            self.program.followed = Followed(self.program)
+        return self.program.followed
+
     def special(self, name: str) -> np.ndarray:
         """``%tid.x`` and its kin as uint32, one element where all lanes agree."""
         v = self._special.get(name)
@@ -302,7 +310,11 @@ class Machine:
                 block = blocks[index]
                 polls += block.polls
                 boost = max(0, boost - 1)
-                guard = functions[index](self.memory, group, group.regs)
+                try:
+                    guard = functions[index](self.memory, group, group.regs)
+                except StartFollowing as found:
+                    functions = self.followed.functions
+                    guard = follow(self, group, found)
                 for o in self.observers:
                     o.executed(self, group, block)
                 if block.end == "fall":

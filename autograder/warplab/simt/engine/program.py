@@ -55,7 +55,7 @@ class Program:
             ) from None
         self.function = fn
         self.max_threads = fn.max_threads
-        symbols = self._lay_out(space, {} if variables is None else variables)
+        self.symbols = symbols = self._lay_out(space, {} if variables is None else variables)
         self.blocks = split(fn, INSTRUCTIONS)
         self.routines = {b.routine: b.index for b in self.blocks if b.routine}
         for b in self.blocks[min(self.routines.values(), default=len(self.blocks)) :]:
@@ -70,6 +70,7 @@ class Program:
             for b in self.blocks
         )
         self.functions, self.sites = translate(fn, self.blocks, symbols, name, self.module.files)
+        self.followed = None  # its blocks in another form: see ``engine.following``
         self.key = hashlib.sha256(ptx.encode()).hexdigest()
 
     def _lay_out(self, space: AddressSpace, shared: dict[tuple, Region]) -> dict[str, int]:

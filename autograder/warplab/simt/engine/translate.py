@@ -262,12 +262,17 @@ def translate(
     site number. Raises UnsupportedInstruction naming instruction, kernel and source line.
     """
     translator = Translator(fn, symbols, kernel, files)
+    return compiled(translator, blocks, blocks), translator.memory_sites
+
+
+def compiled(translator: Translator, blocks: list[BasicBlock], among: list[BasicBlock]) -> list:
+    """The functions of ``blocks``, which are, or are parts of, some of the function's blocks ``among``."""
     sources = []
     for block in blocks:
-        live_out = set().union(*(blocks[i].live_in for i in successors(block)))
+        live_out = set().union(*(among[i].live_in for i in successors(block)))
         body = translator.block(block, live_out)
         sources.append(f"def block_{block.index}(memory, group, registers):\n    {body}\n")
     namespace = NAMES | translator.constants
     code = "\n".join(sources)
-    exec(compile(code, f"<simt {kernel}>", "exec"), namespace)
-    return [namespace[f"block_{b.index}"] for b in blocks], translator.memory_sites
+    exec(compile(code, f"<simt {translator.kernel}>", "exec"), namespace)
+    return [namespace[f"block_{b.index}"] for b in blocks]

@@ -75,7 +75,7 @@ def run(
             p.name: v.ljust(p.size, b"\0") for p, v in zip(program.function.params, values, strict=True)
         }
         conflicts = GlobalRaces()
-        observers = [RaceDetector(), InitialisationCheck(), conflicts, *context.observers]
+        observers = [InitialisationCheck(), RaceDetector(), conflicts, *context.observers]
         launch = Launch(grid, block, dynamic_shared, params)
         machine = Machine(program, space, launch, observers, context.sample)
         machine.run()

@@ -1,27 +1,60 @@
 """Reads of shared or local memory that no thread has written:
 on a GPU they give whatever was there before.
+
+Such a value is no error until it matters: kernels read a tile beyond its edge, or a lane that the last
+``shfl`` does not need, and throw away what they found. So it is followed from its load, lane by lane, through
+moves, arithmetic, choices, exchanges within a warp, and shared and local memory, to the first use that
+matters: it decides a branch or a vote, is an address, feeds an atomic or a function, or is stored to global
+memory. What is computed from it is unknown too, unless the other operand alone decides it (``and`` with
+zero, the other side of a ``selp``). Instructions of a whole warp that mix its lanes give unknown values to
+all of them. Where a load is no plain one (``ldmatrix``, ``wmma.load``), the memory is read by an atomic, or
+the kernel calls itself, the read itself is the error.
+
+Following costs nothing before the first such read (``engine.following``).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from warplab.simt.engine.following import StartFollowing
+from warplab.simt.engine.warp import shuffle
 from warplab.simt.errors import UninitialisedRead
 from warplab.simt.observer import Observer
 from warplab.simt.sanitizer.races import cell_size
 
+# What is known of an unknown value: the site of its load, in which memory, by which lane and at which byte,
+# packed into one int64; 0: it is no unknown value.
+LANE_BITS = BYTE_BITS = 22
+SITE_SHIFT, LOCAL_BIT = LANE_BITS + BYTE_BITS + 1, 1 << LANE_BITS + BYTE_BITS
+
 
 class InitialisationCheck(Observer):
-    """Observer that raises UninitialisedRead at the first read of a cell nobody wrote in this launch."""
+    """Observer that raises UninitialisedRead where a cell that nobody wrote in this launch comes to matter.
+
+    It is the shadow of ``engine.following`` too: the methods without an underline behind ``accessed``.
+    """
 
     def __init__(self):
+        self._forget()
+
+    def _forget(self):
         self.written: dict[str, np.ndarray] = {}
         self.unit = 4
+        self.machine = None  # set while values are followed
+        self.unknown: dict[str, np.ndarray] = {}  # by register: where its value comes from, a lane each
+        self.stored: dict[str, np.ndarray] = {}  # the same of cells, by memory
+        self.loads: list[tuple[np.ndarray, list[np.ndarray]]] = []
+        self.values: tuple[str | None, ...] = ()  # registers that a store is about to put into memory
+        self.place = ""
 
     def done(self, machine):
-        self.written = {}
+        self._forget()
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
+        if self.machine is not None and self.values and what == "write":
+            self._store(group, site, access, offset, width, space)
+            return
         if space not in ("shared", "local"):
             return
         if space not in self.written:
@@ -30,29 +63,157 @@ class InitialisationCheck(Observer):
             self.written[space] = np.zeros(size // self.unit + 1, bool)
         written = self.written[space]
         if what != "write":
-            key = (
-                "written",
-                offset,
-                width,
-            )  # what was written stays so: a loop's next read need not be looked up
-            if key not in access.pattern:
-                for part in range(max(1, width // self.unit)):
-                    known = written[(access.offset + offset) // self.unit + part]
-                    if not known.all():
-                        self._raise(machine, group, site, access, offset, space, known)
-                access.pattern[key] = True
+            # what was written stays so, while nothing is followed: a loop's next read need not be looked up
+            key = ("written", offset, width)
+            if self.machine is not None or key not in access.pattern:
+                parts = self._parts(access, offset, width)
+                known = [written[cell] for cell in parts]
+                if not all(k.all() for k in known):
+                    self._read(machine, group, site, access, offset, space, what, parts, known)
+                elif self.machine is None:
+                    access.pattern[key] = True
         if what != "read":
-            for part in range(max(1, width // self.unit)):
-                written[(access.offset + offset) // self.unit + part] = True
+            for cell in self._parts(access, offset, width):
+                written[cell] = True
 
-    def _raise(self, machine, group, site, access, offset, space, known):
-        i = int(np.flatnonzero(~known)[0])
-        lane = int(group.lanes[i])
-        at = int(access.within[min(i, access.within.size - 1)]) + offset
+    def _parts(self, access, offset: int, width: int) -> list[np.ndarray]:
+        first = (access.offset + offset) // self.unit
+        return [first + part for part in range(max(1, width // self.unit))]
+
+    def _read(self, machine, group, site, access, offset, space, what, parts, known) -> None:
+        """Some of the cells that a group reads nobody has written."""
+        at = np.broadcast_to(access.within + offset, group.lanes.shape)
+        code = (site + 1 << SITE_SHIFT) | (LOCAL_BIT if space == "local" else 0)
+        fresh = code | group.lanes << BYTE_BITS | at
+        before = self.stored.get(space)
+        found = [
+            np.where(k, 0, fresh if before is None else np.where(before[cell] > 0, before[cell], fresh))
+            for k, cell in zip(known, parts)
+        ]
+        if what == "atomic" or machine.program.routines or site not in machine.followed.places:
+            first = next(f for f in found if f.any())
+            self._raise(machine, int(first[np.flatnonzero(first)[0]]), "")
+        if self.machine is None:
+            self.machine = machine
+            raise StartFollowing(self, site)
+        self.loads.append((group.lanes, found))
+
+    def _store(self, group, site, access, offset, width, space) -> None:
+        held = [self._held(group, (name,) if name else ()) for name in self.values]
+        if space not in ("shared", "local"):
+            for unknown in held:
+                self._refuse(group, unknown, "stores it to global memory", self.place)
+            return
+        if space not in self.written:
+            size = (self.machine.shared if space == "shared" else self.machine.local).size
+            self.unit = cell_size(self.machine.program)
+            self.written[space] = np.zeros(size // self.unit + 1, bool)
+        parts = self._parts(access, offset, width)
+        for i, cell in enumerate(parts):
+            unknown = held[i * len(held) // len(parts)]
+            if unknown is None:
+                self.written[space][cell] = True
+                continue
+            if space not in self.stored:
+                self.stored[space] = np.zeros(self.written[space].size, np.int64)
+            self.written[space][cell] = unknown == 0
+            self.stored[space][cell] = unknown
+
+    def begin_load(self):
+        self.loads = []
+
+    def loaded(self, group, names):
+        """``names``: the registers that a load has filled, None for one that it threw away."""
+        for i, name in enumerate(names):
+            if name is None:
+                continue
+            self._put(group, name, None)
+            for lanes, parts in self.loads:
+                mine = parts[i * len(parts) // len(names) : max(1, (i + 1) * len(parts) // len(names))]
+                self._at(name)[lanes] = np.maximum.reduce(mine)
+
+    def begin_store(self, names, place: str):
+        self.values, self.place = names, place
+
+    def computed(self, group, written, read):
+        """Each register in ``written`` is computed from all in ``read``."""
+        self._put_all(group, written, self._held(group, read))
+
+    def of_warp(self, group, written, read):
+        """The same from all lanes of the warp."""
+        unknown = self._held(group, read)
+        if unknown is not None:
+            unknown = np.maximum.reduceat(unknown, group.firsts)[group.row]
+        self._put_all(group, written, unknown)
+
+    def chosen(self, group, written, a, b, p, takes_a):
+        a, b, p = (self._held(group, names) for names in (a, b, p))
+        if a is not None or b is not None:
+            nothing = np.zeros(1, np.int64)
+            chosen = np.where(takes_a, nothing if a is None else a, nothing if b is None else b)
+            p = chosen if p is None else np.maximum(chosen, p)
+        self._put_all(group, written, p)
+
+    def masked(self, group, written, a, b, a_decides, b_decides):
+        """Where ``a`` is known and decides the result, ``b`` is of no matter, and the other way round."""
+        a, b = self._held(group, a), self._held(group, b)
+        left = a if a is None else np.where(b_decides if b is None else b_decides & (b == 0), 0, a)
+        right = b if b is None else np.where(a_decides if a is None else a_decides & (a == 0), 0, b)
+        self._put_all(group, written, _either(left, right))
+
+    def shuffled(self, group, written, value, lanes, mode: str, b, c):
+        unknown, source = self._held(group, value), self._held(group, lanes)
+        if unknown is not None:
+            unknown = shuffle(group.table, mode, unknown, b, c)[0]
+        self._put_all(group, written[:1], _either(unknown, source))
+        self._put_all(group, written[1:], source)
+
+    def matters(self, group, names, how: str, place: str):
+        self._refuse(group, self._held(group, names), how, place)
+
+    def _at(self, name: str) -> np.ndarray:
+        if name not in self.unknown:
+            self.unknown[name] = np.zeros(self.machine.lanes, np.int64)
+        return self.unknown[name]
+
+    def _held(self, group, names) -> np.ndarray | None:
+        """What is unknown in registers, for each lane of the group; None if nothing is."""
+        out = None
+        for name in names:
+            if name in self.unknown:
+                here = self.unknown[name] if group.full else self.unknown[name][group.lanes]
+                out = _either(out, here if here.any() else None)
+        return out
+
+    def _put_all(self, group, names, unknown) -> None:
+        for name in names:
+            self._put(group, name, unknown)
+
+    def _put(self, group, name: str, unknown) -> None:
+        if unknown is not None:
+            self._at(name)[group.lanes] = unknown
+        elif name in self.unknown:
+            self.unknown[name][group.lanes] = 0
+
+    def _refuse(self, group, unknown, how: str, place: str) -> None:
+        if unknown is None or not unknown.any():
+            return
+        i = int(np.flatnonzero(unknown)[0])
+        user = self.machine.thread_name(int(group.lanes[i]))
+        self._raise(self.machine, int(unknown[i]), f"; {user} {how} ({place})")
+
+    def _raise(self, machine, origin: int, use: str):
+        at, lane = origin & (1 << BYTE_BITS) - 1, origin >> BYTE_BITS & (1 << LANE_BITS) - 1
+        space = "local" if origin & LOCAL_BIT else "shared"
         owner = "no thread of its block has" if space == "shared" else "it has not"
         raise UninitialisedRead(
-            f"{machine.thread_name(lane)} reads {space} memory at byte offset {at}, which {owner} written",
+            f"{machine.thread_name(lane)} reads {space} memory at byte offset {at}, "
+            f"which {owner} written{use}",
             kernel=machine.program.name,
-            where=machine.program.line_of_site(site),
+            where=machine.program.line_of_site((origin >> SITE_SHIFT) - 1),
             hint="set the array's elements first, and for shared memory put cuda.syncthreads() after that",
         )
+
+
+def _either(one, other):
+    return other if one is None else one if other is None else np.maximum(one, other)
