@@ -78,20 +78,22 @@ def validate(
     course: Root = None,
 ) -> None:
     """Check notebooks as the grader will, without running them."""
+    from autograder.discover import written_out
     from autograder.layout import find_root, load_assignment
     from autograder.validate import Malformed, check_file
 
     root = find_root(course)
     bad = False
     for file in files:
+        name = str(file) if str(file).isprintable() else written_out(str(file))
         target = load_assignment(root, assignment or file.name.split("_")[0].removesuffix(".ipynb"))
         try:
             notes = check_file(file, target).notes
-            typer.echo(f"{file}: ready to hand in")
+            typer.echo(f"{name}: ready to hand in")
         except Malformed as malformed:
             bad, notes = True, malformed.defects
         for defect in notes:
-            typer.echo(f"{file}: {'' if defect.fatal else 'note, '}{defect}")
+            typer.echo(f"{name}: {'' if defect.fatal else 'note, '}{defect}")
     raise typer.Exit(1 if bad else 0)
 
 
@@ -114,6 +116,18 @@ def grade(
         int | None,
         typer.Option(min=0, help="Seed of the hidden inputs (default: secret, drawn once for --out)."),
     ] = None,
+    received: Annotated[
+        Path | None,
+        typer.Option(help="CSV file of times of arrival, columns student and time (2026-03-02T10:00:00Z)."),
+    ] = None,
+    exchange: Annotated[
+        bool,
+        typer.Option(
+            "--exchange",
+            help="Times of arrival are in the timestamp.txt beside each notebook, where `nbgrader collect` "
+            "left it; without this a timestamp.txt is not read.",
+        ),
+    ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Submissions at a time.")] = min(4, os.cpu_count() or 1),
     unsafe: Annotated[
         bool, typer.Option("--unsafe", help="Run students' code without a sandbox; every grade says so.")
@@ -126,6 +140,8 @@ def grade(
     from autograder.sandbox.choose import choose
     from autograder.show import follow, summary
 
+    if received and exchange:
+        raise UserError("times of arrival come from --received or from --exchange, not from both")
     root = find_root(course)
     out = out or root / GRADES
     launcher = choose(unsafe)
@@ -138,6 +154,8 @@ def grade(
         seed=seed,
         jobs=jobs,
         sandbox=launcher,
+        received=received,
+        exchange=exchange,
     )
     with resumable():
         rows = follow(console, grading)

@@ -8,27 +8,32 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import math
+import threading
 from collections.abc import Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
+
+from sqlalchemy.exc import OperationalError
 
 import warplab
 from autograder import results
 from autograder.discover import Submission, find_submissions
 from autograder.gradebook import ByHand, CourseGradebook, write_csv
 from autograder.judge.faults import InternalError
-from autograder.judge.judge import Cases, Verdict, judge_notebook, make_cases
+from autograder.judge.judge import Cases, Verdict, judge_notebook, legible, make_cases
 from autograder.judge.process import NotStarted
 from autograder.judge.reading import read_submission, reader
 from autograder.layout import load_assignment
+from autograder.receipt import exchange_time, received_times
 from autograder.release.release import nbgrader_config
 from autograder.release.source import stable_json
 from autograder.report import autograded_notebook, feedback_page, read_autograded
 from autograder.sandbox import Launcher, Limits
 from autograder.sandbox.choose import choose
 from autograder.user_error import UserError
-from autograder.validate import Checked, Malformed, read_bytes
+from autograder.validate import Checked, Defect, Malformed, read_bytes
 
 FINAL = ("graded", "timeout", "crashed", "malformed", "missing")
 
@@ -52,26 +57,48 @@ class Row:
 
 @dataclass
 class GradingJob:
-    """One submission on its way: what was found, checked and judged."""
+    """One submission on its way: what was found, checked and judged.
+
+    attempts, attempt: as in results.StoredRecord; `before` are those of earlier runs. same_file: whether the
+    last run found this notebook, too.
+    """
 
     submission: Submission
     key: str = ""
+    before: results.Attempts = field(default_factory=list)
+    attempts: results.Attempts = field(default_factory=list)
+    attempt: int = 0
+    same_file: bool = False
     checked: Checked | None = None
     verdict: Verdict | None = None
     status: str = ""
     reason: str = ""
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def round(self) -> int:
+        """The round of inputs that this submission is judged on."""
+        return self.attempts[self.attempt - 1][1]
+
+    def not_graded(self, why: str) -> None:
+        """Nobody's grade: the next run tries again."""
+        self.verdict, self.status, self.reason = None, "not graded", legible(why)
+
 
 class Grading:
     """One run over a folder of submissions. `rows()` yields a Row per student as each is done.
+
+    Whatever goes wrong with one submission is that student's row, with the reason. Each run draws fresh
+    inputs for what nobody has handed in before; what was judged once is always judged on the same ones.
 
     root: the course folder. name: "ps04". out: gets gradebook.db, grades.csv, autograded/, feedback/,
     results/.
     seconds: wall-clock limit of one cell or task. seed: of the judge's inputs (default: this out folder's
     secret one).
     sandbox: a Launcher (default: the sandbox that works here; raises NoSandbox where none does). student:
-    this one alone.
+    this one alone, by the name of the folder.
+    received: a CSV file with the times of arrival. exchange: they are in the timestamp.txt that nbgrader's
+    exchange leaves. With neither, no time is known but what an earlier run entered for the same notebook.
     """
 
     def __init__(
@@ -86,13 +113,17 @@ class Grading:
         jobs: int = 1,
         sandbox: Launcher | None = None,
         student: str | None = None,
+        received: str | Path | None = None,
+        exchange: bool = False,
     ) -> None:
         self.root = root
         self.assignment = load_assignment(root, name)
         self.submissions = [
-            one for one in find_submissions(submissions, self.assignment) if student in (None, one.student)
+            one for one in find_submissions(submissions, self.assignment) if student in (None, one.home.name)
         ]
-        self.inside = Path(submissions)
+        self.times = received_times(received) if received else {}
+        self.exchange = exchange
+        self.without_time: list[str] = []
         self.out = Path(out)
         self.limits = Limits.of(seconds)
         self.sandbox = sandbox or choose()
@@ -104,14 +135,19 @@ class Grading:
             raise UserError(f"cannot write to {self.out}: {problem}; choose another --out folder") from None
         self.stored = results.Results(self.out, name)
         self.version = results.course_version()
-        self._cases: Cases | None = None
+        self._cases: dict[int, Cases] = {}
+        self._making = threading.Lock()
 
-    @property
-    def cases(self) -> Cases:
-        """The judge's inputs, made once a run and only if something is to be graded."""
-        if self._cases is None:
-            self._cases = make_cases(self.assignment, self.seed)
-        return self._cases
+    def cases_of(self, number: int) -> Cases:
+        """The judge's inputs of one round, made when a submission first asks for them.
+
+        Submissions come in order of their rounds, so the last two are kept: a GPU's timed rows are large.
+        """
+        with self._making:
+            if number not in self._cases:
+                made = make_cases(self.assignment, results.seed_of_round(self.seed, number))
+                self._cases = dict([*self._cases.items()][-1:]) | {number: made}
+            return self._cases[number]
 
     def rows(self) -> Iterator[Row]:
         """Grade what is new or changed.
@@ -120,27 +156,50 @@ class Grading:
         """
         with only_one(self.out), CourseGradebook(self.out, nbgrader_config(self.root)) as book:
             book.add_assignment(self.assignment)
+            fresh = self.stored.next_round()
             waiting: list[GradingJob] = []
             try:
                 for submission in self.submissions:
-                    job = self._prepare(submission)
-                    known = self.stored.read(submission.student)
-                    if known and self._still_holds(book, job, known):
-                        book.penalise(self.assignment, submission.student)
-                        verdict = Verdict.from_dict(known["verdict"]) if known["verdict"] else None
-                        self._give_feedback(book, job, known, verdict)
-                        yield row_of(known, False, book.by_hand(self.assignment, submission.student))
-                    elif job.status:
-                        yield self._record(book, job)
+                    job = GradingJob(submission)
+                    row = self._begin(book, job, fresh)
+                    if row or job.status:
+                        yield row or self._record(book, job)
                     else:
                         waiting.append(job)
                 if waiting:
-                    yield from self._judge_all(book, waiting)
+                    yield from self._judge_all(book, sorted(waiting, key=lambda job: job.round))
             finally:
+                self.without_time = book.without_time(self.assignment)
                 write_csv(book.gradebook, self.out, self.out / "grades.csv")
 
+    def _begin(self, book: CourseGradebook, job: GradingJob, fresh: int) -> Row | None:
+        """The Row of a submission that an earlier run decided about; None for one that is to be done."""
+        student = job.submission.student
+        try:
+            known = self.stored.read(student)
+            job.before = known.get("attempts", []) if known else []
+            self._prepare(job, fresh)
+            job.same_file = bool(known and job.attempt and job.attempt == known.get("attempt"))
+            if not known or not self._still_holds(book, job, known):
+                return None
+            book.penalise(self.assignment, student, self._received(job.submission))
+            verdict = Verdict.from_dict(known["verdict"]) if known["verdict"] else None
+            self._give_feedback(book, job, known, verdict)
+            return row_of(known, False, book.by_hand(self.assignment, student))
+        except OperationalError:  # the gradebook's, and everybody's
+            raise
+        except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade, not the others'
+            book.forget()
+            job.not_graded(fault_of(problem))
+            return None
+
+    def _received(self, submission: Submission) -> datetime | None:
+        """When it arrived, in UTC; None where that is not known."""
+        if self.exchange:
+            return exchange_time(submission.home / self.assignment.name)
+        return self.times.get(submission.student)
+
     def _judge_all(self, book: CourseGradebook, waiting: list[GradingJob]) -> Iterator[Row]:
-        assert self.cases is not None  # made here, before the threads share them
         pool = ThreadPoolExecutor(self.jobs)
         try:
             running = {pool.submit(self._judge, job) for job in waiting}
@@ -153,22 +212,20 @@ class Grading:
             pool.shutdown(wait=True, cancel_futures=True)
             self.sandbox.stopping.clear()
 
-    def _prepare(self, submission: Submission) -> GradingJob:
+    def _prepare(self, job: GradingJob, fresh: int) -> None:
         """What one submission's key is made of. Its file is taken in as bytes, and nothing is read in it."""
-        job = GradingJob(submission)
-        data = b""
-        if submission.path is None:
-            job.status, job.reason = "missing", submission.reason
-        else:
+        submission, data = job.submission, b""
+        job.status, job.reason = submission.status, submission.reason
+        if submission.path is not None:
             try:
-                data = self._bytes_of(submission.path, submission.student)
+                data = self._bytes_of(submission)
+                job.attempts, job.attempt = results.with_attempt(job.before, results.key_of(data), fresh)
             except Malformed as malformed:
-                job.status, job.reason = "malformed", str(malformed)
+                job.status, job.reason = "malformed", legible(str(malformed))
                 data = str(malformed).encode()
         device = warplab.device()
         job.key = results.key_of(
             data,
-            timestamp_of(submission) or "",
             stable_json(self.assignment.document),
             self.version,
             device.name,
@@ -178,40 +235,50 @@ class Grading:
             self.sandbox.isolation,
             job.reason,
         )
-        return job
 
-    def _bytes_of(self, path: Path, student: str) -> bytes:
+    def _bytes_of(self, submission: Submission) -> bytes:
         """A submitted file, taken in twice, so that a class of large ones need not be held in memory."""
-        return read_bytes(path, inside=self.inside / student)
+        assert submission.path is not None  # what is missing is never taken in
+        return read_bytes(submission.path, inside=submission.home)
 
     def _judge(self, job: GradingJob) -> GradingJob:
         """Runs in a thread; the file is read and the student's code runs in processes of their own."""
-        assert job.submission.path is not None  # what is missing is never judged
         try:
             with reader(self.sandbox) as process:
-                data = self._bytes_of(job.submission.path, job.submission.student)
+                data = self._bytes_of(job.submission)
+                if results.key_of(data) != job.attempts[job.attempt - 1][0]:
+                    raise Malformed([Defect("changed", "the file changed while it was graded")])
                 job.checked = read_submission(data, self.assignment, process)
-                job.notes = [defect.text for defect in job.checked.notes]
-                job.verdict = judge_notebook(
-                    self.assignment, job.checked, self.cases, self.sandbox, self.limits
-                )
+                job.notes = [legible(defect.text) for defect in job.checked.notes]
+                cases = self.cases_of(job.round)
+                job.verdict = judge_notebook(self.assignment, job.checked, cases, self.sandbox, self.limits)
             job.status, job.reason = job.verdict.status, job.verdict.reason
         except Malformed as malformed:
-            job.status, job.reason = "malformed", str(malformed)
+            job.status, job.reason = "malformed", legible(str(malformed))
         except NotStarted as problem:
-            job.status, job.reason = "not graded", f"the worker did not run: {problem}"
+            job.not_graded(f"the worker did not run: {problem}")
         except InternalError as problem:
-            job.status, job.reason = "not graded", f"fault in the task, not in the submission: {problem}"
+            job.not_graded(f"fault in the task, not in the submission: {problem}")
         except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade, not the others'
-            text = f"{type(problem).__name__}: {str(problem)[:300]}"
-            job.status, job.reason = "not graded", f"fault in the grader: {text}"
+            job.not_graded(fault_of(problem))
         return job
 
     def _record(self, book: CourseGradebook, job: GradingJob) -> Row:
-        """Write notebook, gradebook (in one transaction), page, and last the result that says "done"."""
-        student = job.submission.student
-        record: results.StoredRecord = {
-            "student": student,
+        """Write what was decided; if that fails, write that it failed, and let that fail the run."""
+        try:
+            return self._written(book, job)
+        except OperationalError:
+            raise
+        except Exception as problem:  # noqa: BLE001 - as in _judge
+            book.forget()
+            job.not_graded(fault_of(problem))
+            self.stored.write(job.submission.student, self._record_of(job))
+            return row_of(self._record_of(job), True, ({}, {}, 0.0))
+
+    def _record_of(self, job: GradingJob) -> results.StoredRecord:
+        judged = job.status not in ("malformed", "missing")
+        return {
+            "student": job.submission.student,
             "assignment": self.assignment.name,
             "key": job.key,
             "status": job.status,
@@ -219,14 +286,21 @@ class Grading:
             "notes": job.notes,
             "isolation": self.sandbox.isolation,
             "verdict": job.verdict.as_dict() if job.verdict else None,
+            "attempts": job.attempts if judged else job.before,
+            "attempt": job.attempt if judged else 0,
         }
+
+    def _written(self, book: CourseGradebook, job: GradingJob) -> Row:
+        """Write notebook, gradebook (in one transaction), page, and last the result that says "done"."""
+        student, record = job.submission.student, self._record_of(job)
         if job.status != "missing":
             scores = {key: cell.points for key, cell in job.verdict.cells.items()} if job.verdict else {}
             self.autograded(student).unlink(missing_ok=True)
             if job.verdict and job.checked:
                 notebook = autograded_notebook(job.checked.notebook, job.verdict)
                 results.write_atomic(self.autograded(student), stable_json(notebook))
-            book.save(self.assignment, student, scores, timestamp_of(job.submission))
+            received = self._received(job.submission)
+            book.save(self.assignment, student, scores, received, job.same_file)
             self._give_feedback(book, job, record, job.verdict)
         self.stored.write(student, record)
         return row_of(record, True, book.by_hand(self.assignment, student))
@@ -297,14 +371,6 @@ def row_of(record: results.StoredRecord, fresh: bool, by_hand: ByHand) -> Row:
     return Row(student, status, score, ungraded, manual, reason, fresh, verdict.seconds)
 
 
-def timestamp_of(submission: Submission) -> str | None:
-    """nbgrader's timestamp.txt beside the notebook, as text; None if there is none or it is not a time."""
-    from nbgrader.utils import parse_utc
-
-    file = submission.folder / "timestamp.txt"
-    if file.is_symlink() or not file.is_file() or file.stat().st_size > 200:
-        return None
-    try:
-        return str(parse_utc(file.read_text(encoding="utf-8").strip()))
-    except (ValueError, OverflowError, UnicodeDecodeError):
-        return None
+def fault_of(problem: Exception) -> str:
+    """What the row says of an error that nobody thought of."""
+    return f"fault in the grader: {type(problem).__name__}: {str(problem)[:300]}"

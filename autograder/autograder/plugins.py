@@ -48,6 +48,7 @@ class Judge(NotebookExporter):
                 root / GRADES,
                 sandbox=choose(self.unsafe),
                 student=about["student"],
+                exchange=True,  # nbgrader's own command has taken its time from there already
             )
             (row,) = grading.rows()
             if row.score is None:

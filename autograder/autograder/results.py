@@ -10,16 +10,20 @@ import json
 import os
 import secrets
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import autograder
 import warplab
+
+Attempts = list[tuple[str, int]]
+"""The contents that a student was judged on so far, in order: (hash of the notebook, its round of inputs)."""
 
 
 class StoredRecord(TypedDict):
     """What was decided about one submission. key: hash of all that it depends on.
 
-    verdict: Verdict.as_dict().
+    verdict: Verdict.as_dict(). attempts: all of this student's; attempt: which of them this is, from 1 on,
+    or 0 for what was not judged.
     """
 
     student: str
@@ -30,6 +34,8 @@ class StoredRecord(TypedDict):
     notes: list[str]
     isolation: str
     verdict: dict[str, Any] | None
+    attempts: NotRequired[Attempts]
+    attempt: NotRequired[int]
 
 
 class Results:
@@ -55,8 +61,32 @@ class Results:
         records = map(read_record, sorted(self.folder.glob("*.json")))
         return {record["student"]: record for record in records if record}
 
+    def next_round(self) -> int:
+        """The first round of inputs that nobody has been judged on."""
+        rounds = (drawn for record in self.all().values() for _, drawn in record.get("attempts", ()))
+        return 1 + max(rounds, default=-1)
+
     def _file(self, student: str) -> Path:
         return self.folder / f"{student}.json"
+
+
+def with_attempt(before: Attempts, content: str, fresh: int) -> tuple[Attempts, int]:
+    """(attempts with this content among them, its number from 1 on).
+
+    What was judged before keeps its round, so that it gets the same grade; anything else gets round `fresh`.
+    """
+    for number, (known, _) in enumerate(before, 1):
+        if known == content:
+            return before, number
+    return [*before, (content, fresh)], len(before) + 1
+
+
+def seed_of_round(seed: int, number: int) -> int:
+    """The seed of one round of inputs: the folder's own for the first, and a hash of it for each further one.
+
+    Who knows the inputs of one round knows nothing of another's.
+    """
+    return seed if number == 0 else int(key_of(seed, number)[:15], 16)
 
 
 def read_record(path: Path) -> StoredRecord | None:
@@ -72,7 +102,7 @@ def read_record(path: Path) -> StoredRecord | None:
 def write_atomic(path: Path, data: bytes) -> None:
     """Write bytes so that the file is old or new, never half."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.new"[-200:])
+    fresh = path.with_name(f".{path.name}.new")
     fresh.write_bytes(data)
     os.replace(fresh, path)
 

@@ -38,6 +38,13 @@ def summary(console: Console, grading: Grading, rows: list[Row], out: Path) -> N
     old = sum(not row.fresh for row in rows)
     if old:
         tell(console, f"{old} of {len(rows)} unchanged since the last run: not graded again")
+    if grading.without_time:
+        some = ", ".join(grading.without_time[:3]) + (", ..." if len(grading.without_time) > 3 else "")
+        tell(
+            console,
+            f"{len(grading.without_time)} have no time of arrival: nothing is taken off for lateness: "
+            f"{some}; give --received times.csv, or --exchange",
+        )
     tell(console, f"student code ran {grading.sandbox.isolation}")
     tell(console, f"{out}/grades.csv  {out}/feedback/  {out}/gradebook.db")
 

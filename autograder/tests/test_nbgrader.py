@@ -74,7 +74,13 @@ def grade(root, name="ps01"):
     """`autograder grade`, in this process."""
     return list(
         Grading(
-            root, name, root / "submitted", root / "grades", jobs=2, sandbox=launcher_for_our_own()
+            root,
+            name,
+            root / "submitted",
+            root / "grades",
+            jobs=2,
+            sandbox=launcher_for_our_own(),
+            exchange=True,
         ).rows()
     )
 

@@ -25,7 +25,9 @@ COLUMNS: tuple[str, ...] = (
     "late_penalty",
     "reason",
     "isolation",
+    "attempt",
 )
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last four are wide
 
 
 class GradesExport(ExportPlugin):
@@ -76,6 +78,7 @@ def row_of(assignment: Any, submission: Any, record: Mapping[str, Any]) -> dict[
         "max_score": f"{assignment.max_score:g}",
         "reason": record.get("reason", ""),
         "isolation": record.get("isolation", ""),
+        "attempt": str(record.get("attempt") or ""),
     }
     if submission is None or record["status"] in ("malformed", "missing", "not graded"):
         return row
@@ -99,6 +102,9 @@ def figure(points: float) -> str:
 
 
 def guard(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula: a leading = + - @ tab or return gets an apostrophe."""
+    """A cell that no spreadsheet takes for a formula: a leading = + - @ tab or return gets an apostrophe.
+
+    So does one that begins so behind apostrophes: two texts never become one.
+    """
     text = " ".join(text.split("\n"))
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Generator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -81,16 +82,19 @@ class CourseGradebook:
         assignment: Assignment,
         student: str,
         scores: Mapping[str, float | None],
-        timestamp: str | None = None,
+        received: datetime | None = None,
+        same_file: bool = False,
     ) -> None:
         """Enter one submission.
 
         scores: {grade_id: points, or None for "needs manual grade"}; {} marks all so (malformed). A score
         that a person gave in formgrader stays, and is marked for another look, as nbgrader does.
+        received: when it arrived, in UTC; None if that is not known. Then a time that was entered before
+        stays if this is the same file, and is forgotten if it is not.
         """
         with self.transaction():
             self.gradebook.update_or_create_student(student)
-            extra: dict[str, Any] = {} if timestamp is None else {"timestamp": timestamp}
+            extra: dict[str, Any] = {} if received is None and same_file else {"timestamp": received}
             submission = self.gradebook.update_or_create_submission(assignment.name, student, **extra)
             notebook = next(part for part in submission.notebooks if part.name == assignment.notebook)
             for grade in notebook.grades:
@@ -98,14 +102,18 @@ class CourseGradebook:
                 grade.needs_manual_grade = grade.auto_score is None or grade.manual_score is not None
         self.penalise(assignment, student)
 
-    def penalise(self, assignment: Assignment, student: str) -> None:
+    def penalise(self, assignment: Assignment, student: str, received: datetime | None = None) -> None:
         """Have nbgrader's late policy look at a submission that has a time.
 
-        It goes by the points and the due date of now.
+        It goes by the points and the due date of now. received: None for the time that is known already.
         """
         if not self.has(assignment, student):
             return
-        if self.gradebook.find_submission(assignment.name, student).timestamp is None:
+        submission: Any = self.gradebook.find_submission(assignment.name, student)
+        if received not in (None, submission.timestamp):
+            submission.timestamp = received
+            self.gradebook.db.commit()
+        if submission.timestamp is None and not submission.late_submission_penalty:
             return
         where = {
             "notebook": assignment.notebook,
@@ -116,6 +124,13 @@ class CourseGradebook:
         late = AssignLatePenalties(config=self.config)
         late.preprocess(nbformat.v4.new_notebook(), ResourcesDict(nbgrader=where))
         self.gradebook.db.expire_all()
+
+    def without_time(self, assignment: Assignment) -> list[str]:
+        """The students whose lateness nobody can tell: no time of arrival, where the set has a due date."""
+        entered = self.gradebook.find_assignment(assignment.name)
+        if entered.duedate is None:
+            return []
+        return sorted(one.student_id for one in entered.submissions if one.timestamp is None)
 
     def by_hand(self, assignment: Assignment, student: str) -> ByHand:
         """What a person entered in formgrader, and the late penalty to the hundredth.
@@ -156,6 +171,10 @@ class CourseGradebook:
             raise
         finally:
             session.commit = commit
+
+    def forget(self) -> None:
+        """Drop what an error left half done, so that the next submission finds the gradebook in order."""
+        self.gradebook.db.rollback()
 
     def has(self, assignment: Assignment, student: str) -> bool:
         """Whether this student's submission is in the gradebook."""

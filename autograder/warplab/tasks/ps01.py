@@ -143,7 +143,9 @@ class LaunchPlan(Task):
             block = (int(rng.choice([4, 8, 16, 32])), int(rng.choice([3, 5, 8, 16])))
             size = rng.integers(200, 9000, 2) * block + rng.integers(1, np.array(block))
             cases.append(plan(item, size[0], size[1], block, only))
-        return cases
+        block = (int(rng.choice([4, 8, 16, 32])), int(rng.choice([3, 5, 8, 16])))
+        size = rng.integers(20, 500, 2) * block
+        return [*cases, plan("divides", size[0], size[1], block, ("grid",))]
 
     def reference(self, inputs):
         width, height, block = inputs["width"], inputs["height"], inputs["block"]

@@ -263,6 +263,7 @@ class Resume(Task):
             run("torn", at, 1, 50),
             run("torn", [at[1]], 2, 45),
             run("torn", [], 1, 9),
+            run("fresh", [], 0, int(rng.integers(13, 30))),
         ]
 
     def reference(self, inputs):
@@ -339,6 +340,7 @@ class Autoscale(Task):
                 window=4,
             ),
             day("limits", [0, 0, 1000, 0, 0, 0], least=2, most=7, window=2),
+            day("tolerance", [50, *rng.integers(46, 55, 12)]),
         ]
 
     def reference(self, inputs):

@@ -1,0 +1,73 @@
+"""When each submission arrived: the word of whoever collects, never of a file that the student handed in."""
+
+import csv
+import os
+import re
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+from autograder.user_error import UserError
+
+TIME = re.compile(
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(?: ?(Z|UTC|[+-]\d\d:?\d\d))?", re.ASCII
+)
+LONGEST = 60  # bytes of a time in a file, with the white space around it
+
+
+def utc(text: str) -> datetime | None:
+    """A time such as "2026-03-02 10:00", "2026-03-02T10:00:00+01:00" or "2026-03-02 10:00:00.5 UTC", in UTC.
+
+    Without a zone it is in UTC. Returns a datetime without a zone, as nbgrader keeps them; None for any
+    other text.
+    """
+    found = TIME.fullmatch(text)
+    if found is None:
+        return None
+    day, clock, zone = found.groups()
+    try:
+        moment = datetime.fromisoformat(f"{day}T{clock}{'+00:00' if zone in (None, 'Z', 'UTC') else zone}")
+        return moment.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        return None
+
+
+def received_times(file: str | Path) -> dict[str, datetime]:
+    """{student: time in UTC} of a CSV file with the columns `student` and `time`; others are left alone.
+
+    Raises UserError that names the line for what is no time and for a student who stands there twice.
+    """
+    times: dict[str, datetime] = {}
+    try:
+        with open(file, newline="", encoding="utf-8-sig") as lines:
+            rows = csv.DictReader(lines)
+            if not {"student", "time"} <= set(rows.fieldnames or ()):
+                raise UserError(f"{file} needs a first line that names the columns student and time")
+            for row in rows:
+                student, text = (row["student"] or "").strip(), (row["time"] or "").strip()
+                moment = utc(text)
+                if moment is None or student in times:
+                    why = f"{student!r} stands there twice" if moment else f"{text[:40]!r} is no time"
+                    raise UserError(
+                        f"{file}, line {rows.line_num}: {why}; expected one line a student, such as "
+                        "ada,2026-03-02T10:00:00Z"
+                    )
+                times[student] = moment
+    except (OSError, UnicodeDecodeError, csv.Error) as problem:
+        raise UserError(f"cannot read {file}: {problem}") from None
+    return times
+
+
+def exchange_time(folder: Path) -> datetime | None:
+    """The time in the timestamp.txt that nbgrader's exchange leaves beside a collected notebook.
+
+    None where no time stands there, or where it is no plain file.
+    """
+    try:
+        handle = os.open(folder / "timestamp.txt", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(handle, "rb") as file:
+            plain = stat.S_ISREG(os.fstat(handle).st_mode)
+            text = file.read(LONGEST + 1) if plain else b""
+    except OSError:
+        return None
+    return utc(text.decode("ascii", "replace").strip())
