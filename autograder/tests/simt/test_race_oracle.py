@@ -169,7 +169,7 @@ def disagreements(seeds, space: str, fences: bool = False) -> list:
 @pytest.mark.parametrize("fences", [False, True])
 @pytest.mark.parametrize("space", ["shared", "global"])
 def test_the_sanitizer_finds_what_brute_force_finds(space, fences):
-    assert not disagreements(range(120), space, fences)
+    assert not disagreements(range(60), space, fences)
 
 
 @pytest.mark.full
@@ -186,6 +186,7 @@ def test_about_half_of_the_programs_race():
         assert 60 < sum(races_by_brute_force(p, same_value=False) for p in programs) < 240
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "space, detector", [("shared", races.RaceDetector), ("global", global_races.GlobalRaces)]
 )
