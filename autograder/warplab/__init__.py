@@ -30,6 +30,7 @@ from warplab.simt.frontends import cell_magic as _cell_magic
 from warplab.simt.frontends import numba_hook as _numba_hook
 from warplab.simt.frontends.cuda_cpp import cuda_kernel
 from warplab.simt.profile import Profile, ProfileError, profile
+from warplab.simt.sanitizer.constants import UnsetConstant
 from warplab.simt.sanitizer.global_races import GlobalConflict
 from warplab.simt.toolchain.nvrtc import CompileError
 from warplab.timing.bench import NotTimed, Timing, bench
@@ -55,6 +56,7 @@ __all__ = [
     "StackOverflow",
     "UnfinishedCopy",
     "UninitialisedRead",
+    "UnsetConstant",
     "UnsupportedInstruction",
     "UseAfterFree",
     "WarpWide",

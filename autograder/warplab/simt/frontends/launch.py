@@ -10,6 +10,7 @@ from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.machine import Launch, Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.errors import BarrierWarning, InvalidLaunch
+from warplab.simt.sanitizer.constants import UnsetConstant, UnsetConstants
 from warplab.simt.sanitizer.global_races import GlobalConflict, GlobalRaces
 from warplab.simt.sanitizer.races import RaceDetector
 from warplab.simt.sanitizer.uninitialised import InitialisationCheck
@@ -65,8 +66,8 @@ def run(
 
     Warns (GlobalConflict) where threads met in global memory with nothing to order them;
     ``machine.conflicts`` has these too. Warns (BarrierWarning) of barriers that not all threads of a block
-    reach. Raises InvalidLaunch for what CUDA refuses, other LaunchError
-    subclasses for what goes wrong while running.
+    reach, and (UnsetConstant) of constant memory that nobody set. Raises InvalidLaunch for what CUDA refuses,
+    other LaunchError subclasses for what goes wrong while running.
     """
     try:
         grid, block = _three(grid), _three(block)
@@ -76,6 +77,9 @@ def run(
         }
         conflicts = GlobalRaces()
         observers = [InitialisationCheck(), RaceDetector(), conflicts, *context.observers]
+        constants = UnsetConstants()
+        if constants.can_be_read(program):
+            observers.append(constants)
         launch = Launch(grid, block, dynamic_shared, params)
         machine = Machine(program, space, launch, observers, context.sample)
         machine.run()
@@ -90,6 +94,8 @@ def run(
         text = f"barrier in kernel {program.name}, {program.place(barrier)}: {doubt}\n  Look at: {ADVICE}"
         file = program.file_of(barrier.file) or program.name
         warnings.warn_explicit(text, BarrierWarning, file, barrier.line, registry=_warned)
+    for text, file, line in constants.texts(program):
+        warnings.warn_explicit(text, UnsetConstant, file, line, registry=_warned)
     return machine
 
 

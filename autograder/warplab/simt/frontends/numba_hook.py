@@ -114,7 +114,11 @@ def launch_on_engine(kernel, args, grid, block, dynamic_shared, context: LaunchC
 def _program_of(kernel, target: Target) -> Program:
     """The translated program of a compiled numba kernel."""
     name = getattr(getattr(kernel, "py_func", None), "__name__", None) or kernel.entry_name
-    return translated(ptx_of(kernel, target), kernel.entry_name, name, SPACE)
+    program = translated(ptx_of(kernel, target), kernel.entry_name, name, SPACE)
+    for variable, region in program.globals.items():
+        if variable.startswith("_cudapy_cmem"):  # cuda.const arrays have values, of which PTX omits zeros
+            region.unset = False
+    return program
 
 
 def _ptx_of_library(library, entry: str, target: Target) -> tuple[str, ...]:

@@ -1,0 +1,38 @@
+"""Reads of ``__constant__`` variables that have no initialiser and that the host has not set: zeros."""
+
+from __future__ import annotations
+
+from warplab.simt.observer import Observer
+
+
+class UnsetConstant(UserWarning):
+    """A kernel read a ``__constant__`` variable before the host had set it."""
+
+
+class UnsetConstants(Observer):
+    """Observer. ``read`` after the launch: the first load of each such variable, by site."""
+
+    def __init__(self):
+        self.read: dict[str, int] = {}
+
+    @staticmethod
+    def can_be_read(program) -> bool:
+        """Whether there is anything to watch for: most programs need no such observer."""
+        return any(region.unset for region in program.regions)
+
+    def accessed(self, machine, group, site, access, offset, width, space, what, values):
+        if space == "global" and access.region is not None and access.region.unset:
+            self.read.setdefault(access.region.label.removeprefix("const variable "), site)
+
+    def texts(self, program) -> list[tuple[str, str, int]]:
+        """(what to say, file, line) of each."""
+        found = []
+        for name, site in self.read.items():
+            instr = program.sites[site]
+            text = (
+                f"constant memory in kernel {program.name}, {program.place(instr)}: {name} is read, and the "
+                "host has not set it; it holds zeros\n  Look at: kernel.symbol(...) sets a variable by its "
+                "name, as cudaMemcpyToSymbol does; an initialiser gives it a value too, if that is not zero"
+            )
+            found.append((text, program.file_of(instr.file) or program.name, instr.line))
+        return found
