@@ -15,10 +15,11 @@ from autograder.judge import timed_rows
 from autograder.judge.attempts import NotebookStep, run_all
 from autograder.judge.budget import Budget, Lost, UsedUp
 from autograder.judge.process import Process
-from autograder.sandbox import Limits, Unsafe
+from autograder.sandbox import Limits, Unsafe, processor_time
 from autograder.sandbox.choose import NoSandbox, choose
 from autograder.sandbox.launcher import StartError
 from autograder.sandbox.messages import Cell, Executed
+from autograder.sandbox.processor_time import ProcessorTime
 from warplab.tasks import registry, scoring
 
 PLAN, RING, AXPY, OVERLAP = "ps01/launch_plan", "example/ring", "example/axpy", "example/overlap"
@@ -260,6 +261,83 @@ def test_waiting_for_the_gpu_costs_nothing_and_each_timed_row_has_its_own_time(m
         timed_rows.time_case(None, None, None, None, Limits(2, 5, timed_seconds=40))
     assert all(39 < budget.left() <= 40 for budget in budgets)
     assert [budget.allowance.bytes for budget in budgets] == [float("inf")] * 2
+
+
+BURNS = """
+import time
+began = time.process_time()
+while time.process_time() < began + 1.2: pass
+"""
+FORGETS = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+while True:
+    if os.fork() == 0:
+        began = time.process_time()
+        while time.process_time() < began + 0.4: pass
+        os._exit(0)
+    time.sleep(0.2)
+"""
+OUT_OF_PROCESSOR = (
+    "this submission's total of 3 s of processor time is used up; what was finished before counts"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [RIGHT, PLAN, f"import os\nfor _ in range(4): os.fork()\n{LOOPS}", OVERLAP],
+        [RIGHT, PLAN, *[f"{BURNS}\nimport os\nos._exit(0)"] * 5, OVERLAP],
+        [RIGHT, PLAN, *[BURNS] * 5, OVERLAP],
+        [RIGHT, PLAN, FORGETS, OVERLAP],
+    ],
+    ids=["many processes", "many attempts", "many cells", "children that nobody waits for"],
+)
+def test_processor_time_is_added_up_over_all_processes_and_attempts(steps, launcher):
+    if not launcher.isolation.startswith("sandboxed"):
+        pytest.skip(f"needs a sandbox: {launcher.isolation}")
+    limits = Limits(40, 80, processor_seconds=3)
+    done, scores = run(steps, launcher, limits)
+    assert scores == {PLAN: 15, OVERLAP: 0}
+    assert done.outcomes[OVERLAP][0].error == OUT_OF_PROCESSOR
+    assert done.reason.endswith(OUT_OF_PROCESSOR)
+
+
+def test_processor_time_of_the_living_the_waited_for_and_the_forgotten(tmp_path):
+    """In ticks of 1/100 s; a process's own user and system time, then those of the children it waited for."""
+
+    def lives(pid, began, *times):
+        folder = tmp_path / str(pid)
+        folder.mkdir(exist_ok=True)
+        fields = ["S", *["0"] * 10, *map(str, times), *["0"] * 4, str(began), "0"]
+        (folder / "stat").write_text(f"{pid} (a) b) {' '.join(fields)}\n")
+
+    def ends(pid):
+        (tmp_path / str(pid) / "stat").unlink()
+        (tmp_path / str(pid)).rmdir()
+
+    ticks = processor_time.TICKS
+    used = ProcessorTime(str(tmp_path))
+    (tmp_path / "self").mkdir()
+    lives(1, 5, 1, 2, 0, 0)
+    lives(7, 9, 30, 10, 0, 0)
+    assert used.seconds() == 43 / ticks
+    lives(1, 5, 1, 2, 35, 12)  # it waited for 7, which had used 47 in the end
+    ends(7)
+    assert used.seconds() == 50 / ticks
+    lives(8, 11, 20, 0, 0, 0)
+    assert used.seconds() == 70 / ticks
+    ends(8)  # nobody waits for it: it counts as it was last seen
+    assert used.seconds() == 70 / ticks
+    lives(9, 12, 5, 0, 0, 0)
+    lives(9, 13, 4, 0, 0, 0)  # another one with its id
+    assert used.seconds() == 74 / ticks
+    ends(9)
+    lives(1, 5, 1, 2, 35, 13)  # one tick was waited for, of the four that it had
+    assert used.seconds() == 74 / ticks
+    ends(1)
+    assert used.seconds() == 74 / ticks
 
 
 def test_a_budget_that_is_used_up_says_of_what():

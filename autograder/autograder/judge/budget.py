@@ -36,11 +36,13 @@ class Budget:
     """All processes of one submission draw on it, whichever attempt, crossing or rank they belong to.
 
     end: when its time is up, by time.monotonic(). The clock starts when its first process is up: what comes
-    before is the machine's. allowance: the messages that may still come.
+    before is the machine's. processor_seconds: what is left of them. allowance: the messages that may still
+    come.
     """
 
     def __init__(self, limits: Limits) -> None:
         self.limits, self.end = limits, math.inf
+        self.processor_seconds = limits.processor_seconds
         self.allowance = Allowance(limits.message_mib << 20, limits.messages)
 
     def start(self) -> None:
@@ -53,6 +55,8 @@ class Budget:
         left = self.end - time.monotonic()
         if left <= 0:
             raise UsedUp("timeout", f"{self.limits.total_seconds:g} s")
+        if self.processor_seconds <= 0:
+            raise self.out_of_processor_time()
         return min(left, self.limits.total_seconds)
 
     def for_a_process(self) -> Limits:
@@ -60,11 +64,21 @@ class Budget:
         if self.end == math.inf:
             return self.limits
         left = self.left()
-        return replace(self.limits, total_seconds=left, start_seconds=min(self.limits.start_seconds, left))
+        start_seconds = min(self.limits.start_seconds, left)
+        return replace(
+            self.limits,
+            total_seconds=left,
+            start_seconds=start_seconds,
+            processor_seconds=self.processor_seconds,
+        )
 
     def for_a_step(self) -> Allowance:
         """The messages that one step may send, within the total."""
         return Allowance((self.limits.message_mib << 20) // STEP_SHARE, self.limits.messages // STEP_SHARE)
+
+    def out_of_processor_time(self) -> UsedUp:
+        """How a submission ends that has used up its processor time."""
+        return UsedUp("timeout", f"{self.limits.processor_seconds:g} s of processor time")
 
     def too_much(self) -> UsedUp | None:
         """How the submission ends that has sent its last message; None where it has not."""

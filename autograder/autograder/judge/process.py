@@ -40,7 +40,7 @@ class Process:
         self, launcher: Launcher, role: str, budget: Budget, imports: tuple[str, ...] = (), ranks: int = 1
     ) -> None:
         self.launcher, self.role, self.budget = launcher, role, budget
-        self.up = False
+        self.up = self.closed = False
         self.seconds, self.deadline = budget.limits.start_seconds, math.inf
         try:
             self.running = launcher.launch(role, budget.for_a_process().shared_by(ranks), imports)
@@ -74,11 +74,15 @@ class Process:
         self.running.let_go()
 
     def close(self) -> None:
-        """Kill the process and all that it started."""
+        """Kill the process and all that it started. What it used is paid for."""
+        if self.closed:
+            return
+        self.closed = True
         try:
             self.running.close()
         except StartError as problem:
             raise NotStarted(str(problem)) from None
+        self.budget.processor_seconds -= self.running.processor_seconds()
 
     def begin_step(self, seconds: float, shared: Allowance | None = None) -> None:
         """From now on the process has `seconds` (within the budget), and a step's worth of messages.
@@ -191,6 +195,8 @@ class Process:
             time.sleep(0.01)
         if how is None:
             return Lost("crashed", "the process closed its channel to the grader")
+        if how == "killed (processor time)":
+            return self.budget.out_of_processor_time()
         if how.startswith("exited"):
             status = how.removeprefix("exited ")
             return Lost("crashed", f"the code ended its own process (exit status {status})")

@@ -87,6 +87,11 @@ class Cgroup:
         except OSError:
             return False
 
+    def processor_seconds(self) -> float:
+        """Processor time of all that ever lived in here."""
+        with open(os.open(f"{self.name}/cpu.stat", os.O_RDONLY, dir_fd=self.parent)) as lines:
+            return int(next(line for line in lines if line.startswith("usage_usec ")).split()[1]) / 1e6
+
     def remove(self) -> None:
         """Remove it once nothing lives in it."""
         for _ in range(200):

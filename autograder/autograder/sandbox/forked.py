@@ -174,6 +174,9 @@ class Forked:
         how = next((line.removeprefix("ended ") for line in self.said if line.startswith("ended")), None)
         return how or ("lost with its keeper" if self.gone else None)
 
+    def processor_seconds(self) -> float:
+        return sum(float(line.removeprefix("used ")) for line in self.said if line.startswith("used "))
+
     def let_go(self) -> None:
         if self.lifeline.fileno() >= 0:
             self.channel.close()

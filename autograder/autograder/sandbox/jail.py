@@ -23,12 +23,11 @@ QUEUED_SIGNALS = 256
 def limit(limits: Limits) -> None:
     """Limits that hold for one process."""
     os.nice(NICE)
-    seconds = int(limits.start_seconds + limits.total_seconds) + 1
     amounts = {
         # not the address space: the CUDA driver reserves far more than it uses
         resource.RLIMIT_DATA: limits.memory_mib << 20,
         resource.RLIMIT_FSIZE: limits.file_mib << 20,
-        resource.RLIMIT_CPU: seconds,
+        resource.RLIMIT_CPU: int(limits.processor_seconds) + 1,
         resource.RLIMIT_NOFILE: limits.open_files,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_MSGQUEUE: 0,

@@ -5,7 +5,7 @@ keeper      outside the jail's pid namespace: watches memory and the lifeline to
     worker  the student or the executor: locked by jail.py, then its role's main(folder, channel)
 
 Lines on the lifeline: "started", "failed WHAT" (the walls did not stand; nothing of the job ran), "ended
-HOW", "reaped".
+HOW", "used SECONDS" of processor time (behind walls), "reaped".
 """
 
 import contextlib
@@ -22,6 +22,7 @@ from typing import NoReturn
 import warplab
 from autograder.sandbox import bubblewrap, cgroup, held_memory, jail, linux, view
 from autograder.sandbox.job import JailedJob
+from autograder.sandbox.processor_time import ProcessorTime
 
 NAMESPACES = {
     "mount": linux.CLONE_NEWNS,
@@ -205,11 +206,12 @@ def _watch(
     poll.register(lifeline, select.POLLIN | select.POLLHUP)
     root = "" if job.walls == "own" else f"/proc/{first}/root"  # our own view became the jail's
     folders = [root + folder for folder in view.WRITABLE]
+    used = ProcessorTime(f"{root}/proc")
     pending, stands, ended, checked = b"", False, False, 0.0
     while True:
         ready = dict(poll.poll(TICK * 1000))
         if lifeline in ready:
-            return
+            break
         if reports in ready:
             data = os.read(reports, 4096)
             *lines, pending = (pending + data).split(b"\n")
@@ -222,12 +224,17 @@ def _watch(
                 out_of_memory = group is not None and group.ran_out()
                 _say(lifeline, "ended killed (memory)" if out_of_memory else "ended killed by SIGKILL")
             if ended or not data:
-                return
+                break
         if stands and job.walls != "none" and time.monotonic() - checked >= TICK:
             checked = time.monotonic()
             if held_memory.over(job.limits.memory_mib << 20, f"{root}/proc", folders):
                 _say(lifeline, "ended killed (memory)")
-                return
+                break
+            if used.seconds() > job.limits.processor_seconds:
+                _say(lifeline, "ended killed (processor time)")
+                break
+    if stands and job.walls != "none":
+        _say(lifeline, f"used {group.processor_seconds() if group else used.seconds():.2f}")
 
 
 def kill_descendants() -> None:

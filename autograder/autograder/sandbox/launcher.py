@@ -64,6 +64,10 @@ class Running(Protocol):
     def ended(self) -> str | None:
         """None while it runs, else one phrase: "exited 3", "killed by SIGSEGV", "killed (memory)"."""
 
+    def processor_seconds(self) -> float:
+        """What all of it has used, once it is closed; 0 where nothing counts it."""
+        ...
+
     def let_go(self) -> None:
         """Have the whole tree killed, without waiting for it."""
 

@@ -9,19 +9,19 @@ class Limits:
 
     Seconds are of wall-clock time. step_seconds: for one cell, or one task in one process. total_seconds:
     from the moment when its first process is up; further starts, and the ends of processes, count.
-    start_seconds: for one process to come up. timed_seconds: for one timed row, on top, from the moment when
-    it has its turn on the GPU.
+    processor_seconds: of user and system time. start_seconds: for one process to come up. timed_seconds: for
+    one timed row, on top, from the moment when it has its turn on the GPU.
     In MiB: memory_mib of what runs at one time, file_mib of one file, disk_mib of all files, message_mib of
     messages to the judge.
     messages: their number. A step may use a quarter of both.
-    processes: at one time, threads included; each may have open_files descriptors, and the processor for
-    total_seconds.
-    Without a sandbox memory is that of each process, and nothing limits the processes and the sum of the
-    files.
+    processes: at one time, threads included; each may have open_files descriptors.
+    Without a sandbox memory and processor time are those of each process, and nothing limits the processes
+    and the sum of the files.
     """
 
     step_seconds: float = 30.0
     total_seconds: float = 300.0
+    processor_seconds: float = 300.0
     start_seconds: float = 120.0
     timed_seconds: float = 120.0
     memory_mib: int = 6144
@@ -35,7 +35,7 @@ class Limits:
     @classmethod
     def of(cls, step_seconds: float) -> "Limits":
         """The limits of a run with so many seconds for a step: ten times as many in all."""
-        return cls(step_seconds=step_seconds, total_seconds=10 * step_seconds)
+        return cls(step_seconds, 10 * step_seconds, 10 * step_seconds)
 
     def shared_by(self, size: int) -> "Limits":
         """The part of one of `size` processes that run at the same time."""
@@ -51,6 +51,7 @@ class Limits:
         return {
             "one cell or one task": f"{self.step_seconds:g} s",
             "everything, wall-clock": f"{self.total_seconds:g} s",
+            "everything, processor time": f"{self.processor_seconds:g} s",
             "each timed row, on top": f"{self.timed_seconds:g} s",
             "memory at one time": f"{self.memory_mib:,} MiB",
             "files": f"{self.disk_mib:,} MiB, one of them {self.file_mib:,} MiB",

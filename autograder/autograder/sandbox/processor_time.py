@@ -1,0 +1,38 @@
+"""How much processor time the processes of a jail have used, those that have ended included."""
+
+import os
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class ProcessorTime:
+    """Of all processes of a pid namespace. proc: its /proc, as seen from here.
+
+    A process counts while it lives, and afterwards with the parent that waited for it: process 1 waits for
+    orphans. One that nobody waits for counts as it was when it was last seen.
+    """
+
+    def __init__(self, proc: str) -> None:
+        self.proc = proc
+        self._unwaited = 0
+        self._seen: dict[
+            tuple[str, int], tuple[int, int]
+        ] = {}  # (id, when it began) -> ticks: all, waited for
+
+    def seconds(self) -> float:
+        """Seconds of user and system time, up to now."""
+        seen: dict[tuple[str, int], tuple[int, int]] = {}
+        for name in filter(str.isdigit, os.listdir(self.proc)):
+            try:
+                with open(f"{self.proc}/{name}/stat", "rb") as file:
+                    fields = file.read().rpartition(b")")[2].split()
+            except OSError:  # it has just gone
+                continue
+            ticks = list(map(int, fields[11:15]))
+            seen[name, int(fields[19])] = sum(ticks), sum(ticks[2:])
+        ended = sum(ticks for process, (ticks, _) in self._seen.items() if process not in seen)
+        known = {process: waited for process, (_, waited) in self._seen.items()}
+        waited = sum(now - known.get(process, 0) for process, (_, now) in seen.items())
+        self._unwaited += max(0, ended - waited)
+        self._seen = seen
+        return (self._unwaited + sum(ticks for ticks, _ in seen.values())) / TICKS
