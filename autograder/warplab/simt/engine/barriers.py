@@ -84,10 +84,12 @@ def _note_two_places(machine, index: int, other: int) -> None:
     program = machine.program
     here, there = program.line_of_block(index), program.line_of_block(other)
     if here != there:
-        machine.doubts[index] = (
+        _note(
+            machine,
+            index,
             f"threads of a block meet here and at another barrier, {there}. PTX lets them pass, as both "
             "have one number and each warp is at one of them; CUDA C++ asks for one syncthreads() that all "
-            "threads of the block reach"
+            "threads of the block reach",
         )
 
 
@@ -97,11 +99,22 @@ def note_who_left(machine, index: int, groups) -> None:
         return
     here = np.bincount(machine.block_of_lane[np.concatenate([g.lanes for g in groups])])
     if ((here > 0) & (here < machine.launch.threads)).any():
-        machine.doubts[index] = (
+        _note(
+            machine,
+            index,
             "threads of a block have left the kernel before this barrier, at which the others wait. Devices "
             "of compute capability 7.0 and later do not wait for those who left; CUDA C++ asks for a "
-            "syncthreads() that all threads of the block reach"
+            "syncthreads() that all threads of the block reach",
         )
+
+
+def _note(machine, index: int, doubt: str) -> None:
+    program, barrier = machine.program, machine.program.blocks[index].branch
+    text = (
+        f"barrier in kernel {program.name}, {program.place(barrier)}: {doubt}\n  Look at: the return or the if "
+        "before it; let all threads reach the barrier, and put the condition around the work"
+    )
+    machine.doubts[index] = text, program.file_of(barrier.file) or program.name, barrier.line
 
 
 def _grid(machine, waiting):

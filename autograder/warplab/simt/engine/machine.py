@@ -124,7 +124,8 @@ class Machine:
         """
         self.program, self.space, self.launch = program, space, launch
         self.conflicts: list = []
-        self.doubts: dict[int, str] = {}  # of barriers, by basic block
+        # of barriers, by basic block: what to say, file and line
+        self.doubts: dict[int, tuple[str, str, int]] = {}
         self.sample = (
             None if sample is None else ((np.arange(sample) + 0.5) * launch.blocks / sample).astype(np.int64)
         )

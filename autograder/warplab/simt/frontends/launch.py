@@ -16,9 +16,6 @@ from warplab.simt.sanitizer.races import RaceDetector
 from warplab.simt.sanitizer.uninitialised import InitialisationCheck
 
 _programs: dict[tuple, Program] = {}
-ADVICE = (
-    "the return or the if before it; let all threads reach the barrier, and put the condition around the work"
-)
 _warned: dict = {}  # Python's memory of which warnings were shown
 
 
@@ -89,11 +86,8 @@ def run(
     machine.conflicts = conflicts.found_all
     for c in machine.conflicts:
         warnings.warn_explicit(str(c), GlobalConflict, c.file or program.name, c.line, registry=_warned)
-    for index, doubt in machine.doubts.items():
-        barrier = program.blocks[index].branch
-        text = f"barrier in kernel {program.name}, {program.place(barrier)}: {doubt}\n  Look at: {ADVICE}"
-        file = program.file_of(barrier.file) or program.name
-        warnings.warn_explicit(text, BarrierWarning, file, barrier.line, registry=_warned)
+    for text, file, line in machine.doubts.values():
+        warnings.warn_explicit(text, BarrierWarning, file, line, registry=_warned)
     for text, file, line in constants.texts(program):
         warnings.warn_explicit(text, UnsetConstant, file, line, registry=_warned)
     return machine
