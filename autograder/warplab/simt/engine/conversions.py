@@ -35,8 +35,8 @@ def _convert_words(code, instr):
     d, a = instr.operands
     x = code.use(a, source.value)
     if source.is_float and to.is_float:
-        x = _float_to_float(_flushed(instr, x, source), to.value, rounding)
-        x = f"fp16.relu({x})" if "relu" in instr.mods else x
+        x = fp16.limited(instr, _flushed(instr, x, source), types_named(instr.mods)[0])
+        x = _float_to_float(x, to.value, rounding)
         code.define(d, _finished(instr, x, to), to.value)
     elif source.is_float:
         x = _flushed(instr, x, source)

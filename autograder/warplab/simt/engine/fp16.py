@@ -140,21 +140,31 @@ def sign_bits(template: str):
     return handler
 
 
+LARGEST = {"f16": 65504.0, "bf16": (2 - 2.0**-7) * 2.0**127}
+
+
+def limited(instr, value: str, to: str) -> str:
+    """Expression of what is to be rounded to ``to``: no less than 0 with ``.relu``, no infinity with
+    ``.satfinite``.
+    """
+    if "relu" in instr.mods:
+        value = f"fp16.relu({value})"
+    most = LARGEST.get(to.removesuffix("x2"))
+    return f"np.clip({value}, -{most!r}, {most!r})" if "satfinite" in instr.mods else value
+
+
 def convert(code, instr):
     """``cvt`` to or from bf16, or to a pair of 16-bit floats."""
-    if "satfinite" in instr.mods:
-        raise code.unsupported(instr)
     named = types_named(instr.mods)
     d, *sources = instr.operands
     to, source = named[0], named[-1]
     rounding = direction_of(instr) or "rn"
     if TYPES[to].count == 2 and source == "f32" and len(sources) == 2:
         high, low = (code.use(s, "f4") for s in sources)
-        if "relu" in instr.mods:
-            high, low = f"fp16.relu({high})", f"fp16.relu({low})"
+        high, low = (limited(instr, x, to) for x in (high, low))
         code.define(d, f"fp16.pack({high}, {low}, {to!r}, {rounding!r})", "u4")
         return
-    value = _opened(code, instr, sources[0], source)
+    value = limited(instr, _opened(code, instr, sources[0], source), to)
     if to in HALVES:
         code.define(d, f"fp16.close({value}, {to!r}, {rounding!r})", TYPES[to].bits)
         return
@@ -167,16 +177,12 @@ def convert(code, instr):
 
 
 def _opened(code, instr, operand, kind: str) -> str:
-    """Expression of a conversion's source as float32 or float64, with ``.relu`` and,
-    between floats, made whole.
-    """
+    """Expression of a conversion's source as float32 or float64, between floats made whole."""
     if kind in HALVES:
         value = f"fp16.open_({code.use(operand, TYPES[kind].bits)}, {kind!r})"
     else:
         value = code.use(operand, TYPES[kind].value)
         if not TYPES[kind].is_float:
             value = f"numeric.to_odd(*numeric.of_integer({value}))"
-    if "relu" in instr.mods:
-        value = f"fp16.relu({value})"
     whole = next((WHOLE[mod] for mod in instr.mods if mod in WHOLE), None)
     return f"{whole}({value})" if whole and TYPES[types_named(instr.mods)[0]].is_float else value

@@ -51,6 +51,7 @@ Handler = Callable[..., None]  # of a translate.Translator and the instruction
 ANY = frozenset({None, *TYPES})  # the instruction names no type, or its handler reads them itself
 BITS_16, BITS_32 = frozenset({"b16"}), frozenset({"b32"})
 WHOLE_32 = frozenset({"s32", "u32"})
+SINGLE = frozenset({"f32"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,19 +186,19 @@ INSTRUCTIONS: dict[str, Instruction] = {
     "sqrt": computes({FLOATS: floats("np.sqrt({0})")}, flops=flops(1)),
     "rcp": computes({FLOATS: floats("(np.ones(1, '{dtype}') / {0})")}, flops=flops(1)),
     "rsqrt": computes({FLOATS: elementwise("numeric.approx(numeric.rsqrt, {0})")}, flops=flops(1)),
-    "lg2": computes({FLOATS: elementwise("numeric.approx(np.log2, {0})")}, flops=flops(1)),
-    "sin": computes({FLOATS: elementwise("numeric.approx(np.sin, {0})")}, flops=flops(1)),
-    "cos": computes({FLOATS: elementwise("numeric.approx(np.cos, {0})")}, flops=flops(1)),
+    "lg2": computes({SINGLE: elementwise("numeric.approx(np.log2, {0})")}, flops=flops(1)),
+    "sin": computes({SINGLE: elementwise("numeric.approx(np.sin, {0})")}, flops=flops(1)),
+    "cos": computes({SINGLE: elementwise("numeric.approx(np.cos, {0})")}, flops=flops(1)),
     "ex2": computes(
         {
-            FLOATS: elementwise("numeric.approx(np.exp2, {0})"),
+            SINGLE: elementwise("numeric.approx(np.exp2, {0})"),
             HALVES: fp16.arithmetic("np.exp2({0}.astype('f8'))"),
         },
         flops=flops(1),
     ),
     "tanh": computes(
         {
-            FLOATS: elementwise("numeric.approx(np.tanh, {0})"),
+            SINGLE: elementwise("numeric.approx(np.tanh, {0})"),
             HALVES: fp16.arithmetic("np.tanh({0}.astype('f8'))"),
         },
         flops=flops(1),

@@ -1,0 +1,209 @@
+"""Random PTX programs on the engine, each step held against the PTX manual (``ptx_oracle``).
+
+``PTX_PROGRAMS`` and ``PTX_SEED`` choose another campaign.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import numpy as np
+import pytest
+from ptx_forms import FORMS
+from ptx_generator import (
+    AREA,
+    CELL_BYTES,
+    FRAMES,
+    Atomic,
+    Checker,
+    Generator,
+    Mismatch,
+    Program,
+    Store,
+    Writer,
+    each,
+    forms_of,
+    shrunk,
+)
+
+from warplab.simt.engine import numeric
+from warplab.simt.engine import program as engine
+from warplab.simt.engine.address_space import AddressSpace
+from warplab.simt.engine.instructions import INSTRUCTIONS
+from warplab.simt.engine.machine import Launch, Machine
+from warplab.simt.toolchain.ptxas import assemble
+
+SEED = int(os.environ.get("PTX_SEED", "0"))
+NORMAL, FULL, PARTS = 2000, int(os.environ.get("PTX_PROGRAMS", "100000")), 20
+GENERATOR = Generator()
+
+# Rows of the table of instructions that the generator does not write, and what tests them.
+ELSEWHERE = {
+    "bar": "barriers: test_barriers.py",
+    "barrier": "barriers: test_barriers.py",
+    "cp": "asynchronous copies: test_cuda_cpp_more.py",
+    "extern": "what ptx.inline makes of printf and malloc: test_external.py",
+    "fence": "nothing to see: memory is always up to date",
+    "membar": "nothing to see: memory is always up to date",
+    "nanosleep": "nothing to see: time is not kept",
+    "prefetch": "nothing to see: a hint",
+    "ldmatrix": "tiles of a warp: test_tensor.py",
+    "stmatrix": "tiles of a warp: test_tensor.py",
+    "movmatrix": "tiles of a warp: test_tensor.py",
+    "mma": "tiles of a warp: test_tensor.py",
+    "wmma": "tiles of a warp: test_tensor.py",
+    "ldu": "the handler and row of ld",
+    "recurse": "what ptx.inline makes of recursion: test_ptx_programs.py",
+    "results": "what ptx.inline makes of recursion: test_ptx_programs.py",
+    "trap": "ends the launch: test_external.py",
+}
+# Instructions that every program has, or that a statement is made of.
+STRUCTURE = {"ld", "st", "atom", "red", "bra", "ret", "exit", "call", "cvta"}
+
+
+def run(program: Program) -> None:
+    """Run a program on the engine and check it. Raises Mismatch, or whatever the engine raises."""
+    writer = Writer(program)
+    space = AddressSpace()
+    made = engine.Program(writer.text(), "k", "k", space)
+    given = np.array([program.inputs[name] for name in writer.order], np.uint64).reshape(-1, program.threads)
+    trace = np.zeros((FRAMES, max(writer.used, 1), program.threads), np.uint64)
+    cells = sum(isinstance(s, Atomic) for s in each(program.statements))
+    scratch = np.zeros(program.threads * AREA + CELL_BYTES * cells, np.uint8)
+    params = {}
+    for i, array in enumerate((given, trace, scratch)):
+        region = space.add(array.reshape(-1).view(np.uint8), f"buffer {i}")
+        params[f"k_param_{i}"] = region.base.to_bytes(8, "little")
+    Machine(made, space, Launch((1, 1, 1), (program.threads, 1, 1), 0, params)).run()
+    Checker(program, writer, trace.tolist()).run()
+
+
+def differs(program: Program) -> bool:
+    try:
+        run(program)
+    except Mismatch:
+        return True
+    except Exception:  # noqa: BLE001  a program of which too much was dropped may be refused
+        return False
+    return False
+
+
+def campaign(seeds, covered: Counter) -> None:
+    """Run the programs of these seeds. Fails with the smallest program that still differs, and its inputs."""
+    for seed in seeds:
+        program = GENERATOR.program(seed)
+        try:
+            run(program)
+        except Mismatch:
+            small = shrunk(program, differs)
+            try:
+                run(small)
+            except Mismatch as mismatch:
+                inputs = "\n".join(
+                    f"{name} = {[hex(x) for x in column]}" for name, column in small.inputs.items()
+                )
+                text = Writer(small).text()
+                pytest.fail(f"seed {seed}: {mismatch}\n{text}\n{inputs}", pytrace=False)
+        covered.update(names_of(program))
+
+
+def names_of(program: Program):
+    """The forms that a program is made of, those of memory and atomics too."""
+    yield from (form.name for form in forms_of(program.statements))
+    for s in each(program.statements):
+        if isinstance(s, Store):
+            yield f"{s.opcode}{'' if s.generic else f'.{s.space}'}.{s.kind} of {len(s.registers)}"
+        elif isinstance(s, Atomic):
+            yield f"{s.opcode}.{s.space}.{s.operation}.{s.kind}"
+
+
+def print_coverage(covered: Counter, programs: int) -> None:
+    """Of each opcode: forms that ran, of those that there are."""
+    print(f"\n{programs:,} programs, {sum(covered.values()):,} instructions under test")
+    known = Counter(form.opcode for form in FORMS)
+    ran = Counter(form.opcode for form in FORMS if covered[form.name])
+    for opcode, forms in sorted(known.items()):
+        runs = sum(count for name, count in covered.items() if name.split(".")[0] == opcode)
+        print(f"  {opcode:10} {ran[opcode]:5} of {forms:5} forms, {runs:8,} times")
+    others = sorted(name for name in covered if name.split(".")[0].split()[0] in ("ld", "st", "atom", "red"))
+    print(f"  memory     {len(others)} forms: {', '.join(others)}")
+
+
+def test_seeded_programs_do_what_the_manual_says():
+    covered = Counter()
+    campaign((f"normal {SEED} {i}" for i in range(NORMAL)), covered)
+    print_coverage(covered, NORMAL)
+    missing = {form.opcode for form in FORMS} - {name.split(".")[0] for name in covered}
+    assert not missing, f"no program of {NORMAL} had these instructions: {missing}"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_hundred_thousand_programs(part):
+    covered = Counter()
+    campaign((f"full {SEED} {i}" for i in range(part, FULL, PARTS)), covered)
+    print_coverage(covered, FULL // PARTS)
+
+
+def test_each_form_by_itself():
+    """Every form once, on edge values: the random programs need not have met it."""
+    refused = []
+    for i, form in enumerate(FORMS):
+        program = GENERATOR.of_one(form, f"each {SEED} {i}")
+        try:
+            run(program)
+        except Mismatch as mismatch:
+            pytest.fail(f"{mismatch}\n{Writer(program).text()}", pytrace=False)
+        except engine.UnsupportedInstruction:
+            refused.append(form.name)
+    assert not refused
+
+
+def test_every_row_of_the_table_is_written_by_the_generator_or_named_here():
+    written = {form.opcode for form in FORMS} | STRUCTURE
+    assert set(INSTRUCTIONS) == written | set(ELSEWHERE)
+    assert not written & set(ELSEWHERE)
+
+
+def test_every_type_of_the_table_is_written_by_the_generator():
+    """Floats and packed types; of integers a row has one handler for all widths."""
+    written = {}
+    for form in FORMS:
+        written.setdefault(form.opcode, set()).add(form.name.split(".")[-1])
+        written[form.opcode] |= set(form.name.split("."))
+    any_type = {"cvt", "mov", "selp", "elect"}  # their rows hold types that the manual gives them not
+    for opcode in sorted(set(written) - any_type):
+        kinds = set().union(*INSTRUCTIONS[opcode].handlers)
+        floats = {kind for kind in kinds if kind and (kind[0] in "f" or "bf" in kind or "x2" in kind)}
+        assert floats <= written[opcode], opcode
+
+
+@pytest.mark.slow
+def test_what_the_generator_writes_is_ptx_that_nvidias_assembler_takes():
+    for i in range(40):
+        assemble(Writer(GENERATOR.program(f"assembled {SEED} {i}")).text(), "k")
+
+
+@pytest.mark.parametrize(
+    "module, name, instead",
+    [
+        (numeric, "fma32", lambda a, b, c: a * b + c),
+        (numeric, "flush", lambda x: x),
+        (numeric, "shift_right", lambda a, n: a >> (n % (8 * a.dtype.itemsize)).astype(a.dtype)),
+        (numeric, "float_to_int", lambda x, dtype, rounding: np.trunc(x).astype(dtype)),
+    ],
+)
+def test_an_engine_that_is_wrong_is_found(monkeypatch, module, name, instead):
+    monkeypatch.setattr(module, name, instead)
+    with pytest.raises(pytest.fail.Exception, match="the manual says"):
+        campaign((f"normal {SEED} {i}" for i in range(NORMAL)), Counter())
+
+
+def test_a_mismatch_is_shrunk_to_the_instruction_that_differs(monkeypatch):
+    monkeypatch.setattr(numeric, "brev", lambda x: x)
+    wrong = (GENERATOR.program(f"shrinks {i}") for i in range(NORMAL))
+    program = next(p for p in wrong if differs(p))
+    small = shrunk(program, differs)
+    assert len(list(each(small.statements))) == 1 < len(list(each(program.statements)))
+    assert "brev" in next(iter(forms_of(small.statements))).name
