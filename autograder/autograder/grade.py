@@ -169,6 +169,7 @@ class Grading:
                 if waiting:
                     yield from self._judge_all(book, sorted(waiting, key=lambda job: job.round))
             finally:
+                book.forget()  # Ctrl-C may have come in the middle of a question to it
                 self.without_time = book.without_time(self.assignment)
                 write_csv(book.gradebook, self.out, self.out / "grades.csv")
 
