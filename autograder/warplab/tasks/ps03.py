@@ -191,7 +191,8 @@ class ReduceTree(BlockReduction):
         """Halves first, a block of 8 warps: 8 to put down, 12 warp-rounds with two reads and a write each,
         one read: 45. Neighbours first wakes every warp in the first five rounds: 150. An atomic for each
         warp would be 8 a block. The loads of the numbers are counted with either, a request a warp: one
-        thread that adds up everything needs no table and 32 times the loads.
+        thread that adds up everything needs no table and 32 times the loads. So is the atomic of a block,
+        as a request that reads: numbers can be read by atomics, too.
 
         Time: reading decides. A thread has one load under way where the compiler does not unroll its loop,
         about half of what fills an H100's door, and then come nine barriers: three times the copy's time
@@ -324,11 +325,11 @@ class FixTheRace(KernelTask):
     def bounds(self, inputs):
         """A round is three reads, three operations, a write, two barriers and the indices: ROUND leaves room
         for unhandy ones (a % 2 of a 64-bit number costs ten). One thread alone goes round 256 times as
-        often.
+        often, one warp alone eight times, and a total over all warps would not show the latter.
         """
-        warps = inputs["x"].size // 32
-        full = warps * (self.ROUND * inputs["rounds"] + self.FIXED)
-        return {"together": Bound("warp_instructions", full, 2 * full, "warp instructions")}
+        full = self.ROUND * inputs["rounds"] + self.FIXED
+        unit = "instructions issued by the busiest warp"
+        return {"together": Bound("busiest_warp_instructions", full, 2 * full, unit)}
 
 
 @task("ps03/scan", points=15)
