@@ -77,8 +77,8 @@ def record(value, name: str, place: Place, kernel: str) -> tuple[bytes, int]:
     one of its fields is a pointer in the struct. Raises InvalidLaunch for a field with no C type.
     """
     if isinstance(value, np.generic):
-        # a packed record has alignment 1 and any layout; only its size can be compared
-        return value.tobytes(), value.dtype.alignment if value.dtype.isalignedstruct else 1
+        packed = value.dtype.names is not None and not value.dtype.isalignedstruct
+        return value.tobytes(), 1 if packed else value.dtype.alignment
     if isinstance(value, ctypes.Structure | ctypes.Union):
         return bytes(value), ctypes.alignment(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -125,10 +125,7 @@ def without_host_code(
         file.items = list(_Scope(file, macros).items())
     items = [item for file in files.values() for item in file.items]
     kernels = {item.namespace + n: item.template for item in items if item.kernel for n in item.names}
-    if not any(item.sort == "host" or item.dropped for item in items):
-        kept = {id(item) for item in items}
-    else:
-        kept = _reached(items, macros, set(_WORD.findall(wanted)))
+    kept = _reached(items, macros, set(_WORD.findall(wanted)))
     host, missing, texts = {}, [], {}
     aliases = {
         n
@@ -331,6 +328,8 @@ class _Scope:
                     break
                 i = closed
             else:
+                if text == "," and d.value and self._declares(i + 1):  # const int N = 4, M = N * N;
+                    d.value = False
                 if not d.value:
                     d.head.append(token)
                 d.value = d.value or text == "=" and before != "operator"
@@ -340,10 +339,27 @@ class _Scope:
         self.at = d.last + 1
         return self._sorted(d)
 
+    def _declares(self, i: int) -> bool:
+        """Whether a further variable of a declaration starts at token ``i``."""
+        while i < self.end and self.tokens[i].text == "*":
+            i += 1
+        after = self.tokens[i + 1].text if i + 1 < self.end else ""
+        return i < self.end and self.tokens[i].kind == "word" and after in _AFTER_A_NAME
+
     def _is_attribute(self, opened: int, first: int) -> bool:
         """Whether a parenthesis belongs to what may stand before a name: ``struct __align__(16) Name``."""
         before = [t.text for t in self.tokens[max(first, opened - 2) : opened]]
         return before[-1:] != [] and (before[-1] in self.attributes or before[0] in _CLASSES)
+
+    def _without_variables(self, d: _Declaration, names) -> tuple[tuple[str, ...], list[SourceItem]]:
+        """The names of a type alone, and the host's variables that its declaration ends with."""
+        closed = d.class_body[1] if d.class_body else d.last
+        if closed + 1 >= d.last:
+            return names, []
+        start = self.tokens[closed + 1].start
+        own = {t.text for t in d.head if t.start > start}
+        rest = SourceItem(start, self.tokens[d.last].start, "host", tuple(own), set())
+        return tuple(name for name in names if name not in own), [rest]
 
     def _expands(self, opened: int, first: int) -> bool:
         """Whether a macro that is a whole definition, ``DEFINE_KERNEL(add, +)``, starts the item."""
@@ -373,10 +389,13 @@ class _Scope:
             sort = "either"
         else:
             sort = "host"
+        if d.class_body and sort == "either" and not self.in_class and {"typedef", "const"}.isdisjoint(words):
+            names, variables = self._without_variables(d, names)
+            dropped += variables
         if d.class_body and "enum" not in words:
             first, last = d.class_body
             members = list(_Scope(self.file, self.macros, first + 1, last, in_class=True).items())
-            dropped = [m for m in members if m.sort == "host"] + [x for m in members for x in m.dropped]
+            dropped += [m for m in members if m.sort == "host"] + [x for m in members for x in m.dropped]
             inserted += [one for m in members for one in m.inserted]
         gone = [(x.start, x.end) for x in dropped]
         mentions = {

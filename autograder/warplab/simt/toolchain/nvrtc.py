@@ -18,7 +18,14 @@ from cuda.bindings import nvrtc
 from warplab.simt.errors import LaunchError
 from warplab.simt.toolchain.disk import kept
 from warplab.simt.toolchain.host_code import DeviceSource, without_host_code
-from warplab.simt.toolchain.standard_headers import EMPTY, FOR_HOST, PRELUDE, PRELUDE_NAME, library_for
+from warplab.simt.toolchain.standard_headers import (
+    EMPTY,
+    FOR_HOST,
+    PRELUDE,
+    PRELUDE_NAME,
+    STAND_INS,
+    library_for,
+)
 
 LIBRARY_NAME = "warplab_library.cuh"
 _OURS = frozenset((PRELUDE_NAME, LIBRARY_NAME))
@@ -75,7 +82,7 @@ def prepare(source: str, name: str, path: str = "", folders: tuple[str, ...] = (
 
     def known(header: str) -> bool:
         installed = any(os.path.isfile(os.path.join(f, header)) for f in (*folders, *include_folders()))
-        return header in EMPTY or installed and not FOR_HOST.match(header)
+        return header in EMPTY or header in STAND_INS or installed and not FOR_HOST.match(header)
 
     return without_host_code(source, path or file_name(name), name, find, known)
 
@@ -120,7 +127,7 @@ def _compile(prepared: DeviceSource, file: str, options: list[str], kernel: str 
     own = dict(prepared.headers)
     library = library_for("\n".join((prepared.text, *own.values())))
     headers = {name: "" for name in (*EMPTY, *prepared.missing)}
-    headers |= own | {PRELUDE_NAME: PRELUDE, LIBRARY_NAME: library}
+    headers |= STAND_INS | own | {PRELUDE_NAME: PRELUDE, LIBRARY_NAME: library}
     texts, names = [t.encode() for t in headers.values()], [n.encode() for n in headers]
     created = nvrtc.nvrtcCreateProgram(prepared.text.encode(), file.encode(), len(names), texts, names)
     program = _checked(created)
@@ -189,6 +196,7 @@ def _notes(error: str, prepared: DeviceSource) -> list[str]:
         for name in unknown
         if name in host
     ]
-    if not notes and "undefined" in error and prepared.missing:
-        notes.append(f"  taken for empty, because there is no such file: {', '.join(prepared.missing)}")
+    missing = [name for name in prepared.missing if "." in name]  # the others are C++'s own
+    if not notes and "undefined" in error and missing:
+        notes.append(f"  taken for empty, because there is no such file: {', '.join(missing)}")
     return notes

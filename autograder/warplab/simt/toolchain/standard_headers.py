@@ -135,6 +135,24 @@ EMPTY = (
     "stddef.h stdint.h stdio.h stdlib.h string.h"
 ).split()
 
+_BLAS = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuComplex.h>"
+_FFT = "typedef float cufftReal; typedef double cufftDoubleReal; typedef cuComplex cufftComplex;"
+_CUB = "block_reduce block_scan block_load block_store block_radix_sort block_histogram block_exchange"
+
+#: Of headers for the host what kernels use: types, and the parts of CUB that are for a block or a warp.
+STAND_INS = {
+    "cuda.h": "typedef unsigned long long CUdeviceptr, CUtexObject, CUsurfObject;",
+    "cublas_v2.h": _BLAS,
+    "cublasLt.h": _BLAS,
+    "cublas.h": _BLAS,
+    "cufft.h": f"#include <cuComplex.h>\n{_FFT} typedef cuDoubleComplex cufftDoubleComplex;",
+    "cufftXt.h": "#include <cufft.h>",
+    "cub/cub.cuh": "\n".join(
+        [f"#include <cub/block/{name}.cuh>" for name in _CUB.split()]
+        + [f"#include <cub/warp/{name}.cuh>" for name in ("warp_reduce", "warp_scan")]
+    ),
+}
+
 #: CUDA's headers that are for host code, where they are installed.
 FOR_HOST = re.compile(
     r"thrust/|(cuda|nvrtc|nvvm|nvJitLink|channel_descriptor|driver_functions)\.h$|nv(ml|toolsext|tx)|nccl|"
@@ -146,8 +164,8 @@ _OF_CUDA = {  # what kernels use of namespace std that CUDA's own library has, b
     "limits": "numeric_limits",
     "type_traits": "is_same is_same_v enable_if enable_if_t conditional conditional_t is_floating_point "
     "is_floating_point_v is_integral is_integral_v is_arithmetic is_signed is_unsigned is_pointer true_type "
-    "false_type integral_constant remove_reference_t remove_cv_t remove_const_t decay_t make_unsigned_t "
-    "make_signed_t common_type_t void_t",
+    "false_type bool_constant integral_constant remove_reference_t remove_cv_t remove_const_t decay_t "
+    "make_unsigned_t make_signed_t common_type_t void_t",
     "utility": "pair make_pair declval index_sequence make_index_sequence integer_sequence",
     "functional": "plus minus multiplies divides greater less greater_equal less_equal equal_to",
     "array": "array",

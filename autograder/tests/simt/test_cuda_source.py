@@ -1,0 +1,448 @@
+"""What of a CUDA C++ source reaches the compiler, what errors say, how values of the host reach a kernel."""
+
+import ctypes
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import cuda
+
+import warplab
+from warplab.simt.toolchain.nvrtc import prepare
+
+KERNEL = "__global__ void k(float* x) { x[threadIdx.x] += 1.0f; }\n"
+
+HOST = {  # each is refused by NVRTC where it stands, with the names that it declares
+    "function": ("int f(int a) { return a; }", "f"),
+    "prototype": ("void g(const char *name, ...);", "g"),
+    "function of a template": (
+        "template <class T, int N = (3 > 2)> T h(T a) { return a < N ? a : T(); }",
+        "h",
+    ),
+    "operator": ("std::ostream &operator<<(std::ostream &o, const A &a) { return o << a.x; }", ""),
+    "variable": ("static int n = 3, *p, q[2] = {1, 2};", "n"),
+    "variable with a constructor": ("std::vector<int> v(10, 3);", "v"),
+    "lambda": ("auto l = [](int i) { return i; };", "l"),
+    "braces in strings": ("""const char *s() { return "}}" R"x(}")x" "'"; }""", "s"),
+    "braces in comments": ("int c() { /* } */ return '}'; // }\n}", "c"),
+    "digit separators": ("int d() { return 1'000'000; }", "d"),
+    "branches": ("#ifdef X\nint b(int a) {\n#else\nint b() {\n#endif\nreturn 1; }", "b"),
+    "a branch that never is": ("#if 0\nint z( {{{\n#endif", ""),
+    "launch": ("int main() { k<<<dim3(1), 32>>>(nullptr); }", "main"),
+    "member functions": (
+        "Matrix::Matrix(int a) : a{a}, b(a) {}\nint Matrix::size() const noexcept { return a; }",
+        "size",
+    ),
+    "instance": ("template void host<float>(float *);", "host"),
+    "namespace": ("namespace app { struct Timer { std::string name; }; void run(Timer t) {} }", "run"),
+    "extern": ('extern "C" { int e(void); int e2(void) { return 1; } }', "e2"),
+    "trailing type": ("auto t(int) -> std::vector<int> { return {}; }", "t"),
+    "macro": ("#define CHECK(x) do { if (x) exit(1); } while (0)\nvoid m() { CHECK(3); }", "m"),
+    "attribute": ("[[nodiscard]] static inline int a(void) { return 1; }", "a"),
+    "explicit host": ("__host__ float w(float x) { return x; }", "w"),
+    "pragma": ("void o(int n) {\n#pragma omp parallel for\nfor (int i = 0; i < n; i++) ; }", "o"),
+    "function pointers": ("void (*handler)(int) = nullptr;", "handler"),
+    "using": ("using namespace cv; using std::cout;", ""),
+    "array of structs": ('struct Option { const char *name; int value; } options[] = {{"a", 1}};', ""),
+}
+DEVICE = {  # each stays, with an expression that uses it and its value
+    "device function": ("__device__ float twice(float a) { return 2 * a; }", "twice(3)", 6),
+    "both": ("__host__ __device__ inline float half_of(float a) { return a / 2; }", "half_of(3)", 1.5),
+    "macro for both": (
+        "#define HD __host__ __device__\nHD float third(float a) { return a / 3; }",
+        "third(3)",
+        1,
+    ),
+    "constant": ("const int SIDE = 4, AREA = SIDE * SIDE;", "AREA", 16),
+    "constexpr": ("constexpr int cube(int a) { return a * a * a; }", "cube(3)", 27),
+    "enumeration": ("enum Mode { SLOW, FAST = 5 };", "FAST", 5),
+    "macro": ("#define LIMIT 7\nstatic const int most = LIMIT;", "most", 7),
+    "alias": ("typedef struct { int a; } Pair_t, *Pair_p; using Number = int;", "Number(sizeof(Pair_t))", 4),
+    "members of both sides": (
+        "struct V { float a; V() {} V(const V &) = default; __device__ V(float x) : a{x} {}\n"
+        "  __device__ float get() const { return a; } void print() { std::cout << a; } int (*f)(int); };",
+        "V(2).get() + sizeof(V)",
+        18,
+    ),
+    "specialisation": (
+        "template <class T> struct Of { static const int n = 1; };\n"
+        "template <> struct Of<int> { static const int n = 9; };",
+        "Of<int>::n",
+        9,
+    ),
+    "type of a variable": ("struct Rgb { int r, g; } sky = {1, 2}, *p = &sky;", "sizeof(Rgb)", 8),
+    "table": ("const struct { int a; float b; } rows[2] = {{1, 2.f}, {3, 4.f}};", "rows[1].b", 4),
+    "namespace": (
+        "namespace a { namespace b { __constant__ float c = 8; } int host() { return 1; } }",
+        "a::b::c",
+        8,
+    ),
+    "variable": ("__device__ int counter = 11;", "counter", 11),
+    "from a template": ("template <class T> __device__ T zero() { return T(); }", "zero<int>()", 0),
+    "a type of a type": ("struct In { int i; };\nstruct Out { In in[3]; };", "sizeof(Out)", 12),
+    "std": ("using std::max;", "std::max(1, 2) + std::sqrt(16.f) + std::pow(2, 3)", 14),
+    "integers of C": ("typedef uint32_t word;", "word(-1) == UINT_MAX", 1),
+    "limits": ("", "std::numeric_limits<short>::max()", 32767),
+}
+
+
+@pytest.mark.parametrize("kind", HOST)
+def test_host_code_is_set_aside(kind):
+    text, name = HOST[kind]
+    source = f"#include <iostream>\n{text}\n{KERNEL}"
+    x = np.zeros(32, np.float32)
+    warplab.cuda_kernel(source, "k")[1, 32](x)
+    assert (x == 1).all()
+    prepared = prepare(source, "k")
+    assert [at for at, c in enumerate(prepared.text) if c == "\n"] != [] and prepared.text.count(
+        "\n"
+    ) == source.count("\n")
+    assert not name or name in dict(prepared.host)
+
+
+@pytest.mark.parametrize("kind", DEVICE)
+@pytest.mark.parametrize("host", ["", "int main() { return 0; }\n"], ids=["alone", "with host code"])
+def test_what_a_kernel_uses_stays(kind, host):
+    text, expression, value = DEVICE[kind]
+    x = np.zeros(1, np.float32)
+    warplab.cuda_kernel(f"{host}{text}\n__global__ void k(float* x) {{ x[0] = {expression}; }}\n", "k")[1, 1](
+        x
+    )
+    assert x[0] == value
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.permutations([*HOST, *DEVICE]), st.integers(1, 20))
+def test_host_and_device_code_may_stand_in_any_order(order, many):
+    """What stays has its own lines and columns; what goes is blank; the host's names are known."""
+    chosen = [(kind, HOST.get(kind) or DEVICE[kind]) for kind in order[:many]]
+    source = "".join(f"{entry[0]}\n" for _, entry in chosen) + KERNEL
+    prepared = prepare(source, "k")
+    given_lines, left = source.split("\n"), prepared.text.split("\n")
+    assert len(given_lines) == len(left)
+    for before, after in zip(given_lines, left):
+        kept = after.replace("namespace cv {} ", "").replace("__host__ __device__ constexpr", "constexpr")
+        assert (
+            kept.strip() == ""
+            or kept.rstrip() == before.rstrip()
+            or all(a in (b, " ") for a, b in zip(kept, before))
+        )
+    kinds = {kind for kind, entry in chosen if len(entry) == 2}
+    assert {HOST[kind][1] for kind in kinds} - {""} <= dict(prepared.host).keys()
+
+
+def error_of(source, name="k"):
+    with pytest.raises(warplab.CompileError) as caught:
+        warplab.cuda_kernel(source, name)
+    return str(caught.value)
+
+
+def test_an_error_is_the_compilers_line_the_authors_line_and_how_many_more():
+    source = (
+        "#include <cstdio>\nint main() {}\n__global__ void k(int* x)\n{\n    x[0] = y;\n    x[1] = z\n}\n"
+    )
+    assert error_of(source) == (
+        'compile error in kernel k: k.cu(5): error: identifier "y" is undefined\n'
+        "      x[0] = y;\n"
+        "             ^\n"
+        "(2 more errors)"
+    )
+
+
+def test_one_more_error_is_counted_alone():
+    assert error_of("__global__ void k(int* x)\n{\n    x[0] = y;\n    x[1] = z;\n}\n").endswith(
+        "(1 more error)"
+    )
+
+
+def test_a_call_of_host_code_is_told_where_it_stands():
+    error = error_of(
+        "#include <cmath>\n\nfloat f(float x) { return x; }\n__global__ void k(float* x) { x[0] = f(1); }"
+    )
+    assert 'k.cu(4): error: identifier "f" is undefined' in error
+    assert "f is host code (k.cu:3): a kernel uses what is __device__, __constant__ or constexpr" in error
+
+
+def test_a_name_from_a_header_that_is_not_there_is_told_which():
+    error = error_of('#include <vector>\n#include "mine.h"\n__global__ void k(float* x) { x[0] = MINE; }')
+    assert 'k.cu(3): error: identifier "MINE" is undefined' in error
+    assert error.endswith("taken for empty, because there is no such file: mine.h")
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        ("other", r"the source has no kernel 'other'; it has k, ns::inner, scale"),
+        ("inner", r"no kernel 'inner'; it has k, ns::inner"),
+        ("scale", r"scale is a template: name one instance of it, such as scale<float>"),
+    ],
+)
+def test_a_kernel_that_is_not_there_is_told_which_are(name, message):
+    source = (
+        KERNEL
+        + "namespace ns { __global__ void inner() {} }\ntemplate <class T> __global__ void scale(T* x) {}\n"
+    )
+    with pytest.raises(warplab.CompileError, match=message):
+        warplab.cuda_kernel(source, name)
+
+
+def test_an_error_in_a_header_names_the_header(tmp_path):
+    (tmp_path / "tools.cuh").write_text(
+        "#pragma once\nint host() { return 1; }\n__device__ int f() { return g; }\n"
+    )
+    (tmp_path / "main.cu").write_text('#include "tools.cuh"\n' + KERNEL)
+    with pytest.raises(warplab.CompileError, match=r'tools.cuh\(3\): error: identifier "g" is undefined'):
+        warplab.cuda_kernel(tmp_path / "main.cu", "k")
+
+
+def test_headers_of_the_authors_own_lie_beside_the_file_that_includes_them(tmp_path):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "a.cuh").write_text('#include "b.cuh"\n#include "b.cuh"\nvoid host_a() {}\n')
+    (tmp_path / "lib" / "b.cuh").write_text(
+        "#pragma once\nstruct B { std::string s; };\n__device__ int b() { return 5; }\n"
+    )
+    (tmp_path / "main.cu").write_text('#include "lib/a.cuh"\n__global__ void k(int* x) { x[0] = b(); }\n')
+    x = np.zeros(1, np.int32)
+    warplab.cuda_kernel(tmp_path / "main.cu", "k")[1, 1](x)
+    assert x[0] == 5
+    (tmp_path / "lib" / "b.cuh").write_text("#pragma once\n__device__ int b() { return 6; }\n")
+    warplab.cuda_kernel(tmp_path / "main.cu", "k")[1, 1](x)  # a changed header is read again
+    assert x[0] == 6
+
+
+def test_a_file_that_is_not_there_is_told():
+    with pytest.raises(warplab.CompileError, match="there is no file .*nowhere.cu"):
+        warplab.cuda_kernel("nowhere.cu", "k")
+
+
+# Variables by name
+
+VARIABLES = """
+namespace ns { __constant__ float mask[2][3]; }
+__constant__ int table[3] = {1, 2, 3};
+__device__ int count;
+__device__ float4 quad[2];
+__device__ const float* head;
+struct Point { float x; double y; };
+__constant__ Point origin;
+__device__ bool flags[2];
+__managed__ long long total;
+typedef unsigned char byte;
+__device__ byte bytes[4];
+__global__ void read(double* out)
+{
+    out[0] = ns::mask[1][2];
+    out[1] = table[0] + table[2];
+    out[2] = count++;
+    out[3] = quad[1].z;
+    out[4] = head ? head[1] : -1;
+    out[5] = origin.x + origin.y;
+    out[6] = flags[1];
+    out[7] = total;
+    out[8] = bytes[3];
+}
+__global__ void add(int by) { atomicAdd(&count, by); }
+template <int by> __global__ void subtract() { count -= by; }
+"""
+
+
+def variables(tag):
+    """A source of its own, so that no test sees another's variables."""
+    return f"// {tag}\n{VARIABLES}"
+
+
+@pytest.mark.parametrize(
+    "name, dtype, shape",
+    [
+        ("ns::mask", "float32", (2, 3)),
+        ("table", "int32", (3,)),
+        ("count", "int32", ()),
+        ("quad", "float32", (2, 4)),
+        ("head", "uint64", ()),
+        ("origin", "V16", ()),
+        ("flags", "bool", (2,)),
+        ("total", "int64", ()),
+        ("bytes", "uint8", (4,)),
+    ],
+)
+def test_a_variable_has_the_type_that_the_source_gives_it(name, dtype, shape):
+    symbol = warplab.cuda_kernel(variables("types"), "read").symbol(name)
+    assert (symbol.dtype, symbol.shape) == (np.dtype(dtype), shape)
+
+
+def test_variables_are_set_and_read_by_name():
+    read, out = warplab.cuda_kernel(variables("set"), "read"), np.zeros(9)
+    assert read.symbol("table").get().tolist() == [1, 2, 3]
+    read.symbol("ns::mask").set(np.arange(6, dtype=np.float32).reshape(2, 3))
+    read.symbol("table").set([7, 8, 9])
+    read.symbol("quad").set(np.full((2, 4), 2.5, np.float32))
+    array = cuda.to_device(np.array([3, 4], np.float32))
+    read.symbol("head").set(array)
+    read.symbol("origin").set(np.array((1, 2), np.dtype([("x", "f4"), ("y", "f8")], align=True)))
+    read.symbol("flags").set([False, True])
+    read.symbol("total").set(1 << 40)
+    read.symbol("bytes").set([0, 0, 0, 255])
+    read[1, 1](out)
+    assert out.tolist() == [5, 16, 0, 2.5, 4, 3, 1, 1 << 40, 255]
+    assert read.symbol("count").get() == 1  # the kernel added one
+
+
+def test_kernels_of_one_source_share_its_variables():
+    source, out = variables("shared"), np.zeros(9)
+    warplab.cuda_kernel(source, "add")[1, 32](2)
+    warplab.cuda_kernel(source, "subtract<4>")[1, 1]()
+    read = warplab.cuda_kernel(source, "read")
+    read[1, 1](out)
+    assert out[2] == 60 and read.symbol("count").get() == 61
+    assert warplab.cuda_kernel(variables("another"), "read").symbol("count").get() == 0
+
+
+@pytest.mark.parametrize(
+    "name, value, message",
+    [
+        ("nothing", 1, "no variable 'nothing'; it has .*table"),
+        ("mask", 1, "no variable 'mask'"),
+        ("table", [1, 2], r"table has shape \(3,\), and the value has shape \(2,\)"),
+        ("ns::mask", np.zeros((2, 3)), "ns::mask is float32, and the value is float64"),
+        ("table", [1, 2, 2.5], "is int32, which does not hold"),
+        ("bytes", [0, 0, 0, 256], "is uint8, which does not hold"),
+        ("bytes", [0, 0, 0, -1], "is uint8, which does not hold"),
+        ("origin", np.zeros(3), "has 16 bytes an element"),
+    ],
+)
+def test_values_that_do_not_fit_a_variable_are_refused(name, value, message):
+    with pytest.raises(warplab.InvalidLaunch, match=message):
+        warplab.cuda_kernel(variables("refused"), "read").symbol(name).set(value)
+
+
+# Structs by value
+
+STRUCT = """
+struct Inner { short s; float f; };
+struct Job { int n; double scale; Inner inner; const float* x; unsigned char flag; };
+__global__ void run(Job job, double* out)
+{
+    out[0] = job.n; out[1] = job.scale; out[2] = job.inner.s; out[3] = job.inner.f;
+    out[4] = job.x[job.n]; out[5] = job.flag;
+}
+__global__ void four(float4 v, double* out) { out[0] = v.x + v.w; }
+struct Pair { float a, b; };
+__global__ void narrow(Pair v, double* out) { out[0] = v.a; }
+"""
+
+
+@dataclasses.dataclass
+class Inner:
+    s: np.int16
+    f: np.float32
+
+
+@dataclasses.dataclass
+class Job:
+    n: np.int32
+    scale: ctypes.c_double
+    inner: Inner
+    x: np.ndarray
+    flag: bool
+
+
+class CInner(ctypes.Structure):
+    _fields_ = [("s", ctypes.c_short), ("f", ctypes.c_float)]
+
+
+class CJob(ctypes.Structure):
+    _fields_ = [
+        ("n", ctypes.c_int),
+        ("scale", ctypes.c_double),
+        ("inner", CInner),
+        ("x", ctypes.c_uint64),
+        ("flag", ctypes.c_ubyte),
+    ]
+
+
+INNER = np.dtype([("s", "i2"), ("f", "f4")], align=True)
+JOB = np.dtype([("n", "i4"), ("scale", "f8"), ("inner", INNER), ("x", "u8"), ("flag", "u1")], align=True)
+
+
+@pytest.mark.parametrize("kind", ["dataclass", "dataclass with a device array", "record", "ctypes"])
+def test_a_struct_goes_by_value(kind):
+    x, out = np.array([1, 2, 3, 4], np.float32), np.zeros(6)
+    there = cuda.to_device(x)
+    address = there.device_ctypes_pointer.value
+    job = {
+        "dataclass": Job(3, 0.25, Inner(-7, 1.5), x, True),
+        "dataclass with a device array": Job(3, 0.25, Inner(-7, 1.5), there, True),
+        "record": np.array((3, 0.25, (-7, 1.5), address, 1), JOB)[()],
+        "ctypes": CJob(3, 0.25, CInner(-7, 1.5), address, 1),
+    }[kind]
+    warplab.cuda_kernel(STRUCT, "run")[1, 1](job, out)
+    assert out.tolist() == [3, 0.25, -7, 1.5, 4, 1]
+
+
+def test_a_vector_goes_by_value_as_a_record_or_a_complex_number():
+    out = np.zeros(1)
+    warplab.cuda_kernel(STRUCT, "four")[1, 1](np.array((1, 2, 3, 4), "f4,f4,f4,f4")[()], out)
+    assert out[0] == 5
+    warplab.cuda_kernel(STRUCT, "narrow")[1, 1](np.complex64(3 + 4j), out)
+    assert out[0] == 3
+
+
+@dataclasses.dataclass
+class Vague:
+    x: float
+    y: float
+
+
+@pytest.mark.parametrize(
+    "name, value, message",
+    [
+        ("run", np.array((1, 2), "i4,f8")[()], "argument number 1 has 12 bytes.* the kernel wants 40"),
+        ("run", Inner(1, 2), "has 8 bytes, and the kernel wants 40"),
+        ("narrow", np.array((1,), np.dtype([("a", "f8")], align=True))[()], "has a field of 8 bytes"),
+        ("narrow", np.float64(3), "has a field of 8 bytes"),
+        ("narrow", Vague(1, 2), r"number 1.x has no type of C: it is annotated as float"),
+        ("narrow", 3, "is a int; pass arrays, numbers and structs"),
+        ("narrow", "text", "is a str"),
+        ("run", Inner, "is a type"),
+    ],
+)
+def test_a_struct_of_another_size_or_alignment_is_refused(name, value, message):
+    with pytest.raises(warplab.InvalidLaunch, match=message):
+        warplab.cuda_kernel(STRUCT, name)[1, 1](value, np.zeros(6))
+
+
+# Addresses in initialisers
+
+ADDRESSES = """
+__device__ int data[4] = {10, 20, 30, 40};
+__device__ int* head = data + 2;
+__device__ const char* const words[2] = {"no", "yes"};
+struct Shape { __device__ virtual int area(int a) const { return 0; } };
+struct Square : Shape { __device__ int area(int a) const override { return a * a; } };
+struct Half : Square { __device__ int area(int a) const override { return Square::area(a) / 2; } };
+__device__ int plus(int a, int b) { return a + b; }
+__device__ int times(int a, int b) { return a * b; }
+typedef int (*binary)(int, int);
+__constant__ binary table[2] = {plus, times};
+__device__ binary other = times;
+__global__ void look(int* out, int which)
+{
+    out[0] = *head;
+    out[1] = words[which][0];
+    Square square; Half half;
+    const Shape* shape = which ? (const Shape*)&square : &half;
+    out[2] = shape->area(6);
+    out[3] = table[which](3, 4);
+    out[4] = other(5, 6);
+}
+int main() { look<<<1, 1>>>(nullptr, 1); }
+"""
+
+
+@pytest.mark.parametrize("which, expected", [(0, [30, ord("n"), 18, 7, 30]), (1, [30, ord("y"), 36, 12, 30])])
+def test_addresses_in_initialisers_and_virtual_functions(which, expected):
+    out = np.zeros(5, np.int32)
+    warplab.cuda_kernel(ADDRESSES, "look")[1, 1](out, which)
+    assert out.tolist() == expected
