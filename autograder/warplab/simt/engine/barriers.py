@@ -111,8 +111,8 @@ def note_who_left(machine, index: int, groups) -> None:
 def _note(machine, index: int, doubt: str) -> None:
     program, barrier = machine.program, machine.program.blocks[index].branch
     text = (
-        f"barrier in kernel {program.name}, {program.place(barrier)}: {doubt}\n  Look at: the return or the if "
-        "before it; let all threads reach the barrier, and put the condition around the work"
+        f"barrier in kernel {program.name}, {program.place(barrier)}: {doubt}\n  Look at: the return or the "
+        "if before it; let all threads reach the barrier, and put the condition around the work"
     )
     machine.doubts[index] = text, program.file_of(barrier.file) or program.name, barrier.line
 
