@@ -37,3 +37,22 @@ def test_of_four_warps_the_first_has_the_loop_to_itself():
         == alone.warp_instructions
         > 0.75 * p.warp_instructions
     )
+
+
+@cuda.jit
+def copied(x, out, by_atomics):
+    i = cuda.grid(1)
+    if by_atomics:
+        cuda.atomic.exch(out, i, x[i])
+    else:
+        out[i] = x[i]
+
+
+def test_a_copy_by_atomics_reads_and_writes_its_results():
+    """96 numbers of 4 bytes are 12 sectors."""
+    sectors = []
+    for by_atomics in (False, True):
+        p = warplab.profile(copied[1, 96], np.arange(96, dtype="i4"), np.zeros(96, "i4"), by_atomics)
+        parts = p.global_store, p.global_read, p.global_write, p.global_memory
+        sectors.append([part.sectors for part in parts])
+    assert sectors == [[12, 12, 12, 24], [0, 24, 12, 36]]
