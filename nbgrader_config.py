@@ -35,5 +35,8 @@ c.GenerateFeedback.exporter_class = "autograder.plugins.Feedback"
 c.ExportApp.plugin_class = "autograder.gradebook.export.GradesExport"
 
 # Formgrader shows students' Markdown in the instructor's browser, beside a server that
-# runs what it is told: no markup of theirs.
-c.HTMLExporter.filters = {"markdown2html": "autograder.plugins.markdown2html"}
+# runs what it is told: no markup of theirs, and no text that keeps that server for minutes.
+c.HTMLExporter.filters = {
+    "markdown2html": "autograder.plugins.markdown2html",
+    "highlight_code": "autograder.plugins.highlight_code",
+}

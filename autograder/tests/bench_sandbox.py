@@ -1,10 +1,10 @@
 """`make bench`: what it costs to run a submission behind walls: the start of a process
 for each launcher, then whole submissions.
 
-A whole submission is judged twice: by the grader (sandbox, executor, judge: three processes), and with every
-call of the same work made directly in one child of a process as warm as the warm parent, which is the
-student's own run time. The difference is what the walls, the conversation and the comparing cost. Wall-clock
-time of this machine, the least of several.
+A whole submission is judged twice: by the grader (reader, sandbox, executor, judge: four processes), and with
+every call of the same work made directly in one child of a process as warm as the warm parent, which is the
+student's own run time. The difference is what the walls, the conversation, the reading and the comparing
+cost; of it the reader is told apart. Wall-clock time of this machine, the least of several.
 """
 
 import contextlib
@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 from autograder.judge.judge import judge_notebook, make_cases, steps_of
+from autograder.judge.reading import read_submission, reader
 from autograder.layout import find_root, load_assignment
 from autograder.sample_class import expected_grades
 from autograder.sample_class.build import build_class
@@ -26,7 +27,6 @@ from autograder.sandbox.launcher import often_imported
 from autograder.sandbox.messages import Cell
 from autograder.sandbox.student import execute
 from autograder.sandbox.zygote import prepare, settle, warm_up
-from autograder.validate import check_file
 from warplab import crossing
 from warplab.tasks import registry
 
@@ -51,12 +51,25 @@ def start_and_end(launcher):
         running.stand()
 
 
-def own_time(assignment, notebook, cases):
+def read(data, assignment, launcher):
+    """A submitted file's bytes as what judge_notebook takes, by a process of its own."""
+    with reader(launcher) as process:
+        return read_submission(data, assignment, process)
+
+
+def whole(data, assignment, cases, launcher):
+    """What autograder.grade does of one submission: read and judged, while the reader's process ends."""
+    with reader(launcher) as process:
+        checked = read_submission(data, assignment, process)
+        return judge_notebook(assignment, checked, cases, launcher)
+
+
+def own_time(assignment, checked, cases):
     """Milliseconds of the same work in one fresh child of this process, timed by itself."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         started = time.perf_counter()
-        directly(assignment, notebook, cases)
+        directly(assignment, checked, cases)
         os.write(writer, str(1e3 * (time.perf_counter() - started)).encode())
         os._exit(0)
     os.close(writer)
@@ -66,10 +79,10 @@ def own_time(assignment, notebook, cases):
     return milliseconds
 
 
-def directly(assignment, notebook, cases):
+def directly(assignment, checked, cases):
     """The same cells, questions, answers and kernels as in judge_notebook, by plain calls."""
     namespace = {"__name__": "__main__"}
-    for step in steps_of(assignment, notebook):
+    for step in steps_of(assignment, checked):
         if step.kind == "cell":
             execute(Cell(step.id, step.source), namespace)
             continue
@@ -98,26 +111,28 @@ def main():
     root, worst = find_root(None), 0.0
     print(
         f"a whole submission, {launchers[0].isolation} (least of 5, in ms): graded, the same work directly, "
-        "the difference"
+        "the difference, of it the reader"
     )
     for name in ("ps01", "ps04"):
         with tempfile.TemporaryDirectory() as folder:
             build_class(root, name, Path(folder))
             assignment = load_assignment(root, name)
-            notebook = check_file(Path(folder, "perfect", assignment.filename), assignment).notebook
+            data = Path(folder, "perfect", assignment.filename).read_bytes()
+        checked = read(data, assignment, launchers[0])
         cases = make_cases(assignment, 2026)
-        prepare(often_imported(step.source for step in steps_of(assignment, notebook)))
+        prepare(often_imported(step.source for step in steps_of(assignment, checked)))
         settle()
-        verdict = judge_notebook(assignment, notebook, cases, launchers[0])
+        verdict = whole(data, assignment, cases, launchers[0])
         if verdict.score != expected_grades()[name]["perfect"]["score"]:
             return (
                 f"{name}: the solution got {verdict.score:g} points ({verdict.reason}), so its time says "
                 "nothing"
             )
-        graded = least(functools.partial(judge_notebook, assignment, notebook, cases, launchers[0]), 5)
-        own = min(own_time(assignment, notebook, cases) for _ in range(5))
+        graded = least(functools.partial(whole, data, assignment, cases, launchers[0]), 5)
+        judged = least(functools.partial(judge_notebook, assignment, checked, cases, launchers[0]), 5)
+        own = min(own_time(assignment, checked, cases) for _ in range(5))
         worst = max(worst, graded - own)
-        print(f"  {graded:8.1f} {own:8.1f} {graded - own:8.1f}  {name}")
+        print(f"  {graded:8.1f} {own:8.1f} {graded - own:8.1f} {graded - judged:8.1f}  {name}")
     return int(worst > LIMIT_MS)
 
 
