@@ -47,6 +47,7 @@ class CudaKernel:
     def __init__(self, source: str, name: str, path: str = ""):
         self.source, self.name, self.path = source, name, path
         self.prepared = prepare(source, name, path)
+        self._programs: dict[str, Program] = {}
         self.compiled(engine_target().arch)  # a mistake shows here, not at the first launch
 
     def __getitem__(self, configuration):
@@ -59,9 +60,15 @@ class CudaKernel:
 
     def program(self, arch: str) -> Program:
         """The translated program for an architecture."""
-        ptx, entry = self.compiled(arch)
-        variables = _variables.setdefault((self.source, self.path, arch), {})
-        return translated((ptx,), entry, self.name, SPACE, variables)
+        if arch not in self._programs:
+            ptx, entry = self.compiled(arch)
+            variables = _variables.setdefault((self.source, self.path, arch), {})
+            program = self._programs[arch] = translated((ptx,), entry, self.name, SPACE, variables)
+            for name in self.prepared.initialised:  # PTX does not tell zeros that the author wrote from none
+                region = program.globals.get(mangled(name, program.module) or "")
+                if region is not None:
+                    region.unset = False
+        return self._programs[arch]
 
     def symbol(self, name: str) -> Symbol:
         """The ``__constant__`` or ``__device__`` variable ``name``, to ``get()`` and ``set()``.

@@ -76,6 +76,7 @@ class SourceItem:
     namespace: str = ""  # where it stands, with the colons: "ns::"
     kernel: bool = False
     template: bool = False
+    initialised: bool = False  # a variable with an initialiser
     inserted: list[tuple[int, str]] = field(default_factory=list)  # what to write where, for NVRTC to take it
     dropped: list[SourceItem] = field(default_factory=list)  # host functions of a class that stays
 
@@ -97,7 +98,7 @@ class DeviceSource:
 
     ``headers``: the author's own, by the name under which ``text`` includes them. ``host``: names that were
     set aside, each with its "file:line". ``missing``: headers that are nowhere, and empty here. ``kernels``:
-    names, and whether each is a template.
+    names, and whether each is a template. ``initialised``: variables of the device with an initialiser.
     """
 
     text: str
@@ -105,6 +106,7 @@ class DeviceSource:
     host: tuple[tuple[str, str], ...] = ()
     missing: tuple[str, ...] = ()
     kernels: tuple[tuple[str, bool], ...] = ()
+    initialised: tuple[str, ...] = ()
 
 
 def without_host_code(
@@ -157,8 +159,14 @@ def without_host_code(
         edits += _declared_first(file, aliases)
         texts[file.name] = _edited(file.text, edits)
     own = texts.pop(name)
+    initialised = tuple(item.namespace + n for item in items if item.initialised for n in item.names)
     return DeviceSource(
-        own, tuple(texts.items()), tuple(host.items()), tuple(dict.fromkeys(missing)), tuple(kernels.items())
+        own,
+        tuple(texts.items()),
+        tuple(host.items()),
+        tuple(dict.fromkeys(missing)),
+        tuple(kernels.items()),
+        initialised,
     )
 
 
@@ -326,6 +334,8 @@ class _Scope:
                 elif d.function and not d.value and not in_list:
                     d.body, i = True, closed
                     break
+                else:
+                    d.initialised = True
                 i = closed
             else:
                 if text == "," and d.value and self._declares(i + 1):  # const int N = 4, M = N * N;
@@ -333,6 +343,7 @@ class _Scope:
                 if not d.value:
                     d.head.append(token)
                 d.value = d.value or text == "=" and before != "operator"
+                d.initialised = d.initialised or d.value
                 d.constructor = d.constructor or d.function and text == ":"
             i += 1
         d.last = min(i, self.end - 1)
@@ -401,6 +412,7 @@ class _Scope:
         mentions = {
             t.text for t in tokens if t.kind == "word" and not any(a <= t.start < b for a, b in gone)
         } - _KEYWORDS
+        initialised = sort == "device" and not d.function and d.initialised
         kernel = d.function and d.body and not self.kernels.isdisjoint(words)
         return SourceItem(
             tokens[0].start,
@@ -411,6 +423,7 @@ class _Scope:
             self.namespace,
             kernel,
             d.template,
+            initialised,
             inserted,
             dropped,
         )
@@ -431,7 +444,8 @@ class _Declaration:
     pointer: str = ""  # the name in float (*name)(float)
     function: bool = False  # it has parameters
     body: bool = False
-    value: bool = False  # it has an initialiser
+    value: bool = False  # what follows is an initialiser
+    initialised: bool = False
     constructor: bool = False  # it has a list of members' initialisers
     template: bool = False
     class_body: tuple[int, int] | None = None  # indices of its braces
