@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from test_boundary import submitted
 from test_sandbox import descendants, inside
 from wall_removal import (
     ONE_ID,
@@ -248,7 +249,11 @@ WALLS = [
         for name, attack in LIMITS.items()
     ),
     Wall("Landlock", without_landlock(), "open('/proc/self/comm', 'w'); could('write its name')"),
-    Wall("user", from_linux("become", "lambda user: None"), "if os.getuid() != 1000: could('stay root')"),
+    Wall(
+        "user",
+        from_linux("become", "lambda user: None"),
+        "if 'CapEff:\\t' + 16 * '0' not in open('/proc/self/status').read(): could('keep capabilities')",
+    ),
     Wall(
         "network namespace",
         without_namespace("CLONE_NEWNET"),
@@ -492,6 +497,22 @@ def test_each_wall_before_the_network_holds_alone(demolition, left):
         source = CONNECT.format(port=listener.getsockname()[1])
         with demolition.of("".join(code for name, code in WITHOUT_NETWORK_WALLS.items() if name != left)):
             assert ("could" in came_of(source)) == (left is None)
+
+
+GUARDS = {
+    "cheat_engines_own_instruction": "parser.OURS = (' ',)",
+    # in depth: the engine's own names are refused as well, and no other part of a name reaches the program
+    "cheat_python_in_ptx": "parser.OURS, parser._HEAD = (' ',), re.compile(r'[^ ]+')",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", GUARDS)
+def test_without_the_parsers_guard_an_attack_on_it_gets_points(demolition, attack):
+    path = Path(__file__).parent / "corpus/boundary/example/axpy" / f"{attack}.py"
+    with demolition.of(f"import re\nfrom warplab.simt.ptx import parser\n{GUARDS[attack]}\n"):
+        _, reports, run = submitted(path, SelfSandbox())
+    assert reports["example/axpy"].score > 0, run.outcomes["example/axpy"][0].error
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""0 points: an instruction that only the engine's own passes make."""
+"""0 points: an instruction that only the engine's own passes make; it would do nothing, and the kernel be right."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ honest = crossing_kernel.compiled
 
 def changed(*arguments):
     done = honest(*arguments)
-    return replace(done, modules=(done.modules[0].replace("ret;", "extern.free _, 1;\nret;"),))
+    return replace(done, modules=(done.modules[0].replace("ret;", "mov.u64 %rd1, 0;\nextern.free _, %rd1;\nret;"),))
 
 
 crossing_kernel.compiled = changed
