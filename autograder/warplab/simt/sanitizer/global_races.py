@@ -301,41 +301,68 @@ class RegionTables:
         self.last: dict[str, np.ndarray] = {}
         self.second: dict[str, np.ndarray] = {}
         self.far: dict[str, np.ndarray] = {}
+        self.met: set[str] = set()  # kinds of access of which a cell has more than one thread's
         self.site_at: dict[int, int] = {}
 
     def cells(self, touch: Touch):
         first = touch.at >> self.shift
         return [first + part if part else first for part in range(max(1, touch.width // self.unit))]
 
-    def record(self, races: GlobalRaces, machine, touch: Touch, cells=None) -> None:
-        """Put the lanes in the place of those who are ordered before them, and with the others."""
-        name, size = touch.kind.name, machine.launch.threads
+    def record(self, races: GlobalRaces, machine, touch: Touch, cells=None) -> list[np.ndarray]:
+        """Put the lanes in the place of those who are ordered before them, and with the others.
+
+        Returns, for each part of the access, the lanes whose cell another lane of the request touches too.
+        """
+        name = touch.kind.name
         if name not in self.last:
             cell_count = self.region.size // self.unit + 1
             self.last[name], self.second[name] = np.zeros((2, cell_count), np.int64)
             self.far[name] = np.zeros(cell_count, np.int8)
-        last, second, far = self.last[name], self.second[name], self.far[name]
+        last = self.last[name]
         self.site_at[touch.time] = touch.site
         token = touch.time << THREAD_BITS | touch.thread
+        doubles = []
         for cell in cells or self.cells(touch):
-            before, so_far = last[cell], far[cell]
-            last[cell], far[cell] = token, ALONE
-            joins = np.flatnonzero((before != 0) & ((before ^ token) & THREAD != 0) | (so_far > ALONE))
-            if joins.size:
-                here, rival = touch.thread[joins], before[joins] & THREAD
-                time, apart = before[joins] >> THREAD_BITS, so_far[joins]
-                late = ~races.ordered(machine, here, rival, time, apart)
-                if races.fence_at is not None:
-                    late &= ~races.released(machine, here, rival, time, touch.kind.strong)
-                joins, here, rival, apart = joins[late], here[late], rival[late], apart[late]
-                far[cell[joins]] = np.maximum(apart, _far(here, rival, size))
-                other = rival != here
-                second[cell[joins[other]]] = before[joins[other]]
-            lost = np.flatnonzero(last[cell] != token)  # lanes of one request that touch one cell
+            before = last[cell]
+            last[cell] = token
+            met = np.flatnonzero((before ^ token) & THREAD) if before.any() else before[:0]
+            if met.size or name in self.met:
+                self._join(races, machine, touch, cell, before)
+            lost = np.flatnonzero(last[cell] != token)
             if lost.size:
                 at = cell[lost]
-                np.maximum.at(far, at, _far(touch.thread[lost], last[at] & THREAD, size))
-                second[at] = token[lost]
+                apart = _far(touch.thread[lost], last[at] & THREAD, machine.launch.threads)
+                np.maximum.at(self.far[name], at, apart)
+                self.second[name][at] = token[lost]
+                self.met.add(name)
+            doubles.append(lost)
+        return doubles
+
+    def _join(self, races: GlobalRaces, machine, touch: Touch, cell, before) -> None:
+        """Of the cells that others touched ``before``, with those who are not ordered before the request."""
+        name = touch.kind.name
+        second, far = self.second[name], self.far[name]
+        so_far = far[cell]
+        far[cell] = ALONE
+        rival = before & THREAD
+        joins = np.flatnonzero((before != 0) & ((rival != touch.thread) | (so_far > ALONE)))
+        if not joins.size:
+            return
+        here, rival, apart, time = (
+            touch.thread[joins],
+            rival[joins],
+            so_far[joins],
+            before[joins] >> THREAD_BITS,
+        )
+        late = ~races.ordered(machine, here, rival, time, apart)
+        if races.fence_at is not None:
+            late &= ~races.released(machine, here, rival, time, touch.kind.strong)
+        if late.any():
+            self.met.add(name)
+            joins, here, rival, apart = joins[late], here[late], rival[late], apart[late]
+            far[cell[joins]] = np.maximum(apart, _far(here, rival, machine.launch.threads))
+            other = rival != here
+            second[cell[joins[other]]] = before[joins[other]]
 
     def enter(self, races: GlobalRaces, machine, touch: Touch) -> None:
         """Check one request against all before it and within itself, then record it."""
@@ -347,12 +374,10 @@ class RegionTables:
             if name in self.last:
                 for part, cell in enumerate(cells):
                     self._meet(races, machine, touch, cell, name, part)
-        self.record(races, machine, touch, cells)
+        doubles = self.record(races, machine, touch, cells)
         if touch.kind.name != WRITE:
             return
-        token = touch.time << THREAD_BITS | touch.thread
-        for part, cell in enumerate(cells):
-            lost = np.flatnonzero(self.last[WRITE][cell] != token)
+        for part, (cell, lost) in enumerate(zip(cells, doubles)):
             if lost.size:
                 winner = self.last[WRITE][cell[lost]] & THREAD
                 bits = self._bits(touch, part)
@@ -365,11 +390,14 @@ class RegionTables:
         token = self.last[name][cell]
         if not token.any():
             return
-        far = self.far[name][cell]
-        bad = np.flatnonzero((token != 0) & ((token & THREAD != touch.thread) | (far > ALONE)))
+        foreign = (token ^ touch.thread) & THREAD != 0
+        foreign &= token != 0
+        if name in self.met:
+            foreign |= self.far[name][cell] > ALONE
+        bad = np.flatnonzero(foreign)
         if not bad.size:
             return
-        thread, token, far = touch.thread[bad], token[bad], far[bad]
+        thread, token, far = touch.thread[bad], token[bad], self.far[name][cell[bad]]
         clash = ~races.ordered(machine, thread, token & THREAD, token >> THREAD_BITS, far)
         mine = token & THREAD == thread
         token[mine] = self.second[name][cell[bad[mine]]]
@@ -460,9 +488,10 @@ def _clashing_regions(machine) -> set[int] | None:
     """Bases of the regions that the program, with this launch's arguments, can reach with plain stores, or
     with atomics and with loads too; None for all.
     """
-    stored, loaded, updated = (_reached(machine, way) for way in ("store", "load", "atomic"))
-    if stored is None:
-        return None
+    stored, updated = _reached(machine, "store"), _reached(machine, "atomic")
+    if stored is None or not (updated is None or updated):
+        return stored
+    loaded = _reached(machine, "load")
     if updated is None:
         return None if loaded is None else stored | loaded
     return stored | (updated if loaded is None else updated & loaded)
