@@ -24,7 +24,8 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import is_grade
 from traitlets import Bool, Float
 
-from autograder.judge.process import Lost, Process
+from autograder.judge.budget import Budget, Lost
+from autograder.judge.process import Process
 from autograder.sandbox import Limits
 from autograder.sandbox.choose import choose
 from autograder.sandbox.messages import Answer, Cell, Executed, Failure, Missing, Question
@@ -47,12 +48,12 @@ class InSandbox(NbGraderPreprocessor):
         cells = [cell for cell in nb.cells if cell.cell_type == "code"]
         lost = None
         limits = Limits.of(self.seconds)
-        with Process(choose(self.unsafe), "student", limits) as process:
+        with Process(choose(self.unsafe), "student", Budget(limits)) as process:
             for number, cell in enumerate(cells):
-                process.begin_step(self.seconds)
                 cell.outputs = [failed(f"not run: {lost}")] if lost else []
                 if not lost and cell.source.strip():
                     try:
+                        process.begin_step(self.seconds)
                         cell.outputs = run(process, f"{number}", cell)
                     except Lost as problem:
                         lost = problem

@@ -5,6 +5,7 @@ A thread of the judge that is not heard for long is a neighbour who loses time: 
 lock. So the tests here let one tick while hostile notebooks are graded.
 """
 
+import ast
 import contextlib
 import json
 import random
@@ -20,6 +21,8 @@ import pytest
 from grading import answers, hand_in, make_course, notebook
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from nbconvert.exporters.exporter import ResourcesDict
+from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.grade import Grading
 from autograder.judge import reading
@@ -27,6 +30,7 @@ from autograder.judge.budget import Lost
 from autograder.judge.judge import steps_of
 from autograder.judge.process import NotStarted
 from autograder.judge.reading import read_submission, reader
+from autograder.ordinary_courses import InSandbox
 from autograder.plugins import highlight_code, is_soon_read, markdown2html
 from autograder.reader import contents
 from autograder.reader.contents import MAX_CELLS, MAX_SOURCE, MAX_TEXT, cells_of
@@ -472,14 +476,36 @@ def listen(event, arguments):
         WATCHED.append(arguments[0])
 
 
-def test_no_text_of_a_students_is_compiled_in_the_judges_process(course, tmp_path, monkeypatch):
+@contextlib.contextmanager
+def watching():
+    """Yields a function that tells which texts with MARK in them this process has compiled since."""
     sys.addaudithook(listen)
+    WATCHED.append("begin")
+
+    def seen():
+        texts = (text.decode() if isinstance(text, bytes) else str(text) for text in list(WATCHED))
+        return [text for text in texts if MARK in text]
+
+    try:
+        yield seen
+    finally:
+        WATCHED.clear()
+
+
+def test_the_hook_hears_what_is_compiled():
+    with watching() as seen:
+        assert seen() == []
+        ast.parse(f"{MARK} = 1")
+        exec(f"{MARK} = 1", {})
+        assert seen() == [f"{MARK} = 1"] * 2
+
+
+def test_no_text_of_a_students_is_compiled_in_the_judges_process(course, tmp_path, monkeypatch):
     for module, function in ((symtable, "symtable"), (contents, "parse"), (contents, "cells_of")):
         monkeypatch.setattr(module, function, lambda *_, **__: WATCHED.append(MARK))
     source = f'{MARK} = """__global__ void {MARK}() {{}}"""\n' + answers(course[0])["launch_plan"]
     hand_in(tmp_path / "submitted", "ada", notebook(course[1], launch_plan=source))
-    WATCHED.append("begin")
-    try:
+    with watching() as seen:
         for fresh in (True, False):
             grading = Grading(
                 course[0], "ps01", tmp_path / "submitted", tmp_path / "out", seed=3, sandbox=Unsafe()
@@ -487,10 +513,28 @@ def test_no_text_of_a_students_is_compiled_in_the_judges_process(course, tmp_pat
             grading.version = "test"
             (row,) = grading.rows()
             assert (row.score, row.fresh) == (15, fresh)
-        seen = [text for text in WATCHED if MARK in (text.decode() if isinstance(text, bytes) else str(text))]
-    finally:
-        WATCHED.clear()
-    assert seen == []
+        assert seen() == []
+
+
+def test_cells_of_an_ordinary_course_are_taken_apart_where_they_run():
+    marks = {
+        "grade": True,
+        "solution": True,
+        "locked": False,
+        "points": 2,
+        "grade_id": "a",
+        "schema_version": 3,
+    }
+    graded = {"nbgrader": marks}
+    sources = (f"{MARK} = 3", f"{MARK} / 2", f"{MARK} = (", "7", "print(1)", "exit()", "1")
+    cells = [new_code_cell(source, metadata=graded) for source in sources]
+    with watching() as seen:
+        found, _ = InSandbox(unsafe=True).preprocess(new_notebook(cells=cells), ResourcesDict())
+        assert seen() == []
+    told = [[output.get("data", output.get("evalue")) for output in cell.outputs] for cell in found.cells]
+    assert told[:2] == [[], [{"text/plain": "1.5"}]]
+    assert told[2][0].startswith("SyntaxError") and told[3] == ["7.0 is no number of points for this cell"]
+    assert told[4] == [] and "SystemExit" in told[5][0] and told[6] == [{"text/plain": "1.0"}]
 
 
 def test_an_unchanged_submission_is_not_read_again_and_its_page_is_written_again(course, tmp_path):

@@ -79,9 +79,11 @@ def _keep_value(source: str, name: str, keep: str, namespace: dict[str, Any]) ->
     """Execute a cell, and leave a function `keep` that gives its last expression's value, or none."""
     namespace.pop(keep, None)
     tree = ast.parse(source, name)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, ast.Expr):
+        tree.body.pop()
     exec(compile(tree, name, "exec"), namespace)
-    if last:
+    if isinstance(last, ast.Expr):
         value = eval(compile(ast.Expression(last.value), name, "eval"), namespace)
         namespace[keep] = lambda: value
 
