@@ -1,0 +1,197 @@
+"""Published ways to order accesses stay silent, and each is found once the part that orders is taken away."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import warplab
+
+N = np.int32
+
+
+def verdict(source: str, grid, block, args) -> str:
+    """What the sanitizer says: "" if nothing."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        try:
+            warplab.cuda_kernel(source, "k")[grid, block](*(a.copy() for a in args))
+        except warplab.SharedRace as error:
+            return str(error)
+    return " ".join(str(w.message) for w in seen if w.category is warplab.GlobalConflict)
+
+
+# name: (source, with marks around the text without which it is wrong; (grid, block); arguments)
+PATTERNS = {
+    "histogram, counts cleared before the atomics": (
+        """extern "C" __global__ void k(const int* x, int* out) {
+    __shared__ int h[8];
+    if (threadIdx.x < 8) h[threadIdx.x] = 0;
+    /**/__syncthreads();/**/
+    atomicAdd(&h[x[threadIdx.x] & 7], 1);
+    __syncthreads();
+    if (threadIdx.x < 8) out[threadIdx.x] = h[threadIdx.x];
+}""",
+        (1, 64),
+        [np.arange(64, dtype=N), np.zeros(8, N)],
+    ),
+    "histogram, counts read after the atomics": (
+        """extern "C" __global__ void k(const int* x, int* out) {
+    __shared__ int h[8];
+    if (threadIdx.x < 8) h[threadIdx.x] = 0;
+    __syncthreads();
+    atomicAdd(&h[x[threadIdx.x] & 7], 1);
+    /**/__syncthreads();/**/
+    if (threadIdx.x < 8) out[threadIdx.x] = h[threadIdx.x];
+}""",
+        (1, 64),
+        [np.arange(64, dtype=N), np.zeros(8, N)],
+    ),
+    "one warp's counts, read after a syncwarp": (
+        """extern "C" __global__ void k(const int* x, int* out) {
+    __shared__ int h[32];
+    h[threadIdx.x] = 0;
+    __syncwarp();
+    atomicAdd(&h[x[threadIdx.x] & 31], 1);
+    /**/__syncwarp();/**/
+    out[threadIdx.x] = h[threadIdx.x];
+}""",
+        (1, 32),
+        [np.arange(32, dtype=N)[::-1].copy(), np.zeros(32, N)],
+    ),
+    "lock in shared memory": (
+        """extern "C" __global__ void k(int* out) {
+    __shared__ int lock, total;
+    if (threadIdx.x == 0) { lock = 0; total = 0; }
+    __syncthreads();
+    for (bool done = false; !done;)
+        if (atomicCAS(&lock, 0, 1) == 0) {
+            /**/__threadfence_block();/**/
+            total += threadIdx.x;
+            /**/__threadfence_block();/**/
+            atomicExch(&lock, 0);
+            done = true;
+        }
+    __syncthreads();
+    if (threadIdx.x == 0) out[blockIdx.x] = total;
+}""",
+        (2, 64),
+        [np.zeros(2, N)],
+    ),
+    "lock in global memory, opened by a plain store": (
+        """extern "C" __global__ void k(int* lock, int* out) {
+    if (threadIdx.x == 0) {
+        while (atomicCAS(lock, 0, 1) != 0) {}
+        /**/__threadfence();/**/
+        out[0] = out[0] + 1;
+        /**/__threadfence();/**/
+        *lock = 0;
+    }
+}""",
+        (4, 32),
+        [np.zeros(1, N), np.zeros(1, N)],
+    ),
+    "flag in shared memory": (
+        """extern "C" __global__ void k(int* out) {
+    __shared__ volatile int flag;
+    __shared__ int data[32];
+    if (threadIdx.x == 0) flag = 0;
+    __syncthreads();
+    if (threadIdx.x >= 32) {
+        data[threadIdx.x - 32] = threadIdx.x;
+        __syncwarp();
+        if (threadIdx.x == 32) { /**/__threadfence_block();/**/ flag = 1; }
+    } else {
+        while (flag == 0) {}
+        /**/__threadfence_block();/**/
+        out[threadIdx.x] = data[31 - threadIdx.x];
+    }
+}""",
+        (1, 64),
+        [np.zeros(32, N)],
+    ),
+    "the last block adds up": (
+        """extern "C" __global__ void k(const int* x, int* part, int* done, int* out) {
+    if (threadIdx.x == 0) {
+        part[blockIdx.x] = x[blockIdx.x];
+        /**/__threadfence();/**/
+        if (atomicAdd(done, 1) == gridDim.x - 1) {
+            int total = 0;
+            for (int i = 0; i < gridDim.x; i++) total += part[i];
+            out[0] = total;
+            *done = 0;
+        }
+    }
+}""",
+        (8, 32),
+        [np.ones(8, N), np.zeros(8, N), np.zeros(1, N), np.zeros(1, N)],
+    ),
+    "a scan that looks back": (
+        """extern "C" __global__ void k(const int* x, volatile int* ready, int* sum, int* out) {
+    int b = blockIdx.x, before = 0;
+    if (b > 0) {
+        while (ready[b - 1] == 0) {}
+        /**/__threadfence();/**/
+        before = sum[b - 1];
+    }
+    sum[b] = before + x[b];
+    /**/__threadfence();/**/
+    ready[b] = 1;
+    out[b] = before;
+}""",
+        (6, 1),
+        [np.ones(6, N), np.zeros(6, N), np.zeros(6, N), np.zeros(6, N)],
+    ),
+    "release and acquire": (
+        """#include <cuda/atomic>
+extern "C" __global__ void k(int* flag, int* x) {
+    cuda::atomic_ref<int, cuda::thread_scope_device> f(*flag);
+    if (blockIdx.x == 0) {
+        x[1] = 42;
+        f.store(7, /**/cuda::memory_order_release/*cuda::memory_order_relaxed*/);
+    } else {
+        while (f.load(/**/cuda::memory_order_acquire/*cuda::memory_order_relaxed*/) != 7) {}
+        x[0] = x[1];
+    }
+}""",
+        (2, 1),
+        [np.zeros(1, N), np.zeros(2, N)],
+    ),
+}
+
+
+def without(source: str) -> str:
+    """``/**/text/**/`` is left out; of ``/**/text/*other*/`` the other stays."""
+    return re.sub(r"/\*\*/.*?/\*([\w:]+)\*/|/\*\*/.*?/\*\*/", lambda m: m[1] or "", source)
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_the_pattern_is_silent_and_what_orders_it_is_missed(name):
+    source, (grid, block), args = PATTERNS[name]
+    assert verdict(source, grid, block, args) == ""
+    assert "thread (" in verdict(without(source), grid, block, args)
+
+
+def test_volatile_alone_is_no_syncwarp():
+    source = """extern "C" __global__ void k(const int* x, int* out) {
+    volatile __shared__ int s[32];
+    s[threadIdx.x] = x[threadIdx.x];
+    out[threadIdx.x] = s[31 - threadIdx.x];
+}"""
+    assert "no barrier between them" in verdict(
+        source, 1, 32, [np.zeros(32, N) + 5 * np.arange(32, dtype=N), np.zeros(32, N)]
+    )
+
+
+def test_a_fence_of_the_block_does_not_reach_another_block():
+    source, (grid, block), args = PATTERNS["the last block adds up"]
+    narrow = verdict(source.replace("__threadfence()", "__threadfence_block()"), grid, block, args)
+    assert "reads element" in narrow and "nothing orders the two" in narrow
+
+
+def test_the_message_about_an_atomic_names_both_lines_and_says_that_atomics_are_writes():
+    source, (grid, block), args = PATTERNS["histogram, counts read after the atomics"]
+    text = verdict(without(source), grid, block, args)
+    assert "in kernel k, k.cu:7: thread (0, 0, 0) of block (0, 0, 0) reads a shared word" in text
+    assert "that several threads update atomically (k.cu:5)" in text and "atomics are writes too" in text
