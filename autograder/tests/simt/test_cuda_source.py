@@ -2,6 +2,7 @@
 
 import ctypes
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,6 +132,29 @@ def test_host_and_device_code_may_stand_in_any_order(order, many):
         )
     kinds = {kind for kind, entry in chosen if len(entry) == 2}
     assert {HOST[kind][1] for kind in kinds} - {""} <= dict(prepared.host).keys()
+
+
+FILES = [path.read_text() for path in sorted((Path(__file__).parent / "cu").glob("*.cu"))]
+PIECES = "{ } ( ) < > ; \" ' /* */ = , :: template< operator struct enum using typedef namespace".split() + [
+    "\n#if 0\n",
+    "\n#else\n",
+    "\n#endif\n",
+    'R"(',
+    'extern "C" {',
+    "\n#define X {\n",
+]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_a_source_that_is_no_cpp_is_left_to_the_compiler(data):
+    """Whatever is typed, nothing of ours breaks, and lines stay where they are."""
+    text = data.draw(st.sampled_from(FILES))
+    for _ in range(data.draw(st.integers(1, 5))):
+        at = data.draw(st.integers(0, len(text)))
+        gone = data.draw(st.sampled_from([0, 1, 2, 5, 40, len(text)]))
+        text = text[:at] + data.draw(st.sampled_from(["", *PIECES])) + text[at + gone :]
+    assert prepare(text, "k").text.count("\n") == text.count("\n")
 
 
 def error_of(source, name="k"):

@@ -240,6 +240,10 @@ class _Scope:
             else:
                 yield self._item()
 
+    def _text(self, i: int) -> str:
+        """The text of token ``i``; empty behind the last one."""
+        return self.tokens[i].text if i < self.end else ""
+
     def _container(self) -> int | None:
         """Where the brace of a namespace or of ``extern "C"`` opens, if one starts here."""
         words: list[str] = []
@@ -311,7 +315,7 @@ class _Scope:
                 break
             if token.kind == "directive":
                 i = self._branch(i)
-            elif text == "template" and i + 1 < self.end and self.tokens[i + 1].text == "<":
+            elif text == "template" and self._text(i + 1) == "<":
                 d.template, i = True, self._angle(i + 1)
             elif text in ("(", "["):
                 closed = self._close(i)
@@ -319,9 +323,9 @@ class _Scope:
                     if self._expands(i, d.first):
                         d.function, d.name, i = True, before, closed
                         break
-                    if not d.function and self.tokens[i + 1].text in ("*", "&"):  # float (*name)(float)
+                    if not d.function and self._text(i + 1) in ("*", "&"):  # float (*name)(float)
                         d.pointer = next((t.text for t in self.tokens[i:closed] if t.kind == "word"), "")
-                        if self.tokens[closed + 1 : closed + 2] and self.tokens[closed + 1].text == "(":
+                        if self._text(closed + 1) == "(":
                             closed = self._close(closed + 1)
                     elif not d.function:
                         d.function, d.name = True, d.last_name()
@@ -352,10 +356,9 @@ class _Scope:
 
     def _declares(self, i: int) -> bool:
         """Whether a further variable of a declaration starts at token ``i``."""
-        while i < self.end and self.tokens[i].text == "*":
+        while self._text(i) == "*":
             i += 1
-        after = self.tokens[i + 1].text if i + 1 < self.end else ""
-        return i < self.end and self.tokens[i].kind == "word" and after in _AFTER_A_NAME
+        return i < self.end and self.tokens[i].kind == "word" and self._text(i + 1) in _AFTER_A_NAME
 
     def _is_attribute(self, opened: int, first: int) -> bool:
         """Whether a parenthesis belongs to what may stand before a name: ``struct __align__(16) Name``."""

@@ -21,6 +21,7 @@ from warplab.simt.toolchain.host_code import DeviceSource, without_host_code
 from warplab.simt.toolchain.standard_headers import (
     EMPTY,
     FOR_HOST,
+    OF_C,
     PRELUDE,
     PRELUDE_NAME,
     STAND_INS,
@@ -196,7 +197,7 @@ def _notes(error: str, prepared: DeviceSource) -> list[str]:
         for name in unknown
         if name in host
     ]
-    missing = [name for name in prepared.missing if "." in name]  # the others are C++'s own
+    missing = [name for name in prepared.missing if "." in name and not OF_C.match(name)]
     if not notes and "undefined" in error and missing:
         notes.append(f"  taken for empty, because there is no such file: {', '.join(missing)}")
     return notes

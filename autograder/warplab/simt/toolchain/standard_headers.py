@@ -135,6 +135,11 @@ EMPTY = (
     "stddef.h stdint.h stdio.h stdlib.h string.h"
 ).split()
 
+#: C's and the system's own headers, which are empty here and surprise nobody by it.
+OF_C = re.compile(
+    r"(sys/.*|ctype|errno|locale|setjmp|signal|stdarg|stdbool|time|unistd|getopt|memory)(\.h)?$"
+)
+
 _BLAS = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuComplex.h>"
 _FFT = "typedef float cufftReal; typedef double cufftDoubleReal; typedef cuComplex cufftComplex;"
 _CUB = "block_reduce block_scan block_load block_store block_radix_sort block_histogram block_exchange"
