@@ -330,7 +330,7 @@ def test_the_wmma_kernel_counts_what_was_predicted(lived):
 
 @pytest.mark.slow
 def test_the_assembler_makes_two_hmma_of_a_product_and_four_loads_of_a_tile(lived, tmp_path):
-    from warplab.simt.toolchain.nvrtc import compile_ptx
+    from warplab.simt.toolchain.nvrtc import compile_ptx, prepare
     from warplab.simt.toolchain.ptxas import find
 
     disassembler = Path(find()).with_name("nvdisasm")
@@ -339,7 +339,7 @@ def test_the_assembler_makes_two_hmma_of_a_product_and_four_loads_of_a_tile(live
     wmma = next(source for source in cells() if "mma_sync" in source)
     names = {"tiles": lived[0]["tiles"]}
     exec(compile(wmma, "07-precision.md", "exec"), names)
-    ptx, _ = compile_ptx(names["source"], "matmul", "sm_90")
+    ptx, _ = compile_ptx(prepare(names["source"], "matmul"), "matmul", "sm_90")
     (tmp_path / "k.ptx").write_text(ptx)
     subprocess.run([find(), "-arch=sm_90", tmp_path / "k.ptx", "-o", tmp_path / "k.cubin"], check=True)
     sass = subprocess.run(
