@@ -117,6 +117,23 @@ def test_counters_of_several_launches_are_their_sums():
     )  # one pass waits for the other
 
 
+def test_what_the_device_copies_and_fills_was_read_and_written():
+    """A copy of 4,096 floats reads 512 sectors and writes 512, filling 16 writes 2; no kernel counts them."""
+    task = registry.get("example/total")
+    namespace = {}
+    exec(compile(TOTAL, "<total>", "exec"), namespace)
+
+    def with_copies(device, x, out):
+        device.copy(device.empty(x.shape, "float32"), x)
+        device.zeros(16, "float32")
+        namespace["total"](device, x, out)
+
+    case = task.cases(3)[-1]
+    plain, more = (crossing.try_here(task, case, f).counters for f in (namespace["total"], with_copies))
+    names = [f"global_{part}.sectors" for part in ("load", "store", "read", "write", "memory")]
+    assert [more[name] - plain[name] for name in names] == [0, 0, 512, 514, 1026]
+
+
 def test_saved_bytes_are_those_of_distinct_storages():
     task = registry.get("example/gelu")
     namespace = {}

@@ -39,6 +39,7 @@ TOTALS = (
     ),
     "atomics.requests",
 )
+MOVES = {CopyStep: ("read", "write", "memory", "memory"), FillStep: ("write", "memory")}
 ASSEMBLED = ("registers", "spill_bytes", "occupancy")
 
 
@@ -54,6 +55,8 @@ def execute(order):
             "launches": float(len(profiles)),
             "allocated_bytes": float(order.allocated),
         }
+        for name, moved in moved_by_copies(order).items():
+            counters[name] = counters.get(name, 0.0) + moved
         outputs = {name: memory.arrays[name] for name in order.results}
         return Outcome("", outputs, counters, tuple(changed), access=memory.costliest())
     except (LaunchError, Refused) as error:
@@ -81,6 +84,17 @@ def counted(profiles, resources):
         return {name: float(flat[name]) for name in names if isinstance(flat[name], int | float)}
     flats = [profile.as_dict() for profile in profiles]
     return {name: float(sum(flat[name] for flat in flats)) for name in TOTALS}
+
+
+def moved_by_copies(order):
+    """What copies and fills of whole arrays read and write, which no kernel counts: {counter: amount}."""
+    moved = {}
+    for step in order.steps:
+        for part in MOVES.get(type(step), ()):
+            sectors = -(-order.buffers[step.target].nbytes // 32)
+            for name, amount in ((f"global_{part}.sectors", sectors), (f"global_{part}.bytes", 32 * sectors)):
+                moved[name] = moved.get(name, 0) + amount
+    return moved
 
 
 class Memory:
