@@ -144,6 +144,60 @@ _BLAS = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuComplex.h>"
 _FFT = "typedef float cufftReal; typedef double cufftDoubleReal; typedef cuComplex cufftComplex;"
 _CUB = "block_reduce block_scan block_load block_store block_radix_sort block_histogram block_exchange"
 
+
+def _vectors() -> str:
+    """helper_math.h of NVIDIA's samples: arithmetic on float2 to uint4, as far as kernels use it."""
+    lines = ["#pragma once"]
+    for one, n in ((one, n) for one in ("float", "int", "uint") for n in (2, 3, 4)):
+        v, parts = f"{one}{n}", "xyzw"[:n]
+
+        def define(result: str, head: str, each: str, v=v, parts=parts) -> None:
+            fields = ", ".join(each.replace("$", part) for part in parts)
+            lines.append(f"inline __host__ __device__ {result} {head} {{ return make_{v}({fields}); }}")
+
+        define(v, f"make_{v}({one} a)", "a")
+        for op in "+-*/" if one == "float" else "+-*":
+            define(v, f"operator{op}({v} a, {v} b)", f"a.$ {op} b.$")
+            define(v, f"operator{op}({v} a, {one} b)", f"a.$ {op} b")
+            define(v, f"operator{op}({one} a, {v} b)", f"a {op} b.$")
+            for other in (v, one):
+                lines.append(
+                    f"inline __host__ __device__ void operator{op}=({v}& a, {other} b) {{ a = a {op} b; }}"
+                )
+        if one != "uint":
+            define(v, f"operator-({v} a)", "-a.$")
+        less, more = ("fminf", "fmaxf") if one == "float" else ("min", "max")
+        define(v, f"{less}({v} a, {v} b)", f"{less}(a.$, b.$)")
+        define(v, f"{more}({v} a, {v} b)", f"{more}(a.$, b.$)")
+        define(v, f"clamp({v} a, {one} b, {one} c)", f"{more}(b, {less}(a.$, c))")
+        define(v, f"clamp({v} a, {v} b, {v} c)", f"{more}(b.$, {less}(a.$, c.$))")
+        total = " + ".join(f"a.{part} * b.{part}" for part in parts)
+        lines.append(f"inline __host__ __device__ {one} dot({v} a, {v} b) {{ return {total}; }}")
+        if one == "float":
+            define(v, f"lerp({v} a, {v} b, float t)", "a.$ + t * (b.$ - a.$)")
+            define(v, f"fabs({v} a)", "fabsf(a.$)")
+            define(v, f"floorf({v} a)", "floorf(a.$)")
+            lines.append(f"inline __host__ __device__ float length({v} a) {{ return sqrtf(dot(a, a)); }}")
+            lines.append(
+                f"inline __host__ __device__ {v} normalize({v} a) {{ return a * rsqrtf(dot(a, a)); }}"
+            )
+    return "\n".join([*lines, _SIZES])
+
+
+_SIZES = """
+inline __host__ __device__ float clamp(float x, float a, float b) { return fmaxf(a, fminf(x, b)); }
+inline __host__ __device__ int clamp(int x, int a, int b) { return max(a, min(x, b)); }
+inline __host__ __device__ float lerp(float a, float b, float t) { return a + t * (b - a); }
+inline __host__ __device__ float2 make_float2(float3 a) { return make_float2(a.x, a.y); }
+inline __host__ __device__ float3 make_float3(float2 a, float z) { return make_float3(a.x, a.y, z); }
+inline __host__ __device__ float3 make_float3(float4 a) { return make_float3(a.x, a.y, a.z); }
+inline __host__ __device__ float4 make_float4(float3 a) { return make_float4(a.x, a.y, a.z, 0.0f); }
+inline __host__ __device__ float4 make_float4(float3 a, float w) { return make_float4(a.x, a.y, a.z, w); }
+inline __host__ __device__ float3 cross(float3 a, float3 b)
+{ return make_float3(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x); }
+inline __host__ __device__ float3 reflect(float3 i, float3 n) { return i - 2.0f * n * dot(n, i); }
+"""
+
 #: Of headers for the host what kernels use: types, and the parts of CUB that are for a block or a warp.
 STAND_INS = {
     "cuda.h": "typedef unsigned long long CUdeviceptr, CUtexObject, CUsurfObject;",
@@ -152,6 +206,7 @@ STAND_INS = {
     "cublas.h": _BLAS,
     "cufft.h": f"#include <cuComplex.h>\n{_FFT} typedef cuDoubleComplex cufftDoubleComplex;",
     "cufftXt.h": "#include <cufft.h>",
+    "helper_math.h": _vectors(),
     "cub/cub.cuh": "\n".join(
         [f"#include <cub/block/{name}.cuh>" for name in _CUB.split()]
         + [f"#include <cub/warp/{name}.cuh>" for name in ("warp_reduce", "warp_scan")]
