@@ -99,6 +99,7 @@ class Grading:
     this one alone, by the name of the folder.
     received: a CSV file with the times of arrival. exchange: they are in the timestamp.txt that nbgrader's
     exchange leaves. With neither, no time is known but what an earlier run entered for the same notebook.
+    fresh: the round of inputs for new notebooks (default: the next one).
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class Grading:
         student: str | None = None,
         received: str | Path | None = None,
         exchange: bool = False,
+        fresh: int | None = None,
     ) -> None:
         self.root = root
         self.assignment = load_assignment(root, name)
@@ -134,6 +136,7 @@ class Grading:
         except (OSError, ValueError) as problem:
             raise UserError(f"cannot write to {self.out}: {problem}; choose another --out folder") from None
         self.stored = results.Results(self.out, name)
+        self.fresh = self.stored.next_round() if fresh is None else fresh
         self.version = results.course_version()
         self._cases: dict[int, Cases] = {}
         self._making = threading.Lock()
@@ -156,12 +159,11 @@ class Grading:
         """
         with only_one(self.out), CourseGradebook(self.out, nbgrader_config(self.root)) as book:
             book.add_assignment(self.assignment)
-            fresh = self.stored.next_round()
             waiting: list[GradingJob] = []
             try:
                 for submission in self.submissions:
                     job = GradingJob(submission)
-                    row = self._begin(book, job, fresh)
+                    row = self._begin(book, job)
                     if row or job.status:
                         yield row or self._record(book, job)
                     else:
@@ -173,13 +175,13 @@ class Grading:
                 self.without_time = book.without_time(self.assignment)
                 write_csv(book.gradebook, self.out, self.out / "grades.csv")
 
-    def _begin(self, book: CourseGradebook, job: GradingJob, fresh: int) -> Row | None:
+    def _begin(self, book: CourseGradebook, job: GradingJob) -> Row | None:
         """The Row of a submission that an earlier run decided about; None for one that is to be done."""
         student = job.submission.student
         try:
             known = self.stored.read(student)
             job.before = known.get("attempts", []) if known else []
-            self._prepare(job, fresh)
+            self._prepare(job)
             job.same_file = bool(known and job.attempt and job.attempt == known.get("attempt"))
             if not known or not self._still_holds(book, job, known):
                 return None
@@ -213,14 +215,14 @@ class Grading:
             pool.shutdown(wait=True, cancel_futures=True)
             self.sandbox.stopping.clear()
 
-    def _prepare(self, job: GradingJob, fresh: int) -> None:
+    def _prepare(self, job: GradingJob) -> None:
         """What one submission's key is made of. Its file is taken in as bytes, and nothing is read in it."""
         submission, data = job.submission, b""
         job.status, job.reason = submission.status, submission.reason
         if submission.path is not None:
             try:
                 data = self._bytes_of(submission)
-                job.attempts, job.attempt = results.with_attempt(job.before, results.key_of(data), fresh)
+                job.attempts, job.attempt = results.with_attempt(job.before, results.key_of(data), self.fresh)
             except Malformed as malformed:
                 job.status, job.reason = "malformed", legible(str(malformed))
                 data = str(malformed).encode()

@@ -9,7 +9,8 @@ import html
 import shutil
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 from nbconvert.exporters import HTMLExporter, NotebookExporter
 from nbconvert.filters import Highlight2HTML
@@ -37,6 +38,9 @@ class Judge(NotebookExporter):
     Raises UserError where there is nothing to score.
     """
 
+    rounds: ClassVar[WeakKeyDictionary[object, int]] = WeakKeyDictionary()
+    """One round of inputs for all that one command converts: `parent` is that command."""
+
     unsafe = Bool(False, help="Grade without a sandbox, as `autograder grade --unsafe`.").tag(config=True)
 
     def from_filename(
@@ -53,7 +57,9 @@ class Judge(NotebookExporter):
                 sandbox=choose(self.unsafe),
                 student=about["student"],
                 exchange=True,  # nbgrader's own command has taken its time from there already
+                fresh=self.rounds.get(self.parent),
             )
+            self.rounds[self.parent] = grading.fresh
             (row,) = grading.rows()
             if row.score is None:
                 raise UserError(f"{about['student']}: {row.status}: {row.reason}")

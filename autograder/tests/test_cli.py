@@ -114,7 +114,9 @@ def test_drift_names_the_file_and_the_command(command, course):
 
 @pytest.mark.slow
 def test_a_full_disk_is_one_line_and_keeps_what_is_graded(command, course, tmp_path, monkeypatch):
+    where = ("--submissions", tmp_path / "in", "--out", tmp_path / "out")
     hand_in(tmp_path / "in", "ada", "{")
+    assert command("grade", "ps01", *where)[0] == 0
     hand_in(tmp_path / "in", "bob", "{")
     real = grade.results.write_atomic
 
@@ -124,7 +126,7 @@ def test_a_full_disk_is_one_line_and_keeps_what_is_graded(command, course, tmp_p
         real(path, data)
 
     monkeypatch.setattr(grade.results, "write_atomic", full)
-    status, _, err = command("grade", "ps01", "--submissions", tmp_path / "in", "--out", tmp_path / "out")
+    status, _, err = command("grade", "ps01", *where)
     assert status == 2
     assert "No space left on device" in one_line(err)
     assert "ada,malformed" in (tmp_path / "out" / "grades.csv").read_text()

@@ -208,11 +208,11 @@ def test_the_header_and_a_line_of_the_export_are_as_an_instructor_would_write_th
     isolation = launcher_for_our_own().isolation
     assert (
         lines[0] == "assignment,student_id,status,score,max_score,ungraded_points,manual_points_pending,"
-        "late_penalty,reason,isolation" == ",".join(COLUMNS)
+        "late_penalty,reason,isolation,attempt" == ",".join(COLUMNS)
     )
     quoted = f'"{isolation}"' if "," in isolation else isolation
     assert [line for line in lines if line.startswith("ps01,dot")] == [
-        f"ps01,dot,graded,24,40,5,5,6,,{quoted}"
+        f"ps01,dot,graded,24,40,5,5,6,,{quoted},1"
     ]
 
 
