@@ -387,9 +387,9 @@ class Channel:
             return None
         line = bytes(memoryview(self._buffer)[:end])
         del self._buffer[: end + 1]
-        values = _values(line)
-        if values > max(ROOM[kind].values for kind in allowed):
-            raise BadMessage(f"a message of {values:,} values")
+        most = max(ROOM[kind].values for kind in allowed)
+        if not _fits(line, most):
+            raise BadMessage(f"a message of more than {most:,} values")
         try:
             document = FROM_JSON.decode(line.decode("utf-8"))
         except (UnicodeDecodeError, ValueError, RecursionError) as problem:
@@ -399,8 +399,8 @@ class Channel:
             raise BadMessage("not a message: it has no body and arrays")
         body, sizes = document["body"], document["arrays"]
         room = ROOM[_kind_of(body, allowed)]
-        if len(line) >= room.text or values > room.values:
-            raise BadMessage(f"{body['type']} with {len(line):,} bytes of text and {values:,} values")
+        if len(line) >= room.text or not _fits(line, room.values):
+            raise BadMessage(f"{body['type']} with {len(line):,} bytes of text, or too many values")
         if len(sizes) > MAX_ARRAYS or any(type(size) is not int or size < 1 for size in sizes):
             raise BadMessage(f"not the lengths of up to {MAX_ARRAYS} arrays")
         if sum(sizes) > room.arrays:
@@ -408,13 +408,15 @@ class Channel:
         return body, [np.empty(size, np.uint8) for size in sizes]
 
 
-def _values(line: bytes) -> int:
-    """How many lists, objects, numbers and texts a line of JSON holds, at most.
+def _fits(line: bytes, most: int) -> bool:
+    """Whether a line of JSON holds at most so many lists, objects, numbers and texts.
 
     Each but the first follows a bracket, a comma or a colon that stands in no text.
     """
+    if len(line) <= most:
+        return True
     bare = TEXTS.sub(b"", line)
-    return 1 + sum(map(bare.count, (b"[", b"{", b",", b":")))
+    return 1 + sum(map(bare.count, (b"[", b"{", b",", b":"))) <= most
 
 
 def _kind_of(body: object, allowed: tuple[type[Kind], ...]) -> type[Kind]:
@@ -462,7 +464,7 @@ def encode(message: Message) -> list[bytes | memoryview]:
     line = TO_JSON.encode({"body": body, "arrays": sizes}).encode()
     room = ROOM[type(message)]
     too_large = len(line) >= room.text or len(arrays) > MAX_ARRAYS or sum(sizes) > room.arrays
-    if too_large or _values(line) > room.values:
+    if too_large or not _fits(line, room.values):
         size = f"{len(line):,} bytes of text, {len(arrays):,} arrays of {sum(sizes):,} bytes"
         most = f"{room.text >> 10:,} KiB of text and {room.arrays >> 20:,} MiB of arrays"
         raise BadMessage(f"the message is too large: {size}; the most is {most}")
