@@ -42,7 +42,7 @@ from autograder.validate import Checked, Defect, Malformed, checked
 LIMITS = Limits(
     step_seconds=10,
     total_seconds=25,
-    memory_mib=1536,  # of which the warm parent's own libraries take up to 600
+    memory_mib=1536,  # twenty MiB of JSON take 1,000 at most, the warm parent's libraries count as well
     file_mib=1,
     disk_mib=8,
     processes=8,
