@@ -189,6 +189,12 @@ def test_a_call_of_host_code_is_told_where_it_stands():
     assert "f is host code (k.cu:3): a kernel uses what is __device__, __constant__ or constexpr" in error
 
 
+@pytest.mark.parametrize("use", ["curandState *state", "const curandState *const state", "Rng<float> r"])
+def test_a_type_from_a_header_that_is_not_there_is_told_which(use):
+    error = error_of(f"#include <time.h>\n#include <curand_kernel.h>\n__global__ void k({use}) {{}}\n")
+    assert "k.cu(3)" in error and error.endswith("there is no such file: curand_kernel.h")
+
+
 def test_a_name_from_a_header_that_is_not_there_is_told_which():
     error = error_of('#include <vector>\n#include "mine.h"\n__global__ void k(float* x) { x[0] = MINE; }')
     assert 'k.cu(3): error: identifier "MINE" is undefined' in error

@@ -14,28 +14,28 @@
 __global__ void prescan(float *g_odata, const float *g_idata, int n)
 {
     extern __shared__ float temp[];
-    int thid = threadIdx.x, offset = 1;
-    int ai = thid, bi = thid + (n / 2);
+    int tid = threadIdx.x, offset = 1;
+    int ai = tid, bi = tid + (n / 2);
     int bankOffsetA = CONFLICT_FREE_OFFSET(ai), bankOffsetB = CONFLICT_FREE_OFFSET(bi);
     temp[ai + bankOffsetA] = g_idata[ai];
     temp[bi + bankOffsetB] = g_idata[bi];
 
     for (int d = n >> 1; d > 0; d >>= 1) { // up
         __syncthreads();
-        if (thid < d) {
-            int ai = offset * (2 * thid + 1) - 1, bi = offset * (2 * thid + 2) - 1;
+        if (tid < d) {
+            int ai = offset * (2 * tid + 1) - 1, bi = offset * (2 * tid + 2) - 1;
             ai += CONFLICT_FREE_OFFSET(ai);
             bi += CONFLICT_FREE_OFFSET(bi);
             temp[bi] += temp[ai];
         }
         offset *= 2;
     }
-    if (thid == 0) temp[n - 1 + CONFLICT_FREE_OFFSET(n - 1)] = 0;
+    if (tid == 0) temp[n - 1 + CONFLICT_FREE_OFFSET(n - 1)] = 0;
     for (int d = 1; d < n; d *= 2) { // down
         offset >>= 1;
         __syncthreads();
-        if (thid < d) {
-            int ai = offset * (2 * thid + 1) - 1, bi = offset * (2 * thid + 2) - 1;
+        if (tid < d) {
+            int ai = offset * (2 * tid + 1) - 1, bi = offset * (2 * tid + 2) - 1;
             ai += CONFLICT_FREE_OFFSET(ai);
             bi += CONFLICT_FREE_OFFSET(bi);
             float t = temp[ai];

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -146,14 +147,19 @@ def _dims(dims) -> tuple[int, ...]:
 
 
 _loaded: dict[str, ObjectCode] = {}
+_FILE = re.compile(r"^\s*\.file\b.*$", re.M)
 
 
 def _on_cuda(ptx: str) -> ObjectCode:
-    """PTX loaded on the GPU, once a process."""
+    """PTX loaded on the GPU, once a process.
+
+    Kernels of one source differ in the file's name alone: they are of one module, and share its variables.
+    """
     cuda.current_context()
-    if ptx not in _loaded:
-        _loaded[ptx] = ObjectCode.from_ptx(ptx.encode())
-    return _loaded[ptx]
+    module = _FILE.sub("", ptx)
+    if module not in _loaded:
+        _loaded[module] = ObjectCode.from_ptx(ptx.encode())
+    return _loaded[module]
 
 
 def _done(result):

@@ -198,6 +198,6 @@ def _notes(error: str, prepared: DeviceSource) -> list[str]:
         if name in host
     ]
     missing = [name for name in prepared.missing if "." in name and not OF_C.match(name)]
-    if not notes and "undefined" in error and missing:
+    if not notes and missing and re.search("undefined|does not apply|is not a t", error):
         notes.append(f"  taken for empty, because there is no such file: {', '.join(missing)}")
     return notes
