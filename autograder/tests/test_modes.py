@@ -213,7 +213,7 @@ def seen_in_dev(tmp_path, kind, become=()):
 @pytest.mark.slow
 def test_the_gpu_is_the_executors_alone(tmp_path):
     seen = seen_in_dev(tmp_path, "SelfSandbox")
-    plain = ["fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom", "zero"]
+    plain = ["fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom"]
     assert seen["student"] == [plain, False]
     assert seen["executor"] == [sorted([*plain, *PASSED]), True]
 
