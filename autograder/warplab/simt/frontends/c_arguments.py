@@ -123,6 +123,7 @@ def _c_type(wanted, content) -> np.dtype | None:
         return content.dtype
     if isinstance(wanted, np.dtype):
         return wanted
-    if isinstance(wanted, type) and (issubclass(wanted, np.generic) or hasattr(wanted, "_type_")):
-        return np.dtype(wanted)
-    return np.dtype(np.bool_) if wanted is bool else None
+    if not isinstance(wanted, type) or wanted in (int, float):
+        return None
+    dtype = np.dtype(wanted)  # a class that is no type of C's becomes an object
+    return dtype if dtype.kind in "biufc" else None
