@@ -417,12 +417,14 @@ class RegionTables:
 
     def _opens(self, races: GlobalRaces, machine, touch: Touch, cells) -> bool:
         """Whether a plain store behind a fence answers those who look at its cells for a flag or a lock."""
-        if not (races.fence_at[touch.thread // machine.launch.threads] > 0).all():
+        strong = self.last.keys() & {STRONG_READ, STRONG_WRITE}
+        if not strong or not (races.fence_at[touch.thread // machine.launch.threads] > 0).all():
             return False
         looks = np.zeros(touch.thread.size, bool)
-        for name in self.last.keys() & {STRONG_READ, STRONG_WRITE}:
-            moments = self.last[name][cells[0]] >> THREAD_BITS
-            looks |= [t > 0 and _looks(machine.program.sites[self.site_at[t]]) for t in moments.tolist()]
+        for name in strong:
+            moments, which = np.unique(self.last[name][cells[0]] >> THREAD_BITS, return_inverse=True)
+            looking = [t > 0 and _looks(machine.program.sites[self.site_at[t]]) for t in moments.tolist()]
+            looks |= np.array(looking)[which]
         return bool(looks.all())
 
     def _value(self, touch: Touch, part: int):
