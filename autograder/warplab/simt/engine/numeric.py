@@ -24,8 +24,10 @@ def to_odd(value, missing):
     anything is missing ("rounded to odd"): rounded again to a narrower type, it comes out as if rounded once.
     """
     lost = np.isfinite(value) & (missing != 0) & ~np.isnan(missing)
-    cut = np.where(lost & ((missing < 0) == (value > 0)), np.nextafter(value, F8.type(0)), value)
-    return (cut.view(U8) | lost).view(F8)
+    if not lost.any():
+        return value
+    past = lost & ((missing < 0) == (value > 0))  # one step back is one less in the bit pattern
+    return ((value.view(U8) - past) | lost).view(F8)
 
 
 def fma_odd(a, b, c):
@@ -43,42 +45,89 @@ def fma32(a, b, c):
     The sum is rounded to float64 and then to float32; the two roundings can differ from one where the
     float64 sum lands half-way between two float32, or where the result is subnormal.
     """
-    a, b, c = a.astype(F8), b.astype(F8), c.astype(F8)
-    wide = a * b + c
+    wide = _in_place(np.multiply, a.astype(F8), b)
+    wide = _in_place(np.add, wide, c)
     result = wide.astype(F4)
-    doubtful = ((wide.view(U8) & BEHIND) == HALF).any()
-    if not doubtful:
-        small = np.abs(result) < SMALLEST
-        doubtful = small.any() and wide[small].any()
-    return fma_odd(a, b, c).astype(F4) if doubtful else result
+    doubtful = (wide.view(U8) & BEHIND) == HALF
+    small = np.abs(result) < SMALLEST
+    if small.any():
+        doubtful |= small & (wide != 0)
+    if doubtful.any():
+        lanes = np.flatnonzero(doubtful)
+        result[lanes] = fma_odd(*(_of_lanes(x, lanes).astype(F8) for x in (a, b, c))).astype(F4)
+    return result
+
+
+def _of_lanes(x, lanes):
+    """The values of some lanes, of one a lane or one for all."""
+    return x if x.size == 1 else x[lanes]
+
+
+def _in_place(function, x, y):
+    """``function`` of an array that nobody else holds and another, in the first one's memory if it can."""
+    return function(x, y, out=x if x.size >= y.size else None)
 
 
 VANISHES = 2.0**-900  # of a smaller product the error is no float64
+FRACTION = np.uint64((1 << 52) - 1)
 
 
 def fma64(a, b, c):
-    """a*b + c in float64 with one rounding (Dekker's product, Knuth's sum, the rest rounded to odd)."""
+    """a*b + c in float64 with one rounding: Dekker's product, Knuth's sum, and what both leave out.
+
+    Adding what is left rounds twice, which shows only where the second rounding is a tie; such lanes,
+    infinities and products that vanish are left to ``_fma64_with_care``. New arrays cost more than arithmetic
+    does: most steps work in the memory of those before them.
+    """
     p = a * b
-    s, rest = two_sum(p, c)
-    split = 134217729.0  # 2**27 + 1
-    with np.errstate(all="ignore"):
-        ah = a * split
-        ah = ah - (ah - a)
-        al = a - ah
-        bh = b * split
-        bh = bh - (bh - b)
-        bl = b - bh
-        error = ((ah * bh - p) + ah * bl + al * bh) + al * bl
-        last, lost = two_sum(rest, error)
-        if lost.any():
-            last = to_odd(last, lost)
-        fused = s + last
-        finite = np.isfinite(fused)
-        # a sum that is exact keeps its sign: -0 + 0 would be +0
-        result = np.where(finite & (last != 0), fused, s)
-        if not finite.all() or (np.abs(p) < VANISHES).any():
-            result = exact.mend(result, "fma", "rn", (a, b, c))
+    (ah, al), (bh, bl) = _halves(a), _halves(b)
+    error = ah * bh
+    error -= p
+    part = ah * bl
+    error += part
+    error += np.multiply(al, bh, out=part)
+    error += np.multiply(al, bl, out=part)
+    s = p + c
+    t = s - p
+    last = s - t
+    np.subtract(p, last, out=last)
+    last += np.subtract(c, t, out=t)
+    last += error
+    fused = s + last
+    left = fused - s
+    np.subtract(last, left, out=left)
+    ties = (left.view(U8) & FRACTION) == 0  # half a unit in the last place is a power of two
+    tiny = np.abs(p, out=part) < VANISHES
+    # a sum that is exact keeps its sign: -0 + 0 would be +0
+    result = fused if fused.all() else np.where(last == 0, s, fused)
+    doubtful = ~np.isfinite(fused)
+    if ties.any():
+        doubtful |= ties & (left != 0) & (error != 0)
+    if tiny.any():
+        doubtful |= tiny & (a != 0) & (b != 0)
+    if doubtful.any():
+        lanes = np.flatnonzero(doubtful)
+        result[lanes] = _fma64_with_care(*(_of_lanes(x, lanes) for x in (a, b, c)))
     return result
+
+
+def _halves(x):
+    """A float64 as a sum of two of 26 bits each (Veltkamp)."""
+    high = x * 134217729.0  # 2**27 + 1
+    low = high - x
+    high -= low
+    return high, np.subtract(x, high, out=low)
+
+
+def _fma64_with_care(a, b, c):
+    p = a * b
+    (ah, al), (bh, bl) = _halves(a), _halves(b)
+    error = ((ah * bh - p) + ah * bl + al * bh) + al * bl
+    s, rest = two_sum(p, c)
+    last = to_odd(*two_sum(rest, error))
+    fused = s + last
+    result = np.where(np.isfinite(fused) & (last != 0), fused, s)
+    return exact.mend(result, "fma", "rn", (a, b, c))
 
 
 def mul_hi_s32(a, b):

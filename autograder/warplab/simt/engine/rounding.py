@@ -25,7 +25,7 @@ def direction_of(instr) -> str | None:
 def compute(name: str, direction: str, dtype: str, *operands):
     """``name`` of float32 (dtype "f4") or float64 ("f8") operands, rounded in a direction."""
     wide = tuple(x.astype("f8") for x in operands)
-    value, missing = EXACT[name](*wide)
+    value, missing = (EXACT_OF_FLOAT32 if dtype == "f4" else EXACT)[name](*wide)
     if direction == "rm" and name in ADDENDS:  # a sum of opposite signs that is nothing is -0, downwards
         a, b = ADDENDS[name](*wide)
         value = np.where((value == 0) & (np.signbit(a) != np.signbit(b)), -0.0, value)
@@ -106,4 +106,9 @@ EXACT = {  # of float64 operands: the result to nearest, and what it leaves out
     "div": _quotient,
     "rcp": lambda a: _quotient(np.ones(1), a),
     "sqrt": _root,
+}
+NOTHING = np.zeros(1)
+EXACT_OF_FLOAT32 = EXACT | {  # a product of float32 is a float64
+    "mul": lambda a, b: (a * b, NOTHING),
+    "fma": lambda a, b, c: two_sum(a * b, c),
 }
