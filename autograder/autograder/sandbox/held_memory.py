@@ -28,7 +28,6 @@ OPEN_FILE = 1024  # struct file and what hangs on it, like a timer
 INODE = 1024  # of a temporary file, with its name
 TASK = 32 << 10  # kernel stack, struct task_struct
 MAPPING = 512  # struct vm_area_struct, its place in the tree, its anon_vma
-CHAIN = 64  # struct anon_vma_chain: a mapping has one for each process that it was forked through
 MOST_MAPPINGS = 65_530  # sysctl vm.max_map_count as most machines have it
 PAGES = ("RssAnon", "RssShmem", "VmSwap")
 TABLES = ("VmPTE", "HugetlbPages")
@@ -55,14 +54,13 @@ def over(limit: int, proc: str = "/proc", folders: Iterable[str] = view.WRITABLE
     share with the warm parent in proportion; it walks page tables.
     """
     pids = [name for name in os.listdir(proc) if name.isdigit() and name != "1"]
-    mapping = MAPPING + CHAIN * len(pids)
     beside = SOCKET * _lines(f"{proc}/1/net/unix") + INODE * sum(map(_files, folders))
     every = [_held(f"{proc}/{pid}") for pid in pids]
     beside += sum(held.of_kernel for held in every)
-    if beside + sum(held.pages + MOST_MAPPINGS * mapping for held in every) <= limit:
+    if beside + sum(held.pages + MOST_MAPPINGS * MAPPING for held in every) <= limit:
         return False
     return (
-        beside + sum(_in_proportion(held) + mapping * _lines(f"{held.task}/maps") for held in every) > limit
+        beside + sum(_in_proportion(held) + MAPPING * _lines(f"{held.task}/maps") for held in every) > limit
     )
 
 
