@@ -188,7 +188,7 @@ def test_what_the_generator_writes_is_ptx_that_nvidias_assembler_takes():
 @pytest.mark.parametrize(
     "module, name, instead",
     [
-        (numeric, "fma32", lambda a, b, c: a * b + c),
+        (numeric, "fma", lambda a, b, c: a * b + c),
         (numeric, "flush", lambda x: x),
         (numeric, "shift_right", lambda a, n: a >> (n % (8 * a.dtype.itemsize)).astype(a.dtype)),
         (numeric, "float_to_int", lambda x, dtype, rounding: np.trunc(x).astype(dtype)),

@@ -122,12 +122,12 @@ INSTRUCTIONS: dict[str, Instruction] = {
         flops=flops(1),
     ),
     "mad": computes(
-        {INTEGERS: arithmetic.multiply_add, FLOATS: floats("numeric.fma{bits}({0}, {1}, {2})")},
+        {INTEGERS: arithmetic.multiply_add, FLOATS: floats("numeric.fma({0}, {1}, {2})")},
         flops=flops(2),
     ),
     "fma": computes(
         {
-            FLOATS: floats("numeric.fma{bits}({0}, {1}, {2})"),
+            FLOATS: floats("numeric.fma({0}, {1}, {2})"),
             HALVES: fp16.arithmetic("numeric.fma_odd({0}.astype('f8'), {1}, {2})"),
         },
         flops=flops(2),

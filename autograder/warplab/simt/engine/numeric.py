@@ -5,9 +5,11 @@ All functions take and return arrays of one lane per element (or length 1: the s
 
 from __future__ import annotations
 
-import numpy as np
+import functools
 
-from warplab.simt.engine import exact
+import numba
+import numpy as np
+from numba.extending import intrinsic
 
 I4, I8, U2, U4, U8, F2, F4, F8 = (np.dtype(d) for d in ("i4", "i8", "u2", "u4", "u8", "f2", "f4", "f8"))
 
@@ -35,99 +37,25 @@ def fma_odd(a, b, c):
     return to_odd(*two_sum(a * b, c))
 
 
-SMALLEST = np.finfo(F4).smallest_normal
-BEHIND, HALF = np.uint64((1 << 29) - 1), np.uint64(1 << 28)  # the bits that a float32 has no room for
+@intrinsic
+def _machines_fma(typing_context, a, b, c):
+    """LLVM's fused multiply-add: one instruction of the processor, or the C library's function."""
+    return a(a, b, c), lambda context, builder, signature, arguments: builder.fma(*arguments)
 
 
-def fma32(a, b, c):
-    """a*b + c in float32 with one rounding: the product of two float32 is exact in float64.
-
-    The sum is rounded to float64 and then to float32; the two roundings can differ from one where the
-    float64 sum lands half-way between two float32, or where the result is subnormal.
-    """
-    wide = _in_place(np.multiply, a.astype(F8), b)
-    wide = _in_place(np.add, wide, c)
-    result = wide.astype(F4)
-    doubtful = (wide.view(U8) & BEHIND) == HALF
-    small = np.abs(result) < SMALLEST
-    if small.any():
-        doubtful |= small & (wide != 0)
-    if doubtful.any():
-        lanes = np.flatnonzero(doubtful)
-        result[lanes] = fma_odd(*(_of_lanes(x, lanes).astype(F8) for x in (a, b, c))).astype(F4)
-    return result
+@functools.cache
+def _fused(kind: str):
+    """The fused multiply-add of a NumPy type as a ufunc, which NumPy has not. Compiling it takes a moment."""
+    type_ = {"f": numba.float32, "d": numba.float64}[kind]
+    compiled = numba.vectorize([type_(type_, type_, type_)], nopython=True)(
+        lambda a, b, c: _machines_fma(a, b, c)
+    )
+    return compiled.ufunc
 
 
-def _of_lanes(x, lanes):
-    """The values of some lanes, of one a lane or one for all."""
-    return x if x.size == 1 else x[lanes]
-
-
-def _in_place(function, x, y):
-    """``function`` of an array that nobody else holds and another, in the first one's memory if it can."""
-    return function(x, y, out=x if x.size >= y.size else None)
-
-
-VANISHES = 2.0**-900  # of a smaller product the error is no float64
-FRACTION = np.uint64((1 << 52) - 1)
-
-
-def fma64(a, b, c):
-    """a*b + c in float64 with one rounding: Dekker's product, Knuth's sum, and what both leave out.
-
-    Adding what is left rounds twice, which shows only where the second rounding is a tie; such lanes,
-    infinities and products that vanish are left to ``_fma64_with_care``. New arrays cost more than arithmetic
-    does: most steps work in the memory of those before them.
-    """
-    p = a * b
-    (ah, al), (bh, bl) = _halves(a), _halves(b)
-    error = ah * bh
-    error -= p
-    part = ah * bl
-    error += part
-    error += np.multiply(al, bh, out=part)
-    error += np.multiply(al, bl, out=part)
-    s = p + c
-    t = s - p
-    last = s - t
-    np.subtract(p, last, out=last)
-    last += np.subtract(c, t, out=t)
-    last += error
-    fused = s + last
-    left = fused - s
-    np.subtract(last, left, out=left)
-    ties = (left.view(U8) & FRACTION) == 0  # half a unit in the last place is a power of two
-    tiny = np.abs(p, out=part) < VANISHES
-    # a sum that is exact keeps its sign: -0 + 0 would be +0
-    result = fused if fused.all() else np.where(last == 0, s, fused)
-    doubtful = ~np.isfinite(fused)
-    if ties.any():
-        doubtful |= ties & (left != 0) & (error != 0)
-    if tiny.any():
-        doubtful |= tiny & (a != 0) & (b != 0)
-    if doubtful.any():
-        lanes = np.flatnonzero(doubtful)
-        result[lanes] = _fma64_with_care(*(_of_lanes(x, lanes) for x in (a, b, c)))
-    return result
-
-
-def _halves(x):
-    """A float64 as a sum of two of 26 bits each (Veltkamp)."""
-    high = x * 134217729.0  # 2**27 + 1
-    low = high - x
-    high -= low
-    return high, np.subtract(x, high, out=low)
-
-
-def _fma64_with_care(a, b, c):
-    p = a * b
-    (ah, al), (bh, bl) = _halves(a), _halves(b)
-    error = ((ah * bh - p) + ah * bl + al * bh) + al * bl
-    s, rest = two_sum(p, c)
-    last = to_odd(*two_sum(rest, error))
-    fused = s + last
-    result = np.where(np.isfinite(fused) & (last != 0), fused, s)
-    return exact.mend(result, "fma", "rn", (a, b, c))
+def fma(a, b, c):
+    """a*b + c of float32 or float64 with one rounding."""
+    return _fused(a.dtype.char)(a, b, c)
 
 
 def mul_hi_s32(a, b):
