@@ -481,7 +481,8 @@ def parse(ptx: str) -> Module:
         if not m:
             outside.append(text[pos:])
             break
-        outside.append(text[pos : m.start()])
+        # what is left of a function, its linkage, is none of the variable's that follows
+        outside += [text[pos : m.start()], ";"]
         pos = m.end()
         if m["end"] == ";":
             continue  # a declaration
