@@ -84,7 +84,10 @@ def _held(process: str) -> Held:
 def _in_proportion(held: Held) -> int:
     """A process's pages with its share of the shared ones; all of them where the kernel does not tell."""
     found = _fields(f"{held.task}/smaps_rollup")
-    return 1024 * sum(found[name] for name in SHARED_OUT) if set(SHARED_OUT) <= set(found) else held.pages
+    if not found:  # of a thread that is not the first; or the process has just ended, and holds nothing
+        found = _fields(f"{held.task}/status")
+        return 1024 * sum(found.get(name, 0) for name in PAGES)
+    return 1024 * sum(found.get(name, 0) for name in SHARED_OUT)
 
 
 def _fields(path: str) -> dict[str, int]:
