@@ -70,7 +70,8 @@ def test_a_block_keeps_sixteen_arrays_and_the_small_change_that_the_formula_leav
     with vram.saving(block) as kept:
         block(x)
     derived = vram.activation_bytes(1, width, heads, tokens, batch, number=kind.itemsize)
-    norms, sums = 4 * batch * tokens * kind.itemsize, 4 * batch * heads * tokens  # fused attention keeps no mask
+    # fused attention keeps no mask
+    norms, sums = 4 * batch * tokens * kind.itemsize, 4 * batch * heads * tokens
     assert kept.bytes == derived + norms + sums
     assert kept.bytes < 1.02 * derived
 
