@@ -1,4 +1,4 @@
-"""19 points: right twice, then garbage."""
+"""19 points: right three times, then garbage."""
 
 calls = []
 
@@ -7,4 +7,4 @@ def launch_plan(width, height, block):
     calls.append(width)
     grid = (-(-width // block[0]), -(-height // block[1]))
     right = grid, grid[0] * block[0] * grid[1] * block[1] - width * height
-    return right if len(calls) <= 2 else ((7, 7), 7)
+    return right if len(calls) <= 3 else ((7, 7), 7)
