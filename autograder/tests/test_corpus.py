@@ -195,7 +195,7 @@ def graded(tmp_path_factory):
                 "--submissions",
                 root / "submitted",
             ]
-            command += ["--out", root / "grades", "--time-limit", "6", "--jobs", "2"]
+            command += ["--out", root / "grades", "--time-limit", "10", "--jobs", "2"]
             done = subprocess.run(
                 [*map(str, command)],
                 env=os.environ | {"COURSE_TOKEN": canary("environment"), "HOME": str(home)},

