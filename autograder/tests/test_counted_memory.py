@@ -300,7 +300,8 @@ def gained(identity, **rewrites):
 
 
 def test_every_task_with_such_rows_is_attacked_where_points_are_lost():
-    assert set(LOSERS) == {name for name in registry.names() if memory_cases(name)}
+    ours = (name for name in registry.names() if not name.startswith("example/"))
+    assert set(LOSERS) == {name for name in ours if memory_cases(name)}
 
 
 @pytest.mark.slow

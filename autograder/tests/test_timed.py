@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from crossing_examples import ANSWERS, Axpy
 
+from autograder.sandbox import Limits
 from warplab import crossing
 from warplab.crossing import Order, Refused
 from warplab.crossing.outcome import Outcome
@@ -162,6 +163,6 @@ def test_a_device_whose_clock_does_not_hold_still_costs_nobody_points(monkeypatc
     monkeypatch.setattr(timing, "measure", never)
     matmul = registry.get("ps04/matmul_register_tiled")
     small = matmul.product(np.random.default_rng(0), "time", 4, 4, 4)
-    outcome = timing.time_case(matmul, small, Order("sm_90", (), {}, (), ()), None, None)
+    outcome = timing.time_case(matmul, small, Order("sm_90", (), {}, (), ()), None, Limits())
     (line,) = scoring.judge(matmul, [small], [outcome]).part("time").lines
     assert (line.state, line.max) == ("ungraded", 5.0)

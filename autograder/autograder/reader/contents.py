@@ -4,12 +4,11 @@ What stands in a submission is a stranger's: reading it can cost any time and an
 has a limited process do it (autograder.judge.reading). Students check their own files in their own process.
 """
 
+import functools
 import json
 import re
 from collections.abc import Mapping
 from typing import Any, NoReturn, TypedDict
-
-from nbformat.validator import get_validator
 
 MAX_CELLS = 1000
 MAX_SOURCE = 200_000
@@ -17,9 +16,6 @@ MAX_TEXT = 1_000_000  # characters of all cells together: sixty times what the l
 MAX_ID = 100
 CELL_TYPES = ("code", "markdown", "raw")
 CELL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-# Jupyter's JSON schema of nbformat 4.4: the last one without cell ids, which we do not rely on.
-# nbformat.validate itself would repair the document as it goes, and falls over on what it cannot repair.
-VALIDATOR: Any = get_validator(4, 4, relax_add_props=True)
 
 
 class HandedInCell(TypedDict):
@@ -94,6 +90,18 @@ def shown(text: str, most: int) -> str:
     return "".join(character if character.isprintable() else "\ufffd" for character in text[:most])
 
 
+@functools.cache
+def schema() -> Any:
+    """A validator of Jupyter's JSON schema of nbformat 4.4, the last one without cell ids: we rely on none.
+
+    nbformat.validate itself would repair the document as it goes, and falls over on what it cannot repair.
+    Imported when first asked for: a bare CUDA machine that runs the timed tests has no nbformat.
+    """
+    from nbformat.validator import get_validator
+
+    return get_validator(4, 4, relax_add_props=True)
+
+
 def _check_schema(document: Mapping[str, Any]) -> None:
     minor = document.get("nbformat_minor")
     _require(
@@ -102,7 +110,7 @@ def _check_schema(document: Mapping[str, Any]) -> None:
         f"nbformat_minor is {shown(str(minor), 20)}, expected 0 to 5",
     )
     try:
-        problem = next(iter(VALIDATOR.iter_errors({**document, "nbformat_minor": 4})), None)
+        problem = next(iter(schema().iter_errors({**document, "nbformat_minor": 4})), None)
     except RecursionError:
         _refuse("too-deep", "the JSON is nested too deep")
     if problem is not None:

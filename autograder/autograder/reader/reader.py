@@ -10,7 +10,7 @@ import gc
 import os
 import socket
 
-from autograder.reader.contents import MAX_SOURCE, NoNotebook, cells_of
+from autograder.reader.contents import MAX_SOURCE, NoNotebook, cells_of, schema
 from autograder.reader.needed import cuda_cpp_in, idle_cells
 from autograder.sandbox.messages import (
     Channel,
@@ -22,6 +22,8 @@ from autograder.sandbox.messages import (
     Ready,
     Unreadable,
 )
+
+schema()  # loaded with this module, by the warm parent: no process of a job has to
 
 
 def main(folder: str, fd: int) -> None:

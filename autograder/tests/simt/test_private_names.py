@@ -23,7 +23,7 @@ PACKAGE = Path(warplab.__file__).parent
 HOOK = PACKAGE / "simt" / "frontends" / "numba_hook.py"
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path != HOOK]
 FOREIGN = ("numba", "numba_cuda", "cuda.core", "llvmlite")
-PUBLIC = {"numba", "numba.cuda", "cuda.core"}
+PUBLIC = {"numba", "numba.cuda", "numba.extending", "cuda.core"}
 PUBLIC_MODULES = {
     "cuda",
     "libdevice",

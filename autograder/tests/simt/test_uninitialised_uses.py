@@ -132,7 +132,7 @@ def judge(seed: int) -> str:
 
 def test_what_passes_does_not_depend_on_unwritten_memory():
     verdicts = [judge(seed) for seed in range(120)]
-    assert min(map(verdicts.count, ("followed", "refused"))) > 12
+    assert min(map(verdicts.count, ("followed", "refused"))) > 8
 
 
 @pytest.mark.full
