@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numba import cuda, float64
 
 import warplab
 
@@ -195,3 +196,35 @@ def test_the_message_about_an_atomic_names_both_lines_and_says_that_atomics_are_
     text = verdict(without(source), grid, block, args)
     assert "in kernel k, k.cu:7: thread (0, 0, 0) of block (0, 0, 0) reads a shared word" in text
     assert "that several threads update atomically (k.cu:5)" in text and "atomics are writes too" in text
+
+
+@cuda.jit
+def largest_of_a_block(x, out):
+    """numba makes the maximum of float64 of a compare-and-swap, with a plain load for a first guess."""
+    best = cuda.shared.array(1, float64)
+    t = cuda.threadIdx.x
+    if t == 0:
+        best[0] = 0.0
+    cuda.syncthreads()
+    cuda.atomic.max(best, 0, x[t])
+    cuda.syncthreads()
+    out[t] = best[0]
+
+
+@cuda.jit
+def largest_too_early(x, out):
+    best = cuda.shared.array(1, float64)
+    t = cuda.threadIdx.x
+    if t == 0:
+        best[0] = 0.0
+    cuda.syncthreads()
+    cuda.atomic.max(best, 0, x[t])
+    out[t] = best[0]  # before the others have put theirs in
+
+
+def test_what_a_compare_and_swap_expects_may_be_a_plain_load_and_nothing_else_may():
+    x, out = np.random.default_rng(0).random(64), np.zeros(64)
+    largest_of_a_block[1, 64](x, out)
+    assert (out == x.max()).all()
+    with pytest.raises(warplab.SharedRace, match="largest_too_early"):
+        largest_too_early[1, 64](x, out)

@@ -11,10 +11,10 @@ from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.translate import translate
 from warplab.simt.errors import InvalidLaunch, UnsupportedInstruction
-from warplab.simt.ptx.blocks import split
+from warplab.simt.ptx.blocks import split, successors
 from warplab.simt.ptx.inline import CannotInline, inline_calls
 from warplab.simt.ptx.link import link
-from warplab.simt.ptx.parser import Address, Module, Variable, meets_grid_wide, parse
+from warplab.simt.ptx.parser import Address, Module, Reg, Variable, meets_grid_wide, parse
 from warplab.simt.ptx.stored import touched_through
 
 MAX_CALLS = 150  # depth of recursive calls
@@ -158,6 +158,43 @@ class Program:
         """Whether the kernel has a fence, or an access that is one too."""
         instrs = [*self.sites, *(i for b in self.blocks for i in b.instrs)]
         return any(i.opcode in ("fence", "membar") or {"release", "acq_rel"} & set(i.mods) for i in instrs)
+
+    @cached_property
+    def guesses(self) -> frozenset[int]:
+        """The ids of the loads whose value a compare-and-swap behind them expects, by way of copies."""
+        instrs = [i for b in self.blocks for i in b.instrs]
+        expected = (i.operands[2] for i in instrs if "cas" in i.mods)
+        sought = {operand.name for operand in expected if isinstance(operand, Reg)}
+        while sought:
+            copies = (i for i in instrs if i.opcode in ("mov", "selp") and i.operands[0] in map(Reg, sought))
+            more = {o.name for i in copies for o in i.operands[1:] if isinstance(o, Reg)} - sought
+            if not more:
+                break
+            sought |= more
+        found: set[int] = set()
+        for block in self.blocks if sought else ():
+            ahead = any("cas" in i.mods for n in self._behind(block) for i in self.blocks[n].instrs)
+            for i in reversed(block.instrs):
+                if (
+                    i.opcode == "ld"
+                    and ahead
+                    and isinstance(i.operands[0], Reg)
+                    and i.operands[0].name in sought
+                ):
+                    found.add(id(i))
+                ahead = ahead or "cas" in i.mods
+        return frozenset(found)
+
+    def _behind(self, block) -> set[int]:
+        """The numbers of the blocks that may run after this one."""
+        found: set[int] = set()
+        ahead = successors(block) if block.end != "exit" else []
+        while ahead:
+            number = ahead.pop()
+            if number not in found:
+                found.add(number)
+                ahead += successors(self.blocks[number]) if self.blocks[number].end != "exit" else []
+        return found
 
     def file_of(self, number: int) -> str:
         return self.module.files.get(number, "")

@@ -253,7 +253,9 @@ class GlobalRaces(Observer):
         watch.tables.enter(self, machine, touch)
 
     def _kind(self, machine, site: int, what: str) -> Kind:
-        kind = self.kinds[site, what] = kind_of(machine.program.sites[site], what)
+        kind = self.kinds[site, what] = kind_of(
+            machine.program.sites[site], what, guesses=machine.program.guesses
+        )
         return kind
 
     def _may_clash(self, machine, base: int) -> bool:

@@ -16,11 +16,14 @@ The order by threads, barriers and ``syncwarp`` is decided exactly. Of release a
 whether a fence and a later strong access are there, not whether the one observed the other (which flag, which
 lock, which value), and for a whole warp or block at once; a barrier or ``syncwarp`` of some counts for all.
 Both err towards silence. A plain store by threads that have fenced counts as strong where it meets strong
-loads, a compare-and-swap or an exchange: so locks are opened and flags set by hand.
+loads, a compare-and-swap or an exchange: so locks are opened and flags set by hand. And a plain load of what
+a compare-and-swap then expects to find counts as strong, for a wrong guess costs it another turn: so atomics
+that the hardware has not are made of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from warplab.simt.engine.instructions import INSTRUCTIONS
@@ -57,8 +60,15 @@ class Kind:
         return self.name in (STRONG_READ, STRONG_WRITE)
 
 
-def kind_of(instr: Instr, what: str, volatile_is_strong: bool = True) -> Kind:
-    """The kind of an access, ``what`` as observers are told: "read", "write" or "atomic"."""
+def kind_of(
+    instr: Instr, what: str, volatile_is_strong: bool = True, guesses: Collection[int] = frozenset()
+) -> Kind:
+    """The kind of an access, ``what`` as observers are told: "read", "write" or "atomic".
+
+    guesses: the ids of loads of what a compare-and-swap expects (``Program.guesses``).
+    """
+    if id(instr) in guesses:
+        return Kind(STRONG_READ)
     mods = set(instr.mods)
     atomic = what == "atomic" or effects_of(instr, INSTRUCTIONS).memory == "atomic"
     if not (atomic or mods & STRONG or (volatile_is_strong and "volatile" in mods)):

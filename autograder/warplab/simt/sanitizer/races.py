@@ -130,7 +130,8 @@ class RaceDetector(Observer):
             self._compare(machine)
 
     def _kind(self, machine, site: int, what: str) -> Kind:
-        kind = kind_of(machine.program.sites[site], what, volatile_is_strong=machine.program.fences)
+        program = machine.program
+        kind = kind_of(program.sites[site], what, program.fences, program.guesses)
         self.kinds[site, what] = kind
         return kind
 
