@@ -1,12 +1,18 @@
 """What the grading tests share: a tiny course with two tasks that need no kernel, and ways to hand in."""
 
+import contextlib
 import json
 import shutil
 from pathlib import Path
 
+import pytest
+
+from autograder import grade
 from autograder.layout import load_assignment
+from autograder.reader.contents import NoNotebook, cells_of
 from autograder.release import release
 from autograder.sample_class.build import without_markers
+from autograder.validate import Defect, Malformed, checked
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -85,3 +91,22 @@ def hand_in(folder, student, document, name="ps01_tiny.ipynb"):
     data = json.dumps(document) if isinstance(document, dict) else document
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
     return path
+
+
+def read_here(data, assignment, process):
+    """Stands in for read_submission, in this process."""
+    try:
+        return checked(cells_of(data), assignment)
+    except NoNotebook as problem:
+        raise Malformed([Defect(problem.code, str(problem))]) from None
+
+
+@contextlib.contextmanager
+def judged_here(judge):
+    """Grading starts no process: notebooks are read here, and `judge` stands in for judge_notebook."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("autograder.results.course_version", lambda: "test")
+        patch.setattr(grade, "reader", contextlib.nullcontext)
+        patch.setattr(grade, "read_submission", read_here)
+        patch.setattr(grade, "judge_notebook", judge)
+        yield

@@ -4,34 +4,24 @@ The attackers here know more than feedback tells: every input that an attempt wa
 answer to each. Their notebooks are tables. Judging is real, but in this process.
 """
 
-import contextlib
 import csv
 import json
 
 import numpy as np
 import pytest
-from grading import answers, hand_in, make_course, notebook
+from grading import answers, hand_in, judged_here, make_course, notebook
 
 from autograder import grade
 from autograder.grade import Grading
 from autograder.gradebook import CourseGradebook
 from autograder.judge.judge import CellVerdict, Verdict, _judged
-from autograder.reader.contents import NoNotebook, cells_of
 from autograder.results import seed_of_round
 from autograder.sandbox import Unsafe
-from autograder.validate import Defect, Malformed, checked
 from warplab import crossing
 from warplab.tasks import registry, scoring
 
 SEED = 11
 TASK = "ps01/launch_plan"
-
-
-def read(data, assignment, process):
-    try:
-        return checked(cells_of(data), assignment)
-    except NoNotebook as problem:
-        raise Malformed([Defect(problem.code, str(problem))]) from None
 
 
 def judge(assignment, checked, cases, launcher, limits):
@@ -54,11 +44,7 @@ def judge(assignment, checked, cases, launcher, limits):
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("autograder.results.course_version", lambda: "test")
-        patch.setattr(grade, "reader", contextlib.nullcontext)
-        patch.setattr(grade, "read_submission", read)
-        patch.setattr(grade, "judge_notebook", judge)
+    with judged_here(judge):
         root, assignment = make_course(tmp_path_factory.mktemp("fresh") / "course")
         CourseGradebook(root / "empty").__exit__()  # made once: it takes seconds
         yield root, assignment

@@ -17,7 +17,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from grading import answers, make_course, notebook
+from grading import answers, judged_here, make_course, notebook
 from hypothesis import example, given
 from hypothesis import strategies as st
 from nbgrader.api import Gradebook
@@ -30,11 +30,9 @@ from autograder.gradebook import CourseGradebook
 from autograder.gradebook.export import FORMULA, guard
 from autograder.judge.judge import CellVerdict, Verdict
 from autograder.layout import load_assignment
-from autograder.reader.contents import NoNotebook, cells_of
 from autograder.results import Results
 from autograder.sandbox import Unsafe
 from autograder.show import grades_table
-from autograder.validate import Defect, Malformed, checked
 
 HONEST = ("ada", "zed")
 PIECES = [
@@ -105,14 +103,6 @@ KINDS = (
 )
 
 
-def read(data, assignment, process):
-    """Stands in for read_submission, in this process."""
-    try:
-        return checked(cells_of(data), assignment)
-    except NoNotebook as problem:
-        raise Malformed([Defect(problem.code, str(problem))]) from None
-
-
 def full_marks(assignment, checked, cases, launcher, limits):
     """Stands in for judge_notebook: every test passes, and the written answer waits."""
     cells = {
@@ -126,11 +116,7 @@ def full_marks(assignment, checked, cases, launcher, limits):
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("autograder.results.course_version", lambda: "test")
-        patch.setattr(grade, "reader", contextlib.nullcontext)
-        patch.setattr(grade, "read_submission", read)
-        patch.setattr(grade, "judge_notebook", full_marks)
+    with judged_here(full_marks):
         root, assignment = make_course(tmp_path_factory.mktemp("folders") / "course")
         CourseGradebook(root / "empty").__exit__()  # made once: it takes seconds
         yield root, json.dumps(notebook(assignment, **answers(root)))

@@ -188,12 +188,12 @@ class Program:
     def _behind(self, block) -> set[int]:
         """The numbers of the blocks that may run after this one."""
         found: set[int] = set()
-        ahead = successors(block) if block.end != "exit" else []
+        ahead = successors(block)
         while ahead:
             number = ahead.pop()
             if number not in found:
                 found.add(number)
-                ahead += successors(self.blocks[number]) if self.blocks[number].end != "exit" else []
+                ahead += successors(self.blocks[number])
         return found
 
     def file_of(self, number: int) -> str:
