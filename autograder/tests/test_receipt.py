@@ -7,11 +7,11 @@ import os
 from datetime import datetime
 
 import pytest
-from grading import answers, make_course, notebook
+from grading import answers, make_course, notebook, read_here
 from hypothesis import given
 from hypothesis import strategies as st
 from nbgrader.api import Gradebook
-from test_hostile_folders import full_marks, read
+from test_hostile_folders import full_marks
 
 from autograder import grade
 from autograder.grade import Grading
@@ -136,7 +136,7 @@ def course(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("autograder.results.course_version", lambda: "test")
         patch.setattr(grade, "reader", contextlib.nullcontext)
-        patch.setattr(grade, "read_submission", read)
+        patch.setattr(grade, "read_submission", read_here)
         patch.setattr(grade, "judge_notebook", full_marks)
         root, assignment = make_course(tmp_path_factory.mktemp("receipt") / "course")
         with open(root / "nbgrader_config.py", "a") as config:
