@@ -244,6 +244,15 @@ def test_a_page_says_it_without_filler(page):
     assert [phrase for phrase in FILLER if phrase in text] == []
 
 
+@each_page
+def test_no_placeholder_reaches_a_reader(page):
+    """Words in capitals that are joined by two or more hyphens, or in angle or double braces, stand for something."""
+    assert (
+        re.findall(r"\b[A-Z]{2,}(?:-[A-Z]{2,}){2,}\b|\{\{.*?\}\}|\bTODO\b|\bTBD\b", page.read_text("utf-8"))
+        == []
+    )
+
+
 def test_every_reference_can_be_followed():
     lost = [key for key, entry in bibliography().items() if not ({"url", "doi"} & set(entry.fields))]
     assert lost == []

@@ -39,8 +39,17 @@ def h100_lanes() -> Decision:
 
 
 def consumer_lanes() -> Decision:
-    lanes = specs.get("rtx-4090")["fp32_lanes"].value
-    return Decision({"RTX 4090": 100 <= lanes < 1000}, {"lanes": lanes})
+    small, lanes = 768, specs.get("rtx-4090")["fp32_lanes"].value  # 768: GTX 1050 Ti, cuda_core_list
+    readings = {"GTX 1050 Ti": 100 <= small < 1000, "RTX 4090": 100 <= lanes < 1000}
+    return Decision(readings, {"small": small, "lanes": lanes})
+
+
+def t4_ratio() -> Decision:
+    """Is the ratio of peaks three, within a factor of 1.5, whatever the format of the GPU?"""
+    cpu, t4 = specs.get("epyc-9654"), specs.get("t4")
+    ratios = {name: t4[f"peak_{name}"].si / cpu["peak_fp32"].si for name in ("fp32", "fp16")}
+    readings = {name: 2 <= ratio <= 4.5 for name, ratio in ratios.items()}
+    return Decision(readings | {"their network, chips and compiler": True}, ratios)
 
 
 def speedup_range() -> Decision:
@@ -204,7 +213,9 @@ def gddr() -> Decision:
 
 def cpu_memory() -> Decision:
     kind = specs.get("epyc-9654")["memory_type"].value
-    return Decision({"EPYC 9654": kind.startswith("HBM")}, {"kind": kind})
+    hbm = 64  # GB, of an Intel Xeon Max: xeon_max
+    readings = {"EPYC 9654": kind.startswith("HBM"), "Xeon Max": hbm >= 200}
+    return Decision(readings, {"kind": kind, "hbm": hbm})
 
 
 def rtx_4090_memory() -> Decision:
