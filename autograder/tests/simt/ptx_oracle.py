@@ -8,6 +8,7 @@ result open (a NaN's payload, an approximation, division by zero) a function giv
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,6 +37,7 @@ NAN = object()  # some NaN of the result's format
 INF, MINUS_INF = math.inf, -math.inf
 
 
+@functools.cache
 def width(kind: str) -> int:
     """Bits of a type."""
     digits = "".join(c for c in kind.split("x2")[0].removeprefix("b") if c.isdigit())

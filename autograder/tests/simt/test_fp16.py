@@ -74,6 +74,8 @@ def test_a_packed_pair_is_two_16_bit_floats(body, word):
             0x4000,
         ),  # a number wins over a NaN
         ("mov.b16 %rs1, 0x3F80; cvt.f32.bf16 %f1, %rs1; cvt.rn.f16.f32 %rs3, %f1;", 0x3C00),
+        ("mov.b16 %rs1, 0xC2F0; ex2.approx.ftz.bf16 %rs3, %rs1;", 0x0380),  # 2**-120: bf16's least is 2**-126
+        ("mov.b16 %rs1, 0xC2FE; ex2.approx.ftz.bf16 %rs3, %rs1;", 0x0000),  # 2**-127 is subnormal
     ],
 )
 def test_a_16_bit_float_is_rounded_once(body, half):

@@ -110,15 +110,21 @@ def _in_float32(combine):
     return handler
 
 
-def flush(bits):
-    """``.ftz``: patterns (of one f16 or two) with zeros of their signs in the place of subnormals."""
+EXPONENT = {"f16": U2.type(0x7C00), "bf16": U2.type(0x7F80)}
+
+
+def flush(bits, kind: str):
+    """``.ftz``: patterns (of one float of ``kind`` or two) with zeros of their signs in the place of
+    subnormals.
+    """
     halves = np.ascontiguousarray(bits).view(U2)
-    return np.where(halves & np.uint16(0x7C00), halves, halves & np.uint16(0x8000)).view(bits.dtype)
+    normal = halves & EXPONENT[kind.removesuffix("x2")]
+    return np.where(normal, halves, halves & np.uint16(0x8000)).view(bits.dtype)
 
 
 def flushed(instr, expression: str) -> str:
     """The expression of bit patterns, without subnormals where the instruction says ``.ftz``."""
-    return f"fp16.flush({expression})" if "ftz" in instr.mods else expression
+    return f"fp16.flush({expression}, {last_type(instr.mods)!r})" if "ftz" in instr.mods else expression
 
 
 def opened(code, instr, source, kind: str) -> str:
