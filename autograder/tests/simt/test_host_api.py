@@ -117,7 +117,7 @@ def test_a_linked_function_s_error_names_the_line_in_its_own_file():
         out[0] = reaches(ffi.from_buffer(x))
 
     with pytest.raises(
-        warplab.OutOfBounds, match=r"kernel kernel, reaches.cu:2: .* element 100 of argument 'x'"
+        warplab.OutOfBounds, match=r"kernel kernel, reaches.cu:2: .* element \[100\] of argument 'x'"
     ):
         kernel[1, 1](np.zeros(4, np.int32), np.zeros(1, np.int32))
 

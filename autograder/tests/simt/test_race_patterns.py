@@ -194,7 +194,7 @@ def test_a_fence_of_the_block_does_not_reach_another_block():
 def test_the_message_about_an_atomic_names_both_lines_and_says_that_atomics_are_writes():
     source, (grid, block), args = PATTERNS["histogram, counts read after the atomics"]
     text = verdict(without(source), grid, block, args)
-    assert "in kernel k, k.cu:7: thread (0, 0, 0) of block (0, 0, 0) reads a shared word" in text
+    assert "in kernel k, k.cu:7: thread (0, 0, 0) of block (0, 0, 0) reads h[0]" in text
     assert "that several threads update atomically (k.cu:5)" in text and "atomics are writes too" in text
 
 

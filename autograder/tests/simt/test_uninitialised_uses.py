@@ -211,7 +211,7 @@ def test_a_neighbour_s_value_is_followed_through_a_shuffle_and_both_lines_are_na
     )
     text = str(caught.value)
     assert f"in kernel row_sums, test_uninitialised_uses.py:{read}: thread (20, 0, 0) of block" in text
-    assert "byte offset 80, which no thread of its block has written; thread (20, 0, 0) of block" in text
+    assert "tile[20], which no thread of its block has written; thread (20, 0, 0) of block" in text
     assert f"stores it to global memory (test_uninitialised_uses.py:{use})" in text
 
 

@@ -114,7 +114,7 @@ class Memory:
             )
             self.arrays[name] = array
             label = f"argument '{name}' ({describe(array)})"
-            self.regions[name] = self.space.add(as_bytes(array), label, max(array.itemsize, 1))
+            self.regions[name] = self.space.add(as_bytes(array), label).holds(array, label)
 
     def run(self, step, order):
         """Do one step; returns the Profile of a launch."""

@@ -6,14 +6,42 @@ at.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Act:
+    """What one thread did, for who draws it.
+
+    ``does``: "reads", "writes", "updates atomically" or "waits"; ``what``: an element as ``tile[3, 16]``.
+    """
+
+    thread: tuple[int, int, int]
+    block: tuple[int, int, int]
+    does: str
+    what: str
+    file: str
+    line: int
+
 
 class LaunchError(RuntimeError):
-    """A kernel launch was refused or stopped. ``str(error)`` is the text for the student."""
+    """A kernel launch was refused or stopped. ``str(error)`` is the text for the student.
+
+    ``acts``: what the one or two threads did that it names, in order of time.
+    """
 
     kind = "launch error"
 
-    def __init__(self, message: str, *, kernel: str = "", where: str = "", hint: str = ""):
-        self.kernel, self.where, self.hint = kernel, where, hint
+    def __init__(
+        self,
+        message: str,
+        *,
+        kernel: str = "",
+        where: str = "",
+        hint: str = "",
+        acts: tuple[Act, ...] = (),
+    ):
+        self.kernel, self.where, self.hint, self.acts = kernel, where, hint, acts
         head = f"{self.kind}"
         if kernel:
             head += f" in kernel {kernel}"

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from warplab.simt.engine.indices import index_text
+
 REGION_SHIFT = 36
 FIRST_SLOT = (
     1 << 12
@@ -22,6 +24,8 @@ FIRST_SLOT = (
 class Region:
     """One allocation: its ``data`` as bytes and a ``label`` for messages ("argument 'out',
     float32[1000]").
+
+    ``shape`` and ``order`` ("C" or "F") are those of the array it holds, () where that is not known.
     """
 
     base: int
@@ -30,7 +34,25 @@ class Region:
     itemsize: int = 1
     writable: bool = True
     unset: bool = False  # constant memory that no initialiser and no host code has given a value
+    shape: tuple[int, ...] = ()
+    order: str = "C"
     views: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def holds(self, array, label: str) -> Region:
+        """Note which array lies in the region; returns the region."""
+        self.label, self.itemsize = label, max(array.dtype.itemsize, 1)
+        self.shape, self.order = tuple(array.shape), "C"
+        if len(self.shape) > 1 and not array.flags["C_CONTIGUOUS"]:
+            self.order, self.shape = ("F", self.shape) if array.flags["F_CONTIGUOUS"] else ("C", ())
+        return self
+
+    def place(self, byte: int) -> str:
+        """ "element [3, 16] of argument 'out' (float32[80, 48])": the element that a byte belongs to."""
+        return f"element {self.index(byte)} of {self.label}"
+
+    def index(self, byte: int) -> str:
+        """``[3, 16]`` of the element that a byte belongs to; of an unknown shape ``[259]``."""
+        return index_text(byte // self.itemsize, self.shape or (0,), self.order)
 
     @property
     def size(self) -> int:
@@ -52,6 +74,8 @@ class Freed:
     base: int
     label: str
     itemsize: int
+    shape: tuple[int, ...]
+    order: str
 
 
 class AddressSpace:
@@ -86,7 +110,7 @@ class AddressSpace:
         """Unmap; a later access through an old pointer is a use after free."""
         key = region.base >> REGION_SHIFT
         if self.regions.pop(key, None) is not None:
-            self._freed[key] = Freed(region.base, region.label, region.itemsize)
+            self._freed[key] = Freed(region.base, region.label, region.itemsize, region.shape, region.order)
 
     def find(self, address: int) -> Region | None:
         """The region whose slot ``address`` lies in, also if the address is outside the region itself."""

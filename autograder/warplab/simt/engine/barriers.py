@@ -215,6 +215,12 @@ def _diverged(machine, block: int, one: int, other: int, waiting):
         more = f" and {mine.size - 1} more" if mine.size > 1 else ""
         return f"{machine.thread_name(int(mine.min()))}{more} at {program.line_of_block(place)}"
 
+    def act(place: int):
+        lanes = np.concatenate([g.lanes for i, g in waiting if i == place])
+        mine = lanes[machine.block_of_lane[lanes] == block]
+        first = int((mine if mine.size else lanes).min())
+        return machine.act(first, program.blocks[place].branch, "waits", "a barrier")
+
     raise BarrierDivergence(
         f"threads of block {machine.block_name(block)} wait at two different barriers: "
         f"{who(one)}, and {who(other)}",
@@ -222,4 +228,5 @@ def _diverged(machine, block: int, one: int, other: int, waiting):
         where=program.line_of_block(other),
         hint="a syncthreads() inside an if or a loop that not all threads of the block take; "
         "move it out of the branch",
+        acts=(act(one), act(other)),
     )

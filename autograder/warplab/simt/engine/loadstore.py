@@ -11,6 +11,7 @@ import numpy as np
 from warplab.simt.engine.address_space import REGION_SHIFT, Access
 from warplab.simt.engine.atomics import update
 from warplab.simt.engine.generic_addresses import in_several_spaces, resolve, space_keys
+from warplab.simt.engine.indices import index_text, last_index
 from warplab.simt.errors import MisalignedAccess, OutOfBounds, UseAfterFree
 
 
@@ -226,9 +227,9 @@ class LoadStoreUnit:
             address = int(access.source[bad[0]]) + offset
             freed = self.space.freed(address)
             if freed:
-                element = (address - freed.base) // freed.itemsize
+                index = index_text((address - freed.base) // freed.itemsize, freed.shape or (0,), freed.order)
                 raise UseAfterFree(
-                    f"{who} {_verb(what)} element {element} of {freed.label}, which has been freed",
+                    f"{who} {_verb(what)} element {index} of {freed.label}, which has been freed",
                     kernel=self.program.name,
                     where=where,
                     hint="keep a reference to the device array for as long as kernels use it",
@@ -240,39 +241,49 @@ class LoadStoreUnit:
                     where=where,
                     hint="where the pointer comes from, and whether its index can be that large or negative",
                 )
-            item = region.itemsize
-            message = (
-                f"{who} {_verb(what)} element {at // item} of {region.label}, "
-                f"which has {region.size // item} elements "
-                f"({width} bytes at byte offset {at} of {region.size})"
-            )
+            place = region.place(at)
+            message = f"{who} {_verb(what)} {place}, {_extent(region)}"
+        elif space == "shared":
+            place = self.program.shared_place(at, width)
+            message = f"{who} {_verb(what)} {place}, {self.program.shared_extent(at, size)}"
         else:
-            message = (
-                f"{who} {_verb(what)} {width} bytes at byte offset {at} of {space} memory, "
-                f"which has {size} bytes {'a block' if space == 'shared' else 'a thread'}"
-            )
+            place = "its local memory"
+            message = f"{who} {_verb(what)} {width} bytes outside of its local memory, which has {size} bytes"
         hint = "the bounds check before this line, and the order of the indices (row, column)"
         if space == "shared" and self.program.dynamic_symbols:
             hint = (
                 "the bytes of dynamic shared memory in the launch, kernel[grid, block, stream, bytes]; "
                 "then the index"
             )
-        raise OutOfBounds(message, kernel=self.program.name, where=where, hint=hint)
+        acts = (self.machine.act(lane, self.program.sites[site], _verb(what), place),)
+        raise OutOfBounds(message, kernel=self.program.name, where=where, hint=hint, acts=acts)
 
     def misaligned(self, group, site, access, offset, width, space, what):
         raw = access.offset if space == "global" else access.source.view(np.int64)
         bad = np.flatnonzero((raw + offset) % width)
         lane, others = int(group.lanes[bad[0]]), (bad.size if raw.size > 1 else group.size) - 1
-        place = access.region.label if space == "global" else f"{space} memory"
+        at = int(raw[bad[0]]) + offset
+        place = f"its {space} memory"
+        if space == "global":
+            place = access.region.place(at)
+        elif space == "shared":
+            place = self.program.shared_place(at, 1)
         who = self.machine.thread_name(lane) + (f" (and {others} more)" if others else "")
         raise MisalignedAccess(
-            f"{who} {_verb(what)} {width} bytes at byte offset "
-            f"{int(raw[bad[0]]) + offset} of {place}, not a multiple of {width}",
+            f"{who} {_verb(what)} {width} bytes at once at {place}, at an address that is not a multiple of "
+            f"{width}",
             kernel=self.program.name,
             where=self.program.line_of_site(site),
             hint="the type that the pointer is read as: "
             "an access of n bytes wants an address that is a multiple of n",
         )
+
+
+def _extent(region) -> str:
+    """What a region's last index is, for who went past it."""
+    if region.shape and 0 not in region.shape:
+        return f"whose last element is {last_index(region.shape)}"
+    return f"which has {region.size // region.itemsize:,} elements"
 
 
 def _slots(address: np.ndarray) -> np.ndarray:

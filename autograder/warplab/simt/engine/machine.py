@@ -20,7 +20,7 @@ from warplab.simt.engine.following import Followed, StartFollowing, follow
 from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.program import MAX_CALLS, Program
 from warplab.simt.engine.warp import WarpTable
-from warplab.simt.errors import InvalidLaunch, NoProgress, StackOverflow
+from warplab.simt.errors import Act, InvalidLaunch, NoProgress, StackOverflow
 
 CHUNK_LANES = 1 << 15
 CHUNK_SHARED, CHUNK_LOCAL = (
@@ -394,19 +394,40 @@ class Machine:
         last = next(reversed(group.accesses.values()), None)
         if last is None or last.region is None:
             return f"{who} still running"
-        return f"{who} still running, last at byte offset {int(last.within[0])} of {last.region.label}"
+        if last.region is self.shared:
+            return f"{who} still running, last at {self.program.shared_place(int(last.within[0]), 4)}"
+        if last.region is self.local:
+            return f"{who} still running, last in its local memory"
+        return f"{who} still running, last at {last.region.place(int(last.within[0]))}"
 
     def block_name(self, block: int) -> str:
+        x, y, z = self._block_index(block)
+        return f"({x}, {y}, {z})"
+
+    def _block_index(self, block: int) -> tuple[int, int, int]:
         i, (gx, gy, _) = self.first_block + block, self.launch.grid
         i = i if self.sample is None else int(self.sample[i])
-        return f"({i % gx}, {i // gx % gy}, {i // (gx * gy)})"
+        return i % gx, i // gx % gy, i // (gx * gy)
 
     def thread_name(self, lane: int) -> str:
         return self.name_of(self.first_block * self.launch.threads + int(lane))
 
     def name_of(self, thread: int) -> str:
         """Of a thread numbered through the whole grid."""
+        (tx, ty, tz), (bx, by, bz) = self._indices(thread)
+        return f"thread ({tx}, {ty}, {tz}) of block ({bx}, {by}, {bz})"
+
+    def _indices(self, thread: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+        """threadIdx and blockIdx of a thread numbered through the whole grid."""
         block, i = divmod(thread, self.launch.threads)
         bx, by, _ = self.launch.block
-        where = self.block_name(block - self.first_block)
-        return f"thread ({i % bx}, {i // bx % by}, {i // (bx * by)}) of block {where}"
+        return (i % bx, i // bx % by, i // (bx * by)), self._block_index(block - self.first_block)
+
+    def act(self, lane: int, instr, does: str, what: str) -> Act:
+        """What a lane's thread does with an instruction, for who draws it."""
+        return self.act_of(self.first_block * self.launch.threads + int(lane), instr, does, what)
+
+    def act_of(self, thread: int, instr, does: str, what: str) -> Act:
+        """The same of a thread numbered through the whole grid."""
+        file = self.program.file_of(instr.file).rpartition("/")[2]
+        return Act(*self._indices(int(thread)), does, what, file, instr.line)

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from warplab.simt.engine.address_space import AddressSpace, Region
+from warplab.simt.engine.indices import SharedArray, array_at, last_index, shared_array
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.translate import translate
 from warplab.simt.errors import InvalidLaunch, UnsupportedInstruction
@@ -82,6 +83,7 @@ class Program:
         symbols: dict[str, int] = {}
         self.shared_static = self.local_size = 0
         self.dynamic_symbols: list[str] = []
+        self.shared_arrays: list[SharedArray] = []
         self.regions = []
         framed, fresh = [], []
         self.globals: dict[str, Region] = {}
@@ -94,6 +96,7 @@ class Program:
                     continue
                 self.shared_static = -(-self.shared_static // v.align) * v.align
                 symbols[v.name] = self.shared_static
+                self.shared_arrays.append(shared_array(v.name, self.shared_static, v.size))
                 self.shared_static += v.size
             elif v.space == "local" and v.name in self.function.framed:
                 framed.append(v)
@@ -116,6 +119,7 @@ class Program:
             self.shared_static = -(-self.shared_static // 16) * 16
             for name in self.dynamic_symbols:
                 symbols[name] = self.shared_static
+                self.shared_arrays.append(shared_array(name, self.shared_static, 0))
         self.local_size = -(-self.local_size // 16) * 16
         self.frame_size = 0  # bytes of local memory that each call of a recursive function takes
         for v in framed:
@@ -195,6 +199,18 @@ class Program:
                 found.add(number)
                 ahead += successors(self.blocks[number])
         return found
+
+    def shared_place(self, byte: int, width: int) -> str:
+        """``tile[3, 16]``: the element of a shared array that a byte of a block's shared memory belongs to."""
+        array = array_at(self.shared_arrays, byte)
+        return array.place(byte, width) if array else f"shared memory at byte {byte}"
+
+    def shared_extent(self, byte: int, total: int) -> str:
+        """What lies there, for a thread that went past the ``total`` bytes of its block."""
+        array = array_at(self.shared_arrays, byte)
+        if array and array.shape and array.size:
+            return f"whose last element is {last_index(array.shape)}"
+        return f"and the block has {total:,} bytes of shared memory"
 
     def file_of(self, number: int) -> str:
         return self.module.files.get(number, "")

@@ -50,10 +50,8 @@ def _array(name, value, space, out, regions):
                 f"{describe(name, array)} is not contiguous, and CUDA copies only contiguous host arrays",
                 hint="pass np.ascontiguousarray(array), or a slice of a device array (cuda.to_device)",
             )
-        region = space.add(
-            as_bytes(array), describe(name, array), max(array.itemsize, 1), writable=array.flags.writeable
-        )
-        regions.append(region)
+        region = space.add(as_bytes(array), "", writable=array.flags.writeable)
+        regions.append(region.holds(array, describe(name, array)))
         pointer = region.base
     else:
         if not hasattr(value, "device_ctypes_pointer"):  # another library's device array
@@ -62,7 +60,10 @@ def _array(name, value, space, out, regions):
         pointer = int(value.device_ctypes_pointer.value or 0)
         region = space.find(pointer)
         if region is not None:
-            region.label, region.itemsize = describe(name, array), max(array.dtype.itemsize, 1)
+            region.holds(array, describe(name, array))
+            region.shape = (
+                region.shape if pointer == region.base else ()
+            )  # of a slice, which begins elsewhere
     out.extend(word(value) for value in numba_array(pointer, array))
 
 

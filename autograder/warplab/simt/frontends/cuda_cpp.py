@@ -119,8 +119,8 @@ class ConfiguredKernel:
         regions: list[Region] = []
 
         def place(name: str, array: np.ndarray) -> int:
-            label, writable = describe(name, array), array.flags.writeable
-            regions.append(SPACE.add(as_bytes(array), label, max(array.itemsize, 1), writable=writable))
+            region = SPACE.add(as_bytes(array), "", writable=array.flags.writeable)
+            regions.append(region.holds(array, describe(name, array)))
             return regions[-1].base
 
         values = parameters(program.function.params, args, place, program.name)

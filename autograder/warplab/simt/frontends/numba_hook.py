@@ -10,6 +10,8 @@ What is replaced (numba-cuda is pinned; ``tests/simt/test_numba_hook.py`` is the
 - ``...driver.ExperimentalDevice`` - cuda.core's device.
 - ``_Kernel.bind``, ``_Kernel.launch`` and ``CUDACodeLibrary.get_cufunc`` - launching goes to the engine
   instead of cuda.core.
+- ``cudaimpl._generic_array`` and ``Lower.lower_inst`` - a shared array's PTX variable says what the array is
+  called and which shape it has, so that messages can give indices.
 - ``CUDADispatcher.__init__`` - line information is always asked for, so that messages and counters can name
   source lines; ``CUDACodeLibrary.get_ltoir`` and ``DIBuilder._var_type`` are mended where numba's own line
   information fails.
@@ -20,6 +22,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import inspect
+import linecache
+import re
 import threading
 import warnings
 
@@ -28,17 +32,21 @@ from cuda.bindings import driver as binding
 from cuda.core._utils.cuda_utils import CUDAError
 from llvmlite import ir
 from numba.cuda import codegen as numba_codegen
+from numba.cuda import cudaimpl as numba_cudaimpl
 from numba.cuda import debuginfo as numba_debuginfo
 from numba.cuda import dispatcher as numba_dispatcher
+from numba.cuda import lowering as numba_lowering
 from numba.cuda import types
 from numba.cuda.core import config
 from numba.cuda.core.errors import NumbaPerformanceWarning
 from numba.cuda.cudadrv import devices as numba_devices
 from numba.cuda.cudadrv import driver as numba_driver
+from numba.cuda.cudadrv import nvvm as numba_nvvm
 from numba.cuda.memory_management import nrt as numba_nrt
 from numba.cuda.np.numpy_support import from_dtype
 
 from warplab.hardware.target import LaunchLimits, Target
+from warplab.simt.engine.indices import shared_symbol
 from warplab.simt.engine.machine import Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.errors import InvalidLaunch
@@ -466,6 +474,28 @@ def ask_for_line_information() -> None:
         return plain_type(self, lltype, size, datamodel=datamodel)
 
     numba_debuginfo.DIBuilder._var_type = var_type
+    _name_shared_arrays()
+
+
+def _name_shared_arrays() -> None:
+    """Let the PTX variable of a shared array say its name in the source, its shape and its dtype."""
+    lowered, place = numba_cudaimpl._generic_array, numba_lowering.Lower.lower_inst
+    line: list[str] = [""]  # of the statement that is being lowered; numba compiles under a lock
+
+    @functools.wraps(place)
+    def lower_inst(self, inst):
+        line[0] = linecache.getline(self.loc.filename, self.loc.line)
+        return place(self, inst)
+
+    @functools.wraps(lowered)
+    def generic_array(context, builder, shape, dtype, symbol_name, addrspace, *args, **kwargs):
+        if addrspace == numba_nvvm.ADDRSPACE_SHARED:
+            name = re.match(r"\s*(\w+)\s*=[^=]", line[0])
+            symbol_name = shared_symbol(symbol_name, name[1] if name else "", shape, str(dtype))
+        return lowered(context, builder, shape, dtype, symbol_name, addrspace, *args, **kwargs)
+
+    numba_lowering.Lower.lower_inst = lower_inst
+    numba_cudaimpl._generic_array = generic_array
 
 
 def install(target: Target) -> None:

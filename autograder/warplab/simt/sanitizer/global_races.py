@@ -22,6 +22,7 @@ from functools import cached_property
 import numpy as np
 
 from warplab.simt.engine.instructions import INSTRUCTIONS
+from warplab.simt.errors import Act
 from warplab.simt.observer import Observer
 from warplab.simt.ptx.effects import effects_of
 from warplab.simt.sanitizer.ordering import CLASHES, STRONG_READ, STRONG_WRITE, WRITE, Kind, kind_of, verb
@@ -132,13 +133,14 @@ class Watch:
 @dataclass
 class Conflict:
     """The first conflict between two source lines, ``count`` of how many words there were,
-    and where the later access stands.
+    where the later access stands, and what the two threads did.
     """
 
     text: str
     advice: str
     file: str
     line: int
+    acts: tuple[Act, ...]
     count: int = 0
 
     def __str__(self) -> str:
@@ -272,7 +274,7 @@ class GlobalRaces(Observer):
         key = frozenset({here, before})
         if key not in self.found:
             thread = int(touch.thread[lane])
-            element = f"element {int(touch.at[lane]) // region.itemsize} of {region.label}"
+            element = region.place(int(touch.at[lane]))
             apart = thread // size != rival // size
             advice = (
                 "blocks run in any order: write to another array, combine with cuda.atomic, "
@@ -289,6 +291,10 @@ class GlobalRaces(Observer):
                 advice,
                 program.file_of(instr.file),
                 instr.line,
+                (
+                    machine.act_of(rival, program.sites[there], done, element),
+                    machine.act_of(thread, instr, does, element),
+                ),
             )
         self.found[key].count += count
 

@@ -281,14 +281,19 @@ class SharedTables:
         here, before = program.line_of_site(request.site), program.line_of_site(there)
         does = verb(program.sites[request.site], request.kind.name)
         done = verb(program.sites[there], did, several=rival < 0)
+        place = program.shared_place(byte, request.width)
+        acts = (self.machine.act(int(request.lanes[i]), program.sites[request.site], does, place),)
+        if rival >= 0:
+            acts = (self.machine.act(rival, program.sites[there], done, place), *acts)
         raise SharedRace(
-            f"{thread(int(request.lanes[i]))} {does} a shared word (byte offset {byte}, {here}) "
+            f"{thread(int(request.lanes[i]))} {does} {place} ({here}) "
             f"that {'several threads' if rival < 0 else thread(rival)} {done} ({before}), "
             f"with no barrier between them; {count} accesses clash",
             kernel=program.name,
             where=here,
             hint="put cuda.syncthreads() after the writes and before other threads read, "
             "and again before the next writes" + ("; atomics are writes too" if " " in does + done else ""),
+            acts=acts,
         )
 
 

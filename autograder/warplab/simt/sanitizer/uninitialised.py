@@ -206,12 +206,14 @@ class InitialisationCheck(Observer):
         at, lane = origin & (1 << BYTE_BITS) - 1, origin >> BYTE_BITS & (1 << LANE_BITS) - 1
         space = "local" if origin & LOCAL_BIT else "shared"
         owner = "no thread of its block has" if space == "shared" else "it has not"
+        instr = machine.program.sites[(origin >> SITE_SHIFT) - 1]
+        place = "its local memory" if space == "local" else machine.program.shared_place(at, self.unit)
         raise UninitialisedRead(
-            f"{machine.thread_name(lane)} reads {space} memory at byte offset {at}, "
-            f"which {owner} written{use}",
+            f"{machine.thread_name(lane)} reads {place}, which {owner} written{use}",
             kernel=machine.program.name,
             where=machine.program.line_of_site((origin >> SITE_SHIFT) - 1),
             hint="set the array's elements first, and for shared memory put cuda.syncthreads() after that",
+            acts=(machine.act(lane, instr, "reads", place),),
         )
 
 
