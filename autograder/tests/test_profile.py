@@ -57,8 +57,13 @@ def test_ncu_uses_nsight_computes_names(p):
 
 def test_a_notebook_shows_a_table_that_says_these_are_counts(p):
     page = p._repr_html_()
-    assert "<table" in page and "counts, not times" in page and "16 sectors (4.00 a request)" in page
-    assert "counted on the SIMT engine" in str(p)
+    assert (
+        "<table" in page
+        and "and no times" in page
+        and "PTX for sm_90" in page
+        and "16 sectors (4.00 a request)" in page
+    )
+    assert "PTX for sm_90, counted on the SIMT engine - not machine code, not times" in str(p)
 
 
 def test_the_table_escapes_a_kernels_name_and_its_warnings(p):

@@ -53,14 +53,14 @@ def divergence(profile, caption=None, most=400):
     ax.set(
         xlim=(0, max(start, 1)),
         ylim=(32, 0),
-        xlabel="instructions issued to the warp",
+        xlabel="instructions of PTX issued to the warp",
         ylabel="lane",
         yticks=[0.4, 15.4, 31.4],
     )
     ax.set_yticklabels(["0", "15", "31"])
     share = work / max(1, 32 * start)
     alt = (
-        f"32 rows, one a lane, over {start} instructions; filled where the lane is active, which is "
+        f"32 rows, one a lane, over {start} instructions of PTX; filled where the lane is active, which is "
         f"{share:.0%} of the area."
     )
     return show(figure, alt=alt, caption=caption)

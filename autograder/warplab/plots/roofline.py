@@ -62,7 +62,7 @@ def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
         **SMALL,
     )
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, ceiling))
-    ax.set(xlabel="FLOP for each byte asked of memory", ylabel="at most (TFLOP/s)")
+    ax.set(xlabel="FLOP for each byte asked of memory, counted on PTX", ylabel="at most (TFLOP/s)")
     for axis, ends in ((ax.xaxis, (low, high)), (ax.yaxis, (floor, ceiling))):
         ticks = [10.0**k for k in range(math.ceil(math.log10(ends[0])), math.floor(math.log10(ends[1])) + 1)]
         axis.set_ticks(ticks, [f"{tick:,g}" for tick in ticks])
@@ -122,6 +122,6 @@ def _alt(spec, words, slope, ridge, points) -> str:
     where = "all" if left == len(points) else "none" if not left else f"{left} of {len(points)}"
     return (
         f"A roofline from the data sheet of the {spec.short}. A dashed slope of {slope} up to a ridge at "
-        f"{ridge:.0f} FLOP a byte, then flat: {words}. FLOP for each byte: {said}. Of these {where} stand "
+        f"{ridge:.0f} FLOP a byte, then flat: {words}. FLOP for each byte, counted on PTX: {said}. Of these {where} stand "
         "left of the ridge, where memory sets the limit."
     )

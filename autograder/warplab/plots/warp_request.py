@@ -18,6 +18,7 @@ MOST_IN_A_ROW = (
     40  # sectors from the first to the last; where they are more, those that nobody wants are left out
 )
 VERBS = {"read": "read", "write": "write", "atomic": "update"}
+IN_PTX = {"read": "load", "write": "store", "atomic": "atomic operation"}
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 
 
@@ -51,7 +52,13 @@ def svg(request, alt):
     active = [
         _box(lane * LANE + 1, LANES_TOP, LANE - 2, LANES_END - LANES_TOP, "blue") for lane in request.lanes
     ]
-    parts = [_text(12, who), *idle, *active, *body, _text(height + 16, told)]
+    parts = [
+        _text(12, f"{who}, one {IN_PTX[request.kind]} of its PTX"),
+        *idle,
+        *active,
+        *body,
+        _text(height + 16, told),
+    ]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height + 22:g}" width="{SHOWN}" '
         f'role="img" aria-label="{escape(alt)}" '

@@ -17,8 +17,8 @@ from numba import cuda
 from warplab.hardware.device import engine_target
 from warplab.hardware.target import Target
 from warplab.rendering import render
-from warplab.simt.counters.assembled import estimate
-from warplab.simt.counters.collect import Counters, flops_of
+from warplab.simt.counters.assembled import AssembledCode, assembled, spins
+from warplab.simt.counters.collect import Counters, Traffic, flops_of
 from warplab.simt.counters.counts import Counts, LineCounts, scale
 from warplab.simt.counters.watch import FirstWarp, TraceStep, WarpRequest
 from warplab.simt.engine.instructions import INSTRUCTIONS
@@ -88,22 +88,33 @@ class Profile(Counts):
     sampled: tuple[int, int] | None = (
         None  # blocks that ran and blocks of the grid, where the counts are scaled from a sample
     )
-    estimate: Callable[[], dict] = field(default=dict, repr=False, compare=False)
+    traffic: dict[tuple[int, str], Traffic] = field(default_factory=dict, repr=False, compare=False)
+    disassemble: Callable[[], AssembledCode | None] = field(default=lambda: None, repr=False, compare=False)
+
+    @cached_property
+    def machine(self) -> AssembledCode | None:
+        """The machine code, read when first asked for: the disassembler takes a moment. None without it."""
+        return self.disassemble()
+
+    @cached_property
+    def machine_instructions(self) -> int:
+        """How many instructions the machine code has, whether they run or not; 0 without nvdisasm."""
+        return len(self.machine.code) if self.machine else 0
 
     @cached_property
     def assembled_lines(self) -> dict[tuple[int, int], dict[str, float]]:
-        """Estimates by file number and line, made when first asked for: the disassembler takes a moment."""
+        """``assembled`` by file number and line."""
         ran, of = self.sampled or (1, 1)
-        return {
-            place: {kind: n * of / ran for kind, n in kinds.items()}
-            for place, kinds in self.estimate().items()
-        }
+        found = self.machine.estimate(self.traffic) if self.machine else {}
+        return {place: {kind: n * of / ran for kind, n in kinds.items()} for place, kinds in found.items()}
 
     @cached_property
     def assembled(self) -> dict[str, float]:
         """Estimated requests of the machine code by kind, {"shared_load": 320.0, ...}. Never graded.
 
-        Empty where there is no nvdisasm.
+        "atomic" are requests of atomics and "atomic_lanes" the lanes in them, which are fewer than PTX's
+        where ptxas elects one lane of a warp to add up for all. How each is estimated:
+        ``warplab.simt.counters.assembled``. Empty where there is no nvdisasm.
         """
         out: dict[str, float] = {}
         for kinds in self.assembled_lines.values():
@@ -138,7 +149,10 @@ class Profile(Counts):
         return out
 
     def ncu(self) -> dict[str, int | float]:
-        """The counters under Nsight Compute's metric names. Counted on PTX; the assembled code can differ."""
+        """The counters under Nsight Compute's metric names.
+
+        Counted on PTX, and Nsight Compute counts machine code: ``assembled`` estimates where they differ.
+        """
         flat = self.as_dict()
         out = {metric: number for metric, name in NCU.items() if not isinstance(number := flat[name], str)}
         out["smsp__thread_inst_executed_per_inst_executed.ratio"] = 32 * self.warp_execution_efficiency
@@ -153,7 +167,7 @@ class Profile(Counts):
         return out
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """(label, value, estimate for the assembled code) as the table shows them.
+        """(label, value counted on PTX, what is known of the machine code) as the table shows them.
 
         Memories that the kernel does not use are left out.
         """
@@ -199,8 +213,8 @@ class Profile(Counts):
             ("floating point", f"{self.flops:,} operations (an FMA is 2)"),
             (
                 "resources",
-                f"{self.registers} registers a thread, {self.shared_bytes:,} bytes of shared memory a block, "
-                f"{self.spill_bytes} spilled",
+                f"{self.registers} registers a thread and {self.spill_bytes} bytes spilled, both of the machine "
+                f"code, {self.shared_bytes:,} bytes of shared memory a block",
             ),
             ("occupancy", f"{self.occupancy:.0%} of an SM's warps, limited by {self.occupancy_limit}"),
             *(("warning", text) for text in self.warnings),
@@ -208,17 +222,36 @@ class Profile(Counts):
         return [(label, value, self._assembled(label)) for label, value in rows]
 
     def _assembled(self, label: str) -> str:
-        """The estimate that stands beside a row."""
-        requests = self.assembled.get(label.replace(" ", "_").removesuffix("s"))
-        return "" if requests is None else f"{requests:,.0f} requests"
+        """What stands beside a row of the machine code."""
+        if self.machine is None:
+            return ""
+        if label == "instructions":
+            made, of = self.machine_instructions, self.ptx_instructions
+            return f"{made:,} in the code where PTX has {of:,}; how often each runs is not known"
+        kind = label.replace(" ", "_").removesuffix("s")
+        requests = self.assembled.get(kind)
+        if requests is None:
+            return ""
+        forms = self.machine.forms(kind)
+        there = ", ".join(f"{n} {form}" for form, n in forms.items())
+        if kind != "atomic":
+            return f"estimated {requests:,.0f} requests; in the code {there}"
+        lanes = self.assembled["atomic_lanes"]
+        least = "at least " if spins(forms) else ""
+        one = ", one acting for its warp where it can" if lanes < self.atomics.lanes else ""
+        return f"estimated {least}{requests:,.0f} requests of {lanes:,.0f} lanes{one}; in the code {there}"
 
     def __str__(self) -> str:
         rows = self.rows()
         width = max(len(label) for label, *_ in rows)
         body = "\n".join(
-            f"  {a:<{width}}  {b}" + (f"; assembled code, estimated: {c}" if c else "") for a, b, c in rows
+            f"  {a:<{width}}  {b}" + (f"\n  {'':<{width}}  - machine code: {c}" if c else "")
+            for a, b, c in rows
         )
-        return f"{self.kernel}: counted on the SIMT engine for {self.arch}\n{body}"
+        return (
+            f"{self.kernel}: PTX for {self.arch}, counted on the SIMT engine - not machine code, not times\n"
+            f"{body}"
+        )
 
     __repr__ = __str__
 
@@ -300,7 +333,7 @@ def summary(
     p.warnings = [str(c) for c in machine.conflicts]
     p.busiest_warp_instructions = counters.busiest
     _fill(p, program, counters)
-    p.estimate = functools.partial(estimate, program, counters.traffic)
+    p.traffic, p.disassemble = counters.traffic, functools.partial(assembled, program)
     if machine.sample is not None:
         p.sampled = machine.sample.size, machine.launch.blocks
         for counts in (p, *p.lines):

@@ -1,50 +1,168 @@
-"""What the assembled code would request, estimated: PTX's bytes in the assembler's pieces.
+"""What the machine code would do, beside what was counted on PTX: some of it read off, some of it estimated.
 
-ptxas joins neighbouring loads (four of 4 bytes to one LDS.128), splits others (a wmma tile to several), and
-unrolls loops. Of a source line it keeps the bytes that each lane asks for; so the bytes counted on PTX,
-divided by the mean width of the line's instructions in the machine code, estimate how many requests Nsight
-Compute would see. For the reader, never for grades.
+Read off nvdisasm's listing, exactly: how many instructions the code has, which loads, stores and atomics are
+among them, how wide, and whether ptxas lets one lane of a warp do an atomic for all (it elects the lane:
+VOTE, FLO, a comparison with the lane's own number). Nothing tells how often each runs.
+
+Estimated, for each source line:
+- loads and stores. ptxas joins neighbours (four loads of 4 bytes to one LDS.128), splits others (a wmma tile
+  to several) and unrolls loops, but a lane asks for the same bytes. So the bytes counted on PTX, divided by
+  the mean width of the line's instructions in the machine code, are the requests that Nsight Compute would
+  see. Wrong where ptxas drops a load, or moves it to another line.
+- atomics. As many requests as PTX has, each with one lane where the machine code elects one, and with the
+  lanes of PTX where it does not. Lanes of a loop of compare-and-swap come round again: at least so many.
+
+For the reader, never for grades.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
 from warplab.simt.counters.collect import Traffic
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.ptx.effects import effects_of
-from warplab.simt.toolchain.nvdisasm import Accesses, accesses
+from warplab.simt.toolchain.nvdisasm import MachineInstruction, machine_code_of
+
+Place = tuple[str, int]
+_KINDS = {
+    "LDG": ("global_load",),
+    "LDS": ("shared_load",),
+    "LDSM": ("shared_load",),
+    "LD": ("global_load", "shared_load"),  # generic: the address decides
+    "STG": ("global_store",),
+    "STS": ("shared_store",),
+    "STSM": ("shared_store",),
+    "ST": ("global_store", "shared_store"),
+    "LDGSTS": ("global_load", "shared_store"),  # an asynchronous copy, both of its sides
+    **dict.fromkeys(("ATOM", "ATOMG", "ATOMS", "RED", "REDG"), ("atomic",)),
+}
+_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+_OPERATIONS = frozenset("ADD MIN MAX INC DEC AND OR XOR EXCH CAS CAST SPIN POPC".split())
 
 
-def estimate(program, traffic: dict[tuple[int, str], Traffic]) -> dict[tuple[int, int], dict[str, float]]:
-    """By file number and line: kind of access ("shared_load" ...) to requests; empty without nvdisasm."""
-    places = {site: (program.sites[site].file, program.sites[site].line) for site, _ in traffic}
-    home = next(
-        (program.file_of(i.file) for i in program.function.body if not isinstance(i, str) and i.file), ""
-    )
-    found = accesses(program.ptx, program.entry, home)
-    if found is None:
-        return {}
-    moved: dict[tuple[tuple[int, int], str], float] = {}
-    for (site, space), t in traffic.items():
-        instr = program.sites[site]
-        if space in ("global", "shared") and effects_of(instr, INSTRUCTIONS).memory != "atomic":
-            key = places[site], f"{space}_{'store' if instr.opcode == 'st' else 'load'}"
-            moved[key] = moved.get(key, 0) + t.moved
-    out: dict[tuple[int, int], dict[str, float]] = {}
-    for (place, kind), amount in moved.items():
-        here = (program.file_of(place[0]), place[1])
-        width = _width(found, kind, lambda file, line, here=here: (file, line) == here) or _width(
-            found, kind, lambda file, line: True
-        )
-        if width:
-            out.setdefault(place, {})[kind] = amount / width
+def kinds_of(instr: MachineInstruction) -> tuple[str, ...]:
+    """What it accesses ("shared_load" ...); empty of what accesses neither global nor shared memory."""
+    return _KINDS.get(instr.opcode, ())
+
+
+def width_of(instr: MachineInstruction) -> int:
+    """The bytes that a lane of a load or store moves."""
+    if instr.opcode in ("LDSM", "STSM"):  # one 8 x 8 matrix of 16-bit elements is 4 bytes a lane
+        return 4 * int(instr.mods[-1]) if instr.mods[-1] in ("2", "4") else 4
+    return next((_BYTES[m] for m in instr.mods if m in _BYTES), 4)
+
+
+def form_of(instr: MachineInstruction) -> str:
+    """``LDS.128``, ``REDG.ADD``: the opcode with its width or operation, without caches and scopes."""
+    told = _OPERATIONS if kinds_of(instr) == ("atomic",) else _BYTES
+    if instr.opcode in ("LDSM", "STSM"):
+        return ".".join((instr.opcode, *instr.mods[-1:]))
+    return ".".join((instr.opcode, *(m for m in instr.mods if m in told)))
+
+
+def elects(code: Sequence[MachineInstruction]) -> list[bool]:
+    """Of each instruction, whether it is an atomic that one lane does for its warp.
+
+    So it is where its predicate is the comparison of a lane's own number with FLO, the highest lane of a
+    vote.
+    """
+    leaders: set[str] = set()  # registers that hold the number of the lane that was elected
+    chosen: set[str] = set()  # predicates that are true of that lane alone
+    out = []
+    for instr in code:
+        out.append(kinds_of(instr) == ("atomic",) and instr.guard in chosen)
+        written, *read = instr.operands or [""]
+        if instr.opcode == "ISETP":
+            equal = "EQ" in instr.mods and any(one.partition(".")[0] in leaders for one in read)
+            (chosen.add if equal else chosen.discard)(written)
+        elif instr.opcode in ("FLO", "UFLO"):
+            leaders.add(written)
+        else:
+            leaders.discard(written)
+            chosen.discard(written)
     return out
 
 
-def _width(found: dict[tuple[str, int, str], Accesses], kind: str, chosen) -> float:
-    """Mean bytes a lane of the accesses of one kind on the chosen lines; 0 if there are none.
+class AssembledCode:
+    """The machine code of a program, by kernel and source line."""
 
-    Generic ones are among them.
-    """
-    kinds = (kind, f"generic_{kind.split('_')[1]}")
-    mine = [a for (file, line, name), a in found.items() if name in kinds and chosen(file, line)]
-    return sum(a.bytes for a in mine) / sum(a.count for a in mine) if mine else 0.0
+    def __init__(self, program, code: Sequence[MachineInstruction]):
+        self.program, self.code = program, code
+        body = [i for i in program.function.body if not isinstance(i, str)]
+        self.home = next((program.file_of(i.file) for i in body if i.file), "")
+        self.elected = elects(code)
+        self._atomics: dict[Place, list[int]] = {}
+        for i in body:
+            if effects_of(i, INSTRUCTIONS).memory == "atomic":
+                self._atomics.setdefault((program.file_of(i.file), i.line), []).append(id(i))
+
+    def forms(self, kind: str) -> dict[str, int]:
+        """{"LDS": 16, "LDS.128": 4}: how many instructions of each form the code has, not how often each runs."""
+        return dict(sorted(Counter(form_of(i) for i in self.code if kind in kinds_of(i)).items()))
+
+    def estimate(self, traffic: dict[tuple[int, str], Traffic]) -> dict[tuple[int, int], dict[str, float]]:
+        """By file number and line: kind of access ("shared_load" ...) to requests.
+
+        "atomic" and "atomic_lanes" are left out of a line on which elected and other atomics cannot be told
+        apart.
+        """
+        out: dict[tuple[int, int], dict[str, float]] = {}
+        moved: dict[tuple[tuple[int, int], str], float] = {}
+        unclear = set()
+        for (site, space), t in traffic.items():
+            instr = self.program.sites[site]
+            place = instr.file, instr.line
+            if space not in ("global", "shared"):
+                continue
+            if effects_of(instr, INSTRUCTIONS).memory != "atomic":
+                key = place, f"{space}_{'store' if instr.opcode == 'st' else 'load'}"
+                moved[key] = moved.get(key, 0) + t.moved
+                continue
+            elected = self._elected(instr)
+            if elected is None:
+                unclear.add(place)
+                continue
+            line = out.setdefault(place, {})
+            line["atomic"] = line.get("atomic", 0) + t.requests
+            line["atomic_lanes"] = line.get("atomic_lanes", 0) + (t.requests if elected else t.lanes)
+        for place in unclear:
+            out.pop(place, None)
+        for (place, kind), amount in moved.items():
+            here = self.program.file_of(place[0]), place[1]
+            width = self._width(kind, here) or self._width(kind)
+            if width:
+                out.setdefault(place, {})[kind] = amount / width
+        return out
+
+    def _width(self, kind: str, here: Place | None = None) -> float:
+        """Mean bytes a lane of the accesses of one kind, on one line or in all; 0 where there are none."""
+        widths = [
+            width_of(i) for i in self.code if kind in kinds_of(i) and here in (None, i.place(self.home))
+        ]
+        return sum(widths) / len(widths) if widths else 0.0
+
+    def _elected(self, instr) -> bool | None:
+        """Whether one lane does an atomic of PTX for its warp; None where that cannot be told."""
+        here = self.program.file_of(instr.file), instr.line
+        mine = self._atomics.get(here, [])
+        made = [
+            one
+            for i, one in zip(self.code, self.elected, strict=True)
+            if kinds_of(i) == ("atomic",) and i.place(self.home) == here
+        ]
+        if len(made) == len(mine) and id(instr) in mine:
+            return made[mine.index(id(instr))]
+        return made[0] if len(set(made)) == 1 else None
+
+
+def assembled(program) -> AssembledCode | None:
+    """The machine code of a translated program; None without nvdisasm."""
+    code = machine_code_of(program.ptx, program.entry)
+    return None if code is None else AssembledCode(program, code)
+
+
+def spins(forms: Iterable[str]) -> bool:
+    """Whether one of the forms is an attempt of a loop of compare-and-swap."""
+    return any("CAST" in form for form in forms)

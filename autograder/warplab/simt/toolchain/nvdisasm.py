@@ -1,4 +1,4 @@
-"""nvdisasm, the disassembler: which loads and stores the assembler made of each source line.
+"""nvdisasm, the disassembler: the machine code (SASS) that the assembler made, instruction by instruction.
 
 From a wheel, where it is installed.
 """
@@ -12,75 +12,101 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from warplab.simt.toolchain.ptxas import assemble, find
+from warplab.simt.toolchain.ptxas import ToolchainError, assemble, find
 
-PLACE = re.compile(r'//## File "([^"]*)", line (\d+)')
-SECTION = re.compile(r"\s*\.section\s+\.text\.([\w$]+)")
-ACCESS = re.compile(
-    r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?(LDGSTS|LDG|LDSM|LDS|LD|STG|STS|STSM|ST)((?:\.\w+)*)\s"
-)
-SPACE = {"LDG": "global_load", "LDS": "shared_load", "LDSM": "shared_load", "LD": "generic_load"}
-SPACE |= {"STG": "global_store", "STS": "shared_store", "STSM": "shared_store", "ST": "generic_store"}
-NARROW = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+_PLACE = re.compile(r'//## File "([^"]*)", line (\d+)')
+_SECTION = re.compile(r"\s*\.section\s+\.text\.([\w$]+)")
+_LABEL = re.compile(r"(\.L_x_\d+):")
+_INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+((?:@!?U?P\w+\s+)?([A-Z][A-Z0-9]*)((?:\.\w+)*)[^;]*)")
+_ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 
 
-@dataclass
-class Accesses:
-    """The instructions of one kind on one source line: how many, and the bytes that a lane moves."""
+@dataclass(frozen=True)
+class MachineInstruction:
+    """``@P0 LDG.E.128 R4, desc[UR4][R2.64]``: its ``opcode`` is LDG, its ``mods`` are E and 128.
 
-    count: int = 0
-    bytes: int = 0
+    ``places``: the (file, line) that it came from, and where code inlined from there was called, innermost
+    first. ``labels``: those that stand before it.
+    """
+
+    text: str
+    opcode: str
+    mods: tuple[str, ...]
+    places: tuple[tuple[str, int], ...]
+    labels: tuple[str, ...] = ()
+
+    @property
+    def guard(self) -> str:
+        """The predicate that decides whether a lane takes part: ``P0``, also of ``@!P0``; empty: none."""
+        return self.text.split()[0].lstrip("@!") if self.text.startswith("@") else ""
+
+    @property
+    def operands(self) -> list[str]:
+        """What stands behind the opcode, the results first."""
+        bare = self.text.split(maxsplit=1)[1] if self.guard else self.text
+        return [one.strip() for one in bare.partition(" ")[2].split(",")]
+
+    def place(self, home: str) -> tuple[str, int]:
+        """Its line in the kernel's own file ``home``; code inlined there counts at the line that called it.
+
+        ("", 0) of code that came from no line.
+        """
+        if not self.places:
+            return "", 0
+        return next((place for place in self.places if place[0] == home), self.places[-1])
 
 
 @functools.lru_cache(maxsize=256)
-def accesses(ptx: str, entry: str, home: str) -> dict[tuple[str, int, str], Accesses] | None:
-    """By file, line and kind ("shared_load" ...) the accesses in the assembled code of ``entry``.
+def machine_code_of(ptx: str, entry: str) -> tuple[MachineInstruction, ...] | None:
+    """The machine code of the kernel ``entry`` for the architecture that its PTX names.
 
-    None without nvdisasm.
-    ``home`` is the kernel's file: code that was inlined into it counts at the line there that called it.
+    None without nvdisasm, or where it cannot read the code. Raises ToolchainError where ptxas refuses the
+    PTX.
     """
-    if find("nvdisasm") is None:
+    tool = find("nvdisasm")
+    if tool is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "kernel.cubin")
         file.write_bytes(assemble(ptx, entry).cubin)
-        run = subprocess.run([find("nvdisasm"), "-gi", "-c", str(file)], capture_output=True, text=True)
+        run = subprocess.run([tool, "-gi", "-c", str(file)], capture_output=True, text=True)
     if run.returncode:
         return None
-    others = set(re.findall(r"\.entry\s+([\w$]+)", ptx)) - {entry}
-    return read(run.stdout, home, others)
+    return read(run.stdout, set(_ENTRY.findall(ptx)) - {entry})
 
 
-def read(listing: str, home: str, others: set[str]) -> dict[tuple[str, int, str], Accesses]:
-    """The accesses in nvdisasm's ``listing``, without those of the kernels named in ``others``."""
-    out: dict[tuple[str, int, str], Accesses] = {}
+def read(listing: str, others: set[str]) -> tuple[MachineInstruction, ...]:
+    """The instructions in nvdisasm's ``listing``, without those of the kernels named in ``others``.
+
+    What fills a function up behind its end (a branch to itself and NOPs) is left out.
+    """
+    out: list[MachineInstruction] = []
     chain: list[tuple[str, int]] = []
+    labels: list[str] = []
     fresh, skip = True, False
     for line in listing.splitlines():
-        section = SECTION.match(line)
-        if section:
-            skip = section.group(1) in others
-            chain = []
-            continue
-        place = PLACE.search(line)
-        if place:
-            chain = [*([] if fresh else chain), (place.group(1), int(place.group(2)))]
+        if section := _SECTION.match(line):
+            skip = section[1] in others
+            chain, labels = [], []
+        elif place := _PLACE.search(line):
+            chain = [*([] if fresh else chain), (place[1], int(place[2]))]
             fresh = False
-            continue
-        fresh = True
-        found = ACCESS.search(line)
-        if found and chain and not skip:
-            where = next((p for p in chain if p[0] == home), chain[-1])
-            for name, width in _kinds(found.group(1), found.group(2).split(".")[1:]):
-                entry = out.setdefault((*where, name), Accesses())
-                entry.count, entry.bytes = entry.count + 1, entry.bytes + width
-    return out
+        elif label := _LABEL.match(line):
+            labels.append(label[1])
+        elif (found := _INSTRUCTION.search(line)) and not skip:
+            fresh = True
+            text, opcode, mods = " ".join(found[1].split()), found[2], tuple(found[3].split(".")[1:])
+            padding = opcode == "NOP" or opcode == "BRA" and any(f"({one})" in text for one in labels)
+            if not padding:
+                out.append(MachineInstruction(text, opcode, mods, tuple(chain), tuple(labels)))
+            labels = []
+    return tuple(out)
 
 
-def _kinds(opcode: str, mods: list[str]) -> list[tuple[str, int]]:
-    """The kind of access and a lane's bytes: of LDGSTS, an asynchronous copy, both of its sides."""
-    if opcode in ("LDSM", "STSM"):  # one 8 x 8 matrix of 16-bit elements is 4 bytes a lane
-        return [(SPACE[opcode], 4 * int(mods[-1]) if mods[-1] in ("2", "4") else 4)]
-    width = next((NARROW[m] for m in mods if m in NARROW), 4)
-    names = ("global_load", "shared_store") if opcode == "LDGSTS" else (SPACE[opcode],)
-    return [(name, width) for name in names]
+def required(ptx: str, entry: str) -> tuple[MachineInstruction, ...]:
+    """As ``machine_code_of``; raises ToolchainError where there is no nvdisasm, or it cannot read the code."""
+    code = machine_code_of(ptx, entry)
+    if code is None:
+        what = "could not read the machine code" if find("nvdisasm") else "is not installed"
+        raise ToolchainError(f"nvdisasm {what}; pip install nvidia-cuda-nvdisasm")
+    return code
