@@ -1,26 +1,45 @@
 """What a student is told about a kernel that numba does not take."""
 
 import linecache
+import math
 
 import numpy as np
 import pytest
 from numba import cuda, float32
 
 from warplab import crossing
+from warplab.crossing.kernel import compiled
+from warplab.hardware.device import engine_target
 
 SLIPS = {
-    "return x[0]": "a kernel returns nothing: write the result into one of its arrays (line 3 of the cell)",
+    "return x[0]": "a kernel returns nothing: write the result into one of its arrays (line 3: `return x[0]`)",
     "y[0] = x @ x": "a kernel has no `@` and no dot for arrays",
     "y[:] = x[:]": "a kernel cannot make a list or a new array, and adding or copying slices makes one: use "
-    "single numbers, in a loop (line 3 of the cell)",
+    "single numbers, in a loop",
     "y[0] = (x * x).sum()": "a kernel cannot make a list or a new array",
+    "y[0] = np.zeros(3)[0]": "a kernel cannot make a list or a new array",
     "seen = [1, 2]; y[0] = seen[0]": "a kernel cannot make a list or a new array",
     "t = cuda.shared.array(32); y[0] = t[0]": "a shared or local array needs a type as well as a shape",
     "t = cuda.shared.array(x.size, float32); y[0] = t[0]": "the shape of a shared or local array must be "
     "constants",
-    "y[0] = X[0]": "NameError: name 'X' is not defined",
-    "y[0] = return_value": "NameError: name 'return_value' is not defined",
-    "y[0] = x[0, 0]": "a kernel cannot do `getitem(array(float32, 1d, C), UniTuple(Literal[int](0) x 2))`",
+    "y[0] = X[0]": "`X` is not defined (line 3: `y[0] = X[0]`)",
+    "y[0] = return_value": "`return_value` is not defined (line 3: `y[0] = return_value`)",
+    "y[0] = x[0, 0]": "an array of 1 dimension is given 2 indices (line 3: `y[0] = x[0, 0]`)",
+    "y[0, 0] = 1": "an array of 1 dimension is given 2 indices",
+    "y[0] = x[0.5]": "an index must be a whole number, and this one is a float",
+    "y[0] = x": "one element cannot hold an array of 1 dimension: an index is missing on the right of the =",
+    "y[0] = x.height": "an array has no `.height` in a kernel; it has shape, size, ndim and dtype",
+    "y[0] = cuda.blockIdx.x * cuda.blockDim": "`*` does not go between a whole number and a size in three "
+    "directions: take `.x`, `.y` or `.z` of it",
+    "y[0] = x[0] if x else 1": "a condition needs one value, and this is an array of 1 dimension",
+    "y[0] = host(x)": "`host` is a function of the host; a kernel calls functions with "
+    "@cuda.jit(device=True) above them",
+    "q = 1; q = (1, x[0]); y[0] = q": "an element of the array cannot hold a tuple",
+    "y[0] = late\n    late = 1": "`late` has no value yet on this line (line 3: `y[0] = late`)",
+    "y[0] = cuda.threadidx.x": "there is no `cuda.threadidx`; did you mean `cuda.threadIdx`? (line 3",
+    "cuda.syncthread()": "there is no `cuda.syncthread`; did you mean `cuda.syncthreads`? (line 3",
+    "cuda.atomic.add(y, 1.0)": "an atomic takes three things: the array, the index in it, and the value",
+    "y[0] = math(3)": "`math` is a module and no function",
 }
 
 
@@ -28,11 +47,33 @@ SLIPS = {
 def test_a_slip_in_a_kernel_is_told_in_words(body):
     source, name = f"@cuda.jit\ndef kernel(x, y):\n    {body}\n", "<a student's cell>"
     linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
-    namespace = {"cuda": cuda, "float32": float32}
+    namespace = {"cuda": cuda, "float32": float32, "np": np, "math": math, "host": lambda x: x.nothing}
     exec(compile(source, name, "exec"), namespace)
+    passed = [["float32", 1, "array"]] * 2
+    with pytest.raises(crossing.Refused) as raised:
+        compiled(namespace["kernel"], "kernel", passed, engine_target())
+    told = crossing.explain(raised.value)
+    assert told.startswith("does not compile: ") and SLIPS[body] in told
+
+
+def test_a_launch_beside_the_check_is_told_in_the_same_words():
+    @cuda.jit
+    def kernel(x):
+        x[0] = not_there  # noqa: F821
+
     with pytest.raises(Exception) as raised:
-        namespace["kernel"][1, 32](np.zeros(32, np.float32), np.zeros(32, np.float32))
-    assert SLIPS[body] in crossing.explain(raised.value)
+        kernel[1, 1](np.zeros(1, np.float32))
+    assert "does not compile: `not_there` is not defined (line " in crossing.explain(raised.value)
+
+
+def test_an_untouched_kernel_is_a_stub_and_not_a_kernel_that_writes_nothing():
+    @cuda.jit
+    def kernel(x):
+        col, row = cuda.grid(2)
+        raise NotImplementedError()
+
+    with pytest.raises(crossing.Refused, match="not written yet: `kernel` is still the stub"):
+        compiled(kernel, "kernel", [["float32", 1, "array"]], engine_target())
 
 
 def test_an_import_error_of_the_students_own_stays_what_it_is():

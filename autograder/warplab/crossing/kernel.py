@@ -9,11 +9,13 @@ import inspect
 import numpy as np
 
 from warplab.crossing.explain import Refused
+from warplab.crossing.numba_words import does_not_compile
 from warplab.crossing.orders import Kernel, LaunchStep, Order, judges_buffers
 from warplab.crossing.plan import checked_plan
 from warplab.crossing.values import check_callable, plain_copy
 from warplab.hardware.device import device, engine_target
 from warplab.hardware.target import Target
+from warplab.simt.errors import LaunchError
 from warplab.simt.frontends.cuda_cpp import CudaKernel
 from warplab.simt.frontends.numba_hook import is_dispatcher, numba_type, ptx_of
 
@@ -74,8 +76,15 @@ def compiled(entry, name, passed, target, arguments=()):
     if expected != len(passed):
         told = f": {', '.join(arguments)}" if arguments else ""
         raise Refused(f"`{name}` takes {expected} arguments, and {len(passed)} are passed{told}")
-    kernel = entry.compile(tuple(numba_type(*one) for one in passed))
-    modules = list(ptx_of(kernel, target))
+    if "NotImplementedError" in entry.py_func.__code__.co_names:
+        raise Refused(f"not written yet: `{name}` is still the stub")
+    try:
+        kernel = entry.compile(tuple(numba_type(*one) for one in passed))
+        modules = list(ptx_of(kernel, target))
+    except LaunchError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever numba raises, it refuses the kernel
+        raise Refused(does_not_compile(error, entry.py_func)) from None
     return Kernel.from_plain(
         {"name": entry.py_func.__name__, "entry": kernel.entry_name, "modules": modules, "abi": "numba"}
     )

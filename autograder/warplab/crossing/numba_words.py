@@ -1,0 +1,201 @@
+"""What numba refuses to compile, in the words of a course and with the student's line."""
+
+import ast
+import difflib
+import inspect
+import linecache
+import re
+import textwrap
+import traceback
+
+ARRAYS = (
+    "a kernel cannot make a list or a new array, and adding or copying slices makes one: "
+    "use single numbers, in a loop"
+)
+MEANT = {  # a piece of numba's message: what the student did, and what to do instead
+    r"to none for '\$": "a kernel returns nothing: write the result into one of its arrays",
+    r"missing a required argument: 'dtype'": (
+        "a shared or local array needs a type as well as a shape: `cuda.shared.array((16, 16), float32)`"
+    ),
+    r"NRT required|of type list\(": ARRAYS,
+    r"required for linear algebra": (
+        "a kernel has no `@` and no dot for arrays: write the sum as a loop over single numbers"
+    ),
+    r"name '(\w+)' is not defined": "`{0}` is not defined",
+    r"Variable '(\w+)' is not defined": "`{0}` has no value yet on this line",
+    r"Untyped global name '(\w+)'.*<class 'function'>": (
+        "`{0}` is a function of the host; a kernel calls functions with @cuda.jit(device=True) above them"
+    ),
+    r"Untyped global name '(\w+)'.*<class '([\w.]+)'>": (
+        "`{0}` is a {1}, and a kernel can use numbers, tuples of numbers and device functions from outside"
+    ),
+    r"Unknown attribute '(\w+)' of type array\(\w+, (\d)d": (
+        "an array has no `.{0}` in a kernel; it has shape, size, ndim and dtype"
+    ),
+    r"Cannot unify (.+) and (.+) for '(\w+)": (
+        "`{2}` is {0} in one place and {1} in another: in a kernel a name keeps one type"
+    ),
+    r"failed to unpack (\w+)": "one value cannot be taken apart into several",
+    r"The '(\w+)[^']*' construct is not supported": "a kernel cannot use `{0}`",
+    r"module 'numba\.cuda' has no attribute '(\w+)'": "there is no `cuda.{0}`",
+    r"module '(\w+)' has no attribute '__call__'": "`{0}` is a module and no function",
+    r"array>|\.array at": (
+        "the shape of a shared or local array must be constants: numbers, or names set outside the kernel"
+    ),
+}
+SYMBOLS = dict(
+    zip(
+        "add sub mul truediv floordiv mod pow lt le gt ge eq ne and_ or_".split(),
+        "+ - * / // % ** < <= > >= == != & |".split(),
+        strict=True,
+    )
+)
+NOISE = ("Failed in", "During:", "This error may", "-", "File ", "def ", ">>>", "^")
+TYPES = {
+    r"Literal\[int\]\((-?\d+)\)": "{0}",
+    r"Literal\[str\]\(.*\)|unicode_type": "a text",
+    r"u?int\d+": "a whole number",
+    r"float\d+": "a {} number",
+    r"bool(ean)?": "True or False",
+    r"array\(\w+, (\d)d, \w\)": "an array of {0} {dimensions}",
+    r"Dim3": "a size in three directions",
+    r"UniTuple\((.*) x (\d+)\)": "{1} values",
+    r"Tuple\(.*\)": "a tuple",
+    r"none": "None",
+}
+
+
+def does_not_compile(error, function=None):
+    """ "does not compile: `rbg` is not defined (line 6: `grey = rbg[row, col]`)".
+
+    function: the kernel's Python function, where it is known.
+    """
+    text = str(error)
+    number, line = _place(error, text, function)
+    words = in_words(text, line)
+    if "atomic" in line and "to unpack" in text:
+        words = "an atomic takes three things: the array, the index in it, and the value"
+    where = f" (line {number}{f': `{line[:80]}`' if line else ''})" if number else ""
+    return f"does not compile: {words}{where}"
+
+
+def in_words(text, line=""):
+    """numba's message as one clause. line: the student's, for what the message alone does not tell."""
+    flat = " ".join(text.split())
+    for sign, meant in MEANT.items():
+        found = re.search(sign, flat)
+        if found:
+            named = meant.format(*(_type(one) if "Cannot unify" in sign else one for one in found.groups()))
+            return named + _did_you_mean(sign, found)
+    signature = re.search(r">>> (.+)", text)
+    if signature:
+        return _signature(signature[1].strip(), line)
+    lines = [row.strip() for row in text.splitlines()]
+    kept = [row for row in lines if row and not row.startswith(NOISE)][:2]
+    return " ".join(kept)[:300] or "numba does not say why"
+
+
+def _did_you_mean(sign, found):
+    if "numba" not in sign:
+        return ""
+    from numba import cuda
+
+    near = difflib.get_close_matches(found[1], dir(cuda), 1, 0.5)
+    return f"; did you mean `cuda.{near[0]}`?" if near else ""
+
+
+def _signature(text, line):
+    """A call that numba knows no way to do, such as ``mul(int32, Dim3)``."""
+    found = re.fullmatch(r"(.+?)\((.*)\)", text)
+    if not found:
+        return f"a kernel cannot do `{text[:200]}`"
+    name, types = found[1], _parted(found[2])
+    if name in ("getitem", "setitem", "static_getitem", "static_setitem") and len(types) > 1:
+        return _index(name, types)
+    told = [_type(one) for one in types]
+    if name in SYMBOLS and len(told) == 2:
+        more = ": take `.x`, `.y` or `.z` of it" if "Dim3" in types else ""
+        return f"`{SYMBOLS[name]}` does not go between {told[0]} and {told[1]}{more}"
+    if name == "bool":
+        return f"a condition needs one value, and this is {told[0]}"
+    called = name if re.fullmatch(r"[\w.]+", name) else "this function"
+    if called in ("zeros", "empty", "ones", "array", "zeros_like", "full"):
+        return ARRAYS
+    return f"a kernel cannot call {called if called != name else f'`{called}`'} with {' and '.join(told)}"
+
+
+def _index(name, types):
+    """Why elements cannot be taken from, or put into, something."""
+    array = re.fullmatch(r"array\(\w+, (\d)d, \w\)", types[0])
+    if not array:
+        return f"{_type(types[0])} cannot be indexed in a kernel"
+    count = re.fullmatch(r"UniTuple\(.* x (\d+)\)", types[1])
+    given = int(count[1]) if count else types[1].count(",") + 1 if types[1].startswith("Tuple(") else 1
+    if given > int(array[1]):
+        return f"{_type(types[0])} is given {given} indices"
+    if "float" in types[1]:
+        return "an index must be a whole number, and this one is a float: use // instead of /, or int(...)"
+    if "setitem" in name and len(types) > 2:
+        value = re.match(r"array\(\w+, (\d)d", types[2])
+        if value:
+            return f"one element cannot hold {_type(types[2])}: an index is missing on the right of the ="
+        return f"an element of the array cannot hold {_type(types[2])}"
+    return f"{_type(types[0])} cannot be indexed like this"
+
+
+def _type(name):
+    """numba's name of a type, in words."""
+    name = name.strip()
+    for sign, meant in TYPES.items():
+        found = re.fullmatch(sign, name)
+        if found:
+            dimensions = "dimension" if found.groups() and found[1] == "1" else "dimensions"
+            return meant.format(*(found.groups() or (name,)), dimensions=dimensions)
+    return name[:60]
+
+
+def _parted(text):
+    """The arguments of a signature: at commas that stand in no bracket."""
+    parts, depth = [""], 0
+    for sign in text:
+        depth += (sign in "([{<") - (sign in ")]}>")
+        if sign == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _place(error, text, function):
+    """(number, text) of the student's line: as numba says, as its frames know, or where the name stands."""
+    told = re.findall(r'File "([^"]+)", line (\d+):', text) or re.findall(r"at (\S[^\n]*?) \((\d+)\)", text)
+    for file, number in told:
+        if "numba" not in file:
+            return int(number), linecache.getline(file, int(number)).strip()
+    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
+        if "numba" not in frame.f_code.co_filename:
+            continue
+        for value in frame.f_locals.values():
+            found = getattr(value, "__dict__", {}).get("loc") if _is_numbas(value) else None
+            file, number = getattr(found, "filename", "numba"), getattr(found, "line", 0)
+            if "numba" not in file and type(number) is int:
+                return number, linecache.getline(file, number).strip()
+    name = re.search(r"attribute '(\w+)'|name '(\w+)'", text)
+    return _where(function, name[1] or name[2]) if name and function is not None else (0, "")
+
+
+def _is_numbas(value):
+    return type(value).__module__.startswith("numba") and type(value) is not type
+
+
+def _where(function, name):
+    """The line of a function in which a name or an attribute stands first."""
+    try:
+        lines, first = inspect.getsourcelines(function)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError):
+        return 0, ""
+    for node in ast.walk(tree):
+        if name in (getattr(node, "id", None), getattr(node, "attr", None)):
+            return first + node.lineno - 1, lines[node.lineno - 1].strip()
+    return 0, ""
