@@ -5,11 +5,9 @@ All functions take and return arrays of one lane per element (or length 1: the s
 
 from __future__ import annotations
 
-import functools
-
-import numba
 import numpy as np
-from numba.extending import intrinsic
+
+from warplab.simt.engine.ufuncs import ufunc
 
 I4, I8, U2, U4, U8, F2, F4, F8 = (np.dtype(d) for d in ("i4", "i8", "u2", "u4", "u8", "f2", "f4", "f8"))
 
@@ -37,25 +35,9 @@ def fma_odd(a, b, c):
     return to_odd(*two_sum(a * b, c))
 
 
-@intrinsic
-def _machines_fma(typing_context, a, b, c):
-    """LLVM's fused multiply-add: one instruction of the processor, or the C library's function."""
-    return a(a, b, c), lambda context, builder, signature, arguments: builder.fma(*arguments)
-
-
-@functools.cache
-def _fused(kind: str):
-    """The fused multiply-add of a NumPy type as a ufunc, which NumPy has not. Compiling it takes a moment."""
-    type_ = {"f": numba.float32, "d": numba.float64}[kind]
-    compiled = numba.vectorize([type_(type_, type_, type_)], nopython=True)(
-        lambda a, b, c: _machines_fma(a, b, c)
-    )
-    return compiled.ufunc
-
-
 def fma(a, b, c):
     """a*b + c of float32 or float64 with one rounding."""
-    return _fused(a.dtype.char)(a, b, c)
+    return ufunc("fma", a.dtype.char)(a, b, c)
 
 
 def mul_hi_s32(a, b):
@@ -177,27 +159,17 @@ def saturate(x):
 
 def flush(x):
     """``.ftz``: a subnormal is a zero of its sign."""
-    small = np.abs(x) < np.finfo(x.dtype).smallest_normal
-    return np.where(small, np.copysign(x.dtype.type(0), x), x) if small.any() else x
+    return ufunc("flush", x.dtype.char)(x)
 
 
 def least(a, b, nan_wins: bool):
     """``min`` of floats: -0 is less than +0, and a NaN loses unless ``nan_wins``."""
-    found = np.minimum(a, b) if nan_wins else np.fmin(a, b)
-    return found if (np.abs(found) > 0).all() else _settled(found, a, b, np.bitwise_or, nan_wins)
+    return ufunc("least_or_nan" if nan_wins else "least", a.dtype.char)(a, b)
 
 
 def greatest(a, b, nan_wins: bool):
     """``max``, likewise."""
-    found = np.maximum(a, b) if nan_wins else np.fmax(a, b)
-    return found if (np.abs(found) > 0).all() else _settled(found, a, b, np.bitwise_and, nan_wins)
-
-
-def _settled(found, a, b, operation, nan_wins: bool):
-    """What NumPy leaves open: of two zeros the one whose sign ``operation`` gives; a signalling NaN loses."""
-    bits = f"u{a.dtype.itemsize}"
-    found = np.where(a == b, operation(a.view(bits), b.view(bits)).view(a.dtype), found)
-    return found if nan_wins else np.where(np.isnan(a), b, np.where(np.isnan(b), a, found))
+    return ufunc("greatest_or_nan" if nan_wins else "greatest", a.dtype.char)(a, b)
 
 
 def of_magnitudes(function, a, b, nan_wins: bool):

@@ -1,0 +1,162 @@
+"""Functions of each lane that NumPy has not, as ufuncs: fused multiply-add, ``.ftz``, ``min`` and ``max``.
+
+LLVM, which numba brings, compiles their loops, in ten milliseconds each when first used in a process;
+``numba.vectorize`` takes a third of a second before its first, which is longer than most kernels run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+from numpy._core import _multiarray_umath
+
+STEP = 32  # bytes of each array at a time: a register of most processors
+INDEX, BYTE, POINTER = ir.IntType(64), ir.IntType(8), ir.PointerType()
+FLOATS = {"f": ir.FloatType(), "d": ir.DoubleType()}  # by NumPy's letter
+_kept: list = []  # what NumPy's ufuncs point to, and do not own
+
+
+def _intrinsic(name: str):
+    """LLVM's own function of that name, of a float or of a vector of them."""
+
+    def emit(builder, *sources):
+        kind = sources[0].type
+        lanes = f"v{kind.count}" if isinstance(kind, ir.VectorType) else ""
+        full = f"llvm.{name}.{lanes}{'f32' if _element(kind) == FLOATS['f'] else 'f64'}"
+        signature = ir.FunctionType(kind, [kind] * len(sources))
+        found = builder.module.globals.get(full) or ir.Function(builder.module, signature, full)
+        return builder.call(found, sources)
+
+    return emit
+
+
+def _flush(builder, x):
+    """A zero of its sign for a subnormal."""
+    least = float(np.finfo("f4" if _element(x.type) == FLOATS["f"] else "f8").smallest_normal)
+    many = isinstance(x.type, ir.VectorType)
+    bound = ir.Constant(x.type, [least] * x.type.count if many else least)
+    zero = _intrinsic("copysign")(builder, ir.Constant(x.type, None), x)
+    return builder.select(builder.fcmp_ordered("<", _intrinsic("fabs")(builder, x), bound), zero, x)
+
+
+def _element(kind):
+    return kind.element if isinstance(kind, ir.VectorType) else kind
+
+
+FUNCTIONS = {  # name: how many sources, and what makes the result of them
+    "fma": (3, _intrinsic("fma")),
+    "flush": (1, _flush),
+    # -0 is less than +0, and a NaN loses
+    "least": (2, _intrinsic("minimumnum")),
+    "greatest": (2, _intrinsic("maximumnum")),
+    # a NaN wins
+    "least_or_nan": (2, _intrinsic("minimum")),
+    "greatest_or_nan": (2, _intrinsic("maximum")),
+}
+
+
+@functools.cache
+def ufunc(name: str, letter: str) -> np.ufunc:
+    """The ufunc of a function in ``FUNCTIONS`` for float32 ("f") or float64 ("d")."""
+    count, _ = FUNCTIONS[name]
+    machine = _target_machine()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_loop(name, letter)), machine)
+    engine.finalize_object()
+    loops = (ctypes.c_void_p * 1)(engine.get_function_address(name))
+    data = (ctypes.c_void_p * 1)()
+    types = (ctypes.c_char * (count + 1))(*[np.dtype(letter).num] * (count + 1))
+    called = ctypes.create_string_buffer(name.encode())
+    _kept.append((engine, loops, data, types, called))
+    where = (ctypes.addressof(array) for array in (loops, data, types))
+    return _from_loop()(*where, 1, count, 1, -1, ctypes.addressof(called), None, 0)
+
+
+@functools.cache
+def _from_loop():
+    """PyUFunc_FromFuncAndData of NumPy's C API (https://numpy.org/doc/stable/reference/c-api/ufunc.html), the
+    second function in the table that its extensions import.
+    """
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    address = pointer(_multiarray_umath._UFUNC_API, None)
+    table = ctypes.cast(address, ctypes.POINTER(ctypes.c_void_p))
+    arguments = [ctypes.c_void_p] * 3 + [ctypes.c_int] * 4 + [ctypes.c_void_p] * 2 + [ctypes.c_int]
+    return ctypes.PYFUNCTYPE(ctypes.py_object, *arguments)(table[1])
+
+
+def _target_machine():
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features().flatten()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=1)
+
+
+def _loop(name: str, letter: str) -> str:
+    """LLVM's code of NumPy's inner loop: ``name(arrays, &count, &steps, nothing)``, the result's array last.
+
+    Whole vectors first, where every source is dense or one value for all lanes, of which a vector stands on
+    the stack; then one element after the other.
+    """
+    sources, compute = FUNCTIONS[name]
+    kind, width = FLOATS[letter], np.dtype(letter).itemsize
+    lanes = STEP // width
+    vector = ir.VectorType(kind, lanes)
+    module = ir.Module(name)
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER] * 4), name)
+    arrays, counts, steps, _ = function.args
+    entry, whole, rest, single, end = (
+        function.append_basic_block(label) for label in ("entry", "whole", "rest", "single", "end")
+    )
+    build = ir.IRBuilder(entry)
+
+    def entries(pointer, of):
+        slots = (build.gep(pointer, [INDEX(i)], source_etype=of) for i in range(sources + 1))
+        return [build.load(slot, typ=of) for slot in slots]
+
+    count, array, step = build.load(counts, typ=INDEX), entries(arrays, POINTER), entries(steps, INDEX)
+    in_vectors = build.icmp_signed("==", step[-1], INDEX(width))
+    starts, strides = [], []
+    for start, stride in zip(array[:-1], step[:-1]):
+        same = build.icmp_signed("==", stride, INDEX(0))
+        dense = build.icmp_signed("==", stride, INDEX(width))
+        in_vectors = build.and_(in_vectors, build.or_(same, dense))
+        copies, first = ir.Constant(vector, ir.Undefined), build.load(start, typ=kind, align=width)
+        for lane in range(lanes):
+            copies = build.insert_element(copies, first, ir.IntType(32)(lane))
+        on_stack = build.alloca(vector)
+        build.store(copies, on_stack, align=width)
+        starts.append(build.select(same, on_stack, start))
+        strides.append(stride)
+    limit = build.select(in_vectors, build.and_(count, INDEX(-lanes)), INDEX(0))
+    entry = build.block
+    build.cbranch(build.icmp_signed(">", limit, INDEX(0)), whole, rest)
+
+    def turn(block, starts, strides, typ, first, limit, by, came_from):
+        """A loop of one block over elements from ``first`` up to ``limit``, ``by`` so many at a time."""
+        build.position_at_end(block)
+        i = build.phi(INDEX)
+        i.add_incoming(first, came_from)
+        at = [build.gep(p, [build.mul(i, s)], source_etype=BYTE) for p, s in zip(starts, strides)]
+        result = compute(build, *(build.load(p, typ=typ, align=width) for p in at))
+        build.store(result, build.gep(array[-1], [build.mul(i, step[-1])], source_etype=BYTE), align=width)
+        following = build.add(i, INDEX(by))
+        i.add_incoming(following, block)
+        return build.icmp_signed("<", following, limit)
+
+    more = turn(whole, starts, strides, vector, INDEX(0), limit, lanes, entry)
+    build.cbranch(more, whole, rest)
+    build.position_at_end(rest)
+    done = build.phi(INDEX)
+    done.add_incoming(limit, whole)
+    done.add_incoming(INDEX(0), entry)
+    build.cbranch(build.icmp_signed("<", done, count), single, end)
+    more = turn(single, array[:-1], step[:-1], kind, done, count, 1, rest)
+    build.cbranch(more, single, end)
+    build.position_at_end(end)
+    build.ret_void()
+    return str(module)
