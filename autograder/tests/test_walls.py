@@ -197,6 +197,7 @@ def listed(path):
     return [path.split("/")[-2]] if path.endswith("/task") else os.listdir(path)
 held_memory.os = types.SimpleNamespace(listdir=listed, path=os.path, statvfs=os.statvfs)
 """
+FILES_IN_PROC = "from autograder.sandbox import view\nview.readable = lambda gpu: ['/']\n"
 ALIVE = "\ntime.sleep(4)\ncould('hold it')"
 SMALL = {"memory_mib": 600}
 
@@ -206,6 +207,8 @@ ARGUMENTS = {
     "mmap": "mmap.mmap(-1, 4096); could('share memory that outlives its mapping')",
     "socket": "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); could('queue datagrams')",
     "socketpair": "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); could('queue datagrams')",
+    "futex": "could('wait') if call((202, 98), 0, 0, 0, 0, 0, 0) != -errno.EAGAIN else None",
+    "getsockopt": "socket.socket(socket.AF_UNIX).getsockopt(1, 57, 8); could('count the sockets of others')",
     "prctl": "reaches(('change the filter', libc.prctl(4, 0, 0, 0, 0) or 1))",
     "ioctl": "reaches(('ask for a block size', call((16, 29), 0, 2, 0)))",
     "clone": """
@@ -254,12 +257,20 @@ WALLS = [
     Wall(
         "user",
         from_linux("become", "lambda user: None"),
-        "if 'CapEff:\\t' + 16 * '0' not in open('/proc/self/status').read(): could('keep capabilities')",
+        "sets = (ctypes.c_uint32 * 6)()\n"
+        "assert libc.capget((ctypes.c_uint32 * 2)(0x20080522, 0), sets) == 0\n"
+        "if any(sets): could('keep capabilities')",
     ),
     Wall(
         "network namespace",
         without_namespace("CLONE_NEWNET"),
-        "if '@ABSTRACT@' in open('/proc/self/net/unix').read(): could('see the grader\\'s sockets')",
+        """
+try:
+    socket.socket(socket.AF_UNIX).bind(chr(0) + '@ABSTRACT@')
+except OSError as problem:
+    if problem.errno == errno.EADDRINUSE:
+        could("see the grader's sockets")
+""",
     ),
     Wall(
         "view",
@@ -279,7 +290,8 @@ WALLS = [
     ),
     Wall(
         "no counts of the machine in /proc",
-        from_linux("mount", "lambda *a: whole(*a[:4], '' if a[0] == 'proc' else a[4] if a[4:] else '')"),
+        from_linux("mount", "lambda *a: whole(*a[:4], '' if a[0] == 'proc' else a[4] if a[4:] else '')")
+        + FILES_IN_PROC,
         "could('see ' + open('/proc/loadavg').read())",
     ),
     Wall("memory watch", f"{HELD}over = lambda *_: False\n", MANY_PAGES + ALIVE, SMALL),
@@ -347,7 +359,63 @@ except OSError as problem:
     could(f"see how many descriptors others have under way: {problem}")
 """,
 )
+IN_A_LIBRARY = """
+door = os.open(os.path.join(os.path.dirname(os.__file__), "turtle.py"), os.O_RDONLY)
+size = os.fstat(door).st_size
+libc.mmap.restype, libc.mmap.argtypes = ctypes.c_void_p, [ctypes.c_void_p, *[ctypes.c_long] * 5]
+place = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_PRIVATE, door, 0)
+"""
 CHANNELS = [
+    Channel(
+        "a futex in a library",
+        without_conditions("futex"),
+        IN_A_LIBRARY
+        + """
+import threading
+
+def wake():
+    while True:
+        call((202, 98), place, 1, 1000, 0, 0, 0)
+        time.sleep(0.001)
+
+threading.Thread(target=wake, daemon=True).start()
+""",
+        IN_A_LIBRARY
+        + """
+expected = ctypes.c_int.from_address(place).value
+for wait, until in ((0, 3), (9, int(time.monotonic()) + 6)):  # FUTEX_WAIT; FUTEX_WAIT_BITSET, by the clock
+    if call((202, 98), place, wait, expected, struct.pack("qq", until, 0), 0, 0xFFFFFFFF) == 0:
+        could("be woken by another jail")
+""",
+    ),
+    Channel(
+        "the number of an eventfd",
+        FILES_IN_PROC,
+        "held = [os.eventfd(0) for _ in range(900)]",
+        """
+lines = open(f"/proc/self/fdinfo/{os.eventfd(0)}").read().split("eventfd-id:")[1:]
+if int(lines[0].split()[0]) > 900:
+    could("count the eventfds of others")
+""",
+    ),
+    Channel(
+        "who has mapped a library's page",
+        FILES_IN_PROC,
+        IN_A_LIBRARY + "ctypes.c_ubyte.from_address(place).value",
+        IN_A_LIBRARY
+        + """
+ctypes.c_ubyte.from_address(place).value
+pages = os.open("/proc/self/pagemap", os.O_RDONLY)
+if not struct.unpack("Q", os.pread(pages, 8, place // mmap.PAGESIZE * 8))[0] >> 56 & 1:
+    could("see that another jail has mapped it")
+""",
+    ),
+    Channel(
+        "how many processes there were",
+        without_conditions("getsockopt"),
+        "",
+        "pair = socket.socketpair(); could(f'see {os.fstat(pair[0].getsockopt(1, 77)).st_ino}')",
+    ),
     Channel(
         "locks on library files",
         without_conditions("fcntl"),

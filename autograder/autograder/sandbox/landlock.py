@@ -35,12 +35,14 @@ def name() -> str:
     return f"Landlock {abi()}" if abi() else "no Landlock"
 
 
-def restrict(readable: Iterable[str], writable: Iterable[str], devices: Iterable[str]) -> int:
+def restrict(
+    listable: Iterable[str], readable: Iterable[str], writable: Iterable[str], devices: Iterable[str]
+) -> int:
     """From now on this process may do no more than this. Needs no_new_privs. Returns the ABI used.
 
-    It may read and execute below `readable`, do everything but make devices below `writable`, and read, write
-    and ioctl below `devices`. It reaches no TCP port (ABI 4), and no signal or abstract socket of a process
-    outside (ABI 6).
+    It may list folders below `listable`, read and execute below `readable`, do everything but make devices
+    below `writable`, and read, write and ioctl below `devices`. It reaches no TCP port (ABI 4), and no signal
+    or abstract socket of a process outside (ABI 6).
     """
     version = abi()
     if not version:
@@ -50,6 +52,7 @@ def restrict(readable: Iterable[str], writable: Iterable[str], devices: Iterable
     size = 8 if version < 4 else 16 if version < 6 else 24
     ruleset = syscall(CREATE_RULESET, ctypes.byref(wanted), size, 0)
     rules = (
+        (listable, READ_FOLDER),
         (readable, EXECUTE | READ_FILE | READ_FOLDER),
         (writable, ~(MAKE_DEVICES | IOCTL)),
         (devices, READ_FILE | WRITE_FILE | TRUNCATE | IOCTL),

@@ -30,7 +30,7 @@ EQUAL, AT_LEAST = (
     0x35,
 )  # BPF_JMP|JEQ, JGE: jump over the first number of instructions if so, else the other
 NUMBER, ARCH, ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data; an argument's low word stands first
-ALLOW, KILL = 0x7FFF0000, 0x80000000
+ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000  # the last one with an error's number
 
 Instruction = tuple[int, int, int, int]
 
@@ -55,7 +55,7 @@ def verdicts(gpu: bool) -> dict[int, list[Instruction]]:
     names = names | calls()["gpu"] if gpu else names
     conditions = calls()["gpu_conditions" if gpu else "conditions"]
     return {
-        number: held(conditions.get(name, ()))
+        number: held(conditions.get(name, ()), errno.EAGAIN if name == "futex" else errno.EPERM)
         for name, numbers in names.items()
         if (number := numbers[column]) is not None
     }
@@ -68,16 +68,22 @@ def answer(verdict: int) -> list[Instruction]:
 
 def refusal(number: int) -> list[Instruction]:
     """Refuse the call of this number: EPERM, or for a young one ENOSYS."""
-    return answer(0x00050000 | (errno.ENOSYS if number >= YOUNG else errno.EPERM))
+    return answer(REFUSE | (errno.ENOSYS if number >= YOUNG else errno.EPERM))
 
 
-def held(conditions: Sequence[tuple[int, int, Sequence[int]]]) -> list[Instruction]:
-    """Allow a call if for every (argument, mask, values) the masked argument is one of the values."""
+def held(
+    conditions: Sequence[tuple[int, int, Sequence[int]]], otherwise: int = errno.EPERM
+) -> list[Instruction]:
+    """Allow a call if for every (argument, mask, values) the masked argument is one of the values.
+
+    otherwise: the error that it ends with if not. For a futex that is EAGAIN, "look at its value again": with
+    any other glibc ends the process that joins a thread.
+    """
     code: list[Instruction] = []
     for argument, mask, values in conditions:
         code += [(LOAD, 0, 0, ARGUMENTS + 8 * argument), (AND, 0, 0, mask)]
         code += [(EQUAL, len(values) - place, 0, value) for place, value in enumerate(values)]
-        code += refusal(0)
+        code += answer(REFUSE | otherwise)
     return code + answer(ALLOW)
 
 

@@ -52,6 +52,15 @@ def visible(gpu: bool) -> list[str]:
     return [path for path in paths if not any(path.startswith(f"{other}/") for other in paths)]
 
 
+def readable(gpu: bool) -> list[str]:
+    """Folders whose files a jailed process may open; of /proc it sees the names and links alone.
+
+    The files there tell what all processes of the machine have in common: numbers that are given to each
+    eventfd, and which pages of a library another one has mapped. NVIDIA's driver reads there.
+    """
+    return [f"/{name}" for name in os.listdir("/") if name != "proc" or has_gpu(gpu)]
+
+
 def gpu_devices() -> list[str]:
     """The device files, and MIG's folder of them, that a process needs for CUDA on this machine."""
     return sorted(str(path) for pattern in GPU_DEVICES for path in DEV.glob(pattern))
