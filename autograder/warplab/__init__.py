@@ -28,7 +28,9 @@ from warplab.simt.errors import (
 )
 from warplab.simt.frontends import cell_magic as _cell_magic
 from warplab.simt.frontends import numba_hook as _numba_hook
+from warplab.simt.frontends import triton_hook as _triton_hook
 from warplab.simt.frontends.cuda_cpp import cuda_kernel
+from warplab.simt.frontends.ptx_kernel import ptx_kernel
 from warplab.simt.profile import Profile, ProfileError, profile
 from warplab.simt.sanitizer.constants import UnsetConstant
 from warplab.simt.sanitizer.global_races import GlobalConflict
@@ -66,6 +68,7 @@ __all__ = [
     "measure",
     "prices",
     "profile",
+    "ptx_kernel",
     "specs",
     "torch_device",
     "vram",
@@ -82,6 +85,7 @@ def _start() -> None:
     found = device()
     if found.kind == "simt":
         _numba_hook.install(found.target)
+        _triton_hook.install_when_imported()
     else:
         _numba_hook.ask_for_line_information()
     if hasattr(_sys, "ps1") or "ipykernel" in _sys.modules:  # a person is reading

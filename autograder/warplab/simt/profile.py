@@ -22,6 +22,7 @@ from warplab.simt.counters.collect import Counters, Traffic, flops_of
 from warplab.simt.counters.counts import Counts, LineCounts, scale
 from warplab.simt.counters.watch import FirstWarp, TraceStep, WarpRequest
 from warplab.simt.engine.instructions import INSTRUCTIONS
+from warplab.simt.frontends import triton_hook
 from warplab.simt.frontends.arguments import host_array
 from warplab.simt.frontends.cuda_cpp import ConfiguredKernel
 from warplab.simt.frontends.launch import LaunchContext
@@ -271,12 +272,15 @@ class ProfileError(TypeError):
     """profile() was given something that is no configured kernel, or a launch that is too large to count."""
 
 
-def profile(launcher, *args, arch: str | None = None, sample_blocks: int | None = None) -> Profile:
+def profile(
+    launcher, *args, arch: str | None = None, sample_blocks: int | None = None, **constants
+) -> Profile:
     """Run ``launcher(*args)`` once on the SIMT engine and return its counters.
 
-    ``launcher`` is a configured numba kernel, ``kernel[grid, block]``; arrays are host arrays, CPU tensors or
-    the engine's device arrays, and the kernel's results are in them afterwards, as after a launch. ``arch``
-    is the architecture compiled for (default WARPLAB_ARCH or sm_90).
+    ``launcher`` is a configured kernel: ``kernel[grid, block]`` of numba or ``cuda_kernel``, ``kernel[grid]``
+    of Triton, to which alone ``constants`` such as ``BLOCK=1024`` are passed on. Arrays are host arrays, CPU
+    tensors or the engine's device arrays, and the kernel's results are in them afterwards, as after a launch.
+    ``arch`` is the architecture compiled for (default WARPLAB_ARCH or sm_90; Triton's is sm_80).
     ``sample_blocks``: for a launch that is too large to run here, run only so many blocks, spread evenly over
     the grid, on copies of the arrays, which stay as they were, and scale the counts. The table says so. Good
     for a look, not for a result or a grade.
@@ -288,11 +292,31 @@ def profile(launcher, *args, arch: str | None = None, sample_blocks: int | None 
             "profile() takes a configured kernel, such as kernel[grid, block], "
             f"and got {type(launcher).__name__}"
         )
-    blocks, threads = math.prod(launcher.griddim), math.prod(launcher.blockdim)
     if sample_blocks is not None and sample_blocks < 1:
         raise ProfileError(
             f"sample_blocks={sample_blocks} runs nothing; give the number of blocks to run, such as 64"
         )
+    counters, lens = Counters(), FirstWarp()
+    if triton_hook.is_triton_launch(launcher):
+        return _profile_triton(launcher, args, constants, arch, sample_blocks, counters, lens)
+    if constants:
+        raise ProfileError(
+            f"{next(iter(constants))}=...: numba and CUDA C++ take a kernel's arguments by place, not by name"
+        )
+    target = Target.of(arch) if arch else engine_target()
+    sample = _sample(math.prod(launcher.griddim), math.prod(launcher.blockdim), sample_blocks)
+    context = LaunchContext(target, (counters, lens), sample)
+    if sample:
+        args = tuple(_copied(a) for a in args)
+    if isinstance(launcher, ConfiguredKernel):
+        machine = launcher.run_on_engine(args, context)
+    else:
+        machine = _run_numba(launcher, args, context)
+    return summary(machine, counters, target, lens)
+
+
+def _sample(blocks: int, threads: int, sample_blocks: int | None) -> int | None:
+    """How many of the ``blocks`` run, None for all. Raises ProfileError for more than can be counted."""
     sample = sample_blocks if sample_blocks is not None and sample_blocks < blocks else None
     running = (sample or blocks) * threads
     if running > MAX_THREADS:
@@ -301,15 +325,25 @@ def profile(launcher, *args, arch: str | None = None, sample_blocks: int | None 
             "profile a smaller problem of the same shape, "
             f"or a sample of its blocks with sample_blocks={min(1024, MAX_THREADS // threads)}"
         )
-    target = Target.of(arch) if arch else engine_target()
-    counters, lens = Counters(), FirstWarp()
-    context = LaunchContext(target, (counters, lens), sample)
-    if sample:
-        args = tuple(_copied(a) for a in args)
-    if isinstance(launcher, ConfiguredKernel):
-        machine = launcher.run_on_engine(args, context)
-    else:
-        machine = _run_numba(launcher, args, context)
+    return sample
+
+
+def _profile_triton(launcher, args, constants, arch, sample_blocks, counters, lens) -> Profile:
+    """``profile`` of Triton's kernel[grid], whose grid and block Triton decides on while it launches."""
+    if arch not in (None, triton_hook.ARCH):
+        raise ProfileError(
+            f"arch={arch}: Triton compiles for {triton_hook.ARCH} here; for later architectures it makes "
+            "instructions (wgmma) that the engine does not execute"
+        )
+    target = Target.of(triton_hook.ARCH)
+
+    def context_of(grid, block) -> LaunchContext:
+        sample = _sample(math.prod(grid), math.prod(block), sample_blocks)
+        return LaunchContext(target, (counters, lens), sample)
+
+    machine = triton_hook.launch_on_engine(launcher, args, constants, context_of)
+    if machine is None:
+        raise ProfileError("the grid is empty: nothing ran, so there is nothing to count")
     return summary(machine, counters, target, lens)
 
 
@@ -344,7 +378,7 @@ def summary(
     p.shared_bytes = machine.shared_size
     if not resources:
         return p
-    report = assemble(program.ptx, program.entry)
+    report = assemble(program.ptx, program.entry, target.arch)
     p.registers, p.spill_bytes = report.registers, report.spill_bytes
     limit = target.limits
     fits = blocks_per_sm(p.registers, p.shared_bytes, machine.launch.threads, limit)
@@ -356,8 +390,8 @@ def summary(
 
 
 def is_launcher(value) -> bool:
-    """True of ``kernel[grid, block]``, numba's and ``cuda_kernel``'s."""
-    return is_configured(value) or isinstance(value, ConfiguredKernel)
+    """True of ``kernel[grid, block]``, numba's and ``cuda_kernel``'s, and of Triton's ``kernel[grid]``."""
+    return is_configured(value) or isinstance(value, ConfiguredKernel) or triton_hook.is_triton_launch(value)
 
 
 def _run_numba(launcher, args, context: LaunchContext):

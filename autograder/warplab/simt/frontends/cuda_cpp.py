@@ -14,6 +14,7 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from cuda.bindings import driver
@@ -99,10 +100,19 @@ class CudaKernel:
         return Symbol(name, dtype, shape, region.data.tobytes, write)
 
 
+class Compiled(Protocol):
+    """A kernel of C's convention, from whatever its PTX was made."""
+
+    name: str
+
+    def compiled(self, arch: str) -> tuple[str, str]: ...
+    def program(self, arch: str) -> Program: ...
+
+
 class ConfiguredKernel:
     """A kernel with its launch configuration; calling it launches."""
 
-    def __init__(self, kernel: CudaKernel, grid, block, stream, sharedmem: int):
+    def __init__(self, kernel: Compiled, grid, block, stream, sharedmem: int):
         self.kernel = kernel
         self.griddim, self.blockdim = _dims(grid), _dims(block)
         self.stream, self.sharedmem = stream, sharedmem

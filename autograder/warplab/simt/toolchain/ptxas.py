@@ -16,6 +16,8 @@ from pathlib import Path
 
 from warplab.hardware.target import LaunchLimits
 
+OLDEST = "sm_75"  # what CUDA 13's ptxas assembles for
+
 
 @dataclass(frozen=True)
 class Assembled:
@@ -42,15 +44,28 @@ def find(tool: str = "ptxas") -> str | None:
     return shutil.which(tool)
 
 
-@functools.lru_cache(maxsize=256)
-def assemble(ptx: str, entry: str) -> Assembled:
-    """Assemble PTX for the architecture it names and read the resource report of ``entry``.
+def assemble(ptx: str, entry: str, arch: str = "") -> Assembled:
+    """Assemble PTX and read the resource report of ``entry``.
 
+    It is assembled for the architecture that it names; for ``arch`` where that is newer, as CUDA's driver
+    does with older PTX; for none that ptxas no longer knows.
     Raises ToolchainError with ptxas's first message when it refuses, or where there is no ptxas.
     """
+    target = re.search(r"\.target\s+(\w+)", ptx)
+    if target is None:
+        raise ToolchainError("ptxas needs a .target directive, and the PTX has none")
+    return _assemble(ptx, entry, max(target[1], arch, OLDEST, key=number_of))
+
+
+def number_of(arch: str) -> int:
+    """80 of "sm_80", 90 of "sm_90a", 0 of ""."""
+    return int(re.sub(r"\D", "", arch) or 0)
+
+
+@functools.lru_cache(maxsize=256)
+def _assemble(ptx: str, entry: str, target: str) -> Assembled:
     if find() is None:
         raise ToolchainError("ptxas is not installed; pip install 'cuda-toolkit[nvcc]'")
-    target = re.search(r"\.target\s+(\w+)", ptx).group(1)
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "kernel.ptx")
         source.write_text(ptx)
@@ -62,7 +77,7 @@ def assemble(ptx: str, entry: str) -> Assembled:
         made = Path(folder, "kernel.cubin")
         cubin = made.read_bytes() if made.exists() else b""
     if run.returncode:
-        said = run.stderr.strip().splitlines()
+        said = run.stderr.replace(str(source), source.name).strip().splitlines()
         raise ToolchainError(f"ptxas refused the kernel: {said[0] if said else 'no message'}")
     text = run.stderr + run.stdout
     at = text.find(f"'{entry}'")

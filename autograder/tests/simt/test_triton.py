@@ -1,0 +1,287 @@
+"""Triton's kernels on the engine, launched the ordinary way on CPU tensors, against torch.
+
+The subjects are those of Triton's published tutorials, written anew: each brings something of its own (masks,
+reductions in a warp and across warps, tensor cores and copies in stages, random numbers, locks).
+"""
+
+import pytest
+import torch
+
+import warplab
+
+triton = pytest.importorskip("triton", reason="Triton's wheels are for Linux")
+import triton.language as tl  # noqa: E402
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+@triton.jit
+def vector_add(x, y, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    tl.store(out + at, tl.load(x + at, mask=inside) + tl.load(y + at, mask=inside), mask=inside)
+
+
+@triton.jit
+def row_softmax(out, x, stride_out, stride_x, rows, columns, WIDTH: tl.constexpr):
+    at = tl.arange(0, WIDTH)
+    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=2):
+        logits = tl.load(x + row * stride_x + at, mask=at < columns, other=-float("inf"))
+        powers = tl.exp(logits - tl.max(logits, axis=0))
+        tl.store(out + row * stride_out + at, powers / tl.sum(powers, axis=0), mask=at < columns)
+
+
+@triton.jit
+def leaky(x):
+    return tl.where(x > 0, x, 0.01 * x)
+
+
+@triton.jit
+def product(
+    a, b, c, M, N, K, a_row, a_col, b_row, b_col, c_row, c_col,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr, ACTIVATION: tl.constexpr = "",
+):  # fmt: skip
+    tile, across = tl.program_id(0), tl.cdiv(N, BN)
+    first = tile // (GROUP * across) * GROUP
+    size = min(tl.cdiv(M, BM) - first, GROUP)
+    tile_m = first + tile % (GROUP * across) % size
+    tile_n = tile % (GROUP * across) // size
+    m = (tile_m * BM + tl.arange(0, BM)) % M
+    n = (tile_n * BN + tl.arange(0, BN)) % N
+    k = tl.arange(0, BK)
+    a_at = a + m[:, None] * a_row + k[None, :] * a_col
+    b_at = b + k[:, None] * b_row + n[None, :] * b_col
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for step in range(0, tl.cdiv(K, BK)):
+        left = tl.load(a_at, mask=k[None, :] < K - step * BK, other=0.0)
+        right = tl.load(b_at, mask=k[:, None] < K - step * BK, other=0.0)
+        total = tl.dot(left, right, total)
+        a_at += BK * a_col
+        b_at += BK * b_row
+    if ACTIVATION == "leaky":
+        total = leaky(total)
+    m = tile_m * BM + tl.arange(0, BM)
+    n = tile_n * BN + tl.arange(0, BN)
+    at = c + m[:, None] * c_row + n[None, :] * c_col
+    tl.store(at, total.to(c.dtype.element_ty), mask=(m[:, None] < M) & (n[None, :] < N))
+
+
+@triton.jit
+def dropout(x, out, n, p, seed, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < n)
+    keep = tl.rand(seed, at) > p
+    tl.store(out + at, tl.where(keep, value / (1 - p), 0.0), mask=at < n)
+
+
+@triton.jit
+def layer_norm(x, out, weight, bias, means, scales, stride, n, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    x += row * stride
+    out += row * stride
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        total += tl.load(x + at, mask=at < n, other=0.0).to(tl.float32)
+    mean = tl.sum(total, axis=0) / n
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        away = tl.where(at < n, tl.load(x + at, mask=at < n, other=0.0).to(tl.float32) - mean, 0.0)
+        total += away * away
+    scale = 1 / tl.sqrt(tl.sum(total, axis=0) / n + eps)
+    tl.store(means + row, mean)
+    tl.store(scales + row, scale)
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        w = tl.load(weight + at, mask=at < n)
+        b = tl.load(bias + at, mask=at < n)
+        value = tl.load(x + at, mask=at < n, other=0.0).to(tl.float32)
+        tl.store(out + at, (value - mean) * scale * w + b, mask=at < n)
+
+
+@triton.jit
+def layer_norm_backward(
+    dx, dy, dw, db, x, weight, means, scales, locks, stride, n, GROUPS: tl.constexpr, BLOCK: tl.constexpr
+):
+    """Rows of one group add up their parts of dw and db under a lock, the first by storing."""
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    inside = at < n
+    value = tl.load(x + row * stride + at, mask=inside, other=0).to(tl.float32)
+    grad = tl.load(dy + row * stride + at, mask=inside, other=0).to(tl.float32)
+    w = tl.load(weight + at, mask=inside).to(tl.float32)
+    mean = tl.load(means + row)
+    scale = tl.load(scales + row)
+    centred = tl.where(inside, (value - mean) * scale, 0.0)
+    wgrad = tl.where(inside, w * grad, 0.0)
+    c1 = tl.sum(centred * wgrad, axis=0) / n
+    c2 = tl.sum(wgrad, axis=0) / n
+    tl.store(dx + row * stride + at, (wgrad - (centred * c1 + c2)) * scale, mask=inside)
+    part_w = grad * centred
+    part_b = grad
+    group = row % GROUPS
+    lock = locks + group
+    used = lock + GROUPS
+    dw += group * n + at
+    db += group * n + at
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    count = tl.load(used)
+    if count == 0:
+        tl.atomic_xchg(used, 1)
+    else:
+        part_w += tl.load(dw, mask=inside)
+        part_b += tl.load(db, mask=inside)
+    tl.store(dw, part_w, mask=inside)
+    tl.store(db, part_b, mask=inside)
+    tl.debug_barrier()
+    tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def attention(
+    q, k, v, out, scale, q_head, q_row, k_head, k_row, v_head, v_row, o_head, o_row, length,
+    CAUSAL: tl.constexpr, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    start, head = tl.program_id(0) * BM, tl.program_id(1)
+    m, d = start + tl.arange(0, BM), tl.arange(0, D)
+    query = tl.load(q + head * q_head + m[:, None] * q_row + d[None, :])
+    highest = tl.full([BM], -float("inf"), dtype=tl.float32)
+    norm = tl.zeros([BM], dtype=tl.float32)
+    total = tl.zeros([BM, D], dtype=tl.float32)
+    end = start + BM if CAUSAL else length
+    for first in range(0, end, BN):
+        n = first + tl.arange(0, BN)
+        key = tl.load(k + head * k_head + n[None, :] * k_row + d[:, None])
+        scores = tl.dot(query, key) * (scale * 1.44269504)
+        if CAUSAL:
+            scores = tl.where(m[:, None] >= n[None, :], scores, -1.0e6)
+        now = tl.maximum(highest, tl.max(scores, 1))
+        weights = tl.math.exp2(scores - now[:, None])
+        shrink = tl.math.exp2(highest - now)
+        norm = norm * shrink + tl.sum(weights, 1)
+        value = tl.load(v + head * v_head + n[:, None] * v_row + d[None, :])
+        total = tl.dot(weights.to(value.dtype), value, total * shrink[:, None])
+        highest = now
+    at = out + head * o_head + m[:, None] * o_row + d[None, :]
+    tl.store(at, (total / norm[:, None]).to(out.dtype.element_ty))
+
+
+@pytest.mark.parametrize("n", [1, 1000, 98432])
+def test_vector_add(n):
+    x, y, out = torch.rand(n), torch.rand(n), torch.full((n,), torch.nan)
+    vector_add[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, out, n, BLOCK=1024)
+    assert torch.equal(out, x + y)
+
+
+@pytest.mark.parametrize("warps", [1, 4, 8])
+@pytest.mark.parametrize("columns", [33, 781])
+def test_softmax(columns, warps):
+    x = torch.randn(37, columns)
+    out = torch.empty_like(x)
+    width = triton.next_power_of_2(columns)
+    row_softmax[(8,)](out, x, columns, columns, 37, columns, WIDTH=width, num_warps=warps, num_stages=2)
+    torch.testing.assert_close(out, torch.softmax(x, 1))
+
+
+@pytest.mark.parametrize("stages", [1, 3])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_product(dtype, stages):
+    a, b = torch.randn(100, 96, dtype=dtype), torch.randn(96, 72, dtype=dtype)
+    c = torch.empty(100, 72, dtype=dtype)
+    run_product(a, b, c, stages)
+    torch.testing.assert_close(c, (a.float() @ b.float()).to(dtype), atol=1e-2, rtol=1e-2)
+
+
+def run_product(a, b, c, stages=3, **options):
+    grid = (triton.cdiv(a.shape[0], 32) * triton.cdiv(b.shape[1], 32),)
+    sizes = a.shape[0], b.shape[1], a.shape[1], *a.stride(), *b.stride(), *c.stride()
+    product[grid](a, b, c, *sizes, BM=32, BN=32, BK=32, GROUP=2, num_stages=stages, num_warps=4, **options)
+
+
+def test_product_of_transposed_tensors():
+    """Strides are the kernel's own arguments: views need no copy."""
+    a, b = torch.randn(64, 64, dtype=torch.float16).T, torch.randn(64, 64, dtype=torch.float16).T
+    c = torch.empty(64, 64)
+    run_product(a, b, c, ACTIVATION="leaky")
+    expected = torch.nn.functional.leaky_relu(a.float() @ b.float())
+    torch.testing.assert_close(c, expected, atol=1e-2, rtol=1e-2)
+
+
+def test_product_in_tf32():
+    a, b, c = torch.randn(32, 64), torch.randn(64, 32), torch.empty(32, 32)
+    run_product(a, b, c)
+    torch.testing.assert_close(c, a @ b, atol=5e-2, rtol=1e-2)
+
+
+def test_dropout_keeps_what_its_seed_says():
+    x, out, again, other = torch.randn(5000), torch.empty(5000), torch.empty(5000), torch.empty(5000)
+    for to, seed in ((out, 123), (again, 123), (other, 512)):
+        dropout[(5,)](x, to, 5000, 0.3, seed, BLOCK=1024)
+    assert torch.equal(out, again) and not torch.equal(out, other)
+    kept = out != 0
+    torch.testing.assert_close(out[kept], x[kept] / 0.7)
+    assert 0.66 < kept.float().mean() < 0.74
+
+
+def test_random_numbers_are_philox_own():
+    """The first draw of Philox-4x32-10 with key and counter 0, which its authors published as 6627e8d5."""
+
+    @triton.jit
+    def draw(out):
+        at = tl.arange(0, 32)
+        tl.store(out + at, tl.randint(0, at).to(tl.int32, bitcast=True))
+
+    out = torch.empty(32, dtype=torch.int32)
+    draw[(1,)](out)
+    assert int(out[0]) & 0xFFFFFFFF == 0x6627E8D5
+
+
+def test_layer_norm_and_its_gradients():
+    rows, n = 24, 150
+    x, grad = torch.randn(rows, n), torch.randn(rows, n)
+    weight, bias = torch.rand(n), torch.rand(n)
+    out, dx = torch.empty_like(x), torch.empty_like(x)
+    means, scales = torch.empty(rows), torch.empty(rows)
+    layer_norm[(rows,)](x, out, weight, bias, means, scales, n, n, 1e-5, BLOCK=128)
+    leaves = [t.clone().requires_grad_() for t in (x, weight, bias)]
+    expected = torch.nn.functional.layer_norm(leaves[0], (n,), *leaves[1:], 1e-5)
+    torch.testing.assert_close(out, expected.detach())
+    expected.backward(grad)
+    dw, db, locks = torch.zeros(4, n), torch.zeros(4, n), torch.zeros(8, dtype=torch.int32)
+    layer_norm_backward[(rows,)](
+        dx, grad, dw, db, x, weight, means, scales, locks, n, n, GROUPS=4, BLOCK=256, num_warps=2
+    )
+    torch.testing.assert_close(dx, leaves[0].grad)
+    torch.testing.assert_close(dw.sum(0), leaves[1].grad, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(db.sum(0), leaves[2].grad, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention(causal):
+    q, k, v = (torch.randn(2, 128, 32, dtype=torch.float16) for _ in range(3))
+    out = torch.empty_like(q)
+    strides = [s for t in (q, k, v, out) for s in t.stride()[:2]]
+    attention[(2, 2)](
+        q, k, v, out, 32**-0.5, *strides, 128, CAUSAL=causal, D=32, BM=64, BN=32, num_warps=4, num_stages=3
+    )
+    expected = torch.nn.functional.scaled_dot_product_attention(
+        q.float(), k.float(), v.float(), is_causal=causal
+    )
+    torch.testing.assert_close(out.float(), expected, atol=1e-2, rtol=1e-2)
+
+
+def test_sectors_of_the_sum_are_those_of_a_hand_count():
+    """98,432 floats are 12,304 sectors of 32 bytes: two arrays are read and one is written."""
+    n = 98432
+    x, y, out = torch.rand(n), torch.rand(n), torch.empty(n)
+    p = warplab.profile(vector_add[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)], x, y, out, n, BLOCK=1024)
+    assert torch.equal(out, x + y)
+    assert (p.global_load.sectors, p.global_store.sectors) == (2 * 12304, 12304)
+    assert p.grid == (97, 1, 1) and p.block == (128, 1, 1) and p.arch == "sm_80"

@@ -1,0 +1,124 @@
+"""The canary: fails first when Triton moves a name that the hook leans on; and nobody else names them."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import warplab
+
+PACKAGE = Path(warplab.__file__).parent
+HOOK = PACKAGE / "simt" / "frontends" / "triton_hook.py"
+
+
+def test_the_version_is_the_pinned_one():
+    pytest.importorskip("triton")
+    pinned = [
+        line.split("==")[1].split()[0]
+        for line in (PACKAGE.parents[1] / "requirements.txt").read_text().splitlines()
+        if line.startswith("triton==")
+    ]
+    assert [version("triton")] == pinned
+
+
+def test_names_that_the_hook_leans_on():
+    pytest.importorskip("triton")
+    from triton import knobs, testing
+    from triton.backends.nvidia import compiler as nvidia
+    from triton.backends.nvidia import driver as cuda
+    from triton.compiler import compiler
+    from triton.runtime import _allocation, autotuner, driver, jit
+
+    assert hasattr(driver, "_active") and hasattr(driver, "set_active")
+    assert hasattr(knobs.runtime, "add_stages_inspection_hook") and hasattr(knobs.runtime, "scope")
+    assert hasattr(_allocation, "_allocator") and hasattr(_allocation, "_profile_allocator")
+    lambdas = [c for c in jit.KernelInterface.__getitem__.__code__.co_consts if inspect.iscode(c)]
+    assert len(lambdas) == 1 and set(lambdas[0].co_freevars) == {"self", "grid"}
+    stages = inspect.getsource(nvidia.CUDABackend.add_stages)
+    assert stages.index('stages["cubin"]') < stages.index("add_stages_inspection_hook(self, stages")
+    asked = inspect.getsource(compiler.CompiledKernel)
+    for call in (
+        "launcher_cls(self.src, self.metadata)",
+        "utils.load_binary(",
+        "get_current_target().warp_size",
+    ):
+        assert call in asked
+    assert list(inspect.signature(cuda.CudaLauncher.__call__).parameters)[1:] == [
+        *("gridX", "gridY", "gridZ", "stream", "function", "kernel_metadata", "launch_metadata"),
+        *("launch_enter_hook", "launch_exit_hook", "args"),
+    ]
+    assert list(inspect.signature(cuda.expand_signature).parameters) == ["signature", "tensordesc_meta"]
+    assert list(inspect.signature(cuda.make_tensordesc_arg).parameters) == ["arg", "metadata"]
+    assert cuda.ty_to_cpp("*fp32") == "CUdeviceptr"
+    assert "get_device_interface()" in inspect.getsource(testing.do_bench)
+    assert "get_benchmarker()" in inspect.getsource(autotuner.Autotuner.do_bench.func)
+
+
+def test_only_the_hook_names_triton():
+    named = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if any(m == "triton" or m.startswith("triton.") for m in modules):
+                named.add(path)
+    assert named == {HOOK}
+
+
+def run(code, **environment):
+    import os
+
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "WARPLAB_DEVICE": "simt", **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_an_import_of_warplab_imports_no_triton():
+    assert run("import sys, warplab; print('triton' in sys.modules)") == ["False"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", ["import warplab, triton", "import triton, warplab"])
+def test_either_import_may_come_first(first):
+    pytest.importorskip("triton")
+    told = run(f"{first}; print(type(triton.runtime.driver.active).__name__)")
+    assert told == ["TritonDriver"]
+
+
+def test_looking_for_triton_without_importing_it_leaves_the_hook_in_place():
+    pytest.importorskip("triton")
+    look = "import importlib.util, warplab; importlib.util.find_spec('triton')"
+    told = run(f"{look}; import triton; print(type(triton.runtime.driver.active).__name__)")
+    assert told == ["TritonDriver"]
+
+
+def test_on_cuda_triton_is_left_alone_and_profile_gives_it_back(monkeypatch):
+    """What install_when_imported would do is not done; while a launch is counted the driver is ours."""
+    pytest.importorskip("triton")
+    from triton import knobs
+    from triton.runtime import driver
+
+    from warplab.simt.frontends import triton_hook
+
+    ours = object()
+    monkeypatch.setattr(driver, "_active", ours)
+    monkeypatch.setattr(knobs.runtime, "add_stages_inspection_hook", None)
+    seen = []
+
+    def launcher():
+        seen.append((type(driver.active).__name__, knobs.runtime.add_stages_inspection_hook is not None))
+
+    assert triton_hook.launch_on_engine(launcher, (), {}, lambda grid, block: None) is None
+    assert seen == [("TritonDriver", True)]
+    assert driver._active is ours and knobs.runtime.add_stages_inspection_hook is None
+    source = inspect.getsource(warplab._start)
+    assert source.index('"simt"') < source.index("_triton_hook") < source.index("else")

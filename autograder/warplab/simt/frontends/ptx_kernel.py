@@ -1,0 +1,74 @@
+"""Kernels from PTX itself, whatever compiler or hand wrote it.
+
+``k = ptx_kernel(text, "name")``, then ``k[grid, block](...)`` as with CUDA C++.
+"""
+
+from __future__ import annotations
+
+import re
+
+from warplab.simt.engine.program import Program
+from warplab.simt.errors import InvalidLaunch
+from warplab.simt.frontends.cuda_cpp import ConfiguredKernel
+from warplab.simt.frontends.launch import translated
+from warplab.simt.frontends.space import SPACE
+from warplab.simt.ptx.parser import PTXSyntaxError, parse
+from warplab.simt.toolchain.nvrtc import CompileError
+from warplab.simt.toolchain.ptxas import ToolchainError, assemble, number_of
+
+_TARGET = re.compile(r"\.target\s+(sm_\d+[af]?)")
+
+
+class PtxKernel:
+    """An entry of a PTX module; ``kernel[grid, block, stream, shared_bytes](*args)`` launches it.
+
+    Arguments go by C's convention: an array as its pointer, a number as the type that ``.param`` names, and
+    where that is bits alone (``.b32``) as a NumPy number of its size.
+    """
+
+    def __init__(self, text: str, name: str):
+        self.text, self.name = text, name
+        try:
+            assemble(text, name)  # a mistake shows here, in the assembler's words, not at the first launch
+            entries = [function.name for function in parse(text).functions.values() if function.is_entry]
+        except (ToolchainError, PTXSyntaxError) as error:
+            raise CompileError(str(error), kernel=name) from None
+        if name not in entries:
+            raise CompileError(
+                f"the PTX has no entry {name!r}; it has {', '.join(entries) or 'none'}",
+                kernel=name,
+                hint="the name after .entry; a C++ compiler mangles it",
+            )
+
+    def __getitem__(self, configuration) -> ConfiguredKernel:
+        grid, block, *rest = configuration
+        return ConfiguredKernel(self, grid, block, rest[0] if rest else 0, rest[1] if len(rest) > 1 else 0)
+
+    def compiled(self, arch: str) -> tuple[str, str]:
+        """(PTX, entry) for an architecture: the text itself, which newer ones run too.
+
+        Raises InvalidLaunch for an older one, and for another one where it is for one alone (sm_90a).
+        """
+        target = _TARGET.search(self.text)[1]
+        asked, given = number_of(target), number_of(arch)
+        if asked > given or (target[-1] in "af" and asked != given):
+            raise InvalidLaunch(
+                f"the PTX is for {target}, which {arch} does not run",
+                kernel=self.name,
+                hint=f"WARPLAB_ARCH=sm_{asked}, or PTX for an older architecture",
+            )
+        return self.text, self.name
+
+    def program(self, arch: str) -> Program:
+        """The translated program for an architecture."""
+        ptx, entry = self.compiled(arch)
+        return translated((ptx,), entry, self.name, SPACE)
+
+
+def ptx_kernel(text: str, name: str) -> PtxKernel:
+    """The entry ``name`` of PTX ``text``, from any compiler or written by hand.
+
+    Raises CompileError for text that is no PTX, that the assembler refuses, or that has no such entry. What
+    the engine does not execute is refused at the launch, by name.
+    """
+    return PtxKernel(text, name)

@@ -1,0 +1,365 @@
+"""Triton without a GPU: a driver of ours behind Triton's own extension point for drivers.
+
+The only file that knows Triton's inner names (Triton is pinned; ``tests/simt/test_triton_names.py`` is the
+canary). A kernel is written, compiled and launched as always; what is ours:
+- ``TritonDriver``, given to ``triton.runtime.driver.set_active``: it names the target that Triton's own
+  compiler compiles for, and launches on the engine.
+- ``knobs.runtime.add_stages_inspection_hook``, Triton's hook into its compiler's stages: the last stage,
+  which would assemble, hands the PTX on as it is.
+- what ``kernel[grid]`` returns is a plain lambda of Triton's; ``profile`` knows it by its code.
+
+On a machine with CUDA nothing of this is installed, and ``profile`` alone uses the driver, while it counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder
+
+import numpy as np
+
+from warplab.hardware.target import Target
+from warplab.simt.engine.address_space import Region
+from warplab.simt.engine.machine import Machine
+from warplab.simt.errors import InvalidLaunch
+from warplab.simt.frontends.launch import LaunchContext, run, translated
+from warplab.simt.frontends.space import SPACE
+from warplab.simt.toolchain.ptxas import assemble
+
+#: What Triton's compiler is asked for: of sm_90 it would make instructions (wgmma) that the engine has not.
+ARCH = "sm_80"
+DEVICE = -1  # its number, which no GPU has: Triton keeps compiled kernels by device
+NO_TIMES = (
+    "the SIMT engine has no times: what this CPU takes says nothing about a GPU; count with "
+    "warplab.profile(kernel[grid], ...) instead, or run on a CUDA GPU"
+)
+
+#: From (grid, block) to what a launch runs under, while ``launch_on_engine`` counts.
+ContextOf = Callable[[tuple[int, ...], tuple[int, ...]], LaunchContext]
+_counting: ContextVar[ContextOf | None] = ContextVar("_counting", default=None)
+_ran: ContextVar[list[Machine] | None] = ContextVar("_ran", default=None)
+
+
+class TunedWithoutTimes(UserWarning):
+    """``triton.autotune`` chose its first configuration, as there are no times to choose by."""
+
+
+class NoTimes(RuntimeError):
+    """Triton's benchmarks were asked for times of the engine."""
+
+
+def install_when_imported() -> None:
+    """Let Triton run on the engine from its import on, whether it has come already or not. Idempotent."""
+    if "triton" in sys.modules:
+        install()
+    elif not any(isinstance(finder, _WaitsForTriton) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _WaitsForTriton())
+
+
+class _WaitsForTriton(MetaPathFinder):
+    """Finds nothing itself: installs the driver behind the import of Triton."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname != "triton":
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            plain = spec.loader.exec_module
+
+            def exec_module(module):
+                sys.meta_path.remove(self)
+                plain(module)
+                install()
+
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+def install() -> None:
+    """Make the engine Triton's active driver."""
+    from triton import knobs
+    from triton.runtime import driver
+
+    driver.set_active(_driver())
+    knobs.runtime.add_stages_inspection_hook = _ends_with_ptx
+
+
+def is_triton_launch(value) -> bool:
+    """True of Triton's ``kernel[grid]``."""
+    if "triton" not in sys.modules or not isinstance(value, types.FunctionType):
+        return False
+    from triton.runtime.jit import KernelInterface
+
+    return value.__code__ in KernelInterface.__getitem__.__code__.co_consts
+
+
+def name_of_launch(launcher) -> str:
+    """The name of the kernel in ``kernel[grid]``."""
+    kernel = inspect.getclosurevars(launcher).nonlocals["self"]
+    while not inspect.isfunction(kernel):
+        kernel = kernel.fn
+    return kernel.__name__
+
+
+def launch_on_engine(launcher, args, options: dict, context_of: ContextOf) -> Machine | None:
+    """Call Triton's ``kernel[grid]`` on the engine, also where there is CUDA; None for an empty grid.
+
+    ``context_of`` gives what the launch runs under, for the grid and block that Triton has decided on.
+    """
+    ran: list[Machine] = []
+    tokens = _counting.set(context_of), _ran.set(ran)
+    try:
+        with _active():
+            launcher(*args, **options)
+    finally:
+        _counting.reset(tokens[0])
+        _ran.reset(tokens[1])
+    return ran[-1] if ran else None
+
+
+@contextmanager
+def _active() -> Iterator[None]:
+    """The engine is Triton's driver; afterwards the driver is what it was."""
+    from triton import knobs
+    from triton.runtime import driver
+
+    if driver._active is _driver():
+        yield
+        return
+    before = driver._active
+    with knobs.runtime.scope():
+        install()
+        try:
+            yield
+        finally:
+            driver._active = before
+
+
+def _ends_with_ptx(backend=None, stages=None, options=None, language=None, capability=None):
+    """Triton's hook into its stages. Without arguments it is asked for the key that its cache adds."""
+    if stages is None:
+        key = "warplab: PTX is the last stage"
+        return key, hashlib.sha256(key.encode()).hexdigest()
+    stages["cubin"] = lambda ptx, metadata: ptx.encode()
+    return None
+
+
+_made: dict[str, object] = {}
+
+
+def _driver():
+    """The one TritonDriver of the process. Its class needs Triton's, which is imported late."""
+    if not _made:
+        from triton.backends.compiler import GPUTarget
+        from triton.backends.driver import DriverBase
+        from triton.backends.nvidia.driver import ty_to_cpp
+
+        class TritonDriver(DriverBase):
+            """What Triton asks of a device, answered for the engine."""
+
+            utils, launcher_cls = _Utilities(), _Launcher
+
+            @classmethod
+            def is_active(cls):
+                return True
+
+            def map_python_to_cpp_type(self, ty: str) -> str:
+                return ty_to_cpp(ty)
+
+            def get_current_target(self):
+                major, minor = Target.of(ARCH).capability
+                return GPUTarget("cuda", 10 * major + minor, 32)
+
+            def get_active_torch_device(self):
+                import torch
+
+                return torch.device("cpu")
+
+            def get_current_device(self):
+                return DEVICE
+
+            def set_current_device(self, device): ...
+            def get_current_stream(self, device=None):
+                return 0
+
+            def get_device_capability(self, device=None):
+                return Target.of(ARCH).capability
+
+            def get_benchmarker(self):
+                return _first_configuration
+
+            def get_device_interface(self):  # do_bench asks for it first of all
+                raise NoTimes(f"triton.testing.do_bench: {NO_TIMES}")
+
+            def get_empty_cache_for_benchmark(self):
+                raise NoTimes(NO_TIMES)
+
+        _made["driver"] = TritonDriver()
+    return _made["driver"]
+
+
+def _first_configuration(kernel_call, quantiles, **settings):
+    """Stands in for ``do_bench`` in ``triton.autotune``: all take the same, so that the first one wins.
+
+    No candidate runs.
+    """
+    warnings.warn(
+        "triton.autotune: the SIMT engine has no times to choose by, so the first configuration is used",
+        TunedWithoutTimes,
+        stacklevel=5,
+    )
+    return [0.0] * len(quantiles)
+
+
+class _Utilities:
+    """Triton's ``driver.active.utils``: loading a kernel, and what is known of the device."""
+
+    def get_device_properties(self, device=None) -> dict[str, int]:
+        """Limits of the architecture. As for numba's kernels the engine has one multiprocessor."""
+        limit = Target.of(ARCH).limits
+        return {
+            "max_shared_mem": limit.max_shared_per_block,
+            "max_num_regs": limit.registers_per_sm,
+            "multiprocessor_count": 1,
+            "warpSize": 32,
+        }
+
+    def load_binary(self, name: str, kernel: bytes, shared: int, device):
+        """(module, function, registers, spilled bytes, most threads): Triton's view of a loaded kernel."""
+        program = translated((kernel.decode(),), name, name, SPACE)
+        report = assemble(program.ptx, name)
+        threads = program.max_threads or Target.of(ARCH).limits.max_threads_per_block
+        return program, program, report.registers, report.spill_bytes, threads
+
+
+class _Launcher:
+    """Made once a compiled kernel, called once a launch."""
+
+    def __init__(self, src, metadata):
+        self.name, self.metadata = src.fn.__name__ if hasattr(src, "fn") else src.name, metadata
+        self.names, self.signature = list(src.signature), list(src.signature.values())
+
+    def __call__(self, x, y, z, stream, program, packed, launch_metadata, enter_hook, exit_hook, *args):
+        from triton.runtime._allocation import _allocator, _profile_allocator
+
+        if min(x, y, z) <= 0:  # Triton's own launcher returns as well
+            return
+        parameters = _Parameters(program.name)
+        for name, ty, value in zip(self.names, self.signature, args, strict=True):
+            parameters.add(str(name), ty, value)
+        blocks, m = x * y * z, self.metadata
+        for size, align, allocator in (
+            (m.global_scratch_size, m.global_scratch_align, _allocator),
+            (m.profile_scratch_size, m.profile_scratch_align, _profile_allocator),
+        ):
+            parameters.add("scratch", "*i8", allocator.get()(blocks * size, align, stream) if size else None)
+        grid, block = (x, y, z), (32 * m.num_warps, 1, 1)
+        context_of, ran = _counting.get(), _ran.get()
+        context = context_of(grid, block) if context_of else LaunchContext(Target.of(ARCH))
+        if context.sample is not None:
+            parameters.on_copies()
+        if enter_hook is not None:
+            enter_hook(launch_metadata)
+        machine = run(program, parameters.values, parameters.regions, grid, block, m.shared, SPACE, context)
+        if ran is not None:
+            ran.append(machine)
+        if exit_hook is not None:
+            exit_hook(launch_metadata)
+
+
+class _Parameters:
+    """The parameters of one launch: their ``values`` as bytes, and the ``regions`` mapped for tensors.
+
+    As on a GPU it is a tensor's whole storage that a kernel can reach, so views of one storage lie in one
+    region.
+    """
+
+    def __init__(self, kernel: str):
+        self.kernel, self.values = kernel, []
+        self.storages: dict[int, Region] = {}
+
+    @property
+    def regions(self) -> list[Region]:
+        return list(self.storages.values())
+
+    def on_copies(self) -> None:
+        """Let the launch write to copies, so that the tensors stay as they are."""
+        for region in self.regions:
+            region.data = region.data.copy()
+            region.views.clear()
+
+    def add(self, name: str, ty, value) -> None:
+        """Append the parameters of an argument of Triton's type ``ty``: "i32", "*fp32", a tuple, ..."""
+        if ty == "constexpr":
+            return
+        if isinstance(ty, tuple):
+            for number, (part, of) in enumerate(zip(value, ty, strict=True)):
+                self.add(f"{name}[{number}]", of, part)
+        elif ty.startswith("tensordesc"):
+            from triton.backends.nvidia.driver import expand_signature, make_tensordesc_arg
+
+            parts = zip(expand_signature([ty], None), make_tensordesc_arg(value, None), strict=True)
+            for of, part in parts:
+                self.add(name, of, part)
+        elif ty.startswith("*"):
+            self.values.append(np.uint64(self._address(name, value)).tobytes())
+        else:
+            self.values.append(scalar(ty, value))
+
+    def _address(self, name: str, value) -> int:
+        """The engine's address of a tensor's first element; 0 of None; an address as it is."""
+        if value is None or isinstance(value, int):
+            return value or 0
+        at = value.data_ptr()
+        while hasattr(value, "base"):  # triton.reinterpret's wrapper: another dtype on a tensor
+            value = value.base
+        if value.device.type != "cpu":
+            raise InvalidLaunch(
+                f"argument '{name}' is a tensor on {value.device}, and the engine runs on the CPU",
+                kernel=self.kernel,
+                hint="tensor.cpu(), or make tensors with device=warplab.torch_device",
+            )
+        storage = value.untyped_storage()
+        start = storage.data_ptr()
+        if start not in self.storages:
+            self.storages[start] = _map(name, value)
+        return self.storages[start].base + at - start
+
+
+def _map(name: str, tensor) -> Region:
+    """A region on the memory of a tensor's storage."""
+    import torch
+
+    storage = tensor.untyped_storage()
+    data = torch.empty(0, dtype=torch.uint8).set_(storage).numpy()
+    dtype, shape = str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape)
+    label = f"argument '{name}' ({dtype}[{', '.join(map(str, shape))}])"
+    region = SPACE.add(data, label, tensor.element_size())
+    region.base += storage.data_ptr() % 16  # Triton compiles for the alignment that it finds, up to 16 bytes
+    if tensor.is_contiguous() and tensor.nbytes == storage.nbytes():
+        region.shape = shape
+    return region
+
+
+def scalar(ty: str, value) -> bytes:
+    """A number as Triton's type: whole numbers in two's complement, floats rounded to the type."""
+    if ty[0] in "iu":
+        size = max(1, int(ty[1:]) // 8)
+        return (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+    return np.asarray(float(value)).astype(_float(ty)).tobytes()
+
+
+def _float(ty: str) -> np.dtype:
+    if ty == "bf16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype({"fp16": "f2", "fp32": "f4", "f32": "f4", "fp64": "f8"}[ty])
