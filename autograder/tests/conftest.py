@@ -77,9 +77,9 @@ def find_browser() -> str | None:
 
 
 @pytest.fixture(scope="session")
-def browser():
-    """A headless Chromium of the system. The tests that need it are skipped, saying so,
-    where there is none.
+def chromium():
+    """Starts a headless Chromium of the system with more arguments: chromium("--some-flag"). The tests
+    that need it are skipped, saying so, where there is none.
     """
     path = find_browser()
     if not path:
@@ -90,7 +90,6 @@ def browser():
     sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
     quiet = [
         "--no-sandbox",
-        "--disable-gpu",
         "--disable-quic",
         "--no-first-run",
         "--disable-background-networking",
@@ -98,6 +97,12 @@ def browser():
         "--disable-sync",
     ]
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=quiet)
-        yield chromium
-        chromium.close()
+        yield lambda *more: playwright.chromium.launch(executable_path=path, args=[*quiet, *more])
+
+
+@pytest.fixture(scope="session")
+def browser(chromium):
+    """A headless Chromium without a GPU."""
+    started = chromium("--disable-gpu")
+    yield started
+    started.close()

@@ -36,10 +36,12 @@ class Figure:
 
     def __init__(self, drawing, body, alt, caption):
         self.drawing, self.body, self.alt, self.caption = drawing, body, alt, caption
+        self.data = {}  # what a script of the page may want to know of it: name to text, written as data-name
 
     def _repr_html_(self):
         caption = f"<figcaption>{_inline(self.caption)}</figcaption>" if self.caption else ""
-        return f'<figure class="warplab-figure" style="margin: 1em 0">{self.body}{caption}</figure>'
+        data = "".join(f' data-{name}="{html.escape(text)}"' for name, text in self.data.items())
+        return f'<figure class="warplab-figure" style="margin: 1em 0"{data}>{self.body}{caption}</figure>'
 
     def __repr__(self):
         return f"Figure: {self.caption or self.alt}"
@@ -73,6 +75,14 @@ def show(figure, alt, caption=None):
     """
     _require_alt(alt)
     return Figure(figure, to_svg(figure, alt), alt, caption)
+
+
+def axes_place(ax):
+    """Where a page's script finds the axes of a figure that has been drawn: limits in data,
+    box [left, bottom, width, height] as shares of the figure.
+    """
+    box = [round(share, 5) for share in ax.get_position().bounds]
+    return {"x": list(ax.get_xlim()), "y": list(ax.get_ylim()), "box": box}
 
 
 def picture(image, alt, caption=None, zoom=1):

@@ -2,12 +2,14 @@
 banner, theory dashed, nothing filled in.
 """
 
+import json
+
 from matplotlib.ticker import NullFormatter
 
 from warplab.evidence.experiments.rooflines import INTENSITY
 from warplab.evidence.roofs import roof
 from warplab.plots.evidence import MARKERS
-from warplab.plots.figure import show
+from warplab.plots.figure import axes_place, show
 from warplab.plots.theme import INK, PALETTE, PAPER, new
 
 COLOURS = list(PALETTE.values())
@@ -80,7 +82,12 @@ def measured(measurement, alt=None, caption=None):
     figure.suptitle("\n".join(_title(measurement)), fontsize=9.5, x=0.01, ha="left", color=INK)
     spoken = "; ".join(f"{p.series} at {p.x:,g}: {p.text()}" for p in points[:12])
     text = f"{measurement.question} {'. '.join(b[0].upper() + b[1:] for b in measurement.banners)}."
-    return show(figure, alt or f"{text} {spoken}", caption or text)
+    shown = show(figure, alt or f"{text} {spoken}", caption or text)
+    per = "flops" if flops else "bytes" if rates else "seconds"
+    if points and label in ("TFLOP/s", "GB/s", "seconds"):  # what the page's own lab can measure too
+        place = axes_place(ax) | {"per": per, "unit": unit}
+        shown.data = {"measured": measurement.name, "axes": json.dumps(place)}
+    return shown
 
 
 def _plain_ticks(axis, values):
