@@ -158,7 +158,9 @@ print(f"{1e6 * device.counters()['device.seconds']:.1f} us on the virtual clock"
 # Cut the array into pieces, and give the pieces to three streams in turn: while one piece is worked on, the next comes in
 # and the last goes out. `x[a:b]` is a part of an array, `device.stream()` makes a stream, and copy and launch take one:
 # `device.copy(target, source, stream)`, `device.launch("square", target, source, stream=stream)`. What `device.empty(size)` gives is
-# full of NaN until something has been written there: a NaN in your result was read too early, or from the wrong array.
+# full of NaN until something has been written there: a NaN in your result was read too early, or from the wrong array. Two streams
+# that write and read one array with nothing between them that orders them are an error here, which names both operations, even where
+# today's times would let them pass; reading different arrays or different parts of one is not. What is right must be right at any speed.
 
 
 # %% solution="overlap"

@@ -161,12 +161,87 @@ def test_a_read_that_does_not_wait_sees_what_was_there_before():
     assert not device.read(y).any()
 
 
-def test_streams_without_events_compute_with_what_is_not_there_yet():
+def test_streams_without_events_are_refused_where_they_share_an_array():
     device = pipeline().connect()
-    _, y, _, _ = run_in(device, device.stream(), device.stream(), device.stream())
+    with pytest.raises(VirtualDeviceError) as refused:
+        run_in(device, device.stream(), device.stream(), device.stream())
+    assert "copy 1 (device array 1 [0:1000] from x[0:1000]) in stream 1" in str(refused.value)
+    assert "launch 1 (device array 2 [0:1000] from device array 1 [0:1000]) in stream 2" in str(refused.value)
+    assert "are in no order, and the second reads what the first writes, elements 0 to 1,000" in str(
+        refused.value
+    )
+
+
+def shares(device, first, second):
+    """Two streams, and a copy into each of two device arrays, which are one or lie in one."""
+    x, a = device.host("x"), device.empty(1000)
+    streams = device.stream(), device.stream()
+    device.copy(a[first], x[first], streams[0])
+    yield streams
+    device.copy(a[second], x[second], streams[1])
+    yield None
+
+
+@pytest.mark.parametrize(
+    "order, refused",
+    [
+        (lambda device, first, second: None, True),
+        (lambda device, first, second: device.wait(device.record(first), second), False),
+        (lambda device, first, second: device.wait(device.record(second), first), True),
+        (lambda device, first, second: device.synchronize(), False),
+        (lambda device, first, second: device.synchronize(stream=first), False),
+        (lambda device, first, second: device.synchronize(stream=second), True),
+        (lambda device, first, second: device.synchronize(event=device.record(first)), False),
+    ],
+)
+def test_what_puts_two_streams_in_order(order, refused):
+    device = pipeline().connect()
+    steps = shares(device, slice(0, 600), slice(599, 1000))
+    order(device, *next(steps))
+    if refused:
+        with pytest.raises(VirtualDeviceError, match="both write to one array, elements 599 to 600"):
+            next(steps)
+    else:
+        next(steps)
+
+
+def test_streams_may_share_what_both_read_and_take_parts_of_one_array():
+    device = pipeline().connect()
+    steps = shares(device, slice(0, 600), slice(600, 1000))
+    next(steps)
+    next(steps)
+
+
+def test_an_event_says_nothing_of_what_came_after_it():
+    device = pipeline().connect()
+    x, a, first, second = device.host("x"), device.empty(1000), device.stream(), device.stream()
+    early = device.record(first)
+    device.copy(a, x, first)
+    device.wait(early, second)
+    with pytest.raises(VirtualDeviceError, match="the second reads what the first writes"):
+        device.launch("square", device.empty(1000), a, stream=second)
+
+
+def test_a_replayed_graph_comes_after_its_stream_and_before_what_follows():
+    device = pipeline().connect()
+    x, a, b, inner = device.host("x"), device.empty(1000), device.empty(1000), device.stream()
+    device.copy(a, x)
+    device.capture()
+    device.launch("square", b, a, stream=inner)
+    graph = device.end_capture()
+    device.replay(graph)
+    device.copy(device.host("y"), b)
     device.synchronize()
-    assert device.clock() == pytest.approx(1e-3, rel=1e-3), "all three engines ran at once"
-    assert np.isnan(device.read(y)).all()
+    assert device.read(device.host("y"))[3] == 9
+
+
+def test_too_many_parts_under_way_are_refused():
+    device = pipeline().connect()
+    x, a = device.host("x"), device.empty(1000)
+    with pytest.raises(VirtualDeviceError, match="under way at once"):
+        for k in range(5_000):
+            device.launch("square", device.empty(1), a[k % 1000 : k % 1000 + 1], stream=0)
+            device.copy(device.host("y")[:1], a[k % 1000 : k % 1000 + 1], stream=0)
 
 
 def test_events_order_streams_and_only_those():

@@ -4,7 +4,8 @@ The judge owns a VirtualDevice. A student's code holds a DeviceClient, whose eve
 through `call(message) -> reply`, both plain data; so the two may live in different processes. No real time
 passes: launches and copies keep the device's engines busy for a while, in streams whose order only events and
 synchronisation tie together. Data moves at those virtual times, so a read that does not wait sees what was
-there before.
+there before. Two operations that share an array without an order between their streams are refused, also where
+this device's timing happens to let them pass.
 """
 
 import heapq
@@ -14,11 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from warplab.crossing.device_client import DeviceClient, VirtualDeviceError
+from warplab.crossing.stream_hazards import StreamHazards
 
 MAX_CALLS = 100_000
 MAX_BYTES = 16 << 20
 MAX_STREAMS = 1_000
 MAX_ELEMENTS = 100_000_000  # copied and computed in all: the judge does this work
+MAX_SPANS = 90  # operations that are kept for a picture
 COUNTS = (
     "launches",
     "copies",
@@ -111,7 +114,9 @@ class VirtualDevice:
         self.bytes = self.computed = self.elements = 0
         self.graphs, self.capturing = [], None
         self.pending, self.sequence = [], 0
+        self.hazards = StreamHazards()
         self.counts = dict.fromkeys(COUNTS, 0)
+        self.spans = []  # (engine, stream, start, seconds, name) of the first operations
 
     def connect(self):
         """A client in this process."""
@@ -158,6 +163,12 @@ class VirtualDevice:
             "device.seconds": done,
             "device.computed": float(self.computed),
         }
+
+    def trace(self):
+        """What the engines did, for a picture: {} where they did nothing."""
+        more = self.counts["launches"] + self.counts["copies"] > len(self.spans)
+        spans = [list(span) for span in self.spans]
+        return {"kind": "engines", "spans": spans, "more": more} if spans else {}
 
     # what is put into a stream
 
@@ -224,8 +235,11 @@ class VirtualDevice:
         used = {item[-1] for item in graph}
         for other in used:
             self.ready[other] = max(self.ready[other], self.ready[stream])
+        self.hazards.joined(used, stream)
         for item in graph:
             self._enqueue(item)
+        for other in used:
+            self.hazards.joined([stream], other)
         self.ready[stream] = max(self.ready[stream], *(self.ready[other] for other in used), 0.0)
         return {}
 
@@ -267,6 +281,7 @@ class VirtualDevice:
             until = self.ready[self._stream(message)]
         else:
             until = max(self.ready.values())
+        self.hazards.synchronized(message.get("stream"), message.get("event"))
         self.now = max(self.now, until) + self.timing.sync_overhead
         self.counts["synchronizes"] += 1
         return {}
@@ -328,16 +343,20 @@ class VirtualDevice:
         if kind == "record":
             self.ready[stream] = self.events[rest[0]] = max(self.now, self.ready[stream])
             self.counts["events"] += 1
+            self.hazards.recorded(rest[0], stream)
             return
         if kind == "wait":
             self.ready[stream] = max(self.ready[stream], self._time_of(rest[0]))
             self.counts["waits"] += 1
+            self.hazards.waited(rest[0], stream)
             return
         target, sources, compute, seconds = rest
         if self.elements > MAX_ELEMENTS:
             raise VirtualDeviceError(
                 f"more than {MAX_ELEMENTS:,} elements copied or computed: smaller pieces, or fewer"
             )
+        if target is not None:
+            self.hazards.begins(stream, self._told(kind, target, sources), [target], sources)
         engine = "compute" if kind == "launch" else kind
         start = max(self.now, self.ready[stream], self.engine[engine])
         if kind == "launch":
@@ -350,6 +369,8 @@ class VirtualDevice:
             self.counts["copies"] += 1
             self.counts["copied_bytes"] += size
         self.ready[stream] = self.engine[engine] = start + seconds
+        if len(self.spans) < MAX_SPANS:
+            self.spans.append((engine, stream, start, seconds, kind))
         if target is not None:
             self.elements += target[2] - target[1]
             operation = _Operation(target, sources, compute)
@@ -358,6 +379,19 @@ class VirtualDevice:
             heapq.heappush(
                 self.pending, (start + seconds, self.sequence - 1, operation)
             )  # at one moment: writes before reads
+
+    def _told(self, kind, target, sources):
+        """An operation as a hazard names it: kind, number among its like, what it fills and reads."""
+        number = self.counts["launches" if kind == "launch" else "copies"] + 1
+        what = "launch" if kind == "launch" else "copy"
+        read = " and ".join(map(self._place, sources))
+        return f"{what} {number} ({self._place(target)} from {read})"
+
+    def _place(self, span):
+        """A part of an array, "y[0:100]"; those on the device are numbered in the order of device.empty."""
+        names = {index: name for name, index in self.names.items()}
+        name = names.get(span[0], f"device array {span[0] - len(names) + 1} ")
+        return f"{name}[{span[1]}:{span[2]}]"
 
     def _settle(self, until):
         """Let everything happen that begins or ends up to `until`, in order of time."""

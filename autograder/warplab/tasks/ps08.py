@@ -157,22 +157,24 @@ class Overlap(Task):
     )
 
     def make_cases(self, rng):
-        def job(item, pieces):
-            return Case(
-                f"{item}, {pieces} pieces",
-                {"x": rng.random(int(rng.integers(2, 5)) * 24_000), "pieces": pieces},
-                item,
-            )
+        def job(item, pieces, pace=1.0):
+            inputs = {"x": rng.random(int(rng.integers(2, 5)) * 24_000), "pieces": pieces, "pace": pace}
+            told = "" if pace == 1 else f", work {pace:g} times as long as a copy"
+            return Case(f"{item}, {pieces} pieces{told}", inputs, item)
 
-        return [job("right", 4), job("right", 1), job("seconds", 12)]
+        # 4 and 5 pieces: of three streams another one is the last.
+        slow, fast = float(rng.integers(2, 6)), 1 / float(rng.integers(2, 6))
+        right = (job("right", 4), job("right", 5, slow), job("right", 6, fast), job("right", 1))
+        return [*right, job("seconds", 12)]
 
     def device(self, inputs):
-        """A copy of n float64 takes 8 n / 25e9 s, and the work as long; the host's own calls take almost
-        nothing.
+        """A copy of n float64 takes 8 n / 25e9 s, and the work `pace` times as long; the host's own calls take
+        almost nothing.
         """
+        seconds = inputs["pace"] * 8 / BANDWIDTH
         timing = DeviceTiming(bandwidth=BANDWIDTH, copy_latency=0.0, launch_overhead=1e-9, sync_overhead=1e-9)
         host = {"x": inputs["x"], "y": np.zeros(inputs["x"].size)}
-        return VirtualDevice(timing, host, {"square": Work(np.square, 8 / BANDWIDTH)}, unread=("x",))
+        return VirtualDevice(timing, host, {"square": Work(np.square, seconds)}, unread=("x",))
 
     def wrong_result(self, case, outcome):
         """The device must have done as much work as there is: host code could also copy x back as it is, and

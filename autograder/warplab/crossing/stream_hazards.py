@@ -1,0 +1,116 @@
+"""Which operations of a virtual device are ordered, by vector clocks, and what two of them may not share.
+
+An operation comes after all before it in its stream, after what its stream has waited for, and after what the
+host knew to be done when it gave the order. Two that no such chain ties together may run in either order,
+whatever this device's timing makes of them today: if one of them writes what the other reads or writes, that
+is a hazard.
+"""
+
+from dataclasses import dataclass
+
+from warplab.crossing.device_client import VirtualDeviceError
+
+MAX_COMPARED = 5_000_000
+"""Comparisons of one device: the judge does this work, about a second of it."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """A part of an array that an operation reads or writes. number: which of its stream's operations it is."""
+
+    start: int
+    stop: int
+    writes: bool
+    stream: int
+    number: int
+    operation: str
+
+    def before(self, clock):
+        """Whether whoever has this clock comes after it."""
+        return clock.get(self.stream, 0) >= self.number
+
+
+class StreamHazards:
+    """The order of a device's operations. A clock is {stream: how many of its operations are known done}."""
+
+    def __init__(self):
+        self.host, self.streams, self.events = {}, {}, {}
+        self.open = {}  # array -> accesses that later operations have to be compared with
+        self.compared = 0
+
+    def begins(self, stream, operation, writes, reads):
+        """A copy or launch is put into a stream. writes, reads: lists of (array, start, stop).
+
+        Raises VirtualDeviceError, which names both, if it shares an array with an operation that is in no
+        order with it.
+        """
+        clock = self._joined(stream, self.host)
+        number = clock[stream] = clock.get(stream, 0) + 1
+        for spans, does_write in ((reads, False), (writes, True)):
+            for array, start, stop in spans:
+                access = Access(start, stop, does_write, stream, number, operation)
+                kept = []
+                for other in self.open.get(array, ()):
+                    known = other.before(clock)
+                    self._check(access, other, known)
+                    covered = known and start <= other.start and other.stop <= stop
+                    if not covered or (other.writes and not does_write):
+                        kept.append(other)
+                self.open[array] = [*kept, access]
+
+    def _check(self, access, other, known):
+        self.compared += 1
+        if self.compared > MAX_COMPARED:
+            raise VirtualDeviceError("too many parts of one array are under way at once: synchronize before")
+        overlap = access.start < other.stop and other.start < access.stop
+        if not known and overlap and (access.writes or other.writes):
+            raise VirtualDeviceError(
+                f"{other.operation} in stream {other.stream} and {access.operation} in stream "
+                f"{access.stream} are in no order, and {shared(other, access)}, elements "
+                f"{max(access.start, other.start):,} to {min(access.stop, other.stop):,} of it: put both into "
+                "one stream, let one wait for an event of the other, or give each an array of its own"
+            )
+
+    def recorded(self, event, stream):
+        """An event is recorded: it stands for all that its stream has been given."""
+        self.events[event] = dict(self._joined(stream, self.host))
+
+    def waited(self, event, stream):
+        """A stream waits for an event."""
+        self._joined(stream, self.events.get(event, {}))
+
+    def joined(self, streams, stream):
+        """Streams wait for all that another one has been given: a graph begins, or ends."""
+        for other in streams:
+            self._joined(other, self.streams.get(stream, {}))
+
+    def synchronized(self, stream=None, event=None):
+        """The host waits for an event, a stream, or (both None) for everything; done is done."""
+        if event is not None:
+            clocks = [self.events.get(event, {})]
+        else:
+            clocks = self.streams.values() if stream is None else [self.streams.get(stream, {})]
+        for clock in list(clocks):
+            self.host = latest(self.host, clock)
+        for array, accesses in self.open.items():
+            self.open[array] = [access for access in accesses if not access.before(self.host)]
+
+    def _joined(self, stream, clock):
+        self.streams[stream] = latest(self.streams.get(stream, {}), clock)
+        return self.streams[stream]
+
+
+def latest(first, second):
+    """The clock of who has heard of both."""
+    return first | {stream: max(number, first.get(stream, 0)) for stream, number in second.items()}
+
+
+def shared(first, second):
+    """What two accesses to one array do to each other, as a clause."""
+    if first.writes and second.writes:
+        return "both write to one array"
+    return (
+        "the second writes what the first reads"
+        if second.writes
+        else "the second reads what the first writes"
+    )
