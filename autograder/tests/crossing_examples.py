@@ -263,7 +263,9 @@ class Ring(RanksTask):
     def bounds(self, inputs):
         n, size = self.world(inputs), inputs["x"][0].nbytes
         exact = 2 * (n - 1) / n * size
-        return {"bytes": Bound("ranks.bytes_of_one", exact, 1.5 * exact, "bytes sent by the busiest rank")}
+        return {
+            "bytes": Bound("ranks.bytes_of_one", exact, 1.5 * exact, "bytes sent by the busiest rank", exact)
+        }
 
 
 RING = """

@@ -11,11 +11,12 @@ import torch
 import torch.distributed as dist
 from corpus_files import solution_of
 
+from warplab.crossing import Outcome
 from warplab.crossing import ranks as crossing
 from warplab.crossing.router import MAX_MESSAGES, Router, collective, ring_traffic
 from warplab.models import rank_pool as ranks
 from warplab.models.rank_pool import RankError, Ranks
-from warplab.tasks import registry
+from warplab.tasks import ps10, registry, scoring
 from warplab.tasks.declaration import RanksTask
 from warplab.tasks.rubric import Case
 
@@ -79,7 +80,7 @@ def test_a_solution_runs_unchanged_on_gloo_and_gives_the_same(name):
             found = rooms.run(_as_a_rank, entry, questions)
         finally:
             rooms.close()
-        routed, _ = crossing.run_here(task, case, entry)
+        routed = crossing.run_here(task, case, entry, crossing.router(task, case))
         for rank, outputs in enumerate(found):
             for result, value in outputs.items():
                 want, where = routed[rank]["outputs"][result], f"{case.name}: {result} of rank {rank}"
@@ -108,7 +109,9 @@ class Several(RanksTask):
 
 def together(size, function, rule=""):
     """(what each rank returned, counters) of `function` in a notebook's way."""
-    answers, hub = crossing.run_here(Several(size, rule), Case("case", {}, None), function)
+    task, case = Several(size, rule), Case("case", {}, None)
+    hub = crossing.router(task, case)
+    answers = crossing.run_here(task, case, function, hub)
     crossing.together(answers, hub)
     return [answers[rank]["outputs"]["out"].tolist() for rank in range(size)], hub.counters()
 
@@ -499,3 +502,46 @@ def test_traffic_of_one_rank_is_none():
     assert [ring_traffic(op, 1, 8) for op in ("all_reduce", "all_gather", "reduce_scatter", "broadcast")] == [
         [[]]
     ] * 4
+
+
+LEAST = {  # of the row's case: the least that was worked out by hand, and the full points' limit
+    "ring_all_reduce": ("bytes", {"x": [np.ones(40)] * 4}, 480, 480),  # 6 of 4 pieces of 10 numbers
+    "tensor_parallel_mlp": (
+        "bytes",
+        {"x": np.ones((16, 16)), "w1": [np.ones((16, 16))] * 4, "w2": [np.ones((16, 16))] * 4},
+        3072,  # 6 pieces of 64 numbers
+        3072,
+    ),
+    # a step's ring has 6 pieces of 12 numbers; both steps' gradients and the last weights are 9 pieces
+    "zero_adam": ("bytes", {"w": np.ones(48), "gradients": [np.ones((2, 48))] * 4, "lr": 0.1}, 864, 1152),
+    # two ranks send to the third, which sends to both; two steps and a count, a ring each: 4 a rank
+    "data_parallel": ("bucket", {"w": [np.ones(2)] * 20, "x": [0] * 3, "y": [0] * 3, "steps": 2}, 4, 36),
+    # 3 ranks pass on 8 micro-batches of 10 numbers
+    "pipeline": ("bytes", {"x": [np.ones((8, 2, 5))] + [np.zeros((0, 2, 5))] * 3, "w": [0] * 4}, 1920, 2112),
+}
+
+
+@pytest.mark.parametrize("name", LEAST)
+def test_fewer_than_the_least_that_reaches_a_right_result_earns_nothing(name, monkeypatch):
+    """Whatever way around the router there may be: what was not counted is missing in the count."""
+    task = registry.get(f"ps10/{name}")
+    key, inputs, least, full = LEAST[name]
+    bound = task.bounds(inputs)[key]
+    assert (bound.least, bound.full) == (least, full)
+    monkeypatch.setattr(type(task), "wrong_result", lambda *_: "")
+    (points,) = (item.points for item in task.items if item.key == key)
+
+    def line(count):
+        case = Case("case", inputs, key)
+        report = scoring.judge(task, [case], [Outcome("case", counters={bound.counter: float(count)})])
+        return next(line for line in report.lines if line.key == key)
+
+    assert [line(count).points for count in (least - 1, least, full)] == [0, points, points]
+    assert f"no right result takes fewer than {least:,}: send numbers whole" in line(least - 1).reason
+
+
+def test_what_is_said_of_the_busiest_rank_follows_from_the_ring_that_divides_evenly():
+    for size, count in ((2, 8), (3, 9), (4, 40)):
+        sent = [8 * sum(numbers) for numbers in ring_traffic("all_reduce", size, count)]
+        assert set(sent) == {ps10.least_bytes(size, count)} == {ps10.ring_bytes(size, count)}
+    assert ps10.least_bytes(4, 2) == 24 < ps10.ring_bytes(4, 2) == 48

@@ -9,6 +9,7 @@ from warplab.tasks.declaration import RanksTask, Task, task
 from warplab.tasks.rubric import Bound, Case, Item
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # of Adam in `zero_adam`
+BUSIEST = "bytes sent by the busiest rank"
 
 
 def ring_bytes(ranks, count, itemsize=8):
@@ -16,6 +17,16 @@ def ring_bytes(ranks, count, itemsize=8):
     count / n, rounded up.
     """
     return 2 * (ranks - 1) * -(-count // ranks) * itemsize
+
+
+def least_bytes(ranks, count, itemsize=8):
+    """The fewest bytes that the busiest of `ranks` can send until all know the sums of `count` numbers.
+
+    A sum is known to one rank when n - 1 others have sent a number, and to all after n - 1 more: 2 (n - 1)
+    messages a number (Harary and Schwenk, The communication problem on graphs and digraphs, 1974), and the
+    busiest rank sends an nth of them or more.
+    """
+    return 2 * (ranks - 1) / ranks * count * itemsize
 
 
 @task("ps10/ring_all_reduce", points=20)
@@ -59,8 +70,9 @@ class RingAllReduce(RanksTask):
         return {"out": sum_tolerance(self.world(inputs), np.abs(inputs["x"]).sum(axis=0), np.float64)}
 
     def bounds(self, inputs):
-        exact = ring_bytes(self.world(inputs), inputs["x"][0].size)
-        return {"bytes": Bound("ranks.bytes_of_one", exact, 1.5 * exact, "bytes sent by the busiest rank")}
+        shape = self.world(inputs), inputs["x"][0].size
+        exact, least = ring_bytes(*shape), least_bytes(*shape)
+        return {"bytes": Bound("ranks.bytes_of_one", exact, 1.5 * exact, BUSIEST, least)}
 
 
 class Training(RanksTask):
@@ -137,15 +149,13 @@ class DataParallel(Training):
         """A ring makes 2 (n - 1) messages a rank and step; counting the rows may take as many once more.
 
         Layer by layer the fewest are 2 (n - 1) in all for each: to one rank and back. From there on nothing
-        is left.
+        is left. The least is to send all rows to one rank and the weights back.
         """
         ranks = self.world(inputs)
-        full = 2 * (ranks - 1) * ranks * (inputs["steps"] + 1)
-        return {
-            "bucket": Bound(
-                "ranks.messages", full, 2 * (ranks - 1) * len(inputs["w"]) * inputs["steps"], "messages"
-            )
-        }
+        least = 2 * (ranks - 1)
+        full = least * ranks * (inputs["steps"] + 1)
+        zero = least * len(inputs["w"]) * inputs["steps"]
+        return {"bucket": Bound("ranks.messages", full, zero, "messages", least)}
 
 
 @task("ps10/tensor_parallel_mlp", points=15)
@@ -195,10 +205,12 @@ class TensorParallelMlp(RanksTask):
 
     def bounds(self, inputs):
         """A ring of the result; gathering the summands, at one rank or at all, is more than half as much
-        again.
+        again. Each rank of this row has as many columns of w1 as the batch has rows, so that its summand has
+        no shorter form than its numbers.
         """
-        exact = ring_bytes(self.world(inputs), inputs["x"].size)
-        return {"bytes": Bound("ranks.bytes_of_one", exact, 1.5 * exact, "bytes sent by the busiest rank")}
+        shape = self.world(inputs), inputs["x"].size
+        exact, least = ring_bytes(*shape), least_bytes(*shape)
+        return {"bytes": Bound("ranks.bytes_of_one", exact, 1.5 * exact, BUSIEST, least)}
 
 
 @task("ps10/zero_adam", points=15)
@@ -269,9 +281,13 @@ class ZeroAdam(RanksTask):
         return {"out": 1e-8 * inputs["lr"] + 1e-12, "moments": 1e-12}
 
     def bounds(self, inputs):
-        """Every step: n - 1 pieces of gradient and n - 1 pieces of weights from each rank."""
-        exact = ring_bytes(self.world(inputs), inputs["w"].size) * len(inputs["gradients"][0])
-        return {"bytes": Bound("ranks.bytes_of_one", exact, 1.5 * exact, "bytes sent by the busiest rank")}
+        """Every step: n - 1 pieces of gradient and n - 1 pieces of weights from each rank.
+
+        The least is to exchange weights only after the last step.
+        """
+        shape, steps = (self.world(inputs), inputs["w"].size), len(inputs["gradients"][0])
+        exact, least = ring_bytes(*shape) * steps, least_bytes(*shape) * (steps + 1) / 2
+        return {"bytes": Bound("ranks.bytes_of_one", exact, 1.5 * exact, BUSIEST, least)}
 
 
 @task("ps10/scaling_model", points=10)
@@ -382,5 +398,6 @@ class Pipeline(RanksTask):
 
     def bounds(self, inputs):
         """Each rank but the last sends every micro-batch once, and perhaps their number."""
-        exact = (self.world(inputs) - 1) * (inputs["x"][0].nbytes + 64)
-        return {"bytes": Bound("ranks.bytes", exact, 1.25 * exact, "bytes sent by all ranks")}
+        least = (self.world(inputs) - 1) * inputs["x"][0].nbytes
+        exact = least + 64 * (self.world(inputs) - 1)
+        return {"bytes": Bound("ranks.bytes", exact, 1.25 * exact, "bytes sent by all ranks", least)}

@@ -38,12 +38,14 @@ class Bound:
 
     Totals are absolute.
     counter: a key of Profile.as_dict(), or several joined by " + ".
+    least: what the fewest steps that reach a right result count; whoever has less went past the counter.
     """
 
     counter: str
     full: float
     zero: float
     unit: str = ""
+    least: float = 0.0
 
     def fraction(self, total):
         """Share of the points for this total, a float in [0, 1]; one that is not finite earns nothing."""

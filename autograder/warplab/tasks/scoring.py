@@ -100,6 +100,9 @@ def _judge_case(task, item, case, outcome):
         return CaseVerdict(case.name, 0.0, needless, hints_help=False)
     total, unit = bound.total(counters), bound.unit or bound.counter
     counted = number(total) if math.isfinite(total) else "no"
+    if total < bound.least:
+        why = f"{counted} {unit}, and no right result takes fewer than {number(bound.least)}: send numbers whole"
+        return CaseVerdict(case.name, 0.0, f"{why}, and by messages alone", hints_help=False)
     limits = f"full points up to {number(bound.full)}, none from {number(bound.zero)}"
     blamed = outcome.access and math.isfinite(total)
     access = outcome.access | {"of": total, "unit": unit} if blamed else {}
