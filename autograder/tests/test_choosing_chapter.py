@@ -156,7 +156,7 @@ def test_the_bounds_that_tell_an_h100_from_an_a100():
     assert flops(specs.get("t4")) == 0.4 * 65e12
 
 
-def test_the_corridor():
+def test_the_link_between_cards():
     desk = H100["memory_bandwidth"].si
     assert desk / H100["nvlink_each_way"].si == pytest.approx(7.4, abs=0.05) and desk / 50e9 == 67
     assert 57.6e12 / 8 / 256 / 1e9 == pytest.approx(28, abs=0.2) and 28 < H100["pcie_each_way"].si / 1e9

@@ -216,7 +216,7 @@ def test_the_sliver_of_the_arithmetic_and_its_share_of_the_floor():
     assert 100 * sum(part[0] for part in small) / flop == pytest.approx(0.12, abs=0.005)
     assert 100 * sum(part[1] for part in small) / seconds == pytest.approx(20, abs=0.5)
     by_arithmetic = caught["attention's products"][0] / H100["peak_bf16"].si
-    assert caught["attention's products"][1] > 2 * by_arithmetic  # short of door
+    assert caught["attention's products"][1] > 2 * by_arithmetic  # memory-bound
 
 
 def test_the_bytes_of_attention():

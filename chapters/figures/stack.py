@@ -377,3 +377,39 @@ def _floor(ax, y, name, does, colour):
     _box(ax, 0, y, 10, 1.0, COLOUR[colour])
     ax.text(0.2, y + 0.53, name, va="center", weight="bold")
     ax.text(9.8, y + 0.53, does, va="center", ha="right", **SMALL)
+
+
+KINDS = {"mm": "blue", "gelu": "purple", "sum": "gold"}  # of an operator's name; all others are grey
+
+
+def trace(events):
+    """Who ran when: the operators of a profile that called no other, a row for each name."""
+    leaves = [event for event in events if event.name.startswith("aten::") and not event.cpu_children]
+    start = min(event.time_range.start for event in events)
+    end = max(event.time_range.end for event in events)
+    totals = {}
+    for event in leaves:
+        totals[event.name] = totals.get(event.name, 0) + event.time_range.elapsed_us()
+    names = sorted(totals, key=totals.get, reverse=True)[:6]
+    fig, ax = plots.new(WIDTH, 2.7)
+    for y, name in enumerate(names):
+        spans = [
+            ((event.time_range.start - start) / 1e3, event.time_range.elapsed_us() / 1e3)
+            for event in leaves
+            if event.name == name
+        ]
+        colour = next((colour for kind, colour in KINDS.items() if kind in name), "grey")
+        ax.broken_barh(spans, (y - 0.35, 0.7), facecolor=COLOUR[colour], linewidth=0)
+    ax.set_yticks(range(len(names)), [name.removeprefix("aten::") for name in names])
+    ax.set(ylim=(len(names) - 0.4, -0.6), xlim=(0, (end - start) / 1e3), xlabel="ms since the step began")
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x")
+    busy = sum(totals.values()) / (end - start)
+    said = ", ".join(f"{name.removeprefix('aten::')} {totals[name] / 1e3:.2f} ms" for name in names)
+    return plots.show(
+        fig,
+        alt=f"Timeline of one training step, measured here: {said}, of {(end - start) / 1e3:.2f} ms in all. "
+        "Products come first in the forward pass and again in the backward pass.",
+        caption=f"Live: the operators that took longest, as the profiler saw them. Operators are at work for "
+        f"{busy:.0%} of the step; the rest is dispatch, autograd and the profiler itself.",
+    )
