@@ -300,7 +300,9 @@ def test_on_a_phone_nothing_sticks_out(context, address, scheme):
     page = opened(context, address, "transpose", width=390)
     keep(page, a_result())
     page.evaluate("s => document.documentElement.dataset.theme = s", scheme)
-    page.locator("summary").click()
+    for summary in page.locator("summary").all():
+        summary.click()
+    page.wait_for_function("document.querySelector('.lab-kernels code').textContent.includes('@compute')")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     sizes = page.locator(".lab-plot text").evaluate_all(
         "all => all.map(t => t.getBoundingClientRect().height)"

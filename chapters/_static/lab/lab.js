@@ -25,7 +25,7 @@ class Lab {
     this.result = made("div", { class: "lab-result" });
     figure.querySelector(".lab-still")?.remove();
     const caption = figure.querySelector("figcaption");
-    const parts = [this.button, this.status, this.result];
+    const parts = [this.button, this.status, this.result, kernels(this.experiment)];
     if (caption) caption.before(...parts);
     else figure.append(...parts);
     this.button.addEventListener("click", () => (this.figure.dataset.state === "running" ? this.stop() : this.start()));
@@ -123,8 +123,8 @@ class Lab {
   }
 
   draw() {
-    const width = Math.min(680, Math.floor(this.figure.clientWidth));
-    if (!this.shown || !this.canvas || width < 200 || this.canvas.dataset.width === String(width)) return;
+    const width = Math.min(680, Math.floor(this.canvas?.clientWidth ?? 0));
+    if (!this.shown || width < 200 || this.canvas.dataset.width === String(width)) return;
     this.canvas.dataset.width = width;
     this.canvas.replaceChildren(...plot(this.shown, width));
   }
@@ -145,6 +145,17 @@ class Lab {
 }
 
 class Stopped extends Error {}
+
+/** The experiment's WGSL, fetched when it is unfolded. */
+function kernels(experiment) {
+  const code = made("code");
+  const folded = made("details", { class: "lab-kernels" }, made("summary", {}, "The kernels, in WGSL"),
+    made("pre", { class: "lab-scroll", tabindex: 0, role: "region", "aria-label": "The kernels" }, code));
+  folded.addEventListener("toggle", async () => {
+    code.textContent ||= (await import(`./experiments/${experiment}.js`)).default.code.trim();
+  });
+  return folded;
+}
 
 /** The adapter in words; one of software is never taken for a GPU. */
 function said({ name, software, driver }) {

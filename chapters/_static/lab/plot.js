@@ -94,7 +94,9 @@ function axis(values, from, to) {
 /** At most `most` round numbers: powers of two that were measured where there are such, else 1, 2, 5 of each ten. */
 function ticks({ low, high, values }, most) {
   const own = [...new Set(values)].sort((a, b) => a - b);
-  const candidates = own.every((number) => Number.isInteger(Math.log2(number))) ? [own] : [];
+  const every = (list) => list.filter((_, i) => i % Math.ceil(list.length / most) === 0);
+  if (own.every((number) => Number.isInteger(Math.log2(number)))) return every(own);
+  const candidates = [];
   for (const digits of [[1, 2, 5], [1, 3], [1]]) {
     const found = [];
     for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
@@ -102,9 +104,7 @@ function ticks({ low, high, values }, most) {
     }
     candidates.push(found.filter((tick) => tick >= low && tick <= high));
   }
-  const chosen = candidates.find((list) => list.length >= 2 && list.length <= most) ?? candidates[0];
-  const step = Math.ceil(chosen.length / most);
-  return chosen.filter((_, i) => i % step === 0);
+  return candidates.find((list) => list.length >= 2 && list.length <= most) ?? every(candidates[0]);
 }
 
 /** Powers of two as people write them: 4,096 and 64 Ki, 4 Mi. */
