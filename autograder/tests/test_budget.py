@@ -6,9 +6,11 @@ import json
 import subprocess
 import sys
 import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import crossing_examples  # noqa: F401 - registers the tasks example/...
+import numpy as np
 import pytest
 
 from autograder.judge import timed_rows
@@ -20,6 +22,8 @@ from autograder.sandbox.choose import NoSandbox, choose
 from autograder.sandbox.launcher import StartError
 from autograder.sandbox.messages import Cell, Executed
 from autograder.sandbox.processor_time import ProcessorTime
+from warplab.crossing.device_client import VirtualDeviceError
+from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
 from warplab.tasks import registry, scoring
 
 PLAN, RING, AXPY, OVERLAP = "ps01/launch_plan", "example/ring", "example/axpy", "example/overlap"
@@ -261,6 +265,27 @@ def test_waiting_for_the_gpu_costs_nothing_and_each_timed_row_has_its_own_time(m
         timed_rows.time_case(None, None, None, None, Limits(2, 5, timed_seconds=40))
     assert all(39 < budget.left() <= 40 for budget in budgets)
     assert [budget.allowance.bytes for budget in budgets] == [float("inf")] * 2
+
+
+def test_a_thousand_streams_and_their_events_take_little_of_the_judge():
+    """Each event of a stream that waits for a thousand others knows as many numbers: kept without a limit, ten
+    thousand events were 350 MiB of the judge's.
+    """
+    works = {"work": Work(np.positive, 1e-9)}
+    device = VirtualDevice(DeviceTiming(), host={"x": np.zeros(990)}, works=works).connect()
+    there, here = device.empty(990), device.host("x")
+    tracemalloc.start()
+    try:
+        for number in range(990):
+            stream = device.stream()
+            device.copy(there[number : number + 1], here[number : number + 1], stream=stream)
+            device.wait(device.record(stream), 0)
+        with pytest.raises(VirtualDeviceError, match="too many events that stand for many streams"):
+            for _ in range(10_000):
+                device.record(0)
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
 
 
 BURNS = """

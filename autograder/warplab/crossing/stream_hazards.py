@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from warplab.crossing.device_client import VirtualDeviceError
 
 MAX_COMPARED = 5_000_000
-"""Comparisons of one device: the judge does this work, about a second of it."""
+"""Comparisons and entries of clocks, of one device: the judge does this work, about a second of it."""
+KEPT = 10
+"""How much more an entry costs that an event keeps: it takes some forty bytes of the judge's."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,7 @@ class StreamHazards:
                 self.open[array] = [*kept, access]
 
     def _check(self, access, other, known):
-        self.compared += 1
-        if self.compared > MAX_COMPARED:
-            raise VirtualDeviceError("too many parts of one array are under way at once: synchronize before")
+        self._work(1, "parts of one array at once")
         overlap = access.start < other.stop and other.start < access.stop
         if not known and overlap and (access.writes or other.writes):
             raise VirtualDeviceError(
@@ -73,7 +73,9 @@ class StreamHazards:
 
     def recorded(self, event, stream):
         """An event is recorded: it stands for all that its stream has been given."""
-        self.events[event] = dict(self._joined(stream, self.host))
+        clock = self._joined(stream, self.host)
+        self._work(KEPT * len(clock), "events that stand for many streams")
+        self.events[event] = dict(clock)
 
     def waited(self, event, stream):
         """A stream waits for an event."""
@@ -91,13 +93,20 @@ class StreamHazards:
         else:
             clocks = self.streams.values() if stream is None else [self.streams.get(stream, {})]
         for clock in list(clocks):
+            self._work(len(clock), "streams")
             self.host = latest(self.host, clock)
         for array, accesses in self.open.items():
             self.open[array] = [access for access in accesses if not access.before(self.host)]
 
     def _joined(self, stream, clock):
-        self.streams[stream] = latest(self.streams.get(stream, {}), clock)
-        return self.streams[stream]
+        joined = self.streams[stream] = latest(self.streams.get(stream, {}), clock)
+        self._work(len(joined), "streams that wait for each other")
+        return joined
+
+    def _work(self, amount, what):
+        self.compared += amount
+        if self.compared > MAX_COMPARED:
+            raise VirtualDeviceError(f"too many {what} are under way: synchronize before, or use fewer")
 
 
 def latest(first, second):
