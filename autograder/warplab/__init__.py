@@ -31,6 +31,7 @@ from warplab.simt.frontends import numba_hook as _numba_hook
 from warplab.simt.frontends import triton_hook as _triton_hook
 from warplab.simt.frontends.cuda_cpp import cuda_kernel
 from warplab.simt.frontends.ptx_kernel import ptx_kernel
+from warplab.simt.machine_code import MachineCode, machine_code
 from warplab.simt.profile import Profile, ProfileError, profile
 from warplab.simt.sanitizer.constants import UnsetConstant
 from warplab.simt.sanitizer.global_races import GlobalConflict
@@ -47,6 +48,7 @@ __all__ = [
     "InvalidLaunch",
     "KernelAssertion",
     "LaunchError",
+    "MachineCode",
     "MisalignedAccess",
     "NoProgress",
     "NotTimed",
@@ -65,6 +67,7 @@ __all__ = [
     "bench",
     "cuda_kernel",
     "device",
+    "machine_code",
     "measure",
     "prices",
     "profile",

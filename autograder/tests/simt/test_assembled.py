@@ -148,7 +148,7 @@ def product(a, b, c):
 
 @needs_nvdisasm
 def test_a_tile_of_16_makes_20_shared_loads_for_16_multiply_adds():
-    """Read by hand in nvdisasm's listing of sm_90: a row of `left` lies in one piece, a column of `right` not."""
+    """As nvdisasm lists it for sm_90: a row of `left` lies in one piece, a column of `right` does not."""
     a = np.ones((32, 32), np.float32)
     p = warplab.profile(product[(2, 2), (16, 16)], a, a, np.zeros_like(a))
     assert p.machine.forms("shared_load") == {"LDS": 16, "LDS.128": 4}
@@ -196,8 +196,8 @@ def test_of_a_warp_that_adds_to_one_word_one_lane_is_elected(votes):
 def test_the_row_of_atomics_says_what_they_became(votes):
     told = dict((label, machine) for label, _, machine in votes.rows())["atomics"]
     assert told == (
-        "estimated at least 15 requests of 267 lanes, one acting for its warp where it can; in the code 1 ATOMG.ADD, "
-        "1 ATOMS.CAST.SPIN, 1 ATOMS.POPC.INC, 5 REDG.ADD"
+        "estimated at least 15 requests of 267 lanes, one acting for its warp where it can; "
+        "in the code 1 ATOMG.ADD, 1 ATOMS.CAST.SPIN, 1 ATOMS.POPC.INC, 5 REDG.ADD"
     )
 
 

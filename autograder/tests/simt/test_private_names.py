@@ -21,7 +21,8 @@ import warplab
 
 PACKAGE = Path(warplab.__file__).parent
 HOOK = PACKAGE / "simt" / "frontends" / "numba_hook.py"
-FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path != HOOK]
+TORCH_HOOK = HOOK.with_name("torch_hook.py")  # the same for torch
+FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path not in (HOOK, TORCH_HOOK)]
 FOREIGN = ("numba", "numba_cuda", "cuda.core", "llvmlite")
 PUBLIC = {"numba", "numba.cuda", "numba.extending", "cuda.core"}
 PUBLIC_MODULES = {

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
 from numba import cuda
 
 from warplab.hardware.device import engine_target
@@ -23,10 +24,10 @@ from warplab.simt.counters.counts import Counts, LineCounts, scale
 from warplab.simt.counters.watch import FirstWarp, TraceStep, WarpRequest
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.frontends import triton_hook
-from warplab.simt.frontends.arguments import host_array
 from warplab.simt.frontends.cuda_cpp import ConfiguredKernel
 from warplab.simt.frontends.launch import LaunchContext
-from warplab.simt.frontends.numba_hook import is_configured, launch_on_engine
+from warplab.simt.frontends.numba_hook import compiled_for, is_configured, launch_on_engine
+from warplab.simt.frontends.torch_tensors import is_tensor
 from warplab.simt.ptx.blocks import registers_read, registers_written
 from warplab.simt.toolchain.ptxas import assemble, blocks_per_sm
 
@@ -214,8 +215,8 @@ class Profile(Counts):
             ("floating point", f"{self.flops:,} operations (an FMA is 2)"),
             (
                 "resources",
-                f"{self.registers} registers a thread and {self.spill_bytes} bytes spilled, both of the machine "
-                f"code, {self.shared_bytes:,} bytes of shared memory a block",
+                f"{self.registers} registers a thread and {self.spill_bytes} bytes spilled, both of the "
+                f"machine code, {self.shared_bytes:,} bytes of shared memory a block",
             ),
             ("occupancy", f"{self.occupancy:.0%} of an SM's warps, limited by {self.occupancy_limit}"),
             *(("warning", text) for text in self.warnings),
@@ -396,8 +397,8 @@ def is_launcher(value) -> bool:
 
 def _run_numba(launcher, args, context: LaunchContext):
     """Compile for these arguments and run on the engine, also where there is CUDA."""
-    args = tuple(a if (v := host_array(a)) is None else v for a in args)
-    kernel = launcher.dispatcher.compile(tuple(launcher.dispatcher.typeof_pyval(a) for a in args))
+    args = tuple(np.asarray(a) if isinstance(a, np.ndarray) else a for a in args)
+    kernel = compiled_for(launcher.dispatcher, args)
     return launch_on_engine(kernel, args, launcher.griddim, launcher.blockdim, launcher.sharedmem, context)
 
 
@@ -409,8 +410,9 @@ def _copied(value):
         copy = cuda.device_array_like(value)
         copy.copy_to_device(value)
         return copy
-    array = host_array(value)
-    return value if array is None else array.copy(order="K")
+    if is_tensor(value):
+        return value.clone()
+    return value.copy(order="K") if isinstance(value, np.ndarray) else value
 
 
 @functools.lru_cache(maxsize=8)

@@ -99,7 +99,7 @@ class AssembledCode:
                 self._atomics.setdefault((program.file_of(i.file), i.line), []).append(id(i))
 
     def forms(self, kind: str) -> dict[str, int]:
-        """{"LDS": 16, "LDS.128": 4}: how many instructions of each form the code has, not how often each runs."""
+        """{"LDS": 16, "LDS.128": 4}: of one kind, how many instructions of each form the code has."""
         return dict(sorted(Counter(form_of(i) for i in self.code if kind in kinds_of(i)).items()))
 
     def estimate(self, traffic: dict[tuple[int, str], Traffic]) -> dict[tuple[int, int], dict[str, float]]:

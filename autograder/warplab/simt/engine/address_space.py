@@ -36,6 +36,7 @@ class Region:
     unset: bool = False  # constant memory that no initialiser and no host code has given a value
     shape: tuple[int, ...] = ()
     order: str = "C"
+    start: int = 0  # the byte at which that array begins
     views: dict[str, np.ndarray] = field(default_factory=dict)
 
     def holds(self, array, label: str) -> Region:
@@ -52,7 +53,7 @@ class Region:
 
     def index(self, byte: int) -> str:
         """``[3, 16]`` of the element that a byte belongs to; of an unknown shape ``[259]``."""
-        return index_text(byte // self.itemsize, self.shape or (0,), self.order)
+        return index_text((byte - self.start) // self.itemsize, self.shape or (0,), self.order)
 
     @property
     def size(self) -> int:

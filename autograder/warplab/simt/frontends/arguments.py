@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 
 import numpy as np
@@ -11,6 +12,7 @@ from numba.cuda import types
 from warplab.simt.abi import integer, numba_array, numba_number, word
 from warplab.simt.engine.address_space import AddressSpace, Region, as_bytes
 from warplab.simt.errors import InvalidLaunch
+from warplab.simt.frontends.torch_tensors import array_of, is_tensor, memory_of
 
 
 def flatten(names, argument_types, values, space: AddressSpace, extensions=()):
@@ -29,30 +31,43 @@ def flatten(names, argument_types, values, space: AddressSpace, extensions=()):
     return out, regions, after
 
 
-def host_array(value) -> np.ndarray | None:
-    """The NumPy view of a host array or CPU torch tensor, sharing memory; None for anything else."""
+def host_array(value, name: str = "") -> np.ndarray | None:
+    """The NumPy view of a host array or CPU torch tensor, sharing memory; None for anything else.
+
+    Raises InvalidLaunch for a tensor that no kernel takes here.
+    """
     if isinstance(value, np.ndarray):
         return np.asarray(value)  # a plain view, also of numba's mapped and pinned arrays
-    if type(value).__module__.startswith("torch") and hasattr(value, "detach") and value.device.type == "cpu":
-        return value.detach().numpy()
-    return None
+    return array_of(value, name) if is_tensor(value) else None
+
+
+def mapped(name: str, value, space: AddressSpace) -> tuple[Region, int]:
+    """The region in which a host array or CPU tensor lies while a kernel runs, and its address there."""
+    array = host_array(value, name)
+    assert array is not None
+    memory, start = memory_of(value) if is_tensor(value) else (as_bytes(array), 0)
+    region = space.add(memory, "", writable=array.flags.writeable).holds(array, describe(name, array))
+    region.start = start
+    return region, region.base + start
+
+
+_dtype_name = functools.cache(str)  # NumPy takes ten microseconds for it
 
 
 def describe(name: str, array) -> str:
-    return f"argument '{name}' ({array.dtype}[{', '.join(map(str, array.shape))}])"
+    return f"argument '{name}' ({_dtype_name(array.dtype)}[{', '.join(map(str, array.shape))}])"
 
 
 def _array(name, value, space, out, regions):
-    array = host_array(value)
+    array = host_array(value, name)
     if array is not None:
-        if not (array.flags.c_contiguous or array.flags.f_contiguous):
+        if not is_tensor(value) and not (array.flags.c_contiguous or array.flags.f_contiguous):
             raise InvalidLaunch(
                 f"{describe(name, array)} is not contiguous, and CUDA copies only contiguous host arrays",
                 hint="pass np.ascontiguousarray(array), or a slice of a device array (cuda.to_device)",
             )
-        region = space.add(as_bytes(array), "", writable=array.flags.writeable)
-        regions.append(region.holds(array, describe(name, array)))
-        pointer = region.base
+        region, pointer = mapped(name, value, space)
+        regions.append(region)
     else:
         if not hasattr(value, "device_ctypes_pointer"):  # another library's device array
             value = cuda.as_cuda_array(value)

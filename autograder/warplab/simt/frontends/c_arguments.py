@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import re
 import typing
 from collections.abc import Callable
 
@@ -11,20 +12,38 @@ import numpy as np
 
 from warplab.simt.abi import NUMBERS, c_number, word
 from warplab.simt.errors import InvalidLaunch
-from warplab.simt.frontends.arguments import describe, host_array
+from warplab.simt.frontends.arguments import describe
+from warplab.simt.frontends.torch_tensors import OF_ML_DTYPES, is_tensor
 from warplab.simt.ptx.parser import Param
 
-#: place(name, array) -> the address at which the kernel finds a host array.
-Place = Callable[[str, np.ndarray], int]
+#: place(name, value) -> the address at which the kernel finds a host array or a torch tensor.
+Place = Callable[[str, object], int]
+
+#: Floating point of CUDA C++, by the dtype of the same bits.
+_FLOATING = {
+    "float": "float32",
+    "double": "float64",
+    "__half": "float16",
+    "__nv_bfloat16": "bfloat16",
+    "__nv_fp8_e4m3": "float8_e4m3fn",
+    "__nv_fp8_e5m2": "float8_e5m2",
+    "__nv_fp8_e8m0": "float8_e8m0fnu",
+}
+_DTYPES = {*_FLOATING.values(), *OF_ML_DTYPES}
 
 
-def parameters(declared: list[Param], args, place: Place, kernel: str) -> list[bytes]:
+def parameters(
+    declared: list[Param], args, place: Place, kernel: str, types: list[str] | None = None
+) -> list[bytes]:
     """The bytes of each parameter that the PTX declares.
 
-    Raises InvalidLaunch for a number of arguments, a type or a size that is not the kernel's.
+    types: what C++ calls them, where the kernel's name tells (``symbols.parameter_types``). Raises
+    InvalidLaunch for a number of arguments, a type or a size that is not the kernel's.
     """
     if len(declared) != len(args):
         raise InvalidLaunch(f"the kernel takes {len(declared)} arguments and got {len(args)}", kernel=kernel)
+    for number, (wanted, value) in enumerate(zip(types or (), args), 1):
+        _same_floats(wanted, value, f"number {number}", kernel)
     return [
         _one(param, value, f"number {number}", place, kernel)
         for number, (param, value) in enumerate(zip(declared, args, strict=True), 1)
@@ -53,10 +72,30 @@ def _one(param: Param, value, name: str, place: Place, kernel: str) -> bytes:
     return data
 
 
+def _same_floats(wanted: str, value, name: str, kernel: str) -> None:
+    """Refuses an array of one floating-point type for a pointer to another, whose numbers would be nonsense.
+
+    Raw bits in an array of integers go everywhere.
+    """
+    pointee = re.sub(r"\b(const|volatile|__restrict__)\b|[\s*]", "", wanted) if wanted.endswith("*") else ""
+    given = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    if pointee in _FLOATING and given in _DTYPES and given != _FLOATING[pointee]:
+        shape = ", ".join(map(str, value.shape))
+        fits = next((f", or a kernel of {c}*" for c, name in _FLOATING.items() if name == given), "")
+        raise InvalidLaunch(
+            f"argument {name} is {given}[{shape}], and the kernel reads {pointee}: the same bytes would be "
+            "other numbers",
+            kernel=kernel,
+            hint=f"an array of {_FLOATING[pointee]}{fits}",
+        )
+
+
 def _address(value, name: str, place: Place, kernel: str) -> int | None:
-    """The address of an array on the host or the device; None of anything else."""
-    array = host_array(value)
-    if array is not None:
+    """The address of an array on the host or the device, or of a torch tensor; None of anything else."""
+    if is_tensor(value):  # a view with any strides: C++ sees its first element, as on CUDA
+        return place(name, value)
+    if isinstance(value, np.ndarray):
+        array = np.asarray(value)
         if not array.flags.c_contiguous:
             raise InvalidLaunch(
                 f"{describe(name, array)} is not contiguous in C order",

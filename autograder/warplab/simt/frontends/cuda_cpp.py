@@ -23,16 +23,17 @@ from numba import cuda
 
 from warplab.hardware.device import device, engine_target
 from warplab.simt.abi import NUMBERS
-from warplab.simt.engine.address_space import Region, as_bytes
+from warplab.simt.engine.address_space import Region
 from warplab.simt.engine.machine import Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.errors import InvalidLaunch
-from warplab.simt.frontends.arguments import describe
+from warplab.simt.frontends.arguments import host_array, mapped
 from warplab.simt.frontends.c_arguments import parameters
 from warplab.simt.frontends.launch import LaunchContext, run, translated
 from warplab.simt.frontends.numba_hook import core_stream
 from warplab.simt.frontends.space import SPACE
-from warplab.simt.frontends.symbols import Symbol, mangled, probe, probed
+from warplab.simt.frontends.symbols import Symbol, mangled, parameter_types, probe, probed
+from warplab.simt.frontends.torch_tensors import is_tensor, refuse
 from warplab.simt.ptx.parser import meets_grid_wide, parse
 from warplab.simt.toolchain.nvrtc import CompileError, compile_ptx, prepare
 
@@ -128,12 +129,13 @@ class ConfiguredKernel:
         program = self.kernel.program(context.target.arch)
         regions: list[Region] = []
 
-        def place(name: str, array: np.ndarray) -> int:
-            region = SPACE.add(as_bytes(array), "", writable=array.flags.writeable)
-            regions.append(region.holds(array, describe(name, array)))
-            return regions[-1].base
+        def place(name: str, value) -> int:
+            region, address = mapped(name, value, SPACE)
+            regions.append(region)
+            return address
 
-        values = parameters(program.function.params, args, place, program.name)
+        types = parameter_types(program.entry)
+        values = parameters(program.function.params, args, place, program.name, types)
         return run(program, values, regions, self.griddim, self.blockdim, self.sharedmem, SPACE, context)
 
 
@@ -201,11 +203,15 @@ def _launch_on_cuda(launcher: ConfiguredKernel, args) -> None:
     declared = parse(ptx).functions[entry].params
     copies = []
 
-    def place(name: str, array: np.ndarray) -> int:
+    def place(name: str, value) -> int:
+        if is_tensor(value) and value.device.type != "cpu":
+            refuse(value, name, "cuda")
+            return value.data_ptr()
+        array = host_array(value, name)
         copies.append((cuda.to_device(array), array))
         return int(copies[-1][0].device_ctypes_pointer.value or 0)
 
-    values = parameters(declared, args, place, launcher.kernel.name)
+    values = parameters(declared, args, place, launcher.kernel.name, parameter_types(entry))
     together = meets_grid_wide(ptx)  # then all blocks must run at once
     if all(param.type in NUMBERS for param in declared):
         config = LaunchConfig(

@@ -10,6 +10,8 @@ What is replaced (numba-cuda is pinned; ``tests/simt/test_numba_hook.py`` is the
 - ``...driver.ExperimentalDevice`` - cuda.core's device.
 - ``_Kernel.bind``, ``_Kernel.launch`` and ``CUDACodeLibrary.get_cufunc`` - launching goes to the engine
   instead of cuda.core.
+- ``CUDADispatcher.call``, ``as_cuda_array``, ``is_cuda_array`` and, of ``DeviceNDArray``, DLPack's two
+  methods - CPU tensors of torch are device arrays here, and the other way round.
 - ``cudaimpl._generic_array`` and ``Lower.lower_inst`` - a shared array's PTX variable says what the array is
   called and which shape it has, so that messages can give indices.
 - ``CUDADispatcher.__init__`` - line information is always asked for, so that messages and counters can name
@@ -26,11 +28,14 @@ import linecache
 import re
 import threading
 import warnings
+import weakref
 
 import numpy as np
 from cuda.bindings import driver as binding
 from cuda.core._utils.cuda_utils import CUDAError
 from llvmlite import ir
+from numba import cuda
+from numba.cuda import api as numba_api
 from numba.cuda import codegen as numba_codegen
 from numba.cuda import cudaimpl as numba_cudaimpl
 from numba.cuda import debuginfo as numba_debuginfo
@@ -39,6 +44,7 @@ from numba.cuda import lowering as numba_lowering
 from numba.cuda import types
 from numba.cuda.core import config
 from numba.cuda.core.errors import NumbaPerformanceWarning
+from numba.cuda.cudadrv import devicearray as numba_devicearray
 from numba.cuda.cudadrv import devices as numba_devices
 from numba.cuda.cudadrv import driver as numba_driver
 from numba.cuda.cudadrv import nvvm as numba_nvvm
@@ -50,12 +56,21 @@ from warplab.simt.engine.indices import shared_symbol
 from warplab.simt.engine.machine import Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.errors import InvalidLaunch
-from warplab.simt.frontends.arguments import flatten, host_array
+from warplab.simt.frontends import torch_hook
+from warplab.simt.frontends.arguments import describe, flatten
 from warplab.simt.frontends.launch import LaunchContext, run, translated
 from warplab.simt.frontends.linking import linked_ptx
 from warplab.simt.frontends.loaded import LoadedKernel, clear_exception, raise_exception
 from warplab.simt.frontends.managed import reserve
 from warplab.simt.frontends.space import SPACE
+from warplab.simt.frontends.torch_tensors import (
+    OF_ML_DTYPES,
+    array_of,
+    is_tensor,
+    memory_of,
+    refuse,
+    tensor_of,
+)
 
 TOTAL_MEMORY = 8 << 30  # what cuMemGetInfo reports: host memory stands in for the card's
 # What numba asks beyond the architecture's limits. The engine has no bus and no watchdog, and it stands for
@@ -98,6 +113,15 @@ def core_stream(stream):
     return numba_driver._to_core_stream(stream)
 
 
+def compiled_for(dispatcher, args):
+    """numba's kernel of a ``@cuda.jit`` function for the types of ``args``.
+
+    Raises InvalidLaunch for a tensor that it does not take.
+    """
+    _check_tensors(dispatcher, args)
+    return dispatcher.compile(tuple(dispatcher.typeof_pyval(a) for a in args))
+
+
 def ptx_of(kernel, target: Target) -> tuple[str, ...]:
     """PTX of a compiled numba kernel and of what it links, the module with its entry first."""
     return _ptx_of_library(kernel._codelibrary, kernel.entry_name, target)
@@ -106,11 +130,8 @@ def ptx_of(kernel, target: Target) -> tuple[str, ...]:
 def launch_on_engine(kernel, args, grid, block, dynamic_shared, context: LaunchContext) -> Machine:
     """Launch a compiled numba kernel. Raises as ``run`` does."""
     program = _program_of(kernel, context.target)
-    names = (
-        list(inspect.signature(kernel.py_func).parameters)
-        if hasattr(kernel, "py_func")
-        else [f"arg{i}" for i in range(len(args))]
-    )
+    code = getattr(getattr(kernel, "py_func", None), "__code__", None)
+    names = code.co_varnames if code else [f"arg{i}" for i in range(len(args))]
     extensions = getattr(kernel, "extensions", ())
     values, regions, after = flatten(names, kernel.argument_types, args, SPACE, extensions)
     machine = run(program, values, regions, grid, block, dynamic_shared, SPACE, context)
@@ -515,7 +536,8 @@ def install(target: Target) -> None:
     numba_codegen.CUDACodeLibrary.get_cufunc = _loaded_kernel
     numba_dispatcher._Kernel.launch = _launch
     _count_kernel_allocations()
-    _wrap_torch_tensors()
+    _take_torch_tensors()
+    _share_with_torch()
 
 
 def _count_kernel_allocations() -> None:
@@ -537,13 +559,88 @@ def _count_kernel_allocations() -> None:
     runtime.get_allocation_stats = statistics
 
 
-def _wrap_torch_tensors() -> None:
-    """Let CPU tensors be kernel arguments: numba types their NumPy view."""
+def _take_torch_tensors() -> None:
+    """Let CPU tensors be kernel arguments, as CUDA tensors are: numba types them through DLPack."""
     plain = numba_dispatcher.CUDADispatcher.call
 
     @functools.wraps(plain)
     def call(self, args, launch_config):
-        views = tuple(host_array(a) if type(a).__module__.startswith("torch") else a for a in args)
-        return plain(self, views, launch_config)
+        _check_tensors(self, args)
+        return plain(self, args, launch_config)
 
     numba_dispatcher.CUDADispatcher.call = call
+
+
+def _check_tensors(dispatcher, args) -> None:
+    """Raises InvalidLaunch for a tensor among the arguments that numba cannot take."""
+    for number, value in enumerate(args):
+        if not is_tensor(value):
+            continue
+        names = list(inspect.signature(dispatcher.py_func).parameters)
+        name = names[number] if number < len(names) else str(number + 1)
+        refuse(value, name)
+        kind = str(value.dtype).removeprefix("torch.")
+        if kind in OF_ML_DTYPES and kind != "bfloat16":
+            raise InvalidLaunch(
+                f"argument '{name}' is a tensor of {kind}, of which numba has no arrays",
+                kernel=dispatcher.py_func.__name__,
+                hint=f"{name}.view(torch.uint8), its bits; or CUDA C++, whose <cuda_fp8.h> has the type",
+            )
+
+
+def _share_with_torch() -> None:
+    """``cuda.as_cuda_array(tensor)``, ``torch.as_tensor(device_array)`` and DLPack, without a copy."""
+    plain = numba_api.as_cuda_array
+
+    @functools.wraps(plain)
+    def as_cuda_array(obj, sync=True):
+        return _device_array_of(obj) if is_tensor(obj) else plain(obj, sync)
+
+    def is_cuda_array(obj):
+        """True of a device array, and of a CPU tensor, which stands for one here."""
+        return is_tensor(obj) or hasattr(obj, "__cuda_array_interface__")
+
+    for module in (numba_api, cuda):
+        module.as_cuda_array, module.is_cuda_array = as_cuda_array, is_cuda_array
+
+    def export(self, **wanted):
+        array = _on_host(self)
+        return (tensor_of(array) if array.dtype.name in OF_ML_DTYPES else array).__dlpack__(**wanted)
+
+    numba_devicearray.DeviceNDArray.__dlpack__ = export
+    numba_devicearray.DeviceNDArray.__dlpack_device__ = lambda self: (1, 0)  # DLPack's number of the CPU
+    torch_hook.install(_on_host)
+
+
+class _Borrowed:
+    """Keeps a tensor for as long as a device array on its memory lives."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+
+def _device_array_of(tensor):
+    """The device array on a CPU tensor's own memory."""
+    array, (memory, start) = array_of(tensor, "tensor"), memory_of(tensor)
+    region = SPACE.add(memory, "").holds(array, describe("tensor", array))
+    region.start = start
+    owner = _Borrowed(tensor)
+    weakref.finalize(owner, SPACE.remove, region)
+    pointer = numba_driver.MemoryPointer(
+        numba_devices.get_context(),
+        binding.CUdeviceptr(region.base + start),
+        size=memory.size - start,
+        owner=owner,
+    )
+    return numba_devicearray.DeviceNDArray(array.shape, array.strides, array.dtype, gpu_data=pointer)
+
+
+def _on_host(value) -> np.ndarray | None:
+    """The memory of a device array as a NumPy array; None of anything else."""
+    if not getattr(value, "__cuda_ndarray__", False):
+        return None
+    address = int(value.device_ctypes_pointer.value or 0)
+    region = SPACE.find(address)
+    if region is None:
+        return np.empty(value.shape, value.dtype)  # an empty one has no address
+    return np.ndarray(value.shape, value.dtype, region.data, address - region.base, value.strides)

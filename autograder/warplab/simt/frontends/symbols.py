@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -127,3 +129,45 @@ class Symbol:
         if array.dtype.kind in "iuf" and self.dtype.kind in "iu" and not np.array_equal(there, array):
             raise InvalidLaunch(f"{self.name} is {self.dtype}, which does not hold {value}")
         self._write(there.tobytes())
+
+
+@functools.cache
+def parameter_types(entry: str) -> list[str]:
+    """["float const*", "int"]: the types of a kernel's parameters, from its mangled name ``entry``.
+
+    Empty of a kernel that is ``extern "C"``, whose name tells nothing, and where the C++ runtime that reads
+    such names (libstdc++) is missing.
+    """
+    try:
+        read = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
+    except (OSError, AttributeError):
+        return []
+    read.restype, read.argtypes = ctypes.c_void_p, [ctypes.c_char_p, *[ctypes.c_void_p] * 3]
+    status = ctypes.c_int()
+    made = read(entry.encode(), None, None, ctypes.byref(status))
+    if not made:
+        return []
+    try:
+        text = ctypes.string_at(made).decode(errors="replace")
+    finally:
+        free = ctypes.CDLL(None).free
+        free.argtypes = [ctypes.c_void_p]
+        free(made)
+    out, depth = [""], 0
+    for character in text[_parameters_start(text) : -1]:
+        depth += (character in "<([") - (character in ">)]")
+        if character == "," and depth == 0:
+            out.append("")
+        else:
+            out[-1] += character
+    return [one.strip() for one in out]
+
+
+def _parameters_start(text: str) -> int:
+    """Behind the bracket that the last character of a C++ signature closes."""
+    depth = 0
+    for at in range(len(text) - 1, -1, -1):
+        depth += (text[at] == ")") - (text[at] == "(")
+        if depth == 0:
+            return at + 1
+    return len(text)

@@ -1,0 +1,98 @@
+"""torch tensors as arrays of the engine, without a copy: a CPU tensor stands for one on the GPU.
+
+So it may be a view with any strides, as on CUDA, while a host array must be contiguous there. NumPy has no
+bfloat16 and no 8-bit floats; ml_dtypes has them, bit for bit.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import ml_dtypes
+import numpy as np
+
+from warplab.simt.errors import InvalidLaunch
+
+#: torch's names of the types that NumPy has not.
+OF_ML_DTYPES = {
+    name: np.dtype(getattr(ml_dtypes, name))
+    for name in (
+        "bfloat16",
+        "float8_e4m3fn",
+        "float8_e4m3fnuz",
+        "float8_e5m2",
+        "float8_e5m2fnuz",
+        "float8_e8m0fnu",
+    )
+}
+_ALIGNED = 256  # bytes; where CUDA's allocations begin, and so a tensor's storage
+
+
+def is_tensor(value) -> bool:
+    """True of a torch tensor; torch is not imported for the answer."""
+    return isinstance(value, getattr(sys.modules.get("torch"), "Tensor", ()))
+
+
+def array_of(tensor, name: str) -> np.ndarray:
+    """The NumPy array of a CPU tensor's own memory, with its strides in bytes.
+
+    Raises InvalidLaunch for a tensor that no kernel takes (``refuse``), or of a type that is in neither NumPy
+    nor ml_dtypes.
+    """
+    refuse(tensor, name)
+    own = OF_ML_DTYPES.get(str(tensor.dtype).removeprefix("torch."))
+    try:
+        if own is None:
+            return tensor.numpy()
+        torch = sys.modules["torch"]
+        bits = torch.uint8 if own.itemsize == 1 else torch.int16
+        return tensor.view(bits).numpy().view(own)
+    except (TypeError, RuntimeError) as error:
+        raise InvalidLaunch(f"argument '{name}': torch gives no array of this tensor: {error}") from None
+
+
+def refuse(tensor, name: str, kind: str = "cpu") -> None:
+    """Raises InvalidLaunch for a tensor that requires a gradient, as numba refuses it, or lies elsewhere.
+
+    kind: of the device whose tensors the kernel takes; the SIMT engine takes the CPU's.
+    """
+    if tensor.requires_grad:
+        raise InvalidLaunch(
+            f"argument '{name}' is a tensor that requires a gradient, and autograd does not see what a "
+            "kernel does",
+            hint="pass tensor.detach(), inside a torch.autograd.Function or torch.library.custom_op with a "
+            "backward of its own",
+        )
+    if tensor.device.type != kind:
+        reads = (
+            "the SIMT engine reads this computer's memory" if kind == "cpu" else "the kernel runs on the GPU"
+        )
+        raise InvalidLaunch(
+            f"argument '{name}' is a tensor on {tensor.device}, and {reads}",
+            hint=f"tensor.to('{kind}'), or make it with device=warplab.torch_device",
+        )
+
+
+def memory_of(tensor) -> tuple[np.ndarray, int]:
+    """The bytes of a CPU tensor's storage that hold it, shared, and at which of them it begins.
+
+    They begin at a multiple of 256 bytes of the storage, as CUDA's allocations do, so that a view is aligned
+    here as it is there; they end with the view.
+    """
+    torch = sys.modules["torch"]
+    storage = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage()).numpy()
+    first = tensor.storage_offset() * tensor.itemsize
+    steps = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    end = first + (steps + 1) * tensor.itemsize if tensor.numel() else first
+    start = first % _ALIGNED
+    return storage[first - start : end], start
+
+
+def tensor_of(array: np.ndarray):
+    """The CPU tensor of an array's own memory."""
+    import torch
+
+    if array.dtype.name not in OF_ML_DTYPES:
+        return torch.from_numpy(array)
+    bits = torch.from_numpy(array.view(np.uint8 if array.itemsize == 1 else np.int16))
+    return bits.view(getattr(torch, array.dtype.name))

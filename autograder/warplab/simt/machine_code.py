@@ -1,0 +1,155 @@
+"""``machine_code(kernel)``: a kernel's source, its PTX and its machine code, line by line side by side.
+
+NVIDIA's compilers make all three without a GPU, and tell which line each instruction came from. The assembler
+moves instructions: one that serves several lines stands at one of them.
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import PurePath
+
+from warplab.hardware.device import engine_target
+from warplab.hardware.target import Target
+from warplab.rendering import render
+from warplab.simt.frontends.cuda_cpp import ConfiguredKernel, CudaKernel
+from warplab.simt.frontends.numba_hook import compiled_for, is_configured, is_dispatcher, ptx_of
+from warplab.simt.ptx.parser import parse
+from warplab.simt.toolchain.nvdisasm import required
+
+_WIDEST = 64  # characters of PTX in the text's left column; longer ones push the right one aside
+
+
+@dataclass
+class CodeLine:
+    """One line of source, and the instructions of PTX and of machine code (SASS) that came from it.
+
+    ``line`` is 0 and ``source`` empty for instructions that came from no line.
+    """
+
+    file: str
+    line: int
+    source: str
+    ptx: list[str] = field(default_factory=list)
+    sass: list[str] = field(default_factory=list)
+
+    @property
+    def number(self) -> str:
+        """The line's number as a reader sees it; of another file than the kernel's with the file's name."""
+        return f"{self.file}:{self.line}" if self.file else str(self.line or "")
+
+
+@dataclass
+class MachineCode:
+    """A kernel for the architecture ``arch`` in its ``lines``; in a notebook it shows itself as a table."""
+
+    kernel: str
+    arch: str
+    lines: list[CodeLine]
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many instructions of PTX and of machine code there are; labels are none."""
+        ptx, sass = (
+            sum(not text.endswith(":") for one in self.lines for text in getattr(one, column))
+            for column in ("ptx", "sass")
+        )
+        return ptx, sass
+
+    @property
+    def counted(self) -> str:
+        """The counts in words."""
+        ptx, sass = self.counts
+        return f"{ptx} instructions of PTX, {sass} of machine code (SASS) for {self.arch}"
+
+    @property
+    def title(self) -> str:
+        return f"{self.kernel}: {self.counted}"
+
+    def __str__(self) -> str:
+        widest = max((len(text) for one in self.lines for text in one.ptx), default=0)
+        width = min(max(widest, 3), _WIDEST)
+        out = [self.title, f"{'':6}{'PTX':<{width}} | SASS"]
+        for one in self.lines:
+            out.append(f"{one.number:>4}  {one.source.strip()}".rstrip())
+            pairs = zip_longest(one.ptx, one.sass, fillvalue="")
+            out += [f"{'':6}{ptx:<{width}} | {sass}".rstrip() for ptx, sass in pairs]
+        return "\n".join(out)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return render("warplab.simt", "machine_code.html.j2", code_of=self)
+
+
+def machine_code(kernel, *args, arch: str | None = None) -> MachineCode:
+    """The source, the PTX and the machine code of ``kernel``, side by side. Nothing runs.
+
+    kernel: what ``@cuda.jit`` or ``cuda_kernel`` made, with or without a configuration ``[grid, block]``.
+    args: the arguments of a numba kernel, whose types decide its code; without them it is the code of the
+    types that it was compiled for last. arch: such as "sm_80"; the default is WARPLAB_ARCH or sm_90.
+    Raises TypeError for another object, or a numba kernel without arguments that never ran; ToolchainError
+    where nvdisasm is not installed.
+    """
+    target = Target.of(arch) if arch else engine_target()
+    if is_configured(kernel):
+        kernel = kernel.dispatcher
+    if isinstance(kernel, ConfiguredKernel):
+        kernel = kernel.kernel
+    if isinstance(kernel, CudaKernel):
+        return _side_by_side(kernel.name, *kernel.compiled(target.arch), target, kernel.source.splitlines())
+    if not is_dispatcher(kernel):
+        raise TypeError(
+            "machine_code() takes what @cuda.jit or warplab.cuda_kernel made, "
+            f"and got {type(kernel).__name__}"
+        )
+    compiled = _compiled(kernel, args)
+    name = kernel.py_func.__name__
+    return _side_by_side(name, ptx_of(compiled, target)[0], compiled.entry_name, target)
+
+
+def _compiled(dispatcher, args):
+    """numba's kernel for the types of ``args``, or the one that it compiled last."""
+    if args:
+        return compiled_for(dispatcher, args)
+    if not dispatcher.overloads:
+        name = dispatcher.py_func.__name__
+        raise TypeError(
+            f"{name} has no machine code yet, which depends on the types of its arguments: "
+            f"launch it once, or write machine_code({name}, ...) with its arguments"
+        )
+    return list(dispatcher.overloads.values())[-1]
+
+
+def _side_by_side(
+    name: str, ptx: str, entry: str, target: Target, text: list[str] | None = None
+) -> MachineCode:
+    """``text``: the lines of the kernel's own file, where no file holds them."""
+    module = parse(ptx)
+    device = [function for function in module.functions.values() if not function.is_entry]
+    body = [item for function in (module.functions[entry], *device) for item in function.body]
+    files = module.files
+    home = next((files[i.file] for i in body if not isinstance(i, str) and i.file in files), "")
+    lines: dict[tuple[str, int], CodeLine] = {}
+
+    def at(file: str, line: int) -> CodeLine:
+        if (file, line) not in lines:
+            known = text is not None and file == home and 0 < line <= len(text)
+            source = text[line - 1] if known else linecache.getline(file, line).rstrip("\n")
+            lines[file, line] = CodeLine("" if file == home else PurePath(file).name, line, source)
+        return lines[file, line]
+
+    labels: list[str] = []
+    for item in body:
+        if isinstance(item, str):
+            labels.append(f"{item}:")
+            continue
+        at(files.get(item.file, ""), item.line).ptx += [*labels, item.text.replace(f"{entry}_param", "param")]
+        labels = []
+    for instr in required(ptx, entry):
+        at(*instr.place(home)).sass += [*(f"{label}:" for label in instr.labels), instr.text]
+    own = sorted(place for place in lines if place[0] == home)
+    others = [place for place in lines if place[0] != home]
+    return MachineCode(name, target.arch, [lines[place] for place in (*own, *others)])
