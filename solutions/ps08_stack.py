@@ -318,7 +318,8 @@ with when_written():
 #
 # Every order costs the host some microseconds, so three tiny works a hundred times over keep the *cook* busy, not the kitchen.
 # A graph is a list of orders, written down once: between `device.capture()` and `graph = device.end_capture()` launches are noted
-# and not carried out. `device.replay(graph)` then gives them all for the price of one.
+# and not carried out. `device.replay(graph)` then gives them all for the price of one. Noting a launch costs the host as much as giving
+# the order, so note each work once, not once a round.
 #
 # The works are called "double", "shift" and "square", and belong in this order:
 # `device.launch("double", b, a)` fills b from a. After `rounds` rounds the result is in y.

@@ -1,4 +1,4 @@
-"""The command line: `autograder release | import | validate | grade | doctor | sample | new-task`.
+"""The command line: `autograder release | import | validate | grade | doctor | sample | new-task | mutants`.
 
 It parses, shows, and sets the exit status; no more.
 
@@ -210,6 +210,42 @@ def new_task(
     for path in write_skeleton(root, name, kind, language):
         typer.echo(f"{shown(path, root)}: written")
     typer.echo(next_steps(name))
+
+
+@app.command()
+def mutants(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Problem sets or tasks, for example ps04 (default: all).")
+    ] = None,
+    every: Annotated[int, typer.Option(min=1, help="Only each so manyth mutant: a sample.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Mutants at a time.")] = 1,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Forget earlier results; needed after a change of the engine.")
+    ] = False,
+    course: Root = None,
+) -> None:
+    """Test the checks, in a checkout: wrong in one place, each reference solution must lose points."""
+    try:
+        from autograder.mutants.sweep import Sweep
+        from autograder.mutants.table import survivors
+    except ModuleNotFoundError as missing:
+        raise UserError(
+            f"making mutants needs {missing.name}; install the course's tests: make venv, or "
+            'pip install -c autograder/constraints.txt "./autograder[test]"'
+        ) from None
+    from autograder.layout import find_root
+
+    root = find_root(course)
+    results = root / "_build" / "mutants.jsonl"
+    if fresh:
+        results.unlink(missing_ok=True)
+    with resumable():
+        survived = survivors(console, Sweep(root, names or (), every, results), jobs)
+    if survived:
+        raise AnswerIsNo(
+            f"{survived} mutants keep all points: draw a case that tells them from the reference, or write "
+            "why they are right answers into equivalent.yml of the task's corpus"
+        )
 
 
 class AnswerIsNo(UserError):

@@ -7,20 +7,18 @@ import linecache
 import re
 import textwrap
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import yaml
 
+from autograder.mutants import notebook_cells
+from autograder.mutants.notebook_cells import bare, run_cells
 from warplab.tasks import registry
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"
 SOLUTIONS = {path.stem.split("_")[0]: path for path in (HERE.parents[1] / "solutions").glob("ps*.py")}
 SCORE = re.compile(r"([\d.]+) points: ")
-COMMENT = re.compile(
-    r"(^\s*|\s{2,})#+( .*)?$|(?<=\S)\s{2,}// .*$"
-)  # of Python; of C++ only behind a statement
 
 
 def stated(path):
@@ -31,40 +29,10 @@ def stated(path):
     return float(match[1]), source
 
 
-def code_cells(path):
-    """(marker, blank-padded source) of each code cell: padding keeps the line numbers of the file."""
-    cells, marker, lines, start = [], None, [], 0
-    for number, line in enumerate([*path.read_text().splitlines(), "# %%"]):
-        if line.startswith("# %%"):
-            if marker is not None and "[markdown]" not in marker:
-                cells.append((marker, "\n" * start + "\n".join(lines)))
-            marker, lines, start = line, [], number + 1
-        else:
-            lines.append(line)
-    return cells
-
-
 def cells_for(name):
-    """Sources of the cells that a task's solution needs, its own last: those before the
-    set's first solution, other solutions, given functions.
-    """
+    """Sources of the cells that a task's solution needs, its own last."""
     problem_set, short = name.split("/")
-    needed, begun = [], False
-    for marker, source in code_cells(SOLUTIONS[problem_set]):
-        begun = begun or "solution=" in marker
-        if not begun or "solution=" in marker or source.lstrip().startswith("def "):
-            needed.append(source)
-        if f'solution="{short}"' in marker:
-            return needed
-    raise KeyError(f"{SOLUTIONS[problem_set].name} has no cell with solution={short!r}")
-
-
-def run_cells(sources, path):
-    """The namespace after these cells of a solution notebook."""
-    namespace = {"__name__": "solutions"}
-    for source in sources:
-        exec(compile(source, str(path), "exec"), namespace)
-    return namespace
+    return notebook_cells.cells_for(SOLUTIONS[problem_set], short)
 
 
 def solution_of(name):
@@ -74,12 +42,12 @@ def solution_of(name):
     return namespace[task.entry], namespace.get(task.plan_entry)
 
 
-@cache
 def given_to(name):
     """What a notebook has defined before the cell of a task's solution. Shared: copy it
     before anything runs in it.
     """
-    return run_cells(cells_for(name)[:-1], SOLUTIONS[name.split("/")[0]])
+    problem_set, short = name.split("/")
+    return notebook_cells.given_to(SOLUTIONS[problem_set], short)
 
 
 @dataclass(frozen=True)
@@ -138,12 +106,6 @@ class Entry:
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         exec(compile(source, file, "exec"), namespace)
         return namespace
-
-
-def bare(text):
-    """The lines of a text without comments and blank lines."""
-    lines = (COMMENT.sub("", line).rstrip() for line in text.splitlines())
-    return [line for line in lines if line]
 
 
 def edited(base, edits):

@@ -18,7 +18,10 @@ KEPT = 10
 
 @dataclass(frozen=True)
 class Access:
-    """A part of an array that an operation reads or writes. number: which of its stream's operations it is."""
+    """A part of an array that an operation reads or writes.
+
+    number: which of its stream's operations it is, from 1.
+    """
 
     start: int
     stop: int
@@ -67,8 +70,8 @@ class StreamHazards:
             raise VirtualDeviceError(
                 f"{other.operation} in stream {other.stream} and {access.operation} in stream "
                 f"{access.stream} are in no order, and {shared(other, access)}, elements "
-                f"{max(access.start, other.start):,} to {min(access.stop, other.stop):,} of it: put both into "
-                "one stream, let one wait for an event of the other, or give each an array of its own"
+                f"{max(access.start, other.start):,} to {min(access.stop, other.stop):,} of it: put both "
+                "into one stream, let one wait for an event of the other, or give each an array of its own"
             )
 
     def recorded(self, event, stream):
@@ -106,7 +109,9 @@ class StreamHazards:
     def _work(self, amount, what):
         self.compared += amount
         if self.compared > MAX_COMPARED:
-            raise VirtualDeviceError(f"too many {what} are under way: synchronize before, or use fewer")
+            raise VirtualDeviceError(
+                f"too many {what} are under way at once: synchronize before, or use fewer"
+            )
 
 
 def latest(first, second):
@@ -118,8 +123,5 @@ def shared(first, second):
     """What two accesses to one array do to each other, as a clause."""
     if first.writes and second.writes:
         return "both write to one array"
-    return (
-        "the second writes what the first reads"
-        if second.writes
-        else "the second reads what the first writes"
-    )
+    writer, reader = ("second", "first") if second.writes else ("first", "second")
+    return f"the {writer} writes what the {reader} reads"

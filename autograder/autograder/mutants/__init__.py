@@ -1,0 +1,1 @@
+"""Mutation testing of the checks: each reference solution, wrong in one place at a time, must lose points."""

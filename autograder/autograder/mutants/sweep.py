@@ -1,0 +1,190 @@
+"""Grade mutants, each in a process of its own, and remember what became of them.
+
+A mutant is killed if it loses points on each of two seeds: one that loses on one seed only would be judged by
+luck. Results are lines of JSON in a file that is read again at the next run: what has not changed since (the
+mutant's text, the module of the task's checks) is not graded twice.
+"""
+
+import contextlib
+import hashlib
+import io
+import json
+import multiprocessing
+import multiprocessing.connection
+import os
+import resource
+import warnings
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from autograder.mutants.mutant import Mutant, mutants_of
+from autograder.mutants.notebook_cells import cells_for, given_to
+from autograder.user_error import UserError, nearest
+from warplab import crossing
+from warplab.tasks import registry, scoring
+
+SEEDS = (20_261_122, 0)
+LIMIT_S = 5.0
+"""Of processor time for one mutant; the slowest reference takes about one second."""
+MEMORY = 8 << 30
+CORPUS = "autograder/tests/corpus"
+KILLED, SURVIVED, EQUIVALENT = "killed", "survived", "equivalent"
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of a mutant. state: killed, survived or equivalent.  how: what killed it, or the reason."""
+
+    mutant: Mutant
+    state: str
+    how: str = ""
+
+
+class Sweep:
+    """All mutants of some tasks.
+
+    root: the course's folder.  names: problem sets or tasks, none for all.  every: only each so manyth one.
+    results: the file of results, None to grade everything.
+    """
+
+    def __init__(self, root: Path, names: Iterable[str] = (), every: int = 1, results: Path | None = None):
+        self.root, self.results = root, results
+        self.notebooks = {path.stem.split("_")[0]: path for path in (root / "solutions").glob("ps*.py")}
+        known = [name for name in registry.names() if name.split("/")[0] in self.notebooks]
+        wanted = tuple(names) or tuple(sorted(self.notebooks))
+        for name in wanted:
+            if name not in known and name not in self.notebooks:
+                raise UserError(
+                    f"no problem set or task is called {name}{nearest(name, [*self.notebooks, *known])}"
+                )
+        self.tasks = [name for name in known if name in wanted or name.split("/")[0] in wanted]
+        self.every = every
+
+    def mutants(self, name: str) -> list[Mutant]:
+        """The mutants of one task that are graded."""
+        return mutants_of(name, self.notebook(name))[:: self.every]
+
+    def notebook(self, name: str) -> Path:
+        """The solution notebook that a task is in."""
+        return self.notebooks[name.split("/")[0]]
+
+    def run(self, jobs: int = 1) -> Iterator[Fate]:
+        """What becomes of each mutant, task by task."""
+        known = dict(self._remembered())
+        for name in self.tasks:
+            mutants, reasons = self.mutants(name), equivalent(self.root, name)
+            self._warm_up(name)
+            given = self._given(name)
+
+            def fate(mutant: Mutant, given: str = given, reasons: dict[str, str] = reasons) -> Fate:
+                if mutant.identity in reasons:
+                    return Fate(mutant, EQUIVALENT, reasons[mutant.identity])
+                key = hashlib.sha256((given + mutant.source).encode()).hexdigest()[:20]
+                if key not in known:
+                    known[key] = graded(mutant, self.notebook(mutant.task))
+                    self._remember(key, mutant, known[key])
+                return Fate(mutant, *known[key])
+
+            with ThreadPoolExecutor(jobs) as pool:
+                yield from pool.map(fate, mutants)
+
+    def _warm_up(self, name: str) -> None:
+        """Grade the reference itself, so that what is forked has imported and compiled once."""
+        source = cells_for(self.notebook(name), name.split("/")[1])[-1]
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(action="ignore"):
+            lost = loss(Mutant(name, "", "", source), self.notebook(name), SEEDS[0])
+        if lost:
+            raise UserError(f"the reference of {name} itself loses points, mutants say nothing: {lost}")
+
+    def _given(self, name: str) -> str:
+        """All that decides a mutant's fate beside its own text, but for the engine."""
+        module = registry.__file__.replace("registry.py", f"{name.split('/')[0]}.py")
+        return Path(module).read_text() + self.notebook(name).read_text()
+
+    def _remembered(self) -> Iterator[tuple[str, tuple[str, str]]]:
+        if self.results and self.results.exists():
+            for line in self.results.read_text().splitlines():
+                with contextlib.suppress(ValueError):  # a run that was stopped while it wrote
+                    told = json.loads(line)
+                    yield told["key"], (told["state"], told["how"])
+
+    def _remember(self, key: str, mutant: Mutant, found: tuple[str, str]) -> None:
+        if self.results:
+            told = {"key": key, "task": mutant.task, "mutant": mutant.identity, "operator": mutant.operator}
+            self.results.parent.mkdir(parents=True, exist_ok=True)
+            with self.results.open("a") as file:
+                file.write(json.dumps(told | {"state": found[0], "how": found[1]}) + "\n")
+
+
+def equivalent(root: Path, name: str) -> dict[str, str]:
+    """{identity: reason} of the mutants that a person has found to be right answers to a task."""
+    path = root / CORPUS / name / "equivalent.yml"
+    groups = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else []
+    return {identity: group["reason"] for group in groups for identity in group["mutants"]}
+
+
+def graded(mutant: Mutant, notebook: Path) -> tuple[str, str]:
+    """(state, how) of one mutant, found out in a process of its own."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_report, args=(mutant, notebook, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        found = ours.recv() if ours.poll(6 * LIMIT_S) else (KILLED, "took too long")
+    except EOFError:
+        found = KILLED, "its process ended, or took too long"
+    process.kill()
+    process.join()
+    return found
+
+
+def _report(mutant: Mutant, notebook: Path, channel: multiprocessing.connection.Connection) -> None:
+    """In the forked process: grade, tell, end."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = int(used.ru_utime + used.ru_stime + LIMIT_S) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.environ["OMP_NUM_THREADS"] = "1"
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        for seed in SEEDS:
+            how = loss(mutant, notebook, seed)
+            if not how:
+                channel.send((SURVIVED, f"full points with seed {seed}"))
+                return
+    channel.send((KILLED, how))
+
+
+def loss(mutant: Mutant, notebook: Path, seed: int) -> str:
+    """How a mutant loses points, in a few words; "" if it earns them all."""
+    task = registry.get(mutant.task)
+    namespace = dict(given_to(notebook, mutant.task.split("/")[1])) | {"__name__": "submission"}
+    try:
+        exec(compile(mutant.source, "mutant.py", "exec"), namespace)
+    except Exception as error:  # noqa: BLE001 - whatever a wrong program raises
+        return f"does not run: {type(error).__name__}"
+    outcomes = []
+    cases = task.cases(seed)
+    for case in cases:
+        outcome = crossing.try_here(task, case, namespace.get(task.entry), namespace.get(task.plan_entry))
+        if wrong := task.wrong_result(case, outcome):
+            return f"{'error' if outcome.error else 'wrong'} in {case.name}: {wrong}"[:200]
+        outcomes.append(outcome)
+    lines = scoring.judge(task, cases, outcomes).part().lines
+    return next((f"{line.key}: {line.reason}"[:200] for line in lines if line.points < line.max), "")
+
+
+def tallied(fates: Iterable[Fate]) -> list[tuple[str, int, int, int, int]]:
+    """(task, made, equivalent, killed, survived) of each task, and of all together in the last row."""
+    rows: dict[str, list[int]] = {}
+    for fate in fates:
+        row = rows.setdefault(fate.mutant.task, [0, 0, 0, 0])
+        row[0] += 1
+        row[1 + (EQUIVALENT, KILLED, SURVIVED).index(fate.state)] += 1
+    total = [sum(column) for column in zip(*rows.values(), strict=True)] or [0, 0, 0, 0]
+    return [(name, *counts) for name, counts in [*rows.items(), ("all", total)]]  # pyright: ignore[reportReturnType]
