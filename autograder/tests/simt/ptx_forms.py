@@ -376,17 +376,21 @@ def conversions() -> Iterator[Form]:
     yield cvt(".rm", "f32", "s32", "f32@64")
     yield cvt("", "f32", "bf16")
     yield cvt("", "f64", "bf16")
+    yield cvt(".ftz", "f32", "bf16")
+    yield cvt(".rn.ftz", "bf16", "f32")
+    yield cvt(".rz.ftz", "bf16", "f32")
     for m in DIRECTED:
+        yield cvt(m, "f32", "bf16")
         yield cvt(m, "bf16", "f64")
         yield cvt(m, "bf16", "f16")
     for m in whole:
         yield cvt(f".{m}", "bf16", "bf16")
     for to in ("f16", "bf16"):
         for m, relu in itertools.product((".rn", ".rz"), ("", ".relu")):
-            for finite in ("", ".satfinite") if m == ".rn" else ("",):
+            for finite in ("", ".satfinite"):
                 if relu or finite or to == "bf16":
                     yield cvt(m + relu + finite, to, "f32")
-            for finite in ("", ".satfinite") if m == ".rn" else ("",):
+            for finite in ("", ".satfinite"):
 
                 def pair(a, b, to=to, given=(m[1:], relu[1:], finite[1:])):
                     return tuple(manual.convert(to, "f32", given, x) for x in (b, a))

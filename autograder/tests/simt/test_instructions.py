@@ -77,7 +77,7 @@ def test_a_thread_that_spins_looks_again_with_a_volatile_load_and_not_with_a_pla
 
 def test_the_last_type_of_an_instruction_chooses_its_handler():
     handlers = [
-        row_of(f"add.{kind} %r1, %r2, %r3")[0].handler(parse_instruction(f"add.{kind} %r1, %r2, %r3", 1, 1))
+        row_of(f"add.{kind} %r1, %r2, %r3")[0].form(parse_instruction(f"add.{kind} %r1, %r2, %r3", 1, 1))
         for kind in ("s32", "u64", "f32", "f16x2", "s16x2")
     ]
     assert handlers[0] is handlers[1] and len(set(handlers)) == 4
@@ -90,6 +90,15 @@ def test_the_last_type_of_an_instruction_chooses_its_handler():
         ("add.b128 %r2, %r2, %r2;", r"does not execute `add.b128` \(type .b128\)"),
         ("add %r2, %r2, %r2;", r"does not execute `add` \(no type\)"),
         ("min.f32 %f1, %f1, %f1, %f1;", r"does not execute `min.f32` \(number of operands\)"),
+        ("add.rna.f32 %f1, %f1, %f1;", r"does not execute `add.rna.f32` \(modifier .rna\)"),
+        ("add.relu.f16x2 %r2, %r2, %r2;", r"`add.relu.f16x2` \(modifier .relu\)"),  # fma has it, add has not
+        ("rcp.rn.ftz.f64 %fd1, %fd1;", r"`rcp.rn.ftz.f64` \(modifier .ftz\)"),
+        ("ld.global.L2::cache_hint.u32 %r2, [%rd1], %rd2;", r"\(modifier .L2::cache_hint\)"),
+        ("st.async.u32 [%rd1], %r1;", r"`st.async.u32` \(modifier .async\)"),
+        ("atom.global.add.later.u32 %r2, [%rd1], 1;", r"\(modifier .later\)"),
+        ("bar.sync.later 0;", r"`bar.sync.later` \(modifier .later\)"),
+        ("bra.later L; L:", r"`bra.later` \(modifier .later\)"),
+        ("@%p1 bar.sync.later 0;", r"\(modifier .later\)"),
     ],
 )
 def test_what_the_table_has_not_is_refused_by_name(statement, said):

@@ -24,13 +24,14 @@ HOOK = PACKAGE / "simt" / "frontends" / "numba_hook.py"
 TORCH_HOOK = HOOK.with_name("torch_hook.py")  # the same for torch
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path not in (HOOK, TORCH_HOOK)]
 FOREIGN = ("numba", "numba_cuda", "cuda.core", "llvmlite")
-PUBLIC = {"numba", "numba.cuda", "numba.extending", "cuda.core"}
+PUBLIC = {"numba", "numba.cuda", "numba.extending", "cuda.core", "llvmlite.binding", "llvmlite.ir"}
 PUBLIC_MODULES = {
     "cuda",
     "libdevice",
     "types",
 }  # of these, what may be imported although it is a module itself
 PROTOCOLS = {"_asdict", "_fields", "_make", "_replace", "_repr_html_"}  # namedtuple's and IPython's
+PROTOCOLS |= {"_UFUNC_API"}  # where NumPy's C API is found, by NumPy's own header
 PRIVATE = re.compile(r"_[A-Za-z]\w*(?<!__)")
 
 

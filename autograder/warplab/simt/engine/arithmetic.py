@@ -59,6 +59,10 @@ def floats(template: str):
 
     def handler(code, instr):
         dtype = dtype_of(instr.mods)
+        if dtype == "f8" and "ftz" in instr.mods and "approx" not in instr.mods:
+            raise code.unsupported(
+                instr, "modifier .ftz"
+            )  # ptxas takes rcp.rn.ftz.f64, the manual knows it not
         x = sources_of(code, instr, places, dtype)
         direction = direction_of(instr)
         if direction is None:

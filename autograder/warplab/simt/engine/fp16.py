@@ -176,10 +176,15 @@ def convert(code, instr):
         return
     dtype = TYPES[to].value
     if TYPES[to].is_float:
-        code.define(d, f"{value}.astype('{dtype}')", dtype)
+        code.define(d, _flushed_word(instr, f"{value}.astype('{dtype}')", to), dtype)
     else:
         whole = next((mod for mod in instr.mods if mod in WHOLE), "rzi")
         code.define(d, f"numeric.float_to_int({value}, {dtype!r}, {whole!r})", dtype)
+
+
+def _flushed_word(instr, expression: str, kind: str) -> str:
+    """A source or result of a conversion, of which ``.ftz`` concerns those of type f32 alone."""
+    return f"numeric.flush({expression})" if "ftz" in instr.mods and kind == "f32" else expression
 
 
 def _opened(code, instr, operand, kind: str) -> str:
@@ -187,7 +192,7 @@ def _opened(code, instr, operand, kind: str) -> str:
     if kind in HALVES:
         value = f"fp16.open_({code.use(operand, TYPES[kind].bits)}, {kind!r})"
     else:
-        value = code.use(operand, TYPES[kind].value)
+        value = _flushed_word(instr, code.use(operand, TYPES[kind].value), kind)
         if not TYPES[kind].is_float:
             value = f"numeric.to_odd(*numeric.of_integer({value}))"
     whole = next((WHOLE[mod] for mod in instr.mods if mod in WHOLE), None)

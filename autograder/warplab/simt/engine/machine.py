@@ -21,6 +21,7 @@ from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.program import MAX_CALLS, Program
 from warplab.simt.engine.warp import WarpTable
 from warplab.simt.errors import Act, InvalidLaunch, NoProgress, StackOverflow
+from warplab.simt.observer import Observer
 
 CHUNK_LANES = 1 << 15
 CHUNK_SHARED, CHUNK_LOCAL = (
@@ -282,6 +283,8 @@ class Machine:
         alive, steps = start.size, 0
         polls = turn = boost = 0
         patience = PATIENCE
+        of_blocks = [o for o in self.observers if type(o).executed is not Observer.executed]
+        of_branches = [o for o in self.observers if type(o).branched is not Observer.branched]
         while ready or waiting:
             if not ready:
                 passing, waiting = release(self, waiting)
@@ -316,7 +319,7 @@ class Machine:
                 except StartFollowing as found:
                     functions = self.followed.functions
                     guard = follow(self, group, found)
-                for o in self.observers:
+                for o in of_blocks:
                     o.executed(self, group, block)
                 if block.end == "fall":
                     index = block.next
@@ -344,7 +347,7 @@ class Machine:
                         goes = taken == group.size
                     else:
                         uniform, goes = True, bool(guard[0])
-                    for o in self.observers:
+                    for o in of_branches:
                         o.branched(self, group, block, guard, uniform)
                     if uniform:
                         index = block.target if goes else block.next

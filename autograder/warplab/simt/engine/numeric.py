@@ -68,22 +68,12 @@ def idiv(a, b):
 
     Division by zero gives all ones, as on a GPU.
     """
-    zero = b == 0
-    safe = np.where(zero, np.ones_like(b), b)
-    if a.dtype.kind == "u":
-        q = a // safe
-    else:
-        with np.errstate(over="ignore"):
-            q = a // safe
-            q = q + ((q * safe != a) & ((a < 0) != (safe < 0)))
-    q = q.astype(a.dtype)
-    return np.where(zero, np.array(-1 if a.dtype.kind == "i" else ~a.dtype.type(0), a.dtype), q)
+    return ufunc("quotient" if a.dtype.kind == "i" else "unsigned_quotient", a.dtype.char)(a, b)
 
 
 def irem(a, b):
     """Remainder with the sign of the dividend, as C has it."""
-    with np.errstate(over="ignore"):
-        return np.where(b == 0, a, a - idiv(a, b) * b).astype(a.dtype)
+    return ufunc("remainder" if a.dtype.kind == "i" else "unsigned_remainder", a.dtype.char)(a, b)
 
 
 def shift_left(a, n):

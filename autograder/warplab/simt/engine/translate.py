@@ -68,6 +68,8 @@ class Translator:
         for instr in block.instrs:
             self.instr = instr
             self._handler(instr)(self, instr)
+        if block.branch is not None:
+            self._handler(block.branch)  # the machine executes it, if it is one that it knows
         guard = None
         if block.end == "branch":
             self.instr = block.branch
@@ -86,11 +88,13 @@ class Translator:
         row = INSTRUCTIONS.get(instr.opcode)
         if row is None:
             raise self.unsupported(instr)
-        handler = row.handler(instr)
-        if handler is None:
+        form = row.form(instr)
+        if form is None:
             kind = last_type(instr.mods)
             raise self.unsupported(instr, f"type .{kind}" if kind else "no type")
-        return handler
+        if unknown := row.unknown(instr):
+            raise self.unsupported(instr, f"modifier .{unknown[0]}")
+        return form.handler
 
     def where(self, instr: Instr) -> str:
         path = self.files.get(instr.file, "")

@@ -1,4 +1,5 @@
-"""Functions of each lane that NumPy has not, as ufuncs: fused multiply-add, ``.ftz``, ``min`` and ``max``.
+"""Functions of each lane that NumPy has not, as ufuncs: fused multiply-add, ``.ftz``, ``min`` and ``max``,
+and C's division of integers.
 
 LLVM, which numba brings, compiles their loops, in ten milliseconds each when first used in a process;
 ``numba.vectorize`` takes a third of a second before its first, which is longer than most kernels run.
@@ -10,8 +11,8 @@ import ctypes
 import functools
 
 import llvmlite.binding as llvm
+import llvmlite.ir as ir
 import numpy as np
-from llvmlite import ir
 from numpy._core import _multiarray_umath
 
 STEP = 32  # bytes of each array at a time: a register of most processors
@@ -47,6 +48,32 @@ def _element(kind):
     return kind.element if isinstance(kind, ir.VectorType) else kind
 
 
+def _all(kind, value: int):
+    """An integer constant of a type, or in each element of a vector."""
+    return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
+
+
+def _division(remains: bool, signed: bool):
+    """Integer division that truncates towards zero (all ones for a division by 0), or what it leaves over
+    (the dividend for a division by 0). What a processor traps at, the smallest number by -1, wraps.
+    """
+
+    def emit(builder, a, b):
+        zero, minus = _all(a.type, 0), _all(a.type, -1)
+        none = builder.icmp_unsigned("==", b, zero)
+        turns = builder.icmp_unsigned("==", b, minus) if signed else none
+        safe = builder.select(builder.or_(none, turns), _all(a.type, 1), b)
+        if remains:  # by 1 and by -1 nothing is left over
+            left = (builder.srem if signed else builder.urem)(a, safe)
+            return builder.select(none, a, left)
+        quotient = (builder.sdiv if signed else builder.udiv)(a, safe)
+        if signed:
+            quotient = builder.select(turns, builder.sub(zero, a), quotient)
+        return builder.select(none, minus, quotient)
+
+    return emit
+
+
 FUNCTIONS = {  # name: how many sources, and what makes the result of them
     "fma": (3, _intrinsic("fma")),
     "flush": (1, _flush),
@@ -56,12 +83,17 @@ FUNCTIONS = {  # name: how many sources, and what makes the result of them
     # a NaN wins
     "least_or_nan": (2, _intrinsic("minimum")),
     "greatest_or_nan": (2, _intrinsic("maximum")),
+    # of integers
+    "quotient": (2, _division(remains=False, signed=True)),
+    "remainder": (2, _division(remains=True, signed=True)),
+    "unsigned_quotient": (2, _division(remains=False, signed=False)),
+    "unsigned_remainder": (2, _division(remains=True, signed=False)),
 }
 
 
 @functools.cache
 def ufunc(name: str, letter: str) -> np.ufunc:
-    """The ufunc of a function in ``FUNCTIONS`` for float32 ("f") or float64 ("d")."""
+    """The ufunc of a function in ``FUNCTIONS`` for NumPy's type of that letter, float32 ("f") for one."""
     count, _ = FUNCTIONS[name]
     machine = _target_machine()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_loop(name, letter)), machine)
@@ -103,7 +135,8 @@ def _loop(name: str, letter: str) -> str:
     the stack; then one element after the other.
     """
     sources, compute = FUNCTIONS[name]
-    kind, width = FLOATS[letter], np.dtype(letter).itemsize
+    width = np.dtype(letter).itemsize
+    kind = FLOATS.get(letter) or ir.IntType(8 * width)
     lanes = STEP // width
     vector = ir.VectorType(kind, lanes)
     module = ir.Module(name)
