@@ -59,7 +59,7 @@ def test_a_notebook_shows_a_table_that_says_these_are_counts(p):
     page = p._repr_html_()
     assert (
         "<table" in page
-        and "and no times" in page
+        and "not machine code, not times" in page
         and "PTX for sm_90" in page
         and "16 sectors (4.00 a request)" in page
     )
