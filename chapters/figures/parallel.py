@@ -227,6 +227,27 @@ def counters(profiles):
     )
 
 
+def shuffle(values):
+    """Lanes hand their sums down in halving reach: eight lanes, three steps."""
+    rows, arrows, reach = [list(values)], [], len(values) // 2
+    while reach:
+        row = rows[-1]
+        rows.append([value + row[i + reach if i + reach < len(row) else i] for i, value in enumerate(row)])
+        arrows.append([(i + reach, i) for i in range(reach)])
+        reach //= 2
+    fig, ax = plots.new(WIDTH, 3.2)
+    _steps(ax, rows, arrows, COLOUR["orange"])
+    said = "; ".join(f"after step {k}, lane 0 holds {row[0]}" for k, row in enumerate(rows) if k)
+    return plots.show(
+        fig,
+        alt=f"Eight lanes with the values {rows[0]}. In each step a lane adds what a lane 4, then 2, then 1 "
+        f"places to its right holds: {said}, the sum of all.",
+        caption="A warp's sum in small: eight lanes need three steps, 32 need five. A lane with nobody "
+        "at that "
+        "distance gets its own value back, and nobody reads what it makes of it.",
+    )
+
+
 def scans(values):
     """The steps of two scans of eight numbers: Hillis and Steele's, and Blelloch's two sweeps."""
     n = len(values)
