@@ -379,23 +379,33 @@ def _floor(ax, y, name, does, colour):
     ax.text(9.8, y + 0.53, does, va="center", ha="right", **SMALL)
 
 
-KINDS = {"mm": "blue", "gelu": "purple", "sum": "gold"}  # of an operator's name; all others are grey
+KINDS = {
+    "linear": "blue",
+    "mm": "blue",
+    "gelu": "purple",
+    "sum": "gold",
+}  # of an operator's name; all others are grey
 
 
 def trace(events):
-    """Who ran when: the operators of a profile that called no other, a row for each name."""
-    leaves = [event for event in events if event.name.startswith("aten::") and not event.cpu_children]
+    """Who ran when: the operators of a profile that no other operator called, a row for each name."""
+    called = [
+        event
+        for event in events
+        if event.name.startswith("aten::")
+        and not (event.cpu_parent and event.cpu_parent.name.startswith("aten::"))
+    ]
     start = min(event.time_range.start for event in events)
     end = max(event.time_range.end for event in events)
     totals = {}
-    for event in leaves:
+    for event in called:
         totals[event.name] = totals.get(event.name, 0) + event.time_range.elapsed_us()
     names = sorted(totals, key=totals.get, reverse=True)[:6]
     fig, ax = plots.new(WIDTH, 2.7)
     for y, name in enumerate(names):
         spans = [
             ((event.time_range.start - start) / 1e3, event.time_range.elapsed_us() / 1e3)
-            for event in leaves
+            for event in called
             if event.name == name
         ]
         colour = next((colour for kind, colour in KINDS.items() if kind in name), "grey")
