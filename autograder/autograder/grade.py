@@ -300,7 +300,7 @@ class Grading:
             scores = {key: cell.points for key, cell in job.verdict.cells.items()} if job.verdict else {}
             self.autograded(student).unlink(missing_ok=True)
             if job.verdict and job.checked:
-                notebook = autograded_notebook(job.checked.notebook, job.verdict)
+                notebook = autograded_notebook(job.checked.notebook, job.verdict, job.attempt)
                 results.write_atomic(self.autograded(student), stable_json(notebook))
             received = self._received(job.submission)
             book.save(self.assignment, student, scores, received, job.same_file)

@@ -400,7 +400,7 @@ def judged(name, message):
     done = crossing.finish(task, case, data, host)
     if name == "executor":
         attempts._check(message, done)
-        outcome = attempts.outcome_of(case, message)
+        outcome = attempts.outcome_of(case, message, done)
     elif type(done) is crossing.Order:
         encode(RunOrder(done.plain()))
         return

@@ -61,4 +61,5 @@ def test_only_our_own_drawings_and_tables_are_put_in_as_they_are():
         if re.search(r"\bsafe\b|autoescape|Markup", line) and "{" in line
     ]
     table_of_a_cell = '<div class="table" id="{{ block.id }}" tabindex="0">{{ block.table | safe }}</div>'
-    assert sorted(unescaped) == [table_of_a_cell, "{{ row.access.picture | safe }}"]
+    pictures = ["{{ drawing.picture | safe }}", "{{ row.access.picture | safe }}"]
+    assert sorted(unescaped) == [table_of_a_cell, *pictures]

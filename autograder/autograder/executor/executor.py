@@ -72,7 +72,14 @@ def prepared(message: Prepare | Yardstick) -> tuple[Sampler, float]:
 
 def _reply(channel: Channel, outcome: Outcome) -> None:
     try:
-        sent = Done(outcome.outputs, outcome.counters, list(outcome.modified), outcome.error, outcome.access)
+        sent = Done(
+            outcome.outputs,
+            outcome.counters,
+            list(outcome.modified),
+            outcome.error,
+            outcome.access,
+            list(outcome.findings),
+        )
         channel.send(sent)
     except BadMessage as problem:
         channel.send(Done({}, {}, [], f"the kernel's results could not be sent back: {problem}"))

@@ -194,13 +194,14 @@ class _Conversation(contextlib.ExitStack):
                 served = Reply(host.call(reply.data))
             reply = process.ask(served, allowed)
         if not isinstance(reply, Answer):
-            outcomes.append(Outcome(case.name, error=reason(reply, self.run.errors)))
+            seen = crossing.traced(host)
+            outcomes.append(Outcome(case.name, error=reason(reply, self.run.errors), trace=seen))
             return
         try:
             with blamed_on(task):
                 done = crossing.finish(task, case, reply.data, host)
         except crossing.Refused as refused:
-            outcomes.append(Outcome(case.name, error=str(refused)))
+            outcomes.append(Outcome(case.name, error=str(refused), trace=crossing.traced(host)))
             return
         if isinstance(done, Order):
             self.orders.setdefault(task.name, []).append((case, done))
@@ -249,7 +250,7 @@ class _Conversation(contextlib.ExitStack):
                 _check(done, order)
             except crossing.Refused as problem:
                 raise executor.babble(problem) from None
-            self.run.outcomes[task.name].append(outcome_of(case, done))
+            self.run.outcomes[task.name].append(outcome_of(case, done, order))
 
     def _time(self, task: Task, orders: Sequence[tuple[Case, Order]]) -> None:
         for case, order in orders:
@@ -264,9 +265,18 @@ class _Conversation(contextlib.ExitStack):
             self.executor = None
 
 
-def outcome_of(case: Case, done: Done) -> Outcome:
-    """The Outcome that the executor's message Done tells of."""
-    return Outcome(case.name, done.outputs, done.counters, tuple(done.modified), done.error, done.access)
+def outcome_of(case: Case, done: Done, order: Order) -> Outcome:
+    """The Outcome of an order that the executor's message Done tells of."""
+    return Outcome(
+        case.name,
+        done.outputs,
+        done.counters,
+        tuple(done.modified),
+        done.error,
+        done.access,
+        tuple(done.findings),
+        order.launch,
+    )
 
 
 def _check(done: Done, order: Order) -> None:
@@ -279,6 +289,7 @@ def _check(done: Done, order: Order) -> None:
     if any(type(name) is not str or name not in order.inputs for name in changed):
         raise crossing.Refused("a change of what is no input")
     crossing.checked_access(done.access, order.buffers)
+    crossing.checked_findings(done.findings)
 
 
 def _of_a_kernel(lost: Lost) -> str:

@@ -229,7 +229,25 @@ def _checked(line: Line) -> Line:
     access = line.access
     if "source" in access:
         access = access | {"source": legible(access["source"])}
-    return replace(line, max=float(line.max), reason=legible(line.reason), access=access)
+    return replace(
+        line,
+        max=float(line.max),
+        reason=legible(line.reason),
+        access=access,
+        warnings=tuple(map(legible, line.warnings)),
+        drawings=tuple(map(_legible_drawing, line.drawings)),
+    )
+
+
+def _legible_drawing(drawing: dict[str, Any]) -> dict[str, Any]:
+    """A drawing, of whose texts those of a student's kernel are made legible."""
+    if "acts" not in drawing:
+        return drawing
+    acts = [
+        {key: legible(value) if isinstance(value, str) else value for key, value in act.items()}
+        for act in drawing["acts"]
+    ]
+    return drawing | {"acts": acts}
 
 
 def legible(text: str) -> str:

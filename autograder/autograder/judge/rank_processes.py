@@ -85,11 +85,12 @@ def _case(task: RanksTask, case: Case, processes: Sequence[Process], errors: dic
             for to, reply in replies:
                 processes[to].send(Reply(reply))
     if failures:
-        return Outcome(case.name, error=failures[ranks.cause(failures)])
+        error = failures[ranks.cause(failures)]
+        return Outcome(case.name, error=error, trace=crossing.traced(router))
     try:
         result = crossing.finish(task, case, ranks.together(answers, router), router)
     except crossing.Refused as refused:
-        return Outcome(case.name, error=str(refused))
+        return Outcome(case.name, error=str(refused), trace=crossing.traced(router))
     return result.of(case)
 
 

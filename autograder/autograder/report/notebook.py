@@ -11,18 +11,24 @@ from warplab.tasks.feedback import Table
 from warplab.tasks.rubric import Line, Report
 
 
-def table(cell: CellVerdict) -> Table:
-    """The rubric of one judged cell as the student saw it: has _repr_html_ and repr."""
-    return Table(Report(cell.task or "", tuple(Line(**line) for line in cell.lines)))
+def table(cell: CellVerdict, attempt: int = 1) -> Table:
+    """The rubric of one judged cell as the student saw it: has _repr_html_ and repr.
+
+    attempt: the number of this submission; the last of three hints opens from the second on.
+    """
+    return Table(Report(cell.task or "", tuple(Line(**line) for line in cell.lines)), attempt > 1)
 
 
-def autograded_notebook(notebook: NotebookDocument, verdict: Verdict) -> NotebookDocument:
-    """A copy of `notebook` with outputs; a student's text is escaped where a table is made."""
+def autograded_notebook(notebook: NotebookDocument, verdict: Verdict, attempt: int = 1) -> NotebookDocument:
+    """A copy of `notebook` with outputs; a student's text is escaped where a table is made.
+
+    attempt: as in table().
+    """
     result = copy.deepcopy(notebook)
     for cell in result["cells"]:
         judged = verdict.cells.get(cell["metadata"].get("nbgrader", {}).get("grade_id"))
         if judged is not None and judged.lines:
-            shown = table(judged)
+            shown = table(judged, attempt)
             data = {"text/html": shown._repr_html_(), "text/plain": repr(shown)}
             cell["outputs"] = [{"output_type": "display_data", "data": data, "metadata": {}}]
     return result

@@ -39,7 +39,7 @@ def feedback_page(
         student=student,
         record=record,
         verdict=verdict,
-        blocks=_blocks(notebook, verdict) if notebook and verdict else [],
+        blocks=_blocks(notebook, verdict, record.get("attempt") or 1) if notebook and verdict else [],
         scores=scores,
         comments=comments,
         penalty=penalty,
@@ -48,7 +48,7 @@ def feedback_page(
     )
 
 
-def _blocks(notebook: NotebookDocument, verdict: Verdict) -> list[dict[str, Any]]:
+def _blocks(notebook: NotebookDocument, verdict: Verdict, attempt: int) -> list[dict[str, Any]]:
     """The answers and the judged cells in notebook order: what the page shows of the notebook."""
     blocks: list[dict[str, Any]] = []
     for cell in notebook["cells"]:
@@ -61,6 +61,6 @@ def _blocks(notebook: NotebookDocument, verdict: Verdict) -> list[dict[str, Any]
             answer = {"source": cell["source"], "error": verdict.cell_errors.get(name, "")}
             blocks.append({"kind": "answer", "id": name, "judged": judged, **answer})
         elif judged is not None:
-            shown = table(judged)._repr_html_()
+            shown = table(judged, attempt)._repr_html_()
             blocks.append({"kind": "report", "id": name, "judged": judged, "table": shown})
     return blocks

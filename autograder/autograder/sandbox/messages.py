@@ -173,6 +173,7 @@ class Done:
     modified: list
     error: str | None = None
     access: dict = field(default_factory=dict)
+    findings: list = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ graded these are three, and the same plain data goes between them as messages.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from warplab.crossing import driver, function, kernel, ranks, remote_device, tim
 from warplab.crossing.costliest import checked_access
 from warplab.crossing.execute import execute
 from warplab.crossing.explain import Refused, explain
+from warplab.crossing.findings import checked_findings
 from warplab.crossing.orders import Order
 from warplab.crossing.outcome import Outcome
 from warplab.crossing.plan import checked_plan
@@ -44,6 +46,7 @@ __all__ = [
     "Refused",
     "can_time",
     "checked_access",
+    "checked_findings",
     "checked_plan",
     "execute",
     "explain",
@@ -52,6 +55,7 @@ __all__ = [
     "modified",
     "poisoned",
     "run_here",
+    "traced",
     "try_here",
 ]
 
@@ -85,37 +89,53 @@ def finish(task, case, answer, host):
             f"{nbytes:,} bytes came back; the results of one case have at most {MAX_RESULT_BYTES >> 20} MiB"
         )
     counters = host.counters() if host else _measured(task, answer.get("counters"))
-    return Outcome("", answer["outputs"], counters, tuple(changed))
+    return Outcome("", answer["outputs"], counters, tuple(changed), trace=traced(host))
 
 
-def run_here(task, case, entry, plan=None):
-    """The whole way in this process: an Outcome. Raises whatever the student's code raises."""
+def traced(host):
+    """What the judge's device or router has seen; {} where there is none."""
+    return host.trace() if host is not None and hasattr(host, "trace") else {}
+
+
+def run_here(task, case, entry, plan=None, seen=None):
+    """The whole way in this process: an Outcome. Raises whatever the student's code raises.
+
+    seen: a list for what the judge's device or router saw, which is there also after a mistake.
+    """
     module = CROSSINGS[task.crossing]
-    if module is ranks:
-        answers, opened = ranks.run_here(task, case, entry)
-        answer = ranks.together(answers, opened)
-    else:
-        opened = host(task, case)
-        names = (task.entry, task.plan_entry)
-        answer = module.answer(
-            module.question(task, case), names, entry, plan, opened.call if opened else None
-        )
+    opened = None
+    try:
+        if module is ranks:
+            opened = ranks.router(task, case)
+            answer = ranks.together(ranks.run_here(task, case, entry, opened), opened)
+        else:
+            opened = host(task, case)
+            names = (task.entry, task.plan_entry)
+            answer = module.answer(
+                module.question(task, case), names, entry, plan, opened.call if opened else None
+            )
+    finally:
+        if seen is not None:
+            seen.append(traced(opened))
     done = finish(task, case, answer, opened)
     if type(done) is not Order:
         return done
-    return timed.measure_here(task, case, done) if task.is_timed(case) else execute(done)
+    if task.is_timed(case):
+        return timed.measure_here(task, case, done)
+    return replace(execute(done), launch=done.launch)
 
 
 def try_here(task, case, entry, plan=None):
     """The whole way in this process: an Outcome of the case, whatever the student's objects do but Ctrl-C."""
     if task.is_timed(case) and not can_time():
         return Outcome(case.name)
+    seen = []
     try:
-        return run_here(task, case, entry, plan).of(case)
+        return run_here(task, case, entry, plan, seen).of(case)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - a student's SystemExit is a mistake, not an order to us
-        return Outcome(case.name, error=explain(error))
+        return Outcome(case.name, error=explain(error), trace=seen[0] if seen else {})
 
 
 def can_time():

@@ -177,17 +177,24 @@ def quoted(report, sources):
     sources() -> {a cell's or file's name, without folder: its text}. Lines are counted, nothing is parsed:
     the text is a stranger's, and this is the judge's process.
     """
-    if not any(line.access for line in report.lines):
+    if not any(line.access or line.drawings for line in report.lines):
         return report
     texts = {zlib.crc32(name.encode()): text for name, text in sources().items()}
     return replace(report, lines=tuple(_quoted(line, texts) for line in report.lines))
 
 
 def _quoted(line, texts):
-    text = texts.get(line.access.get("file"), "").split("\n")
-    number = line.access.get("line", 0)
-    return (
-        replace(line, access=line.access | {"source": text[number - 1].strip()[:200]})
-        if 0 < number <= len(text)
-        else line
+    drawings = tuple(
+        drawing | {"acts": [_with_source(act, texts) for act in drawing["acts"]]}
+        if "acts" in drawing
+        else drawing
+        for drawing in line.drawings
     )
+    return replace(line, access=_with_source(line.access, texts), drawings=drawings)
+
+
+def _with_source(record, texts):
+    """A record of a line with its text, where that is known."""
+    text = texts.get(record.get("file"), "").split("\n")
+    number = record.get("line", 0)
+    return record | {"source": text[number - 1].strip()[:200]} if 0 < number <= len(text) else record

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 
+from warplab.crossing import findings
 from warplab.crossing.costliest import costliest, counts_memory, spent
 from warplab.crossing.explain import Refused
 from warplab.crossing.orders import CopyStep, FillStep, describe
@@ -58,8 +59,18 @@ def execute(order):
         for name, moved in moved_by_copies(order).items():
             counters[name] = counters.get(name, 0.0) + moved
         outputs = {name: memory.arrays[name] for name in order.results}
-        return Outcome("", outputs, counters, tuple(changed), access=memory.costliest())
-    except (LaunchError, Refused) as error:
+        return Outcome(
+            "",
+            outputs,
+            counters,
+            tuple(changed),
+            access=memory.costliest(),
+            findings=tuple(memory.findings[: findings.MOST]),
+        )
+    except LaunchError as error:
+        found = [findings.of_error(error), *memory.findings]
+        return Outcome(error=str(error), findings=tuple(found[: findings.MOST]))
+    except Refused as error:
         return Outcome(error=str(error))
     except PTXSyntaxError as error:
         return Outcome(error=f"the kernel's PTX cannot be read: {str(error)[:300]}")
@@ -105,7 +116,7 @@ class Memory:
     space = AddressSpace()
 
     def __init__(self, buffers):
-        self.arrays, self.regions, self.spent = {}, {}, []
+        self.arrays, self.regions, self.spent, self.findings = {}, {}, [], []
         for name, buffer in buffers.items():
             array = (
                 np.array(buffer, order="C")
@@ -134,6 +145,7 @@ class Memory:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             machine = run(program, values, [], step.grid, step.block, step.shared, self.space, context)
+        self.findings += [found for found in findings.of_machine(machine) if found not in self.findings]
         raised = program.globals.get(f"{kernel.entry}__errcode__")  # of a kernel compiled with debug=True
         if raised is not None and raised.data.any():
             raise Refused(f"kernel {kernel.name} raised an exception")

@@ -149,6 +149,12 @@ class Order:
         """Bytes that the student's host code allocated: such buffers have a name that begins with "#"."""
         return sum(buffer.nbytes for name, buffer in self.buffers.items() if name.startswith("#"))
 
+    @property
+    def launch(self):
+        """(grid, block) of the one launch; () where there are several, or none."""
+        launches = [step for step in self.steps if type(step) is LaunchStep]
+        return (launches[0].grid, launches[0].block) if len(launches) == 1 else ()
+
     def plain(self):
         """JSON-able data and arrays, for a message."""
         buffers = {

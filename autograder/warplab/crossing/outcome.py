@@ -10,6 +10,9 @@ class Outcome:
     case: the name of the case, "" while nobody has said which.
     modified: names of the inputs that the submission changed.
     access: the line that costs most (warplab.crossing.costliest), or {}.
+    findings: what the engine found, an error's own record first (warplab.crossing.findings).
+    launch: (grid, block) where there was one launch, or ().
+    trace: what the judge's own device or router saw: see trace() of VirtualDevice and Router.
     """
 
     case: str = ""
@@ -18,6 +21,9 @@ class Outcome:
     modified: tuple = ()
     error: str | None = None
     access: dict = field(default_factory=dict)
+    findings: tuple = ()
+    launch: tuple = ()
+    trace: dict = field(default_factory=dict)
 
     def of(self, case):
         """The same as the outcome of `case`."""

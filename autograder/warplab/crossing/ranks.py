@@ -58,14 +58,14 @@ def router(task, case):
     return Router(task.world(case.inputs), task.rule)
 
 
-def run_here(task, case, entry):
-    """All ranks as threads of this process.
+def run_here(task, case, entry, hub):
+    """All ranks as threads of this process, with the case's router between them.
 
-    Returns ({rank: answer}, router); raises what the first rank raised.
+    Returns {rank: answer}; raises what the first rank raised.
     """
     from warplab.crossing.group import thread_worlds
 
-    hub, lock, answers, errors = router(task, case), threading.Condition(), {}, {}
+    lock, answers, errors = threading.Condition(), {}, {}
     inbox = {}
 
     def deliver(replies):
@@ -98,7 +98,7 @@ def run_here(task, case, entry):
             thread.join()
     if errors:
         raise errors[cause({rank: f"{type(error).__name__}: {error}" for rank, error in errors.items()})]
-    return answers, hub
+    return answers
 
 
 def cause(told):

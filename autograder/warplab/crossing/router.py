@@ -27,6 +27,7 @@ MAX_MESSAGES = 100_000
 MAX_MESSAGE_BYTES = 1 << 20
 MAX_WAITING_BYTES = 16 << 20
 MAX_TAG = 1 << 31
+MAX_STORY, DRAWN = 2_000, 32  # messages that are kept for a picture, and those that are in it
 LEAST_BYTES = 8  # that a message counts for: an empty one is news, too
 REDUCTIONS = {"sum": np.add, "avg": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum}
 COLLECTIVES = {
@@ -52,6 +53,7 @@ class Post:
     whom: str
     array: np.ndarray | None = None
     done: bool = False
+    drawn: list | None = None  # its row of Router.story
 
 
 class Router:
@@ -74,6 +76,8 @@ class Router:
         self.messages, self.waiting_bytes = 0, 0
         self.waiting, self.gone = {}, set()  # rank -> the post it waits for
         self.failed = ""
+        self.story = []  # [from, to, bytes, when it was sent, when it was received] of messages; None: never
+        self.moments = 0
 
     def call(self, rank, message):
         """Replies to send as a list of (rank, reply): none for this rank while it has to wait."""
@@ -103,6 +107,13 @@ class Router:
             "ranks.messages": float(self.arrays),
             "ranks.collectives": float(self.collectives),
         }
+
+    def trace(self):
+        """The first messages of two ranks, and those without a partner, for a picture; {} without any."""
+        lost = [row for row in self.story[DRAWN:] if None in row][: DRAWN // 2]
+        rows = [list(row) for row in self.story[:DRAWN] + lost]
+        more = len(self.story) > len(rows)
+        return {"kind": "messages", "size": self.size, "messages": rows, "more": more} if rows else {}
 
     def _take(self, rank, message):
         posts = message.get("posts") if type(message) is dict else None
@@ -154,15 +165,30 @@ class Router:
             new, key = Post(f"a message of rank {peer}"), (peer, rank, tag)
             mine, theirs = self.receives, self.sends
         self.posts[rank].append(new)
+        self.moments += 1
         if key not in theirs:
+            self._begin(new, op, key)
             mine[key].append(new)
             return
         other = theirs[key].popleft()
         if not theirs[key]:
             del theirs[key]
         send, receive = (new, other) if op == "send" else (other, new)
+        self._end(other, op, send.array)
         receive.array, send.array = send.array, None
         send.done = receive.done = True
+
+    def _begin(self, post, op, key):
+        """Note a send or a receive whose partner has not come."""
+        if len(self.story) < MAX_STORY:
+            sent, got = (self.moments, None) if op == "send" else (None, self.moments)
+            post.drawn = [key[0], key[1], post.array.nbytes if post.array is not None else 0, sent, got]
+            self.story.append(post.drawn)
+
+    def _end(self, first, op, array):
+        """Note that the partner of the `first` of two has come, which does `op`."""
+        if first.drawn is not None:
+            first.drawn[2:] = [array.nbytes, first.drawn[3] or self.moments, self.moments]
 
     def _join(self, rank, op, post):
         if self.rule and op != "barrier":

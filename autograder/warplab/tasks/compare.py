@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from warplab.tasks.wrong_places import pattern
+
 MAX_DIFFERENTIATED = 4096
 
 
@@ -56,21 +58,26 @@ def _central(forward, x, place, step, weight):
     )
 
 
-def difference(name, got, expected, tolerance=0.0, untouched=None):
+def far(got, expected, tolerance=0.0):
+    """Which places differ by more than the tolerance, as in `difference`: a bool array."""
+    if got.dtype.kind in "iub" and expected.dtype.kind in "iub":
+        return _far_integers(got, expected, tolerance)
+    return _far_reals(got.astype(np.float64), expected.astype(np.float64), tolerance)
+
+
+def difference(name, got, expected, tolerance=0.0, untouched=None, launch=None):
     """One sentence on how `got` differs from `expected`, or None when it does not.
 
     got, expected: plain arrays; shapes must match exactly.
     tolerance: absolute, a scalar or an array like `expected`.
     untouched: what the array held before a kernel ran, if one did.
+    launch: its (grid, block), where known, for the names of what is wrong.
     NaN matches only NaN, and an infinity only the same infinity. Places whose
     tolerance is infinite are not compared at all.
     """
     if got.shape != expected.shape:
         return f"`{name}` has shape {_shape(got.shape)}, expected {_shape(expected.shape)}"
-    if got.dtype.kind in "iub" and expected.dtype.kind in "iub":
-        wrong = _far_integers(got, expected, tolerance)
-    else:
-        wrong = _far_reals(got.astype(np.float64), expected.astype(np.float64), tolerance)
+    wrong = far(got, expected, tolerance)
     count = int(np.count_nonzero(wrong))
     if not count:
         return None
@@ -85,18 +92,29 @@ def difference(name, got, expected, tolerance=0.0, untouched=None):
         return f"`{name}` is {_value(got[()])}, expected {_value(expected[()])}"
     if got.size <= 4 and got.ndim == 1:
         return f"`{name}` is [{', '.join(map(_value, got))}], expected [{', '.join(map(_value, expected))}]"
+    places = (
+        f"{count:,} of {got.size:,} places"
+        if count < got.size
+        else f"all {count:,} places"
+        if count > 1
+        else "its one place"
+    )
     first = tuple(int(i) for i in np.argwhere(wrong)[0])
     where = ", ".join(map(str, first))
     same = untouched is not None and got[first].tobytes() == untouched[first].tobytes()
     value = "nothing (never written)" if same else _value(got[first])
+    limits = np.broadcast_to(tolerance, expected.shape)
+    told = pattern(
+        got, expected, wrong, lambda values, at=...: ~far(values, expected[at], limits[at]), launch
+    )
     return (
-        f"`{name}` is wrong at {count:,} of {got.size:,} places; "
+        f"`{name}` is wrong at {places}{told and ', ' + told}; "
         f"first at [{where}]: got {value}, expected {_value(expected[first])}"
     )
 
 
 def _far_integers(got, expected, tolerance):
-    if np.isscalar(tolerance) and tolerance == 0:
+    if not np.any(tolerance):
         return got != expected
     return (
         np.abs(got.astype(np.float64) - expected.astype(np.float64)) > tolerance

@@ -121,10 +121,8 @@ class Task:
             return outcome.error
         if outcome.modified:
             return f"input `{outcome.modified[0]}` was changed; it must stay as it was"
-        expected, tolerance = self.expected(case)
-        for name, want in expected.items():
-            if case.only and name not in case.only:
-                continue
+        _, tolerance = self.expected(case)
+        for name, want in self.compared(case).items():
             if name not in outcome.outputs:
                 return f"`{name}` did not come back"
             try:
@@ -132,10 +130,17 @@ class Task:
             except NotPlain as problem:
                 return f"`{name}`: {problem}"
             before = self.untouched(name, case.inputs)
-            wrong = difference(name, got, np.asarray(want), tolerance.get(name, 0.0), before)
+            wrong = difference(name, got, want, tolerance.get(name, 0.0), before, outcome.launch)
             if wrong:
                 return wrong
         return None
+
+    def compared(self, case):
+        """{result: expected array} of those that the row of this case compares."""
+        expected, _ = self.expected(case)
+        return {
+            name: np.asarray(want) for name, want in expected.items() if not case.only or name in case.only
+        }
 
     def needless_atomics(self, bound, counters):
         """Why atomics lose this structure row, in one sentence; None where they do not."""
@@ -146,6 +151,10 @@ class Task:
                     f"{number(requests)} requests of atomics to {space} memory, and this task needs none: "
                     "read it with loads and write it with stores"
                 )
+        return None
+
+    def unshared(self, inputs, counters):
+        """Why work that few warps do loses a structure row, in one sentence; None where it does not."""
         return None
 
     def untouched(self, name, inputs):
@@ -181,6 +190,9 @@ class KernelTask(Task):
 
     crossing = "kernel"
     yardstick = ()
+    # The busiest warp may issue so many times the instructions of the average one. Of all right answers in the
+    # corpus none has more than 2; one block that does the work of all has as many as there are blocks.
+    UNEVEN = 3.0
 
     def result(self, inputs):
         raise NotImplementedError
@@ -190,6 +202,20 @@ class KernelTask(Task):
 
     def plan_arguments(self, inputs):
         return {}
+
+    def unshared(self, inputs, counters):
+        """The work belongs to all blocks and warps of the launch, not to a few of them."""
+        total, busiest = (counters.get(name) for name in ("warp_instructions", "busiest_warp_instructions"))
+        if self.plan_entry or not total or not busiest:
+            return None
+        blocks, threads = (math.prod(np.atleast_1d(size).tolist()) for size in self.plan(inputs)[:2])
+        warps = blocks * -(-threads // 32)
+        if busiest * warps <= self.UNEVEN * total:
+            return None
+        return (
+            f"the busiest of {number(warps)} warps issues {number(busiest)} of {number(total)} instructions, "
+            f"{busiest * warps / total:.1f} times its share: divide the work among all blocks and warps"
+        )
 
     def must_read(self, inputs):
         return sum(inputs[name].nbytes for name in self.arguments if type(inputs.get(name)) is np.ndarray)
@@ -223,6 +249,9 @@ class DriverTask(KernelTask):
     """
 
     crossing = "driver"
+
+    def unshared(self, inputs, counters):
+        return None
 
 
 class VjpTask(Task):

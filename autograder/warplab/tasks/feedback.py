@@ -8,6 +8,7 @@ from pathlib import PurePath
 from warplab import crossing
 from warplab.crossing.costliest import quoted, request_of
 from warplab.crossing.outcome import Outcome
+from warplab.plots import failures
 from warplab.plots import warp_request as lanes
 from warplab.rendering import render
 from warplab.tasks import progress, registry, scoring
@@ -23,7 +24,8 @@ CODE = re.compile("`([^`\n]+)`")  # as a sentence of ours quotes code
 def grade(name, submission, plan=None, rubric=None):
     """warplab.check.grade."""
     report = report_on(name, submission, plan, rubric)
-    show(Table(report))
+    again = progress.changed_attempts(report, _text_of(submission) + _text_of(plan)) > 1
+    show(Table(report, again))
     show(progress.after(report, rubric))
     return report.score
 
@@ -51,6 +53,24 @@ def _sources(submission):
     return {PurePath(file).name: "".join(linecache.getlines(file)) for file in (*linecache.cache, *own)}
 
 
+def _text_of(submission):
+    """All that a person has written for it: the cells that it and the functions that it calls stand in."""
+    if isinstance(getattr(submission, "source", None), str):
+        return submission.source
+    seen, left, texts = set(), [submission], []
+    while left and len(seen) < 50:
+        one = left.pop()
+        function = getattr(one, "py_func", one)
+        code = getattr(function, "__code__", None)
+        if code is None or id(code) in seen or "site-packages" in code.co_filename:
+            continue
+        seen.add(id(code))
+        texts.append("".join(linecache.getlines(code.co_filename)))
+        known = getattr(function, "__globals__", {})
+        left += [known[name] for name in code.co_names if name in known]
+    return "\n".join(texts)
+
+
 def show(table):
     """Display in a notebook, print elsewhere."""
     try:
@@ -66,10 +86,13 @@ def show(table):
 
 
 class Table:
-    """A report as an HTML table that inherits the page's colours, or as plain text."""
+    """A report as an HTML table that inherits the page's colours, or as plain text.
 
-    def __init__(self, report):
-        self.report = report
+    again: whether more than one attempt was made; the last hint of three opens only then.
+    """
+
+    def __init__(self, report, again=True):
+        self.report, self.again = report, again
 
     def __repr__(self):
         lines = [self._headline()]
@@ -77,12 +100,14 @@ class Table:
             lines.append(f"  [{WORDS[line.state]:>10}] {_points(line):>8}  {line.title}")
             more = f"   ({len(line.hints) - 1} more in a notebook)" if len(line.hints) > 1 else ""
             hint = f"Hint: {line.hints[0]}{more}" if line.hints else ""
-            lines += [f"{'':25}{text}" for text in (line.reason, _blame(line.access), hint) if text]
+            quoted = [_quotation(act) for drawing in line.drawings for act in drawing.get("acts", ())]
+            said = [line.reason, *dict.fromkeys(quoted), *line.warnings, _blame(line.access), hint]
+            lines += [f"{'':25}{text}" for text in said if text]
         return "\n".join(lines)
 
     def _repr_html_(self):
         drawn = set()
-        rows = [_row(line, drawn) for line in self.report.lines]
+        rows = [_row(line, drawn, self.again) for line in self.report.lines]
         headline = self._headline()
         return render(
             "warplab.tasks", "feedback.html.j2", headline=headline, rows=rows, code_spans=CODE.split
@@ -99,18 +124,22 @@ def _points(line):
     return f"- / {line.max:g}" if line.state == "ungraded" else f"{line.points:g} / {line.max:g}"
 
 
-def _row(line, drawn):
+def _row(line, drawn, again):
     """What the table shows of one line of the report.
 
-    drawn: what has been drawn in this table; the same again is told and not drawn.
+    drawn: what has been drawn in this table; the same again is told and not drawn. again: as in Table.
     """
+    locked = not again and len(line.hints) > 2
     return {
         "title": line.title,
         "state": WORDS[line.state],
         "colour": COLOURS[line.state],
         "points": _points(line),
         "reason": line.reason,
-        "hints": line.hints,
+        "hints": line.hints[:-1] if locked else line.hints,
+        "locked": locked,
+        "warnings": line.warnings,
+        "drawings": [shown for drawing in line.drawings if (shown := _drawing(drawing, drawn))],
         "counters": _counters(line.counters),
         "access": _access(line.access, drawn),
     }
@@ -126,6 +155,37 @@ def _access(access, drawn):
     drawn.add(what)
     source = access.get("source")
     return {"where": where, "source": source, "finding": finding, "more": more, "picture": picture}
+
+
+def _drawing(drawing, drawn):
+    """A picture and what it shows, or the threads of a finding; None where it stands in the table already."""
+    key = repr(drawing)
+    if key in drawn:
+        return None
+    drawn.add(key)
+    if drawing["kind"] == "threads":
+        if not (drawing["acts"][1:] or drawing["acts"][0].get("source")):
+            return None
+        return {
+            "picture": "",
+            "acts": [act | {"where": _where(act), "who": _who(act)} for act in drawing["acts"]],
+        }
+    picture, told = failures.svg_of(drawing)
+    return {"picture": picture, "told": told, "acts": []}
+
+
+def _where(act):
+    return f"line {act['line']}" if act["line"] else "a line of the kernel"
+
+
+def _who(act):
+    thread, block = (", ".join(map(str, act[index])) for index in ("thread", "block"))
+    return f"thread ({thread}) of block ({block})"
+
+
+def _quotation(act):
+    """ "line 12: `tile[t] = x[i]`" of what a thread did; "" where the line is not known."""
+    return f"{_where(act)}: `{act['source']}`" if act.get("source") else ""
 
 
 def _blame(access):

@@ -1,6 +1,9 @@
-"""The hints of every rubric row: data in psNN_hints.yml, beside the tasks of the set."""
+"""Hints: of every rubric row in psNN_hints.yml, beside the tasks of the set; of what goes wrong in the same way
+everywhere in failure_hints.yml.
+"""
 
 import functools
+import re
 from pathlib import Path
 
 import yaml
@@ -10,6 +13,18 @@ def hints_for(task_name, row):
     """Hints for one row of a rubric, from where to look to nearly the answer; none for an unknown row."""
     problem_set, _, short = task_name.partition("/")
     return tuple(_hints_of_set(problem_set).get(short, {}).get(row, ()))
+
+
+def hints_for_failure(sentence):
+    """Hints for a failure of a kind that every task knows, by how its sentence begins; None for any other."""
+    return next((hints for says, hints in _kinds() if says.match(sentence)), None)
+
+
+@functools.cache
+def _kinds():
+    """(how the sentence begins, hints) of each kind of failure."""
+    text = (Path(__file__).parent / "failure_hints.yml").read_text(encoding="utf-8")
+    return [(re.compile(kind["says"]), tuple(kind["hints"])) for kind in yaml.safe_load(text)]
 
 
 @functools.cache

@@ -14,6 +14,17 @@ WIDTH = 40  # characters of the bar in a terminal
 _latest = {}  # (task, rubric) -> Report of the last check, which may have earned less than the one before
 
 
+_tried = {}  # task -> the texts, as hashes, with which a row of it lost points
+
+
+def changed_attempts(report, text):
+    """How many different attempts have lost points in this task, with this one, whose code is `text`."""
+    tried = _tried.setdefault(report.task, set())
+    if any(line.state in ("lost", "partial") for line in report.lines):
+        tried.add(hash(text))
+    return len(tried)
+
+
 def after(report, rubric=None):
     """Note the report of one grade cell; returns the Bar of its problem set."""
     _latest[report.task, rubric] = report

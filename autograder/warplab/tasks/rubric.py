@@ -66,6 +66,8 @@ class Line:
     access: the line of a kernel that costs most of what the row counts, where points are lost: a record of
     warplab.crossing.costliest, with "of" and "unit", the row's own total, and "source", the line's text
     where it is known.
+    warnings: what the engine warned of while it ran. drawings: pictures of what is wrong, as
+    warplab.tasks.drawn has them.
     """
 
     key: str
@@ -78,6 +80,8 @@ class Line:
     hints: tuple = ()
     counters: dict = field(default_factory=dict)
     access: dict = field(default_factory=dict)
+    warnings: tuple = ()
+    drawings: tuple = ()
 
 
 @dataclass(frozen=True)

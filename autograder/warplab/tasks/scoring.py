@@ -4,7 +4,8 @@ import math
 import re
 from dataclasses import dataclass, field, replace
 
-from warplab.tasks.hints import hints_for
+from warplab.tasks.drawn import drawings
+from warplab.tasks.hints import hints_for, hints_for_failure
 from warplab.tasks.rubric import Line, Report, number
 
 NOT_TIMED = "not timed: there is no CUDA device here, or its clock did not hold still; no points are lost"
@@ -18,6 +19,7 @@ class CaseVerdict:
     case: its name.  share: of the row's points, a float in [0, 1].  reason: why, "" for a right result.
     access: the line of a kernel that costs most, as in Line.
     hints_help: whether the row's hints are about this loss.
+    warnings, drawings: as in Line.
     """
 
     case: str
@@ -25,6 +27,8 @@ class CaseVerdict:
     reason: str = ""
     access: dict = field(default_factory=dict)
     hints_help: bool = True
+    warnings: tuple = ()
+    drawings: tuple = ()
 
 
 def judge(task, cases, outcomes):
@@ -40,11 +44,26 @@ def judge(task, cases, outcomes):
         line = _line(task, item, mine, found)
         error = next((found[case.name].error for case in mine if case.name in found), None)
         if error:
-            first = told.setdefault(re.sub(r"\d+", "0", error), line)
+            first = told.setdefault(_form(error), line)
             if first is not line:
-                line = replace(line, reason=f"stopped by the same error as {first.title!r}", hints=())
+                same = f"stopped by the same error as {first.title!r}"
+                line = replace(line, reason=same, hints=(), drawings=())
         lines.append(line)
-    return Report(task.name, tuple(lines))
+    return Report(task.name, tuple(_warned_once(lines)))
+
+
+def _warned_once(lines):
+    """The lines with each of the engine's warnings at the first row that it is about."""
+    told = set()
+    for line in lines:
+        fresh = {_form(text): text for text in reversed(line.warnings) if _form(text) not in told}
+        told.update(fresh)
+        yield replace(line, warnings=tuple(reversed(fresh.values())))
+
+
+def _form(text):
+    """A sentence without its numbers: what is the same mistake with other indices."""
+    return re.sub(r"\d[\d,]*", "0", text)
 
 
 def _line(task, item, cases, found):
@@ -53,13 +72,11 @@ def _line(task, item, cases, found):
     if item.kind == "time" and not _was_timed(cases, found, counters):
         return Line(item.key, item.kind, item.title, 0.0, item.points, "ungraded", NOT_TIMED)
     verdicts = [_judge_case(task, item, case, found.get(case.name)) for case in cases]
-    share, access = 1.0, {}
-    for verdict in verdicts:
-        if verdict.share < share:
-            share, access = verdict.share, verdict.access
+    worst = min(verdicts, key=lambda verdict: verdict.share, default=CaseVerdict("", 1.0))
+    share = min(worst.share, 1.0)
     points = round(float(item.points * min(max(share, 0.0), 1.0)), 2) if cases else 0.0
     state = "full" if points == item.points else "partial" if points > 0 else "lost"
-    hints_help = all(verdict.hints_help for verdict in verdicts)
+    hints = () if state == "full" else _hints(task, item, verdicts)
     return Line(
         item.key,
         item.kind,
@@ -68,10 +85,23 @@ def _line(task, item, cases, found):
         item.points,
         state,
         _reason(verdicts),
-        hints_for(task.name, item.key) if hints_help and state != "full" else (),
+        hints,
         counters,
-        access,
+        worst.access if share < 1.0 else {},
+        tuple(dict.fromkeys(text for verdict in verdicts for text in verdict.warnings)),
+        worst.drawings if share < 1.0 else (),
     )
+
+
+def _hints(task, item, verdicts):
+    """Hints about the failure where it is of a kind that every task knows; else the row's own."""
+    first = next((verdict for verdict in verdicts if verdict.reason and verdict.share < 1.0), None)
+    by_failure = hints_for_failure(first.reason) if first else None
+    if by_failure is None and first and first.hints_help and item.kind == "correctness":
+        by_failure = next(filter(None, map(hints_for_failure, first.warnings)), None)
+    if by_failure is not None:
+        return by_failure
+    return hints_for(task.name, item.key) if all(verdict.hints_help for verdict in verdicts) else ()
 
 
 def _reason(verdicts):
@@ -88,6 +118,19 @@ def _reason(verdicts):
 
 
 def _judge_case(task, item, case, outcome):
+    """The CaseVerdict of one case, with what is drawn of it and what the engine warned of."""
+    verdict = _points_of_case(task, item, case, outcome)
+    if outcome is None:
+        return verdict
+    warnings = tuple(record["text"] for record in outcome.findings if record["text"])
+    return replace(
+        verdict,
+        warnings=warnings,
+        drawings=drawings(task, case, outcome) if verdict.share < 1.0 and verdict.hints_help else (),
+    )
+
+
+def _points_of_case(task, item, case, outcome):
     """The CaseVerdict of one case: a right result earns a correctness row, its counters earn the others."""
     wrong = task.wrong_result(case, outcome)
     if item.kind == "correctness":
@@ -95,10 +138,13 @@ def _judge_case(task, item, case, outcome):
     if wrong:  # and how to save sectors is no help with that
         return CaseVerdict(case.name, 0.0, f"only counted for a right result: {wrong}", hints_help=False)
     bound, counters = task.bounds(case.inputs)[item.key], _finite(outcome.counters)
-    needless = task.needless_atomics(bound, counters)
-    if needless:
-        return CaseVerdict(case.name, 0.0, needless, hints_help=False)
+    dodged = task.needless_atomics(bound, counters) or task.unshared(case.inputs, counters)
+    if dodged:
+        return CaseVerdict(case.name, 0.0, dodged, hints_help=False)
     total, unit = bound.total(counters), bound.unit or bound.counter
+    if unit.startswith("s on "):  # of so few seconds nobody has an idea
+        scaled = {name: 1e6 * getattr(bound, name) for name in ("full", "zero")}
+        bound, total, unit = replace(bound, **scaled), 1e6 * total, f"microseconds{unit[1:]}"
     counted = number(total) if math.isfinite(total) else "no"
     if total < bound.least:
         why = f"{counted} {unit}, and no right result takes fewer than {number(bound.least)}: send numbers whole"

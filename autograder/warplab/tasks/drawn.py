@@ -1,0 +1,101 @@
+"""What is drawn of a failure, as small plain data: from arrays and records that have been checked.
+
+A drawing is a dict with its "kind": "values" (got, expected, where they differ), "threads" (what one or two
+threads did), "engines" (a device's three engines), "messages" (between ranks). warplab.plots.failures draws.
+"""
+
+import numpy as np
+
+from warplab.crossing.arrays import NotPlain, as_array
+from warplab.tasks.compare import far
+from warplab.tasks.wrong_places import covering
+
+ROWS, COLUMNS = 24, 36  # cells of a picture, at most; a larger array is shown in fewer
+SHADES = "0123456789abcdef"  # of a cell, from the smallest value to the largest; "." is no number
+
+
+def drawings(task, case, outcome):
+    """What to draw of one case that is not right, or not cheap enough; () where there is nothing."""
+    found = [{"kind": "threads", "acts": record["acts"]} for record in outcome.findings if record["acts"]]
+    if outcome.trace:
+        found.append(outcome.trace)
+    if not outcome.error and not outcome.modified:
+        found += _values(task, case, outcome)
+    return tuple(found[:3])
+
+
+def _values(task, case, outcome):
+    """The first result that is wrong, as pictures; [] where it has too few places to be one."""
+    _, tolerance = task.expected(case)
+    for name, want in task.compared(case).items():
+        try:
+            got = as_array(outcome.outputs[name], task.kind_of(name, case.inputs))
+        except (KeyError, NotPlain):
+            return []
+        if got.shape != want.shape:
+            return []
+        wrong = far(got, want, tolerance.get(name, 0.0))
+        if wrong.any():
+            picture = values(name, got, want, wrong, outcome.launch)
+            return [picture] if picture else []
+    return []
+
+
+def values(name, got, want, wrong, launch=()):
+    """The drawing of an array with wrong places; None of fewer than 16 places, or more than two axes."""
+    image = got.ndim == 3 and got.shape[2] in (3, 4)
+    if got.size < 16 or not (got.ndim in (1, 2) or image):
+        return None
+    shape = got.shape[:2] if image else got.shape
+    if image:
+        got, want, wrong = got.mean(2, dtype=float), want.mean(2, dtype=float), wrong.any(2)
+    strip = min(shape) == 1 or len(shape) == 1
+    rows, columns = (1, got.size) if strip else shape
+    block = covering(launch, shape) or ()
+    if len(shape) == 2 and strip and block:
+        block = block[shape.index(max(shape))]
+    grid = (min(rows, ROWS), min(columns, 2 * COLUMNS if rows == 1 else COLUMNS))
+    drawn = {
+        "kind": "values",
+        "name": name,
+        "shape": list(shape),
+        "count": int(wrong.sum()),
+        "wrong": _shaded(_shrunk(wrong.reshape(rows, columns), grid, np.max), 0.0, 1.0),
+        "block": np.atleast_1d(block).tolist(),
+    }
+    if not strip:
+        low, high = _range(want)
+        drawn["got"] = _shaded(_shrunk(got, grid, np.mean), low, high)
+        drawn["expected"] = _shaded(_shrunk(want, grid, np.mean), low, high)
+    return drawn
+
+
+def _shrunk(array, grid, take):
+    """The array in grid[0] x grid[1] cells: `take` of what falls into each."""
+    array = array.astype(float)
+    edges = [
+        np.linspace(0, size, cells + 1).astype(int) for size, cells in zip(array.shape, grid, strict=True)
+    ]
+    if array.shape == grid:
+        return array
+    return np.array(
+        [
+            [take(array[top:bottom, left:right]) for left, right in zip(edges[1], edges[1][1:], strict=False)]
+            for top, bottom in zip(edges[0], edges[0][1:], strict=False)
+        ]
+    )
+
+
+def _range(want):
+    """What is black and what is white: the least and the largest number that is expected."""
+    finite = want[np.isfinite(want)].astype(float)
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+
+
+def _shaded(array, low, high):
+    """One text a row, a character of SHADES a cell."""
+    with np.errstate(all="ignore"):
+        share = (array - low) / ((high - low) or 1.0)
+        steps = np.clip(np.nan_to_num(share * 15.999, nan=-1.0, posinf=15, neginf=0), -1, 15).astype(int)
+    steps[np.isnan(array)] = -1
+    return ["".join("." if step < 0 else SHADES[step] for step in row) for row in steps]
