@@ -6,7 +6,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PYTEST := $(RUN) -m pytest autograder/tests -n 2 --dist loadscope
 
-.PHONY: help course venv book exercises sample test quick full bench record gpu-test serve lint format clean
+.PHONY: help course venv book exercises sample test quick full bench record gpu-test gpu-hour serve lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo "make bench      how fast this machine runs the SIMT engine, what the sandbox costs, and each task's check"
 	@echo "make record     measure on this GPU what the book has no record of   (EXPERIMENT=name: only that one)"
 	@echo "make gpu-test   the tests that need a CUDA device"
+	@echo "make gpu-hour   records, tests and comparisons on a CUDA machine, in calls of under nine minutes   (MINUTES=..., OUT=folder)"
 	@echo "make lint       form, names, layers and types, without running anything   (make format: mend the form)"
 	@echo "make venv | book | exercises | sample     one step of make course"
 
@@ -61,6 +62,11 @@ GPU_PYTHON = $(if $(wildcard $(RUN)),$(RUN),$(PYTHON))
 gpu-test:
 	@$(GPU_PYTHON) -c "import sys; from numba import cuda; sys.exit(not cuda.is_available())" || { echo "make: $(GPU_PYTHON) finds no CUDA device; the GPU tests need an NVIDIA GPU with its driver, torch, numba-cuda, NumPy, PyYAML and pytest" >&2; exit 1; }
 	PYTHONPATH=autograder $(GPU_PYTHON) -m pytest -m gpu $$(grep -rl --include='test_*.py' 'mark\.gpu' autograder/tests)
+
+MINUTES ?= 8.5
+OUT ?= _build/gpu-hour
+gpu-hour:
+	@PYTHONPATH=autograder $(GPU_PYTHON) -m workshop.gpu_hour --minutes $(MINUTES) --out $(OUT)
 
 # Like gpu-test it runs on a bare machine; WARPLAB_COMMIT names the commit where there is no git.
 record:

@@ -67,7 +67,7 @@ def measured():
 
 
 @pytest.mark.parametrize("number", range(len(cases())), ids=[c[0].py_func.__name__ for c in cases()])
-def test_global_requests_and_sectors_agree(measured, number):
+def test_global_requests_and_sectors_agree(measured, number, record_property):
     kernel, grid, block, args = cases()[number]
     name = kernel.py_func.__name__
     ncu = next((values for full, values in measured.items() if name in full), None)
@@ -75,6 +75,8 @@ def test_global_requests_and_sectors_agree(measured, number):
     ours = warplab.profile(kernel[grid, block], *args, arch=warplab.device().arch).ncu()
     print(f"\n{name}")
     for metric in SHOWN:
+        here, there = ours.get(metric, float("nan")), ncu.get(metric, float("nan"))
+        record_property(metric, f"engine {here:.10g}, ncu {there:.10g}")
         print(
             f"  {metric:<58}{ours.get(metric, float('nan')):>16,.2f} engine "
             f"{ncu.get(metric, float('nan')):>16,.2f} ncu"

@@ -50,12 +50,13 @@ def pairs(times_a, times_b):
     )
 
 
-def test_a_kernel_is_as_fast_as_itself():
+def test_a_kernel_is_as_fast_as_itself(record_property):
     """A against A: the interval of the ratio may miss 1 once in twenty times, so of
     five it does at most twice; its median is near 1.
     """
     found = [pairs(200, 200) for _ in range(5)]
     for p in found:
+        record_property("A/A ratio, low to high", f"{p.ratio[1]:.4f}, {p.ratio[0]:.4f} to {p.ratio[2]:.4f}")
         print(
             f"\n  A/A ratio {p.ratio[1]:.4f} in [{p.ratio[0]:.4f}, {p.ratio[2]:.4f}], {len(p.a)} pairs, "
             f"{p.repeated} repeated"
@@ -63,13 +64,14 @@ def test_a_kernel_is_as_fast_as_itself():
     assert sum(p.differ for p in found) <= 2 and all(abs(p.ratio[1] - 1) < 0.02 for p in found)
 
 
-def test_twice_the_work_is_told_apart():
+def test_twice_the_work_is_told_apart(record_property):
     p = pairs(4000, 2000)
+    record_property("2A/A ratio, low to high", f"{p.ratio[1]:.4f}, {p.ratio[0]:.4f} to {p.ratio[2]:.4f}")
     assert p.differ and 1.7 < p.ratio[1] < 2.3
 
 
 @pytest.mark.parametrize("name", TIMED)
-def test_a_solution_beside_its_yardstick(name):
+def test_a_solution_beside_its_yardstick(name, record_property):
     """Printed: time, the yardstick's, the ratio and the share of the measured roofline.
     The solution must earn its points for time.
     """
@@ -82,6 +84,8 @@ def test_a_solution_beside_its_yardstick(name):
         outcomes.append(result.of(case))
         c, moved = result.counters, task.must_read(case.inputs) + task.must_write(case.inputs)
         yardstick = "copy" if task.yardstick == COPY else task.yardstick[0]
+        for key in sorted(k for k in c if k.startswith("time.")):
+            record_property(f"{case.name}: {key} (yardstick {yardstick})", f"{c[key]:.6g}")
         print(
             f"\n  {name}, {case.name}: {c['time.seconds'] * 1e3:.3f} ms, {yardstick} "
             f"{c['time.yardstick_seconds'] * 1e3:.3f} ms, ratio {c['time.ratio']:.2f}"
@@ -98,7 +102,7 @@ def test_a_solution_beside_its_yardstick(name):
     assert not lost, lost
 
 
-def test_the_measured_roofs_lie_below_the_peaks():
+def test_the_measured_roofs_lie_below_the_peaks(record_property):
     """A copy and a large BF16 product, as shares of the registry's dense peaks."""
     from warplab.evidence.roofs import roof
     from warplab.timing.cuda_timer import cuda_timer
@@ -112,5 +116,6 @@ def test_the_measured_roofs_lie_below_the_peaks():
     }
     for name, speed in speeds.items():
         limit = roof(device, name)
+        record_property(f"{name}, a second", f"{speed:.4g}")
         print(f"\n  {name}: {speed:.3e} a second" + (f", {speed / limit:.1%} of the peak" if limit else ""))
         assert limit is None or 0.3 * limit < speed <= limit
