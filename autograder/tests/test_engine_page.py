@@ -1,9 +1,14 @@
 """The numbers that chapters/engine.md works out in prose are what the engine counts."""
 
 import numpy as np
-from numba import cuda
+import pytest
+import torch
+from numba import cuda, float32
 
 import warplab
+from warplab.simt.toolchain.ptxas import find
+
+needs_nvdisasm = pytest.mark.skipif(find("nvdisasm") is None, reason="nvdisasm is not installed")
 
 
 @cuda.jit
@@ -56,3 +61,51 @@ def test_a_copy_by_atomics_reads_and_writes_its_results():
         parts = p.global_store, p.global_read, p.global_write, p.global_memory
         sectors.append([part.sectors for part in parts])
     assert sectors == [[12, 12, 12, 24], [0, 24, 12, 36]]
+
+
+@cuda.jit
+def dot_of_four(x, out):
+    tile = cuda.shared.array((32, 4), float32)
+    t = cuda.threadIdx.x
+    for k in range(4):
+        tile[t, k] = x[k * 32 + t]
+    cuda.syncthreads()
+    acc = float32(0)
+    for k in range(4):
+        acc += tile[31 - t, k]
+    out[t] = acc
+
+
+@needs_nvdisasm
+def test_four_loads_of_a_row_are_one_of_128_bits():
+    x, out = np.ones(128, np.float32), np.zeros(32, np.float32)
+    p = warplab.profile(dot_of_four[1, 32], x, out)
+    line = next(line for line in p.lines if "acc += tile" in line.source)
+    assert (line.shared_load.requests, line.assembled["shared_load"]) == (4, 1)
+    assert p.machine.forms("shared_load") == {"LDS.128": 1}
+    shown = next(one for one in warplab.machine_code(dot_of_four).lines if "acc += tile" in one.source)
+    assert sum(text.startswith("ld.shared") for text in shown.ptx) == 4
+
+
+@cuda.jit
+def tally(boxes):
+    i = cuda.grid(1)
+    cuda.atomic.add(boxes, i % boxes.size, 1)
+
+
+@cuda.jit
+def total(box):
+    cuda.atomic.add(box, 0, 1)
+
+
+@needs_nvdisasm
+@pytest.mark.parametrize("kernel, lanes", [(tally, 96), (total, 3)])
+def test_one_lane_acts_for_its_warp_where_the_address_is_the_warps(kernel, lanes):
+    p = warplab.profile(kernel[1, 96], np.zeros(1, np.int32))
+    assert (p.atomics.lanes, p.assembled["atomic"], p.assembled["atomic_lanes"]) == (96, 3, lanes)
+
+
+@pytest.mark.skipif(warplab.device().kind == "cuda", reason="on CUDA numba's arrays have no DLPack")
+def test_here_numpy_and_torch_take_device_arrays_by_dlpack():
+    there = cuda.to_device(np.arange(3.0))
+    assert np.from_dlpack(there).tolist() == torch.from_dlpack(there).tolist() == [0, 1, 2]
