@@ -386,7 +386,27 @@ def test_a_chapter_can_show_some_experiments(page):
     page.arguments = ["transpose latency"]
     said = "\n".join(node.astext() for node in page.run())
     for name in ("transpose", "latency"):
-        assert get(name).question in said and (records(name) or "Not recorded on a GPU yet:" in said)
+        assert get(name).question in said and (records(name) or "Not recorded on a GPU by us yet:" in said)
+    assert said.count("<svg") >= 2, "a chapter's figure shows at least one real time"
+
+
+def test_the_index_of_the_measured_page_has_a_row_for_each_experiment(page):
+    rows = page.index()[0][-1]
+    assert len(rows) == len(NAMES)
+    text = {row[0].astext(): row.astext() for row in rows}
+    stride = text["What does a stride cost?"]
+    assert f"{len(published('copy_bandwidth'))} published" in stride and "try it" in stride
+    assert "try it" not in text[get("energy").question]
+
+
+def test_every_experiment_has_a_method_and_a_lesson(page):
+    import measured_page
+
+    assert set(measured_page.LESSONS) == set(NAMES)
+    assert all(
+        set(told) == {"method", "lesson"} and min(map(len, told.values())) > 60
+        for told in measured_page.LESSONS.values()
+    )
 
 
 def test_the_measured_page_marks_a_stale_record(page):

@@ -3,9 +3,12 @@ evidence as a section each, the others in one list.
 
     ```{measured}                          the whole page
     ```
-    ```{measured} latency transpose        these, within a chapter: what was recorded, and what was not in one
-                                           line
+    ```{measured} latency transpose        these, within a chapter: what was recorded, else what others
+                                           published
     ```
+
+The page opens with an index: of each experiment its chapter and where its numbers come from. A section has
+the question, the method, what to learn, a plot, and every number with its origin.
 
 Nothing is run while the page is built: live numbers are in the chapters. Each record is
 shown with a plot, a table of medians, device, driver, date, commit, the code's hash,
@@ -14,9 +17,11 @@ and its file with the raw samples as a download.
 
 from __future__ import annotations
 
+import yaml
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
+from lab import LAB
 from sphinx import addnodes
 
 from warplab.evidence.catalogue import experiments, get
@@ -37,9 +42,12 @@ HEAD = ("series", "at", "median", "IQR/median", "samples")
 OF_OTHERS = ("series", "at", "published", "device", "year")
 
 
+LESSONS = yaml.safe_load((RESULTS / "lessons.yml").read_text(encoding="utf-8"))
+
+
 class Measured(Directive):
-    """A section for each experiment that has a record or a published figure, then one
-    list of those that have neither.
+    """The index, a section for each experiment that has a record or a published figure,
+    then one list of those that have neither.
     """
 
     optional_arguments = 1
@@ -54,7 +62,7 @@ class Measured(Directive):
         known = {name: bool(records(name) or published(name)) for name in experiments()}
         sections = [self.section(e) for e in experiments().values() if known[e.name]]
         missing = [e for e in experiments().values() if not known[e.name]]
-        return [*sections, *([self.not_recorded(missing)] if missing else [])]
+        return [self.index(), *sections, *([self.not_recorded(missing)] if missing else [])]
 
     def named(self, names: list[str]) -> list[nodes.Node]:
         try:
@@ -63,45 +71,70 @@ class Measured(Directive):
             raise self.error(f"measured: {error.args[0]}") from None
         found = []
         for e in chosen:
-            if records(e.name):
-                found += [
-                    nodes.paragraph("", "", nodes.strong("", e.question), nodes.Text(" "), *self.about(e)),
-                    *self.evidence(e),
-                ]
-        if missing := [e for e in chosen if not records(e.name)]:
-            said = [
-                part
-                for e in missing
-                for part in (nodes.Text(f" {e.question} ("), nodes.literal("", e.name), nodes.Text(")"))
-            ]
-            others = [
-                nodes.Text(" What others published on the same question stands in the appendix, in "),
-                addnodes.pending_xref(
-                    "",
-                    nodes.inline("", "What was measured"),
-                    refdomain="std",
-                    reftype="ref",
-                    reftarget="measured",
-                    refexplicit=True,
-                    refdoc=self.state.document.settings.env.docname,
-                ),
-                nodes.Text("."),
-            ]
             found.append(
-                nodes.paragraph(
-                    "",
-                    "",
-                    nodes.emphasis("", "Not recorded on a GPU yet:"),
-                    *said,
-                    nodes.Text("."),
-                    *(others if any(published(e.name) for e in missing) else []),
+                nodes.paragraph("", "", nodes.strong("", e.question), nodes.Text(" "), *self.about(e))
+            )
+            if records(e.name):
+                found += self.evidence(e)
+            elif published(e.name):
+                found += [self.plot(e), self.elsewhere(e)]
+            else:
+                found.append(nodes.paragraph("", "", nodes.emphasis("", "Not recorded on a GPU yet.")))
+            if has_lab(e.name):
+                found.append(
+                    nodes.paragraph(
+                        "", "", nodes.Text("Ask "), self.link("lab", "your own GPU"), nodes.Text(" the same.")
+                    )
+                )
+        return found
+
+    def index(self) -> nodes.table:
+        """A row for each experiment, in the order of the chapters."""
+        rows = []
+        for e in sorted(experiments().values(), key=lambda e: (e.chapter, e.name)):
+            ours, others = len(records(e.name)), len(published(e.name))
+            rows.append(
+                (
+                    self.link(e.name, e.question),
+                    str(int(e.chapter[:2])),
+                    f"{ours} recorded" if ours else "not recorded yet",
+                    f"{others} published" if others else "none published",
+                    self.link("lab", "try it") if has_lab(e.name) else "",
                 )
             )
-        return found
+        return table(rows, ("question", "chapter", "by us", "by others", "your GPU"))
+
+    def link(self, label: str, words: str) -> nodes.Node:
+        """To a labelled place of the book."""
+        return addnodes.pending_xref(
+            "",
+            nodes.inline("", words),
+            refdomain="std",
+            reftype="ref",
+            reftarget=label.lower(),
+            refexplicit=True,
+            refdoc=self.state.document.settings.env.docname,
+        )
+
+    def plot(self, e: Experiment) -> nodes.raw:
+        return nodes.raw("", measured(shown_without_running(e.name))._repr_html_(), format="html")
+
+    def elsewhere(self, e: Experiment) -> nodes.paragraph:
+        return nodes.paragraph(
+            "",
+            "",
+            nodes.emphasis("", "Not recorded on a GPU by us yet: "),
+            nodes.Text("these are others' numbers. Their sources, and what each did otherwise, stand in "),
+            self.link(e.name, "What was measured"),
+            nodes.Text("."),
+        )
 
     def section(self, experiment: Experiment) -> nodes.section:
         section = self.titled(experiment.question, experiment.name)
         section += nodes.paragraph("", "", *self.about(experiment))
+        told = LESSONS[experiment.name]
+        for name, words in (("How", told["method"]), ("What to learn", told["lesson"])):
+            section += nodes.paragraph("", "", nodes.strong("", f"{name}. "), nodes.Text(words))
         section.extend(self.evidence(experiment))
         return section
 
@@ -110,7 +143,7 @@ class Measured(Directive):
         table; nothing where there is none.
         """
         shown = shown_without_running(experiment.name)
-        found = [nodes.raw("", measured(shown)._repr_html_(), format="html")] if shown.evidence else []
+        found: list[nodes.Node] = [self.plot(experiment)] if shown.evidence else []
         for record in records(experiment.name):
             found += self.provenance(record, experiment.code)
         if shown.kind == "published":
@@ -192,7 +225,13 @@ class Measured(Directive):
         return list(parsed[0].children)
 
 
-def table(rows: list[tuple[str, ...]], head: tuple[str, ...] = HEAD) -> nodes.table:
+def has_lab(name: str) -> bool:
+    """Whether the page "Your own GPU" has an experiment that asks the same question."""
+    asked = (path.read_text(encoding="utf-8") for path in (LAB / "experiments").glob("*.js"))
+    return any(f'measured: "{name}"' in code for code in asked)
+
+
+def table(rows: list[tuple[str | nodes.Node, ...]], head: tuple[str, ...] = HEAD) -> nodes.table:
     group = nodes.tgroup(cols=len(head))
     group += [nodes.colspec(colwidth=1) for _ in head]
     group += nodes.thead("", _row(head))
@@ -200,8 +239,9 @@ def table(rows: list[tuple[str, ...]], head: tuple[str, ...] = HEAD) -> nodes.ta
     return nodes.table("", group, classes=["colwidths-auto"])
 
 
-def _row(cells: tuple[str, ...]) -> nodes.row:
-    return nodes.row("", *(nodes.entry("", nodes.paragraph("", cell)) for cell in cells))
+def _row(cells: tuple[str | nodes.Node, ...]) -> nodes.row:
+    inside = [nodes.Text(cell) if isinstance(cell, str) else cell for cell in cells]
+    return nodes.row("", *(nodes.entry("", nodes.paragraph("", "", part)) for part in inside))
 
 
 def setup(app) -> dict:
