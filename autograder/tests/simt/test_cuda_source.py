@@ -8,6 +8,7 @@ import pytest
 from numba import cuda
 
 import warplab
+from warplab.simt.toolchain import nvrtc
 
 KERNEL = "__global__ void k(float* x) { x[threadIdx.x] += 1.0f; }\n"
 
@@ -404,3 +405,38 @@ def test_addresses_in_initialisers_and_virtual_functions(which, expected):
     out = np.zeros(5, np.int32)
     warplab.cuda_kernel(ADDRESSES, "look")[1, 1](out, which)
     assert out.tolist() == expected
+
+
+COOPERATIVE = """
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+__global__ void total(int* x) {
+    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    x[threadIdx.x] = cg::reduce(warp, x[threadIdx.x], cg::plus<int>());
+    EXTRA
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "extra, whole",
+    [
+        ("", False),
+        ("cuda::atomic_ref<int, cuda::thread_scope_device>(x[0]).fetch_add(0);", True),
+        ("constexpr auto scope = cg::thread_block::thread_scope;", True),  # only with libcu++ it has one
+    ],
+)
+def test_cooperative_groups_bring_libcuxx_only_where_it_is_asked_for(extra, whole):
+    x = np.arange(32, dtype=np.int32)
+    kernel = warplab.cuda_kernel(COOPERATIVE.replace("EXTRA", extra), "total")
+    kernel[1, 32](x)
+    assert (x == 31 * 16).all()
+    prepared = nvrtc.prepare(COOPERATIVE.replace("EXTRA", extra), "total")
+    ptx, _ = nvrtc.compile_ptx(prepared, "total", "sm_90")
+    assert ("cuda3std" in ptx) == whole
+
+
+def test_a_mistake_beside_cooperative_groups_is_told_once_and_in_the_authors_words():
+    said = error_of(COOPERATIVE.replace("EXTRA", "y = 1;"), "total")
+    assert said.count('identifier "y" is undefined') == 1

@@ -30,6 +30,9 @@ from warplab.simt.toolchain.standard_headers import (
 
 LIBRARY_NAME = "warplab_library.cuh"
 _OURS = frozenset((PRELUDE_NAME, LIBRARY_NAME))
+# NVIDIA's own switch: cooperative_groups.h without libcu++, which takes a second to read
+_LIMITED = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
+_NEEDS_LIBCUXX = re.compile(r"\bcuda\s*::|<\s*(?:cuda|cub|thrust)/")
 _MESSAGE = re.compile(
     r"^(?P<file>[^\n(]+)\((?P<line>\d+)\): (?P<kind>(?:catastrophic )?error|warning|remark)\b", re.M
 )
@@ -96,7 +99,7 @@ def compile_ptx(prepared: DeviceSource, name: str, arch: str, path: str = "") ->
     """
     headers = [(folder, os.stat(folder).st_mtime_ns) for folder in include_folders()]
     ptx, entry = kept(
-        (nvrtc.nvrtcVersion()[1:], headers, PRELUDE, _options(arch), astuple(prepared), name, path),
+        (nvrtc.nvrtcVersion()[1:], headers, PRELUDE, _LIMITED, _options(arch), astuple(prepared), name, path),
         lambda: _compile(prepared, path or file_name(name), _options(arch), name),
     )
     return ptx, entry
@@ -124,7 +127,17 @@ def _options(arch: str) -> list[str]:
 
 
 def _compile(prepared: DeviceSource, file: str, options: list[str], kernel: str = "") -> tuple[str, str]:
-    """(PTX, the entry that ``kernel`` became)."""
+    """(PTX, the entry that ``kernel`` became); without libcu++ where nothing asks for it."""
+    text = "\n".join((prepared.text, *dict(prepared.headers).values()))
+    if "cooperative_groups" in text and not _NEEDS_LIBCUXX.search(text):
+        try:
+            return _compile_with(prepared, file, [*options, _LIMITED], kernel)
+        except CompileError:
+            pass  # wrong, or in need of more than the header brings so: the next attempt says which
+    return _compile_with(prepared, file, options, kernel)
+
+
+def _compile_with(prepared: DeviceSource, file: str, options: list[str], kernel: str) -> tuple[str, str]:
     own = dict(prepared.headers)
     library = library_for("\n".join((prepared.text, *own.values())))
     headers = {name: "" for name in (*EMPTY, *prepared.missing)}
