@@ -1,4 +1,4 @@
-"""What the engine found crosses to the judge as small, plain, checked data, and a student reads it in the table."""
+"""What the engine found crosses to the judge as small, checked data, and a student reads it in the table."""
 
 import copy
 

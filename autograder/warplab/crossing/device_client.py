@@ -6,13 +6,27 @@ class VirtualDeviceError(RuntimeError):
 
 
 class Array:
-    """Elements start to stop of a host or device array; `array[a:b]` is a part of it. It holds no values."""
+    """Elements start to stop of a host or device array; `array[a:b]` is a part of it. It holds no values.
+
+    len(array), array.size and array.shape say how many there are, as they do of every device array.
+    """
 
     def __init__(self, index, start, stop):
         self.index, self.start, self.stop = index, start, stop
 
     def __len__(self):
         return self.stop - self.start
+
+    @property
+    def size(self):
+        return len(self)
+
+    @property
+    def shape(self):
+        return (len(self),)
+
+    def __repr__(self):
+        return f"<array of {len(self):,} numbers, its values are read with device.read(array)>"
 
     def __getitem__(self, part):
         if type(part) is not slice or part.step not in (None, 1):
@@ -26,7 +40,8 @@ class Array:
 class DeviceClient:
     """The student's end: an asynchronous device.
 
-    Nothing waits unless you say so. Streams are numbers; 0 is there already.
+    Nothing waits unless you say so: synchronize() lets the host wait, wait(event, stream) a stream, for an
+    event of record(stream), while the host goes on. Streams are numbers; 0 is there already.
     """
 
     def __init__(self, call):

@@ -29,7 +29,7 @@ DEVICE = "device"  # the argument that is the recorder
 
 
 class Handle:
-    """A device array that is somewhere else: shape, dtype and size, and nothing in it that could be read."""
+    """A device array that is somewhere else: len(array), size, shape, ndim and dtype, and no values."""
 
     def __init__(self, name, shape, dtype):
         self.name, self.shape, self.dtype = name, tuple(shape), np.dtype(dtype)
@@ -77,7 +77,9 @@ class Recorder:
         self._bytes += Empty.from_plain(buffer).nbytes
         if self._bytes > MAX_BUFFER_BYTES or len(self.buffers) >= MAX_BUFFERS:
             raise Refused(
-                f"the limit is {MAX_BUFFERS} device arrays of {MAX_BUFFER_BYTES >> 20} MiB together"
+                f"device.empty was called {len(self.buffers) + 1} times for {self._bytes:,} bytes together; "
+                f"the limit is {MAX_BUFFERS} arrays and {MAX_BUFFER_BYTES >> 20} MiB: does a function that calls "
+                "itself ever stop?"
             )
         name = f"#{len(self.buffers)}"
         self.buffers[name] = buffer

@@ -40,7 +40,8 @@ MEANT = {  # a piece of numba's message: what the student did, and what to do in
     r"module 'numba\.cuda' has no attribute '(\w+)'": "there is no `cuda.{0}`",
     r"module '(\w+)' has no attribute '__call__'": "`{0}` is a module and no function",
     r"array>|\.array at": (
-        "the shape of a shared or local array must be constants: numbers, or names set outside the kernel"
+        "the shape of a shared or local array must be constants: numbers, or names set outside the kernel, "
+        "where they are also worked out: `SIZE = 2 * TILE * TILE`"
     ),
 }
 SYMBOLS = dict(

@@ -40,12 +40,12 @@ def checked_plan(value, name, limits):
 def _dimensions(value, what, limits, name):
     sizes = value if type(value) in (tuple, list) else (value,)
     if not 1 <= len(sizes) <= 3:
-        raise Refused(f"`{name}` returned a {what} with {len(sizes)} dimensions; it has one to three")
-    sizes = tuple(_whole(size, f"`{name}` must return whole numbers in the {what}") for size in sizes)
+        raise Refused(f"`{name}` asks for a {what} with {len(sizes)} dimensions; it has one to three")
+    sizes = tuple(_whole(size, f"`{name}` needs whole numbers in the {what}") for size in sizes)
     for size, limit in zip(sizes, limits, strict=False):
         if not 1 <= size <= limit:
             raise Refused(
-                f"`{name}` returned {size:,} in the {what} {sizes}; each entry lies between 1 and {limit:,}"
+                f"`{name}` asks for a {what} of {sizes}; each of its numbers lies between 1 and {limit:,}"
             )
     return sizes
 

@@ -6,7 +6,10 @@ at.
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass
+
+NOT_THEIRS = ("site-packages", "/warplab/", "/lib/python3", "<frozen ", "IPython")
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,13 @@ class LaunchError(RuntimeError):
             head += f", {where}"
         text = f"{head}: {message}"
         super().__init__(text + (f"\n  Look at: {hint}" if hint else ""))
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the lines of the notebook that led here, and the text; nothing of ours."""
+        frames = traceback.extract_tb(self.__traceback__)
+        own = [f for f in frames if not any(part in f.filename for part in NOT_THEIRS)]
+        led = [f"line {frame.lineno}: {frame.line}" for frame in own if frame.line]
+        return [*led, f"{type(self).__name__}: {self}"]
 
 
 class InvalidLaunch(LaunchError):

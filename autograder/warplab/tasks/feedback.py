@@ -1,6 +1,7 @@
 """A task's visible test cell: `grade` shows the rubric as a table and returns the points."""
 
 import linecache
+import os
 import re
 import time
 from pathlib import PurePath
@@ -26,8 +27,39 @@ def grade(name, submission, plan=None, rubric=None):
     report = report_on(name, submission, plan, rubric)
     again = progress.changed_attempts(report, _text_of(submission) + _text_of(plan)) > 1
     show(Table(report, again))
-    show(progress.after(report, rubric))
-    return report.score
+    _show_card(progress.after(report, rubric))
+    return Points(report.score) if _is_read_by_a_person() else report.score
+
+
+class Points(float):
+    """What `grade` gives in a notebook: a number, which is not shown once more under the table."""
+
+    def _ipython_display_(self):
+        """Show nothing: the table has said it."""
+
+
+def _is_read_by_a_person():
+    """Whether this is a notebook or IPython, and not nbgrader, which reads the cell's output."""
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return False
+    return get_ipython() is not None and "NBGRADER_EXECUTION" not in os.environ
+
+
+_cards = []  # the display of the latest card of points, which the next one replaces
+
+
+def _show_card(bar):
+    """Show the points so far under the table; the card under the table before is taken away."""
+    if not _is_read_by_a_person():
+        show(bar)
+        return
+    from IPython.display import display
+
+    for card in _cards:
+        card.update({"text/plain": "", "text/html": ""}, raw=True)
+    _cards[:] = [display(bar, display_id=True)]
 
 
 def report_on(name, submission, plan=None, rubric=None, seed=0):

@@ -1,5 +1,5 @@
-"""Hints: of every rubric row in psNN_hints.yml, beside the tasks of the set; of what goes wrong in the same way
-everywhere in failure_hints.yml.
+"""Hints: of every rubric row in psNN_hints.yml, beside the tasks of the set; of what goes wrong in the same
+way everywhere in failure_hints.yml.
 """
 
 import functools

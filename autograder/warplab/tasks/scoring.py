@@ -147,8 +147,9 @@ def _points_of_case(task, item, case, outcome):
         bound, total, unit = replace(bound, **scaled), 1e6 * total, f"microseconds{unit[1:]}"
     counted = number(total) if math.isfinite(total) else "no"
     if total < bound.least:
-        why = f"{counted} {unit}, and no right result takes fewer than {number(bound.least)}: send numbers whole"
-        return CaseVerdict(case.name, 0.0, f"{why}, and by messages alone", hints_help=False)
+        why = f"{counted} {unit}, and no right result takes fewer than {number(bound.least)}"
+        more = "send numbers whole, and by messages alone"
+        return CaseVerdict(case.name, 0.0, f"{why}: {more}", hints_help=False)
     limits = f"full points up to {number(bound.full)}, none from {number(bound.zero)}"
     blamed = outcome.access and math.isfinite(total)
     access = outcome.access | {"of": total, "unit": unit} if blamed else {}

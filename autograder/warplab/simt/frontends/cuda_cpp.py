@@ -10,6 +10,7 @@ set aside: a whole `.cu` file will do.
 from __future__ import annotations
 
 import ctypes
+import inspect
 import os
 import re
 from dataclasses import replace
@@ -144,8 +145,21 @@ def cuda_kernel(source: str | os.PathLike[str], name: str) -> CudaKernel:
 
     source: CUDA C++, or the path of a `.cu` file; its host code (``main``, launches, iostream) is set aside.
     name: as C++ names it, with namespaces and a template's arguments: ``"tools::scale<float, 16>"``.
-    Raises CompileError with the compiler's first message and the source's own line number.
+    Raises CompileError with the compiler's first message and the source's own line number. A kernel of this
+    name that the caller had is then unbound, so that no earlier one runs in its place.
     """
+    try:
+        return _cuda_kernel(source, name)
+    except CompileError:
+        theirs = inspect.stack(0)[1].frame.f_globals
+        for bound in [
+            key for key, value in theirs.items() if type(value) is CudaKernel and value.name == name
+        ]:
+            del theirs[bound]
+        raise
+
+
+def _cuda_kernel(source: str | os.PathLike[str], name: str) -> CudaKernel:
     if isinstance(source, str) and ("\n" in source or "{" in source or not source.endswith((".cu", ".cuh"))):
         return CudaKernel(source, name)
     path = Path(source).absolute()
