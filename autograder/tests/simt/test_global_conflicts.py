@@ -124,7 +124,7 @@ def origins(body: str, way="store"):
 {{ .reg .b64 %rd<9>; .reg .b32 %r<9>; .reg .pred %p<2>;
 {body}
 ret; }}"""
-    return [set(o) for o in touched_through(parse(text).functions["k"], INSTRUCTIONS, way)]
+    return [set(o) for o in touched_through(parse(text).functions["k"], INSTRUCTIONS)[way]]
 
 
 def test_a_store_s_address_comes_from_a_parameter_through_arithmetic():

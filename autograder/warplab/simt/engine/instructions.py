@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from warplab.simt.engine import (
     arithmetic,
@@ -97,11 +98,17 @@ class Instruction(Effects):
 
     handlers: Mapping[frozenset, Handler | Form]
 
+    @cached_property
+    def forms(self) -> dict[str | None, Form]:
+        """The form for each type that the row has."""
+        families = reversed(self.handlers.items())  # where two have a type, the first counts
+        return {
+            kind: form if isinstance(form, Form) else Form(form) for types, form in families for kind in types
+        }
+
     def form(self, instr: Instr) -> Form | None:
         """The form for the last type that an instruction names, None if the row has not that type."""
-        kind = last_type(instr.mods)
-        found = next((form for types, form in self.handlers.items() if kind in types), None)
-        return found if found is None or isinstance(found, Form) else Form(found)
+        return self.forms.get(last_type(instr.mods))
 
     def unknown(self, instr: Instr) -> list[str]:
         """The modifiers of an instruction that its form has not."""

@@ -155,7 +155,7 @@ class Program:
     @cached_property
     def touched(self) -> dict[str, list | None]:
         """What the addresses of stores, loads and atomics are computed from: see ``touched_through``."""
-        return {way: touched_through(self.function, INSTRUCTIONS, way) for way in ("store", "load", "atomic")}
+        return touched_through(self.function, INSTRUCTIONS)
 
     @cached_property
     def fences(self) -> bool:
@@ -201,7 +201,7 @@ class Program:
         return found
 
     def shared_place(self, byte: int, width: int) -> str:
-        """``tile[3, 16]``: the element of a shared array that a byte of a block's shared memory belongs to."""
+        """``tile[3, 16]``: the element of a shared array that holds a byte of a block's shared memory."""
         array = array_at(self.shared_arrays, byte)
         return array.place(byte, width) if array else f"shared memory at byte {byte}"
 

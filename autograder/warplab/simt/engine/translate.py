@@ -144,7 +144,7 @@ class Translator:
             if have != dtype:
                 raise self.unsupported(self.instr, "a predicate used as a number")
             return f"(~{variable})" if op.negated else variable
-        have_size, want_size = np.dtype(have).itemsize, np.dtype(dtype).itemsize
+        have_size, want_size = int(have[1]), int(dtype[1])
         if have_size == want_size:
             return self.cast_view(variable, have, dtype)
         low = f"{self.cast_view(variable, have, f'u{have_size}')}.astype('u{want_size}')"

@@ -6,6 +6,7 @@ alike).
 
 from __future__ import annotations
 
+import functools
 import re
 import struct
 from dataclasses import dataclass, field
@@ -152,6 +153,8 @@ _VAR = re.compile(
     re.S,
 )
 _REG = re.compile(r"\.reg\s*\.(\w+)\s+(.*)$", re.S)
+_SPACE = re.compile(r"\s*")
+_LABEL = re.compile(r"(" + _NAME + r")\s*:(?!:)")
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:[^\n;]*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?[^\n;]*")
 _HEAD = re.compile(
     r"[a-z][\w.:]*", re.ASCII
@@ -195,20 +198,24 @@ def parse_number(text: str) -> int | float:
     raise PTXSyntaxError(f"not a PTX literal: {text!r}")
 
 
-def _split(text: str, sep: str = ",") -> list[str]:
+_AT_COMMA_OR_BRACKET = re.compile(r"[\[{(\]}),]")
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that stand in no brackets."""
     parts, depth, start = [], 0, 0
-    for i, c in enumerate(text):
-        if c in "[{(":
-            depth += 1
-        elif c in "]})":
-            depth -= 1
-        elif c == sep and depth == 0:
-            parts.append(text[start:i].strip())
-            start = i + 1
+    for found in _AT_COMMA_OR_BRACKET.finditer(text):
+        c = found.group()
+        if c != ",":
+            depth += 1 if c in "[{(" else -1
+        elif depth == 0:
+            parts.append(text[start : found.start()].strip())
+            start = found.end()
     last = text[start:].strip()
     return parts + [last] if last else parts
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def parse_operand(text: str):
     """One operand: register, literal, address, vector, symbol or parenthesised list."""
     t = text.strip()
@@ -354,11 +361,10 @@ def _body(text: str, fn: Function) -> None:
     shadows = 0
     called_from: dict[tuple, tuple] = {}
     while True:
-        while pos < len(text) and text[pos].isspace():
-            pos += 1
+        pos = _SPACE.match(text, pos).end()
         if pos >= len(text):
             return
-        loc = _LOC.match(text, pos)
+        loc = _LOC.match(text, pos) if text[pos] == "." else None
         if loc:
             place = tuple(int(n) for n in loc.group(1, 2, 3))
             home = home or place[0]
@@ -372,7 +378,7 @@ def _body(text: str, fn: Function) -> None:
                 file, line = place[:2]
             pos = loc.end()
             continue
-        label = re.compile(r"(" + _NAME + r")\s*:(?!:)").match(text, pos)
+        label = _LABEL.match(text, pos)
         if label:
             fn.body.append(label.group(1))
             pos = label.end()

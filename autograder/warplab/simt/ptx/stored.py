@@ -11,33 +11,35 @@ from warplab.simt.ptx.effects import EffectsByOpcode, effects_of
 from warplab.simt.ptx.parser import Function, Instr, Mem, Reg, Sym, Vec
 
 Origin = tuple[str, int]  # a parameter or variable and a byte offset in it
+Way = Literal["store", "load", "atomic"]
+WAYS: tuple[Way, ...] = ("store", "load", "atomic")
+NOWHERE: frozenset[Origin] = frozenset()
 
 
-def touched_through(
-    fn: Function, table: EffectsByOpcode, way: Literal["store", "load", "atomic"]
-) -> list[frozenset[Origin]] | None:
-    """For each store (load, atomic) to global or generic memory, what its address was computed from;
+def touched_through(fn: Function, table: EffectsByOpcode) -> dict[Way, list[frozenset[Origin]] | None]:
+    """By way, for each store (load, atomic) to global or generic memory, what its address was computed from;
     None where that cannot be told.
 
     A value loaded from memory has no origin: with a pointer among the others it is an index, alone it is a
     pointer that nobody knows.
     """
     if fn.routines:
-        return None
+        return dict.fromkeys(WAYS)
     body = [item for item in fn.body if isinstance(item, Instr)]
     steps = [(registers_written(i, table), _sources(i, table), _origins(i)) for i in body]
+    steps = [step for step in steps if step[0]]
     origin: dict[str, frozenset[Origin]] = {}
     changed = True
     while changed:
         changed = False
         for written, read, own in steps:
-            found = own.union(*(origin.get(r, frozenset()) for r in read))
+            found = own.union(*(origin[r] for r in read if r in origin))
             for register in written:
-                before = origin.get(register, frozenset())
+                before = origin.get(register, NOWHERE)
                 if not found <= before:
                     origin[register] = before | found
                     changed = True
-    return [_of_address(i, origin) for i in body if _touches(i, table, way)]
+    return {way: [_of_address(i, origin) for i in body if _touches(i, table, way)] for way in WAYS}
 
 
 def _touches(instr: Instr, table: EffectsByOpcode, way: str) -> bool:
