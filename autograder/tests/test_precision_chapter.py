@@ -469,3 +469,30 @@ def test_adam_in_fp16_alone_breaks_as_quiz_6_says():
         loss.backward()
         optimizer.step()
     assert loss.isnan()
+
+
+def test_floats_of_four_and_eight_bits_by_hand_are_the_formats():
+    space = {"torch": torch}
+    exec(next(source for source in cells() if source.startswith("def to_float")), space)
+    below, least = [0.0, 0.5], 1.0  # E2M1: subnormal step 0.5, then 1 and 1.5 times 1, 2, 4
+    values = below + [least * power * part for power in (1, 2, 4) for part in (1, 1.5)]
+    assert space["e2m1"](torch.linspace(0, 6, 601)).unique().tolist() == values
+    numbers = torch.randn(10_000) * torch.logspace(-4, 2, 10_000)
+    theirs = numbers.to(torch.float8_e4m3fn).float()
+    assert torch.equal(space["e4m3"](numbers), theirs)
+
+
+def test_a_scale_for_each_16_brings_four_bits_back():
+    space = {"torch": torch}
+    torch.manual_seed(7)
+    for start in ("def to_float", "def blocks"):
+        exec(next(source for source in cells() if source.startswith(start)), space)
+    clean = torch.arange(1024) != 5
+    exact = space["outliers"][:, clean]
+    off = {
+        name: ((rounded[:, clean] - exact).norm() / exact.norm()).item()
+        for name, rounded in space["formats"].items()
+    }
+    assert off["E2M1, one scale"] == 1  # all of them rounded to zero
+    assert off["NVFP4"] < 0.15 and off["MXFP8"] < 0.03 and off["E4M3, one scale"] < 0.03
+    assert 4 + 8 / 16 == 4.5  # bits a number in NVFP4: "half a bit more"

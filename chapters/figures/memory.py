@@ -283,12 +283,12 @@ def floors(parts):
 
 
 def attention_bytes(d=64, rows=128):
-    """Bytes of one attention head against the number of tokens: with N x N matrices, by
+    """Bytes of one attention head against the number of tokens: with s x s matrices, by
     tiles, every byte once; in BF16.
     """
     n = 2.0 ** np.arange(9, 17)
     lines = (
-        ("N × N matrices stored", 8 * n * n + 8 * n * d, "orange", "-"),
+        ("s × s matrices stored", 8 * n * n + 8 * n * d, "orange", "-"),
         (f"by tiles, {rows} queries at a time", 4 * n * d + 4 * n * n * d / rows, "blue", "-"),
         ("every byte once", 8 * n * d, "green", (0, (5, 3))),
     )
@@ -307,6 +307,6 @@ def attention_bytes(d=64, rows=128):
         fig,
         alt=f"Bytes moved for one attention head with d = {d}, against the number of tokens. At 8,192 "
         f"tokens, {said}.",
-        caption="Theory. Stored, the N × N matrices dominate. By tiles they are never stored; what is left "
+        caption="Theory. Stored, the s × s matrices dominate. By tiles they are never stored; what is left "
         "are K and V, read again for each group of queries, and those repeats can come from L2.",
     )
