@@ -7,7 +7,7 @@ import pytest
 from numba import cuda, float32
 
 from warplab import crossing
-from warplab.crossing.findings import MOST
+from warplab.crossing.findings import MOST, of_lines
 from warplab.tasks.feedback import Table, report_on
 
 ACT = {
@@ -49,6 +49,13 @@ def broken(**changes):
         broken(line=-1),
         broken(line=1.0),
         broken(block=[1, 2, np.int64(3)]),
+        [{"lanes": [[7, 12, 10, 320]] * 7}],
+        [{"lanes": [[7, 12, 10, 321]]}],
+        [{"lanes": [[7, 0, 10, 320]]}],
+        [{"lanes": [[7, 12, 0, 0]]}],
+        [{"lanes": [[7, 12, 10.0, 320]]}],
+        [{"lanes": [[7, 12, 10]]}],
+        [{"lanes": "many"}],
     ],
 )
 def test_a_record_that_the_engine_does_not_make_is_refused(data):
@@ -96,3 +103,40 @@ def test_a_warning_of_the_engine_stands_under_why_and_brings_its_hints():
 def test_a_warning_is_told_once_in_a_table():
     html = Table(report_on("ps03/reduce_atomic", losing))._repr_html_()
     assert html.count("Look at: blocks run in any order") == 1
+
+
+@cuda.jit
+def tireless(x_min, y_min, step, max_iterations, out):
+    col, row = cuda.grid(2)
+    if col >= out.shape[1] or row >= out.shape[0]:
+        return
+    c_x, c_y = x_min + col * step, y_min + row * step
+    x = y = 0.0
+    steps = max_iterations
+    for k in range(max_iterations):
+        if x * x + y * y > 4.0:
+            steps = min(steps, k)
+        else:
+            x, y = x * x - y * y + c_x, 2.0 * x * y + c_y
+    out[row, col] = steps
+
+
+def test_a_row_of_instructions_names_the_lines_that_issue_most_and_their_lanes():
+    line = report_on("ps01/mandelbrot", tireless).lines[-1]
+    (drawing,) = line.drawings
+    assert drawing["kind"] == "lanes"
+    most = max(drawing["acts"], key=lambda act: act["warps"])
+    assert most["source"] == "for k in range(max_iterations):" and most["threads"] <= 32 * most["warps"]
+    html = Table(report_on("ps01/mandelbrot", tireless))._repr_html_()
+    assert "of 32 lanes active" in html and "Lines that issue most" in html
+
+
+def test_lines_of_several_launches_are_added_up():
+    from types import SimpleNamespace as Some
+
+    line = Some(file="/a/b.py", line=3, warp_instructions=10, thread_instructions=320)
+    other = Some(file="/a/b.py", line=4, warp_instructions=1, thread_instructions=1)
+    ((key, number, warps, threads), (*_, last)) = of_lines([Some(lines=[line, other]), Some(lines=[line])])[
+        0
+    ]["lanes"]
+    assert (number, warps, threads, last) == (3, 20, 640, 1)

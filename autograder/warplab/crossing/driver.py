@@ -78,8 +78,8 @@ class Recorder:
         if self._bytes > MAX_BUFFER_BYTES or len(self.buffers) >= MAX_BUFFERS:
             raise Refused(
                 f"device.empty was called {len(self.buffers) + 1} times for {self._bytes:,} bytes together; "
-                f"the limit is {MAX_BUFFERS} arrays and {MAX_BUFFER_BYTES >> 20} MiB: does a function that calls "
-                "itself ever stop?"
+                f"the limit is {MAX_BUFFERS} arrays and {MAX_BUFFER_BYTES >> 20} MiB: does a function that "
+                "calls itself ever stop?"
             )
         name = f"#{len(self.buffers)}"
         self.buffers[name] = buffer

@@ -59,13 +59,15 @@ def execute(order):
         for name, moved in moved_by_copies(order).items():
             counters[name] = counters.get(name, 0.0) + moved
         outputs = {name: memory.arrays[name] for name in order.results}
+        asked = any(name in findings.INSTRUCTIONS for name in order.counts)
+        lanes = findings.of_lines(profiles) if asked else []
         return Outcome(
             "",
             outputs,
             counters,
             tuple(changed),
             access=memory.costliest(),
-            findings=tuple(memory.findings[: findings.MOST]),
+            findings=tuple([*lanes, *memory.findings][: findings.MOST]),
         )
     except LaunchError as error:
         found = [findings.of_error(error), *memory.findings]

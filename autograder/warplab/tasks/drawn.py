@@ -1,7 +1,7 @@
 """What is drawn of a failure, as small plain data: from arrays and records that have been checked.
 
 A drawing is a dict with its "kind": "values" (got, expected, where they differ), "threads" (what one or two
-threads did), "engines" (a device's three engines), "messages" (between ranks). warplab.plots.failures draws.
+threads did), "lanes" (how many lanes are active on the lines that issue most), "engines" (a device's three engines), "messages" (between ranks). warplab.plots.failures draws.
 """
 
 import numpy as np
@@ -16,7 +16,11 @@ SHADES = "0123456789abcdef"  # of a cell, from the smallest value to the largest
 
 def drawings(task, case, outcome):
     """What to draw of one case that is not right, or not cheap enough; () where there is nothing."""
-    found = [{"kind": "threads", "acts": record["acts"]} for record in outcome.findings if record["acts"]]
+    found = [{"kind": "threads", "acts": record["acts"]} for record in outcome.findings if record.get("acts")]
+    for record in outcome.findings:
+        names = ("file", "line", "warps", "threads")
+        lines = [dict(zip(names, row, strict=True)) for row in record.get("lanes", ())]
+        found += [{"kind": "lanes", "acts": lines}] if lines else []
     if outcome.trace:
         found.append(outcome.trace)
     if not outcome.error and not outcome.modified:

@@ -132,7 +132,12 @@ class Table:
             lines.append(f"  [{WORDS[line.state]:>10}] {_points(line):>8}  {line.title}")
             more = f"   ({len(line.hints) - 1} more in a notebook)" if len(line.hints) > 1 else ""
             hint = f"Hint: {line.hints[0]}{more}" if line.hints else ""
-            quoted = [_quotation(act) for drawing in line.drawings for act in drawing.get("acts", ())]
+            quoted = [
+                _quotation(act)
+                for drawing in line.drawings
+                if drawing["kind"] == "threads"
+                for act in drawing["acts"]
+            ]
             said = [line.reason, *dict.fromkeys(quoted), *line.warnings, _blame(line.access), hint]
             lines += [f"{'':25}{text}" for text in said if text]
         return "\n".join(lines)
@@ -202,8 +207,19 @@ def _drawing(drawing, drawn):
             "picture": "",
             "acts": [act | {"where": _where(act), "who": _who(act)} for act in drawing["acts"]],
         }
+    if drawing["kind"] == "lanes":
+        most = max(line["warps"] for line in drawing["acts"])
+        return {"picture": "", "acts": [], "lanes": [_lanes_of(line, most) for line in drawing["acts"]]}
     picture, told = failures.svg_of(drawing)
     return {"picture": picture, "told": told, "acts": []}
+
+
+def _lanes_of(line, most):
+    """A line of a kernel with its bar: as long as its instructions, as full as its lanes are active."""
+    active = line["threads"] / line["warps"]
+    told = f"{lanes.counted(line['warps'], 'instruction')}, {active:.3g} of 32 lanes active"
+    share, full = 100 * line["warps"] / most, 100 * active / 32
+    return {"where": _where(line), "source": line.get("source"), "told": told, "share": share, "full": full}
 
 
 def _where(act):

@@ -122,7 +122,7 @@ def _judge_case(task, item, case, outcome):
     verdict = _points_of_case(task, item, case, outcome)
     if outcome is None:
         return verdict
-    warnings = tuple(record["text"] for record in outcome.findings if record["text"])
+    warnings = tuple(record["text"] for record in outcome.findings if record.get("text"))
     return replace(
         verdict,
         warnings=warnings,
@@ -142,7 +142,7 @@ def _points_of_case(task, item, case, outcome):
     if dodged:
         return CaseVerdict(case.name, 0.0, dodged, hints_help=False)
     total, unit = bound.total(counters), bound.unit or bound.counter
-    if unit.startswith("s on "):  # of so few seconds nobody has an idea
+    if unit.startswith(("s on ", "s of ")):  # of so few seconds nobody has an idea
         scaled = {name: 1e6 * getattr(bound, name) for name in ("full", "zero")}
         bound, total, unit = replace(bound, **scaled), 1e6 * total, f"microseconds{unit[1:]}"
     counted = number(total) if math.isfinite(total) else "no"
