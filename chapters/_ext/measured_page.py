@@ -71,9 +71,7 @@ class Measured(Directive):
             raise self.error(f"measured: {error.args[0]}") from None
         found = []
         for e in chosen:
-            found.append(
-                nodes.paragraph("", "", nodes.strong("", e.question), nodes.Text(" "), *self.about(e))
-            )
+            found.append(nodes.paragraph("", "", nodes.strong("", e.question)))
             if records(e.name):
                 found += self.evidence(e)
             elif published(e.name):

@@ -3,12 +3,14 @@ banner, theory dashed, nothing filled in.
 """
 
 import json
+import math
+import textwrap
 
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullLocator
 
 from warplab.evidence.experiments.rooflines import INTENSITY
 from warplab.evidence.roofs import roof
-from warplab.plots.evidence import MARKERS
+from warplab.plots.evidence import MARKERS, duration
 from warplab.plots.figure import axes_place, show
 from warplab.plots.theme import INK, PALETTE, PAPER, new
 
@@ -58,14 +60,16 @@ def measured(measurement, alt=None, caption=None):
                 y,
                 linewidth=1.2,
                 markersize=7,
-                label=f"{name} ({evidence.kind}{mark})",
+                label=textwrap.fill(f"{name} ({evidence.kind}{mark})", 60),
                 **style,
             )
         if evidence.kind != "published" and (rates or label != "seconds"):
             _roofs(ax, evidence, unit, slope=measurement.x == INTENSITY)
     if points:
         ax.set(xscale="log", yscale="log", xlabel=measurement.x, ylabel=label)
-        _plain_ticks(ax.xaxis, [p.x for p in points])
+        _ticks(ax.xaxis, [p.x for p in points], _number)
+        shown = [(p.rate if rates else p.median) / unit for p in points]
+        _ticks(ax.yaxis, shown, duration if label == "seconds" else _number)
         figure.legend(loc="outside lower left", ncols=1)
     else:
         ax.set_axis_off()
@@ -90,10 +94,17 @@ def measured(measurement, alt=None, caption=None):
     return shown
 
 
-def _plain_ticks(axis, values):
-    """Names at the powers of ten alone where the values span one: between them they would overlap."""
-    if max(values) >= 10 * min(values):
-        axis.set_minor_formatter(NullFormatter())
+def _ticks(axis, values, words):
+    """Round numbers, fewer of each power of ten the more powers there are, in words that a person uses."""
+    powers = math.log10(max(values) / min(values))
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if powers < 2.5 else (1, 3) if powers < 4 else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: words(value)))
+    axis.set_minor_locator(NullLocator())
+
+
+def _number(value):
+    """4,096 and 0.25; 16 M from a hundred thousand on."""
+    return EngFormatter(sep=" ")(value) if value >= 1e5 else f"{value:,.0f}" if value >= 1e3 else f"{value:g}"
 
 
 def _title(measurement):
