@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from numba import cuda
+from numba import cuda, float32
 
 import warplab
 from warplab.simt import machine_code as shown
@@ -86,6 +86,21 @@ def test_a_template_of_cpp_and_a_configured_kernel():
     assert any(
         "HMUL2" in text for text in of(header, "out[i] =").sass
     )  # inlined from cuda_fp16.hpp: its caller's
+
+
+@cuda.jit
+def turned(a):
+    tile = cuda.shared.array((4, 1), float32)
+    t = cuda.threadIdx.x
+    tile[t, 0] = a[t]
+    cuda.syncthreads()
+    a[t] = tile[3 - t, 0]
+
+
+@needs_nvdisasm
+def test_parameters_and_shared_arrays_have_their_short_names():
+    store = " ".join(of(warplab.machine_code(turned, x), "tile[t, 0] = a[t]").ptx)
+    assert re.search(r", tile\b", store) and "_cudapy" not in store and "st.shared" in store
 
 
 @needs_nvdisasm

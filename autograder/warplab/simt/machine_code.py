@@ -14,6 +14,7 @@ from pathlib import PurePath
 from warplab.hardware.device import engine_target
 from warplab.hardware.target import Target
 from warplab.rendering import render
+from warplab.simt.engine.indices import SHARED_SYMBOL
 from warplab.simt.frontends.cuda_cpp import ConfiguredKernel, CudaKernel
 from warplab.simt.frontends.numba_hook import compiled_for, is_configured, is_dispatcher, ptx_of
 from warplab.simt.ptx.parser import parse
@@ -126,7 +127,10 @@ def _compiled(dispatcher, args):
 def _side_by_side(
     name: str, ptx: str, entry: str, target: Target, text: list[str] | None = None
 ) -> MachineCode:
-    """``text``: the lines of the kernel's own file, where no file holds them."""
+    """``text``: the lines of the kernel's own file, where no file holds them.
+
+    In PTX, parameters and numba's shared arrays have their short names.
+    """
     module = parse(ptx)
     device = [function for function in module.functions.values() if not function.is_entry]
     body = [item for function in (module.functions[entry], *device) for item in function.body]
@@ -146,7 +150,8 @@ def _side_by_side(
         if isinstance(item, str):
             labels.append(f"{item}:")
             continue
-        at(files.get(item.file, ""), item.line).ptx += [*labels, item.text.replace(f"{entry}_param", "param")]
+        short = SHARED_SYMBOL.sub(lambda found: found[1] or found[0], item.text)
+        at(files.get(item.file, ""), item.line).ptx += [*labels, short.replace(f"{entry}_param", "param")]
         labels = []
     for instr in required(ptx, entry):
         at(*instr.place(home)).sass += [*(f"{label}:" for label in instr.labels), instr.text]
