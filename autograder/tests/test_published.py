@@ -164,10 +164,12 @@ def lines(measurement, monkeypatch):
     """The lines that a figure of `measurement` has, by label."""
     from warplab.plots import measured as module
 
-    kept = {}
-    monkeypatch.setattr(module, "show", lambda figure, alt, caption: kept.update(figure=figure))
+    show, kept = module.show, {}
+    monkeypatch.setattr(
+        module, "show", lambda figure, *rest: kept.update(figure=figure) or show(figure, *rest)
+    )
     measured(measurement)
-    return {line.get_label(): line for line in kept["figure"].axes[0].get_lines()}
+    return {" ".join(line.get_label().split()): line for line in kept["figure"].axes[0].get_lines()}
 
 
 def test_published_points_are_never_joined_to_a_line(tmp_path, monkeypatch):
