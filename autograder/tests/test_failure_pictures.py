@@ -1,5 +1,6 @@
 """Pictures of failures: small, with a text for those who cannot see them; and when the last hint opens."""
 
+import json
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -64,6 +65,31 @@ def test_a_picture_of_any_array_is_small_and_has_a_text_and_no_script(shape, see
     root = ET.fromstring(picture)
     assert root.get("role") == "img" and f"{int(wrong.sum()):,} of" in root.get("aria-label")
     assert len(picture) < 40_000 and told and "script" not in picture and "nan" not in picture
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.7e308, -1.7e308, 5e-324])
+@pytest.mark.filterwarnings("error")
+def test_no_value_is_too_odd_to_be_drawn(value):
+    """A student's array, and what is expected, may hold anything; the judge draws it."""
+    got = np.full((40, 50), value)
+    got[::2] = -value
+    for want in (
+        np.zeros((40, 50)),
+        got[::-1].copy(),
+        np.full((40, 50), np.nan),
+        np.arange(2000.0).reshape(40, 50),
+    ):
+        with np.errstate(all="ignore"):
+            drawing = values("out", got, want, np.ones(got.shape, bool))
+        assert svg_of(drawing)[0].startswith("<svg")
+        json.dumps(drawing, allow_nan=False)
+
+
+@pytest.mark.parametrize("kind", [bool, np.uint8, np.int64, np.float16])
+def test_arrays_of_every_dtype_are_drawn(kind):
+    got = np.arange(256).reshape(16, 16).astype(kind)
+    drawing = values("out", got, got, got.astype(bool))
+    assert len(svg_of(drawing)[0]) < 20_000
 
 
 def test_a_name_with_markup_is_text():

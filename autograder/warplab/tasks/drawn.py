@@ -1,7 +1,8 @@
 """What is drawn of a failure, as small plain data: from arrays and records that have been checked.
 
 A drawing is a dict with its "kind": "values" (got, expected, where they differ), "threads" (what one or two
-threads did), "lanes" (how many lanes are active on the lines that issue most), "engines" (a device's three engines), "messages" (between ranks). warplab.plots.failures draws.
+threads did), "lanes" (how many are active on the lines that issue most), "engines" (a device's three),
+"messages" (between ranks). warplab.plots.failures and feedback.html.j2 draw it.
 """
 
 import numpy as np
@@ -24,7 +25,8 @@ def drawings(task, case, outcome):
     if outcome.trace:
         found.append(outcome.trace)
     if not outcome.error and not outcome.modified:
-        found += _values(task, case, outcome)
+        with np.errstate(all="ignore"):  # of a student's NaN and infinities
+            found += _values(task, case, outcome)
     return tuple(found[:3])
 
 

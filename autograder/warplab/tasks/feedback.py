@@ -195,23 +195,25 @@ def _access(access, drawn):
 
 
 def _drawing(drawing, drawn):
-    """A picture and what it shows, or the threads of a finding; None where it stands in the table already."""
+    """What the table shows of a drawing; None where it stands there already, or has nothing to show.
+
+    {"acts": of a finding's threads, "lanes": of a kernel's lines, "picture" and "told": of any other}
+    """
     key = repr(drawing)
     if key in drawn:
         return None
     drawn.add(key)
+    shown = {"acts": [], "lanes": [], "picture": "", "told": ""}
+    acts = drawing.get("acts", ())
     if drawing["kind"] == "threads":
-        if not (drawing["acts"][1:] or drawing["acts"][0].get("source")):
-            return None
-        return {
-            "picture": "",
-            "acts": [act | {"where": _where(act), "who": _who(act)} for act in drawing["acts"]],
-        }
+        alone = not (acts[1:] or acts[0].get("source"))
+        threads = [act | {"where": _where(act), "who": _who(act)} for act in acts]
+        return None if alone else shown | {"acts": threads}
     if drawing["kind"] == "lanes":
-        most = max(line["warps"] for line in drawing["acts"])
-        return {"picture": "", "acts": [], "lanes": [_lanes_of(line, most) for line in drawing["acts"]]}
+        most = max(line["warps"] for line in acts)
+        return shown | {"lanes": [_lanes_of(line, most) for line in acts]}
     picture, told = failures.svg_of(drawing)
-    return {"picture": picture, "told": told, "acts": []}
+    return shown | {"picture": picture, "told": told}
 
 
 def _lanes_of(line, most):
