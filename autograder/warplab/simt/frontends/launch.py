@@ -24,12 +24,14 @@ class LaunchContext:
     """What a launch runs under: the ``target`` that sets its limits, and who watches.
 
     ``observers`` are told of every event, beside the checks that every launch has. ``sample``: only so many
-    thread blocks run, spread evenly over the grid; None: all.
+    thread blocks run, spread evenly over the grid; None: all. ``replicas``: several threads of a block may
+    hold one element, as Triton's do, of which one writes (``sanitizer.global_races``).
     """
 
     target: Target
     observers: tuple = ()
     sample: int | None = None
+    replicas: bool = False
 
 
 def translated(
@@ -72,7 +74,7 @@ def run(
         params = {
             p.name: v.ljust(p.size, b"\0") for p, v in zip(program.function.params, values, strict=True)
         }
-        conflicts = GlobalRaces()
+        conflicts = GlobalRaces(context.replicas)
         observers = [InitialisationCheck(), RaceDetector(), conflicts, *context.observers]
         constants = UnsetConstants()
         if constants.can_be_read(program):

@@ -21,6 +21,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder
 
@@ -264,6 +265,7 @@ class _Launcher:
         grid, block = (x, y, z), (32 * m.num_warps, 1, 1)
         context_of, ran = _counting.get(), _ran.get()
         context = context_of(grid, block) if context_of else LaunchContext(Target.of(ARCH))
+        context = replace(context, replicas=True)
         if context.sample is not None:
             parameters.on_copies()
         if enter_hook is not None:

@@ -11,6 +11,11 @@ the launch keeps to words of its own, a region needs no more than a list of the 
 tables, one entry a word, are kept from the first access that may meet another. A cell's summary is of those
 who touched it and are not yet ordered before a later access: one thread, or several of one warp, of one
 block, or of several blocks, with the last two of them.
+
+Triton spreads a tensor over a block's threads, and one that is smaller than the block is held by several:
+all of them read an element, and one of them, for all, writes. What the others read is then used by nobody.
+So with ``replicas`` a thread's write does not clash with what threads of its block have read in the very
+request in which it read the element itself.
 """
 
 from __future__ import annotations
@@ -25,11 +30,21 @@ from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.errors import Act
 from warplab.simt.observer import Observer
 from warplab.simt.ptx.effects import effects_of
-from warplab.simt.sanitizer.ordering import CLASHES, STRONG_READ, STRONG_WRITE, WRITE, Kind, kind_of, verb
+from warplab.simt.sanitizer.ordering import (
+    CLASHES,
+    READ,
+    STRONG_READ,
+    STRONG_WRITE,
+    WRITE,
+    Kind,
+    kind_of,
+    verb,
+)
 from warplab.simt.sanitizer.races import cell_size
 
 THREAD_BITS = 32
 THREAD = (1 << THREAD_BITS) - 1
+IN_CUDA = "cuda.syncthreads()", "cuda.atomic"
 SPAN = 4  # a stretch of this many cells a lane is checked for double use by marking its cells
 ALONE, IN_WARP, IN_BLOCK, APART = range(4)  # how far apart those are who touched a cell
 
@@ -149,9 +164,13 @@ class Conflict:
 
 
 class GlobalRaces(Observer):
-    """Observer. ``found_all`` after the launch: one Conflict for each pair of source lines that met."""
+    """Observer. ``found_all`` after the launch: one Conflict for each pair of source lines that met.
 
-    def __init__(self):
+    replicas: threads of a block may hold one element of a tensor together, as Triton's do.
+    """
+
+    def __init__(self, replicas: bool = False):
+        self.replicas = replicas
         self.now = 0
         self.watches: dict[int, Watch | None] = {}
         self.found: dict[frozenset[str], Conflict] = {}
@@ -276,11 +295,12 @@ class GlobalRaces(Observer):
             thread = int(touch.thread[lane])
             element = region.place(int(touch.at[lane]))
             apart = thread // size != rival // size
+            barrier, atomic = ("tl.debug_barrier()", "tl.atomic_add") if self.replicas else IN_CUDA
             advice = (
-                "blocks run in any order: write to another array, combine with cuda.atomic, "
+                f"blocks run in any order: write to another array, combine with {atomic}, "
                 "or launch two kernels"
                 if apart
-                else "put a barrier, cuda.syncthreads(), between the two, or write to another array"
+                else f"put a barrier, {barrier}, between the two, or write to another array"
             )
             instr = program.sites[touch.site]
             does, done = verb(instr, touch.kind.name), verb(program.sites[there], did)
@@ -311,6 +331,7 @@ class RegionTables:
         self.far: dict[str, np.ndarray] = {}
         self.met: set[str] = set()  # kinds of access of which a cell has more than one thread's
         self.site_at: dict[int, int] = {}
+        self.reads: dict[int, Touch] = {}  # by time, where threads may hold an element together
 
     def cells(self, touch: Touch):
         first = touch.at >> self.shift
@@ -328,6 +349,8 @@ class RegionTables:
             self.far[name] = np.zeros(cell_count, np.int8)
         last = self.last[name]
         self.site_at[touch.time] = touch.site
+        if races.replicas and name == READ:
+            self.reads[touch.time] = touch
         token = touch.time << THREAD_BITS | touch.thread
         doubles = []
         for cell in cells or self.cells(touch):
@@ -417,11 +440,26 @@ class RegionTables:
                 clash &= races.fence_at[rival // machine.launch.threads] == 0
         if clash.any() and touch.kind.name == WRITE and name != STRONG_WRITE:
             clash &= self._bits(touch, part)[bad] != self._now(touch, part, bad)
+        if races.replicas and touch.kind.name == WRITE and name == READ:
+            same_block = thread // machine.launch.threads == rival // machine.launch.threads
+            clash &= ~(same_block & self._read_too(thread, cell[bad], time))
         found = np.flatnonzero(clash)
         if found.size:
             i = int(found[0])
             there = self.site_at[int(time[i])]
             races.report(machine, self.region, touch, int(bad[i]), int(rival[i]), name, there, found.size)
+
+    def _read_too(self, thread: np.ndarray, cell: np.ndarray, time: np.ndarray) -> np.ndarray:
+        """Whether each thread itself read its cell in the request of that time."""
+        out = np.zeros(thread.size, bool)
+        for moment in np.unique(time).tolist():
+            touch = self.reads[moment]
+            at = np.flatnonzero(time == moment)
+            place = np.minimum(np.searchsorted(touch.thread, thread[at]), touch.thread.size - 1)
+            first = touch.at[place] >> self.shift
+            within = (first <= cell[at]) & (cell[at] < first + max(1, touch.width // self.unit))
+            out[at] = (touch.thread[place] == thread[at]) & within
+        return out
 
     def _opens(self, races: GlobalRaces, machine, touch: Touch, cells) -> bool:
         """Whether a plain store behind a fence answers those who look at its cells for a flag or a lock."""
