@@ -4,6 +4,10 @@ The subjects are those of Triton's published tutorials, written anew: each bring
 reductions in a warp and across warps, tensor cores and copies in stages, random numbers, locks).
 """
 
+import inspect
+import warnings
+
+import numpy as np
 import pytest
 import torch
 
@@ -277,11 +281,206 @@ def test_attention(causal):
     torch.testing.assert_close(out.float(), expected, atol=1e-2, rtol=1e-2)
 
 
+def add_up(n, **settings):
+    """A profiled vector_add of ``n`` numbers."""
+    x, y, out = torch.rand(n), torch.rand(n), torch.zeros(n)
+    grid = lambda meta: (triton.cdiv(n, meta["BLOCK"]),)  # noqa: E731
+    return warplab.profile(vector_add[grid], x, y, out, n, BLOCK=1024, **settings), x + y - out
+
+
 def test_sectors_of_the_sum_are_those_of_a_hand_count():
     """98,432 floats are 12,304 sectors of 32 bytes: two arrays are read and one is written."""
-    n = 98432
-    x, y, out = torch.rand(n), torch.rand(n), torch.empty(n)
-    p = warplab.profile(vector_add[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)], x, y, out, n, BLOCK=1024)
-    assert torch.equal(out, x + y)
+    p, wrong = add_up(98432)
+    assert not wrong.any()
     assert (p.global_load.sectors, p.global_store.sectors) == (2 * 12304, 12304)
     assert p.grid == (97, 1, 1) and p.block == (128, 1, 1) and p.arch == "sm_80"
+
+
+def test_sectors_of_the_softmax_are_those_of_a_hand_count():
+    """32 rows of 256 floats: each is read once and written once, 32 sectors a row."""
+    x, out = torch.randn(32, 256), torch.empty(32, 256)
+    p = warplab.profile(row_softmax[(8,)], out, x, 256, 256, 32, 256, WIDTH=256, num_warps=2)
+    assert (p.global_load.sectors, p.global_store.sectors) == (1024, 1024)
+
+
+def test_sectors_of_the_product_are_those_of_a_hand_count():
+    """128 x 128 x 128 in tiles of 32 x 32: each of 16 tiles reads 32 rows of a and 32 columns of b.
+
+    In fp16 that is 2 x 32 x 128 x 2 bytes = 512 sectors, and the result is 128 x 128 x 2 bytes. Of floating
+    point there are 2 x 128**3 operations, all of them in the tensor cores' instructions.
+    """
+    a, b, c = torch.ones(128, 128).half(), torch.ones(128, 128).half(), torch.empty(128, 128).half()
+    sizes = 128, 128, 128, *a.stride(), *b.stride(), *c.stride()
+    p = warplab.profile(product[(16,)], a, b, c, *sizes, BM=32, BN=32, BK=32, GROUP=2, num_stages=3)
+    assert (p.global_load.sectors, p.global_store.sectors) == (16 * 512, 1024)
+    assert p.flops == 2 * 128**3
+    assert p.shared_bytes > 0 and p.registers > 0
+
+
+def test_counts_stand_by_the_kernels_own_lines():
+    p, _ = add_up(4096)
+    by_line = {entry.line: entry for entry in p.lines if entry.file.endswith("test_triton.py")}
+    lines, first = inspect.getsourcelines(vector_add.fn)
+    stored = by_line[next(first + i for i, line in enumerate(lines) if "tl.store" in line)]
+    assert (stored.global_load.sectors, stored.global_store.sectors, stored.flops) == (1024, 512, 4096)
+    assert sum(entry.warp_instructions for entry in p.lines) <= p.warp_instructions
+
+
+def test_a_sample_of_blocks_is_scaled_and_leaves_the_tensors_alone():
+    p, wrong = add_up(64 * 1024, sample_blocks=16)
+    assert p.sampled == (16, 64) and p.global_load.sectors == 2 * 8192
+    assert (wrong != 0).all()  # nothing was stored
+
+
+def test_views_of_one_storage_are_one_memory():
+    """What a kernel reads through one argument it may have written through another."""
+    both = torch.arange(2048.0)
+    vector_add[(1,)](both[:1024], both[1024:], both[1024:], 1024, BLOCK=1024)
+    assert torch.equal(both[1024:], torch.arange(1024.0) * 2 + 1024)
+
+
+def test_alignment_is_what_triton_compiled_for():
+    """Triton compiles for the alignment that it finds: what lies aligned by chance only is refused."""
+    space = np.zeros(1056, np.float32)
+    space = space[(12 - space.ctypes.data) % 16 // 4 :]  # 12 bytes beyond a multiple of 16
+    whole = torch.from_numpy(space[:1040])
+    for start in (0, 2, 3):
+        part = whole[start : start + 1024].fill_(1)
+        vector_add[(1,)](part, part, part, 1024, BLOCK=1024)
+        assert (part == 2).all()
+    with pytest.raises(warplab.InvalidLaunch, match=r"(?s)aligned.*clone"):
+        vector_add[(1,)](*[whole[1:1025]] * 3, 1024, BLOCK=1024)
+
+
+@triton.jit
+def double(x, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + at, tl.load(x + at) * 2)
+
+
+@triton.jit
+def turn(x, BLOCK: tl.constexpr):
+    """Reads what other threads wrote a line above, with no barrier between."""
+    at = tl.arange(0, BLOCK)
+    tl.store(x + at, at.to(tl.float32))
+    tl.store(x + BLOCK + at, tl.load(x + BLOCK - 1 - at))
+
+
+@triton.jit
+def meet(x):
+    tl.store(x, tl.program_id(0))
+
+
+def test_replicas_of_an_element_are_no_conflict():
+    """32 numbers in a block of 128 threads: each number is read by four threads and written by one."""
+    x = torch.ones(32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        double[(1,)](x, BLOCK=32)
+    assert (x == 2).all()
+
+
+@pytest.mark.parametrize("kernel, grid, options", [(turn, 1, {"BLOCK": 512}), (meet, 4, {})])
+def test_conflicts_are_warned_of_in_tritons_words(kernel, grid, options):
+    with pytest.warns(warplab.GlobalConflict, match=r"tl\.(debug_barrier|atomic_add)"):
+        kernel[(grid,)](torch.rand(1024), **options)
+
+
+def test_an_access_out_of_bounds_names_line_and_element():
+    with pytest.raises(warplab.OutOfBounds, match=r"test_triton.py:\d+.*\[300\] of argument 'x'"):
+        double[(3,)](torch.ones(300), BLOCK=128)
+
+
+def test_a_tensor_that_is_elsewhere_is_refused():
+    with pytest.raises(warplab.InvalidLaunch, match="'x' is a tensor on meta"):
+        double[(1,)](torch.empty(128, device="meta"), BLOCK=128)
+
+
+def test_too_much_shared_memory_is_refused_as_triton_refuses_it():
+    a = torch.zeros(256, 256)
+    sizes = 256, 256, 256, *a.stride(), *a.stride(), *a.stride()
+    with pytest.raises(triton.runtime.errors.OutOfResources, match="shared memory"):
+        product[(1,)](a, a, a, *sizes, BM=256, BN=256, BK=256, GROUP=1, num_stages=1)
+
+
+def test_an_empty_grid_launches_nothing():
+    x = torch.ones(128)
+    double[(0,)](x, BLOCK=128)
+    assert (x == 1).all()
+    with pytest.raises(warplab.ProfileError, match="grid is empty"):
+        warplab.profile(double[(0,)], x, BLOCK=128)
+
+
+def test_autotune_takes_the_first_configuration_and_says_so():
+    tuned = triton.autotune([triton.Config({"BLOCK": size}) for size in (64, 128)], key=["n"])(vector_add)
+    x, out = torch.rand(1000), torch.empty(1000)
+    grid = lambda meta: (triton.cdiv(1000, meta["BLOCK"]),)  # noqa: E731
+    with pytest.warns(UserWarning, match="no times to choose by, so the first configuration is used"):
+        tuned[grid](x, x, out, 1000)
+    assert torch.equal(out, x + x) and tuned.best_config.kwargs == {"BLOCK": 64}
+    assert warplab.profile(tuned[grid], x, x, out, 1000).grid == (16, 1, 1)
+
+
+def test_there_are_no_times():
+    launch = double[(1,)]
+    with pytest.raises(RuntimeError, match="no times.*warplab.profile"):
+        triton.testing.do_bench(lambda: launch(torch.ones(128), BLOCK=128))
+    with pytest.raises(warplab.NotTimed):
+        warplab.bench(launch, torch.ones(128))
+
+
+def test_only_sm_80_is_compiled_for():
+    with pytest.raises(warplab.ProfileError, match="wgmma"):
+        add_up(1024, arch="sm_90")
+
+
+def test_constants_by_name_are_tritons_alone():
+    kernel = warplab.cuda_kernel('extern "C" __global__ void f(float *x) { x[0] = 1; }', "f")
+    with pytest.raises(warplab.ProfileError, match="n=.*by place"):
+        warplab.profile(kernel[1, 1], torch.ones(1), n=3)
+
+
+def test_too_many_threads_are_refused_before_they_run():
+    with pytest.raises(warplab.ProfileError, match="sample_blocks"):
+        warplab.profile(meet[(1 << 20,)], torch.zeros(1))
+
+
+def test_scalars_keep_their_values():
+    @triton.jit
+    def scalars(out, a, b, c, d: tl.float16, pair):
+        tl.store(out, a)
+        tl.store(out + 1, b)
+        tl.store(out + 2, c)
+        tl.store(out + 3, d)
+        tl.store(out + 4, tl.load(pair[0]) + pair[1])
+
+    out = torch.empty(5, dtype=torch.float64)
+    scalars[(1,)](out, -7, 2**40 + 1, 0.1, 0.1, (torch.ones(1), 16))
+    expected = [-7, 2**40 + 1, np.float32(0.1), np.float16(0.1), 17]
+    assert out.tolist() == [float(number) for number in expected]
+
+
+def test_a_descriptor_of_a_tensor():
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    @triton.jit
+    def corner(there, out, SIZE: tl.constexpr):
+        at = tl.arange(0, SIZE)
+        tl.store(out + at[:, None] * SIZE + at[None, :], there.load([0, SIZE]))
+
+    x, out = torch.rand(32, 32), torch.empty(16, 16)
+    corner[(1,)](TensorDescriptor.from_tensor(x, [16, 16]), out, SIZE=16)
+    assert torch.equal(out, x[:16, 16:])
+
+
+def test_what_tutorials_ask_of_the_driver():
+    driver = triton.runtime.driver.active
+    assert driver.get_active_torch_device() == torch.device(warplab.torch_device)
+    told = driver.utils.get_device_properties(driver.get_active_torch_device().index)
+    assert told == {
+        "max_shared_mem": 163 * 1024, "max_num_regs": 65536, "multiprocessor_count": 1, "warpSize": 32
+    }  # fmt: skip
+    x = torch.ones(128)
+    compiled = double.warmup(x, BLOCK=128, grid=(1,))
+    compiled._init_handles()
+    assert compiled.n_regs > 0 and compiled.metadata.shared == 0 and (x == 1).all()

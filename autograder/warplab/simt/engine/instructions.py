@@ -379,6 +379,15 @@ INSTRUCTIONS: dict[str, Instruction] = {
     ),
     "cp": moves_tile({ANY: takes(COPIED, cp_async.cp)}, writes=never, memory="copy", flops=no_flops),
     "prefetch": acts(takes("global local L1 L2 L2::evict_last L2::evict_normal", movement.nothing)),
+    "createpolicy": computes(
+        {
+            INTEGERS: takes(
+                "fractional range L2::evict_last L2::evict_normal L2::evict_first L2::evict_unchanged global",
+                movement.cache_policy,
+            )
+        },
+        flops=no_flops,
+    ),
     # order and control
     "membar": acts(takes("cta gl sys", movement.fence)),
     "fence": acts(

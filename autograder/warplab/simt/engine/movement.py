@@ -49,7 +49,7 @@ def cvta(code, instr):
 
 def load(code, instr):
     dtype = dtype_of(instr.mods)
-    d, address = instr.operands
+    d, address, *_ = instr.operands  # the last may be a hint to the cache
     targets = d.items if isinstance(d, Vec) else (d,)
     space = space_of(instr)
     if space == "param":
@@ -71,7 +71,7 @@ def load(code, instr):
 
 def store(code, instr):
     dtype = dtype_of(instr.mods)
-    address, value = instr.operands
+    address, value, *_ = instr.operands
     space = space_of(instr)
     if space in ("param", "const") or not isinstance(address, Mem):
         raise code.unsupported(instr)
@@ -83,6 +83,11 @@ def store(code, instr):
 
 def nothing(code, instr):
     """Hints."""
+
+
+def cache_policy(code, instr):
+    """A number that loads and stores name as their hint to the cache, which the engine has not."""
+    code.define(instr.operands[0], code.constant(0, "u8"), "u8")
 
 
 def fence(code, instr):

@@ -333,6 +333,13 @@ class _Parameters:
         start = storage.data_ptr()
         if start not in self.storages:
             self.storages[start] = _map(name, value)
+        if at % 16 == 0 and (at - start) % 16:
+            raise InvalidLaunch(
+                f"argument '{name}' lies aligned to 16 bytes by chance, in memory that does not begin so; "
+                "Triton compiles for that alignment, and the engine's addresses have another",
+                kernel=self.kernel,
+                hint="tensor.clone(), whose memory is torch's own",
+            )
         return self.storages[start].base + at - start
 
 
@@ -345,7 +352,6 @@ def _map(name: str, tensor) -> Region:
     dtype, shape = str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape)
     label = f"argument '{name}' ({dtype}[{', '.join(map(str, shape))}])"
     region = SPACE.add(data, label, tensor.element_size())
-    region.base += storage.data_ptr() % 16  # Triton compiles for the alignment that it finds, up to 16 bytes
     if tensor.is_contiguous() and tensor.nbytes == storage.nbytes():
         region.shape = shape
     return region

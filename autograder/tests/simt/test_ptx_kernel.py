@@ -1,0 +1,116 @@
+"""``warplab.ptx_kernel``: PTX from any compiler or hand, by C's convention."""
+
+import numpy as np
+import pytest
+
+import warplab
+
+SCALE = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry scale(.param .u64 at, .param .f32 by, .param .b32 n)
+{
+    .reg .b64 %rd<3>;
+    .reg .b32 %r<3>;
+    .reg .f32 %f<4>;
+    .reg .pred %late;
+    ld.param.u64 %rd0, [at];
+    ld.param.f32 %f0, [by];
+    ld.param.b32 %r0, [n];
+    mov.u32 %r1, %tid.x;
+    setp.ge.u32 %late, %r1, %r0;
+    @%late bra DONE;
+    mul.wide.u32 %rd1, %r1, 4;
+    add.s64 %rd2, %rd0, %rd1;
+    ld.global.f32 %f1, [%rd2];
+    mul.f32 %f2, %f1, %f0;
+    st.global.f32 [%rd2], %f2;
+DONE:
+    ret;
+}
+"""
+
+
+def test_it_runs_and_is_counted():
+    kernel = warplab.ptx_kernel(SCALE, "scale")
+    x = np.arange(40, dtype=np.float32)
+    kernel[1, 64](x, 2.0, np.uint32(32))
+    assert (x == np.where(np.arange(40) < 32, 2, 1) * np.arange(40)).all()
+    p = warplab.profile(kernel[1, 64], x, 2.0, np.uint32(32))
+    assert (p.global_load.sectors, p.global_store.sectors, p.flops) == (4, 4, 32)
+    assert p.arch == "sm_90" and p.registers > 0
+
+
+@pytest.mark.parametrize(
+    "text, name, said",
+    [
+        (SCALE, "scal", r"no entry 'scal'; it has scale"),
+        ("hello", "hello", r"no \.target|\.target directive"),
+        (SCALE.replace("ld.global.f32", "ld.globe.f32"), "scale", r"kernel\.ptx, line 19.*globe"),
+        (SCALE[:-12], "scale", r"ptxas refused the kernel"),
+        (SCALE.replace(".version 8.0", ""), "scale", r"version"),
+    ],
+)
+def test_what_is_no_kernel_is_refused_when_it_is_made(text, name, said):
+    with pytest.raises(warplab.CompileError, match=said):
+        warplab.ptx_kernel(text, name)
+
+
+def test_older_ptx_runs_and_is_assembled_for_the_newer_architecture():
+    old = SCALE.replace("sm_80", "sm_52").replace("8.0", "6.0")
+    x = np.ones(32, np.float32)
+    p = warplab.profile(warplab.ptx_kernel(old, "scale")[1, 32], x, 3.0, np.uint32(32))
+    assert (x == 3).all() and p.registers > 0
+
+
+@pytest.mark.parametrize("target, version", [("sm_100", "8.8"), ("sm_100a", "8.8")])
+def test_ptx_for_what_is_not_here_is_refused_at_the_launch(target, version):
+    kernel = warplab.ptx_kernel(SCALE.replace("sm_80", target).replace("8.0", version), "scale")
+    with pytest.raises(warplab.InvalidLaunch, match=f"for {target}, which sm_90 does not run"):
+        kernel[1, 32](np.ones(32, np.float32), 1.0, np.uint32(1))
+
+
+def test_ptx_for_one_architecture_alone_runs_on_that_one_only():
+    kernel = warplab.ptx_kernel(SCALE.replace("sm_80", "sm_90a"), "scale")
+    x = np.ones(32, np.float32)
+    kernel[1, 32](x, 3.0, np.uint32(32))
+    assert (x == 3).all()
+
+
+@pytest.mark.parametrize(
+    "args, said",
+    [
+        ((np.ones(8, np.float32), 1.0), "takes 3 arguments and got 2"),
+        ((np.ones(8, np.float32), "fast", np.uint32(1)), "is a str"),
+        ((np.ones(8, np.float32), 1.0, np.uint64(1)), "has 8 bytes"),
+    ],
+)
+def test_arguments_that_are_not_the_kernels(args, said):
+    with pytest.raises(warplab.InvalidLaunch, match=said):
+        warplab.ptx_kernel(SCALE, "scale")[1, 32](*args)
+
+
+def test_an_instruction_that_the_engine_lacks_is_refused_by_name():
+    text = SCALE.replace(
+        "mov.u32 %r1, %tid.x;", "mov.u32 %r1, %tid.x;\n    cp.async.bulk.commit_group;"
+    ).replace("sm_80", "sm_90")
+    kernel = warplab.ptx_kernel(text, "scale")
+    with pytest.raises(warplab.UnsupportedInstruction, match="cp.async.bulk.commit_group"):
+        kernel[1, 32](np.ones(32, np.float32), 1.0, np.uint32(1))
+
+
+def test_hints_to_the_cache_change_nothing():
+    """A policy is made and named by a load and a store, whose vectors Triton writes with one element too."""
+    text = SCALE.replace(
+        "ld.global.f32 %f1, [%rd2];",
+        """
+    .reg .b64 %kept;
+    createpolicy.fractional.L2::evict_last.b64 %kept, 1.0;
+    ld.global.L1::evict_last.L2::cache_hint.b32 {%f1}, [%rd2 + 0], %kept;""",
+    ).replace(
+        "st.global.f32 [%rd2], %f2;", "st.global.L1::evict_last.L2::cache_hint.b32 [%rd2 + 0], {%f2}, %kept;"
+    )
+    x = np.arange(32, dtype=np.float32)
+    p = warplab.profile(warplab.ptx_kernel(text, "scale")[1, 32], x, 2.0, np.uint32(32))
+    assert (x == 2 * np.arange(32)).all() and p.global_load.sectors == p.global_store.sectors == 4
