@@ -114,3 +114,20 @@ def test_hints_to_the_cache_change_nothing():
     x = np.arange(32, dtype=np.float32)
     p = warplab.profile(warplab.ptx_kernel(text, "scale")[1, 32], x, 2.0, np.uint32(32))
     assert (x == 2 * np.arange(32)).all() and p.global_load.sectors == p.global_store.sectors == 4
+
+
+def test_registers_in_a_row_may_have_names_without_a_percent_sign():
+    """``.reg .f32 part<2>`` declares part0 and part1, as in Triton's conversions of 8-bit floats."""
+    text = SCALE.replace(
+        "mul.f32 %f2, %f1, %f0;",
+        """
+    {
+        .reg .f32 part<2>;
+        mul.f32 part0, %f1, %f0;
+        add.f32 part1, part0, part0;
+        mov.f32 %f2, part1;
+    }""",
+    )
+    x = np.arange(32, dtype=np.float32)
+    warplab.ptx_kernel(text, "scale")[1, 32](x, 2.0, np.uint32(32))
+    assert (x == 4 * np.arange(32)).all()

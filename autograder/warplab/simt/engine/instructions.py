@@ -63,7 +63,7 @@ WEAK_OR_STRONG = f"weak volatile relaxed acquire release acq_rel mmio {SCOPES}"
 LEVELS = (  # of the caches: which of them, what is thrown out first, how much is fetched
     "ca cg cs cv lu wb wt "
     "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate "
-    "L2::evict_normal L2::evict_first L2::evict_last L2::64B L2::128B L2::256B"
+    "L2::evict_normal L2::evict_first L2::evict_last L2::cache_hint L2::64B L2::128B L2::256B"
 )
 PLACED = f"global shared local const param {WEAK_OR_STRONG} {LEVELS} v2 v4 v8"
 OF_TILES = "sync aligned row col satfinite rn " + " ".join(

@@ -400,7 +400,7 @@ def _body(text: str, fn: Function) -> None:
         if statement.startswith(".reg"):
             kind, names = _REG.match(statement).groups()
             for name in _split(names):
-                m = re.fullmatch(r"(%[\w$]+)<(\d+)>", name)
+                m = re.fullmatch(r"(%?[\w$]+)<(\d+)>", name)
                 if m and int(m.group(2)) > MAX_REGISTERS:
                     raise PTXSyntaxError(
                         f"{m.group(2)} registers {m.group(1)}; the limit is {MAX_REGISTERS:,}"
