@@ -26,7 +26,6 @@ SETS = {
     "every column up to 3": (IMAGE, np.s_[:, :4]),
     "the rows 3 to 5": (IMAGE, np.s_[3:6]),
     "the last block, from [32, 32] on": (IMAGE, np.s_[32:, 32:]),
-    "the one place [3, 4]": (IMAGE, np.s_[3, 4]),
     "the last block's 232 places, from [768] on": (NUMBERS, np.s_[768:]),
     "all blocks but the first": (NUMBERS, np.s_[256:]),
     "every 32nd place, from [31] on": (NUMBERS, np.s_[31::32]),

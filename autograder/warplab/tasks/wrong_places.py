@@ -25,8 +25,8 @@ def pattern(got, expected, wrong, near, launch=None):
 
 
 def places(wrong, launch=None):
-    """Where the wrong places lie, as a clause; "" where no rule names exactly these, or all are."""
-    if wrong.all():
+    """Where the wrong places lie, as a clause; "" where no rule names these, or it is one or all."""
+    if wrong.all() or np.count_nonzero(wrong) == 1:
         return ""
     for name, mask in _sets(wrong, launch):
         if np.array_equal(mask, wrong):
@@ -38,8 +38,6 @@ def _sets(wrong, launch):
     """(name, bool array) of every set of places that has a name and begins where the wrong ones do."""
     shape = wrong.shape
     indices = np.argwhere(wrong)
-    if len(indices) == 1:
-        yield f"the one place {_index(indices[0])}", wrong
     if wrong.ndim == 1:
         yield from _of_a_vector(wrong, launch)
         return
