@@ -24,6 +24,7 @@ if SIMULATOR:
 else:
     import warplab
 
+import numba  # noqa: E402
 import numpy as np  # noqa: E402
 from numba import cuda, float32, int32  # noqa: E402
 
@@ -165,6 +166,37 @@ def collatz(start, steps):
         steps[i] = count
 
 
+@cuda.jit
+def generic_map(out, out_shape, out_strides, x, x_shape, x_strides):
+    """out = -x of tensors of any shape, broadcast, as a small tensor library has it: its tests launch it by
+    the thousand, for a handful of elements each.
+    """
+    i = cuda.grid(1)
+    if i < out.size:
+        here = cuda.local.array(8, int32)
+        there = cuda.local.array(8, int32)
+        rest = i
+        for k in range(len(out_shape)):
+            d = len(out_shape) - 1 - k
+            here[d] = rest % out_shape[d]
+            rest = rest // out_shape[d]
+        for d in range(len(x_shape)):
+            there[d] = 0 if x_shape[d] == 1 else here[d + len(out_shape) - len(x_shape)]
+        to, source = 0, 0
+        for d in range(len(out_shape)):
+            to += here[d] * out_strides[d]
+        for d in range(len(x_shape)):
+            source += there[d] * x_strides[d]
+        out[to] = -x[source]
+
+
+def tensor(*shape):
+    """Elements, shape and strides (in elements) of a contiguous tensor."""
+    strides = np.cumprod((1, *shape[:0:-1]))[::-1]
+    elements = np.arange(math.prod(shape), dtype=np.float32)
+    return elements, np.array(shape, np.int32), strides.astype(np.int32)
+
+
 def cases():
     """(kernel, grid, block, arguments) of each of the twelve."""
     rng = np.random.default_rng(0)
@@ -210,6 +242,70 @@ def measure(repeats):
         name = kernel.fn.__name__ if SIMULATOR else kernel.py_func.__name__
         out[name] = timed(launch, 1), timed(launch, repeats)
     return out
+
+
+COOPERATIVE = """
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void down(int* x) {
+    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    x[threadIdx.x] = warp.shfl_down(x[threadIdx.x], 1);
+}
+"""
+WMMA = """
+#include <mma.h>
+using namespace nvcuda;
+__global__ void tile(const half* a, const half* b, float* c) {
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> x;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> y;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> z;
+    wmma::fill_fragment(z, 0.0f);
+    wmma::load_matrix_sync(x, a, 16);
+    wmma::load_matrix_sync(y, b, 16);
+    wmma::mma_sync(z, x, y, z);
+    wmma::store_matrix_sync(c, z, 16, wmma::mem_row_major);
+}
+"""
+
+
+def compiling():
+    """What a first launch waits for, beside running: CUDA C++ with large headers, and of the twelve kernels
+    what is numba's and what is the engine's.
+    """
+    from warplab.simt.engine.address_space import AddressSpace
+    from warplab.simt.engine.program import Program
+    from warplab.simt.toolchain import nvrtc
+
+    for name, source, kernel in (("cooperative groups", COOPERATIVE, "down"), ("wmma", WMMA, "tile")):
+        fresh = f"{source}// {time.time_ns()}"  # not one that is kept on disk
+        prepared = nvrtc.prepare(fresh, kernel)
+        _, work = timed(functools.partial(nvrtc.compile_ptx, prepared, kernel, "sm_90"), 1)
+        print(f"  {'compiling CUDA C++ with ' + name:<48}{'':>12} {1e3 * work:9.1f} ms CPU")
+    of_numba = of_engine = 0.0
+    for kernel, _, _, args in cases():
+        fresh = cuda.jit(kernel.py_func)
+        start = time.process_time()
+        compiled = fresh.compile(tuple(map(numba.typeof, args)))
+        (ptx,) = compiled._codelibrary.get_asm_strs()
+        middle = time.process_time()
+        Program(ptx, compiled.entry_name, kernel.py_func.__name__, AddressSpace())
+        of_numba += middle - start
+        of_engine += time.process_time() - middle
+    print(f"  {'numba: Python to PTX, a kernel':<48}{'':>12} {1e3 * of_numba / 12:9.1f} ms CPU")
+    print(f"  {'the engine: PTX to a program, a kernel':<48}{'':>12} {1e3 * of_engine / 12:9.1f} ms CPU")
+
+
+def small():
+    """Launches of a few threads, of which gradient tests are made: the cost of one."""
+    vectors = [np.ones(32, np.float32) for _ in range(3)]
+    for name, launch, args in (
+        ("add, 32 elements, a launch", add[1, 32], vectors),
+        ("generic map, 24 elements, a launch", generic_map[1, 32], (*tensor(2, 3, 4), *tensor(2, 1, 4))),
+    ):
+        launch(*args)
+        hundred = [timed(lambda: [launch(*args) for _ in range(100)], 1) for _ in range(5)]  # noqa: B023
+        clock, work = (min(column) / 100 for column in zip(*hundred))
+        print(f"  {name:<48}{1e3 * clock:9.2f} ms {1e3 * work:9.2f} ms CPU")
 
 
 def larger():
@@ -261,6 +357,8 @@ def main():
         f"{min(cold[1]):.1f}x of CPU time"
     )
     larger()
+    small()
+    compiling()
     print(
         f"  peak memory (target 1,024 MiB) {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} "
         "MiB"
