@@ -4,7 +4,6 @@ They are DIR/<student>/ps04_matmul.ipynb or DIR/<student>/ps04/ps04_matmul.ipynb
 """
 
 import hashlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,7 +70,7 @@ def student_id(name: str) -> str:
     text = written_out(name)
     if len(text) <= MAX_ID and len(text.encode()) <= MAX_ID_BYTES:
         return text
-    return f"{written_out(name[:KEPT])}~#{hashlib.sha256(os.fsencode(name)).hexdigest()[:32]}"
+    return f"{written_out(name[:KEPT])}~#{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
 def written_out(name: str) -> str:

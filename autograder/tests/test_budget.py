@@ -268,8 +268,8 @@ def test_waiting_for_the_gpu_costs_nothing_and_each_timed_row_has_its_own_time(m
 
 
 def test_a_thousand_streams_and_their_events_take_little_of_the_judge():
-    """Each event of a stream that waits for a thousand others knows as many numbers: kept without a limit, ten
-    thousand events were 350 MiB of the judge's.
+    """Each event of a stream that waits for a thousand others knows as many numbers: kept without a limit,
+    ten thousand events were 350 MiB of the judge's.
     """
     works = {"work": Work(np.positive, 1e-9)}
     device = VirtualDevice(DeviceTiming(), host={"x": np.zeros(990)}, works=works).connect()

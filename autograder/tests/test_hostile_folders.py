@@ -27,12 +27,13 @@ from autograder import grade
 from autograder.discover import MAX_ID, MAX_ID_BYTES, find_submissions, student_id, written_out
 from autograder.grade import Grading
 from autograder.gradebook import CourseGradebook
-from autograder.gradebook.export import FORMULA, guard
+from autograder.gradebook.export import guard
 from autograder.judge.judge import CellVerdict, Verdict
 from autograder.layout import load_assignment
 from autograder.results import Results
 from autograder.sandbox import Unsafe
 from autograder.show import grades_table
+from autograder.validate import Malformed, read_bytes
 
 HONEST = ("ada", "zed")
 PIECES = [
@@ -48,6 +49,8 @@ PIECES = [
         '"',
         ",",
         ";",
+        ";=cmd()",
+        '|"@y',
         "<script>",
         "&amp;",
         "%s",
@@ -245,6 +248,12 @@ def open_all(folder):
                 path.chmod(0o755)
 
 
+def begins_a_formula(text):
+    """Whether one of the cells does that a spreadsheet may see in a text."""
+    cells = (cell.strip(' "') for cell in re.split("[;|\t]", text))
+    return any(cell.startswith(("=", "+", "-", "@", "\uff1d")) for cell in cells)
+
+
 def plain(text):
     return all(one.isprintable() or one == "\n" for one in text)
 
@@ -273,7 +282,7 @@ def holds(course, tmp_path, seed, size):
     assert plain(text)
     lines = list(csv.DictReader(io.StringIO(text)))
     assert [line["student_id"] for line in lines] == [guard(student) for student in sorted(made)]
-    assert not any(value.startswith(FORMULA) for line in lines for value in line.values())
+    assert not any(begins_a_formula(value) for line in lines for value in line.values())
     by_id = {line["student_id"]: line for line in lines}
     for student in HONEST:
         expected = {"status": "graded", "score": "30", "manual_points_pending": "5", "late_penalty": "0"}
@@ -302,7 +311,7 @@ def test_ten_thousand_hostile_folders(course, tmp_path, seed):
     holds(course, tmp_path, seed, 250)
 
 
-NAMES = st.text(st.sampled_from([*"ab~x#u0'= \u202e\udcff\udc1f\x1b\U0001f98a"]), min_size=1, max_size=130)
+NAMES = st.text(st.sampled_from([*"ab~x#u0'=;\" \u202e\udcff\udc1f\x1b\U0001f98a"]), min_size=1, max_size=130)
 
 
 @given(NAMES, NAMES)
@@ -310,6 +319,8 @@ NAMES = st.text(st.sampled_from([*"ab~x#u0'= \u202e\udcff\udc1f\x1b\U0001f98a"])
 @example("a" * 101, written_out("a" * 20) + "~#" + "0" * 32)
 @example("~" * 101, "~" * 102)
 @example(" a", "~u000020a")
+@example("a;=", "a;'=")
+@example("a" * 101 + "\udc1f", "a" * 101 + "\udcff")
 def test_two_names_have_two_ids_that_can_be_shown_and_stored(one, other):
     for name in (one, other):
         text = student_id(name)
@@ -381,3 +392,24 @@ def test_a_folder_that_is_closed_is_told_and_not_taken_for_an_empty_one(course, 
         (found,) = find_submissions(tmp_path / "in", load_assignment(course[0], "ps01"))
     (tmp_path / "in/ada").chmod(0o755)
     assert (found.status, found.reason) == ("malformed", "the folder cannot be read: Permission denied")
+
+
+@pytest.mark.parametrize("become", ["link", "pipe"])
+def test_a_file_that_is_replaced_between_look_and_read_is_refused(course, tmp_path, monkeypatch, become):
+    """What was looked at is what is read; and nobody waits for a pipe that has no other end."""
+    home, neighbour = tmp_path / "in/ben", tmp_path / "in/ada/ps01_tiny.ipynb"
+    for folder in (home, neighbour.parent):
+        folder.mkdir(parents=True)
+        put(folder / neighbour.name, course[1])
+    file, look = home / neighbour.name, Path.resolve
+
+    def resolve(path, *rest):
+        found = look(path, *rest)
+        if path == file:
+            file.unlink()
+            file.symlink_to(neighbour) if become == "link" else os.mkfifo(file)
+        return found
+
+    monkeypatch.setattr(Path, "resolve", resolve)
+    with pytest.raises(Malformed, match="changed: ps01_tiny.ipynb was replaced while it was read"):
+        read_bytes(file, inside=home)

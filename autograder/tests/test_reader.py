@@ -28,7 +28,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 import autograder
 from autograder.grade import Grading
 from autograder.judge import reading
-from autograder.judge.budget import Lost
+from autograder.judge.budget import Lost, UsedUp
 from autograder.judge.judge import steps_of
 from autograder.judge.process import NotStarted
 from autograder.judge.reading import read_submission, reader
@@ -92,7 +92,7 @@ class Told:
         self.answers, self.asked, self.gone = list(answers), [], False
 
     def begin_step(self, seconds):
-        assert 0 < seconds <= 30
+        assert 0 < seconds <= reading.LIMITS.step_seconds
 
     def ask(self, message, allowed):
         self.asked.append(message)
@@ -269,17 +269,35 @@ def test_forged_texts_of_cpp_are_dropped(course, texts):
 
 
 def test_where_the_reader_is_lost_over_the_code_every_cell_runs(course):
-    found = read_submission(
-        b"{}", course[1], Told(Contents(handed_in(course[1])), Lost("timeout", "ran longer"))
-    )
+    found = read_submission(b"{}", course[1], Told(Contents(handed_in(course[1])), UsedUp("timeout", "15 s")))
     assert found.idle == frozenset() and found.cuda_cpp == ()
     assert len(steps_of(course[1], found)) == 6  # four code cells and two tasks
 
 
 def test_where_it_is_lost_over_the_file_the_student_is_told_what_to_do(course):
-    for lost in (Lost("timeout", "ran longer"), Lost("crashed", "the process was killed (memory)")):
+    for lost in (UsedUp("timeout", "15 s"), Lost("crashed", "the process was killed (memory)")):
         with pytest.raises(Malformed, match="too-costly: .* cannot be read: .*; clear all outputs"):
             read_submission(b"{}", course[1], Told(lost))
+
+
+@pytest.mark.parametrize("before", ["over the file", "over the code"])
+def test_a_reader_that_gets_no_processor_is_the_machines_fault(course, before):
+    told = [Contents(handed_in(course[1]))] if before == "over the code" else []
+    with pytest.raises(NotStarted, match="60 s by the clock and less than 15 s of the processor"):
+        read_submission(b"{}", course[1], Told(*told, Lost("timeout", "ran longer than the limit of 60 s")))
+
+
+@pytest.mark.slow
+def test_processor_time_ends_a_reader_and_the_clock_does_not(course, launcher, monkeypatch):
+    if not launcher.isolation.startswith("sandboxed"):
+        pytest.skip(f"needs a sandbox: {launcher.isolation}")
+    data = giant(b"[],")
+    monkeypatch.setattr(reading, "LIMITS", reading.replace(reading.LIMITS, processor_seconds=0.3))
+    with pytest.raises(Malformed, match="it takes more than 0.3 s of processor time"):
+        read(data, course[1], launcher)
+    monkeypatch.setattr(reading, "LIMITS", reading.replace(reading.LIMITS, step_seconds=0.1))
+    with pytest.raises(NotStarted, match="the machine has too much else to do"):
+        read(data, course[1], launcher)
 
 
 JSON = st.recursive(
@@ -415,7 +433,7 @@ def test_the_same_code_read_in_this_process_stops_it_and_fills_its_memory():
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_code_costs_its_reader_and_no_neighbour(course, launcher, name, monkeypatch):
     root, assignment = course
-    monkeypatch.setattr(reading, "LIMITS", reading.replace(reading.LIMITS, step_seconds=3))
+    monkeypatch.setattr(reading, "LIMITS", reading.replace(reading.LIMITS, processor_seconds=3))
     document = notebook(assignment, **answers(root))
     document["cells"][1:1] = [own_cell(source, f"h{n}") for n, source in enumerate(HOSTILE[name]())]
     began = time.monotonic()
@@ -438,7 +456,9 @@ def giant(inside, size=19 << 20):
 @pytest.mark.slow
 @pytest.mark.parametrize("inside", [b"[],", b'{"":0},', b"[[]],", b'"",', b"1e9,"], ids=repr)
 def test_giant_json_costs_its_reader_and_no_neighbour(course, launcher, inside, monkeypatch):
-    monkeypatch.setattr(reading, "LIMITS", reading.replace(reading.LIMITS, step_seconds=5, memory_mib=900))
+    monkeypatch.setattr(
+        reading, "LIMITS", reading.replace(reading.LIMITS, processor_seconds=5, memory_mib=900)
+    )
     data = giant(inside)
     with little_of_this_process(), pytest.raises(Malformed) as caught:
         read(data, course[1], launcher)

@@ -1,19 +1,17 @@
 """Times of arrival: the collector's word, in plain ISO, never what a student wrote beside the notebook."""
 
-import contextlib
 import csv
 import json
 import os
 from datetime import datetime
 
 import pytest
-from grading import answers, make_course, notebook, read_here
+from grading import answers, judged_here, make_course, notebook
 from hypothesis import given
 from hypothesis import strategies as st
 from nbgrader.api import Gradebook
 from test_hostile_folders import full_marks
 
-from autograder import grade
 from autograder.grade import Grading
 from autograder.receipt import exchange_time, received_times, utc
 from autograder.sandbox import Unsafe
@@ -133,11 +131,7 @@ def test_the_exchange_leaves_a_plain_file(tmp_path):
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("autograder.results.course_version", lambda: "test")
-        patch.setattr(grade, "reader", contextlib.nullcontext)
-        patch.setattr(grade, "read_submission", read_here)
-        patch.setattr(grade, "judge_notebook", full_marks)
+    with judged_here(full_marks):
         root, assignment = make_course(tmp_path_factory.mktemp("receipt") / "course")
         with open(root / "nbgrader_config.py", "a") as config:
             config.write(TEN)

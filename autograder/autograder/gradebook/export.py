@@ -5,6 +5,7 @@ That is a status, and ungraded and pending points told apart from 0.
 
 import csv
 import io
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,9 @@ COLUMNS: tuple[str, ...] = (
     "isolation",
     "attempt",
 )
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last four are wide
+# Where a spreadsheet would see a formula begin, whichever sign its settings have between cells (commas
+# stand in quotes here): in front of = + - @ tab or return, or wide forms. Spaces and quotes may be between.
+FORMULA = re.compile(r"""(?:^|(?<=[;\t|]))(?=[\s"']*[=+@\t\r\uff1d\uff0b\uff0d\uff20-])""")
 
 
 class GradesExport(ExportPlugin):
@@ -102,9 +105,9 @@ def figure(points: float) -> str:
 
 
 def guard(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula: a leading = + - @ tab or return gets an apostrophe.
+    """A cell that no spreadsheet takes for a formula, nor a part of it where it takes other separators.
 
-    So does one that begins so behind apostrophes: two texts never become one.
+    An apostrophe stands in front of a = + - @ tab or return that begins the text or follows a separator, and
+    in front of spaces, quotes and apostrophes before one, so that two texts never become one.
     """
-    text = " ".join(text.split("\n"))
-    return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text
+    return FORMULA.sub("'", " ".join(text.split("\n")))

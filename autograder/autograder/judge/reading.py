@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from autograder.judge.budget import Budget, Lost
+from autograder.judge.budget import Budget, Lost, UsedUp
 from autograder.judge.judge import steps_of
-from autograder.judge.process import Process
+from autograder.judge.process import NotStarted, Process
 from autograder.layout import Assignment
 from autograder.reader.contents import (
     CELL_ID,
@@ -40,8 +40,9 @@ from autograder.sandbox.messages import BadMessage, Contents, Examine, Examined,
 from autograder.validate import Checked, Defect, Malformed, checked
 
 LIMITS = Limits(
-    step_seconds=10,
-    total_seconds=25,
+    step_seconds=60,  # by the clock, on a machine that has other things to do: processor time is what counts
+    total_seconds=130,
+    processor_seconds=15,
     memory_mib=1536,  # twenty MiB of JSON take 1,000 at most, the warm parent's libraries count as well
     file_mib=1,
     disk_mib=8,
@@ -64,7 +65,7 @@ def read_submission(data: bytes, assignment: Assignment, process: Process) -> Ch
 
     process: a reader(), of no use afterwards; it ends while others begin, and is closed by the caller.
     Raises Malformed with all fatal defects, which is also what a file gets that cannot be read within
-    LIMITS, and NotStarted where the process does not come up.
+    LIMITS, and NotStarted where the process does not come up or gets no processor.
     """
     try:
         found = checked(_cells(process, data), assignment)
@@ -81,13 +82,24 @@ def _examined(process: Process, found: Checked, cells: Sequence[tuple[str, str, 
     try:
         process.begin_step(LIMITS.step_seconds)
         answer = process.ask(Examine(list(cells)), (Examined,))
-    except Lost:
+    except Lost as lost:
+        _of_the_file(lost)
         return found
     may_idle = {identity for identity, _, given in cells if given}
     idle = frozenset(one for one in answer.idle if type(one) is str and one in may_idle)
     texts = answer.cuda_cpp
     fits = all(type(text) is str for text in texts) and sum(map(len, texts)) <= MAX_SOURCE
     return replace(found, idle=idle, cuda_cpp=tuple(texts) if fits else ())
+
+
+def _of_the_file(lost: Lost) -> None:
+    """Raises NotStarted if it was the machine that took so long: its time by the clock, and not its own."""
+    if lost.kind == "timeout" and not isinstance(lost, UsedUp):
+        raise NotStarted(
+            f"reading the notebook took {LIMITS.step_seconds:g} s by the clock and less than "
+            f"{LIMITS.processor_seconds:g} s of the processor: the machine has too much else to do; "
+            "grade again"
+        ) from None
 
 
 def _cells(process: Process, data: bytes) -> list[HandedInCell]:
@@ -98,7 +110,9 @@ def _cells(process: Process, data: bytes) -> list[HandedInCell]:
         if isinstance(answer, Contents):
             return _handed_in(answer.cells)
     except Lost as lost:
-        how = f"it takes longer than {LIMITS.step_seconds:g} s" if lost.kind == "timeout" else str(lost)
+        _of_the_file(lost)
+        used_up = f"it takes more than {LIMITS.processor_seconds:g} s of processor time"
+        how = used_up if isinstance(lost, UsedUp) else str(lost)
         text = f"the notebook cannot be read: {how}; clear all outputs and save it again"
         raise Malformed([Defect("too-costly", text)]) from None
     except BadMessage:

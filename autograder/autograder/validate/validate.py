@@ -1,5 +1,6 @@
 """Take in one submitted notebook: its bytes, every defect, and what the student must not change restored."""
 
+import os
 import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -78,7 +79,10 @@ def read_bytes(path: Path, inside: Path | None = None) -> bytes:
                 f"{name} is a link to a place outside the submission",
             )
         _require("not-a-file", stat.S_ISREG(state.st_mode), f"{name} is not a regular file")
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_at_once) as file:
+            now = os.fstat(file.fileno())
+            same = (now.st_dev, now.st_ino, now.st_mode) == (state.st_dev, state.st_ino, state.st_mode)
+            _require("changed", same, f"{name} was replaced while it was read")
             data = file.read(MAX_BYTES + 1)
     except OSError as problem:
         raise Malformed([Defect("unreadable", f"{name} cannot be read: {problem.strerror}")]) from None
@@ -89,6 +93,11 @@ def read_bytes(path: Path, inside: Path | None = None) -> bytes:
         "clear all outputs and save again",
     )
     return data
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open without waiting for the other end of a pipe, should one be there by now."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _require(code: str, condition: bool, text: str) -> None:
