@@ -70,7 +70,8 @@ def student_id(name: str) -> str:
     text = written_out(name)
     if len(text) <= MAX_ID and len(text.encode()) <= MAX_ID_BYTES:
         return text
-    return f"{written_out(name[:KEPT])}~#{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{written_out(name[:KEPT])}~#{digest[:32]}"
 
 
 def written_out(name: str) -> str:
