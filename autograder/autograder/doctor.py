@@ -194,6 +194,7 @@ def diagnose(console: Console) -> bool:
     where = cgroup.place()
     at_once = (
         f"and a cgroup in {where} holds it at once"
+        + ("" if cgroup.name() == "cgroup" else f", but shares out no processors. {cgroup.next_step()}")
         if where
         else f"for no cgroup of version 2 can be made here. {cgroup.next_step()}"
     )

@@ -297,7 +297,7 @@ def fork_as_often_as_possible():
     for count in range(50):
         try:
             if os.fork() == 0:
-                time.sleep(5)
+                time.sleep(0.5)  # its cgroup is removed within 2 s
                 os._exit(0)
         except OSError:
             return count
@@ -324,6 +324,18 @@ def test_too_much_memory_ends_at_once_in_a_cgroup(cgroups):
     assert "cgroup" in jail.isolation
     with pytest.raises(Lost, match=r"killed \(memory\)"):
         inside(jail, AS_MUCH_AS_SIX_MAY_HAVE, memory_mib=600, disk_mib=64)
+
+
+def test_a_cgroup_that_shares_out_no_processors_says_so(tmp_path, monkeypatch):
+    """As systemd's system.slice often is, which counts memory and processes all the same."""
+    monkeypatch.setattr(cgroup, "place", lambda: tmp_path)
+    given = tmp_path / "cgroup.subtree_control"
+    given.write_text("memory pids\n")
+    assert cgroup.name() == "cgroup without shares of the processors"
+    given.write_text("cpu memory pids\n")
+    assert cgroup.name() == "cgroup"
+    monkeypatch.setattr(cgroup, "place", lambda: None)
+    assert cgroup.name() == "memory summed without a cgroup"
 
 
 def test_a_jobs_limits_go_into_its_cgroups_files(tmp_path, monkeypatch):

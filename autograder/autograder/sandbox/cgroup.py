@@ -43,18 +43,23 @@ def place(mount: Path = MOUNT, controllers: AbstractSet[str] = CONTROLLERS) -> P
 
 
 def name() -> str:
-    """For people: "cgroup", or what stands in for it."""
-    return "cgroup" if place() else "memory summed without a cgroup"
+    """For people: "cgroup", what it cannot do here, or what stands in for it."""
+    folder = place()
+    if folder is None:
+        return "memory summed without a cgroup"
+    given = (folder / "cgroup.subtree_control").read_text().split()
+    return "cgroup" if "cpu" in given else "cgroup without shares of the processors"
 
 
 def next_step() -> str:
     """How cgroups come to be had where `place` finds none, as one sentence without a full stop."""
     if not (MOUNT / "cgroup.controllers").exists():
         return "This system has no cgroups of version 2, as Linux with systemd 247 or later has"
-    if os.geteuid() == 0:
+    if os.geteuid() == 0 and not os.path.isdir("/run/systemd/system"):
         wished = " ".join(f"+{name}" for name in WISHED)
         return f"echo '{wished}' > {MOUNT}/cgroup.subtree_control"
-    return f"Start it by systemd-run --user --scope -p Delegate='{' '.join(WISHED)}' autograder grade ..."
+    whose = "" if os.geteuid() == 0 else "--user "
+    return f"Start it by systemd-run {whose}--scope -p Delegate='{' '.join(WISHED)}' autograder grade ..."
 
 
 def _may_be_filled(folder: Path) -> bool:
@@ -64,8 +69,8 @@ def _may_be_filled(folder: Path) -> bool:
 class Cgroup:
     """One job's cgroup inside `folder`. settings: {file: text}. Made by the keeper, which stays outside."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, str]) -> None:
-        self.name = f"autograder-{os.getpid()}"
+    def __init__(self, folder: Path, settings: Mapping[str, str], name: str = "") -> None:
+        self.name = name or f"autograder-{os.getpid()}"
         self.parent = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         os.mkdir(self.name, dir_fd=self.parent)
         for file, text in settings.items():

@@ -68,8 +68,9 @@ def next_step() -> str:
         return "This kernel allows no user namespaces: sudo sysctl user.max_user_namespaces=10000"
     if any(os.path.exists(path) for path in ("/.dockerenv", "/run/.containerenv")):
         return (
-            "In a container, start it with --cap-add SYS_ADMIN --security-opt seccomp=unconfined "
-            "--security-opt apparmor=unconfined --security-opt systempaths=unconfined, or grade outside it"
+            "In a container of Podman's, start it with --security-opt unmask=ALL; in one of Docker's, with "
+            "--cap-add SYS_ADMIN --security-opt seccomp=unconfined "
+            "--security-opt apparmor=unconfined --security-opt systempaths=unconfined; or grade outside it"
         )
     return "Grade on a Linux machine of your own with kernel 5.12 or later, x86-64 or 64-bit Arm"
 
