@@ -9,6 +9,7 @@ from numba import cuda, float32
 from warplab import crossing
 from warplab.crossing.findings import MOST, of_lines
 from warplab.tasks.feedback import Table, report_on
+from warplab.tasks.hints import hints_for_failure
 
 ACT = {
     "thread": [1, 0, 0],
@@ -140,3 +141,28 @@ def test_lines_of_several_launches_are_added_up():
         0
     ]["lanes"]
     assert (number, warps, threads, last) == (3, 20, 640, 1)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "hint"),
+    [
+        ("not written yet: `grayscale` is still the stub", "numbered steps"),
+        ("does not compile: `rbg` is not defined (line 3)", "Nothing has run yet"),
+        ("out-of-bounds access in kernel k, cell:4: thread", "into your formula by hand"),
+        ("shared-memory race in kernel k, cell:4: thread", "Two lines are drawn"),
+        ("uninitialised read in kernel k", "Which thread should have filled"),
+        ("barrier divergence in kernel k", "wait at one barrier"),
+        ("`device.launch` asks for a grid of (0,); each", "Work out grid and block"),
+        ("device.empty was called 257 times", "Which loop has no end"),
+        ("no progress in kernel k", "Which loop has no end"),
+        ("CommError: deadlock: rank 0 waits", "message that nobody sends"),
+        ("`out` was never written to, or only added to", "Does any line of yours assign"),
+        ("global-memory conflict in kernel k", "Two threads meet"),
+    ],
+)
+def test_a_failure_of_a_kind_that_every_task_knows_has_hints_of_its_own(sentence, hint):
+    assert hint in hints_for_failure(sentence)[0]
+
+
+def test_a_wrong_value_has_the_hints_of_its_row():
+    assert hints_for_failure("`out` is wrong at 3 of 9 places, all of column 0; first at [0, 0]") is None
