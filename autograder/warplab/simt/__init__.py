@@ -1,6 +1,6 @@
 """The machine: compiled kernels run on the CPU, instruction by instruction, are checked and counted.
 
-profile.py   `warplab.profile`, the counts of one launch    frontends/   numba, CUDA C++, and a launch
+profile.py   `warplab.profile`, the counts of one launch    frontends/   each language, and a launch
 counters/    who counts                                     sanitizer/   who refuses
 engine/      what runs PTX: the table of instructions, the machine, its memories
 ptx/         PTX as data                                    toolchain/   NVIDIA's compilers
