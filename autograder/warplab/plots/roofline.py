@@ -122,6 +122,6 @@ def _alt(spec, words, slope, ridge, points) -> str:
     where = "all" if left == len(points) else "none" if not left else f"{left} of {len(points)}"
     return (
         f"A roofline from the data sheet of the {spec.short}. A dashed slope of {slope} up to a ridge at "
-        f"{ridge:.0f} FLOP a byte, then flat: {words}. FLOP for each byte, counted on PTX: {said}. Of these {where} stand "
-        "left of the ridge, where memory sets the limit."
+        f"{ridge:.0f} FLOP a byte, then flat: {words}. FLOP for each byte, counted on PTX: {said}. "
+        f"Of these {where} stand left of the ridge, where memory sets the limit."
     )
