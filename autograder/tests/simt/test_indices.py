@@ -6,10 +6,12 @@ import warplab
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import cuda, float32
+from numba.cuda.np.numpy_support import from_dtype
 
 from warplab.simt.engine.indices import SharedArray, index_text, shared_array, shared_symbol
 
 WIDTH = 16
+POINT_TYPE = from_dtype(np.dtype([("x", np.float32), ("y", np.int32)]))
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.data())
@@ -32,6 +34,24 @@ def test_a_shared_variable_says_its_name_shape_and_dtype():
     assert array == SharedArray("tile_b", 128, 1280, (10, 16), 8)
     assert array.place(128 + 8 * (9 * 16 + 3), 8) == "tile_b[9, 3]"
     assert array.place(128 + 1280, 8) == "tile_b[10, 0]"
+
+
+@cuda.jit
+def of_records(out):
+    points = cuda.shared.array(4, dtype=POINT_TYPE)
+    größe = cuda.shared.array(4, float32)
+    t = cuda.threadIdx.x
+    points[t].x = t
+    größe[t] = points[t].x + 1
+    out[t] = größe[t]
+
+
+def test_arrays_whose_name_or_dtype_no_ptx_has_keep_their_symbol():
+    assert shared_symbol("s_1", "größe", (4,), "float32") == "s_1"
+    assert shared_symbol("s_1", "t", (4,), "Record(x[type=float32;offset=0])") == "s_1"
+    out = np.zeros(4, np.float32)
+    of_records[1, 4](out)
+    np.testing.assert_array_equal(out, [1, 2, 3, 4])
 
 
 def test_a_forged_shape_is_not_believed():
