@@ -66,9 +66,8 @@ def test_the_kernel_does_six_operations_in_the_sky_and_twelve_on_the_moon():
 
 def test_the_unchecked_kernel_names_the_first_pixel_past_the_end():
     book, image = chapter(), np.zeros((270, 480), np.float32)
-    with pytest.raises(
-        warplab.OutOfBounds, match=r"paint_white.*thread \(0, 14, 0\) of block \(0, 16, 0\).*element \[270, 0\].*\[269, 479\]"
-    ):
+    named = r"paint_white.*thread \(0, 14, 0\) of block \(0, 16, 0\).*element \[270, 0\].*\[269, 479\]"
+    with pytest.raises(warplab.OutOfBounds, match=named):
         warplab.profile(book["paint_white"][(30, 17), (16, 16)], image)
 
 
