@@ -380,6 +380,8 @@ class Channel:
 
     def _take_line(self, allowed: tuple[type[Kind], ...]) -> tuple[object, list[np.ndarray]] | None:
         """The body of the next line and room for its arrays, None if it has not all arrived."""
+        if not self._buffer:
+            return None
         longest = max(ROOM[kind].text for kind in allowed)
         end = self._buffer.find(b"\n", 0, longest)
         if end < 0:
