@@ -12,7 +12,7 @@ from warplab.crossing.kernel import compiled
 from warplab.hardware.device import engine_target
 
 SLIPS = {
-    "return x[0]": "a kernel returns nothing: write the result into one of its arrays (line 3: `return x[0]`)",
+    "return x[0]": "a kernel returns nothing: write the result into one of its arrays (line 3: `return x[",
     "y[0] = x @ x": "a kernel has no `@` and no dot for arrays",
     "y[:] = x[:]": "a kernel cannot make a list or a new array, and adding or copying slices makes one: use "
     "single numbers, in a loop",

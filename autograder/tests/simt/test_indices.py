@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-import warplab
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import cuda, float32
 from numba.cuda.np.numpy_support import from_dtype
 
+import warplab
 from warplab.simt.engine.indices import SharedArray, index_text, shared_array, shared_symbol
 
 WIDTH = 16

@@ -197,6 +197,6 @@ def _where(function, name):
     except (OSError, TypeError, SyntaxError):
         return 0, ""
     for node in ast.walk(tree):
-        if name in (getattr(node, "id", None), getattr(node, "attr", None)):
+        if isinstance(node, ast.expr) and name in (getattr(node, "id", ""), getattr(node, "attr", "")):
             return first + node.lineno - 1, lines[node.lineno - 1].strip()
     return 0, ""

@@ -58,7 +58,7 @@ def _central(forward, x, place, step, weight):
     )
 
 
-def far(got, expected, tolerance=0.0):
+def far(got, expected, tolerance: float | np.ndarray = 0.0):
     """Which places differ by more than the tolerance, as in `difference`: a bool array."""
     if got.dtype.kind in "iub" and expected.dtype.kind in "iub":
         return _far_integers(got, expected, tolerance)

@@ -5,6 +5,7 @@ set and no others; a rule about values holds for every place. Where no rule fits
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -139,7 +140,7 @@ def _of_a_grid(shape, launch):
     )
 
 
-def covering(launch, shape):
+def covering(launch, shape) -> Any:
     """What a block covers of an array whose smallest grid this launch is: a length, or (rows, columns)."""
     if not launch:
         return None

@@ -65,7 +65,7 @@ class SharedArray:
 
 
 def shared_symbol(symbol: str, name: str, shape: Sequence[int], dtype: str) -> str:
-    """The name of a PTX variable that says which array it holds; `symbol` alone where PTX has no such name."""
+    """The name of a PTX variable that says which array it holds; `symbol` where PTX has no such name."""
     if not re.fullmatch(r"[a-z]+\d{0,3}", dtype) or not re.fullmatch(r"\w*", name, re.ASCII):
         return symbol
     return f"{symbol}${name[:40]}${'x'.join(map(str, shape))}${dtype}"
