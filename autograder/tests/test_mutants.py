@@ -104,7 +104,8 @@ def mutant(source):
         ("1 / 0", KILLED, "does not run: ZeroDivisionError"),
         ("def launch_plan(width, height, block):\n    return (1, 1), 0\n", KILLED, "wrong in divides"),
         (
-            "def launch_plan(width, height, block):\n    x, y = block\n    grid = -(-width // x), -(-height // y)\n"
+            "def launch_plan(width, height, block):\n    x, y = block\n"
+            "    grid = -(-width // x), -(-height // y)\n"
             "    return grid, grid[0] * grid[1] * x * y - width * height\n",
             SURVIVED,
             "full points",

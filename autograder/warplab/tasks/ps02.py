@@ -34,7 +34,7 @@ class Crossover(Task):
     )
 
     def make_cases(self, rng):
-        def timings(item, overhead, peak_ratio, samples=1, disturbed=0, lucky=False):
+        def timings(item, overhead, peak_ratio, samples=1, disturbed=0, lucky=False, tie=False):
             """CPU: time proportional to size^1.5.
 
             GPU: `overhead` seconds, then `peak_ratio` times as fast.
@@ -48,6 +48,8 @@ class Crossover(Task):
                     table[row, rng.permutation(samples)[:disturbed]] *= 10
             if lucky:
                 gpu[1] = cpu[1] / 2
+            if tie:  # at the largest size neither wins
+                gpu[-1] = cpu[-1]
             inputs = {"sizes": [int(n) for n in sizes], "cpu": cpu, "gpu": gpu}
             return Case(
                 f"{item}, {len(sizes)} sizes, {samples} sample{'s' if samples > 1 else ''}", inputs, item
@@ -62,6 +64,7 @@ class Crossover(Task):
             timings("lucky", overhead[3] * 3, 15.0, samples=5, lucky=True),
             timings("never", 0.0, 2.0, samples=3),
             timings("never", overhead[1], 0.8, samples=3),
+            timings("never", overhead[2], 15.0, samples=3, tie=True),
         ]
 
     def reference(self, inputs):
@@ -230,7 +233,7 @@ class LatencyHiding(Task):
     )
 
     def make_cases(self, rng):
-        def kernel(item, arch, registers, shared, threads, only=("blocks",)):
+        def kernel(item, arch, registers, shared, threads, only=("blocks",), **other):
             limit = Target.of(arch).limits
             sm = {
                 "warps": limit.max_warps_per_sm,
@@ -244,6 +247,7 @@ class LatencyHiding(Task):
                 "latency": int(rng.integers(400, 900)),
                 "bytes_per_tick": float(rng.uniform(4, 16)),
             }
+            sm |= other
             inputs = {"sm": sm, "registers": int(registers), "shared": int(shared), "threads": int(threads)}
             return Case(
                 f"{item}, {arch}, {registers} registers, {shared:,} bytes, {threads} threads",
@@ -256,11 +260,14 @@ class LatencyHiding(Task):
         roomy = (
             164 * 1024 // int(rng.integers(5, 8)) - 2048
         )  # as many blocks with the reserved kilobyte as without
+        whole = 64 * int(rng.integers(8, 14))  # 8 warps: a load a thread for each 64 ticks of 16 bytes
+        nearly_whole = [{"latency": whole + more, "bytes_per_tick": 16.0} for more in (-1, 1)]
         return [
             kernel("warps", "sm_90", 16, 0, 1024),
             kernel("warps", "sm_75", 20, 0, 100),
             kernel("warps", "sm_90", 16, 0, 32),
             kernel("warps", "sm_80", 16, 128, 32 * int(rng.integers(17, 25)) - 5),
+            kernel("warps", "sm_90", 16, 0, 385),  # one thread makes a thirteenth warp
             kernel("registers", "sm_90", 40, 0, 256),
             kernel("registers", "sm_90", 41, 0, 256),
             kernel("registers", "sm_80", 94, 0, 256),
@@ -275,6 +282,7 @@ class LatencyHiding(Task):
             kernel("loads", "sm_90", 32, 0, 256, wait),
             kernel("loads", "sm_80", 128, 0, int(32 * rng.integers(2, 5)), wait),
             kernel("loads", "sm_75", 64, 8 * 1024, 128, wait),
+            *(kernel("loads", "sm_90", 255, 0, 32, wait, **door) for door in nearly_whole),
         ]
 
     def reference(self, inputs):

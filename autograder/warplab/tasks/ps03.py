@@ -6,7 +6,7 @@ import numpy as np
 
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, DriverTask, KernelTask, Task, task
-from warplab.tasks.rubric import Bound, Case, Item
+from warplab.tasks.rubric import Bound, Case, Item, number
 
 BLOCK = 256
 WARPS = BLOCK // 32
@@ -117,6 +117,19 @@ class BlockReduction(Reduction):
         full = self.NUMBER * (inputs["x"].size // (inputs["blocks"] * BLOCK)) + self.FIXED
         return Bound("busiest_warp_instructions", full, 1.5 * full, "instructions issued by the busiest warp")
 
+    def unshared(self, inputs, counters):
+        """Beside the work of all warps: a grid-stride loop reads each number once, eight to a sector.
+
+        A run of neighbours for each thread reads eight times as many sectors, and no request more.
+        """
+        fewest, read = inputs["x"].size / 8, counters.get("global_load.sectors", 0.0)
+        if read > 2 * fewest + 2 * inputs["blocks"]:
+            return (
+                f"{number(read)} sectors read where {number(fewest)} hold all numbers: neighbouring threads "
+                "read neighbouring numbers in a grid-stride loop"
+            )
+        return super().unshared(inputs, counters)
+
     def make_timed(self, rng):
         """2^24 numbers, 64 MiB, 16 for each thread.
 
@@ -184,7 +197,7 @@ class ReduceTree(BlockReduction):
         return [
             *(self.data("right", rng, *size) for size in sizes),
             *(self.data(item, rng, BLOCK * 8, 8) for item in ("atomics", "table")),
-            self.data("together", rng, BLOCK * 64, 1),
+            self.data("together", rng, BLOCK * 64, 8),
         ]
 
     def bounds(self, inputs):
@@ -241,7 +254,7 @@ class ReduceShuffle(BlockReduction):
         return [
             *(self.data("right", rng, *size) for size in sizes),
             *(self.data(item, rng, BLOCK * 8, 8) for item in ("table", "atomics")),
-            self.data("together", rng, BLOCK * 64, 1),
+            self.data("together", rng, BLOCK * 64, 8),
         ]
 
     def terms(self, inputs):
@@ -365,6 +378,18 @@ class Scan(DriverTask):
 
     def result(self, inputs):
         return {"out": (inputs["x"].shape, "int32")}
+
+    def unshared(self, inputs, counters):
+        """32 blocks have 256 warps. The busiest warps of all launches together issue one instruction in 137,
+        one in 55 where a single thread scans the totals; one in eight where one block goes through all.
+        """
+        total, busiest = (counters.get(name) for name in ("warp_instructions", "busiest_warp_instructions"))
+        if not total or not busiest or busiest <= total / 20:
+            return None
+        return (
+            f"the busiest warps issue {number(busiest)} of {number(total)} instructions: divide the numbers "
+            "among blocks, and scan all blocks at the same time"
+        )
 
     def reference(self, inputs):
         return {"out": inputs["x"].astype(np.int64).cumsum()}

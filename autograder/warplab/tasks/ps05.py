@@ -41,7 +41,7 @@ class CopyStrided(KernelTask):
             copy("any", 1, 7, 3),
             copy("any", 2 * rng.integers(50, 200) + 1, rng.integers(2, 9), rng.integers(1, 40)),
             copy("any", 257, 0, 5),
-            copy("neighbours", 256 * rng.integers(2, 5), 8, 0),
+            copy("neighbours", 256 * rng.integers(4, 7), 8, 0),
         ]
 
     def result(self, inputs):
@@ -291,7 +291,7 @@ class SoftmaxOnline(KernelTask):
             self.rows(rng, "right", 1, 33),
             self.rows(rng, "large", 2, 300, 60.0),
             below,
-            self.rows(rng, "two_reads", 2, 1024),
+            self.rows(rng, "two_reads", 5, 1024),
         ]
 
     def make_timed(self, rng):
@@ -363,7 +363,7 @@ class FlashAttention(KernelTask):
             tokens("ragged", 2 * rng.integers(33, 50) + 1),  # more than a block
             tokens("large", 128, 40.0),
             tokens("large", 64, 100.0, -1),
-            tokens("sectors", 128),
+            tokens("sectors", 256),
         ]
 
     def result(self, inputs):

@@ -168,8 +168,8 @@ class Overlap(Task):
         return [*right, job("seconds", 12)]
 
     def device(self, inputs):
-        """A copy of n float64 takes 8 n / 25e9 s, and the work `pace` times as long; the host's own calls take
-        almost nothing.
+        """A copy of n float64 takes 8 n / 25e9 s, and the work `pace` times as long; the host's own
+        calls take almost nothing.
         """
         seconds = inputs["pace"] * 8 / BANDWIDTH
         timing = DeviceTiming(bandwidth=BANDWIDTH, copy_latency=0.0, launch_overhead=1e-9, sync_overhead=1e-9)

@@ -339,8 +339,8 @@ class BatchServer(Task):
                 "arrivals": [float(t) for t in arrivals],
                 "most": int(most),
                 "patience": float(patience),
-                "fixed": 0.05,
-                "each": 0.01,
+                "fixed": 0.05 if item == "one" else float(rng.uniform(0.03, 0.08)),
+                "each": 0.01 if item == "one" else float(rng.uniform(0.005, 0.02)),
             }
             return Case(f"{item}, {count} requests, at most {most}, patience {patience:g} s", inputs, item)
 
@@ -352,6 +352,7 @@ class BatchServer(Task):
             desk("patience", 30, 4, 0.1, 0.04, rush=9),
             desk("patience", 25, 6, 0.05, 0.03),
             desk("patience", 20, 3, 0.5, 0.3),
+            desk("patience", 6, 3, 0.5, 0.01),  # the last batch is just filled
         ]
 
     def reference(self, inputs):

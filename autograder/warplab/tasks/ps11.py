@@ -62,6 +62,12 @@ class PickGpu(Task):
             shop("fits", "inference", 250e9),
             shop("fits", "training", 120e9, 12),
             shop("fits", "training", first["memory"], cards=draw),
+            shop(
+                "fits",
+                "training",
+                first["memory"],
+                cards=[draw[2], first | {"bf16": first["bf16"] / 4}, first],
+            ),
         ]
 
     @staticmethod

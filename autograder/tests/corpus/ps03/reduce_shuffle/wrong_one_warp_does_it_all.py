@@ -1,4 +1,4 @@
-"""14 points: the first warp adds up for its whole block, and the other seven watch."""
+"""5 points: the first warp adds up for its whole block, and the other seven watch."""
 
 from numba import cuda, float32
 

@@ -1,4 +1,4 @@
-"""15 points: the first warp adds up for its whole block, so that its table is small; the other seven watch."""
+"""5 points: the first warp adds up for its whole block, so that its table is small; the other seven watch."""
 
 from numba import cuda, float32
 
