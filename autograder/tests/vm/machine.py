@@ -1,9 +1,9 @@
 """`make vm-test`: what the sandbox's attempts find in a Debian of its own, for each setting of settings.sh.
 
 It builds a root file system with Debian's kernel (mmdebstrap), adds this checkout with its environment, and
-boots it in QEMU without acceleration. Needs root on a Debian or Ubuntu with mmdebstrap, genext2fs, e2fsprogs
-and qemu-system-x86, 6 GB of disk under _build/vm and, on a quiet machine, some ten minutes; on a busy one an
-hour. The results stand in _build/vm/seen.jsonl, one line a setting.
+boots it in QEMU without acceleration, so that each setting takes minutes. Needs root on a Debian or Ubuntu
+with mmdebstrap, genext2fs, e2fsprogs and qemu-system-x86, and 6 GB of disk under _build/vm. The results stand
+in _build/vm/seen.jsonl, one line a setting.
 """
 
 import os
@@ -39,7 +39,8 @@ def build() -> None:
     service = FOLDER / "settings.service"
     service.write_text(SERVICE)
     carried = FOLDER / "carried.tar"
-    without = [f"--exclude={name}" for name in LEFT_OUT]
+    of_base = (f".{places()[1]}/lib/python*/{name}" for name in ("site-packages", "test"))
+    without = [f"--exclude={name}" for name in (*LEFT_OUT, *of_base)]
     subprocess.run(
         ["tar", "-C", "/", "-cf", carried, *without, *(f".{path}" for path in places())], check=True
     )
