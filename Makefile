@@ -19,7 +19,6 @@ help:
 	@echo "make record     measure on this GPU what the book has no record of   (EXPERIMENT=name: only that one)"
 	@echo "make gpu-test   the tests that need a CUDA device"
 	@echo "make gpu-hour   records, tests and comparisons on a CUDA machine, in calls of under nine minutes   (MINUTES=..., OUT=folder)"
-	@echo "make vm-test    which walls stand under other kernels' settings, in a virtual Debian   (as root; QEMU, mmdebstrap)"
 	@echo "make lint       form, names, layers and types, without running anything   (make format: mend the form)"
 	@echo "make venv | book | exercises | sample     one step of make course"
 
@@ -68,9 +67,6 @@ MINUTES ?= 8.5
 OUT ?= _build/gpu-hour
 gpu-hour:
 	@PYTHONPATH=autograder $(GPU_PYTHON) -m workshop.gpu_hour --minutes $(MINUTES) --out $(OUT)
-
-vm-test: venv
-	@$(RUN) autograder/tests/vm/machine.py
 
 # Like gpu-test it runs on a bare machine; WARPLAB_COMMIT names the commit where there is no git.
 record:

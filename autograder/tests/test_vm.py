@@ -1,4 +1,4 @@
-"""What `make vm-test` and its neighbours saw: complete, and told by the book as it was."""
+"""What was seen in each setting: complete, and told by the book as it was."""
 
 import json
 import sys
