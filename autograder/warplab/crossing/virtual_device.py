@@ -4,8 +4,8 @@ The judge owns a VirtualDevice. A student's code holds a DeviceClient, whose eve
 through `call(message) -> reply`, both plain data; so the two may live in different processes. No real time
 passes: launches and copies keep the device's engines busy for a while, in streams whose order only events and
 synchronisation tie together. Data moves at those virtual times, so a read that does not wait sees what was
-there before. Two operations that share an array without an order between their streams are refused, also where
-this device's timing happens to let them pass.
+there before. Two operations that share an array without an order between their streams are refused, also
+where this device's timing happens to let them pass.
 """
 
 import heapq

@@ -190,8 +190,8 @@ class KernelTask(Task):
 
     crossing = "kernel"
     yardstick = ()
-    # The busiest warp may issue so many times the instructions of the average one. Of all right answers in the
-    # corpus none has more than 2; one block that does the work of all has as many as there are blocks.
+    # The busiest warp may issue so many times the instructions of the average one. Of all right answers in
+    # the corpus none has more than 2; one block that does the work of all has as many as there are blocks.
     UNEVEN = 3.0
 
     def result(self, inputs):
