@@ -13,8 +13,8 @@ from autograder.mutants.sweep import EQUIVALENT, KILLED, SURVIVED, Fate, Sweep, 
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL, SAMPLED = 0.9, 0.8
-"""The share of mutants that lose points, equivalent ones aside: of all, and of a sample of some fifty. The goal
-is 0.98 of all and 0.95 in every task; raise these as survivors are dealt with.
+"""The share of mutants that lose points, equivalent ones aside: of all, and of a sample of some fifty. The
+goal is 0.98 of all and 0.95 in every task; raise these as survivors are dealt with.
 """
 SAMPLE = 60
 
