@@ -104,7 +104,7 @@ def read(listing: str, others: set[str]) -> tuple[MachineInstruction, ...]:
 
 
 def required(ptx: str, entry: str) -> tuple[MachineInstruction, ...]:
-    """As ``machine_code_of``; raises ToolchainError where there is no nvdisasm, or it cannot read the code."""
+    """As ``machine_code_of``; raises ToolchainError where nvdisasm is missing or cannot read the code."""
     code = machine_code_of(ptx, entry)
     if code is None:
         what = "could not read the machine code" if find("nvdisasm") else "is not installed"
