@@ -77,7 +77,8 @@ def fixed_parameters(name: str, base: str) -> Iterator[tuple[str, str]]:
                 line = cst.parse_statement(f"{parameter.name.value} = {value!r}")
                 body = function.body.with_changes(body=[line, *function.body.body])
                 other = function.with_changes(body=body)
-                yield "fixed_parameter", module.deep_replace(function, other).code
+                wrong = cst.ensure_type(module.deep_replace(function, other), cst.Module)
+                yield "fixed_parameter", wrong.code
 
 
 def changed(base: str, source: str) -> str:

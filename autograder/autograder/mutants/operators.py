@@ -5,13 +5,17 @@ type of libcst node, and a function from such a node to the nodes that may stand
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import libcst as cst
 from libcst import matchers as m
 from mutmut.mutation import mutators
 
-GENERAL = (  # without those that put None or "XX" somewhere: nearly all of these raise, and say nothing
+#: A type of node, and what may stand in the place of one.
+Operators = tuple[tuple[type[cst.CSTNode], Callable[..., Iterable[cst.CSTNode]]], ...]
+
+#: Without those that put None or "XX" somewhere: nearly all of these raise, and say nothing.
+GENERAL: Operators = (
     (cst.BaseNumber, mutators.operator_number),
     (cst.Name, mutators.operator_name),
     (cst.AugAssign, mutators.operator_augmented_assignment),
@@ -105,7 +109,7 @@ def swapped_index(node: cst.Subscript) -> Iterator[cst.CSTNode]:
 def swapped_names(node: cst.AssignTarget) -> Iterator[cst.CSTNode]:
     """col, row = ... for row, col = ..."""
     if m.matches(node.target, m.Tuple(elements=[m.Element(), m.Element()])):
-        first, second = node.target.elements
+        first, second = cst.ensure_type(node.target, cst.Tuple).elements
         pair = [first.with_changes(value=second.value), second.with_changes(value=first.value)]
         yield node.with_changes(target=node.target.with_changes(elements=pair))
 
@@ -168,7 +172,7 @@ def plain_store(node: cst.Expr) -> Iterator[cst.CSTNode]:
     """a[i] += v for an atomic addition of v."""
     call = m.Call(func=m.Attribute(value=m.Attribute(attr=m.Name("atomic")), attr=m.Name("add")))
     if m.matches(node.value, call):
-        array, index, value = (arg.value for arg in node.value.args[:3])
+        array, index, value = (arg.value for arg in cst.ensure_type(node.value, cst.Call).args[:3])
         place = cst.Subscript(array, [cst.SubscriptElement(cst.Index(index))])
         yield cst.AugAssign(place, cst.AddAssign(), value)
 
@@ -178,11 +182,16 @@ def shared_buffer(node: cst.IndentedBlock) -> Iterator[cst.CSTNode]:
     made = {}
     for place, line in enumerate(node.body):
         if m.matches(line, m.SimpleStatementLine([m.Assign(targets=[m.AssignTarget(m.Name())])])):
-            call, target = line.body[0].value, line.body[0].targets[0].target.value
-            name = call.func.attr.value if m.matches(call, m.Call(func=m.Attribute())) else ""
+            given = cst.ensure_type(cst.ensure_type(line, cst.SimpleStatementLine).body[0], cst.Assign)
+            call, target = given.value, cst.ensure_type(given.targets[0].target, cst.Name).value
+            name = (
+                text(call.func).rpartition(".")[2]
+                if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)
+                else ""
+            )
             if name in ARRAYS:
                 for other in made:
-                    same = line.with_changes(body=[line.body[0].with_changes(value=cst.Name(other))])
+                    same = line.with_changes(body=[given.with_changes(value=cst.Name(other))])
                     yield node.with_changes(body=[*node.body[:place], same, *node.body[place + 1 :]])
                 made[target] = line
 
@@ -330,7 +339,7 @@ OTHER_CALL = {
 }
 
 
-OURS = (
+OURS: Operators = (
     (cst.Call, uncalled),
     (cst.Call, other_call),
     (cst.Call, without_keyword),
@@ -368,7 +377,8 @@ def mutated(source: str) -> Iterator[tuple[str, str]]:
         for kind, operator in GENERAL + OURS:
             if isinstance(node, kind):
                 for other in operator(node):
-                    yield operator.__name__.removeprefix("operator_"), module.deep_replace(node, other).code
+                    wrong = cst.ensure_type(module.deep_replace(node, other), cst.Module)
+                    yield operator.__name__.removeprefix("operator_"), wrong.code
 
 
 def inside(node: cst.CSTNode) -> Iterable[cst.CSTNode]:

@@ -17,7 +17,7 @@ KEPT = 10
 
 
 @dataclass(frozen=True)
-class Access:
+class Span:
     """A part of an array that an operation reads or writes.
 
     number: which of its stream's operations it is, from 1.
@@ -53,7 +53,7 @@ class StreamHazards:
         number = clock[stream] = clock.get(stream, 0) + 1
         for spans, does_write in ((reads, False), (writes, True)):
             for array, start, stop in spans:
-                access = Access(start, stop, does_write, stream, number, operation)
+                access = Span(start, stop, does_write, stream, number, operation)
                 kept = []
                 for other in self.open.get(array, ()):
                     known = other.before(clock)

@@ -363,7 +363,7 @@ class VirtualDevice:
             seconds = self.timing.of_launch(self.counts["launches"]) if seconds is None else seconds
             self.counts["launches"] += 1
             self.computed += target[2] - target[1] if target else 0
-        else:
+        elif target is not None:  # a copy has one
             size = (target[2] - target[1]) * self.arrays[target[0]].itemsize
             seconds = self.timing.copy_latency + size / self.timing.bandwidth
             self.counts["copies"] += 1
