@@ -148,7 +148,10 @@ def test_saved_bytes_are_those_of_distinct_storages():
         ("import numpy as np\ndef total(device, x, out):\n    np.asarray(x)", "no values on the host"),
         ("def total(device, x, out):\n    device.copy(out, x)", "one shape and dtype"),
         ("def total(device, x, out):\n    device.launch(print, 1, 1, x)", "must be a kernel"),
-        ("def total(device, x, out):\n    device.empty(10**10, 'float64')", "MiB together"),
+        (
+            "def total(device, x, out):\n    device.empty(10**10, 'float64')",
+            "the limit is 256 arrays and 1024 MiB",
+        ),
         ("def total(device, x, out):\n    device.empty(3, 'complex64')", "complex64 cannot be allocated"),
         ("def total(device, x, out):\n    device.fill(3, 0)", "a device array"),
     ],

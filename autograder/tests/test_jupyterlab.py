@@ -142,7 +142,8 @@ def test_a_student_with_a_keyboard_and_no_mouse_solves_and_checks_a_task(browser
                 page.keyboard.press("Enter")
                 page.wait_for_function("document.activeElement.parentElement.open")
                 opened.append(summary)
-        assert opened[:3] == ["Another hint", "The last hint, nearly the answer", "Counters"]
+        assert opened[0] == "Another hint" and "Counters" in opened
+        assert "The last hint, nearly the answer" not in opened, "it opens after a second, changed attempt"
         assert page.locator(".warplab-grade code", has_text="busiest_warp_instructions").first.is_visible()
 
         for shown in (".warplab-grade", ".warplab-progress"):

@@ -93,7 +93,7 @@ def test_the_last_type_of_an_instruction_chooses_its_handler():
         ("add.rna.f32 %f1, %f1, %f1;", r"does not execute `add.rna.f32` \(modifier .rna\)"),
         ("add.relu.f16x2 %r2, %r2, %r2;", r"`add.relu.f16x2` \(modifier .relu\)"),  # fma has it, add has not
         ("rcp.rn.ftz.f64 %fd1, %fd1;", r"`rcp.rn.ftz.f64` \(modifier .ftz\)"),
-        ("ld.global.L2::cache_hint.u32 %r2, [%rd1], %rd2;", r"\(modifier .L2::cache_hint\)"),
+        ("ld.global.L2::cache_later.u32 %r2, [%rd1];", r"\(modifier .L2::cache_later\)"),
         ("st.async.u32 [%rd1], %r1;", r"`st.async.u32` \(modifier .async\)"),
         ("atom.global.add.later.u32 %r2, [%rd1], 1;", r"\(modifier .later\)"),
         ("bar.sync.later 0;", r"`bar.sync.later` \(modifier .later\)"),

@@ -43,6 +43,7 @@ ELSEWHERE = {
     "bar": "barriers: test_barriers.py",
     "barrier": "barriers: test_barriers.py",
     "cp": "asynchronous copies: test_cuda_cpp_more.py",
+    "createpolicy": "nothing to see: a hint to caches, test_instructions.py",
     "extern": "what ptx.inline makes of printf and malloc: test_external.py",
     "fence": "nothing to see: memory is always up to date",
     "membar": "nothing to see: memory is always up to date",

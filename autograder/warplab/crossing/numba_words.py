@@ -23,6 +23,7 @@ MEANT = {  # a piece of numba's message: what the student did, and what to do in
     ),
     r"name '(\w+)' is not defined": "`{0}` is not defined",
     r"Variable '(\w+)' is not defined": "`{0}` has no value yet on this line",
+    r"Untyped global name 'numpy_\w+'.*_Intrinsic": ARRAYS,
     r"Untyped global name '(\w+)'.*<class 'function'>": (
         "`{0}` is a function of the host; a kernel calls functions with @cuda.jit(device=True) above them"
     ),

@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import sys
 
-import ml_dtypes
 import numpy as np
 
 from warplab.simt.errors import InvalidLaunch
 
-#: torch's names of the types that NumPy has not.
-OF_ML_DTYPES = {
-    name: np.dtype(getattr(ml_dtypes, name))
-    for name in (
-        "bfloat16",
-        "float8_e4m3fn",
-        "float8_e4m3fnuz",
-        "float8_e5m2",
-        "float8_e5m2fnuz",
-        "float8_e8m0fnu",
-    )
-}
+#: torch's names of the types that NumPy has not; ml_dtypes has them under the same.
+OF_ML_DTYPES = (
+    "bfloat16",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+)
 _ALIGNED = 256  # bytes; where CUDA's allocations begin, and so a tensor's storage
 
 
@@ -40,11 +36,13 @@ def array_of(tensor, name: str) -> np.ndarray:
     nor ml_dtypes.
     """
     refuse(tensor, name)
-    own = OF_ML_DTYPES.get(str(tensor.dtype).removeprefix("torch."))
+    name_of_type = str(tensor.dtype).removeprefix("torch.")
     try:
-        if own is None:
+        if name_of_type not in OF_ML_DTYPES:
             return tensor.numpy()
-        torch = sys.modules["torch"]
+        import ml_dtypes  # here: a machine that only measures may not have it
+
+        torch, own = sys.modules["torch"], np.dtype(getattr(ml_dtypes, name_of_type))
         bits = torch.uint8 if own.itemsize == 1 else torch.int16
         return tensor.view(bits).numpy().view(own)
     except (TypeError, RuntimeError) as error:
