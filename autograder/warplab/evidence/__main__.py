@@ -8,6 +8,7 @@ that one that fails or hangs costs its own record and nothing else.
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import sys
 import time
@@ -18,7 +19,7 @@ from warplab.evidence import take as machine
 from warplab.evidence.catalogue import experiments, get
 from warplab.evidence.declare import Experiment
 from warplab.evidence.measure import RESULTS
-from warplab.evidence.record import RecordError, read, slug, write
+from warplab.evidence.record import SCHEMA, RecordError, read, slug, write
 from warplab.evidence.roofs import impossible
 
 
@@ -89,6 +90,19 @@ def record_all(
     return failed
 
 
+def pack(device: str, folder: Path, file: Path) -> int:
+    """Put a device's records into one file. Exit status 1 if it has none."""
+    found = [
+        json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob(f"*/{slug(device)}.json"))
+    ]
+    if not found:
+        print(f"record: there is no record of {device} yet; run make record first", file=sys.stderr)
+        return 1
+    file.write_text(json.dumps({"schema": SCHEMA, "records": found}) + "\n", encoding="utf-8")
+    print(f"{len(found)} records of {device} in {file}")
+    return 0
+
+
 def main(argv: list[str] | None = None) -> int:
     from warplab.hardware.device import device
 
@@ -101,9 +115,17 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--list", action="store_true", help="say what there is and what is missing, measure nothing"
     )
+    parser.add_argument(
+        "--pack",
+        type=Path,
+        metavar="FILE",
+        help="measure nothing, put this device's records into one file to send",
+    )
     options = parser.parse_args(argv)
     try:
         here = device()
+        if options.pack:
+            return pack(here.name, options.results, options.pack)
         if options.list:
             for e in map(get, options.experiment or experiments()):
                 print(f"{e.name:<22}{state(e, here.name, options.results):<10}{e.question}")

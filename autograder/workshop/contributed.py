@@ -1,0 +1,201 @@
+"""Records that a reader sends in one file: what is asked of them before they stand in the book.
+
+    python -m warplab.evidence --pack my-gpu.json        on the reader's machine, after `make record`
+    python -m workshop.contributed my-gpu.json           says what is wrong with it, or what it would add
+    python -m workshop.contributed my-gpu.json --accept  writes the records
+
+The file is a stranger's: its form is held to a schema before anything is computed with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import sys
+from pathlib import Path
+
+import jsonschema
+
+from warplab.evidence.catalogue import experiments
+from warplab.evidence.measure import RESULTS
+from warplab.evidence.record import SCHEMA, Point, Record, RecordError, check, read, write
+from warplab.evidence.roofs import impossible, roof
+
+MOST_BYTES = 16 << 20
+APART = 1.5
+"""How far a median may lie from that of another record of the same GPU model: clocks and cooling differ,
+more is another experiment.
+"""
+
+_TEXT = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": r"^[\x20-\x7e]+$"}
+_COUNT = {"type": "integer", "minimum": 0, "maximum": 10**18}
+_POSITIVE = {"type": "number", "exclusiveMinimum": 0, "maximum": 1e18}
+_POINT = {
+    "series": _TEXT,
+    "x": _POSITIVE,
+    "clock": {"enum": ["cuda", "host", "queue", "none"]},
+    "warmups": _COUNT,
+    "samples": {"type": "array", "items": _POSITIVE, "minItems": 5, "maxItems": 1000},
+    "median": _POSITIVE,
+    "iqr": {"type": "number", "minimum": 0, "maximum": 1e18},
+    "bytes": _COUNT,
+    "flops": _COUNT,
+    "roof": {"type": "string", "maxLength": 20, "pattern": "^[a-z0-9]*$"},
+    "unit": {"enum": ["s", "B", "J"]},
+}
+_RECORD = {
+    "schema": {"const": SCHEMA},
+    "experiment": _TEXT,
+    "device": _TEXT,
+    "kind": {"const": "cuda"},
+    "driver": _TEXT,
+    "cuda": _TEXT,
+    "torch": _TEXT,
+    "python": _TEXT,
+    "clocks": {
+        "type": "object",
+        "maxProperties": 8,
+        "additionalProperties": {"type": "number", "minimum": 0},
+    },
+    "date": _TEXT,
+    "commit": _TEXT,
+    "code": _TEXT,
+    "points": {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": 200,
+        "items": {
+            "type": "object",
+            "properties": _POINT,
+            "required": [*_POINT],
+            "additionalProperties": False,
+        },
+    },
+}
+FORM = {
+    "type": "object",
+    "properties": {
+        "schema": {"const": SCHEMA},
+        "records": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 100,
+            "items": {
+                "type": "object",
+                "properties": _RECORD,
+                "required": [*_RECORD],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": ["schema", "records"],
+    "additionalProperties": False,
+}
+
+
+def records_of(path: Path) -> list[Record]:
+    """The records of a file. Raises RecordError, which names the place, for what is not of the form."""
+    if path.stat().st_size > MOST_BYTES:
+        raise RecordError(f"{path}: more than {MOST_BYTES >> 20} MiB; a file of records has some hundred KiB")
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"{path}: not JSON ({error})") from None
+    wrong = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(FORM).iter_errors(raw))
+    if wrong:
+        raise RecordError(f"{path}: {wrong.json_path}: {wrong.message[:200]}")
+    return [Record(**{**r, "points": [Point(**p) for p in r["points"]]}) for r in raw["records"]]
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no number")
+
+
+def problems(records: list[Record], results: Path = RESULTS) -> list[str]:
+    """One line for each reason not to take the file: unlike a record, impossible, or unlike the same GPU
+    model's other records.
+    """
+    found, now, seen = [], datetime.datetime.now(datetime.UTC), set()
+    for record in records:
+        where = f"{record.experiment} on {record.device}"
+        if record.experiment not in experiments():
+            found.append(f"{where}: there is no such experiment")
+            continue
+        if (record.experiment, record.key) in seen:
+            found.append(f"{where}: stands in the file twice")
+        seen.add((record.experiment, record.key))
+        try:
+            check(record, where)
+            taken = datetime.datetime.fromisoformat(record.date)
+            if taken.tzinfo is None or taken > now + datetime.timedelta(days=1):
+                found.append(f"{where}: the date {record.date} has no time zone or lies ahead")
+        except ValueError as error:
+            found.append(str(error))
+        if record.commit == "unknown":
+            found.append(f"{where}: the course's commit is unknown; set WARPLAB_COMMIT and record it again")
+        found += impossible(record)
+        found += _unlike(record, results / record.experiment / f"{record.key}.json")
+    return found
+
+
+def _unlike(record: Record, ours: Path) -> list[str]:
+    """Where a record and ours of the same GPU model and the same code differ by more than APART."""
+    if not ours.exists() or (kept := read(ours)).code != record.code:
+        return []
+    medians = {(p.series, p.x): p.median for p in kept.points}
+    apart = []
+    for p in record.points:
+        ratio = p.median / medians.get((p.series, p.x), p.median)
+        if not 1 / APART <= ratio <= APART:
+            where = f"{record.experiment} on {record.device}, {p.series} at {p.x:g}"
+            apart.append(
+                f"{where}: {ratio:.2f} times the record that is there; was the GPU busy or throttled?"
+            )
+    return apart
+
+
+def notes(records: list[Record], results: Path = RESULTS) -> list[str]:
+    """What a maintainer should know of a file that has no problems."""
+    said = []
+    for record in records:
+        where = f"{record.experiment} on {record.device}"
+        if (results / record.experiment / f"{record.key}.json").exists():
+            said.append(f"{where}: is there already and agrees; it is left as it is")
+        elif record.code != experiments()[record.experiment].code:
+            said.append(f"{where}: taken with another version of the experiment; it will be shown as such")
+    for device in sorted({r.device for r in records if not roof(r.device, "memory")}):
+        said.append(f"{device}: not in the hardware registry, so nothing was held against its peaks")
+    return said
+
+
+def accept(records: list[Record], results: Path = RESULTS) -> list[Path]:
+    """Write the records that are not there yet; returns their paths."""
+    new = [r for r in records if not (results / r.experiment / f"{r.key}.json").exists()]
+    return [write(record, results) for record in new]
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m workshop.contributed", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--accept", action="store_true", help="write the records that are new")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    options = parser.parse_args(argv)
+    try:
+        records = records_of(options.file)
+    except (OSError, RecordError) as error:
+        print(f"contributed: {error}", file=sys.stderr)
+        return 1
+    if wrong := problems(records, options.results):
+        print("\n".join(f"contributed: {line}" for line in wrong), file=sys.stderr)
+        return 1
+    print("\n".join([f"{len(records)} records, nothing wrong with them", *notes(records, options.results)]))
+    if options.accept:
+        print("\n".join(str(path) for path in accept(records, options.results)) or "nothing new")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
