@@ -265,6 +265,22 @@ def test_a_silent_gpu_is_given_up(context, address):
 
 
 @pytest.mark.browser
+def test_what_a_slow_gpu_would_not_finish_is_left_out_and_the_small_sizes_stand(context, address):
+    path = "/_static/lab/experiments/divergence.js"
+    code = (STATIC / path.removeprefix("/_static/")).read_text()
+    far = code.replace("256 * (quick ? 16 : 2048)", "256 * 16").replace(
+        "flops: 2", "flops: (quick ? 1 : 1e9) * 2"
+    )
+    assert far.count("1e9") == 1 and "2048" not in far
+    page = opened(context, address, "divergence")
+    context.route(f"**{path}", lambda route: route.fulfill(body=far, content_type="text/javascript"))
+    page.evaluate("delete document.querySelector('figure').dataset.quick")
+    state, correct, status = run(page, "divergence")
+    assert (state, correct) == ("done", "true") and status.count("the same arithmetic at") == 7, status
+    assert page.locator(".lab-plot svg[role=img]").count() == 1
+
+
+@pytest.mark.browser
 def test_a_lost_gpu_is_told_and_the_next_try_works(context, address):
     context.add_init_script(
         """const request = GPUAdapter.prototype.requestDevice; let first = true;

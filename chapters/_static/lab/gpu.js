@@ -182,6 +182,13 @@ class Gpu {
   }
 }
 
+/** n numbers, the i-th being make(i); typed arrays' own `from` takes seconds for as many as a GPU wants. */
+export function filled(Type, n, make) {
+  const all = new Type(n);
+  for (let i = 0; i < n; i += 1) all[i] = make(i);
+  return all;
+}
+
 /** So many workgroups as a grid [x, y]. */
 function fold(groups) {
   return groups <= SPREAD ? [groups, 1] : [SPREAD, Math.ceil(groups / SPREAD)];

@@ -70,9 +70,29 @@ class Lab {
     }
   }
 
+  /** Small sizes first: they warm up, and tell which of the others this GPU would not finish before the watchdog barks. */
   async run(gpu) {
     const { default: experiment } = await import(`./experiments/${this.experiment}.js`);
-    const quick = "quick" in this.figure.dataset;
+    const small = await this.pass(gpu, experiment, true, new Map());
+    let kept = small;
+    if (!("quick" in this.figure.dataset)) {
+      const speeds = new Map();
+      for (const point of small.points) {
+        speeds.set(point.series, Math.max(speeds.get(point.series) ?? 0, amount(point) / point.seconds.median));
+      }
+      const whole = await this.pass(gpu, experiment, false, speeds);
+      kept = { points: whole.points.length ? whole.points : small.points, left: whole.left, correct: small.correct && whole.correct };
+    }
+    if (!kept.points.length) throw new Error(kept.correct ? "the clock told no time above zero" : "no kernel gave the CPU's result");
+    return {
+      format: FORMAT, experiment: this.experiment, title: experiment.title, measured: experiment.measured,
+      x: experiment.x, per: experiment.per, adapter: gpu.adapter, browser: navigator.userAgent,
+      taken: new Date().toISOString().slice(0, 10), timestamp_step_ns: gpu.step_ns ? Number(gpu.step_ns) : null, ...kept,
+    };
+  }
+
+  /** The experiment's cases, small or whole. A case of which `speeds` says that it would hang is left out. */
+  async pass(gpu, experiment, quick, speeds) {
     const cases = await experiment.cases(gpu, quick);
     const points = [];
     const slow = new Set();
@@ -81,12 +101,14 @@ class Lab {
     for (const [i, prepare] of cases.entries()) {
       if (this.stopped) throw new Stopped();
       const work = prepare();
-      if (slow.has(work.series)) {
+      const foreseen = amount(work) / (speeds.get(work.series) ?? Infinity);
+      if (slow.has(work.series) || foreseen > gpu.watchdog / 2000) {
         left.push(`${work.series} at ${work.x.toLocaleString("en")}`);
         work.done?.();
         continue;
       }
-      this.status.textContent = `${i + 1} of ${cases.length}: ${work.series}, ${work.x.toLocaleString("en")}, on ${said(gpu.adapter)}`;
+      const part = quick ? "trying small sizes, " : "";
+      this.status.textContent = `${part}${i + 1} of ${cases.length}: ${work.series}, ${work.x.toLocaleString("en")}, on ${said(gpu.adapter)}`;
       if (!(await work.correct())) {
         correct = false;
         work.done?.();
@@ -97,12 +119,7 @@ class Lab {
       if (seconds.median > 0) points.push({ series: work.series, x: work.x, bytes: work.bytes, flops: work.flops, seconds });
       work.done?.();
     }
-    if (!points.length) throw new Error(correct ? "the clock told no time above zero" : "no kernel gave the CPU's result");
-    return {
-      format: FORMAT, experiment: this.experiment, title: experiment.title, measured: experiment.measured,
-      x: experiment.x, per: experiment.per, adapter: gpu.adapter, browser: navigator.userAgent,
-      taken: new Date().toISOString().slice(0, 10), timestamp_step_ns: gpu.step_ns ? Number(gpu.step_ns) : null, correct, left, points,
-    };
+    return { points, left, correct };
   }
 
   show(result) {
@@ -145,6 +162,11 @@ class Lab {
 }
 
 class Stopped extends Error {}
+
+/** How much a case does, in the unit of its series. */
+function amount({ flops, bytes, x }) {
+  return flops ?? bytes ?? x;
+}
 
 /** The experiment's WGSL, fetched when it is unfolded. */
 function kernels(experiment) {

@@ -1,4 +1,4 @@
-import { PLACE } from "../gpu.js";
+import { PLACE, filled } from "../gpu.js";
 
 const ADD = `${PLACE}
 override COUNT: u32;
@@ -18,7 +18,7 @@ export default {
   code: ADD,
   async cases(gpu, quick) {
     const all = (n) => {
-      const [left, right] = [1, 3].map((factor) => Float32Array.from({ length: n }, (_, i) => factor * (i % 1000)));
+      const [left, right] = [1, 3].map((factor) => filled(Float32Array, n, (i) => factor * (i % 1000)));
       const sum = new Float32Array(n);
       const [a, b, c] = [gpu.buffer(left), gpu.buffer(right), gpu.buffer(4 * n)];
       const steps = [gpu.step(ADD, { COUNT: n }, [a, b, c], { threads: n })];

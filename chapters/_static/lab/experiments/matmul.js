@@ -1,3 +1,5 @@
+import { filled } from "../gpu.js";
+
 const BUFFERS = `
 override N: u32;
 @group(0) @binding(0) var<storage, read> a: array<f32>;
@@ -62,7 +64,7 @@ export default {
   code: [NAIVE, TILED, REGISTERS].join("\n\n"),
   async cases(gpu, quick) {
     const factors = (n) => {
-      const [left, right] = [0, 1].map(() => Float32Array.from({ length: n * n }, () => 2 * Math.random() - 1));
+      const [left, right] = [0, 1].map(() => filled(Float32Array, n * n, () => 2 * Math.random() - 1));
       return { left, right, buffers: [gpu.buffer(left), gpu.buffer(right), gpu.buffer(4 * n * n)] };
     };
     const product = (name, code, side, n, { left, right, buffers: [a, b, c] }) => {

@@ -1,4 +1,4 @@
-import { PLACE } from "../gpu.js";
+import { PLACE, filled } from "../gpu.js";
 
 const BUFFERS = `${PLACE}
 override COUNT: u32;
@@ -52,7 +52,7 @@ export default {
     if (gpu.subgroups) ways.push(["subgroups first", SUBGROUPS]);
     const sizes = (quick ? [1 << 12, 1 << 16] : [1 << 12, 1 << 16, 1 << 20, 1 << 22, 1 << 24, 1 << 26]);
     const most = (await gpu.room(4 * sizes.at(-1))) / 4;
-    const numbers = Uint32Array.from({ length: most }, (_, i) => (i * 2654435761) >>> 28);
+    const numbers = filled(Uint32Array, most, (i) => (i * 2654435761) >>> 28);
     const [x, total] = [gpu.buffer(numbers), gpu.buffer(4)];
     const sum = (name, code, n) => {
       const threads = code === ATOMIC ? n : Math.min(n, 256 * GROUPS);

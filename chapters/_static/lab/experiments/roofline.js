@@ -1,4 +1,4 @@
-import { PLACE } from "../gpu.js";
+import { PLACE, filled } from "../gpu.js";
 
 const CHAIN = `${PLACE}
 override LENGTH: u32; override COUNT: u32;
@@ -22,7 +22,7 @@ export default {
   code: CHAIN,
   async cases(gpu, quick) {
     const count = (await gpu.room(quick ? 1 << 18 : 1 << 26)) / 16; // of four numbers each
-    const numbers = Float32Array.from({ length: 4 * count }, (_, i) => 1 + (i % 13) / 16);
+    const numbers = filled(Float32Array, 4 * count, (i) => 1 + (i % 13) / 16);
     const [x, out] = [gpu.buffer(numbers), gpu.buffer(16 * count)];
     const one = (length) => {
       const steps = [gpu.step(CHAIN, { LENGTH: length, COUNT: count }, [x, out], { threads: count })];

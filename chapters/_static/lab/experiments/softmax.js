@@ -1,3 +1,5 @@
+import { filled } from "../gpu.js";
+
 const TOGETHER = `
 var<workgroup> scratch: array<f32, 256>;
 fn greatest(mine: f32, local: u32) -> f32 {
@@ -90,7 +92,7 @@ export default {
   code: [GREATEST, POWERS, SUMS, SHARES, fused(4)].join("\n\n"),
   async cases(gpu, quick) {
     const count = (await gpu.room(quick ? 1 << 18 : 1 << 26)) / 4;
-    const numbers = Float32Array.from({ length: count }, () => 8 * Math.random());
+    const numbers = filled(Float32Array, count, () => 8 * Math.random());
     const [x, out, tops, sums] = [gpu.buffer(numbers), gpu.buffer(4 * count), gpu.buffer(count / 64), gpu.buffer(count / 64)];
     const one = (series, columns) => {
       const where = { grid: [count / columns, 1] };
