@@ -87,6 +87,8 @@ class Entry:
         base = (
             cells_for(self.task)[-1] if self.edits_the_reference else self.path(self.edit["base"]).read_text()
         )
+        if "mutant" in self.edit:
+            return mutant_of(base, self.edit["mutant"])
         try:
             return edited(base, self.edit["edits"])
         except ValueError as problem:
@@ -106,6 +108,13 @@ class Entry:
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         exec(compile(source, file, "exec"), namespace)
         return namespace
+
+
+def mutant_of(base, operator):
+    """The first text that an operator of autograder.mutants makes of `base`."""
+    from autograder.mutants.operators import mutated  # here: a bare CUDA machine has no mutmut
+
+    return next(text for name, text in mutated(base) if name == operator)
 
 
 def edited(base, edits):
