@@ -6,9 +6,10 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from warplab import plots
+from warplab.plots import warp_request as lanes
+from warplab.simt.counters.watch import WarpRequest
 
 INK, COLOUR = plots.INK, plots.PALETTE
-WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
 SMALL = {"fontsize": 10.5}
 THEORY = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.8}
 UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
@@ -19,6 +20,7 @@ CHAPTER_4 = {
 }  # FLOP to one byte, counted there
 
 
+@plots.responsive
 def hierarchy(spec, latencies):
     """What an H100 SXM holds at each level, and the published cycles to fetch from it.
 
@@ -32,7 +34,7 @@ def hierarchy(spec, latencies):
         ("L2", spec["l2_cache"].si, latencies["L2"]),
         ("HBM", spec["memory_capacity"].si, latencies["HBM"]),
     ]
-    fig, (left, right) = plots.new(WIDTH, 2.7, columns=2, width_ratios=[1.15, 1])
+    fig, (left, right) = plots.new(plots.COLUMN, 2.7, columns=2, width_ratios=[1.15, 1])
     colours = ("green", "blue", "purple", "orange")
     for y, ((_, size, cycles), colour) in enumerate(zip(rows, colours, strict=True)):
         left.barh(y, size, height=0.6, color=COLOUR[colour], alpha=0.8)
@@ -80,11 +82,12 @@ def binary(size):
     return f"{size / scale:.3g} {unit}"
 
 
+@plots.responsive
 def chase(sizes, shuffled, in_order):
     """Live: nanoseconds a step for walks over arrays of `sizes` bytes, with the links
     shuffled and in order.
     """
-    fig, ax = plots.new(WIDTH, 2.9)
+    fig, ax = plots.new(plots.COLUMN, 2.9)
     for times, colour, name in ((shuffled, "orange", "links shuffled"), (in_order, "blue", "links in order")):
         style = {**plots.MARKERS["live"], "color": COLOUR[colour], "markerfacecolor": COLOUR[colour]}
         ax.plot(sizes, [1e9 * t for t in times], linewidth=1.5, markersize=6, label=name, **style)
@@ -108,9 +111,10 @@ def chase(sizes, shuffled, in_order):
     )
 
 
+@plots.responsive
 def halo():
     """A 32 x 32 tile with its border of one pixel, and the sectors that one of its 34 rows touches."""
-    fig, (left, right) = plots.new(WIDTH, 2.7, columns=2, width_ratios=[1, 1.75])
+    fig, (left, right) = plots.new(plots.COLUMN, 2.7, columns=2, width_ratios=[1, 1.75])
     for ax in (left, right):
         ax.set_axis_off()
     left.set(xlim=(-1, 35), ylim=(37, -4), aspect="equal")
@@ -148,13 +152,14 @@ def halo():
     )
 
 
+@plots.responsive
 def strides(counted, here, gpu):
     """Cost of copying one number against the stride, relative to stride 1.
 
     counted: {stride: sectors a request}; here: {stride: seconds on this machine}; gpu:
     the same on a GPU, or empty.
     """
-    fig, ax = plots.new(WIDTH, 3.1)
+    fig, ax = plots.new(plots.COLUMN, 3.1)
     steps = list(counted)
     ax.plot(
         steps,
@@ -204,12 +209,26 @@ def strides(counted, here, gpu):
     )
 
 
+def stride_requests():
+    """One warp's load of float32 at four strides and offsets, as the picture that needs no script."""
+    wanted = [("stride 1", 1, 0), ("stride 1, offset 1", 1, 1), ("stride 2", 2, 0), ("stride 8", 8, 0)]
+    drawn = []
+    for name, stride, offset in wanted:
+        offsets = tuple(4 * (lane * stride + offset) for lane in range(32))
+        request = WarpRequest(
+            0, "global", "read", tuple(range(32)), offsets, 4, f"an array of float32: {name}"
+        )
+        drawn.append(lanes.svg(request, f"{name}: {lanes.finding(request, 'the array')}."))
+    return plots.Figure(None, "".join(drawn), "A warp's load at four strides", None)
+
+
+@plots.responsive
 def intensities(spec, operations):
     """Operations of deep learning as bars of FLOP a byte, against the BF16 ridge of an
     H100. operations: {name: FLOP a byte}.
     """
     ridge = spec["ridge_bf16"].value
-    fig, ax = plots.new(WIDTH, 0.8 + 0.36 * len(operations))
+    fig, ax = plots.new(plots.COLUMN, 0.8 + 0.36 * len(operations))
     for y, (_, value) in enumerate(operations.items()):
         ax.barh(y, value, left=0, height=0.6, color=COLOUR["green" if value > ridge else "orange"], alpha=0.8)
         share = min(1, value / ridge)
@@ -239,11 +258,12 @@ def intensities(spec, operations):
     )
 
 
+@plots.responsive
 def floors(parts):
     """`parts`: {name: (FLOP, seconds)}: shares of the arithmetic, and of the shortest
     time that peaks and door allow.
     """
-    fig, ax = plots.new(WIDTH, 2.5)
+    fig, ax = plots.new(plots.COLUMN, 2.5)
     colours = ("blue", "green", "orange", "purple")
     for y, (title, column, unit) in enumerate((("arithmetic", 0, ""), ("time, at least (theory)", 1, ""))):
         whole, left = sum(part[column] for part in parts.values()), 0.0
@@ -282,6 +302,7 @@ def floors(parts):
     )
 
 
+@plots.responsive
 def attention_bytes(d=64, rows=128):
     """Bytes of one attention head against the number of tokens: with s x s matrices, by
     tiles, every byte once; in BF16.
@@ -292,7 +313,7 @@ def attention_bytes(d=64, rows=128):
         (f"by tiles, {rows} queries at a time", 4 * n * d + 4 * n * n * d / rows, "blue", "-"),
         ("every byte once", 8 * n * d, "green", (0, (5, 3))),
     )
-    fig, ax = plots.new(WIDTH, 3.1)
+    fig, ax = plots.new(plots.COLUMN, 3.1)
     for name, values, colour, dashes in lines:
         ax.plot(n, values, color=COLOUR[colour], linestyle=dashes, linewidth=2, label=name)
     ax.set(xscale="log", yscale="log", xlabel="tokens N", ylabel="bytes for one head")
