@@ -1,4 +1,4 @@
-"""The command line: `autograder release | import | validate | grade | doctor | sample | new-task | mutants`.
+"""The command line: `autograder release | import | validate | grade | forget | doctor | sample | new-task | mutants`.
 
 It parses, shows, and sets the exit status; no more.
 
@@ -164,6 +164,62 @@ def grade(
 
 
 @app.command()
+def collect(
+    assignment: Annotated[str, typer.Argument(help="Problem set, for example ps04.")],
+    source: Annotated[
+        Path,
+        typer.Option(
+            "--from",
+            help="A folder with one folder per student, a zip archive of Canvas, Moodle or such folders, a folder "
+            "of archives, the inbound folder of nbgrader's exchange, or a CSV file of git repositories (columns "
+            "student, repository, and perhaps commit and time).",
+        ),
+    ],
+    into: Annotated[Path | None, typer.Option(help="Where submissions go (default: submitted/).")] = None,
+    roster: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV file of the class (default: roster.csv in the course folder, if it is there)."
+        ),
+    ] = None,
+    pattern: Annotated[
+        str | None,
+        typer.Option(
+            help="Regular expression for other file names, with (?P<student_id>...) and (?P<file_id>...), as in "
+            "nbgrader zip_collect."
+        ),
+    ] = None,
+    deadline: Annotated[
+        str | None,
+        typer.Option(
+            help="Of git repositories: the last commit dated before this time. A commit's date is the student's "
+            "word; name commits in the CSV file where it matters."
+        ),
+    ] = None,
+    protocol: Annotated[
+        str,
+        typer.Option(help="How git repositories are fetched: https, ssh, or file for those of this machine."),
+    ] = "https",
+    course: Root = None,
+) -> None:
+    """Bring what was handed in elsewhere into submitted/. What is refused is told, and the rest goes on."""
+    from autograder.collect import collect as run
+    from autograder.collect.table import options, show
+    from autograder.layout import SUBMITTED, find_root, load_assignment
+    from autograder.roster import read_roster
+
+    root = find_root(course)
+    asked = options(pattern, protocol, deadline)
+    people = read_roster(roster, root)
+    with resumable():
+        rows, times = run(
+            source, load_assignment(root, assignment), into or root / SUBMITTED, people, **asked
+        )
+    show(console, rows, shown(times, root), assignment)
+    raise typer.Exit(1 if any(row.state == "refused" for row in rows) else 0)
+
+
+@app.command()
 def doctor() -> None:
     """Try to break out of the sandbox on this machine, and tell which protections hold."""
     from autograder.doctor import diagnose
@@ -172,6 +228,41 @@ def doctor() -> None:
         raise AnswerIsNo(
             "without a sandbox `autograder grade` refuses; "
             "--unsafe grades without, and says so on every grade"
+        )
+
+
+@app.command()
+def forget(
+    student: Annotated[str, typer.Argument(help="The student, as the folder of submissions is named.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The folder with gradebook.db and grades.csv (default: grades/).")
+    ] = None,
+    submissions: Annotated[
+        Path | None, typer.Option(help="Folder with one folder per student (default: submitted/).")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    course: Root = None,
+) -> None:
+    """Remove one student's work, results, feedback and gradebook entries, and say what is left elsewhere."""
+    from autograder.forget import forget as run
+    from autograder.forget import traces_of
+    from autograder.layout import GRADES, SUBMITTED, find_root
+
+    root = find_root(course)
+    out, submissions = out or root / GRADES, submissions or root / SUBMITTED
+    found = traces_of(student, root, out, submissions)
+    if not found and not found.beside:
+        raise UserError(f'nothing here is of "{student}": looked in {out} and {submissions}')
+    for line in found.described():
+        typer.echo(line)
+    if found and not (yes or typer.confirm("Remove all of it?")):
+        raise AnswerIsNo("nothing was removed")
+    left = [*(run(student, root, out, submissions) if found else []), *found.beside]
+    if left:
+        more = f" and {len(left) - 3} more" if len(left) > 3 else ""
+        raise AnswerIsNo(
+            f"{', '.join(str(shown(path, root)) for path in left[:3])}{more} still names {found.student}; "
+            "remove the name there yourself"
         )
 
 

@@ -1,0 +1,173 @@
+"""`autograder forget`: nothing that the grader wrote about one student is left.
+
+What it cannot reach, it names: back-ups, and files that somebody else wrote.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autograder.discover import student_id
+from autograder.grade import only_one
+from autograder.gradebook import CourseGradebook, write_csv
+from autograder.results import write_atomic
+from autograder.user_error import UserError
+
+MADE_AGAIN = ("class_report.html", "similar")  # under the grades: reports on the class, made by one command
+BESIDE = ("roster.csv", ".nbgrader.log")  # in the course folder: not ours to change, so they are only named
+REDACTED = b"(forgotten)"
+
+
+@dataclass
+class Traces:
+    """Where one student stands.
+
+    folders, files: to remove whole. lines: files of which lines go. rows: in the gradebook, of submissions.
+    beside: files that name the student and are left alone.
+    """
+
+    student: str
+    folders: list[Path] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    lines: list[Path] = field(default_factory=list)
+    rows: int = 0
+    in_gradebook: bool = False
+    beside: list[Path] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.folders or self.files or self.lines or self.in_gradebook)
+
+    def described(self) -> list[str]:
+        """What is to be removed, one line each."""
+        gradebook = [f"gradebook.db: the student and {self.rows} submissions"] if self.in_gradebook else []
+        parts = [f"{path}: the lines that name {self.student}" for path in self.lines]
+        return [*(f"{path}/" for path in self.folders), *map(str, self.files), *gradebook, *parts]
+
+
+def traces_of(name: str, root: Path, out: Path, submissions: Path) -> Traces:
+    """What there is of a student, by the folder's name or the id that is made of it. Changes nothing.
+
+    Raises UserError for what is no name of a folder.
+    """
+    if not name or "/" in name or name in (".", ".."):
+        raise UserError(f"{name!r} is no student's name; give it as the folder in {submissions} has it")
+    known = student_id(name)
+    found = Traces(known)
+    student_folders = [out / "feedback" / known, out / "autograded" / known, submissions / name]
+    found.folders = [path for path in student_folders if path.is_dir()]
+    found.files = sorted((out / "results").glob(f"*/{_literally(known)}.json"))
+    pattern = word(name, known)
+    for path in sorted(_files_in(out)):
+        if path in found.files or any(path.is_relative_to(folder) for folder in found.folders):
+            continue
+        if path.relative_to(out).parts[0] in MADE_AGAIN and _names(path, pattern):
+            found.files.append(path)
+        elif path.suffix in (".csv", ".jsonl") and _names(path, pattern):
+            found.lines.append(path)
+    found.lines += [path for path in sorted(submissions.glob("*.csv")) if _names(path, pattern)]
+    found.beside = [path for path in (root / name for name in BESIDE) if _names(path, pattern)]
+    if (out / "gradebook.db").exists():
+        with closing(sqlite3.connect(f"file:{out / 'gradebook.db'}?mode=ro", uri=True)) as book:
+            count = "select count(*) from submitted_assignment where student_id = ?"
+            found.rows = book.execute(count, (known,)).fetchone()[0]
+            entry = book.execute("select 1 from student where id = ?", (known,)).fetchone()
+            found.in_gradebook = entry is not None
+    return found
+
+
+def forget(name: str, root: Path, out: Path, submissions: Path) -> list[Path]:
+    """Remove what traces_of finds. Returns the files in these folders that still name the student.
+
+    The gradebook is written anew, so that its free pages hold nothing of the student's either.
+    Raises UserError while another run grades into `out`.
+    """
+    with only_one(out):
+        found = traces_of(name, root, out, submissions)
+        pattern = word(name, found.student)
+        for folder in found.folders:
+            shutil.rmtree(folder)
+        for path in found.files:
+            path.unlink()
+        if found.in_gradebook:
+            with CourseGradebook(out) as book:
+                book.gradebook.remove_student(found.student)
+            with closing(sqlite3.connect(out / "gradebook.db")) as database:
+                database.execute("vacuum")
+        for path in found.lines:
+            write_atomic(path, without(path, {name, found.student}, pattern))
+        if (out / "gradebook.db").exists():
+            with CourseGradebook(out) as book:
+                write_csv(book.gradebook, out, out / "grades.csv")
+    places = [out, *([submissions] if submissions.is_dir() else [])]
+    return [path for place in places for path in sorted(_files_in(place)) if _names(path, pattern)]
+
+
+def without(path: Path, names: set[str], pattern: re.Pattern[bytes]) -> bytes:
+    """A file of lines without those of the student; where the name stands in another's, it is blotted out."""
+    if path.suffix == ".csv":
+        rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(row for row in rows if not names & set(row))
+        kept = text.getvalue().encode()
+    else:
+        lines = path.read_bytes().splitlines(keepends=True)
+        kept = b"".join(line for line in lines if not names & set(_texts(_parsed(line))))
+    return pattern.sub(REDACTED, kept)
+
+
+def word(*names: str) -> re.Pattern[bytes]:
+    """Finds these names in bytes, but not as a part of a longer word or of another hyphenated name."""
+    forms = {form for name in names for form in (name.encode("utf-8", "surrogateescape"), _escaped(name))}
+    choice = b"|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
+    return re.compile(rb"(?<![0-9A-Za-z_\x80-\xff-])(?:" + choice + rb")(?![0-9A-Za-z_\x80-\xff-])")
+
+
+def _escaped(name: str) -> bytes:
+    """As JSON has a name that is not ASCII."""
+    return json.dumps(name)[1:-1].encode()
+
+
+def _literally(name: str) -> str:
+    return re.sub(r"([*?[])", r"[\1]", name)
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def _names(path: Path, pattern: re.Pattern[bytes]) -> bool:
+    """Whether a file names the student, in its path's last part or in its bytes."""
+    if not path.is_file():
+        return False
+    return bool(
+        pattern.search(path.name.encode("utf-8", "surrogateescape")) or pattern.search(path.read_bytes())
+    )
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All strings in JSON data."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from _texts(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts(part)
