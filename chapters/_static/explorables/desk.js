@@ -38,7 +38,10 @@
       y = end;
     }
     const rim = bottom - size * scale;
-    if (total > size) nodes.push(made("rect", { x: x + 3, y, width: wide - 6, height: rim - y, fill: "url(#desk-over)", stroke: COLOURS.orange, "stroke-width": 1.5 }));
+    if (total > size) {
+      nodes.push(made("rect", { x: x + 3, y, width: wide - 6, height: rim - y, fill: "var(--pst-color-background, Canvas)", "fill-opacity": 0.6 }));
+      nodes.push(made("rect", { x: x + 3, y, width: wide - 6, height: rim - y, fill: "none", stroke: "currentColor", "stroke-dasharray": "5 4" }));
+    }
     nodes.push(made("rect", { x, y: rim, width: wide, height: bottom - rim, rx: 4, fill: "none", stroke: "currentColor", "stroke-width": 2 }));
     return nodes;
   }
@@ -48,13 +51,10 @@
     const row = width >= 560 ? Math.min(state.ranks, 8) : Math.min(state.ranks, 4);
     const rows = Math.ceil(state.ranks / row);
     const [tall, gap, label] = [width >= 560 ? 210 : 170, 8, 20];
-    const wide = Math.min(110, (width - gap * (row - 1)) / row);
+    const wide = Math.min(130, (width - gap * (row - 1)) / row);
     const scale = tall / Math.min(Math.max(size, total), 3 * size);
     const left = Math.max(0, (width - row * wide - (row - 1) * gap) / 2);
-    const nodes = [made("defs", {}), made("g", {})];
-    const pattern = document.createElementNS("http://www.w3.org/2000/svg", "pattern");
-    for (const [name, value] of Object.entries({ id: "desk-over", width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" })) pattern.setAttribute(name, value);
-    pattern.append(made("line", { x1: 0, y1: 0, x2: 0, y2: 7, stroke: "currentColor", "stroke-width": 2, "stroke-opacity": 0.55 }));
+    const nodes = [];
     for (let rank = 0; rank < state.ranks; rank++) {
       const [line, place] = [Math.floor(rank / row), rank % row];
       const [x, top] = [left + place * (wide + gap), line * (tall + label + 14) + 10];
@@ -71,11 +71,7 @@
       nodes.push(made("rect", { x, y, width: 15, height: 15, fill: COLOURS[PARTS[part]], "fill-opacity": 0.85 }));
       nodes.push(words(x + 22, y + 13, `${part}: ${GB(bytes)}${share}`, { "font-size": 14 }));
     });
-    const svg = picture(width, bottom + deep * 24 + 4, sentence, ...nodes.slice(1));
-    const defs = document.createElementNS("http://www.w3.org/2000/svg", "defs");
-    defs.append(pattern);
-    svg.prepend(defs);
-    return svg;
+    return picture(width, bottom + deep * 24 + 4, sentence, ...nodes);
   }
 
   explorables.define({

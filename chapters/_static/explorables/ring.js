@@ -26,7 +26,7 @@
     return { ...steps(n)[step], sent: step / n, all: (2 * (n - 1)) / n, one: n - 1, seconds, bytes, name: links.names[link] };
   }
 
-  const shown = (bytes) => (bytes >= 1e9 ? `${(bytes / 1e9).toFixed(2)} GB` : `${(bytes / 1e6).toFixed(0)} MB`);
+  const shown = (bytes) => (bytes >= 1e9 ? `${Number((bytes / 1e9).toPrecision(3))} GB` : `${(bytes / 1e6).toFixed(0)} MB`);
   const time = (seconds) => (seconds >= 1 ? `${seconds.toFixed(2)} s` : seconds >= 1e-3 ? `${(1e3 * seconds).toPrecision(3)} ms` : `${(1e6 * seconds).toPrecision(3)} µs`);
 
   function drawRing({ counts, moves, sent, all, bytes }, { ranks: n, step }, side) {
@@ -35,17 +35,17 @@
     const rows = Math.ceil(n / columns);
     const cell = Math.min(24, (side * (n > 4 ? 0.19 : 0.26)) / columns);
     const [boxW, boxH] = [columns * cell, rows * cell];
-    const radius = [side / 2 - boxW / 2 - 2, side / 2 - boxH / 2 - 20];
+    const radius = [side / 2 - boxW / 2 - 2, side / 2 - boxH / 2 - 11];
     const place = (rank) => {
       const angle = (2 * Math.PI * rank) / n - Math.PI / 2;
-      return [side / 2 + radius[0] * Math.cos(angle), side / 2 + radius[1] * Math.sin(angle)];
+      return [side / 2 + radius[0] * Math.cos(angle), side / 2 + 9 + radius[1] * Math.sin(angle)];
     };
     const ends = (rank) => { // a link from the edge of one box to the edge of the next
       const [a, b] = [place(rank), place((rank + 1) % n)];
       const [dx, dy] = [b[0] - a[0], b[1] - a[1]];
-      const cut = Math.min((boxW / 2 + 3) / Math.abs(dx || 1e-9), (boxH / 2 + 3) / Math.abs(dy || 1e-9), 0.4);
+      const cut = Math.min((boxW / 2 + 4) / Math.abs(dx || 1e-9), (boxH / 2 + 13) / Math.abs(dy || 1e-9), 0.4);
       const bend = n === 2 ? (rank ? -1 : 1) * cell * 0.9 : 0; // two ranks have two links between them
-      return [a[0] + dx * cut + bend, a[1] + dy * cut, b[0] - dx * cut + bend, b[1] - dy * cut];
+      return [a[0] + dx * cut + bend, a[1] + dy * cut - 8, b[0] - dx * cut + bend, b[1] - dy * cut - 8]; // its name is above a box
     };
     const chunks = [];
     for (let rank = 0; rank < n; rank++) {
@@ -74,8 +74,7 @@
         nodes.push(made("rect", { x: cx + 1, y: cy + 1, width: cell - 2, height: cell - 2, fill: "none", stroke: fresh ? COLOURS.orange : "currentColor", "stroke-width": fresh ? 2.5 : 0.5 }));
         nodes.push(words(cx + cell / 2, cy + cell / 2 + 4.5, count, { "text-anchor": "middle", "font-size": cell > 15 ? 13 : 12 }));
       });
-      const below = y > side / 2 - 1;
-      nodes.push(words(x, below ? y + boxH / 2 + 15 : y - boxH / 2 - 6, `rank ${rank}`, { "text-anchor": "middle" }));
+      nodes.push(words(x, y - boxH / 2 - 5, `rank ${rank}`, { "text-anchor": "middle" }));
     });
     nodes.push(words(side / 2, side / 2 - 6, "each link so far", { "text-anchor": "middle" }));
     nodes.push(words(side / 2, side / 2 + 14, shown(sent * bytes), { "text-anchor": "middle", "font-size": 17, "font-weight": 600 }));
@@ -106,7 +105,7 @@
     }
     for (const n of all) nodes.push(words(at(n, 0)[0], y + height - 14, n, { "text-anchor": "middle", "font-weight": n === ranks ? 700 : 400 }));
     nodes.push(words(x + width, y + height, "ranks", { "text-anchor": "end" }));
-    nodes.push(words(at(5.4, 0)[0], at(2, 5.5)[1], "all through one", { "text-anchor": "end" }));
+    nodes.push(words(at(5.5, 0)[0], at(2, 5)[1], "all through one", { "text-anchor": "end" }));
     nodes.push(words(x + width, at(2, 1.05)[1], "ring: 2(n − 1)/n", { "text-anchor": "end" }));
     return nodes;
   }
