@@ -150,3 +150,37 @@ def amdahl(serial=0.1, workers=8):
         caption=f"{workers} workers finish {speedup:.1f} times as soon. The coloured area, the work, stays "
         "the same; the grey is a hall that waits.",
     )
+
+
+def desk(model="llama-7b", ranks=8, tokens=2048):
+    """What lies on each of `ranks` cards in every stage of ZeRO, for paper."""
+    shape = MODELS[model]
+    kept = {"activations": vram.activation_bytes(shape["layers"], shape["width"], 32, tokens)}
+    card = specs.get("h100-sxm")
+    colours = dict(
+        zip(vram.RECIPES["mixed, Adam"], ("blue", "orange", "purple", "green", "gold"), strict=True)
+    )
+    colours["activations"] = "grey"
+    fig, ax = plots.new(WIDTH, 3.4)
+    totals = []
+    for stage in range(4):
+        bottom = 0.0
+        for part, size in (vram.zero_bytes(shape["parameters"], ranks, stage) | kept).items():
+            ax.bar(stage, size / 1e9, bottom=bottom, width=0.6, color=COLOUR[colours[part]], alpha=0.85)
+            bottom += size / 1e9
+        totals.append(f"{bottom:.1f} GB")
+        ax.text(stage, bottom + 2, totals[-1], ha="center", **SMALL)
+    size = card["memory_capacity"].si / 1e9
+    ax.axhline(size, color=plots.INK, linestyle=(0, (5, 3)), linewidth=1.6)
+    ax.text(3.4, size + 2, f"{card.short}: {size:.0f} GB", ha="right", **SMALL)
+    ax.set(ylabel="GB on each card", ylim=(0, 140))
+    ax.set_xticks(range(4), ["full copies", "stage 1", "stage 2", "stage 3"])
+    handles = [Rectangle((0, 0), 1, 1, color=COLOUR[c], alpha=0.85) for c in colours.values()]
+    fig.legend(handles, list(colours), loc="outside lower left", ncols=3)
+    return plots.show(
+        fig,
+        alt=f"Stacked bars of what lies on each of {ranks} cards that train 7 billion parameters: "
+        f"{', '.join(totals)} from full copies to stage 3.",
+        caption=f"7 billion parameters on {ranks} cards, mixed Adam, {tokens:,} tokens on each. "
+        "The activations stay.",
+    )
