@@ -1,0 +1,102 @@
+"""Zip files, read in place: no path of an archive is used to write, and no size in it is believed."""
+
+import io
+import re
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from autograder.collect.handed_in import Claim, HandedIn, Refusal, is_notebook
+from autograder.collect.platforms import named
+from autograder.user_error import UserError
+from autograder.validate.validate import MAX_BYTES
+
+MOST_FILES = 50_000  # in a class's archive
+MOST_INSIDE = 1_000  # in an archive that a student handed in
+PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others take as much memory as an archive says
+BROKEN = (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError, ValueError, OSError)
+
+
+def in_archive(path: Path, wanted: str, pattern: re.Pattern[str] | None) -> Iterator[HandedIn]:
+    """What the archive of a class holds; unfit parts of it as refusals. UserError if it cannot be read."""
+    try:
+        archive = zipfile.ZipFile(path)
+        members = archive.infolist()
+    except BROKEN as problem:
+        raise UserError(f"{path} is no zip archive that can be read: {problem}; download it again") from None
+    if len(members) > MOST_FILES:
+        raise UserError(
+            f"{path} holds {len(members):,} files, the limit is {MOST_FILES:,}; give a folder instead"
+        )
+    for member in members:
+        if not member.is_dir() and "__MACOSX" not in member.filename:
+            yield from _of_member(archive, member, wanted, pattern)
+
+
+def _of_member(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, wanted: str, pattern: re.Pattern[str] | None
+) -> Iterator[HandedIn]:
+    place = member.filename
+    try:
+        found = named(place, pattern)
+    except Refusal as problem:
+        yield HandedIn(Claim(student=place[:60]), place, refused=str(problem))
+        return
+    if found is not None:
+        claim, file, order, note = found
+        yield from of_file(claim, file, place, partial(content, archive, member), wanted, order, note)
+
+
+def of_file(claim, file, place, read, wanted, order=(), note="") -> Iterator[HandedIn]:  # noqa: ANN001
+    """One file of a student's: the notebook, an archive with it inside, or another file (no read)."""
+    if is_notebook(file, wanted):
+        yield HandedIn(claim, place, read, order, note=note)
+    elif file.lower().endswith(".zip"):
+        yield HandedIn(claim, place, partial(_inside, read, wanted), order, note=note)
+    else:
+        yield HandedIn(claim, place, order=order)
+
+
+def _inside(read, wanted: str) -> bytes:  # noqa: ANN001
+    """The notebook in an archive that a student handed in."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(read())) as archive:
+            members = archive.infolist()
+            if len(members) > MOST_INSIDE:
+                raise Refusal(f"an archive of {len(members):,} files, the limit is {MOST_INSIDE:,}")
+            mine = [
+                one for one in members if is_notebook(one.filename, wanted) and "__MACOSX" not in one.filename
+            ]
+            if len(mine) != 1:
+                raise Refusal(f"an archive with {len(mine)} files named {wanted}, expected one")
+            return content(archive, mine[0])
+    except BROKEN as problem:
+        raise Refusal(f"an archive that cannot be read: {problem}") from None
+
+
+def content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """The bytes of one plain file of at most MAX_BYTES. Raises Refusal."""
+    kind = stat.S_IFMT(member.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG):
+        raise Refusal("a link or another thing that is no plain file")
+    if member.flag_bits & 1:
+        raise Refusal("it is locked with a password")
+    if member.compress_type not in PLAIN:
+        raise Refusal("it is packed in a way other than zip's usual one: pack it again")
+    try:
+        with archive.open(member) as file:
+            return at_most(file)
+    except BROKEN as problem:
+        raise Refusal(f"it cannot be unpacked: {problem}") from None
+
+
+def at_most(file: IO[bytes]) -> bytes:
+    """All of a file, unless it is larger than a notebook may be."""
+    data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise Refusal(f"it has more than {MAX_BYTES // 2**20} MiB: clear all outputs and save again")
+    return data

@@ -1,0 +1,177 @@
+"""Git repositories of students, without a working tree: one file is read out of one commit.
+
+So nothing of a repository runs or is followed: no hook, filter (Git LFS is one), submodule or symbolic link.
+A commit's date is what its author's machine said. Only the server knows when a commit arrived: let the list
+say `commit` and `time`, from the server's log of pushes, where the minute matters.
+"""
+
+import contextlib
+import csv
+import os
+import re
+import resource
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from autograder.collect.handed_in import Claim, HandedIn, Refusal, unfit
+from autograder.layout import Assignment
+from autograder.receipt import utc
+from autograder.user_error import UserError
+from autograder.validate.validate import MAX_BYTES
+
+SECONDS = 120  # for one command
+LARGEST, MEMORY = 256 * 2**20, 4 * 2**30  # of one file that git writes, of git itself
+COLUMNS = {"student", "repository"}
+COMMIT = re.compile(r"[0-9a-f]{7,64}")
+PROTOCOLS = ("https", "ssh", "file")
+LFS = b"version https://git-lfs"
+NEVER = {  # what a repository, or a server, could make git do
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.symlinks": "false",
+    "credential.helper": "",
+    "fetch.fsckObjects": "true",
+    "fetch.recurseSubmodules": "false",
+    "gc.auto": "0",
+    "http.followRedirects": "false",
+    "protocol.allow": "never",
+    "submodule.recurse": "false",
+    "transfer.bundleURI": "false",
+}
+
+
+def in_repositories(
+    listed: Path, assignment: Assignment, protocol: str, deadline: datetime | None
+) -> Iterator[HandedIn]:
+    """What the repositories of a CSV file hold: columns student, repository, perhaps commit and time."""
+    for student, address, commit, received in _listed(listed):
+        claim = Claim(student=student)
+        try:
+            if unfit(student):
+                raise Refusal(unfit(student))
+            data, note = from_repository(address, assignment, protocol, commit, deadline)
+            yield HandedIn(claim, address, partial(bytes, data), received=received, note=note)
+        except Refusal as problem:
+            yield HandedIn(claim, address, refused=str(problem))
+
+
+def _listed(file: Path) -> list[tuple[str, str, str, datetime | None]]:
+    try:
+        with open(file, newline="", encoding="utf-8-sig") as lines:
+            rows = csv.DictReader(lines)
+            if not COLUMNS <= set(rows.fieldnames or ()):
+                raise UserError(f"{file} needs a first line that names the columns student and repository")
+            found: list[tuple[str, str, str, datetime | None]] = []
+            for row in rows:
+                student, address, commit, time = (
+                    (row.get(name) or "").strip() for name in ("student", "repository", "commit", "time")
+                )
+                received = utc(time) if time else None
+                if time and received is None or commit and not COMMIT.fullmatch(commit):
+                    raise UserError(
+                        f"{file}, line {rows.line_num}: expected a time such as 2026-03-02T10:00:00Z and a "
+                        "commit of hexadecimal digits, or nothing there"
+                    )
+                found.append((student, address, commit, received))
+            return found
+    except (OSError, UnicodeDecodeError, csv.Error) as problem:
+        raise UserError(f"cannot read {file}: {problem}") from None
+
+
+def from_repository(
+    address: str, assignment: Assignment, protocol: str, commit: str, deadline: datetime | None
+) -> tuple[bytes, str]:
+    """(the notebook, which commit it is of). Raises Refusal."""
+    if protocol != "file" and not address.startswith(f"{protocol}://"):
+        raise Refusal(f"its address does not begin with {protocol}://; --protocol says which are fetched")
+    with tempfile.TemporaryDirectory(prefix="collect-") as folder:
+        whole = ["--depth=1"] if not commit and deadline is None and protocol != "file" else []
+        options = ["--bare", "--single-branch", "--no-tags", "--template=", *whole]
+        git(folder, protocol, "clone", "--quiet", *options, "--", address, f"{folder}/r")
+        asked = partial(git, f"{folder}/r", protocol)
+        if commit:
+            how = f"commit {commit[:10]}, as the list says"
+        elif deadline is None:
+            commit, how = "HEAD", "the latest commit"
+        else:
+            until = deadline.replace(tzinfo=UTC).isoformat()
+            commit = asked("rev-list", "-1", f"--before={until}", "HEAD").decode().strip()
+            if not commit:
+                raise Refusal("no commit is dated before the deadline")
+            how = f"commit {commit[:10]}: the last by its own date, which is the student's word"
+        for path in (
+            f"{assignment.name}/{assignment.filename}",
+            assignment.filename,
+            f"exercises/{assignment.name}/{assignment.filename}",
+        ):
+            entry = (
+                asked("ls-tree", "-l", "--end-of-options", commit, "--", path)
+                .decode("utf-8", "replace")
+                .split()
+            )
+            if entry:
+                return _blob(asked, entry), how
+        raise Refusal(f"no {assignment.name}/{assignment.filename} in {how}")
+
+
+def _blob(asked, entry: list[str]) -> bytes:  # noqa: ANN001
+    mode, kind, name, size = entry[:4]
+    if kind != "blob" or mode == "120000":
+        raise Refusal("a link, a folder or another repository in the notebook's place")
+    if int(size) > MAX_BYTES:
+        raise Refusal(f"it has more than {MAX_BYTES // 2**20} MiB: clear all outputs and save again")
+    data = asked("cat-file", "blob", name)
+    if data.startswith(LFS):
+        raise Refusal("it is kept in Git LFS, which is not fetched: commit the notebook itself")
+    return data
+
+
+def git(folder: str, protocol: str, *words: str) -> bytes:
+    """One git command in limits, without anybody's configuration. Raises Refusal with git's last line."""
+    settings = [text for name, value in NEVER.items() for text in ("-c", f"{name}={value}")]
+    command = ["git", "-C", folder, *settings, "-c", f"protocol.{protocol}.allow=always", *words]
+    kept = {
+        name: os.environ[name] for name in ("PATH", "SSH_AUTH_SOCK", "SSL_CERT_FILE") if name in os.environ
+    }
+    alone = {
+        "HOME": folder,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_LFS_SKIP_SMUDGE": "1",
+        "GIT_SSH_COMMAND": "ssh -oBatchMode=yes -oForwardAgent=no -oClearAllForwardings=yes",
+        "LC_ALL": "C",
+    }
+    process = subprocess.Popen(
+        command,
+        env=kept | alone,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=_limit,
+    )
+    try:
+        out, error = process.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        raise Refusal(f"git took longer than {SECONDS} s") from None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if process.returncode:
+        told = error.decode("utf-8", "replace").strip().splitlines() or [f"status {process.returncode}"]
+        raise Refusal(f"git: {told[-1][:200]}")
+    return out
+
+
+def _limit() -> None:
+    """In the child: what git may write at most, hold and compute."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST, LARGEST))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))

@@ -1,0 +1,98 @@
+"""Who is in the class: a CSV file in nbgrader's own columns, Canvas's or Moodle's."""
+
+import csv
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.discover import student_id
+from autograder.user_error import UserError
+
+FILE = "roster.csv"
+# the first columns of each table -> where our fields stand in it
+TABLES = {
+    "id": ("id", "first_name", "last_name", "email", "lms_user_id"),  # `nbgrader db student import`
+    "sis login id": ("sis login id", "", "student", "", "id"),  # Canvas, Gradebook, Export
+    "identifier": ("email address", "", "full name", "email address", "identifier"),  # Moodle's worksheet
+}
+
+
+@dataclass(frozen=True)
+class Person:
+    """One line of a roster. student: the id under which grades are kept, as the folder's name gives it.
+
+    id: as the roster writes it. lms_user_id: the learning platform's number for this person. section and
+    sis_user_id are what Canvas has besides.
+    """
+
+    student: str
+    id: str
+    first_name: str = ""
+    last_name: str = ""
+    email: str = ""
+    lms_user_id: str = ""
+    sis_user_id: str = ""
+    section: str = ""
+
+    @property
+    def names(self) -> set[str]:
+        """The name in the forms in which a platform's file may have it, of letters and digits alone."""
+        first, last = letters(self.first_name), letters(self.last_name)
+        parts = self.last_name.split(",")
+        return {first + last, last + first, letters("".join(reversed(parts)))} - {""}
+
+
+def letters(name: str) -> str:
+    """A name without spaces, signs and capitals."""
+    return re.sub(r"[\W_]", "", name).casefold()
+
+
+def read_roster(path: Path | None, root: Path) -> dict[str, Person]:
+    """{student: Person} of a file, or of roster.csv in the course folder where that is; {} without one.
+
+    Raises UserError that names the file, the line and what is wrong in it.
+    """
+    file = path or root / FILE
+    if path is None and not file.exists():
+        return {}
+    people: dict[str, Person] = {}
+    try:
+        with open(file, newline="", encoding="utf-8-sig") as lines:
+            rows = csv.DictReader(lines)
+            columns = [(name or "").strip().lower() for name in rows.fieldnames or ()]
+            table = next(
+                (TABLES[mark] for mark in ("sis login id", "identifier", "id") if mark in columns), None
+            )
+            if table is None:
+                raise UserError(
+                    f"{file} needs a first line with the column id, and first_name, last_name, email, "
+                    "lms_user_id where they are known; Canvas's exported gradebook and Moodle's grading "
+                    "worksheet do, too"
+                )
+            rows.fieldnames = columns
+            for row in rows:
+                person = _person({key: (text or "").strip() for key, text in row.items() if key}, table)
+                if not person.id:
+                    continue  # Canvas has a line with the points possible, and its test student has no login
+                if person.student in people:
+                    raise UserError(
+                        f"{file}, line {rows.line_num}: {person.id!r} stands there twice; keep one line"
+                    )
+                people[person.student] = person
+    except (OSError, UnicodeDecodeError, csv.Error) as problem:
+        raise UserError(f"cannot read the roster {file}: {problem}") from None
+    return people
+
+
+def _person(row: dict[str, str], table: tuple[str, ...]) -> Person:
+    id_, first, last, email, lms = (row.get(column, "") for column in table)
+    return Person(
+        student_id(id_),
+        id_,
+        first,
+        last,
+        email,
+        lms.removeprefix("Participant "),
+        row.get("sis user id", "") or row.get("sis_user_id", ""),
+        row.get("section", ""),
+    )

@@ -1,0 +1,382 @@
+"""autograder collect: every way in, and everything unfit refused with its reason while the rest comes in."""
+
+import csv
+import os
+import stat
+import subprocess
+import zipfile
+from datetime import datetime
+
+import pytest
+from grading import hand_in, make_course, notebook
+
+from autograder import cli
+from autograder.collect import collect
+from autograder.collect.platforms import named
+from autograder.receipt import received_times
+from autograder.roster import read_roster
+from autograder.user_error import UserError
+
+FILE = "ps01_tiny.ipynb"
+GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    return make_course(tmp_path_factory.mktemp("collect") / "course")
+
+
+@pytest.fixture
+def take(course, tmp_path):
+    """Collect a source into an empty folder: ({student: row}, the folder)."""
+
+    def run(source, roster=None, **options):
+        into = tmp_path / "submitted"
+        rows, _ = collect(source, course[1], into, roster or {}, **options)
+        return {row.student: row for row in rows}, into
+
+    return run
+
+
+def packed(path, files):
+    """A zip archive; values are contents, or (ZipInfo, contents)."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(*(data if isinstance(data, tuple) else (name, data)))
+    return path
+
+
+def roster_file(path, *lines):
+    path.write_text("\n".join(lines) + "\n")
+    return read_roster(path, path.parent)
+
+
+def link(name):
+    info = zipfile.ZipInfo(name)
+    info.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return info
+
+
+def test_folders_come_in_and_a_second_time_nothing_changes(course, take, tmp_path):
+    hand_in(tmp_path / "from", "ada", notebook(course[1]))
+    hand_in(tmp_path / "from", "bob", "{}", "ps01/" + FILE)
+    hand_in(tmp_path / "from", "eve", "{}", "homework.ipynb")
+    rows, into = take(tmp_path / "from")
+    assert {name: row.state for name, row in rows.items()} == {"ada": "new", "bob": "new", "eve": "refused"}
+    assert rows["eve"].why == f"no {FILE}; found homework.ipynb"
+    assert (into / "bob" / "ps01" / FILE).read_text() == "{}"
+    hand_in(tmp_path / "from", "bob", "{ }", "ps01/" + FILE)
+    rows, _ = take(tmp_path / "from")
+    assert {name: row.state for name, row in rows.items()} == {
+        "ada": "unchanged",
+        "bob": "replaced",
+        "eve": "refused",
+    }
+
+
+@pytest.mark.parametrize(
+    "path, student, file, order, note",
+    [
+        ("lovelaceada_1234_56789_ps01_tiny.ipynb", "lovelaceada_1234", "ps01_tiny.ipynb", (56789,), ""),
+        (
+            "lovelaceada_LATE_1234_56789_ps01_tiny-1.ipynb",
+            "lovelaceada_1234",
+            "ps01_tiny-1.ipynb",
+            (56789,),
+            "late, says Canvas",
+        ),
+        ("Ada Lovelace_4321_assignsubmission_file/ps01_tiny.ipynb", "Ada Lovelace_4321", FILE, (), ""),
+        ("Ada Lovelace_4321_assignsubmission_file_/ps01_tiny.ipynb", "Ada Lovelace_4321", FILE, (), ""),
+        ("Ada Lovelace_4321_assignsubmission_file_ps01_tiny.ipynb", "Ada Lovelace_4321", FILE, (), ""),
+        ("class/ada/ps01/ps01_tiny.ipynb", "ada", FILE, (), ""),
+    ],
+)
+def test_the_names_that_canvas_and_moodle_give_are_read(path, student, file, order, note):
+    claim, *rest = named(path)
+    assert [str(claim), *rest] == [student, file, order, note]
+
+
+def test_a_canvas_archive_is_matched_by_the_persons_number_and_the_latest_upload_counts(take, tmp_path):
+    archive = packed(
+        tmp_path / "canvas.zip",
+        {
+            "lovelaceada_7_100_ps01_tiny.ipynb": "old",
+            "lovelaceada_LATE_7_101_ps01_tiny-1.ipynb": "new",
+            "grace_8_102_notes.txt": "no notebook",
+            "mallory_9_103_ps01_tiny.ipynb": "not of this course",
+            "anon_ab3fG_104_ps01_tiny.ipynb": "whose?",
+        },
+    )
+    roster = roster_file(
+        tmp_path / "canvas.csv",
+        "Student,ID,SIS User ID,SIS Login ID,Section,ps01 (5)",
+        "Points Possible,,,,,100",
+        '"Lovelace, Ada",7,S7,ada,A,',
+        '"Hopper, Grace",8,S8,grace,A,',
+        '"Turing, Alan",10,S10,alan,A,',
+    )
+    rows, into = take(archive, roster)
+    assert (into / "ada" / "ps01" / FILE).read_text() == "new"
+    assert {name: (row.state, row.why) for name, row in rows.items()} == {
+        "ada": ("new", "late, says Canvas"),
+        "alan": ("nothing", "nothing handed in"),
+        "anon_ab3fG_104_ps01_tiny.ipynb": (
+            "refused",
+            "Canvas graded anonymously and gave no name: end that, and download again",
+        ),
+        "grace": ("refused", f"no {FILE}; found grace_8_102_notes.txt"),
+        "mallory_9": ("refused", "nobody in the roster has this number"),
+    }
+
+
+def test_a_moodle_archive_is_matched_by_name_and_two_of_one_name_are_refused_without_their_numbers(
+    take, tmp_path
+):
+    archive = packed(
+        tmp_path / "moodle.zip",
+        {
+            "Ada Lovelace_31_assignsubmission_file/ps01_tiny.ipynb": "ada's",
+            "Jan Novák_32_assignsubmission_file/ps01_tiny.ipynb": "one",
+            "Jan Novák_33_assignsubmission_file/ps01_tiny.ipynb": "other",
+        },
+    )
+    people = ["id,first_name,last_name,email,lms_user_id", "ada,Ada,Lovelace,,"]
+    rows, into = take(archive, roster_file(tmp_path / "a.csv", *people, "jan,Jan,Novák,,"))
+    assert (into / "ada" / "ps01" / FILE).read_text() == "ada's"
+    assert rows["jan"].why == "2 people of this name handed in: add their numbers to the roster"
+    rows, into = take(
+        archive, roster_file(tmp_path / "b.csv", *people, "j1,Jan,Novák,,32", "j2,Jan,Novák,,33")
+    )
+    assert [(into / name / "ps01" / FILE).read_text() for name in ("j1", "j2")] == ["one", "other"]
+
+
+def test_moodles_grading_worksheet_is_a_roster(tmp_path):
+    roster = roster_file(
+        tmp_path / "worksheet.csv",
+        "Identifier,Full name,Email address,Status,Grade",
+        "Participant 31,Ada Lovelace,ada@example.org,Submitted,",
+    )
+    person = roster["ada@example.org"]
+    assert (person.lms_user_id, person.names) == ("31", {"adalovelace"})
+
+
+def test_zip_collects_folder_comes_in_by_its_pattern_and_a_bad_pattern_is_told(take, tmp_path):
+    folder = tmp_path / "archive"
+    folder.mkdir()
+    packed(folder / "notebooks.zip", {f"ps01_{who}_attempt_2016-01-30_ps01_tiny.ipynb": who for who in "ab"})
+    (folder / "ps01_a_attempt_2016-01-31_ps01_tiny.ipynb").write_text("later")
+    pattern = r"ps01_(?P<student_id>\w+?)_attempt_(?P<timestamp>[0-9\-]+)_(?P<file_id>.+)"
+    from autograder.collect.platforms import checked_pattern
+
+    rows, into = take(folder, pattern=checked_pattern(pattern))
+    assert {name: (into / name / "ps01" / FILE).read_text() for name in rows} == {"a": "later", "b": "b"}
+    for wrong, why in ((r"(?P<student_id>.*)", r"it lacks (?P<file_id>...)"), ("(", "no regular expression")):
+        with pytest.raises(ValueError) as told:
+            checked_pattern(wrong)
+        assert why in str(told.value)
+
+
+HOSTILE = {
+    "path traversal": ({"../../etc/ps01_tiny.ipynb": "x"}, "leads out of the archive"),
+    "an absolute path": ({"/root/ps01_tiny.ipynb": "x"}, "leads out of the archive"),
+    "a backslash": ({"..\\eve\\ps01_tiny.ipynb": "x"}, "leads out of the archive"),
+    "a link": ({"eve": (link(f"eve/{FILE}"), "/etc/passwd")}, "a link or another thing"),
+    "a hidden folder": ({f".git/{FILE}": "x"}, "cannot be a student's folder"),
+    "signs that turn a line round": ({f"ev\u202ee/{FILE}": "x"}, "signs that cannot be shown"),
+    "a folder's name of 300 bytes": ({f"{'e' * 300}/{FILE}": "x"}, "more than 255 bytes"),
+    "a bomb": ({f"eve/{FILE}": bytes(30 * 2**20)}, "more than 20 MiB"),
+    "two notebooks": ({f"eve/{FILE}": "x", "eve/ps01_tiny (1).ipynb": "y"}, "2 files that could be"),
+    "a broken archive": ({"eve/work.zip": b"PK no archive"}, "an archive that cannot be read"),
+}
+
+
+@pytest.mark.parametrize("files, why", HOSTILE.values(), ids=HOSTILE)
+def test_what_is_unfit_in_an_archive_is_refused_and_the_rest_comes_in(take, tmp_path, files, why):
+    archive = packed(tmp_path / "class.zip", files | {f"ada/{FILE}": "fine"})
+    before = {path for path in tmp_path.rglob("*")}
+    rows, into = take(archive)
+    refused = [row for row in rows.values() if row.state == "refused"]
+    assert rows["ada"].state == "new"
+    assert refused and all(why in row.why for row in refused)
+    written = {path for path in tmp_path.rglob("*") if path.is_file()} - before
+    assert written == {into / "ada" / "ps01" / FILE, into / "ps01.received.csv"}
+
+
+def test_a_bomb_inside_a_students_own_archive_is_refused(take, tmp_path):
+    packed(tmp_path / "inner.zip", {FILE: bytes(30 * 2**20)})
+    packed(tmp_path / "fine.zip", {f"work/{FILE}": "packed"})
+    files = {
+        "eve/a.zip": (tmp_path / "inner.zip").read_bytes(),
+        "bob/a.zip": (tmp_path / "fine.zip").read_bytes(),
+    }
+    rows, into = take(packed(tmp_path / "class.zip", files))
+    assert (rows["eve"].state, rows["bob"].state) == ("refused", "new")
+    assert (into / "bob" / "ps01" / FILE).read_text() == "packed"
+
+
+def test_a_locked_or_oddly_packed_member_is_refused(take, tmp_path):
+    with zipfile.ZipFile(tmp_path / "class.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr(f"eve/{FILE}", "x")
+    rows, _ = take(tmp_path / "class.zip")
+    assert "other than zip's usual one" in rows["eve"].why
+    packed(tmp_path / "class.zip", {f"eve/{FILE}": "x"})
+    data = bytearray((tmp_path / "class.zip").read_bytes())
+    data[data.index(b"PK\x01\x02") + 8] |= 1  # the flag that says: encrypted
+    (tmp_path / "class.zip").write_bytes(data)
+    assert "locked with a password" in take(tmp_path / "class.zip")[0]["eve"].why
+
+
+def test_a_link_in_submitted_is_not_written_through(take, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "submitted").mkdir()
+    (tmp_path / "submitted" / "eve").symlink_to(tmp_path / "elsewhere")
+    rows, _ = take(packed(tmp_path / "class.zip", {f"eve/{FILE}": "x"}))
+    assert "is a link: remove it" in rows["eve"].why
+    assert not any((tmp_path / "elsewhere").iterdir())
+
+
+def test_the_exchange_gives_the_latest_notebook_with_its_time(course, take, tmp_path):
+    inbound = tmp_path / "inbound"
+    for stamp, text in (("2026-03-01 10:00:00.000001 UTC", "old"), ("2026-03-02 09:30:00.5 UTC", "new")):
+        home = inbound / f"ada+ps01+{stamp}+abcdef"
+        hand_in(inbound, home.name, text, FILE)
+        (home / "timestamp.txt").write_text(stamp)
+    (inbound / "eve+ps01+2026-03-01 10:00:00 UTC").mkdir()
+    (inbound / "eve+ps01+2026-03-01 10:00:00 UTC" / FILE).symlink_to("/etc/passwd")
+    rows, into = take(inbound)
+    assert (into / "ada" / "ps01" / FILE).read_text() == "new"
+    assert "link to a place outside" in rows["eve"].why
+    assert received_times(into / "ps01.received.csv") == {"ada": datetime(2026, 3, 2, 9, 30, 0, 500_000)}
+
+
+def commit(folder, date, **files):
+    """A commit with these files at `date`; a value that begins with -> is a link."""
+    folder.mkdir(exist_ok=True)
+    subprocess.run([*GIT, "init", "-q", folder], check=True)
+    for name, text in files.items():
+        path = folder / name.replace("NB", FILE)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        path.symlink_to(text[2:]) if text.startswith("->") else path.write_text(text)
+    times = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+    subprocess.run([*GIT, "-C", folder, "add", "-A"], check=True)
+    subprocess.run([*GIT, "-C", folder, "commit", "-qm", "x"], check=True, env=os.environ | times)
+    head = subprocess.run(
+        [*GIT, "-C", folder, "rev-parse", "HEAD"], check=True, capture_output=True, text=True
+    )
+    return head.stdout.strip()
+
+
+def listed(path, *rows):
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows([("student", "repository", "commit", "time"), *rows])
+    return path
+
+
+def test_repositories_are_read_at_the_commit_that_the_list_or_the_deadline_names(take, tmp_path):
+    first = commit(tmp_path / "ada", "2026-03-01T10:00:00Z", NB="first")
+    commit(tmp_path / "ada", "2026-03-05T10:00:00Z", NB="second")
+    rows_of = {
+        "latest": ("latest", tmp_path / "ada", "", ""),
+        "pinned": ("pinned", tmp_path / "ada", first, "2026-03-01T10:00:09Z"),
+        "gone": ("gone", tmp_path / "nowhere", "", ""),
+    }
+    rows, into = take(listed(tmp_path / "list.csv", *rows_of.values()), protocol="file")
+    assert {name: (into / name / "ps01" / FILE).read_text() for name in ("latest", "pinned")} == {
+        "latest": "second",
+        "pinned": "first",
+    }
+    assert rows["gone"].state == "refused" and rows["gone"].why.startswith("git: fatal")
+    assert received_times(into / "ps01.received.csv") == {"pinned": datetime(2026, 3, 1, 10, 0, 9)}
+    early = listed(tmp_path / "list.csv", rows_of["latest"])
+    rows, into = take(early, protocol="file", deadline=datetime(2026, 3, 2))
+    assert (into / "latest" / "ps01" / FILE).read_text() == "first"
+    assert "by its own date, which is the student's word" in rows["latest"].why
+    rows, _ = take(early, protocol="file", deadline=datetime(2026, 1, 1))
+    assert rows["latest"].why == "no commit is dated before the deadline"
+
+
+def test_nothing_of_a_repository_runs_and_no_link_or_large_file_store_is_followed(take, tmp_path):
+    mark = tmp_path / "ran"
+    attributes = {
+        ".gitattributes": "*.ipynb filter=evil\n",
+        ".gitmodules": '[submodule "s"]\n\tpath=s\n\turl=/etc\n',
+    }
+    commit(tmp_path / "filter", "2026-03-01T10:00:00Z", NB="x", **attributes)
+    for hook in ("post-checkout", "post-merge", "reference-transaction", "post-upload-pack"):
+        file = tmp_path / "filter" / ".git" / "hooks" / hook
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"#!/bin/sh\ntouch {mark}\n")
+        file.chmod(0o755)
+    subprocess.run(
+        [*GIT, "-C", tmp_path / "filter", "config", "filter.evil.smudge", f"touch {mark}"], check=True
+    )
+    commit(tmp_path / "link", "2026-03-01T10:00:00Z", NB="->/etc/passwd")
+    commit(tmp_path / "lfs", "2026-03-01T10:00:00Z", NB="version https://git-lfs.github.com/spec/v1\n")
+    commit(tmp_path / "big", "2026-03-01T10:00:00Z", NB=" " * (21 * 2**20))
+    names = ("filter", "link", "lfs", "big")
+    rows, into = take(
+        listed(tmp_path / "l.csv", *((one, tmp_path / one, "", "") for one in names)), protocol="file"
+    )
+    assert [rows[name].state for name in names] == ["new", "refused", "refused", "refused"]
+    assert "a link" in rows["link"].why and "Git LFS" in rows["lfs"].why and "20 MiB" in rows["big"].why
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["file:///work", "/work", "ext::sh -c id", "--upload-pack=id", "http://example.org/r", "ssh://h/r"],
+)
+def test_only_the_protocol_that_was_asked_for_is_fetched(take, tmp_path, address):
+    rows, _ = take(listed(tmp_path / "list.csv", ("eve", address, "", "")))
+    assert "does not begin with https://" in rows["eve"].why
+
+
+def test_a_repository_cannot_name_a_program_where_local_ones_are_fetched(take, tmp_path):
+    mark = tmp_path / "ran"
+    addresses = (f"ext::sh -c touch% {mark}", f"--upload-pack=touch {mark}")
+    rows = [(f"eve{number}", address, "", "") for number, address in enumerate(addresses)]
+    found, _ = take(listed(tmp_path / "list.csv", *rows), protocol="file")
+    assert {row.state for row in found.values()} == {"refused"} and not mark.exists()
+
+
+def test_an_odd_student_in_the_list_or_a_bad_line_is_told(take, tmp_path):
+    rows, _ = take(listed(tmp_path / "list.csv", ("../eve", "https://example.org/r", "", "")))
+    assert "leads out of the folder" in next(iter(rows.values())).why
+    for row in (
+        ("ada", "https://example.org/r", "HEAD --all", ""),
+        ("ada", "https://example.org/r", "", "noon"),
+    ):
+        with pytest.raises(UserError, match="line 2"):
+            take(listed(tmp_path / "list.csv", row))
+
+
+def test_a_roster_with_a_student_twice_or_without_ids_is_refused_with_the_line(tmp_path):
+    with pytest.raises(UserError, match="line 3: 'ada' stands there twice"):
+        roster_file(tmp_path / "r.csv", "id,email", "ada,a@b", "ada,c@d")
+    with pytest.raises(UserError, match="the column id"):
+        roster_file(tmp_path / "r.csv", "name,email", "ada,a@b")
+
+
+def test_the_command_ends_with_1_where_somebody_was_refused_and_names_the_next_step(
+    course, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(course[0])
+    packed(tmp_path / "class.zip", {f"ada/{FILE}": "{}", f".x/{FILE}": "{}"})
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["autograder", "collect", "ps01", *map(str, words)])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        return left.value.code or 0, capsys.readouterr()
+
+    status, told = run("--from", tmp_path / "class.zip", "--into", tmp_path / "in")
+    assert status == 1 and "1 new, 1 refused" in told.out and "autograder grade ps01 --received" in told.out
+    for words, why in (
+        (("--from", tmp_path / "nowhere"), "there is no"),
+        (("--from", tmp_path, "--deadline", "noon"), "'noon' is no time"),
+        (("--from", tmp_path, "--protocol", "ext"), "none of https, ssh, file"),
+        (("--from", tmp_path, "--pattern", "("), "no regular expression"),
+    ):
+        status, told = run(*words)
+        assert status == 2 and why in told.err and told.err.count("\n") == 1
