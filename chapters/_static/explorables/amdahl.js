@@ -38,12 +38,12 @@
 
   function drawCurve({ share, n, speedup, cap }, { question }, left, top, width, height) {
     const law = question === "same" ? amdahl : gustafson;
-    const x = (power) => left + 42 + (power / 10) * (width - 52);
+    const x = (power) => left + 42 + (power / 10) * (width - 62);
     const y = (times) => top + 22 + (height - 62) * (1 - Math.log2(times) / 10);
     const nodes = [words(left, top + 12, "times as fast as one worker")];
     for (const power of [0, 2, 4, 6, 8, 10]) {
       nodes.push(made("line", { x1: x(0), x2: x(10), y1: y(2 ** power), y2: y(2 ** power), stroke: "currentColor", "stroke-opacity": 0.13 }));
-      nodes.push(words(left + 36, y(2 ** power) + 4.5, count(2 ** power), { "text-anchor": "end" }), words(x(power), y(1) + 18, count(2 ** power), { "text-anchor": power < 10 ? "middle" : "end" }));
+      nodes.push(words(left + 36, y(2 ** power) + 4.5, count(2 ** power), { "text-anchor": "end" }), words(x(power), y(1) + 18, count(2 ** power), { "text-anchor": "middle" }));
     }
     nodes.push(made("line", { x1: x(0), y1: y(1), x2: x(10), y2: y(1024), stroke: "currentColor", "stroke-dasharray": "2 4" }));
     const powers = Array.from({ length: 41 }, (_, i) => i / 4);

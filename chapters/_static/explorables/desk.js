@@ -80,7 +80,7 @@
       { name: "model", label: "Model", kind: "select", value: "llama-7b", options: [["gpt-1b", "1.3 billion parameters"], ["llama-7b", "7 billion"], ["llama-13b", "13 billion"], ["llama-70b", "70 billion"]] },
       { name: "recipe", label: "Recipe", kind: "select", value: RECIPES[0], options: RECIPES.map((name) => [name, name]) },
       { name: "card", label: "Card", kind: "select", value: "h100-sxm", options: [["rtx-4090", "RTX 4090"], ["a100-sxm", "A100 SXM"], ["h100-sxm", "H100 SXM"], ["h200-sxm", "H200 SXM"], ["b200", "B200"]] },
-      { name: "ranks", label: "Cards that share the training", kind: "range", min: 1, max: 8, value: 1 },
+      { name: "ranks", label: "Cards that share the training", kind: "range", min: 1, max: 8, value: 4 },
       { name: "tokens", label: "Tokens in each card's batch", kind: "range", min: 9, max: 17, value: 11, show: (power) => (2 ** power).toLocaleString("en") },
       { name: "stage", label: "ZeRO", kind: "choice", value: "0", options: [["0", "full copies"], ["1", "stage 1"], ["2", "stage 2"], ["3", "stage 3"]] },
       { name: "kept", label: "Activations", kind: "choice", value: "all", options: [["all", "keep all"], ["inputs", "checkpoint every layer"]] },

@@ -114,7 +114,7 @@
     name: "ring",
     controls: [
       { name: "ranks", label: "Ranks", kind: "range", min: 2, max: 8, value: 4 },
-      { name: "step", label: "Step", kind: "range", min: 0, max: ({ ranks }) => 2 * (ranks - 1), value: 0, play: 1200, show: (step, { ranks }) => `${step} of ${2 * (ranks - 1)}` },
+      { name: "step", label: "Step", kind: "range", min: 0, max: ({ ranks }) => 2 * (ranks - 1), value: 1, play: 1200, show: (step, { ranks }) => `${step} of ${2 * (ranks - 1)}` },
       { name: "link", label: "Link, each way", kind: "select", value: "nvlink", options: [["nvlink", "NVLink 4"], ["pcie", "PCIe 5 x16"], ["network", "400 Gbit/s network"], ["ethernet", "10 Gbit/s network"]] },
       { name: "size", label: "Buffer", kind: "select", value: "14", options: [["0.000001", "1 kB"], ["0.001", "1 MB"], ["1", "1 GB"], ["14", "14 GB, the gradients of 7 B"]] },
     ],

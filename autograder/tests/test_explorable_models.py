@@ -1,0 +1,201 @@
+"""The explorables' models give what the Python gives that the chapters show: random settings of each."""
+
+import ast
+import sys
+from functools import cache
+
+import jupytext
+import numpy as np
+import pytest
+from conftest import ROOT
+from test_explorables import loaded, models
+
+from warplab.hardware import specs
+from warplab.hardware.target import Target
+from warplab.models import vram
+from warplab.simt.toolchain.ptxas import blocks_per_sm
+
+pytestmark = pytest.mark.browser
+BOOK = ROOT / "chapters"
+MANY = 120
+
+
+@cache
+def figures(name="explored"):
+    sys.path.insert(0, str(BOOK))
+    try:
+        return getattr(__import__(f"figures.{name}"), name)
+    finally:
+        sys.path.remove(str(BOOK))
+
+
+@cache
+def functions(page, *wanted):
+    """These functions of a chapter's cells, by name; nothing else of it runs."""
+    names = {"np": np, "vram": vram, "door": specs.get("h100-sxm")["memory_bandwidth"].si, "weights": 7e9}
+    exec("from numba import njit", names)
+    for cell in jupytext.read(BOOK / f"{page}.md", fmt="md:myst").cells:
+        for node in ast.parse(cell.source).body if cell.cell_type == "code" else ():
+            if isinstance(node, ast.FunctionDef) and node.name in wanted:
+                exec(compile(ast.Module([node], []), f"{page}.md", "exec"), names)
+    return names
+
+
+def chosen(seed, **ranges):
+    """MANY settings: of each name one of its values."""
+    rng = np.random.default_rng(seed)
+    return [
+        {name: rng.choice(np.array(values, object)) for name, values in ranges.items()} for _ in range(MANY)
+    ]
+
+
+@pytest.fixture
+def page(browser):
+    """Opens the explorable's page, and holds it to a console without errors."""
+    opened = []
+
+    def open_(name, data=None):
+        opened.append(loaded(browser, name, data={name: data} if data else None))
+        return opened[-1]
+
+    yield open_
+    for each in opened:
+        assert each.problems == []
+        each.close()
+
+
+def test_the_ring_moves_and_sums_what_the_chapters_figure_does_and_takes_its_formulas_time(page):
+    data, steps, time = (
+        figures().links(),
+        figures("many_gpus").ring_steps,
+        functions("10-many-gpus", "ring_time")["ring_time"],
+    )
+    settings = chosen(1, ranks=range(2, 9), step=range(15), link=list(data["links"]["bandwidth"]),
+                      size=["0.000001", "0.001", "1", "14"])  # fmt: skip
+    for setting in settings:
+        setting["step"] = min(setting["step"], 2 * (setting["ranks"] - 1))
+    for setting, got in zip(settings, models(page("ring", data), "ring", settings, data), strict=True):
+        n, step = setting["ranks"], setting["step"]
+        counts, fresh = steps(n)[step]
+        assert got["counts"] == counts and {((a + 1) % n, part) for a, part in got["moves"]} == fresh
+        assert got["seconds"] == pytest.approx(
+            time(n, float(setting["size"]) * 1e9, data["links"]["bandwidth"][setting["link"]])
+        )
+        assert got["sent"] == pytest.approx(step / n) and got["all"] == pytest.approx(2 * (n - 1) / n)
+
+
+def test_the_desk_holds_the_bytes_of_vram(page):
+    data = figures().desks()
+    settings = chosen(2, model=list(data["models"]), recipe=list(vram.RECIPES), card=list(data["cards"]),
+                      ranks=range(1, 9), tokens=range(9, 18), stage=list("0123"),
+                      kept=["all", "inputs"])  # fmt: skip
+    for setting, got in zip(settings, models(page("desk", data), "desk", settings, data), strict=True):
+        shape = data["models"][setting["model"]]
+        parts = vram.zero_bytes(
+            shape["parameters"], setting["ranks"], int(setting["stage"]), setting["recipe"]
+        )
+        parts["activations"] = vram.activation_bytes(
+            shape["layers"], shape["width"], 1, 2 ** setting["tokens"],
+            number=4 if setting["recipe"].startswith("FP32") else 2,
+            segments=None if setting["kept"] == "all" else shape["layers"],
+        )  # fmt: skip
+        assert got["parts"] == pytest.approx(parts)
+        assert got["total"] == pytest.approx(sum(parts.values()))
+        assert got["size"] == specs.get(setting["card"])["memory_capacity"].si
+
+
+def test_the_server_answers_when_the_chapters_does(page):
+    data, chapter = figures().requests(), functions("09-train-infer", "decode", "answer_time", "serve")
+    gaps = np.random.default_rng(9).exponential(1.0, 4000)
+    np.testing.assert_allclose(data["gaps"], gaps, atol=0.0005)
+    settings = chosen(3, limit=list("1248") + ["16", "32", "64"], load=np.arange(0.25, 24, 0.25).tolist())
+    answers = page("serving", data).evaluate(
+        """([settings, data]) => settings.map((setting) => {
+            const { p50, p95, wall, left, batches } = explorables.serving.model(setting, data);
+            return { p50, p95, wall, left, last: batches.at(-1).finish, number: batches.length };
+        })""",
+        [settings, data],
+    )
+    for setting, got in zip(settings, answers, strict=True):
+        limit, arrivals = int(setting["limit"]), np.cumsum(np.array(data["gaps"]) / setting["load"])
+        finish = chapter["serve"](arrivals, limit)
+        p50, p95 = np.percentile(finish - arrivals, (50, 95))
+        assert (got["p50"], got["p95"]) == (pytest.approx(p50), pytest.approx(p95))
+        assert got["wall"] == pytest.approx(limit / chapter["answer_time"](limit))
+        assert got["last"] == pytest.approx(finish[-1]) and got["number"] == len(np.unique(finish))
+        drawn = figures().batches(arrivals, limit, chapter["answer_time"])
+        starts = np.repeat([b[2] for b in drawn], [b[1] - b[0] for b in drawn])
+        assert got["left"] == np.sum(starts > arrivals[-1])
+        np.testing.assert_allclose(np.repeat([b[3] for b in drawn], [b[1] - b[0] for b in drawn]), finish)
+
+
+def test_the_scheduler_issues_in_the_ticks_of_the_chapters(page):
+    data, share = figures().scheduler(), functions("02-cores", "share_of_busy_ticks")["share_of_busy_ticks"]
+    settings = chosen(4, warps=range(1, 17), loads=range(1, 9), arithmetic=range(101))
+    for setting, got in zip(settings, models(page("latency", data), "latency", settings, data), strict=True):
+        assert got["share"] == share(**setting)
+        assert got["share"] <= got["law"] * 1.03 + 8 / 700  # the last round may be cut before its wait
+        assert got["underWay"] == 4 * 128 * setting["warps"] * setting["loads"]
+
+
+def test_the_areas_of_amdahls_picture_give_back_the_serial_share(page):
+    settings = chosen(5, serial=range(51), workers=range(11), question=["same", "grows"])
+    fitted = functions("03-parallel", "serial_share")["serial_share"]
+    for setting, got in zip(settings, models(page("amdahl"), "amdahl", settings), strict=True):
+        n, share = 2 ** setting["workers"], setting["serial"] / 100
+        work = got["time"] * n * (1 - got["idle"])  # of all workers, less what idles
+        if setting["question"] == "grows":
+            assert got["time"] == pytest.approx(1) and got["speedup"] == pytest.approx(work)
+            continue
+        assert work == pytest.approx(1) and got["speedup"] == pytest.approx(1 / got["time"])
+        if n > 1:
+            assert fitted(got["speedup"], n) == pytest.approx(share, abs=1e-12)
+
+
+def test_an_sm_takes_the_blocks_that_the_profiler_says(page):
+    data = figures().limits()
+    settings = chosen(6, arch=specs.archs(), threads=range(32, 1025, 32), registers=range(16, 256),
+                      shared=range(228))  # fmt: skip
+    for setting, got in zip(
+        settings, models(page("occupancy", data), "occupancy", settings, data), strict=True
+    ):
+        limit = Target.of(setting["arch"]).limits
+        fits = blocks_per_sm(setting["registers"], 1024 * setting["shared"], setting["threads"], limit)
+        assert got["fits"] == fits and got["blocks"] == min(fits.values())
+        assert got["occupancy"] == min(fits.values()) * setting["threads"] / 32 / limit.max_warps_per_sm
+
+
+def test_what_can_be_chosen_is_what_python_knows(page):
+    def options(name, control, data):
+        return page(name, data).evaluate(
+            "([name, control]) => explorables[name].controls.find((c) => c.name === control)"
+            ".options.map(([v]) => v)",
+            [name, control],
+        )
+
+    desks = figures().desks()
+    assert options("desk", "recipe", desks) == sorted(
+        vram.RECIPES, key=options("desk", "recipe", desks).index
+    )
+    assert set(options("desk", "card", desks)) == set(desks["cards"])
+    assert set(options("desk", "model", desks)) == set(desks["models"])
+    assert set(options("occupancy", "arch", figures().limits())) == set(specs.archs())
+    assert set(options("ring", "link", figures().links())) == set(figures().links()["links"]["bandwidth"])
+
+
+def test_what_the_chapters_say_of_the_pictures_is_what_they_show(page):
+    desks = figures().desks()
+    seven = {"model": "llama-7b", "recipe": "mixed, Adam", "card": "h100-sxm", "tokens": 11, "kept": "all"}
+    full, two, seventy = models(page("desk", desks), "desk", [
+        seven | {"ranks": 8, "stage": "0"}, seven | {"ranks": 2, "stage": "1"},
+        seven | {"model": "llama-70b", "ranks": 8, "stage": "3"}], desks)  # fmt: skip
+    assert full["total"] > 80e9 >= two["total"]
+    assert seventy["total"] - seventy["parts"]["activations"] == pytest.approx(140e9)
+    (crowd,) = models(page("amdahl"), "amdahl", [{"serial": 10, "workers": 10, "question": "same"}])
+    assert round(100 * crowd["idle"]) == 99
+    limits = figures().limits()
+    at = {"arch": "sm_90", "threads": 256, "shared": 0}
+    few, more = models(
+        page("occupancy", limits), "occupancy", [at | {"registers": r} for r in (32, 33)], limits
+    )
+    assert few["resident"] - more["resident"] == few["most"] // 4
