@@ -1,4 +1,4 @@
-"""The command line: `autograder release | import | validate | grade | forget | doctor | sample | new-task | mutants`.
+"""The command line: `autograder --help` names its commands.
 
 It parses, shows, and sets the exit status; no more.
 
@@ -128,38 +128,83 @@ def grade(
             "left it; without this a timestamp.txt is not read.",
         ),
     ] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Submissions at a time.")] = min(4, os.cpu_count() or 1),
+    student: Annotated[
+        list[str] | None, typer.Option(help="Only this student's folder; may be given several times.")
+    ] = None,
+    regrade: Annotated[
+        bool,
+        typer.Option(
+            "--regrade", help="Judge again what is unchanged, too, on the inputs it was first judged on."
+        ),
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Submissions at a time, on this machine's threads.")] = min(
+        4, os.cpu_count() or 1
+    ),
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="tcp://HOST:PORT", help="Judge on the workers of this Dask cluster."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Judge on so many worker processes, made for this run.")
+    ] = None,
+    slurm: Annotated[
+        int | None,
+        typer.Option(min=1, help="Judge on workers in so many Slurm jobs, by dask-jobqueue's configuration."),
+    ] = None,
+    patience: Annotated[
+        float,
+        typer.Option(min=1.0, help="Seconds to wait for a lost scheduler, a first worker or a last GPU."),
+    ] = 600.0,
+    tls_ca_file: Annotated[
+        Path | None, typer.Option(help="The cluster's certificate authority, for --scheduler tls://...")
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="Your certificate for that cluster.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="The key of that certificate.")] = None,
+    progress: Annotated[
+        str,
+        typer.Option(help="bar, lines (for a log), json (one object a line) or none; auto: what fits."),
+    ] = "auto",
     unsafe: Annotated[
         bool, typer.Option("--unsafe", help="Run students' code without a sandbox; every grade says so.")
     ] = False,
     course: Root = None,
 ) -> None:
     """Grade all submissions of one problem set. What is unchanged since the last run is not graded again."""
+    from autograder.follow import WAYS, follow
     from autograder.grade import Grading
     from autograder.layout import GRADES, SUBMITTED, find_root
-    from autograder.sandbox.choose import choose
-    from autograder.show import follow, summary
+    from autograder.show import summary
+    from autograder.workers.connecting import Place, opened
+    from autograder.workers.happenings import Happenings
 
     if received and exchange:
         raise UserError("times of arrival come from --received or from --exchange, not from both")
+    if progress not in WAYS:
+        raise UserError(f"--progress is {progress!r}, expected one of {', '.join(WAYS)}")
     root = find_root(course)
     out = out or root / GRADES
-    launcher = choose(unsafe)
-    grading = Grading(
-        root,
-        assignment,
-        submissions or root / SUBMITTED,
-        out,
-        seconds=time_limit,
-        seed=seed,
-        jobs=jobs,
-        sandbox=launcher,
-        received=received,
-        exchange=exchange,
+    happened = Happenings()
+    place = Place(
+        scheduler, workers, slurm, jobs, unsafe, patience, certificates=(tls_ca_file, tls_cert, tls_key)
     )
-    with resumable():
-        rows = follow(console, grading)
-    summary(console, grading, rows, out)
+    with resumable(), opened(place, happened) as pool:
+        grading = Grading(
+            root,
+            assignment,
+            submissions or root / SUBMITTED,
+            out,
+            seconds=time_limit,
+            seed=seed,
+            pool=pool,
+            students=student or (),
+            regrade=regrade,
+            received=received,
+            exchange=exchange,
+            happened=happened,
+        )
+        rows = follow(console, grading, progress)
+    if progress != "json":
+        summary(console, grading, rows, out)
     raise typer.Exit(1 if any(row.status == "not graded" for row in rows) else 0)
 
 
@@ -170,9 +215,9 @@ def collect(
         Path,
         typer.Option(
             "--from",
-            help="A folder with one folder per student, a zip archive of Canvas, Moodle or such folders, a folder "
-            "of archives, the inbound folder of nbgrader's exchange, or a CSV file of git repositories (columns "
-            "student, repository, and perhaps commit and time).",
+            help="A folder with one folder per student, a zip archive of Canvas, Moodle or such folders, a "
+            "folder of archives, the inbound folder of nbgrader's exchange, a CSV file of git repositories "
+            "(columns student, repository, and perhaps commit and time).",
         ),
     ],
     into: Annotated[Path | None, typer.Option(help="Where submissions go (default: submitted/).")] = None,
@@ -185,20 +230,20 @@ def collect(
     pattern: Annotated[
         str | None,
         typer.Option(
-            help="Regular expression for other file names, with (?P<student_id>...) and (?P<file_id>...), as in "
-            "nbgrader zip_collect."
+            help="Regular expression for other file names, with (?P<student_id>...) and (?P<file_id>...), "
+            "as in nbgrader zip_collect."
         ),
     ] = None,
     deadline: Annotated[
         str | None,
         typer.Option(
-            help="Of git repositories: the last commit dated before this time. A commit's date is the student's "
+            help="Of git repositories: the last commit dated before this time. A date is the student's "
             "word; name commits in the CSV file where it matters."
         ),
     ] = None,
     protocol: Annotated[
         str,
-        typer.Option(help="How git repositories are fetched: https, ssh, or file for those of this machine."),
+        typer.Option(help="How git repositories are fetched: https, ssh, or file for local ones."),
     ] = "https",
     course: Root = None,
 ) -> None:
@@ -220,15 +265,107 @@ def collect(
 
 
 @app.command()
-def doctor() -> None:
+def export(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Problem sets, for example ps04 (default: all that are graded)."),
+    ] = None,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            help="csv: one line a student with a total. canvas, moodle, blackboard: what they import, one "
+            "set. gradescope: one results.json a student, one set.",
+        ),
+    ] = "csv",
+    grades: Annotated[
+        Path | None, typer.Option(help="Folder of `autograder grade` (default: grades/).")
+    ] = None,
+    file: Annotated[Path | None, typer.Option(help="Where to write (default: in that folder).")] = None,
+    roster: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV file of the class (default: roster.csv in the course folder, if it is there)."
+        ),
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option(help="Head of the grades' column, as the platform has it.")
+    ] = None,
+    drop_lowest: Annotated[
+        int, typer.Option(min=0, help="Of each student's sets, this many do not count.")
+    ] = 0,
+    missing_zero: Annotated[
+        bool, typer.Option("--missing-zero", help="What was not handed in counts 0 (default: it stays open).")
+    ] = False,
+    leave_out_ungraded: Annotated[
+        bool,
+        typer.Option(
+            "--leave-out-ungraded",
+            help="Checks that are ungraded for anybody count for nobody; the set has as many points fewer.",
+        ),
+    ] = False,
+    course: Root = None,
+) -> None:
+    """Write grades for another system. Who has no grade yet is left out and named, and never has a 0."""
+    from autograder.gradebook.passing_on import export as run
+    from autograder.layout import GRADES, find_root
+    from autograder.show import tell
+
+    root = find_root(course)
+    done = run(
+        root,
+        names or (),
+        to,
+        grades or root / GRADES,
+        file=file,
+        roster=roster,
+        column=column,
+        drop=drop_lowest,
+        missing_zero=missing_zero,
+        leave_out_ungraded=leave_out_ungraded,
+    )
+    for student, why in done.left_out:
+        tell(console, f"left out: {student}: {why}")
+    also = f", {len(done.left_out)} left out" if done.left_out else ""
+    tell(console, f"{shown(done.path, root)}: {done.count} students{also}")
+    if done.advice:
+        tell(console, f"note: {done.advice}")
+
+
+@app.command()
+def doctor(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="With --class: problem sets (default: what was handed in).")
+    ] = None,
+    whole_class: Annotated[
+        bool, typer.Option("--class", help="Whether everything is ready to grade this class, too.")
+    ] = False,
+    submissions: Annotated[
+        Path | None, typer.Option(help="Folder with one folder per student (default: submitted/).")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the grades go (default: grades/).")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Submissions at a time.")] = min(4, os.cpu_count() or 1),
+    course: Root = None,
+) -> None:
     """Try to break out of the sandbox on this machine, and tell which protections hold."""
     from autograder.doctor import diagnose
+    from autograder.layout import GRADES, SUBMITTED, find_root
+    from autograder.readiness import check_class, show_class
+    from autograder.sandbox.limits import Limits
 
-    if not diagnose(console):
+    walls = diagnose(console)
+    ready = True
+    if whole_class:
+        root = find_root(course)
+        out, submissions = out or root / GRADES, submissions or root / SUBMITTED
+        ready = show_class(console, check_class(root, names or [], submissions, out, Limits(), jobs))
+    if not walls:
         raise AnswerIsNo(
             "without a sandbox `autograder grade` refuses; "
             "--unsafe grades without, and says so on every grade"
         )
+    if not ready:
+        raise AnswerIsNo("not ready to grade this class: see the lines marked NOT READY")
 
 
 @app.command()

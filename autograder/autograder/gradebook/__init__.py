@@ -2,6 +2,10 @@
 
 gradebook    points, late penalties and what a person entered, in nbgrader's own database
 export       grades.csv
+standing     what each student has in each set by now
+totals       over several sets, what is open kept apart
+platform_tables, gradescope   what other systems import; passing_on writes it
+late_policy  so many per cent a day
 """
 
 from autograder.gradebook.export import write_csv

@@ -6,14 +6,14 @@ That is a status, and ungraded and pending points told apart from 0.
 import csv
 import io
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
 from nbgrader.api import Gradebook
 from nbgrader.plugins import ExportPlugin
 
-from autograder.results import Results, write_atomic
+from autograder.gradebook.standing import Standing, standings
+from autograder.results import write_atomic
 
 COLUMNS: tuple[str, ...] = (
     "assignment",
@@ -56,46 +56,30 @@ def write_csv(
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    released: list[Any] = sorted(gradebook.assignments, key=lambda one: one.name)
-    for assignment in released:
-        if assignments and assignment.name not in assignments:
-            continue
-        records = Results(out, assignment.name).all()
-        entered = {submission.student_id: submission for submission in assignment.submissions}
-        for student in sorted(records.keys() | entered.keys()):
-            if students and student not in students:
-                continue
-            row = row_of(assignment, entered.get(student), records.get(student, {"status": "not graded"}))
-            row |= {"student_id": guard(student), "reason": guard(row["reason"])}
-            writer.writerow({"assignment": assignment.name} | row)
+    for standing in standings(gradebook, out, assignments):
+        if not students or standing.student in students:
+            writer.writerow(row_of(standing))
     write_atomic(path, text.getvalue().encode())
 
 
-def row_of(assignment: Any, submission: Any, record: Mapping[str, Any]) -> dict[str, str]:
-    """The figures of one row. A submission that could not be graded has empty figures, never 0.
-
-    assignment, submission (or None): nbgrader's, whose columns have no types.
-    """
-    row = dict.fromkeys(COLUMNS[3:], "") | {
-        "status": record["status"],
-        "max_score": f"{assignment.max_score:g}",
-        "reason": record.get("reason", ""),
-        "isolation": record.get("isolation", ""),
-        "attempt": str(record.get("attempt") or ""),
+def row_of(standing: Standing) -> dict[str, str]:
+    """One row. A submission that could not be graded has empty figures, never 0."""
+    row = dict.fromkeys(COLUMNS, "") | {
+        "assignment": standing.assignment,
+        "student_id": guard(standing.student),
+        "status": standing.status,
+        "max_score": f"{standing.max:g}",
+        "reason": guard(standing.reason),
+        "isolation": standing.isolation,
+        "attempt": str(standing.attempt or ""),
     }
-    if submission is None or record["status"] in ("malformed", "missing", "not graded"):
+    if not standing.has_score:
         return row
-    grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
-    waiting = [grade for grade in grades if grade.auto_score is None and grade.manual_score is None]
-    pending = {
-        kind: sum(grade.max_score for grade in waiting if grade.cell.cell_type == kind)
-        for kind in ("code", "markdown")
-    }
     return row | {
-        "score": figure(max(0.0, submission.score - submission.late_submission_penalty)),
-        "late_penalty": figure(submission.late_submission_penalty),
-        "ungraded_points": figure(pending["code"]),
-        "manual_points_pending": figure(pending["markdown"]),
+        "score": figure(standing.score),
+        "late_penalty": figure(standing.penalty),
+        "ungraded_points": figure(standing.open("ungraded")),
+        "manual_points_pending": figure(standing.open("manual")),
     }
 
 

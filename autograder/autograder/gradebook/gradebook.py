@@ -50,7 +50,7 @@ class CourseGradebook:
         Does nothing if it is unchanged. Raises UserError when graded submissions exist for an older set of
         cells.
         """
-        if self._known(assignment):
+        if self.knows(assignment):
             return
         self.gradebook.update_or_create_assignment(assignment.name)
         where = {"notebook": assignment.notebook, "assignment": assignment.name, "db_url": self.url}
@@ -67,7 +67,8 @@ class CourseGradebook:
         finally:
             self.gradebook.db.expire_all()
 
-    def _known(self, assignment: Assignment) -> bool:
+    def knows(self, assignment: Assignment) -> bool:
+        """Whether just this released set is entered."""
         try:
             notebook = self.gradebook.find_notebook(assignment.notebook, assignment.name)
         except MissingEntry:

@@ -1,0 +1,104 @@
+"""What each student has in each set by now, as the gradebook and the stored results say it together."""
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import Gradebook
+
+from autograder.results import Results
+
+WITHOUT_SCORE = ("malformed", "missing", "not graded")
+
+
+@dataclass(frozen=True)
+class CellPoints:
+    """One grade cell. points: None where nobody gave any yet; kind: then "ungraded" or "manual"."""
+
+    name: str
+    kind: str
+    max: float
+    points: float | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One student in one set. cells: empty where there is no score. attempt: 0 where it was not judged."""
+
+    student: str
+    assignment: str
+    max: float
+    status: str
+    reason: str = ""
+    isolation: str = ""
+    attempt: int = 0
+    cells: tuple[CellPoints, ...] = ()
+    penalty: float = 0.0
+
+    @property
+    def has_score(self) -> bool:
+        """Whether anything was judged; what was not is no 0."""
+        return bool(self.cells)
+
+    @property
+    def score(self) -> float:
+        """What has been given by now, the late penalty taken off."""
+        return max(0.0, math.fsum(cell.points or 0.0 for cell in self.cells) - self.penalty)
+
+    def open(self, kind: str) -> float:
+        """Points that still wait: for a GPU ("ungraded") or a person ("manual")."""
+        return math.fsum(cell.max for cell in self.cells if cell.points is None and cell.kind == kind)
+
+    @property
+    def decided(self) -> float:
+        """How many points could have been had of what is judged by now."""
+        return math.fsum(cell.max for cell in self.cells if cell.points is not None)
+
+    def without(self, names: Collection[str]) -> "Standing":
+        """The same without some cells, the set having as many points fewer."""
+        left = tuple(cell for cell in self.cells if cell.name not in names)
+        return replace(self, cells=left, max=self.max - self._worth(names))
+
+    def _worth(self, names: Collection[str]) -> float:
+        return math.fsum(cell.max for cell in self.cells if cell.name in names)
+
+
+def standings(gradebook: Gradebook, out: Path, assignments: Collection[str] = ()) -> Iterator[Standing]:
+    """All students of the sets (default: all sets), sorted by set and student."""
+    released: list[Any] = sorted(gradebook.assignments, key=lambda one: one.name)
+    for assignment in released:
+        if assignments and assignment.name not in assignments:
+            continue
+        records = Results(out, assignment.name).all()
+        entered = {submission.student_id: submission for submission in assignment.submissions}
+        for student in sorted(records.keys() | entered.keys()):
+            yield _standing(assignment, student, entered.get(student), records.get(student, {}))
+
+
+def _standing(assignment: Any, student: str, submission: Any, record: Any) -> Standing:
+    """assignment, submission (or None): nbgrader's, whose columns have no types."""
+    status = record.get("status", "not graded")
+    known = Standing(
+        student,
+        assignment.name,
+        assignment.max_score,
+        status,
+        record.get("reason", ""),
+        record.get("isolation", ""),
+        record.get("attempt") or 0,
+    )
+    if submission is None or status in WITHOUT_SCORE:
+        return known
+    grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
+    cells = tuple(
+        CellPoints(
+            grade.name,
+            "ungraded" if grade.cell.cell_type == "code" else "manual",
+            grade.max_score,
+            None if grade.auto_score is None and grade.manual_score is None else grade.score,
+        )
+        for grade in grades
+    )
+    return replace(known, cells=cells, penalty=submission.late_submission_penalty or 0.0)

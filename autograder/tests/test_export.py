@@ -1,0 +1,325 @@
+"""autograder export: each table as its reader takes it, what is open never as 0, no formula."""
+
+import csv
+import io
+import json
+
+import jsonschema
+import pytest
+from grading import make_course
+
+from autograder import cli
+from autograder.gradebook import CourseGradebook, write_csv
+from autograder.gradebook.late_policy import PerDay
+from autograder.gradebook.passing_on import export, read_standings
+from autograder.gradebook.platform_tables import blackboard, canvas, moodle
+from autograder.gradebook.standing import CellPoints, Standing
+from autograder.gradebook.totals import totals, totals_csv
+from autograder.results import Results
+from autograder.roster import Person
+from autograder.user_error import UserError
+
+ADA = Person("ada", "ada", "Ada", "Lovelace", "ada@example.org", "7", "S7", "A")
+BOB = Person("bob", "bob", "=cmd|' /C calc'!A0", "Hopper", "bob@example.org", "8")
+
+
+def standing(student="ada", name="ps04", points=(30.0, 12.5), penalty=0.0, **more):
+    """A set of 50 points: 30 checked, 15 by hand, 5 timed. points: of the three, None for what is open."""
+    points = (*points, None)[:3]
+    cells = (("checks", "ungraded", 30.0), ("written", "manual", 15.0), ("timed", "ungraded", 5.0))
+    given = tuple(CellPoints(*cell, got) for cell, got in zip(cells, points, strict=True))
+    return Standing(student, name, 50.0, "graded", cells=given, penalty=penalty, **more)
+
+
+def missing(student="ada", name="ps05", status="missing"):
+    return Standing(student, name, 50.0, status, "no file")
+
+
+def rows(text, **options):
+    return list(csv.reader(io.StringIO(text, newline=""), **options))
+
+
+def test_a_standing_tells_what_is_given_decided_and_open_apart():
+    one = standing(points=(30.0, None), penalty=4.0)
+    assert (one.score, one.decided, one.open("ungraded"), one.open("manual")) == (26.0, 30.0, 5.0, 15.0)
+    left = one.without({"timed"})
+    assert (left.score, left.max, left.open("ungraded")) == (26.0, 45.0, 0.0)
+
+
+def test_totals_keep_what_is_open_beside_the_total():
+    (one,) = totals([standing(), standing(name="ps05", points=(20.0, None), penalty=2.0)])
+    assert one.sets == {"ps04": 42.5, "ps05": 18.0}
+    assert (one.score, one.out_of, one.ungraded, one.manual, one.penalty) == (60.5, 75.0, 10.0, 15.0, 2.0)
+
+
+def test_what_never_came_stays_open_unless_told_to_count_as_0_and_is_dropped_first():
+    sets = [standing(), missing(), standing(name="ps06", points=(3.0, 0.0))]
+    (open_,) = totals(sets)
+    assert (open_.score, open_.out_of, open_.without_score) == (45.5, 90.0, ("ps05",))
+    (zero,) = totals(sets, missing_zero=True)
+    assert (zero.score, zero.out_of, zero.without_score) == (45.5, 140.0, ())
+    (one,) = totals(sets, drop=1, missing_zero=True)
+    assert (one.dropped, one.score, one.out_of) == (("ps05",), 45.5, 90.0)
+    (two,) = totals(sets, drop=2, missing_zero=True)
+    assert (two.dropped, two.score, two.out_of) == (("ps05", "ps06"), 42.5, 45.0)
+
+
+def test_the_lowest_set_is_the_one_with_the_smallest_share_of_what_is_judged():
+    # 20 of 45 judged is less than 25 of 30, whose other 20 points are open
+    (one,) = totals([standing(points=(10.0, 10.0)), standing(name="ps05", points=(25.0, None))], drop=1)
+    assert one.dropped == ("ps04",) and one.score == 25.0
+
+
+def test_what_could_not_be_graded_is_never_dropped_nor_0():
+    sets = [standing(), missing(status="malformed"), standing(name="ps06", points=(3.0, 0.0))]
+    (one,) = totals(sets, drop=1, missing_zero=True)
+    assert (one.dropped, one.without_score, one.out_of) == (("ps06",), ("ps05",), 45.0)
+
+
+def test_a_student_who_is_in_no_folder_of_a_set_has_it_missing():
+    ada, bob = totals([standing(), standing("bob", "ps05")])
+    assert ada.without_score == ("ps05",) and bob.without_score == ("ps04",)
+
+
+def test_as_many_sets_as_there_are_cannot_be_dropped():
+    with pytest.raises(UserError, match="--drop-lowest 2 of 2 sets leaves none"):
+        totals([standing(), missing()], drop=2)
+
+
+def test_the_totals_as_csv():
+    found = totals(
+        [standing(), standing(name="ps05", points=(20.0, None)), standing("=1+1", points=(1.0, 2.0))]
+    )
+    assert rows(totals_csv(found)) == [
+        ["student_id", "ps04", "ps05", "score", "out_of", "ungraded_points", "manual_points_pending"]
+        + ["late_penalty", "without_score", "dropped"],
+        ["'=1+1", "3", "", "3", "45", "5", "0", "0", "ps05", ""],
+        ["ada", "42.5", "20", "62.5", "75", "10", "15", "0", "", ""],
+    ]
+
+
+def whole(student="ada"):
+    return standing(student).without({"timed"})
+
+
+def read_as_canvas_does(text):
+    """{ID: score} and the points possible, by the rules of Canvas's GradebookImporter."""
+    header, *lines = rows(text)
+    assert len(header) > 3 and "Student" in header[0] and "ID" in header[1]
+    assert header[2:5] == ["SIS User ID", "SIS Login ID", "Section"]
+    possible = [line for line in lines if "Points Possible" in line[0]]
+    students = [line for line in lines if "Points Possible" not in line[0]]
+    return {line[1]: line[5] for line in students}, [line[5] for line in possible], header[5]
+
+
+def test_canvas_reads_its_table_and_who_has_no_grade_has_no_line():
+    pointed = Person("eve", "eve", "Eve", "Points Possible 9", "", "9")
+    odd = Person("mal", "=mal", "Mal", "Y", "", "10")
+    roster = {one.student: one for one in (ADA, BOB, pointed, odd)}
+    found = [whole(), whole("bob"), whole("eve"), whole("mal"), whole("zoe")]
+    table = canvas([*found, missing("ada")], roster, "PS 4 (123)")
+    assert table.text == (
+        "Student,ID,SIS User ID,SIS Login ID,Section,PS 4 (123)\r\n"
+        "    Points Possible,,,,,45\r\n"
+        '"Lovelace, Ada",7,S7,ada,A,42.5\r\n'
+        "\"Hopper, =cmd|' /C calc'!A0\",8,,bob,,42.5\r\n"
+    )
+    assert read_as_canvas_does(table.text) == ({"7": "42.5", "8": "42.5"}, ["45"], "PS 4 (123)")
+    assert dict(table.left_out) == {
+        "ada": "missing: no file",
+        "eve": "Canvas would read this name as the line of points: enter it by hand",
+        "mal": "the roster's id begins like a formula: enter this one by hand",
+        "zoe": "not in the roster",
+    }
+
+
+def test_moodles_table_maps_to_one_person_each_and_holds_numbers_alone():
+    open_ = standing("bob", points=(30.0, None))
+    table = moodle([whole(), open_], {"ada": ADA, "bob": BOB}, "ps04")
+    assert table.text == "Username,Email address,ps04\r\nada,ada@example.org,42.5\r\n"
+    assert table.left_out == (("bob", "5 points wait for a GPU, 15 points wait for you in formgrader"),)
+    (line,) = csv.DictReader(io.StringIO(table.text))
+    assert float(line["ps04"]) == 42.5
+
+
+def test_blackboards_table_has_every_field_in_quotes_and_the_columns_id():
+    column = "ps04 [Total Pts: 100 Score] |12345"
+    table = blackboard([whole(), whole("bob")], {"ada": ADA, "bob": BOB}, column)
+    head, ada, bob = table.text.splitlines()
+    assert head == f'"Last Name","First Name","Username","{column}"'
+    assert ada == '"Lovelace","Ada","ada","42.5"'
+    assert rows(bob)[0][1].startswith("'=")
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t", "\r"])
+def test_no_target_gets_a_cell_that_begins_like_a_formula(sign):
+    named = Person("ada", "ada", f"{sign}1+1", f"{sign}HYPERLINK()", "ada@example.org", "7", "", f"{sign}A")
+    known = Person("bob", f"{sign}bob", "B", "B", "b@example.org", "8")
+    roster = {"ada": named, "bob": known}
+    for target in (canvas, moodle, blackboard):
+        table = target([whole(), whole("bob")], roster, "ps04")
+        cells = [cell for row in rows(table.text) for cell in row]
+        assert not [cell for cell in cells if cell.lstrip(" ")[:1] in "=+-@\t\r" and cell]
+        assert dict(table.left_out).keys() == {"bob"}
+
+
+# https://gradescope-autograders.readthedocs.io/en/latest/specs/, section "Output format"
+VISIBLE = {"enum": ["hidden", "after_due_date", "after_published", "visible"]}
+FORMAT = {"enum": ["text", "html", "simple_format", "md", "ansi"]}
+GRADESCOPE = {
+    "type": "object",
+    "required": ["score"],
+    "additionalProperties": False,
+    "properties": {
+        "score": {"type": "number"},
+        "execution_time": {"type": "number"},
+        "output": {"type": "string"},
+        "output_format": FORMAT,
+        "test_output_format": FORMAT,
+        "test_name_format": FORMAT,
+        "visibility": VISIBLE,
+        "stdout_visibility": VISIBLE,
+        "extra_data": {"type": "object"},
+        "leaderboard": {"type": "array"},
+        "tests": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {
+                    "score": {"type": "number"},
+                    "max_score": {"type": "number"},
+                    "status": {"enum": ["passed", "failed"]},
+                    "name": {"type": "string"},
+                    "name_format": FORMAT,
+                    "number": {"type": "string"},
+                    "output": {"type": "string"},
+                    "output_format": FORMAT,
+                    "tags": {"type": "array"},
+                    "visibility": VISIBLE,
+                    "extra_data": {"type": "object"},
+                },
+            },
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """A graded class of the tiny course: (course, grades). ada is whole, bob waits, eve is malformed."""
+    root, assignment = make_course(tmp_path_factory.mktemp("export") / "course")
+    out = root / "grades"
+    names = [cell.grade_id for cell in assignment.graded()]
+    line = {"key": "k", "kind": "correctness", "title": "Ragged", "state": "partial", "reason": "one is off"}
+    with CourseGradebook(out) as book:
+        book.add_assignment(assignment)
+        for student, given in (("ada", (15.0, 7.5, 5.0)), ("bob", (15.0, None, None))):
+            book.save(assignment, student, dict(zip(names, given, strict=True)))
+            cells = {
+                name: {
+                    "grade_id": name,
+                    "points": points,
+                    "max": cell.points,
+                    "state": "graded",
+                    "task": cell.task,
+                    "rubric": cell.rubric,
+                    "lines": [line | {"points": points, "max": cell.points}]
+                    if cell.task and points is not None
+                    else [],
+                }
+                for name, points, cell in zip(names, given, assignment.graded(), strict=True)
+            }
+            verdict = {
+                "status": "graded",
+                "reason": "",
+                "cells": cells,
+                "isolation": "sandboxed",
+                "seconds": 1.0,
+            }
+            record = {"student": student, "assignment": "ps01", "key": "k", "status": "graded", "reason": ""}
+            Results(out, "ps01").write(
+                student, record | {"notes": [], "isolation": "sandboxed", "verdict": verdict, "attempt": 1}
+            )
+        bad = {"student": "eve", "assignment": "ps01", "key": "k", "status": "malformed", "reason": "no JSON"}
+        Results(out, "ps01").write("eve", bad | {"notes": [], "isolation": "", "verdict": None})
+        write_csv(book.gradebook, out, out / "grades.csv")
+    (root / "roster.csv").write_text(
+        "id,first_name,last_name,email,lms_user_id\nada,Ada,Lovelace,a@b.org,7\nbob,,,,8\n"
+    )
+    return root, out
+
+
+def test_standings_are_what_grades_csv_says(graded):
+    found = {one.student: one for one in read_standings(graded[1])}
+    assert (found["ada"].score, found["bob"].score, found["eve"].has_score) == (27.5, 15.0, False)
+    with open(graded[1] / "grades.csv", newline="") as file:
+        table = {row["student_id"]: row for row in csv.DictReader(file)}
+    assert (table["ada"]["score"], table["bob"]["ungraded_points"], table["eve"]["score"]) == (
+        "27.5",
+        "15",
+        "",
+    )
+    assert (table["bob"]["manual_points_pending"], table["eve"]["reason"]) == ("5", "no JSON")
+
+
+def test_gradescopes_file_holds_to_its_specification_and_names_each_check(graded):
+    root, out = graded
+    done = export(root, ["ps01"], "gradescope", out)
+    content = json.loads((done.path / "ada" / "results.json").read_text())
+    jsonschema.validate(content, GRADESCOPE)
+    assert content["score"] == 27.5
+    assert [(one["name"], one["score"]) for one in content["tests"][:2]] == [
+        ("ps01/launch_plan: Ragged", 15.0),
+        ("ps01/time_it: Ragged", 7.5),
+    ]
+    assert dict(done.left_out) == {"bob": "15 points wait for a GPU", "eve": "malformed: no JSON"}
+    assert not (done.path / "bob").exists()
+
+
+def test_what_is_ungraded_for_anybody_can_be_left_out_for_everybody(graded):
+    root, out = graded
+    done = export(root, ["ps01"], "canvas", out, leave_out_ungraded=True)
+    assert read_as_canvas_does(done.path.read_text()) == ({"7": "20"}, ["20"], "ps01_tiny")
+    assert dict(done.left_out)["bob"] == "5 points wait for you in formgrader"
+
+
+@pytest.mark.parametrize(
+    "words, why",
+    [
+        (["--to", "excel"], "none of csv, canvas, moodle, blackboard, gradescope"),
+        (["--to", "canvas"], "takes one set: autograder export ps01 --to canvas"),
+        (["ps01", "--to", "canvas", "--drop-lowest", "1"], "make totals, which --to csv writes"),
+        (["ps01", "--to", "canvas", "--roster", "nowhere.csv"], "cannot read the roster nowhere.csv"),
+        (["ps01", "--grades", "nowhere"], "no gradebook in nowhere"),
+        (["ps07"], 'unknown assignment "ps07"'),
+        (["--drop-lowest", "1"], "leaves none"),
+    ],
+)
+def test_a_mistake_is_one_line(graded, monkeypatch, capsys, words, why):
+    monkeypatch.chdir(graded[0])
+    monkeypatch.setattr("sys.argv", ["autograder", "export", *words])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    told = capsys.readouterr()
+    assert left.value.code == 2 and why in told.err and told.err.count("\n") == 1
+
+
+def test_the_command_names_who_is_left_out(graded, monkeypatch, capsys):
+    monkeypatch.chdir(graded[0])
+    monkeypatch.setattr("sys.argv", ["autograder", "export", "ps01", "--to", "moodle"])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    told = capsys.readouterr().out
+    assert not left.value.code
+    assert "left out: eve: not in the roster" in told and "ps01_moodle.csv: 1 students, 2 left out" in told
+
+
+@pytest.mark.parametrize(
+    "hours, taken",
+    [(0.2, None), (12, 4.0), (24, 8.0), (24 * 30, 40.0)],
+    ids=["grace", "half", "day", "month"],
+)
+def test_a_day_late_takes_a_tenth_after_the_grace_and_never_more_than_the_most(hours, taken):
+    policy = PerDay(percent=10.0, grace_minutes=15, most_percent=50.0)
+    assert policy.late_submission_penalty("ada", 80.0, hours * 3600) == taken
