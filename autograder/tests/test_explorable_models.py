@@ -199,3 +199,49 @@ def test_what_the_chapters_say_of_the_pictures_is_what_they_show(page):
         page("occupancy", limits), "occupancy", [at | {"registers": r} for r in (32, 33)], limits
     )
     assert few["resident"] - more["resident"] == few["most"] // 4
+
+
+def figure_page(browser, made):
+    """A page with a figure that brings its own script."""
+    page = browser.new_page(viewport={"width": 700, "height": 800})
+    page.set_content(made._repr_html_())
+    return page
+
+
+def test_the_number_lines_have_the_values_that_the_format_has_there(browser):
+    precision = figures("precision")
+    rng = np.random.default_rng(8)
+    page = figure_page(browser, precision.explorer())
+    for name in ("FP8 E4M3", "FP8 E5M2", "INT8", "INT4", "FP16"):
+        positive = precision.values(name)
+        own = np.unique(
+            np.concatenate([-positive, positive] + ([[-(positive[-1] + 1)]] if "INT" in name else []))
+        )
+        centres = rng.choice(own[1:-1], 30) * rng.uniform(0.9, 1.1, 30)
+        windows = [(c - abs(c) / 4 - 0.01, c + abs(c) / 4 + 0.01) for c in centres]
+        ticks = page.evaluate(
+            "([name, windows]) => { const f = document.querySelector('figure').formats;"
+            "return windows.map(([low, high]) => f.between(low, high, f.table[name], 100000)); }",
+            [name, windows],
+        )
+        for (low, high), found in zip(windows, ticks, strict=True):
+            expected = own[(own >= low) & (own <= high)]
+            np.testing.assert_array_equal(np.unique(found), expected, err_msg=f"{name} {low} {high}")
+    page.close()
+
+
+def test_the_calculators_cards_are_as_wide_as_their_memory_and_training_as_its_bytes(browser):
+    fit = figures("fit")
+    page = figure_page(browser, fit.calculator())
+    drawn = page.evaluate(
+        "[...document.querySelectorAll('figure svg rect')]"
+        ".map((rect) => ['fill', 'width', 'height'].map((name) => rect.getAttribute(name)))"
+    )
+    rims = [float(width) - 2 for fill, width, _ in drawn if fill == "none"]
+    fills = [float(width) for fill, width, height in drawn if fill != "none" and height == "20"]
+    sizes = sorted(fit.cards())
+    assert rims == pytest.approx(2 * [rims[0] * size / sizes[0] for size in sizes])
+    training = 112e9 + vram.activation_bytes(32, 4096, 32, 2048)
+    running = 14e9 + vram.kv_cache_bytes(32, 4096, 2048)
+    assert sum(fills) / rims[0] * sizes[0] * 1e9 == pytest.approx(3 * (training + running))
+    page.close()

@@ -60,7 +60,7 @@ function neighbour(bits, f, up) {
   return Number.isNaN(decode(next, f)) || (Math.abs(value) === Infinity && (value > 0) === up) ? null : next;
 }
 
-figure.formats = { table: formats, encode, decode, neighbour };
+figure.formats = { table: formats, encode, decode, neighbour, between };
 
 const [select, input] = [figure.querySelector("select"), figure.querySelector("input")];
 const [row, status, all] = [figure.querySelector(".bits"), figure.querySelector(".status"), figure.querySelector("tbody")];
@@ -97,6 +97,78 @@ function drawBits() {
   }));
 }
 
+all.closest("table").insertAdjacentHTML("beforebegin", "<svg></svg>");
+const picture = figure.querySelector("svg");
+
+function made(tag, attributes, text = "") {
+  const node = document.createElementNS(picture.namespaceURI, tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.textContent = text;
+  return node;
+}
+
+// The values of a format from low to high, and null if there are more than can be drawn.
+function between(low, high, f, most) {
+  let at = encode(low, f);
+  for (let lower = at; lower !== null && decode(lower, f) >= low;) [at, lower] = [lower, neighbour(lower, f, false)];
+  const found = [];
+  for (; at !== null && decode(at, f) <= high; at = neighbour(at, f, true)) {
+    if (decode(at, f) >= low && Number.isFinite(decode(at, f))) found.push(decode(at, f));
+    if (found.length > most) return null;
+  }
+  return found;
+}
+
+// A line for each format around the number: its values as ticks, the number, what is stored of it, and the way there, the error.
+function drawLines(typed, value, below, above) {
+  const [wide, left, row] = [Math.max(280, Math.min(figure.clientWidth, 760)), 84, 32];
+  const steps = [below, above].filter((bits) => bits !== null).map((bits) => Math.abs(decode(bits, format()) - value)).filter(Number.isFinite);
+  const reach = 4.4 * Math.max(...steps);
+  if (!Number.isFinite(typed) || !Number.isFinite(reach)) return picture.replaceChildren();
+  const names = Object.keys(formats);
+  const [low, high] = [typed - reach, typed + reach];
+  const x = (number) => left + ((number - low) / (high - low)) * (wide - left - 8);
+  const nodes = [made("line", { x1: x(typed), x2: x(typed), y1: 18, y2: 22 + names.length * row, stroke: "currentColor", "stroke-dasharray": "3 3" })];
+  nodes.push(made("text", { x: x(typed), y: 12, "text-anchor": "middle" }, short(typed, 6)));
+  names.forEach((name, i) => {
+    const [f, y] = [formats[name], 22 + (i + 0.5) * row];
+    const values = between(low, high, f, 70);
+    const stored = decode(encode(typed, f), f);
+    nodes.push(made("text", { x: left - 8, y: y + 4.5, "text-anchor": "end", "font-weight": name === select.value ? 700 : 400 }, name));
+    const inside = stored >= low && stored <= high;
+    if (inside) nodes.push(made("line", { x1: left, x2: wide - 8, y1: y, y2: y, stroke: "currentColor", "stroke-opacity": 0.3 }));
+    if (values) for (const tick of values) nodes.push(made("line", { x1: x(tick), x2: x(tick), y1: y - 7, y2: y + 7, stroke: "currentColor", "stroke-width": 1.5 }));
+    else nodes.push(made("rect", { x: left, y: y - 7, width: wide - 8 - left, height: 14, fill: "currentColor", "fill-opacity": 0.25 }));
+    if (inside) {
+      nodes.push(made("line", { x1: x(typed), x2: x(stored), y1: y, y2: y, stroke: "#d55e00", "stroke-width": 4 }));
+      nodes.push(made("circle", { cx: x(stored), cy: y, r: 5.5, fill: "#d55e00" }));
+    } else {
+      const right = stored > high;
+      nodes.push(made("text", { x: right ? wide - 8 : left, y: y + 4.5, "text-anchor": right ? "end" : "start", fill: "currentColor" }, right ? `${short(stored, 4)} →` : `← ${short(stored, 4)}`));
+    }
+  });
+  const tall = 26 + names.length * row;
+  const said = `Number lines around ${short(typed, 6)}: the values of each format as ticks, what it stores as a dot.`;
+  for (const [name, given] of Object.entries({ width: wide, height: tall, viewBox: `0 0 ${wide} ${tall}`, role: "img", "aria-label": said, "font-size": 13, fill: "currentColor" })) picture.setAttribute(name, given);
+  picture.style.cssText = "display: block; max-width: 100%; margin: 0.8rem 0 0; color: inherit";
+  picture.replaceChildren(...nodes);
+}
+
+// In the book the setting stands in the address, so that it can be shared; a notebook's address is its own.
+const inBook = document.documentElement.hasAttribute("data-content_root");
+function remember() {
+  if (!inBook) return;
+  const url = new URL(location.href);
+  url.searchParams.set("formats.format", select.value);
+  url.searchParams.set("formats.number", input.value);
+  try { history.replaceState(history.state, "", url); } catch { /* a page from a folder keeps its address */ }
+}
+if (inBook) {
+  const asked = new URLSearchParams(location.search);
+  if (asked.get("formats.format") in formats) select.value = asked.get("formats.format");
+  input.value = asked.get("formats.number") ?? input.value;
+}
+
 function written(f) { // the value as the pattern spells it
   if (isInteger(f)) return "a whole number in two's complement, to be multiplied by a scale that is kept elsewhere";
   const { sign, exponent, fraction } = parts(bits, f);
@@ -112,6 +184,7 @@ function update() {
   const value = decode(bits, f);
   const [below, above] = [false, true].map((way) => neighbour(bits, f, way));
   drawBits();
+  drawLines(typed, value, below, above);
   const hex = bits.toString(16).toUpperCase().padStart(Math.ceil(width(f) / 4), "0");
   const error = Number.isFinite(typed) && Number.isFinite(value) ? `rounding error ${short(value - typed, 4)}` : "no finite rounding error";
   status.textContent = `${select.value} 0x${hex} is ${text(value)}: ${written(f)}. Next below ${text(below === null ? null : decode(below, f))}, `
@@ -146,6 +219,8 @@ function read() {
   bits = encode(number(), format());
   update();
 }
+figure.addEventListener("input", remember);
+figure.addEventListener("click", remember);
 
 function step(way) {
   bits = neighbour(bits, format(), way) ?? bits;
@@ -167,3 +242,4 @@ row.addEventListener("keydown", (event) => {
 
 figure.querySelector(".explorer").hidden = false;
 read();
+new ResizeObserver(() => { if (figure.clientWidth !== Number(picture.dataset.width)) update(); picture.dataset.width = figure.clientWidth; }).observe(figure);
