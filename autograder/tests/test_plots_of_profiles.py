@@ -51,7 +51,7 @@ def test_a_shared_store_is_drawn_over_its_banks(p):
 def test_a_request_of_some_lanes_says_how_many(p):
     figure = plots.access(p, "out[t] =", kind="write")
     assert "20 lanes write 3 sectors" in figure.alt and "20 of the 32 lanes of one warp" in figure.body
-    assert len(re.findall(r'<rect [^>]*y="20"[^>]*fill="none"', figure.body)) == 12  # boxes of idle lanes
+    assert len(re.findall(r'<rect [^>]*y="34"[^>]*fill="none"', figure.body)) == 12  # boxes of idle lanes
 
 
 def test_the_wanted_bytes_of_a_sector_are_filled_and_what_comes_with_them_is_tinted(p):
@@ -67,7 +67,7 @@ def test_the_wanted_bytes_of_a_sector_are_filled_and_what_comes_with_them_is_tin
 
 def test_under_a_bank_stands_one_word_for_each_wavefront(p):
     body = plots.access(p, "tile[t * stride] =", kind="write").body
-    colours = re.findall(r'y="(?!20")[\d.]+" [^>]*fill="(#\w+)"', body)
+    colours = re.findall(r'y="(?!34")[\d.]+" [^>]*fill="(#\w+)"', body)
     assert (
         colours.count(plots.PALETTE["green"]) == colours.count(plots.PALETTE["orange"]) == 16
     )  # 16 even banks, two words from each

@@ -8,7 +8,6 @@ from matplotlib.patches import Rectangle
 from warplab import plots, specs
 
 INK, COLOUR = plots.INK, plots.PALETTE
-WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
 SMALL = {"fontsize": 10.5}
 THEORY = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.8}
 ROWS = ("blue", "orange", "green", "purple")  # one colour for each row of A
@@ -25,11 +24,12 @@ PLACES = {  # where a chip's name stands beside its point, in points
 }
 
 
+@plots.responsive
 def wave(n, m, where, at):
     """Snapshots of an n x n array: where(t, n) gives, for each cell, the row of A that
     it works on in clock t, or one outside 0..m-1.
     """
-    fig, axes = plots.new(WIDTH, 2.25, columns=len(at))
+    fig, axes = plots.new(plots.COLUMN, 2.4, phone=(plots.PHONE, 1.75), columns=len(at))
     for ax, t in zip(axes, at, strict=True):
         rows = where(t, n)
         for k in range(n):
@@ -55,11 +55,12 @@ def wave(n, m, where, at):
     )
 
 
+@plots.responsive
 def filling(counted):
     """Share of busy cells against rows per column: theory m / (m + 2n - 2), and counts.
     counted: {(n, m): share}.
     """
-    fig, ax = plots.new(WIDTH, 2.8)
+    fig, ax = plots.new(plots.COLUMN, 2.8)
     for n, colour in ((8, "green"), (64, "blue"), (256, "orange")):
         m = n * np.geomspace(1 / 16, 64, 200)
         ax.plot(m / n, 100 * m / (m + 2 * n - 2), color=COLOUR[colour], linestyle=(0, (5, 3)), linewidth=1.8)
@@ -67,9 +68,9 @@ def filling(counted):
         ax.plot(
             list(points),
             list(points.values()),
-            "D",
+            "P",
             color=COLOUR[colour],
-            markersize=7,
+            markersize=9,
             label=f"n = {n}, counted",
         )
     ax.set(
@@ -82,7 +83,7 @@ def filling(counted):
     ax.minorticks_off()
     ax.grid()
     ax.plot([], [], **THEORY, label="m / (m + 2n − 2)")
-    ax.legend(loc="lower right")
+    plots.legend(fig, inside="lower right")
     said = "; ".join(f"{m} rows through {n} x {n}: {share:.1%}" for (n, m), share in counted.items())
     return plots.show(
         fig,
@@ -93,11 +94,12 @@ def filling(counted):
     )
 
 
+@plots.responsive
 def energy(picojoules):
     """Energy of an operation on 32 bits at 45 nm, on a logarithmic scale. picojoules:
     {name: pJ}, cheapest first.
     """
-    fig, ax = plots.new(WIDTH, 2.9)
+    fig, ax = plots.new(plots.COLUMN, 2.9)
     for y, (name, value) in enumerate(picojoules.items()):
         ax.barh(
             y,
@@ -123,9 +125,10 @@ def energy(picojoules):
     )
 
 
+@plots.responsive
 def fields(keys):
     """Desk against door of accelerators with memory beside the chip; NVIDIA's in blue, others in orange."""
-    fig, ax = plots.new(WIDTH, 4.2)
+    fig, ax = plots.new(plots.COLUMN, 4.2)
     said = []
     for key in keys:
         chip = specs.get(key)
@@ -168,13 +171,14 @@ def fields(keys):
     )
 
 
+@plots.responsive
 def ridges(keys, own):
     """Ridge points in dense BF16 of registry chips, and of this machine in FP32,
     measured. own: (FLOP/s, bytes/s).
     """
     chips = sorted((specs.get(key) for key in keys), key=lambda chip: chip["ridge_bf16"].value)
     here = own[0] / own[1]
-    fig, ax = plots.new(WIDTH, 0.9 + 0.3 * (len(chips) + 1))
+    fig, ax = plots.new(plots.COLUMN, 0.9 + 0.3 * (len(chips) + 1))
     style = {"markersize": 9, "linestyle": "none", **plots.MARKERS["live"]}
     ax.plot([here], [0], **style)
     ax.annotate(f"{here:.0f}, live", (here, 0), (8, 0), textcoords="offset points", va="center", **SMALL)
@@ -200,11 +204,12 @@ def ridges(keys, own):
     )
 
 
+@plots.responsive
 def against_h100(rows):
     """What the roofs allow relative to an H100 SXM: rows = {chip: {operation: times an
     H100}}. Theory from data sheets.
     """
-    fig, ax = plots.new(WIDTH, 1.0 + 0.36 * len(rows))
+    fig, ax = plots.new(plots.COLUMN, 1.0 + 0.36 * len(rows))
     marks = (("v", "orange"), ("D", "blue"))
     for y, (_, ratios) in enumerate(rows.items()):
         ax.plot([min(ratios.values()), max(ratios.values())], [y, y], color=INK, linewidth=1, alpha=0.5)
@@ -218,7 +223,7 @@ def against_h100(rows):
     ax.grid(axis="x")
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
-    fig.legend(loc="outside lower left", ncols=2, columnspacing=1.0, handletextpad=0.2)
+    plots.legend(fig, columnspacing=1.0, handletextpad=0.2)
     said = "; ".join(
         f"{chip}: " + ", ".join(f"{name} {value:.2f}" for name, value in ratios.items())
         for chip, ratios in rows.items()
@@ -312,12 +317,13 @@ PICTURES = {
 }
 
 
+@plots.responsive
 def journey(stations):
     """The course as one thread, a small picture at each chapter. stations: [(number,
     chapter, what the number says), ...], first to last.
     """
     last, middle, size = len(stations) - 1, 2.95, 0.66
-    fig, ax = plots.new(4.4, 0.6 * len(stations))
+    fig, ax = plots.new(5.0, 0.6 * len(stations))
     ax.plot([middle, middle], [0, last], color=INK, linewidth=2, alpha=0.35, zorder=1)
     for y, (number, chapter, says) in enumerate(stations):
         colour = COLOUR[("blue", "green", "orange")[y // 4]]

@@ -8,14 +8,14 @@ from matplotlib.patches import Rectangle
 from warplab import plots, prices, specs
 
 INK, COLOUR = plots.INK, plots.PALETTE
-WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
 SMALL = {"fontsize": 10.5}
 THEORY = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.8}
 
 
+@plots.responsive
 def shelf(keys):
     """Desk against door of the cards, with the lowest recorded price an hour."""
-    fig, ax = plots.new(WIDTH, 3.6)
+    fig, ax = plots.new(plots.COLUMN, 3.6)
     said = []
     for key in keys:
         card, offer = specs.get(key), prices.cheapest(key)
@@ -43,7 +43,8 @@ def shelf(keys):
         xlabel="desk: GB of memory",
         ylabel="door: TB/s, peak",
     )
-    ax.set_xticks([16, 24, 80, 141, 180], ["16", "24", "80", "141", "180"])
+    ticks = [16, 24, 80, 180] if plots.on_phone() else [16, 24, 80, 141, 180]
+    ax.set_xticks(ticks, [str(size) for size in ticks])
     ax.set_yticks([0.3, 1, 3, 10], ["0.3", "1", "3", "10"])
     ax.minorticks_off()
     ax.grid()
@@ -56,13 +57,14 @@ def shelf(keys):
     )
 
 
+@plots.responsive
 def pick(keys, jobs, cards_for):
     """A table: how many cards each job needs, and the lowest recorded dollars an hour
     for them; the cheapest of a row is framed.
 
     jobs: {name: (bytes of weights or state, bytes of caches)}; cards_for(key, weights, cache) -> cards.
     """
-    fig, ax = plots.new(WIDTH, 0.62 * len(jobs) + 0.55)
+    fig, ax = plots.new(plots.COLUMN, 0.62 * len(jobs) + 0.55)
     said = []
     for column, key in enumerate(keys):
         ax.text(
@@ -128,11 +130,12 @@ def pick(keys, jobs, cards_for):
     )
 
 
+@plots.responsive
 def tokens(keys, cost):
     """Dollars a million tokens at the door's bound by card and offer: a lone reader and
     a full desk. cost(offer, readers) -> dollars.
     """
-    fig, ax = plots.new(WIDTH, 4.4)
+    fig, ax = plots.new(plots.COLUMN, 4.4)
     rows, said = [], []
     for key in keys:
         rows += [
@@ -182,7 +185,7 @@ def tokens(keys, cost):
             markeredgewidth=1.8,
         )[0],
     ]
-    fig.legend(marks, ["full desk", "one reader"], loc="outside lower left", ncols=2)
+    plots.legend(fig, marks, ["full desk", "one reader"])
     return plots.show(
         fig,
         alt="Dollars for a million tokens by offer, computed from the door's bound, logarithmic. "
@@ -193,11 +196,12 @@ def tokens(keys, cost):
     )
 
 
+@plots.responsive
 def intervals(simulated):
     """Share of time lost against the interval between saves of a minute. simulated:
     {hours between interruptions: {minutes: share}}.
     """
-    fig, ax = plots.new(WIDTH, 3.5)
+    fig, ax = plots.new(plots.COLUMN, 3.5)
     minutes, said = np.geomspace(2.5, 110, 100), []
     for (hours, points), colour in zip(simulated.items(), ("orange", "blue", "green"), strict=True):
         share = 1 / minutes + minutes / (2 * 60 * hours)
@@ -227,7 +231,7 @@ def intervals(simulated):
     ax.set_yticks([0.02, 0.05, 0.1, 0.2, 0.5, 1], ["2 %", "5 %", "10 %", "20 %", "50 %", "100 %"])
     ax.minorticks_off()
     ax.grid()
-    fig.legend(loc="outside lower left", ncols=3, title="interrupted", alignment="left")
+    plots.legend(fig, title="interrupted", alignment="left")
     return plots.show(
         fig,
         alt="Share of time lost against the interval between saves of one minute. Theory is d/T + T/2M. "
@@ -237,9 +241,10 @@ def intervals(simulated):
     )
 
 
+@plots.responsive
 def lives(whole, steps):
     """Live: losses of an undisturbed run and of three lives. whole, steps[i]: {step: loss in hexadecimal}."""
-    fig, (top, bottom) = plots.new(WIDTH, 3.6, rows=2, sharex=True, height_ratios=[2.2, 1])
+    fig, (top, bottom) = plots.new(plots.COLUMN, 3.6, rows=2, sharex=True, height_ratios=[2.2, 1])
     value = lambda run: (list(run), [float.fromhex(loss[0]) for loss in run.values()])  # noqa: E731
     top.plot(*value(whole), color=COLOUR["grey"], linewidth=6, alpha=0.45, label="undisturbed")
     names = "until SIGTERM", "until SIGKILL", "to the end"
@@ -267,7 +272,7 @@ def lives(whole, steps):
     bottom.set(xlabel="step", ylim=(2.6, -0.6))
     bottom.set_yticks(range(3), ["1st life", "2nd", "3rd"])
     bottom.tick_params(axis="y", length=0)
-    fig.legend(*top.get_legend_handles_labels(), loc="outside lower left", ncols=2)
+    plots.legend(fig, *top.get_legend_handles_labels())
     return plots.show(
         fig,
         alt="Loss against step of an undisturbed run and of one in three lives; the curves coincide. "
@@ -277,12 +282,13 @@ def lives(whole, steps):
     )
 
 
+@plots.responsive
 def day(came, run, answer):
     """An autoscaled day and, larger, its surge: requests a second, replicas paid and
     ready, p95. run: cluster.autoscale.Day.
     """
     fig, axes = plots.new(
-        WIDTH,
+        plots.COLUMN,
         4.9,
         rows=3,
         columns=2,
@@ -328,7 +334,7 @@ def day(came, run, answer):
     axes[2, 0].set_xticks([0, 6, 12, 18, 24])
     axes[2, 1].set(xlabel="the surge", xlim=(17.85, 18.75))
     axes[2, 1].set_xticks([18, 18.5], ["18:00", "18:30"])
-    fig.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower left", ncols=2)
+    plots.legend(fig, *axes[1, 0].get_legend_handles_labels())
     return plots.show(
         fig,
         alt="A simulated day, and its surge enlarged. Requests rise from 0.4 a second at midnight to 8 at "

@@ -16,11 +16,12 @@ ZEN4_REGISTERS = 224 * 8 + 192 * 64
 ROLES = {"control": "orange", "cache": "gold", "registers": "purple", "arithmetic": "blue"}
 
 
+@plots.responsive
 def staircase(kib, ns):
     """Time of one step (ns, live) of a walk in which each load waits for the last,
     against the size of the walk (KiB).
     """
-    fig, ax = plots.new(6.4, 2.9)
+    fig, ax = plots.new(plots.COLUMN, 2.9)
     ax.plot(kib, ns, color=COLOUR["blue"], alpha=0.4, linewidth=1.5)
     ax.plot(kib, ns, markersize=8, linestyle="none", **plots.MARKERS["live"])
     for x, y in ((kib[0], ns[0]), (kib[-1], ns[-1])):
@@ -41,9 +42,10 @@ def staircase(kib, ns):
     )
 
 
+@plots.responsive
 def core_and_sm():
     """A CPU core and an SM side by side; a schematic, not a measurement of areas."""
-    fig, ax = plots.new(6.4, 3.5)
+    fig, ax = plots.new(plots.COLUMN, 3.5)
     ax.set(xlim=(0, 13.2), ylim=(7.5, -1.2))
     ax.set_axis_off()
     ax.text(3.0, -0.75, "a CPU core", ha="center", weight="bold")
@@ -67,7 +69,7 @@ def core_and_sm():
             _part(ax, x + 0.185 * (lane % 16), y + 1.37 + 0.54 * (lane // 16), 0.17, 0.5, "arithmetic", "")
     _part(ax, 7.0, 5.15, 6.0, 1.35, "cache", "shared memory and L1")
     handles = [Rectangle((0, 0), 1, 1, facecolor=COLOUR[c], alpha=0.5, edgecolor=INK) for c in ROLES.values()]
-    fig.legend(handles, list(ROLES), loc="outside lower center", ncols=4)
+    plots.legend(fig, handles, list(ROLES))
     return plots.show(
         fig,
         alt="Schematic of a CPU core beside an SM. The core: a large block that predicts, reorders and "
@@ -79,11 +81,12 @@ def core_and_sm():
     )
 
 
+@plots.responsive
 def on_chip():
     """Bytes on the chip by kind, EPYC 9654 and H100 SXM, and what that leaves for one hardware thread."""
     chips = chip_bytes()
-    fig, ax = plots.new(6.4, 2.7)
-    look = {"registers": ("purple", 0.85), "L1": ("gold", 0.95), "L2": ("gold", 0.6), "L3": ("gold", 0.3)}
+    fig, ax = plots.new(plots.COLUMN, 2.7)
+    look = {"registers": ("purple", 0.85), "L1": ("gold", 0.95), "L2": ("green", 0.75), "L3": ("blue", 0.55)}
     for y, (name, (parts, threads)) in enumerate(chips.items()):
         left = 0.0
         for kind, size in parts.items():
@@ -98,7 +101,7 @@ def on_chip():
                 edgecolor=INK,
                 linewidth=0.6,
             )
-            if size / MIB > 25:
+            if size / MIB > (40 if plots.on_phone() else 25):
                 ax.text(
                     left + size / MIB / 2, y, f"{size / MIB:.0f}", ha="center", va="center", fontsize=10.5
                 )
@@ -110,13 +113,7 @@ def on_chip():
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     handles = [Rectangle((0, 0), 1, 1, facecolor=COLOUR[c], alpha=a, edgecolor=INK) for c, a in look.values()]
-    fig.legend(
-        handles,
-        ["registers", "L1 (GPU: with shared memory)", "L2", "L3"],
-        loc="outside lower center",
-        ncols=4,
-        columnspacing=1,
-    )
+    plots.legend(fig, handles, ["registers", "L1 (GPU: with shared memory)", "L2", "L3"])
     said = "; ".join(
         f"{name}: "
         + ", ".join(f"{kind} {size / MIB:.1f} MiB" for kind, size in parts.items())
@@ -161,35 +158,40 @@ def cache_of(parts):
     return sum(size for kind, size in parts.items() if kind != "registers")
 
 
+@plots.responsive
 def anatomy():
     """One SM of an H100 with its numbers, all of them from the registry."""
     gpu = specs.get("h100-sxm")
     quarters, lanes = gpu["warp_schedulers_per_sm"].value, gpu["fp32_lanes_per_sm"].value
-    fig, ax = plots.new(6.4, 4.4)
-    ax.set(xlim=(0, 12.6), ylim=(9.6, -0.2))
+    across = 2 if plots.on_phone() else quarters
+    width, below = 3.15 * across, 6.7 * (quarters // across)
+    fig, ax = plots.new(plots.COLUMN, 4.4, phone=(plots.PHONE, 6.0))
+    ax.set(xlim=(0, width), ylim=(below + 2.9, -0.2))
     ax.set_axis_off()
     for quarter in range(quarters):
-        x = 3.15 * quarter
-        _part(ax, x, 0, 3.0, 6.55, None, "")
-        _part(ax, x + 0.1, 0.2, 2.8, 0.9, "control", "scheduler: 1 warp\ninstruction a clock", 10)
+        x, y = 3.15 * (quarter % across), 6.7 * (quarter // across)
+        _part(ax, x, y, 3.0, 6.55, None, "")
+        _part(ax, x + 0.1, y + 0.2, 2.8, 0.9, "control", "scheduler: 1 warp\ninstruction a clock", 10)
         registers = f"{gpu['registers_per_sm'].value // quarters:,} registers"
         warps = f"for up to {gpu['max_warps_per_sm'].value // quarters} warps"
-        _part(ax, x + 0.1, 1.25, 2.8, 1.5, "registers", f"{registers}\n{warps}", 10)
+        _part(ax, x + 0.1, y + 1.25, 2.8, 1.5, "registers", f"{registers}\n{warps}", 10)
         for lane in range(lanes // quarters):
-            _part(ax, x + 0.1 + 0.352 * (lane % 8), 2.95 + 0.5 * (lane // 8), 0.31, 0.44, "arithmetic", "")
-        ax.text(x + 1.5, 5.2, f"{lanes // quarters} FP32 lanes", ha="center", va="center", fontsize=10)
-        _part(ax, x + 0.1, 5.55, 2.8, 0.8, "tensor", "Tensor Core", 10)
+            at = x + 0.1 + 0.352 * (lane % 8), y + 2.95 + 0.5 * (lane // 8)
+            _part(ax, *at, 0.31, 0.44, "arithmetic", "")
+        ax.text(x + 1.5, y + 5.2, f"{lanes // quarters} FP32 lanes", ha="center", va="center", fontsize=10)
+        _part(ax, x + 0.1, y + 5.55, 2.8, 0.8, "tensor", "Tensor Core", 10)
     shared = (
         f"{gpu['unified_cache_per_sm'].text()} of L1, of which up to {gpu['shared_memory_per_sm'].text()} "
         "shared memory"
     )
-    _part(ax, 0, 6.85, 12.45, 0.95, "cache", shared)
+    folded = shared.replace("which up", "which\nup") if plots.on_phone() else shared
+    _part(ax, 0, below + 0.15, width - 0.15, 1.35 if plots.on_phone() else 0.95, "cache", folded)
     sms = gpu["sms"].value
     lines = (
         f"× {sms} SMs = {sms * quarters} schedulers, {sms * lanes:,} lanes,",
         f"up to {gpu['max_resident_threads'].value:,} threads in residence",
     )
-    ax.text(6.2, 8.65, "\n".join(lines), ha="center", va="center", weight="bold")
+    ax.text(width / 2, below + 2.25, "\n".join(lines), ha="center", va="center", weight="bold")
     return plots.show(
         fig,
         alt=f"One SM of an H100: {quarters} quarters, each with a scheduler that issues one warp instruction "
@@ -200,13 +202,14 @@ def anatomy():
     )
 
 
+@plots.responsive
 def hiding(shares, load, alu):
     """Simulated and predicted share of busy ticks.
 
     shares: {arithmetic instructions for each load: [share of ticks that issue, for 1, 2, 3 ... warps]};
     load, alu: ticks until the next instruction of the same warp may issue after a load, after arithmetic.
     """
-    fig, ax = plots.new(6.4, 3.5)
+    fig, ax = plots.new(plots.COLUMN, 3.5)
     for colour, (count, measured) in zip(("blue", "orange", "green"), shares.items(), strict=True):
         warps = np.arange(1, len(measured) + 1)
         law = np.minimum(1, warps * (count + 1) / (load + count * alu))
@@ -233,13 +236,14 @@ def hiding(shares, load, alu):
     )
 
 
+@plots.responsive
 def occupancy_limits():
     """Occupancy on an H100's SM against registers a thread and shared memory a block,
     for blocks of 256 threads.
     """
     limit = specs.for_arch("sm_90")
     most = limit["max_warps_per_sm"].value
-    fig, (left, right) = plots.new(6.4, 3.1, columns=2, sharey=True)
+    fig, (left, right) = plots.new(plots.COLUMN, 3.1, columns=2, sharey=True)
     registers = np.arange(16, 256)
     left.step(
         registers,
@@ -254,6 +258,8 @@ def occupancy_limits():
         kib, [100 * resident_warps(16, k * 1024, 256) / most for k in kib], where="mid", color=COLOUR["gold"]
     )
     right.set(xlabel="shared memory a block, KiB", xlim=(0, 228))
+    if plots.on_phone():
+        right.set(ylabel="occupancy, %")
     right.set_xticks([0, 48, 100, 227])
     for ax in (left, right):
         ax.grid(axis="y")
@@ -285,11 +291,12 @@ def resident_warps(registers, shared, threads):
     )
 
 
+@plots.responsive
 def crossover(sizes, cpu, gpu=None):
     """Times of an n x n product on the CPU (live) and on the GPU (live, or None: not
     recorded yet), seconds.
     """
-    fig, ax = plots.new(6.4, 3.3)
+    fig, ax = plots.new(plots.COLUMN, 3.3)
     ax.plot(sizes, cpu, linestyle="-", linewidth=1.2, markersize=7, **plots.MARKERS["live"])
     ax.annotate(
         "CPU, live", (sizes[-1], cpu[-1]), (-9, 3), textcoords="offset points", ha="right", fontsize=10.5

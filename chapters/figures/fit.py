@@ -13,7 +13,6 @@ from warplab import plots, specs, vram
 
 HERE = pathlib.Path(__file__).parent
 INK, COLOUR = plots.INK, plots.PALETTE
-WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
 SMALL = {"fontsize": 10.5}
 THEORY = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.8}
 SEVEN = {"layers": 32, "width": 4096, "heads": 32}  # the shape of Llama 2 7B
@@ -41,12 +40,13 @@ def card_lines(ax, top):
         ax.text(size, top, f"{size:g}", ha="center", va="bottom", **SMALL)
 
 
+@plots.responsive
 def tenants():
     """State of training 7 B parameters by recipe, stacked, with the cards' capacities."""
     rows = {"weights alone, 16 bits": {"weights": 14e9}} | {
         name: vram.training_bytes(7e9, name) for name in vram.RECIPES
     }
-    fig, ax = plots.new(WIDTH, 3.9)
+    fig, ax = plots.new(plots.COLUMN, 3.9)
     for y, parts in enumerate(rows.values()):
         left = 0.0
         for part, size in parts.items():
@@ -66,7 +66,7 @@ def tenants():
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     handles = [Rectangle((0, 0), 1, 1, color=COLOUR[c], alpha=0.85) for c in PARTS.values()]
-    fig.legend(handles, list(PARTS), loc="outside lower left", ncols=3)
+    plots.legend(fig, handles, list(PARTS))
     said = "; ".join(f"{name}: {sum(parts.values()) / 1e9:.0f} GB" for name, parts in rows.items())
     return plots.show(
         fig,
@@ -77,6 +77,7 @@ def tenants():
     )
 
 
+@plots.responsive
 def kept(tensors, row):
     """Live: what autograd kept of one block. tensors: vram.Kept.tensors; row: bytes of
     one batch x tokens x width array.
@@ -89,7 +90,7 @@ def kept(tensors, row):
             f"a block kept {len(large)} large arrays, and {len(names)} have names: look at what PyTorch "
             "saves now"
         )
-    fig, ax = plots.new(WIDTH, 3.2)
+    fig, ax = plots.new(plots.COLUMN, 3.2)
     rows = [*zip(names, large, strict=True), ("all the rest", rest)]
     for y, (_, size) in enumerate(rows):
         ax.barh(
@@ -114,6 +115,7 @@ def kept(tensors, row):
     )
 
 
+@plots.responsive
 def lengths():
     """Activations of the 7 B shape against tokens: fused attention, stored, stored with
     dropout; checkpointed.
@@ -125,7 +127,7 @@ def lengths():
         ("fused attention", {}, "blue"),
         ("fused, every block checkpointed", {"segments": SEVEN["layers"]}, "green"),
     )
-    fig, ax = plots.new(WIDTH, 4.4)
+    fig, ax = plots.new(plots.COLUMN, 4.4)
     sizes = {}
     for name, how, colour in lines:
         sizes[name] = np.array([vram.activation_bytes(**SEVEN, tokens=t, **how) for t in tokens]) / 1e9
@@ -137,7 +139,7 @@ def lengths():
     ax.set_yticks([0.1, 1, 10, 100, 1000], ["0.1", "1", "10", "100", "1,000"])
     ax.minorticks_off()
     ax.grid()
-    fig.legend(loc="outside lower left", ncols=1)
+    plots.legend(fig)
     at = list(tokens).index(2048)
     said = "; ".join(f"{name}: {values[at]:.1f} GB" for name, values in sizes.items())
     return plots.show(
@@ -149,11 +151,12 @@ def lengths():
     )
 
 
+@plots.responsive
 def checkpoints(counted, theory, whole):
     """Peak of kept bytes against the number of segments. counted, theory: {segments:
     MB}; whole: MB without checkpoints, counted.
     """
-    fig, ax = plots.new(WIDTH, 3.1)
+    fig, ax = plots.new(plots.COLUMN, 3.1)
     style = {**plots.MARKERS["live"], "markersize": 7}
     ax.plot(list(theory), list(theory.values()), **THEORY, label="theory")
     ax.plot(list(counted), list(counted.values()), linestyle="none", label="counted here", **style)
@@ -166,7 +169,7 @@ def checkpoints(counted, theory, whole):
     ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
     ax.minorticks_off()
     ax.grid()
-    ax.legend(loc="lower left")
+    plots.legend(fig, inside="lower left")
     best = min(counted, key=counted.get)
     said = ", ".join(f"{k}: {v:.2g}" for k, v in counted.items())
     return plots.show(
@@ -179,9 +182,10 @@ def checkpoints(counted, theory, whole):
     )
 
 
+@plots.responsive
 def desks(moments):
     """moments: [(title, size of the desk, {start: length}), ...]: what lies where; gaps stay empty."""
-    fig, ax = plots.new(WIDTH, 0.5 + 0.75 * len(moments))
+    fig, ax = plots.new(plots.COLUMN, 0.5 + 0.75 * len(moments))
     said = []
     for y, (title, size, taken) in enumerate(moments):
         ax.add_patch(Rectangle((0, y), size, 0.5, fill=False, edgecolor=INK, linewidth=1.4))
@@ -211,6 +215,7 @@ def desks(moments):
     )
 
 
+@plots.responsive
 def cache(card=24, weights=14):
     """KV cache against tokens for the 7 B shape: one head of keys and values for each
     head of queries, or for eight; 16 and 8 bits.
@@ -221,7 +226,7 @@ def cache(card=24, weights=14):
         ("eight heads share theirs", {"groups": 8}, "blue"),
         ("eight share, in 8 bits", {"groups": 8, "number": 1}, "green"),
     )
-    fig, ax = plots.new(WIDTH, 3.9)
+    fig, ax = plots.new(plots.COLUMN, 3.9)
     for name, how, colour in lines:
         sizes = [vram.kv_cache_bytes(SEVEN["layers"], SEVEN["width"], t, **how) / 1e9 for t in tokens]
         ax.plot(tokens, sizes, color=COLOUR[colour], linewidth=2, label=name)
@@ -234,7 +239,7 @@ def cache(card=24, weights=14):
     ax.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
     ax.minorticks_off()
     ax.grid()
-    fig.legend(loc="outside lower left", ncols=1)
+    plots.legend(fig)
     room = {
         name: int((card - weights) * 1e9 / vram.kv_cache_bytes(SEVEN["layers"], SEVEN["width"], 1, **how))
         for name, how, _ in lines

@@ -5,6 +5,7 @@ from matplotlib.patches import Circle, FancyArrowPatch, Rectangle
 from warplab import plots
 
 
+@plots.responsive
 def running_pictures():
     """The professor beside the hall of students, with the desk and the door between paper and people."""
     fig, ax = plots.new(5.6, 2.2)
@@ -49,6 +50,7 @@ def running_pictures():
     )
 
 
+@plots.responsive
 def evidence():
     """One row for each kind of evidence, with the marker that it has in every figure of the book."""
     words = {

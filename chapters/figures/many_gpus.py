@@ -8,7 +8,6 @@ from matplotlib.ticker import MaxNLocator
 from warplab import plots, vram
 
 INK, COLOUR = plots.INK, plots.PALETTE
-WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
 SMALL = {"fontsize": 10.5}
 THEORY = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.8}
 LIVE = {**plots.MARKERS["live"], "markersize": 8}
@@ -36,12 +35,13 @@ def ring_steps(n=4):
     return states
 
 
+@plots.responsive
 def ring(n=4):
     """The steps drawn: a row for each rank, a column for each part of the buffer, the
     number of ranks summed in each cell.
     """
     states = ring_steps(n)
-    fig, axes = plots.new(WIDTH, 3.5, rows=2, columns=n)
+    fig, axes = plots.new(plots.COLUMN, 3.5, phone=(plots.PHONE, 2.7), rows=2, columns=n)
     for number, ax in enumerate(axes.flat):
         ax.set_axis_off()
         ax.set(xlim=(-0.08, n + 0.08), ylim=(n + 0.08, -0.08), aspect="equal")
@@ -86,11 +86,12 @@ def ring(n=4):
     )
 
 
+@plots.responsive
 def traffic(counted):
     """Times its buffer that the busiest rank sends. counted: {n: (to one and back,
     ring)}, counted in real processes; theory dashed.
     """
-    fig, ax = plots.new(WIDTH, 3.3)
+    fig, ax = plots.new(plots.COLUMN, 3.3)
     ranks = range(2, 17)
     ax.plot(ranks, [n - 1 for n in ranks], **THEORY)
     ax.plot(ranks, [2 * (n - 1) / n for n in ranks], **THEORY)
@@ -113,7 +114,7 @@ def traffic(counted):
     ax.set(xlabel="ranks", ylabel="buffers sent by the busiest", ylim=(0, 15.5))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.grid()
-    ax.legend(loc="upper left")
+    plots.legend(fig, inside="upper left")
     said = "; ".join(f"{n} ranks: {one:.2f} and {round_:.2f}" for n, (one, round_) in counted.items())
     return plots.show(
         fig,
@@ -140,11 +141,12 @@ def all_reduces(layers, backward, exchange, together):
     return compute, wire
 
 
+@plots.responsive
 def overlap(forward, backward, exchange, buckets=8):
     """The step's timeline with the exchange after backward, and in buckets beside it.
     Times in milliseconds.
     """
-    fig, axes = plots.new(WIDTH, 3.1, rows=2, sharex=True)
+    fig, axes = plots.new(plots.COLUMN, 3.1, rows=2, sharex=True)
     ends = []
     for ax, (title, together) in zip(
         axes, (("afterwards", False), (f"in {buckets} buckets", True)), strict=True
@@ -184,9 +186,10 @@ def overlap(forward, backward, exchange, buckets=8):
     )
 
 
+@plots.responsive
 def zero(parameters=7.5e9, ranks=64):
     """State on each GPU by ZeRO stage, stacked."""
-    fig, ax = plots.new(WIDTH, 2.9)
+    fig, ax = plots.new(plots.COLUMN, 2.9)
     totals = []
     for stage in range(4):
         left = 0.0
@@ -207,7 +210,7 @@ def zero(parameters=7.5e9, ranks=64):
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     handles = [Rectangle((0, 0), 1, 1, color=COLOUR[c], alpha=0.85) for c in PARTS.values()]
-    fig.legend(handles, list(PARTS), loc="outside lower left", ncols=3)
+    plots.legend(fig, handles, list(PARTS))
     said = "; ".join(
         f"{name}: {total:.1f} GB"
         for name, total in zip(("full copies", "stage 1", "stage 2", "stage 3"), totals, strict=True)
@@ -222,11 +225,12 @@ def zero(parameters=7.5e9, ranks=64):
     )
 
 
+@plots.responsive
 def split_mlp(ranks=2):
     """The MLP cut for tensor parallelism: columns of the first matrix, rows of the
     second, one sum at the end.
     """
-    fig, ax = plots.new(WIDTH, 2.5)
+    fig, ax = plots.new(plots.COLUMN, 2.5)
     ax.set(xlim=(-0.3, 14.6), ylim=(6.2, 0.3))
     ax.set_axis_off()
     boxes = (
@@ -270,11 +274,12 @@ def split_mlp(ranks=2):
     )
 
 
+@plots.responsive
 def pipelines(plans, stages=4):
     """plans: {micro-batches: [(stage, micro-batch, direction, start, end)]}, in ticks
     of a micro-batch: drawn for one and the same batch.
     """
-    fig, axes = plots.new(WIDTH, 1.75 * len(plans), rows=len(plans), sharex=True)
+    fig, axes = plots.new(plots.COLUMN, 1.75 * len(plans), rows=len(plans), sharex=True)
     said = []
     for ax, (parts, plan) in zip(axes, plans.items(), strict=True):
         end = max(row[-1] for row in plan)
@@ -313,9 +318,10 @@ def pipelines(plans, stages=4):
     )
 
 
+@plots.responsive
 def scaling(measured, predicted, cores):
     """Seconds of a step against ranks, measured here, with the model dashed. Both {ranks: seconds}."""
-    fig, ax = plots.new(WIDTH, 3.0)
+    fig, ax = plots.new(plots.COLUMN, 3.0)
     ax.plot(list(predicted), [1e3 * s for s in predicted.values()], **THEORY, label="model")
     ax.plot(
         list(measured), [1e3 * s for s in measured.values()], linestyle="none", label="measured here", **LIVE
@@ -328,7 +334,7 @@ def scaling(measured, predicted, cores):
     )
     ax.set_xticks(list(measured))
     ax.grid()
-    ax.legend(loc="lower left")
+    plots.legend(fig, inside="lower left")
     said = ", ".join(
         f"{n}: {1e3 * s:.0f} ms measured, {1e3 * predicted[n]:.0f} by the model" for n, s in measured.items()
     )

@@ -8,9 +8,9 @@ from warplab import plots
 INK, PAPER, COLOUR = plots.INK, plots.PAPER, plots.PALETTE
 A_COLOUR, B_COLOUR, C_COLOUR = COLOUR["blue"], COLOUR["orange"], COLOUR["green"]
 TINT = 0.28
-WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
 
 
+@plots.responsive
 def worksheet(a, b):
     """The product of two 2 x 2 integer matrices as a worksheet: four sums, each written out."""
     a, b = np.asarray(a), np.asarray(b)
@@ -44,6 +44,7 @@ def worksheet(a, b):
     )
 
 
+@plots.responsive
 def one_answer():
     """One output as a row times a column, and the chain of multiply-adds inside it."""
     fig, ax = _canvas(3.7, xlim=(-0.1, 11.2), ylim=(8.0, -0.2))
@@ -81,11 +82,12 @@ def one_answer():
     )
 
 
+@plots.responsive
 def shares(models):
     """`models`: {name: {kind of work: operations, ..., the rest: operations}}; one bar
     of 100 % for each model.
     """
-    fig, ax = plots.new(WIDTH, 0.85 + 1.05 * len(models))
+    fig, ax = plots.new(plots.COLUMN, 0.85 + 1.05 * len(models))
     kinds = dict.fromkeys(kind for work in models.values() for kind in list(work)[:-1])
     colours = dict(zip(kinds, [A_COLOUR, B_COLOUR, C_COLOUR], strict=False))
     percent = {
@@ -116,6 +118,7 @@ def shares(models):
     )
 
 
+@plots.responsive
 def sectors():
     """Which 32-byte sectors one warp asks for: naive step against tile load, 16 and 32 wide."""
     gap, tile_load = (0, ""), [(8, "A")] * 4 + [(0, "")] + [(8, "B")] * 4
@@ -161,6 +164,7 @@ def sectors():
     )
 
 
+@plots.responsive
 def tiling(tile=16):
     """One tile of C, its strips of A and B, and what one round of the walk costs."""
     fig, ax = _canvas(3.6, xlim=(-0.1, 11.2), ylim=(7.1, -0.3))
@@ -202,6 +206,7 @@ def tiling(tile=16):
     )
 
 
+@plots.responsive
 def patch(side=4):
     """One step of k: what a thread reads and makes with one answer, and with a patch of `side` x `side`."""
     fig, ax = _canvas(2.75, xlim=(-0.2, 9.0), ylim=(6.3, -0.3))
@@ -231,6 +236,7 @@ def patch(side=4):
     )
 
 
+@plots.responsive
 def counters(profiles):
     """`profiles`: {kernel name: profile}. Global load requests, bytes asked for and
     shared load requests, as bars.
@@ -249,7 +255,7 @@ def counters(profiles):
             C_COLOUR,
         ),
     )
-    fig, axes = plots.new(WIDTH, 5.6, rows=3)
+    fig, axes = plots.new(plots.COLUMN, 5.6, rows=3)
     for ax, (title, values, colour) in zip(axes, panels, strict=True):
         ax.barh(names, values, height=0.66, color=colour, alpha=0.75)
         for y, value in enumerate(values):
@@ -274,22 +280,23 @@ def counters(profiles):
     )
 
 
+@plots.responsive
 def speeds(rows):
     """`rows`: (label, TFLOP/s or None, kind), kind a key of plots.MARKERS; None is
-    drawn as "not recorded yet".
+    listed as "not recorded yet".
     """
-    fig, ax = plots.new(WIDTH, 0.95 + 0.4 * (len(rows) + 1))
-    known = [speed for _, speed, _ in rows if speed]
-    low, high = min(known) / 4, max(known) * 8e3
-    for y, (_, speed, kind) in enumerate(rows):
-        if speed is None:
-            ax.text(low * 1.5, y, "not recorded yet", va="center", style="italic", color=COLOUR["grey"])
-            continue
+    known = [row for row in rows if row[1]]
+    missing = [name for name, speed, _ in rows if not speed]
+    fig, ax = plots.new(plots.COLUMN, 1.1 + 0.4 * (len(known) + 1))
+    speeds = [speed for _, speed, _ in known]
+    low, high = min(speeds) / 4, max(speeds) * (1e5 if plots.on_phone() else 300)
+    for y, (_, speed, kind) in enumerate(known):
         ax.plot([speed], [y], markersize=9, markeredgewidth=2, linestyle="none", **plots.MARKERS[kind])
         ax.annotate(_speed(speed), (speed, y), (9, 0), textcoords="offset points", va="center", fontsize=10.5)
-    ax.set(xscale="log", xlim=(low, high), ylim=(len(rows) - 0.4, -0.6))
-    ax.set_yticks(range(len(rows)), [label for label, _, _ in rows])
-    ticks = [t for t in (1e-5, 1e-3, 1e-1, 10, 1000) if low < t < high]
+    ax.set(xscale="log", xlim=(low, high), ylim=(len(known) - 0.4, -0.6))
+    ax.set_yticks(range(len(known)), [label for label, _, _ in known])
+    round_numbers = (1e-5, 1e-1, 1000) if plots.on_phone() else (1e-5, 1e-3, 1e-1, 10, 1000)
+    ticks = [t for t in round_numbers if low < t < high]
     ax.set_xticks(ticks, [_speed(t).removesuffix("FLOP/s") for t in ticks])
     ax.set_xlabel("FLOP/s")
     ax.minorticks_off()
@@ -303,7 +310,8 @@ def speeds(rows):
     style = {"markersize": 8, "markeredgewidth": 2, "linestyle": "none"}
     handles = [ax.plot([], [], **style, **plots.MARKERS[kind])[0] for kind in used]
     meaning = {"live": "live: this machine, now", "published": "published by others"}
-    fig.legend(handles, [meaning.get(kind, kind) for kind in used], loc="outside lower left", ncols=2)
+    named = [meaning.get(kind, kind) for kind in used]
+    plots.legend(fig, *plots.with_missing(ax, handles, named, missing))
     return plots.show(
         fig,
         alt=f"Speeds of matrix products. {said}.",
@@ -325,8 +333,8 @@ def _listed(numbers, form):
 
 
 def _canvas(height, xlim, ylim):
-    """An empty drawing, `WIDTH` wide, whose coordinates are the drawing's own."""
-    fig, ax = plots.new(WIDTH, height)
+    """An empty drawing, a column wide, whose coordinates are the drawing's own."""
+    fig, ax = plots.new(plots.COLUMN, height)
     ax.set(xlim=xlim, ylim=ylim)
     ax.set_axis_off()
     return fig, ax

@@ -6,8 +6,6 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from warplab import plots
-from warplab.plots import warp_request as lanes
-from warplab.simt.counters.watch import WarpRequest
 
 INK, COLOUR = plots.INK, plots.PALETTE
 SMALL = {"fontsize": 10.5}
@@ -53,7 +51,9 @@ def hierarchy(spec, latencies):
     left.set_yticks(range(4), [name for name, _, _ in rows])
     left.set_xticks([2**20 * 10, 2**30, 2**40], ["10 MiB", "1 GiB", "1 TiB"])
     right.set(xscale="log", xlim=(10, 2000), ylim=(3.6, -0.6), title="latency, clock cycles")
-    right.set_yticks([])
+    right.set_yticks(range(4) if plots.on_phone() else [])
+    if plots.on_phone():
+        right.set_yticklabels([name for name, _, _ in rows])
     right.set_xticks([10, 30, 100, 300, 1000], ["10", "30", "100", "300", "1,000"])
     right.text(12, 0, "no request at all", va="center", style="italic", **SMALL)
     right.annotate("shared", (30, 1), (-6, 0), textcoords="offset points", ha="right", va="center", **SMALL)
@@ -99,7 +99,7 @@ def chase(sizes, shuffled, in_order):
     ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
     ax.minorticks_off()
     ax.grid()
-    ax.legend(loc="upper left")
+    plots.legend(fig, inside="upper left")
     first, last = 1e9 * shuffled[0], 1e9 * shuffled[-1]
     return plots.show(
         fig,
@@ -166,8 +166,8 @@ def strides(counted, here, gpu):
         [counted[s] / counted[1] for s in steps],
         color=COLOUR["green"],
         linewidth=1.8,
-        marker="D",
-        markersize=5,
+        marker="P",
+        markersize=8,
         label="GPU kernel: sectors, counted",
     )
     style = plots.MARKERS["live"]
@@ -196,7 +196,7 @@ def strides(counted, here, gpu):
     ax.set_yticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
     ax.minorticks_off()
     ax.grid()
-    ax.legend(loc="upper left")
+    plots.legend(fig, inside="upper left")
     said = ", ".join(f"{s}: {counted[s] / counted[1]:g} and {here[s] / here[1]:.1f}" for s in steps)
     return plots.show(
         fig,
@@ -207,19 +207,6 @@ def strides(counted, here, gpu):
         "its own. A CPU's cache lines are 64 bytes on most machines, so its copy usually goes on "
         "getting dearer.",
     )
-
-
-def stride_requests():
-    """One warp's load of float32 at four strides and offsets, as the picture that needs no script."""
-    wanted = [("stride 1", 1, 0), ("stride 1, offset 1", 1, 1), ("stride 2", 2, 0), ("stride 8", 8, 0)]
-    drawn = []
-    for name, stride, offset in wanted:
-        offsets = tuple(4 * (lane * stride + offset) for lane in range(32))
-        request = WarpRequest(
-            0, "global", "read", tuple(range(32)), offsets, 4, f"an array of float32: {name}"
-        )
-        drawn.append(lanes.svg(request, f"{name}: {lanes.finding(request, 'the array')}."))
-    return plots.Figure(None, "".join(drawn), "A warp's load at four strides", None)
 
 
 @plots.responsive
@@ -286,7 +273,7 @@ def floors(parts):
                 ax.text(left + share / 2, y, f"{share:.0f} %", ha="center", va="center", bbox=box, **SMALL)
             left += share
     handles = [Rectangle((0, 0), 1, 1, color=COLOUR[colour], alpha=0.75) for colour in colours]
-    fig.legend(handles, list(parts), loc="outside lower left", ncols=2)
+    plots.legend(fig, handles, list(parts))
     ax.set(xlim=(0, 100), ylim=(1.5, -0.75))
     ax.set_axis_off()
     flop, time = (sum(part[i] for part in parts.values()) for i in (0, 1))
@@ -321,7 +308,7 @@ def attention_bytes(d=64, rows=128):
     ax.set_yticks([1e6, 1e8, 1e10], ["1 MB", "100 MB", "10 GB"])
     ax.minorticks_off()
     ax.grid()
-    ax.legend(loc="upper left")
+    plots.legend(fig, inside="upper left")
     i = list(n).index(8192)
     said = "; ".join(f"{name}: {values[i] / 1e6:,.0f} MB" for name, values, _, _ in lines)
     return plots.show(

@@ -24,9 +24,10 @@ def _tint(values, colour):
     return image
 
 
+@plots.responsive
 def two_layers(x, first, hidden, second, scores):
     """A network of two layers with every number on it: inputs, weights, hidden numbers, scores."""
-    fig, ax = plots.new(5.4, 3.0)
+    fig, ax = plots.new(6.6, 3.3)
     columns = [(0, x, "input", "grey"), (4, hidden, "hidden", "blue"), (8, scores, "scores", "gold")]
     places = {}
     for left, numbers, name, _ in columns:
@@ -59,9 +60,10 @@ def two_layers(x, first, hidden, second, scores):
     )
 
 
+@plots.responsive
 def downhill(weights, losses, at, loss, slope):
     """The loss over one weight, with the slope where the weight stands."""
-    fig, ax = plots.new(5.0, 2.6)
+    fig, ax = plots.new(plots.COLUMN, 2.9)
     ax.plot(weights, losses, color=COLOUR["blue"])
     reach = np.array([-0.6, 0.6])
     ax.plot(at + reach, loss + slope * reach, color=COLOUR["orange"], linewidth=2)
@@ -83,9 +85,10 @@ def downhill(weights, losses, at, loss, slope):
     )
 
 
+@plots.responsive
 def field(before, after, points, labels):
     """What a classifier says everywhere in a square, before and after training, and its examples."""
-    fig, axes = plots.new(5.4, 2.9, columns=2)
+    fig, axes = plots.new(plots.COLUMN, 3.8, phone=(plots.PHONE, 2.3), columns=2)
     for ax, said, title in zip(axes, (before, after), ("before", "after"), strict=True):
         for part, colour in ((said, "orange"), (1 - said, "blue")):
             strength = np.clip(2 * part - 1, 0, 1) * 0.45
@@ -115,6 +118,7 @@ def said_at(said, points):
     return said[row, col]
 
 
+@plots.responsive
 def attention_map(shares, letters, asked):
     """How much each question looks at each place: rows are questions, columns the letters of the line."""
     fig, ax = plots.new(4.6, 3.5)
@@ -177,10 +181,11 @@ MARKS = {
 }  # fmt: skip
 
 
+@plots.responsive
 def transformer_block(mark=""):
     """The block with the part marked that a chapter is about: "", "products", "kept", "cache" or "cut"."""
     notes, caption = MARKS[mark]
-    fig, ax = plots.new(5.2, 5.4)
+    fig, ax = plots.new(6.0, 5.4)
     left, width, gap, height = 2.6, 4.4, 1.0, 0.66
     for y, (name, text, colour, shape) in enumerate(STEPS):
         noted = name in notes

@@ -9,9 +9,9 @@ from warplab import plots
 
 INK, PAPER, COLOUR = plots.INK, plots.PAPER, plots.PALETTE
 TINT = 0.28
-WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
 
 
+@plots.responsive
 def dependencies():
     """Eight sums that wait for nobody, a chain of eight, and a tree: work and span of each."""
     fig, ax = _canvas(3.9, xlim=(-0.2, 11.4), ylim=(8.4, -0.3))
@@ -48,13 +48,14 @@ def dependencies():
     )
 
 
+@plots.responsive
 def laws(serial, fixed, scaled):
     """Amdahl's and Gustafson's curves for the share `serial`, with measured speedups.
 
     fixed, scaled: {workers: speedup measured on this machine} for a job of fixed size
     and one that grows with the workers.
     """
-    fig, axes = plots.new(WIDTH, 3.3, columns=2)
+    fig, axes = plots.new(plots.COLUMN, 3.3, columns=2)
     n = np.geomspace(1, 256, 200)
     panels = (
         (axes[0], "same job (Amdahl)", {s: 1 / (s + (1 - s) / n) for s in (serial, serial / 10)}, fixed),
@@ -73,7 +74,7 @@ def laws(serial, fixed, scaled):
         ax.minorticks_off()
         ax.grid()
     axes[0].set_ylabel("times as fast as one worker")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=2)
+    plots.legend(fig, *axes[0].get_legend_handles_labels())
     top = 1 / (serial + (1 - serial) / 256)
     return plots.show(
         fig,
@@ -86,13 +87,14 @@ def laws(serial, fixed, scaled):
     )
 
 
+@plots.responsive
 def mask(steps):
     """Which lanes of a warp are still at work in each round of a loop, from the rounds
     that each lane needs.
     """
     steps = np.asarray(steps)
     rounds, lanes = int(steps.max()), len(steps)
-    fig, ax = plots.new(WIDTH, 3.0)
+    fig, ax = plots.new(plots.COLUMN, 3.0)
     ax.add_patch(Rectangle((0, 0), rounds, lanes, facecolor=COLOUR["grey"], alpha=0.25, linewidth=0))
     for lane, count in enumerate(steps):
         ax.add_patch(Rectangle((0, lane), count, 0.86, facecolor=COLOUR["blue"], linewidth=0))
@@ -119,6 +121,7 @@ def mask(steps):
     )
 
 
+@plots.responsive
 def lost_update():
     """Two threads add 1 to the same word, step by step: one addition disappears."""
     fig, ax = _canvas(2.9, xlim=(-0.1, 11.2), ylim=(6.6, -0.3))
@@ -153,9 +156,10 @@ def lost_update():
     )
 
 
+@plots.responsive
 def reduction(size=16, warp=4):
     """Which lanes add in each step of the two trees, drawn for `size` threads in warps of `warp`."""
-    fig, axes = plots.new(WIDTH, 3.9, rows=2)
+    fig, axes = plots.new(plots.COLUMN, 3.9, rows=2)
     strides = [size >> k for k in range(1, size.bit_length())]
     orders = (
         (axes[0], "neighbours first: t % (2 · stride) == 0", strides[::-1], lambda t, s: t % (2 * s) == 0),
@@ -191,6 +195,7 @@ def reduction(size=16, warp=4):
     )
 
 
+@plots.responsive
 def counters(profiles):
     """`profiles`: {kernel name: profile}. Atomic requests, shared-memory requests and
     warp instructions, as bars.
@@ -202,7 +207,7 @@ def counters(profiles):
         ("shared-memory requests", shared, COLOUR["green"]),
         ("warp instructions", [p.warp_instructions for p in profiles.values()], COLOUR["blue"]),
     )
-    fig, axes = plots.new(WIDTH, 5.0, rows=3)
+    fig, axes = plots.new(plots.COLUMN, 5.0, rows=3)
     for ax, (title, values, colour) in zip(axes, panels, strict=True):
         ax.barh(names, values, height=0.66, color=colour, alpha=0.75)
         for y, value in enumerate(values):
@@ -227,6 +232,7 @@ def counters(profiles):
     )
 
 
+@plots.responsive
 def shuffle(values):
     """Lanes hand their sums down in halving reach: eight lanes, three steps."""
     rows, arrows, reach = [list(values)], [], len(values) // 2
@@ -235,7 +241,7 @@ def shuffle(values):
         rows.append([value + row[i + reach if i + reach < len(row) else i] for i, value in enumerate(row)])
         arrows.append([(i + reach, i) for i in range(reach)])
         reach //= 2
-    fig, ax = plots.new(WIDTH, 3.2)
+    fig, ax = plots.new(plots.COLUMN, 3.2)
     _steps(ax, rows, arrows, COLOUR["orange"])
     said = "; ".join(f"after step {k}, lane 0 holds {row[0]}" for k, row in enumerate(rows) if k)
     return plots.show(
@@ -248,10 +254,11 @@ def shuffle(values):
     )
 
 
+@plots.responsive
 def scans(values):
     """The steps of two scans of eight numbers: Hillis and Steele's, and Blelloch's two sweeps."""
     n = len(values)
-    fig, (upper, lower) = plots.new(WIDTH, 6.2, rows=2, height_ratios=[4, 8])
+    fig, (upper, lower) = plots.new(plots.COLUMN, 6.2, rows=2, height_ratios=[4, 8])
     rows, arrows, reach = [list(values)], [], 1
     while reach < n:
         before = rows[-1]
@@ -315,6 +322,7 @@ def _steps(ax, rows, arrows, colour):
     ax.set_axis_off()
 
 
+@plots.responsive
 def race(host, gpu, size):
     """Times of adding `size` float32 numbers: NumPy on this host, and the four kernels
     if `gpu` {name: seconds or None} has them.
@@ -339,8 +347,8 @@ def _listed(measured):
 
 
 def _canvas(height, xlim, ylim):
-    """An empty drawing, `WIDTH` wide, whose coordinates are the drawing's own."""
-    fig, ax = plots.new(WIDTH, height)
+    """An empty drawing, a column wide, whose coordinates are the drawing's own."""
+    fig, ax = plots.new(plots.COLUMN, height)
     ax.set(xlim=xlim, ylim=ylim)
     ax.set_axis_off()
     return fig, ax

@@ -18,7 +18,6 @@ import warplab
 from warplab import plots
 
 HERE = pathlib.Path(__file__).parent
-WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
 SCREENS = [
     ("640 × 480 at 60 Hz", 640 * 480 * 60),
     ("Full HD at 60 Hz", 1920 * 1080 * 60),
@@ -39,9 +38,10 @@ def small_moon(height, width):
     return np.where(rest > 0, np.maximum(-0.64 * x - 0.48 * y + 0.6 * np.sqrt(np.maximum(rest, 0)), 0), 0)
 
 
+@plots.responsive
 def pixel_rate():
     """How many pixels a screen asks for each second, and the time that leaves for one."""
-    fig, ax = plots.new(WIDTH, 2.4)
+    fig, ax = plots.new(plots.COLUMN, 2.4)
     for y, (label, rate) in enumerate(SCREENS):
         colour = plots.PALETTE["orange" if label == "4K at 120 Hz" else "blue"]
         ax.barh(y, rate / 1e9, height=0.6, color=colour, alpha=0.85)
@@ -70,11 +70,12 @@ def pixel_rate():
     )
 
 
+@plots.responsive
 def grid_over_image():
     """An image under its grid of blocks, and one block taken apart into threads."""
     image = small_moon(13, 22) * 0.85 + 0.08
     block, (bx, by), (tx, ty) = (8, 8), (1, 0), (3, 5)
-    fig, (left, right) = plots.new(6.4, 3.0, columns=2, width_ratios=[1.62, 1])
+    fig, (left, right) = plots.new(plots.COLUMN, 3.0, columns=2, width_ratios=[1.62, 1])
     plots.tiles(image, block, ax=left)
     col, row = bx * block[0] + tx, by * block[1] + ty
     mark = {"fill": False, "edgecolor": plots.PALETTE["blue"], "linewidth": 3}
@@ -105,10 +106,11 @@ def grid_over_image():
     )
 
 
+@plots.responsive
 def idle_share():
     """Share of threads without a pixel, against the side of a square image, for two block sizes."""
     sides = np.arange(1, 257)
-    fig, ax = plots.new(WIDTH, 2.6)
+    fig, ax = plots.new(plots.COLUMN, 2.6)
     for block, colour in ((32, "orange"), (8, "blue")):
         label = f"{block} × {block} threads"
         ax.plot(sides, 100 * _idle(sides, block), color=plots.PALETTE[colour], linewidth=1.6, label=label)
@@ -117,7 +119,7 @@ def idle_share():
     )
     ax.set_xticks(range(0, 257, 32))
     ax.grid()
-    ax.legend(title="block", loc="upper right")
+    plots.legend(fig, inside="upper right", title="block")
     return plots.show(
         fig,
         alt="Two sawtooth curves of the share of threads without a pixel against the side of a square "
@@ -134,6 +136,7 @@ def _idle(side, block):
     return 1 - (side / (-(-side // block) * block)) ** 2
 
 
+@plots.responsive
 def warp_map(height=270, width=480, block=16):
     """Which groups of 32 threads find only sky, only moon, or both; the sizes are the chapter's."""
     radius = 0.45 * height
@@ -142,7 +145,7 @@ def warp_map(height=270, width=480, block=16):
     moon = x * x + y * y < 1
     rows = 32 // block
     kinds = {"sky": ("grey", 0.25), "moon": ("blue", 0.6), "both": ("orange", 1.0)}
-    fig, ax = plots.new(WIDTH, 3.9)
+    fig, ax = plots.new(plots.COLUMN, 3.9)
     shares = moon.reshape(height // rows, rows, width // block, block).mean(axis=(1, 3))
     found = [tuple("sky" if s == 0 else "moon" if s == 1 else "both" for s in row) for row in shares]
     counts = {kind: sum(row.count(kind) for row in found) for kind in kinds}
@@ -165,9 +168,7 @@ def warp_map(height=270, width=480, block=16):
     handles = [
         Rectangle((0, 0), 1, 1, facecolor=plots.PALETTE[c], alpha=a, linewidth=0) for c, a in kinds.values()
     ]
-    fig.legend(
-        handles, [f"{counts[k]:,} warps: {words[k]}" for k in kinds], loc="outside lower left", ncols=1
-    )
+    plots.legend(fig, handles, [f"{counts[k]:,} warps: {words[k]}" for k in kinds])
     total = sum(counts.values())
     return plots.show(
         fig,
@@ -185,6 +186,7 @@ def _runs(items):
     return list(zip(starts, [*starts[1:], len(items)], strict=True))
 
 
+@plots.responsive
 def race(loop, array, core, gpu=None):
     """One 4K frame on each worker: seconds of the Python loop (extrapolated), NumPy,
     compiled core, and GPU or None.
@@ -252,6 +254,7 @@ def live_moon(image):
     )
 
 
+@plots.responsive
 def mandelbrot(width=320, height=200, most=64):
     """The Mandelbrot set by turns of its loop, and the share of busy lanes in each warp of 32 pixels."""
     place = np.linspace(-2.2, 1.0, width) + 1j * np.linspace(1.0, -1.0, height)[:, None]
@@ -262,7 +265,7 @@ def mandelbrot(width=320, height=200, most=64):
         turns += inside
     warps = turns.reshape(height, -1, 32)
     busy = warps.mean(2) / warps.max(2)
-    fig, axes = plots.new(5.4, 2.3, columns=2)
+    fig, axes = plots.new(plots.COLUMN, 2.9, columns=2)
     panels = ((turns / most, "blue", "turns of the loop"), (busy, "orange", "busy lanes, warp by warp"))
     for ax, (values, colour, title) in zip(axes, panels, strict=True):
         image = np.empty((*values.shape, 4))

@@ -4,6 +4,7 @@ fragment's lanes, peaks, gradients, master weights.
 
 import html
 import json
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,6 @@ from warplab import plots, specs
 
 HERE = Path(__file__).parent
 INK, PAPER, COLOUR = plots.INK, plots.PAPER, plots.PALETTE
-WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
 SMALL = {"fontsize": 10.5}
 # special: what the largest exponent is for; "IEEE": infinity and NaN, "one NaN": values but for all ones
 FORMATS = {
@@ -50,9 +50,10 @@ def largest(name):
     return (2 - missing * 2.0 ** -f["fraction"]) * 2.0 ** (top - f["bias"])
 
 
+@plots.responsive
 def boxes():
     """Each format as a row of bits: sign, exponent, fraction."""
-    fig, ax = plots.new(WIDTH, 4.7)
+    fig, ax = plots.new(plots.COLUMN, 4.7)
     ax.set(xlim=(-0.2, 32.2), ylim=(2 * len(FORMATS) - 0.1, -0.85))
     ax.set_axis_off()
     for row, (name, f) in enumerate(FORMATS.items()):
@@ -69,13 +70,7 @@ def boxes():
                 )
             )
     handles = [Rectangle((0, 0), 1, 1, color=COLOUR[c], alpha=0.6) for c in ("orange", "blue", "green")]
-    fig.legend(
-        handles,
-        ["sign", "exponent", "fraction (or integer)"],
-        loc="outside lower left",
-        ncols=3,
-        columnspacing=1.2,
-    )
+    plots.legend(fig, handles, ["sign", "exponent", "fraction (or integer)"])
     said = "; ".join(
         f"{name}: {f['exponent']} exponent and {f['fraction']} fraction bits, largest {largest(name):.4g}"
         for name, f in FORMATS.items()
@@ -145,10 +140,11 @@ def explorer():
     return Explorer()
 
 
+@plots.responsive
 def number_lines(end=16):
     """Where the values of four small formats lie between 0 and `end`."""
     names = ("FP8 E4M3", "FP8 E5M2", "INT8", "INT4")
-    fig, ax = plots.new(WIDTH, 2.7)
+    fig, ax = plots.new(plots.COLUMN, 2.7)
     counted = []
     for y, (name, colour) in enumerate(zip(names, ("blue", "orange", "green", "purple"), strict=True)):
         every = values(name)
@@ -172,11 +168,12 @@ def number_lines(end=16):
     )
 
 
+@plots.responsive
 def accumulation(products, accumulate):
     """Live: error of a running sum in FP16 and FP32 against its length. products:
     {signs: float32 [rows, K]}; accumulate(p, dtype).
     """
-    fig, ax = plots.new(WIDTH, 3.3)
+    fig, ax = plots.new(plots.COLUMN, 3.3)
     lengths = 2 ** np.arange(4, 1 + int(np.log2(products[False].shape[1])))
     last = []
     for kind, colour, bits in ((np.float16, "orange", "FP16"), (np.float32, "blue", "FP32")):
@@ -201,7 +198,7 @@ def accumulation(products, accumulate):
     ax.set_xticks([16, 128, 1024, 8192], ["16", "128", "1,024", "8,192"])
     ax.minorticks_off()
     ax.grid()
-    ax.legend(loc="upper left", fontsize=9.5, ncols=2, columnspacing=1)
+    plots.legend(fig, inside="upper left")
     return plots.show(
         fig,
         alt="Mean error of a running sum of products, relative to the sum of their sizes, against the "
@@ -220,49 +217,42 @@ def owners():
     return {"A": row % 8 * 4 + col % 8 // 2, "B": n * 4 + k % 8 // 2, "C": k % 8 * 4 + n // 2}
 
 
+@plots.responsive
 def fragments(lane):
     """The tiles of one mma.m16n8k16 with the lane that holds each pair of elements; `lane` is filled."""
     held = owners()
-    fig, ax = plots.new(WIDTH, 5.6)
+    fig, ax = plots.new(plots.COLUMN, 5.8)
+    wide = (
+        2 if plots.on_phone() else 1
+    )  # of a box of B, whose columns stand above those of C where there is room
+    left = 25 - 8 * wide
     ax.set(xlim=(-0.3, 25.5), ylim=(34.4, -1.6))
     ax.set_axis_off()
-    for name, left, top, wide, tall, colour in (
-        ("A", 0, 18, 2, 1, "blue"),
-        ("B", 17, 0, 1, 2, "orange"),
-        ("C", 17, 18, 2, 1, "green"),
+    for name, corner, box, pair, colour in (
+        ("A", (0, 18), (2, 1), (2, 1), "blue"),
+        ("B", (left, 0), (wide, 2), (1, 2), "orange"),
+        ("C", (17, 18), (2, 1), (2, 1), "green"),
     ):
         rows, cols = held[name].shape
-        for row in range(0, rows, tall):
-            for col in range(0, cols, wide):
+        for row in range(0, rows, pair[1]):
+            for col in range(0, cols, pair[0]):
                 mine = held[name][row, col] == lane
-                look = {
-                    "facecolor": COLOUR[colour] if mine else "none",
-                    "edgecolor": COLOUR[colour],
-                    "linewidth": 0.8,
-                }
-                ax.add_patch(Rectangle((left + col, top + row), wide, tall, **look))
-                weight = "bold" if mine else "normal"
-                at = (left + col + wide / 2, top + row + tall / 2 + 0.04)
-                ax.text(
-                    *at,
-                    str(held[name][row, col]),
-                    ha="center",
-                    va="center",
-                    fontsize=8.5,
-                    weight=weight,
-                    color=PAPER if mine else INK,
-                )
-    for text, x, y in (("A, 16 × 16", 0, 17.8), ("B, 16 × 8", 17, -0.2), ("C, 16 × 8", 17, 17.8)):
+                at = corner[0] + col // pair[0] * box[0], corner[1] + row // pair[1] * box[1]
+                look = {"facecolor": COLOUR[colour] if mine else "none", "edgecolor": COLOUR[colour]}
+                ax.add_patch(Rectangle(at, *box, linewidth=0.8, **look))
+                if mine or (row < 8 and col < 8):  # the other quarters repeat the first
+                    look = {"weight": "bold", "color": PAPER} if mine else {"color": INK}
+                    middle = at[0] + box[0] / 2, at[1] + box[1] / 2 + 0.04
+                    ax.text(*middle, str(held[name][row, col]), ha="center", va="center", fontsize=10, **look)
+    for text, x, y in (("A, 16 × 16", 0, 17.8), ("B, 16 × 8", left, -0.2), ("C, 16 × 8", 17, 17.8)):
         ax.text(x, y, text, va="bottom", **SMALL)
-    ax.text(
-        0,
-        1.5,
-        "Each box is two 16-bit\nneighbours in one register\n(C: two FP32), with the\nnumber of the lane "
-        "that\nholds it.",
-        va="top",
-        **SMALL,
+    words = (
+        "A box is two 16-bit neighbours in one register (in C two FP32); its number is the lane that "
+        "holds it. The other quarters have the numbers of the first."
     )
-    ax.text(0, 9.5, f"Filled: lane {lane}.", va="top", weight="bold", **SMALL)
+    said = textwrap.fill(words, 17 if plots.on_phone() else 40)
+    ax.text(0, 0, said, va="top", **SMALL)
+    ax.text(0, 15.5, f"Filled: lane {lane}.", va="top", weight="bold", **SMALL)
     places = {
         name: sorted({(int(r), int(c)) for r, c in np.argwhere(tile == lane)}) for name, tile in held.items()
     }
@@ -279,6 +269,7 @@ def fragments(lane):
     )
 
 
+@plots.responsive
 def ladder():
     """Dense peaks from the registry, by device and format."""
     devices = ("v100-sxm2", "a100-sxm", "h100-sxm", "b200", "rtx-4090")
@@ -288,7 +279,7 @@ def ladder():
         ("peak_fp16", "FP16", "blue"),
         ("peak_fp8", "FP8", "orange"),
     )
-    fig, ax = plots.new(WIDTH, 5.2)
+    fig, ax = plots.new(plots.COLUMN, 5.2)
     y, ticks, said = 0.0, [], []
     for key in devices:
         spec = specs.get(key)
@@ -316,7 +307,7 @@ def ladder():
     ax.minorticks_off()
     ax.tick_params(axis="y", length=0)
     handles = [Rectangle((0, 0), 1, 1, color=COLOUR[colour], alpha=0.8) for _, _, colour in kinds]
-    fig.legend(handles, [label for _, label, _ in kinds], loc="outside lower left", ncols=2)
+    plots.legend(fig, handles, [label for _, label, _ in kinds])
     return plots.show(
         fig,
         alt=f"Dense data-sheet peaks in TFLOP/s. {'; '.join(said)}.",
@@ -326,10 +317,11 @@ def ladder():
     )
 
 
+@plots.responsive
 def gradients(true, scale):
     """Live: sizes of a network's gradients against what FP16 can hold, as they are and times `scale`."""
     size = np.log2(abs(true[true != 0]))
-    fig, ax = plots.new(WIDTH, 3.3)
+    fig, ax = plots.new(plots.COLUMN, 3.3)
     bins = np.arange(-48, 17)
     for shift, colour, label in (
         (0, "orange", "as they are"),
@@ -347,7 +339,7 @@ def gradients(true, scale):
         ax.text(at + (-0.6 if align == "right" else 0.6), top * 0.98, text, ha=align, va="top", fontsize=9.5)
     ax.set(ylim=(0, top), xlim=(-46, 17), xlabel="size of a gradient", ylabel="share (%)")
     ax.set_xticks([-40, -30, -20, -10, 0, 10], ["2⁻⁴⁰", "2⁻³⁰", "2⁻²⁰", "2⁻¹⁰", "1", "2¹⁰"])
-    fig.legend(loc="outside lower left", ncols=2)
+    plots.legend(fig)
     lost, kept = 100 * (size < -25).mean(), 100 * (size + np.log2(scale) < -25).mean()
     return plots.show(
         fig,
@@ -359,9 +351,10 @@ def gradients(true, scale):
     )
 
 
+@plots.responsive
 def stall(curves):
     """Live: loss against steps. curves: {name: losses}."""
-    fig, ax = plots.new(WIDTH, 2.9)
+    fig, ax = plots.new(plots.COLUMN, 2.9)
     looks = (("grey", "-", 4.5), ("orange", "-", 2), ("blue", (0, (4, 2)), 2))
     for (name, losses), (colour, dashes, width) in zip(curves.items(), looks, strict=True):
         ax.plot(
@@ -374,7 +367,7 @@ def stall(curves):
         )
     ax.set(xlabel="step", ylabel="loss", ylim=(0, None))
     ax.grid()
-    ax.legend(loc="lower left")
+    plots.legend(fig, inside="lower left")
     said = "; ".join(f"{name}: {losses[0]:.2f} to {losses[-1]:.2f}" for name, losses in curves.items())
     return plots.show(
         fig,

@@ -13,7 +13,6 @@ from warplab import plots
 from warplab.simt.toolchain import ptxas
 
 INK, COLOUR = plots.INK, plots.PALETTE
-WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
 SMALL = {"fontsize": 10.5}
 CODE = {"family": "DejaVu Sans Mono", "fontsize": 9.5}
 INSTRUCTION = 16  # bytes of one machine instruction since Volta (jia2018)
@@ -28,6 +27,7 @@ LIBRARIES = (
 )
 
 
+@plots.responsive
 def stack():
     """Who answers which operation: floors from Python to the SMs, with the libraries side by side."""
     fig, ax = _canvas(4.3, (0, 10), (12.1, -0.1))
@@ -59,6 +59,7 @@ def stack():
     )
 
 
+@plots.responsive
 def stairs(times):
     """Live times of the same eight multiply-adds by several doors, and of a large
     product. times: {label: seconds}.
@@ -73,6 +74,7 @@ def stairs(times):
     )
 
 
+@plots.responsive
 def levels(kernel, profile):
     """The product's one line at four levels, with the size of the whole kernel at each.
     Sizes are computed here and now.
@@ -164,6 +166,7 @@ def loads_and_fmas(lines, fmas=4):
     return kinds[: ends[min(fmas, len(ends)) - 1]] if ends else ""
 
 
+@plots.responsive
 def order(profile):
     """Loads and FMAs of the unrolled loop in program order, as PTX has them and as the assembler does."""
     orders = {
@@ -210,6 +213,7 @@ def queue(launch, run, count, graph=False):
     return host, device
 
 
+@plots.responsive
 def queues(launch=5, count=8):
     """Three queues drawn to one scale, in microseconds: short kernels, longer kernels,
     short kernels as a graph.
@@ -219,7 +223,7 @@ def queues(launch=5, count=8):
         ("kernels of 10 µs", 10, False),
         ("kernels of 2 µs, one graph", 2, True),
     )
-    fig, axes = plots.new(WIDTH, 3.9, rows=3, sharex=True)
+    fig, axes = plots.new(plots.COLUMN, 3.9, rows=3, sharex=True)
     said = []
     for ax, (title, run, graph) in zip(axes, cases, strict=True):
         host, device = queue(launch, run, count, graph)
@@ -273,9 +277,10 @@ def pipeline(pieces, stages, overlap):
     return done
 
 
+@plots.responsive
 def overlap(pieces=4, stages=(2, 3, 2)):
     """One stream against a stream for each piece, in milliseconds."""
-    fig, axes = plots.new(WIDTH, 3.5, rows=2, sharex=True)
+    fig, axes = plots.new(plots.COLUMN, 3.5, rows=2, sharex=True)
     colours = ("blue", "orange", "green", "purple")
     ends = []
     for ax, (title, apart) in zip(
@@ -313,9 +318,10 @@ def overlap(pieces=4, stages=(2, 3, 2)):
     )
 
 
+@plots.responsive
 def fusion(profiles):
     """Sectors asked for by several kernels and by one. profiles: {name: Profile}, the fused kernel last."""
-    fig, ax = plots.new(WIDTH, 2.2)
+    fig, ax = plots.new(plots.COLUMN, 2.2)
     *steps, fused = profiles.items()
     totals = []
     for y, row in enumerate((steps, [fused])):
@@ -344,7 +350,7 @@ def fusion(profiles):
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     handles = [Rectangle((0, 0), 1, 1, color=COLOUR[colour], alpha=0.8) for colour in ("blue", "orange")]
-    fig.legend(handles, ["loads", "stores"], loc="outside lower left", ncols=2)
+    plots.legend(fig, handles, ["loads", "stores"])
     said = "; ".join(
         f"{name}: {p.global_load.sectors:,} loaded, {p.global_store.sectors:,} stored"
         for name, p in profiles.items()
@@ -360,8 +366,8 @@ def fusion(profiles):
 
 
 def _canvas(height, xlim, ylim):
-    """An empty drawing, `WIDTH` wide, whose coordinates are the drawing's own."""
-    fig, ax = plots.new(WIDTH, height)
+    """An empty drawing, a column wide, whose coordinates are the drawing's own."""
+    fig, ax = plots.new(plots.COLUMN, height)
     ax.set(xlim=xlim, ylim=ylim)
     ax.set_axis_off()
     return fig, ax
@@ -387,6 +393,7 @@ KINDS = {
 }  # of an operator's name; all others are grey
 
 
+@plots.responsive
 def trace(events):
     """Who ran when: the operators of a profile that no other operator called, a row for each name."""
     called = [
@@ -401,7 +408,7 @@ def trace(events):
     for event in called:
         totals[event.name] = totals.get(event.name, 0) + event.time_range.elapsed_us()
     names = sorted(totals, key=totals.get, reverse=True)[:6]
-    fig, ax = plots.new(WIDTH, 2.7)
+    fig, ax = plots.new(plots.COLUMN, 2.7)
     for y, name in enumerate(names):
         spans = [
             ((event.time_range.start - start) / 1e3, event.time_range.elapsed_us() / 1e3)

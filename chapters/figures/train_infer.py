@@ -4,19 +4,20 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from warplab import plots
+from warplab.plots.measured import said_of
 
 INK, COLOUR = plots.INK, plots.PALETTE
-WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
 SMALL = {"fontsize": 10.5}
 THEORY = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.8}
 LAYERS = {"attention.qkv": "qkv", "attention.out": "out", "mlp.0": "up", "mlp.2": "down", "head": "head"}
 
 
+@plots.responsive
 def learning(losses, written):
     """The loss after each step, and some sums. written: [(what the model wrote, whether
     it is right), ...].
     """
-    fig, (left, right) = plots.new(WIDTH, 2.9, columns=2, width_ratios=[1.35, 1])
+    fig, (left, right) = plots.new(plots.COLUMN, 2.9, columns=2, width_ratios=[1.35, 1])
     left.plot(losses, color=COLOUR["blue"], linewidth=0.6, alpha=0.35)
     smooth = np.convolve(losses, np.ones(25) / 25, "valid")
     left.plot(np.arange(len(smooth)) + 12, smooth, color=COLOUR["blue"], linewidth=2)
@@ -50,6 +51,7 @@ def learning(losses, written):
     )
 
 
+@plots.responsive
 def passes(forward, both, conv_forward, conv_both):
     """FLOP of one forward and one backward pass by layer, for the Transformer (left)
     and the ConvNet: counts of FlopCounterMode.
@@ -58,7 +60,7 @@ def passes(forward, both, conv_forward, conv_both):
     transformer.insert(1, ("attention", _attention(forward), _attention(both)))
     layers = {"features.0": "conv 1", "features.3": "conv 2", "head": "head"}
     conv = [(name, _of(conv_forward, end), _of(conv_both, end)) for end, name in layers.items()]
-    fig, axes = plots.new(WIDTH, 3.1, columns=2, width_ratios=[1.5, 1])
+    fig, axes = plots.new(plots.COLUMN, 3.1, columns=2, width_ratios=[1.5, 1])
     for ax, rows, title in zip(axes, (transformer, conv), ("Transformer", "ConvNet"), strict=True):
         largest = max(total - ahead for _, ahead, total in rows)
         for y, (_, ahead, total) in enumerate(rows):
@@ -77,7 +79,7 @@ def passes(forward, both, conv_forward, conv_both):
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
     handles = [Rectangle((0, 0), 1, 1, color=COLOUR[colour], alpha=0.85) for colour in ("blue", "orange")]
-    fig.legend(handles, ["forward", "backward"], loc="outside lower left", ncols=2)
+    plots.legend(fig, handles, ["forward", "backward"])
     said = "; ".join(
         f"{name}: {a / 1e6:.2f} forward, {(t - a) / 1e6:.2f} backward" for name, a, t in transformer + conv
     )
@@ -100,11 +102,12 @@ def _attention(counts):
     return sum(flop for op, flop in counts["Global"].items() if "bmm" in str(op))
 
 
+@plots.responsive
 def batching(measurement):
     """Tokens a second against the time of a step, over the batch: every origin that
     `measurement` (decode_batch) has.
     """
-    fig, ax = plots.new(WIDTH, 3.8)
+    fig, ax = plots.new(plots.COLUMN, 3.8)
     said = []
     for evidence, colour in zip(reversed(measurement.evidence), COLOUR, strict=False):
         for points in evidence.series().values():
@@ -146,15 +149,13 @@ def batching(measurement):
     _plain(ax.yaxis, *ax.get_ylim())
     ax.minorticks_off()
     ax.grid()
-    fig.legend(loc="outside lower left", ncols=1)
+    plots.legend(fig)
     return plots.show(
         fig,
         alt="Tokens a second against the time of a decoding step, for several batch sizes. "
         f"{'; '.join(said)}. {'; '.join(measurement.banners)}.",
         caption="Fastest of several runs, a CPU's on one core; numbers at the points: the batch. Up is more "
-        "tokens in all, right is a longer wait for each reader. "
-        + ". ".join(b[0].upper() + b[1:] for b in measurement.banners)
-        + ".",
+        "tokens in all, right is a longer wait for each reader. " + said_of(measurement),
     )
 
 
@@ -166,11 +167,12 @@ def _plain(axis, low, high):
     axis.set_ticks(ticks, [f"{t:,g}" for t in ticks])
 
 
+@plots.responsive
 def queue(results, capacity):
     """Latency against load from the simulated queue. results: {largest batch: [(load,
     p50, p95), ...]}; capacity: {batch: load}.
     """
-    fig, ax = plots.new(WIDTH, 3.4)
+    fig, ax = plots.new(plots.COLUMN, 3.4)
     said = []
     for (limit, rows), colour in zip(results.items(), ("orange", "blue", "green"), strict=True):
         load, p50, p95 = np.array(rows).T
@@ -198,7 +200,7 @@ def queue(results, capacity):
     ax.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
     ax.minorticks_off()
     ax.grid()
-    ax.legend(loc="upper left")
+    plots.legend(fig, inside="upper left")
     return plots.show(
         fig,
         alt="Latency against load in a simulated queue, median and 95th percentile, for three limits on the "
@@ -209,9 +211,10 @@ def queue(results, capacity):
     )
 
 
+@plots.responsive
 def timeline(static, continuous):
     """Two schedules of the same answers. Each: [(slot, first step, last step), ...] in order of arrival."""
-    fig, axes = plots.new(WIDTH, 3.5, rows=2, sharex=True)
+    fig, axes = plots.new(plots.COLUMN, 3.5, rows=2, sharex=True)
     ends = []
     for ax, rows, title in zip(
         axes,

@@ -4,9 +4,11 @@ from matplotlib.collections import PolyCollection
 
 from warplab.plots import warp_request as lanes
 from warplab.plots.figure import Figure, show
+from warplab.plots.responsive import COLUMN, responsive
 from warplab.plots.theme import PALETTE, new
 
 
+@responsive
 def access(profile, line, kind=None, caption=None):
     """Draw the first request that `profile`'s first warp made on source `line`: lanes
     above, sectors or banks below.
@@ -33,11 +35,12 @@ def _matches(profile, sample, line):
     return sample.line == line if isinstance(line, int) else line in _source(profile, sample.line)
 
 
+@responsive
 def divergence(profile, caption=None, most=400):
     """Draw which of the first warp's 32 lanes were active, instruction by instruction,
     for the first `most` instructions.
     """
-    figure, ax = new(6.4, 2.9)
+    figure, ax = new(COLUMN, 2.9)
     start, boxes, idle, work = 0, [], [], 0
     for step in profile.timeline:
         end = min(start + step.instructions, most)

@@ -2,19 +2,22 @@
 
 from dataclasses import dataclass
 
-from warplab.plots.theme import INK, PALETTE, PAPER, new
+from warplab.plots.responsive import COLUMN, on_phone
+from warplab.plots.theme import INK, PALETTE, PAPER, legend, new
 
 MARKERS = {
     "live": {"marker": "o", "color": PALETTE["blue"], "markerfacecolor": PALETTE["blue"]},
     "extrapolated": {"marker": "o", "color": PALETTE["blue"], "markerfacecolor": PAPER},
     "recorded": {"marker": "s", "color": PALETTE["green"], "markerfacecolor": PALETTE["green"]},
     "published": {"marker": "^", "color": PALETTE["gold"], "markerfacecolor": PALETTE["gold"]},
+    "yours": {"marker": "D", "color": PALETTE["purple"], "markerfacecolor": PALETTE["purple"]},
 }
 MEANING = {
     "live": "live: measured on this machine, now",
     "extrapolated": "extrapolated from a smaller run on this machine",
     "recorded": "recorded on another machine, with date",
     "published": "published by others, cited",
+    "yours": "yours: your own GPU, in this browser",
 }
 UNITS = (("day", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 
@@ -44,16 +47,11 @@ def times(rows, budget=None, budget_label=""):
     budget: seconds; draws a line to stay left of, with the words `budget_label`.
     """
     known = [row.seconds for row in rows if row.seconds is not None] + ([budget] if budget else [])
-    figure, ax = new(5.6, 0.9 + 0.42 * (len(rows) + 1))
-    low, high = min(known) / 4, max(known) * 12
+    missing = [row.label for row in rows if row.kind == "missing"]
+    rows = [row for row in rows if row.kind != "missing"]
+    figure, ax = new(COLUMN, 0.9 + 0.42 * (len(rows) + 1) + (0.3 if missing else 0))
+    low, high = min(known) / 4, max(known) * (60 if on_phone() else 12)
     for y, row in enumerate(rows):
-        if row.kind == "missing":
-            # The words stay legible where the budget's line crosses them.
-            box = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}
-            ax.text(
-                low * 1.3, y, "not recorded yet", va="center", style="italic", color=PALETTE["grey"], bbox=box
-            )
-            continue
         style = MARKERS[row.kind]
         ax.plot([low, row.seconds], [y, y], color=style["color"], alpha=0.35, linewidth=1.5)
         ax.plot([row.seconds], [y], markersize=9, markeredgewidth=2, linestyle="none", **style)
@@ -75,8 +73,16 @@ def times(rows, budget=None, budget_label=""):
         ax.plot([], [], markersize=8, markeredgewidth=2, linestyle="none", **MARKERS[kind])[0]
         for kind in used
     ]
-    figure.legend(handles, [MEANING[kind] for kind in used], loc="outside lower left", ncols=1)
+    legend(figure, *with_missing(ax, handles, [MEANING[kind] for kind in used], missing))
     return figure
+
+
+def with_missing(ax, handles, words, missing):
+    """`handles` and `words` of a legend with one line more, which says of what there is no number."""
+    if not missing:
+        return handles, words
+    nothing = ax.plot([], [], linestyle="none")
+    return [*handles, *nothing], [*words, f"not recorded yet: {'; '.join(missing)}"]
 
 
 def duration(seconds):

@@ -7,6 +7,7 @@ import hashlib
 import html
 import io
 import re
+import textwrap
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -14,9 +15,11 @@ import matplotlib
 import numpy as np
 from PIL import Image
 
+from warplab.plots.responsive import on_phone
 from warplab.plots.theme import INK, PAPER
 
 SVG = "http://www.w3.org/2000/svg"
+LETTER = 0.083  # inches: the mean width of a letter along an axis
 XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
 PAGE_BACKGROUND = (
     "var(--pst-color-background, var(--jp-layout-color0, Canvas))"  # the book, JupyterLab, anything else
@@ -32,16 +35,30 @@ ElementTree.register_namespace("", SVG)
 class Figure:
     """A finished figure. A notebook shows it as `<figure>` with inline SVG; `save`
     writes it for use elsewhere.
+
+    narrow: the same for a phone (warplab.plots.responsive), hidden until a style sheet shows it; name: what
+    pages call it; evidence: where its numbers come from, keys of MARKERS or "theory".
     """
 
     def __init__(self, drawing, body, alt, caption):
         self.drawing, self.body, self.alt, self.caption = drawing, body, alt, caption
         self.data = {}  # what a script of the page may want to know of it: name to text, written as data-name
+        self.narrow, self.name, self.evidence = None, "", ()
 
     def _repr_html_(self):
         caption = f"<figcaption>{_inline(self.caption)}</figcaption>" if self.caption else ""
-        data = "".join(f' data-{name}="{html.escape(text)}"' for name, text in self.data.items())
-        return f'<figure class="warplab-figure" style="margin: 1em 0"{data}>{self.body}{caption}</figure>'
+        about = {"name": self.name, "evidence": " ".join(self.evidence)}
+        data = _data({name: text for name, text in about.items() if text} | self.data)
+        return (
+            f'<figure class="warplab-figure" style="margin: 1em 0"{data}>{self._drawings()}{caption}</figure>'
+        )
+
+    def _drawings(self):
+        if self.narrow is None:
+            return self.body
+        hidden = f'<svg class="narrow"{_data(self.narrow.data)}'
+        narrow = self.narrow.body.replace("<svg", hidden, 1).replace("display: block", "display: none", 1)
+        return self.body.replace("<svg", '<svg class="wide"', 1) + narrow
 
     def __repr__(self):
         return f"Figure: {self.caption or self.alt}"
@@ -67,14 +84,29 @@ class Figure:
             path.write_text(_standalone(self.body), encoding="utf-8")
 
 
-def show(figure, alt, caption=None):
+def show(figure, alt, caption=None, evidence=()):
     """Return the matplotlib `figure` as a `Figure` that follows the page's light or dark theme.
 
     alt: what a reader who cannot see it needs to know; ValueError when blank. caption:
-    the finding, one sentence.
+    the finding, one sentence. evidence: where its numbers come from, as in `Figure`.
     """
     _require_alt(alt)
-    return Figure(figure, to_svg(figure, alt), alt, caption)
+    if on_phone():
+        _fold(figure)
+    shown = Figure(figure, to_svg(figure, alt), alt, caption)
+    shown.evidence = tuple(evidence)
+    return shown
+
+
+def _fold(figure):
+    """Break titles and the words along the axes where they are longer than the axes of a phone's drawing."""
+    figure.draw_without_rendering()  # which gives the axes their places
+    for ax in figure.axes:
+        box = ax.get_position()
+        width, height = figure.get_figwidth() * box.width, figure.get_figheight() * box.height
+        words = (ax.xaxis.label, width), (ax.yaxis.label, height), (ax.title, width), (ax._left_title, width)
+        for label, room in words:
+            label.set_text(textwrap.fill(label.get_text(), max(12, int(room / LETTER) + 2)))
 
 
 def axes_place(ax):
@@ -174,6 +206,10 @@ def _drop(root, tag):
     for parent in list(root.iter()):
         for child in parent.findall(tag):
             parent.remove(child)
+
+
+def _data(texts):
+    return "".join(f' data-{name}="{html.escape(text)}"' for name, text in texts.items())
 
 
 def _inline(text):

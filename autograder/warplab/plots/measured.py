@@ -4,6 +4,7 @@ banner, theory dashed, nothing filled in.
 
 import json
 import math
+import re
 import textwrap
 
 from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullLocator
@@ -12,7 +13,8 @@ from warplab.evidence.experiments.rooflines import INTENSITY
 from warplab.evidence.roofs import roof
 from warplab.plots.evidence import MARKERS, duration
 from warplab.plots.figure import axes_place, show
-from warplab.plots.theme import INK, PALETTE, PAPER, new
+from warplab.plots.responsive import COLUMN, PHONE, on_phone, responsive
+from warplab.plots.theme import INK, PALETTE, PAPER, legend, new
 
 COLOURS = list(PALETTE.values())
 FILLS = ("full", "none", "left", "bottom")  # for when the colours begin again
@@ -20,6 +22,7 @@ OF_OTHERS = "published by others, on the devices and in the years that the legen
 UNITS = {"s": (1.0, "seconds"), "B": (1e9, "GB"), "J": (1.0, "joules")}
 
 
+@responsive
 def measured(measurement, alt=None, caption=None):
     """Return a Figure of a `warplab.measure` result: rates if every point has one, else
     times or bytes held, on logarithmic axes.
@@ -40,7 +43,7 @@ def measured(measurement, alt=None, caption=None):
         else UNITS["s"]
     )
     names = list(dict.fromkeys(_name(e, p.series) for e in measurement.evidence for p in e.points))
-    figure, ax = new(6.4, 3.4 + 0.22 * len(names))
+    figure, ax = new(COLUMN, 3.4 + 0.22 * len(names), phone=(PHONE, 3.4 + 0.44 * len(names)))
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
     for evidence in measurement.evidence:
         for series, row in evidence.series().items():
@@ -70,7 +73,7 @@ def measured(measurement, alt=None, caption=None):
         _ticks(ax.xaxis, [p.x for p in points], _number)
         shown = [(p.rate if rates else p.median) / unit for p in points]
         _ticks(ax.yaxis, shown, duration if label == "seconds" else _number)
-        figure.legend(loc="outside lower left", ncols=1)
+        legend(figure)
     else:
         ax.set_axis_off()
         ax.text(
@@ -83,15 +86,22 @@ def measured(measurement, alt=None, caption=None):
             color=PALETTE["grey"],
             transform=ax.transAxes,
         )
-    figure.suptitle("\n".join(_title(measurement)), fontsize=9.5, x=0.01, ha="left", color=INK)
+    title = [textwrap.fill(line, 54 if on_phone() else 110) for line in _title(measurement)]
+    figure.suptitle("\n".join(title), fontsize=9.5, x=0.01, ha="left", color=INK)
     spoken = "; ".join(f"{p.series} at {p.x:,g}: {p.text()}" for p in points[:12])
-    text = f"{measurement.question} {'. '.join(b[0].upper() + b[1:] for b in measurement.banners)}."
-    shown = show(figure, alt or f"{text} {spoken}", caption or text)
+    text = f"{measurement.question} {said_of(measurement)}"
+    shown = show(figure, alt or f"{text} {spoken}", caption or text, [e.kind for e in measurement.evidence])
     per = "flops" if flops else "bytes" if rates else "seconds"
     if points and label in ("TFLOP/s", "GB/s", "seconds"):  # what the page's own lab can measure too
         place = axes_place(ax) | {"per": per, "unit": unit}
         shown.data = {"measured": measurement.name, "axes": json.dumps(place)}
     return shown
+
+
+def said_of(measurement):
+    """The banners as sentences, without the keys of the bibliography, which a caption cannot link."""
+    banners = (re.sub(r" \[\w+\]", "", banner) for banner in measurement.banners)
+    return " ".join(banner[0].upper() + banner[1:] + "." for banner in banners)
 
 
 def _ticks(axis, values, words):

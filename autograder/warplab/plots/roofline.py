@@ -8,14 +8,16 @@ import numpy as np
 
 from warplab.hardware import specs
 from warplab.plots.figure import show
+from warplab.plots.responsive import COLUMN, PHONE, on_phone, responsive
 from warplab.plots.theme import INK, PALETTE, PAPER, new
 
 LETTER, LINE = 0.085, 0.17  # inches: a letter's width and a line's height at 10.5 points
 SMALL = {"fontsize": 10.5}
-WIDTH, HEIGHT = 5.2, 3.9
+HEIGHT = 3.9
 ROOM = 3.0  # inches of the height that are left for the plot itself
 
 
+@responsive
 def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
     """Draw where kernels stand under the roof min(peak, intensity x bandwidth) of a registry device.
 
@@ -34,7 +36,7 @@ def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
     )
     low, high = min(points.values()) / 2.2, 5 * max(ridge, *points.values())
     floor, ceiling = min(top.si, slope.si * min(points.values())) / 15e12, 2.4 * top.si / 1e12
-    figure, ax = new(WIDTH, HEIGHT)
+    figure, ax = new(COLUMN, HEIGHT)
     x = np.array([low, ridge, high])
     ax.plot(x, np.minimum(top.si, slope.si * x) / 1e12, color=INK, linestyle=(0, (5, 3)), linewidth=1.8)
     for (name, value), (side, rise) in zip(points.items(), _places(points, low, high), strict=True):
@@ -91,7 +93,7 @@ def _places(points, low, high):
 
     A name keeps clear of all names before it and, where there is room, of the other lines.
     """
-    scale = (WIDTH - 0.8) / math.log(high / low)
+    scale = ((PHONE if on_phone() else COLUMN) - 0.8) / math.log(high / low)
     lines = [scale * math.log(value / low) for value in points.values()]
     names = []
     for own, (name, x) in enumerate(zip(points, lines, strict=True)):

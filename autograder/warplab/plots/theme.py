@@ -2,10 +2,13 @@
 type that a phone can show.
 """
 
+import textwrap
+
 import matplotlib
 from matplotlib.figure import Figure as MplFigure
 
 from warplab.plots.palette import PALETTE
+from warplab.plots.responsive import COLUMN, PHONE, on_phone
 
 # Two stand-ins. On paper they are what they look like; `figure.to_svg` turns exactly these two
 # into the page's own text colour and background, so pick PALETTE, never "black" or "white".
@@ -39,19 +42,42 @@ STYLE = {
     "ytick.labelsize": 10.5,
     "image.interpolation": "none",  # the SVG then holds the pixels themselves, not a resampled copy
     "figure.dpi": 72,
+    "path.simplify_threshold": 0.35,  # in points: a long curve keeps its shape and loses bytes
 }
 
 
-def new(width=6.4, height=3.2, *, columns=1, rows=1, **options):
-    """Return `(figure, axes)` in the course's style, transparent, `width` x `height`
-    inches (6.4 is a full column).
+def new(width=COLUMN, height=3.2, *, phone=None, columns=1, rows=1, **options):
+    """Return `(figure, axes)` in the course's style, transparent, `width` x `height` inches.
 
-    `axes` is one Axes, or an array of them when there are several; `options` go to `Figure.subplots`.
-    Also sets matplotlib's defaults, since text and lines that are added later read them.
+    phone: the size of the narrow drawing, (width, height); without it the height stays and the width is at
+    most PHONE, and two plots side by side come to stand one above the other. `axes` is one Axes, or an array
+    of them when there are several; `options` go to `Figure.subplots`. Also sets matplotlib's defaults, since
+    text and lines that are added later read them.
     """
     matplotlib.rcParams.update(STYLE)
+    if on_phone():
+        if phone is None and (rows, columns) == (1, 2):
+            rows, columns, height = 2, 1, 1.8 * height
+            options.pop("width_ratios", None)
+        width, height = phone or (min(width, PHONE), height)
     figure = MplFigure(figsize=(width, height), facecolor="none", layout="constrained")
     axes = figure.subplots(rows, columns, **options)
     for ax in figure.axes:
         ax.set_facecolor("none")
     return figure, axes
+
+
+def legend(figure, handles=None, labels=None, inside=None, **options):
+    """A legend below the axes, in as many columns as the drawing has room for; without `handles` of all that
+    the axes name. inside: a corner of the axes, as in "upper left", where there is room but for a phone.
+    """
+    if inside and not on_phone():
+        figure.axes[0].legend(loc=inside, **options)
+        return
+    if handles is None:
+        named = [ax.get_legend_handles_labels() for ax in figure.axes]
+        handles, labels = ([part for ax in named for part in ax[i]] for i in (0, 1))
+    labels = [textwrap.fill(text, 42 if on_phone() else 80) for text in labels]
+    wide, letters = figure.get_figwidth(), max(len(line) for text in labels for line in text.splitlines())
+    columns = max(1, min(len(labels), int(wide / (0.082 * letters + 0.6))))
+    figure.legend(handles, labels, loc="outside lower left", ncols=columns, **options)

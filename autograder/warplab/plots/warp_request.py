@@ -6,14 +6,19 @@ own text colour, light or dark, and needs
 nothing but this text: no style sheet, no script, no font of its own.
 """
 
+import textwrap
 from html import escape
 
 from warplab.plots.palette import PALETTE
+from warplab.plots.responsive import on_phone
 
 WIDTH, LANE = 480, 15  # of the picture, and of a lane or a bank in it
-SHOWN = 560  # CSS pixels, where there is room for them
-LANES_TOP, LANES_END, BELOW = 20, 32, 86
-SECTOR_HEIGHT, QUEUE_HEIGHT, WORD_HEIGHT = 20, 72, 12
+SHOWN, SHOWN_ON_PHONE = 720, 400  # CSS pixels, where there is room for them
+LETTERS, LETTERS_ON_PHONE = 9.5, 17  # of 480
+LANES_TOP, LANES_END = 34, 46
+BELOW, BELOW_ON_PHONE = 100, 150
+SECTOR_HEIGHT, WORDS_HEIGHT, WORD_HEIGHT = 20, 150, 12
+NUMBERED = (0, 8, 16, 24, 31)  # lanes and banks
 MOST_IN_A_ROW = (
     40  # sectors from the first to the last; where they are more, those that nobody wants are left out
 )
@@ -41,7 +46,8 @@ def counted(number, noun):
 
 
 def svg(request, alt):
-    """The picture, with `alt` for those who cannot see it."""
+    """The picture, with `alt` for those who cannot see it; on a phone with larger letters, higher."""
+    size = LETTERS_ON_PHONE if on_phone() else LETTERS
     body, height, told = _banks(request) if request.space == "shared" else _sectors(request)
     lanes = len(request.lanes)
     who = "32 lanes of one warp" if lanes == 32 else f"{lanes} of the 32 lanes of one warp"
@@ -52,17 +58,27 @@ def svg(request, alt):
     active = [
         _box(lane * LANE + 1, LANES_TOP, LANE - 2, LANES_END - LANES_TOP, "blue") for lane in request.lanes
     ]
+    heads = [who, f"one {IN_PTX[request.kind]} of its PTX"]
+    heads = heads if on_phone() else [", ".join(heads)]
+    foot = textwrap.wrap(told, 46 if on_phone() else 200)
+    top = 1.35 * size * len(heads)  # what stands above the numbers of the lanes
+    numbers = _numbers("lane", LANES_TOP - 4, size)
+    if request.space == "shared":
+        height += 0.9 * size + 3
+        numbers += _numbers("bank", height, size)
     parts = [
-        _text(12, f"{who}, one {IN_PTX[request.kind]} of its PTX"),
+        *(_text(1.35 * size * (line - len(heads) + 1) + 16, text, size) for line, text in enumerate(heads)),
+        *numbers,
         *idle,
         *active,
         *body,
-        _text(height + 16, told),
+        *(_text(height + 1.35 * size * (line + 1) + 2, text, size) for line, text in enumerate(foot)),
     ]
+    box = f"0 {-top:g} {WIDTH} {top + height + 1.35 * size * len(foot) + size:g}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height + 22:g}" width="{SHOWN}" '
-        f'role="img" aria-label="{escape(alt)}" '
-        f'style="max-width:100%;height:auto;display:block;font-family:{FONT}">{"".join(parts)}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" '
+        f'width="{SHOWN_ON_PHONE if on_phone() else SHOWN}" role="img" aria-label="{escape(alt)}" '
+        f'style="max-width: 100%; height: auto; display: block; font-family: {FONT}">{"".join(parts)}</svg>'
     )
 
 
@@ -81,13 +97,14 @@ def _sectors(request):
     wide = size - min(2, 0.12 * size)
     colour = "orange" if len(touched) > request.fewest_sectors else "green"
     body = [
-        _box(place[s], BELOW, wide, SECTOR_HEIGHT, colour if s in set(touched) else None, 0.35) for s in shown
+        _box(place[s], _below(), wide, SECTOR_HEIGHT, colour if s in set(touched) else None, 0.35)
+        for s in shown
     ]
     for first, end in _runs({byte for o in request.offsets for byte in range(o, o + request.width)}):
         body.append(
             _box(
                 place[first // 32] + first % 32 / 32 * wide,
-                BELOW,
+                _below(),
                 (end - first) / 32 * wide,
                 SECTOR_HEIGHT,
                 colour,
@@ -97,7 +114,7 @@ def _sectors(request):
         body.append(_line(lane, place[offset // 32] + (offset % 32 + min(request.width, 32) / 2) / 32 * wide))
     return (
         body,
-        BELOW + SECTOR_HEIGHT,
+        _below() + SECTOR_HEIGHT,
         f"{counted(len(touched), 'sector')} of 32 bytes touched in {request.label}",
     )
 
@@ -122,9 +139,9 @@ def _banks(request):
     """
     made, fewest = request.cost
     depths = request.depths
-    step = min(QUEUE_HEIGHT / made, WORD_HEIGHT)
+    step = min(WORDS_HEIGHT / made, WORD_HEIGHT)
     body = [
-        _box(bank * LANE + 1, BELOW, LANE - 2, WORD_HEIGHT, None)
+        _box(bank * LANE + 1, _below(), LANE - 2, WORD_HEIGHT, None)
         for bank, depth in enumerate(depths)
         if not depth
     ]
@@ -132,14 +149,14 @@ def _banks(request):
         for number in range(depth):
             colour = "green" if number < fewest else "orange"
             body.append(
-                _box(bank * LANE + 1, BELOW + number * step, LANE - 2, step - min(1.5, step / 4), colour)
+                _box(bank * LANE + 1, _below() + number * step, LANE - 2, step - min(1.5, step / 4), colour)
             )
     for lane, offset in zip(request.lanes, request.offsets, strict=True):
         body.append(_line(lane, offset // 4 % 32 * LANE + LANE / 2))
     passes = f"{counted(made, 'wavefront')}, " + (
         f"where {fewest} would do" if made > fewest else "the fewest for so many words"
     )
-    return body, BELOW + max(step * made, WORD_HEIGHT), f"words asked of each bank: {passes}"
+    return body, _below() + max(step * made, WORD_HEIGHT), f"words asked of each bank: {passes}"
 
 
 def _box(x, y, width, height, colour, opacity=1):
@@ -152,12 +169,23 @@ def _box(x, y, width, height, colour, opacity=1):
 
 
 def _line(lane, x):
-    ends = f'x1="{lane * LANE + LANE / 2:g}" y1="{LANES_END}" x2="{x:.4g}" y2="{BELOW}"'
+    ends = f'x1="{lane * LANE + LANE / 2:g}" y1="{LANES_END}" x2="{x:.4g}" y2="{_below()}"'
     return f'<line {ends} stroke="{PALETTE["blue"]}" stroke-width="1" stroke-opacity="0.75"/>'
 
 
-def _text(y, text):
+def _below():
+    """Where the sectors or the banks begin."""
+    return BELOW_ON_PHONE if on_phone() else BELOW
+
+
+def _numbers(noun, y, size):
+    """Some lanes' or banks' numbers in the middle of their places, the first with its noun."""
+    rest = [_text(y, str(n), 0.9 * size, n * LANE + LANE / 2) for n in NUMBERED[1:]]
+    return [_text(y, f"{noun} {NUMBERED[0]}", 0.9 * size, 0, "start"), *rest]
+
+
+def _text(y, text, size, x=WIDTH / 2, anchor="middle"):
     return (
-        f'<text x="{WIDTH / 2:g}" y="{y:g}" font-size="12.5" text-anchor="middle" '
+        f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" text-anchor="{anchor}" '
         f'fill="currentColor">{escape(text)}</text>'
     )

@@ -1,0 +1,85 @@
+"""Numbers of figures, and names under which the book refers to them.
+
+Every figure that a cell or a directive shows gets its number, "Figure 5.3", which is a link to itself, and an
+id made of its page and of the function that drew it: `fig-memory-halo`. Elsewhere {ref}`fig-memory-halo` is a
+link that reads "Figure 5.3". A page without a number of its own counts under its first letter: "Figure E.1".
+
+After the number stand the marks that the figure's points have: where its numbers come from.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+from docutils import nodes
+
+FIGURE = re.compile(r'(<figure class="warplab-figure[^>]*>)(.*?)</figure>', re.DOTALL)
+EXPLORABLE = re.compile(r'<figure class="explorable"[^>]*>')
+CAPTION = "<figcaption>"
+
+
+class Page:
+    """The figures of one page so far."""
+
+    def __init__(self, docname: str, domain):
+        page = docname.rpartition("/")[2]
+        number, _, slug = page.partition("-")
+        self.chapter, self.slug = (str(int(number)), slug) if number.isdigit() else (page[0].upper(), page)
+        self.docname, self.domain, self.count, self.taken = docname, domain, 0, set()
+
+    def numbered(self, tag: str) -> tuple[str, str]:
+        """A figure's opening tag -> the same with an id, and what its caption begins with."""
+        self.count += 1
+        own = re.search(r'\bid="([^"]+)"', tag)
+        name = own[1] if own else self.name(tag)
+        self.taken.add(name)
+        told = f"Figure {self.chapter}.{self.count}"
+        label = name if name.startswith("fig-") else f"fig-{self.slug}-{name}"
+        self.domain.labels[label] = (self.docname, name, told)
+        self.domain.anonlabels[label] = (self.docname, name)
+        kinds = re.search(r'data-evidence="([^"]+)"', tag)
+        marks = "".join(mark(kind) for kind in dict.fromkeys(kinds[1].split())) if kinds else ""
+        link = f'<a class="figure-number" href="#{name}" title="Link to this figure">{told}</a>{marks} '
+        return tag if own else tag.replace("<figure", f'<figure id="{name}"', 1), link
+
+    def name(self, tag: str) -> str:
+        """Made of the function's name, or of the figure's own class where no function of the book drew it."""
+        drawn = re.search(r'data-name="([^"]+)"|class="warplab-figure ([\w-]+)"', tag)
+        said = next(filter(None, drawn.groups())) if drawn else "picture"
+        base = "fig-" + "-".join(filter(None, (self.slug, said.replace("_", "-"))))
+        names = (base if n == 1 else f"{base}-{n}" for n in range(1, len(self.taken) + 2))
+        return next(name for name in names if name not in self.taken)
+
+
+def mark(kind: str) -> str:
+    """The mark of live, recorded, published or theory, drawn by the style sheet, with its word."""
+    return f'<span class="evidence evidence-{escape(kind)}">{escape(kind)}</span>'
+
+
+def number_figures(app, doctree) -> None:
+    """Number the figures of a page that has been read, in reading order."""
+    page, waiting = Page(app.env.docname, app.env.get_domain("std")), ""
+
+    def whole(found: re.Match) -> str:
+        tag, link = page.numbered(found[1])
+        body = found[2] if CAPTION in found[2] else f"{found[2]}{CAPTION}</figcaption>"
+        return tag + body.replace(CAPTION, CAPTION + link, 1) + "</figure>"
+
+    for node in doctree.findall(nodes.raw):
+        text = node.astext()
+        opening = EXPLORABLE.match(text)
+        if opening:  # its caption is a node of its own, further on
+            tag, waiting = page.numbered(opening[0])
+            changed = tag + text[opening.end() :]
+        elif waiting and text == CAPTION:
+            changed, waiting = CAPTION + waiting, ""
+        else:
+            changed = FIGURE.sub(whole, text)
+        if changed != text:
+            node.children = [nodes.Text(changed)]
+
+
+def setup(app) -> dict:
+    app.connect("doctree-read", number_figures)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
