@@ -10,6 +10,7 @@ import functools
 import glob
 import os
 import platform
+import sys
 from dataclasses import dataclass
 
 from warplab.hardware import specs
@@ -61,10 +62,11 @@ def engine_target() -> Target:
 
 def _cuda_present() -> bool:
     """Whether an NVIDIA GPU and its driver library are there. Looks at files only: a later fork is safe."""
-    if not (glob.glob("/dev/nvidia[0-9]*") or os.path.exists("/dev/dxg")):  # dxg: WSL2
+    windows = sys.platform == "win32"
+    if not (windows or glob.glob("/dev/nvidia[0-9]*") or os.path.exists("/dev/dxg")):  # dxg: WSL2
         return False
     try:
-        ctypes.CDLL("libcuda.so.1")
+        ctypes.CDLL("nvcuda.dll" if windows else "libcuda.so.1")
     except OSError:
         return False
     return os.environ.get("CUDA_VISIBLE_DEVICES", "0") not in ("", "-1")
@@ -107,7 +109,7 @@ def _gpu() -> tuple[str, str]:
 def processor() -> str:
     """The CPU's name from /proc/cpuinfo, else the platform's."""
     try:
-        with open("/proc/cpuinfo") as lines:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
             for line in lines:
                 if line.startswith("model name"):
                     return line.split(":", 1)[1].strip()

@@ -10,6 +10,7 @@ import importlib.util
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,7 +40,7 @@ def find(tool: str = "ptxas") -> str | None:
     """Path of one of CUDA's tools: a wheel's, else the PATH's; None where there is none."""
     spec = importlib.util.find_spec("nvidia")
     for folder in spec.submodule_search_locations if spec else ():
-        for found in sorted(Path(folder).glob(f"cu*/bin/{tool}")):
+        for found in sorted(Path(folder).glob(f"cu*/bin/{tool}{'.exe' if sys.platform == 'win32' else ''}")):
             return str(found)
     return shutil.which(tool)
 
@@ -68,7 +69,7 @@ def _assemble(ptx: str, entry: str, target: str) -> Assembled:
         raise ToolchainError("ptxas is not installed; pip install 'cuda-toolkit[nvcc]'")
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "kernel.ptx")
-        source.write_text(ptx)
+        source.write_text(ptx, encoding="utf-8")
         command = [find(), "-v", f"-arch={target}", str(source), "-o", str(Path(folder, "kernel.cubin"))]
         run = subprocess.run(command, capture_output=True, text=True)
         if run.returncode and "nresolved extern" in run.stderr:
