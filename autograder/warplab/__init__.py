@@ -36,6 +36,7 @@ from warplab.simt.profile import Profile, ProfileError, profile
 from warplab.simt.sanitizer.constants import UnsetConstant
 from warplab.simt.sanitizer.global_races import GlobalConflict
 from warplab.simt.toolchain.nvrtc import CompileError
+from warplab.simt.trace import Trace, step
 from warplab.timing.bench import NotTimed, Timing, bench
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "SharedRace",
     "Timing",
     "StackOverflow",
+    "Trace",
     "UnfinishedCopy",
     "UninitialisedRead",
     "UnsetConstant",
@@ -73,6 +75,7 @@ __all__ = [
     "profile",
     "ptx_kernel",
     "specs",
+    "step",
     "torch_device",
     "vram",
 ]

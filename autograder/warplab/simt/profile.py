@@ -288,32 +288,41 @@ def profile(
     Raises ProfileError for another object, for more than 67,108,864 threads that would run, or for a sample
     of a kernel whose blocks wait for each other; LaunchError for what goes wrong inside.
     """
+    counters, lens = Counters(), FirstWarp()
+    machine, target = watched(launcher, args, constants, arch, (counters, lens), sample_blocks)
+    return summary(machine, counters, target, lens)
+
+
+def watched(
+    launcher, args, constants: dict, arch: str | None, observers: tuple, sample_blocks: int | None = None
+):
+    """(machine, target) of ``launcher(*args)``, run once on the engine under ``observers``.
+
+    Arguments and errors are those of ``profile``.
+    """
     if not is_launcher(launcher):
         raise ProfileError(
-            "profile() takes a configured kernel, such as kernel[grid, block], "
+            "profile() and step() take a configured kernel, such as kernel[grid, block], "
             f"and got {type(launcher).__name__}"
         )
     if sample_blocks is not None and sample_blocks < 1:
         raise ProfileError(
             f"sample_blocks={sample_blocks} runs nothing; give the number of blocks to run, such as 64"
         )
-    counters, lens = Counters(), FirstWarp()
     if triton_hook.is_triton_launch(launcher):
-        return _profile_triton(launcher, args, constants, arch, sample_blocks, counters, lens)
+        return _watched_triton(launcher, args, constants, arch, observers, sample_blocks)
     if constants:
         raise ProfileError(
             f"{next(iter(constants))}=...: numba and CUDA C++ take a kernel's arguments by place, not by name"
         )
     target = Target.of(arch) if arch else engine_target()
     sample = _sample(math.prod(launcher.griddim), math.prod(launcher.blockdim), sample_blocks)
-    context = LaunchContext(target, (counters, lens), sample)
+    context = LaunchContext(target, observers, sample)
     if sample:
         args = tuple(_copied(a) for a in args)
     if isinstance(launcher, ConfiguredKernel):
-        machine = launcher.run_on_engine(args, context)
-    else:
-        machine = _run_numba(launcher, args, context)
-    return summary(machine, counters, target, lens)
+        return launcher.run_on_engine(args, context), target
+    return _run_numba(launcher, args, context), target
 
 
 def _sample(blocks: int, threads: int, sample_blocks: int | None) -> int | None:
@@ -329,8 +338,8 @@ def _sample(blocks: int, threads: int, sample_blocks: int | None) -> int | None:
     return sample
 
 
-def _profile_triton(launcher, args, constants, arch, sample_blocks, counters, lens) -> Profile:
-    """``profile`` of Triton's kernel[grid], whose grid and block Triton decides on while it launches."""
+def _watched_triton(launcher, args, constants, arch, observers, sample_blocks):
+    """``watched`` of Triton's kernel[grid], whose grid and block Triton decides on while it launches."""
     if arch not in (None, triton_hook.ARCH):
         raise ProfileError(
             f"arch={arch}: Triton compiles for {triton_hook.ARCH} here; for later architectures it makes "
@@ -340,12 +349,12 @@ def _profile_triton(launcher, args, constants, arch, sample_blocks, counters, le
 
     def context_of(grid, block) -> LaunchContext:
         sample = _sample(math.prod(grid), math.prod(block), sample_blocks)
-        return LaunchContext(target, (counters, lens), sample)
+        return LaunchContext(target, observers, sample)
 
     machine = triton_hook.launch_on_engine(launcher, args, constants, context_of)
     if machine is None:
         raise ProfileError("the grid is empty: nothing ran, so there is nothing to count")
-    return summary(machine, counters, target, lens)
+    return machine, target
 
 
 def summary(

@@ -91,7 +91,7 @@ class FirstWarp(Observer):
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if site in self.samples or space == "local" or machine.first_block or not group.size:
             return
-        self.samples[site] = _request(machine, group, 0, site, access, offset, width, space, what)
+        self.samples[site] = request_of(machine, group, 0, site, access, offset, width, space, what)
 
 
 class Costliest(Counters):
@@ -116,14 +116,14 @@ class Costliest(Counters):
         if key not in self.samples or mean > self._most[key]:
             self._most[key] = mean
             fullest = int(np.bincount(group.row).argmax())
-            self.samples[key] = _request(machine, group, fullest, site, access, offset, width, space, what)
+            self.samples[key] = request_of(machine, group, fullest, site, access, offset, width, space, what)
 
     def _cost(self, key) -> int:
         traffic = self.traffic.get(key)
         return traffic.sectors + traffic.wavefronts - traffic.ideal if traffic else 0
 
 
-def _request(machine, group, row, site, access, offset, width, space, what) -> WarpRequest:
+def request_of(machine, group, row, site, access, offset, width, space, what) -> WarpRequest:
     """What warp number ``row`` of the group asks for."""
     mine = group.row == row
     raw = access.offset if space == "global" else access.source.view(np.int64)

@@ -1,0 +1,279 @@
+"""``step(kernel[grid, block], *args)``: what one warp did, instruction by instruction, to go through.
+
+The trace has the order in which the engine issues: of a warp whose lanes disagree, the lanes at the lowest
+program counter first. A GPU may choose another order; the lanes of each instruction are the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import linecache
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from pathlib import PurePath
+
+import numpy as np
+
+from warplab.rendering import render
+from warplab.simt.counters.one_warp import Access, OneWarp, Step
+from warplab.simt.engine.indices import SHARED_SYMBOL
+from warplab.simt.errors import InvalidLaunch
+from warplab.simt.profile import watched
+
+MOST_STEPS = 2000
+BLUE, GREY = (0x2A, 0x7F, 0xC4), (0x7D, 0x85, 0x90)  # of the course's palette
+MEMORY = ("kind", "space", "width", "name", "shape", "order", "itemsize", "start")
+NEAR = 20  # lines of source between two that have instructions, for them to stand in one listing
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """A line of the listing: its PTX, and the line of a file that it came from. ``kind`` is "branch",
+    "barrier", "exit" or ""; ``label`` is where branches of the listing jump to, if to here.
+    """
+
+    text: str
+    file: int
+    line: int
+    kind: str = ""
+    label: str = ""
+
+
+@dataclass
+class Trace:
+    """The ``steps`` of one warp of a launch, at most as many as were asked for, of the ``issued`` that there
+    were. In a notebook it shows itself: forwards, back, and to any step.
+    """
+
+    kernel: str
+    arch: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    block_index: tuple[int, int, int]
+    warp: int
+    threads: int  # the lanes that the warp has: 32, less in a block's last warp
+    listing: list[Instruction]
+    steps: list[Step] = field(repr=False)
+    issued: int
+    sources: list[dict] = field(default_factory=list, repr=False)
+
+    @property
+    def cut(self) -> bool:
+        return self.issued > len(self.steps)
+
+    @property
+    def title(self) -> str:
+        bx, by, bz = self.block_index
+        return (
+            f"{self.kernel}: warp {self.warp} of block ({bx}, {by}, {bz}), one instruction of PTX at a time"
+        )
+
+    @property
+    def runs(self) -> list[tuple[int, int, int]]:
+        """(first step, steps, lanes) of neighbouring steps with the same lanes."""
+        out: list[tuple[int, int, int]] = []
+        for number, step in enumerate(self.steps):
+            if out and out[-1][2] == step.lanes:
+                first, many, lanes = out[-1]
+                out[-1] = first, many + 1, lanes
+            else:
+                out.append((number, 1, step.lanes))
+        return out
+
+    def as_dict(self) -> dict:
+        """The trace as plain data, as small as it goes: what the script of a page reads."""
+        memories: list[dict] = []
+        asked = {n: [_small(a, memories) for a in s.accesses] for n, s in enumerate(self.steps) if s.accesses}
+        return {
+            "kernel": self.kernel,
+            "arch": self.arch,
+            "grid": self.grid,
+            "block": self.block,
+            "blockIndex": self.block_index,
+            "warp": self.warp,
+            "threads": self.threads,
+            "issued": self.issued,
+            "sources": self.sources,
+            "listing": [[i.text, i.file, i.line, i.kind, i.label] for i in self.listing],
+            "places": _in_order([step.place for step in self.steps]),
+            "runs": [(first, lanes) for first, _, lanes in self.runs],
+            "jumps": {n: step.jumps for n, step in enumerate(self.steps) if step.jumps is not None},
+            "memories": memories,
+            "accesses": asked,
+        }
+
+    def __str__(self) -> str:
+        out = [self.title]
+        for number, step in enumerate(self.steps):
+            at = self.listing[step.place]
+            out.append(f"{number + 1:>5}  line {at.line:<4} {step.lanes.bit_count():>2} lanes  {at.text}")
+        return "\n".join([*out, *([self.note] if self.cut else [])])
+
+    @property
+    def note(self) -> str:
+        """What is said of a trace that was cut off."""
+        kept, issued = len(self.steps), self.issued
+        return (
+            f"The first {kept:,} of {issued:,} instructions that the warp was issued; for more of them, "
+            f"most={issued:,}, or a smaller problem"
+        )
+
+    @property
+    def lines(self) -> list[tuple[int, str, int, float]]:
+        """(number, text, instructions, mean lanes) of each line of source in the listing."""
+        issued, lanes = Counter(), Counter()
+        for one in self.steps:
+            at = self.listing[one.place]
+            issued[at.file, at.line] += 1
+            lanes[at.file, at.line] += one.lanes.bit_count()
+        out = []
+        for part in self.sources:
+            for number, text in enumerate(part["lines"], part["first"]):
+                n = issued[part["file"], number]
+                out.append((number, text, n, lanes[part["file"], number] / n if n else 0.0))
+        return out
+
+    @property
+    def map(self) -> str:
+        """A picture as a data address: a row a lane, a column a step, filled where the lane takes part."""
+        from PIL import Image  # here, because `import warplab` shall not wait for it
+
+        masks = np.array([one.lanes for one in self.steps], np.int64)
+        active = masks[None, :] >> np.arange(32)[:, None] & 1
+        image = Image.fromarray(active.astype(np.uint8), "P")
+        image.putpalette([*GREY, *BLUE])
+        png = io.BytesIO()
+        image.save(png, "PNG", transparency=bytes([60, 255]), optimize=True)
+        return f"data:image/png;base64,{base64.b64encode(png.getvalue()).decode()}"
+
+    @property
+    def map_alt(self) -> str:
+        """What the picture shows."""
+        share = sum(one.lanes.bit_count() for one in self.steps) / (32 * len(self.steps))
+        return (
+            f"32 rows, one a lane, over {len(self.steps):,} instructions of PTX; filled where the lane takes "
+            f"part, which is {share:.0%} of the area"
+        )
+
+    def _repr_html_(self) -> str:
+        script = resources.files("warplab.simt").joinpath("trace.js").read_text(encoding="utf-8")
+        data = json.dumps(self.as_dict(), separators=(",", ":")).replace("<", "\\u003c")
+        return render("warplab.simt", "trace.html.j2", trace=self, script=script, data=data)
+
+
+def step(
+    launcher,
+    *args,
+    block_index=0,
+    warp: int = 0,
+    most: int = MOST_STEPS,
+    arch: str | None = None,
+    **constants,
+) -> Trace:
+    """Run ``launcher(*args)`` once on the SIMT engine and return what one warp did, step by step.
+
+    ``launcher``, ``args``, ``arch`` and ``constants`` are those of ``profile``; results are in the arrays
+    afterwards. ``block_index`` is a number or (x, y, z), ``warp`` a number in that block; ``most`` steps are
+    kept at most. Where a kernel calls itself, the steps of a call stand before those of the code around it.
+    Raises InvalidLaunch for a block or a warp that the launch does not have, and what ``profile`` raises.
+    """
+    if most < 1:
+        raise InvalidLaunch(f"most={most} keeps no step; give a number of instructions, such as {MOST_STEPS}")
+    observer = OneWarp(_three(block_index), warp, most)
+    machine, target = watched(launcher, args, constants, arch, (observer,))
+    kernel = getattr(launcher, "kernel", None)
+    return _trace(observer, machine, target.arch, getattr(kernel, "source", "").splitlines())
+
+
+def _trace(seen: OneWarp, machine, arch: str, text: list[str]) -> Trace:
+    """What was seen; the listing is in the program's order. text: the source's lines, where no file holds
+    them.
+    """
+    program = machine.program
+    order = sorted(range(len(seen.listing)), key=lambda n: _rank(*seen.listing[n]))
+    moved = {old: new for new, old in enumerate(order)}
+    jumps = (b for b, i in seen.listing if i is b.branch and b.end in ("branch", "jump"))
+    labels = {b.target: b.branch.operands[0].name for b in jumps if b.branch.operands}
+    files: dict[str, int] = {}
+    listing = []
+    for block, instr in (seen.listing[n] for n in order):
+        label = labels.pop(block.index, "")
+        if instr is block:
+            listing.append(Instruction("ret", 0, 0, "exit", label))
+            continue
+        words = SHARED_SYMBOL.sub(lambda found: found[1] or found[0], instr.text)
+        words = " ".join(words.replace(f"{program.entry}_param", "param").split())
+        kind = "" if instr is not block.branch else "barrier" if block.end == "barrier" else "branch"
+        number = files.setdefault(program.file_of(instr.file), len(files))
+        listing.append(Instruction(words, number, instr.line, kind, label))
+    return Trace(
+        kernel=program.name,
+        arch=arch,
+        grid=tuple(machine.launch.grid),
+        block=tuple(machine.launch.block),
+        block_index=seen.block,
+        warp=seen.warp,
+        threads=seen.threads,
+        listing=listing,
+        steps=[replace(one, place=moved[one.place]) for one in seen.steps],
+        issued=seen.issued,
+        sources=_sources(files, listing, text),
+    )
+
+
+def _rank(block, instr) -> tuple[int, int]:
+    """Where an instruction stands in the program."""
+    code = [*block.instrs, block.branch, block]
+    return block.index, next(n for n, one in enumerate(code) if one is instr)
+
+
+def _small(access: Access, memories: list[dict]) -> list:
+    """[place in ``memories``, lanes, offsets, cost]; offsets that rise evenly as their first and their step,
+    what the access has in common with others in ``memories``.
+    """
+    common = {name: getattr(access, name) for name in MEMORY}
+    if common not in memories:
+        memories.append(common)
+    first, *others = access.offsets
+    apart = others[0] - first if others else 0
+    even = all(b - a == apart for a, b in zip(access.offsets, others))
+    offsets = {"first": first, "apart": apart} if even else access.offsets
+    return [memories.index(common), access.lanes, offsets, access.cost]
+
+
+def _in_order(places: list[int]) -> list[tuple[int, int]]:
+    """(first, how many) of runs in which each place is the one before and one more."""
+    runs: list[tuple[int, int]] = []
+    for place in places:
+        if runs and sum(runs[-1]) == place:
+            runs[-1] = runs[-1][0], runs[-1][1] + 1
+        else:
+            runs.append((place, 1))
+    return runs
+
+
+def _sources(files: dict[str, int], listing: list[Instruction], text: list[str]) -> list[dict]:
+    """Of each file the lines that the listing came from, with what stands between them."""
+    out = []
+    for path, number in files.items():
+        found = []
+        for line in sorted({i.line for i in listing if i.file == number and i.line}):
+            if found and line - found[-1][-1] <= NEAR:
+                found[-1] = range(found[-1][0], line + 1)
+            else:
+                found.append(range(line, line + 1))
+        for lines in found:
+            read = [linecache.getline(path, n).rstrip("\n") for n in lines]
+            if not any(read):
+                read = [text[n - 1] if n <= len(text) else "" for n in lines]
+            out.append({"file": number, "name": PurePath(path).name, "first": lines[0], "lines": read})
+    return out
+
+
+def _three(index) -> tuple[int, int, int]:
+    given = (index,) if isinstance(index, int | np.integer) else tuple(index)
+    x, y, z = (*map(int, given), 0, 0, 0)[:3]
+    return x, y, z
