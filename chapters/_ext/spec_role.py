@@ -1,6 +1,6 @@
 """Numbers of the hardware registry in prose and in tables, so that no chapter writes one by hand.
 
-    {spec}`h100-sxm memory_bandwidth`       3.35 TB/s, and its source when pointed at
+    {spec}`h100-sxm memory_bandwidth`       3.35 TB/s, a link to its row in the registry's page
     {spec}`h100-sxm peak_bf16 0`            989 TFLOP/s: rounded to 0 decimals
     {spec}`h100-sxm memory_reported:GiB`    79.2 GiB: in another unit
     {price}`aws-p5`, {price}`aws-p5 gpu`    $55.04, $6.88: an hour's rent of the machine, of one of its cards
@@ -12,8 +12,13 @@
     :every: gpu cpu                         the oldest first (gpu, cpu, accelerator or arch)
     :facts: peak_fp32 peak_bf16
     ```
+    ```{spec-registry}                      every fact of every device with its source, where the numbers lead
+    ```
     ```{spec-sources}                       every document that a device or an architecture names
     ```
+
+A number's title says its source; chapters/_static/preview.js shows it where a reader points, taps or
+presses Enter.
 
 A device or a fact that the registry does not hold is a Sphinx warning with file and line, so the build fails.
 """
@@ -26,6 +31,8 @@ from docutils.parsers.rst import Directive, directives
 from warplab import prices, specs
 
 MISSING = "–"
+PAGE = "specs.html"
+HEADS = {"gpu": "GPU", "cpu": "CPU", "accelerator": "Chip", "arch": "Architecture"}
 
 
 def explanation(fact: specs.Fact) -> str:
@@ -33,10 +40,23 @@ def explanation(fact: specs.Fact) -> str:
     return "; ".join(part for part in (", ".join(fact.qualities()), fact.origin(), fact.note) if part)
 
 
-def number(fact: specs.Fact, decimals: int | None = None, unit: str = "") -> nodes.abbreviation:
-    """The number as an element that explains itself (<abbr title=...>); `unit` is said elsewhere, so cut."""
+def number(fact: specs.Fact, decimals: int | None = None, unit: str = "") -> nodes.reference:
+    """The number as a link that explains itself; `unit` is said elsewhere, so cut."""
     text = fact.text(decimals).removesuffix(f" {unit}").replace(" ", "\u00a0")
-    return nodes.abbreviation(text, text, explanation=explanation(fact), classes=["spec"])
+    return sourced(text, explanation(fact), row_id(fact))
+
+
+def sourced(text: str, told: str, row: str) -> nodes.reference:
+    """`text` as a link to a row of the registry's page, with what to tell of it."""
+    return nodes.reference("", text, refuri=f"{PAGE}#{row}", reftitle=told, internal=True, classes=["spec"])
+
+
+def row_id(fact: specs.Fact) -> str:
+    return nodes.make_id(f"fact-{fact.device}-{fact.name}")
+
+
+def offer_id(offer: prices.Offer) -> str:
+    return nodes.make_id(f"price-{offer.key}")
 
 
 def spec_role(name, rawtext, text, lineno, inliner, options=None, content=None):
@@ -53,7 +73,7 @@ def spec_role(name, rawtext, text, lineno, inliner, options=None, content=None):
 def price_role(name, rawtext, text, lineno, inliner, options=None, content=None):
     """The role {price}`offer`, dollars an hour for the machine, or {price}`offer gpu`, for one of its cards.
 
-    The source is shown when pointed at.
+    It leads to the offer's row in the registry's page.
     """
     key, _, share = text.partition(" ")
     try:
@@ -66,7 +86,7 @@ def price_role(name, rawtext, text, lineno, inliner, options=None, content=None)
         return [inliner.problematic(rawtext, rawtext, message)], [message]
     depend_on_registry(inliner.document)
     shown = f"${dollars:.2f}"
-    return [nodes.abbreviation(shown, shown, explanation=offer.origin(), classes=["spec"])], []
+    return [sourced(shown, offer.origin(), offer_id(offer))], []
 
 
 def look_up(text: str) -> tuple[specs.Fact, int | None]:
@@ -112,7 +132,9 @@ class SpecTable(Directive):
         except KeyError as error:  # SpecError is one
             raise self.error(f"spec-table: {error}") from None
         depend_on_registry(self.state.document)
-        head = [nodes.Text(""), *(head for head, _ in columns)]
+        kinds = {spec.kind for spec in devices}
+        first = HEADS[kinds.pop()] if len(kinds) == 1 else "Machine"
+        head = [nodes.Text(first), *(head for head, _ in columns)]
         rows = [[device_name(spec), *(cells[i] for _, cells in columns)] for i, spec in enumerate(devices)]
         return [table(head, rows)]
 
@@ -161,9 +183,13 @@ def every(kind: str, names: list[str]) -> list[specs.Spec]:
     return having
 
 
+def device_id(spec: specs.Spec) -> str:
+    return nodes.make_id(f"facts-{spec.key}")
+
+
 def device_name(spec: specs.Spec) -> nodes.Node:
     short = spec.short.replace(" ", "\u00a0")
-    return nodes.abbreviation(short, short, explanation=spec.name, classes=["spec"])
+    return sourced(short, spec.name, device_id(spec))
 
 
 def column(devices: list[specs.Spec], name: str) -> tuple[nodes.Node, list[nodes.Node]]:
@@ -185,7 +211,7 @@ def column(devices: list[specs.Spec], name: str) -> tuple[nodes.Node, list[nodes
 def missing(spec: specs.Spec, name: str) -> nodes.Node:
     """A dash that carries the reason for the absence."""
     reason = spec.omitted.get(name, "no such thing on this device, or no source was found")
-    return nodes.abbreviation(MISSING, MISSING, explanation=reason, classes=["spec"])
+    return sourced(MISSING, reason, device_id(spec))
 
 
 def table(head: list[nodes.Node], rows: list[list[nodes.Node]]) -> nodes.table:

@@ -1,0 +1,112 @@
+"""What stands in a page's head: fewer scripts than the theme puts there, and what it tells search engines.
+
+Left out: the script of Font Awesome (530 KB compressed, for icons that the theme's own font draws too; of
+that font course.css brings the few that the book shows, 3 KB), and on every page but the search page the
+search's index. Scripts that may wait until the page stands are deferred.
+
+A description is the page's first paragraph. Where `html: baseurl` of _config.yml names the book's address,
+pages have a canonical link (Sphinx's) and what a link to them looks like elsewhere (Open Graph), and
+sitemap.xml lists them.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from pathlib import Path
+from urllib.parse import urljoin, urlsplit
+from xml.sax import saxutils
+
+from docutils import nodes
+
+NOT_HERE = re.compile(
+    r'\s*<script[^>]*src="[^"]*(?:fontawesome|searchtools|language_data|searchindex)\.js[^"]*"[^>]*></script>'
+)
+AT_ONCE = re.compile(r'<script src="(?![^"]*documentation_options)')
+SECOND_VIEWPORT = '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
+CARD = "_static/card.png"
+
+
+def lean(page: str):
+    """For one page: markup of the head -> the same with less in it."""
+
+    def less(markup: str) -> str:
+        markup = str(markup).replace(SECOND_VIEWPORT, "")
+        if page == "search":
+            return re.sub(r"\s*<script[^>]*fontawesome\.js[^>]*></script>", "", markup)
+        return AT_ONCE.sub('<script defer src="', NOT_HERE.sub("", markup))
+
+    return less
+
+
+def description(doctree: nodes.document | None, limit: int = 160) -> str:
+    """The page's first paragraph that stands in no box, cut after a word; "" for a page without one."""
+    for section in doctree.findall(nodes.section) if doctree else ():
+        for node in section.children:
+            if isinstance(node, nodes.paragraph) and len(node.astext()) > 40:
+                text = " ".join(node.astext().split())
+                return text if len(text) <= limit else text[: limit - 2].rsplit(" ", 1)[0] + " …"
+    return ""
+
+
+def discovery(title: str, told: str, address: str, base: str) -> str:
+    """The tags; `address` is the page's own, "" where the book has none."""
+    tags = [f'<meta name="description" content="{escape(told)}" />'] if told else []
+    if address:
+        card = {"title": title, "type": "article", "url": address, "image": urljoin(base, CARD)}
+        card |= {"description": told} if told else {}
+        tags += [f'<meta property="og:{name}" content="{escape(text)}" />' for name, text in card.items()]
+        tags.append('<meta name="twitter:card" content="summary_large_image" />')
+    return "\n".join(tags)
+
+
+def add(app, pagename, templatename, context, doctree) -> None:
+    base = app.config.html_baseurl
+    title = re.sub(r"<[^>]*>", "", context.get("title", ""))
+    address = urljoin(base, app.builder.get_target_uri(pagename)) if base and doctree else ""
+    context["lean"] = lean(pagename)
+    context["discovery"] = discovery(title, description(doctree), address, base)
+    context["base"] = urlsplit(base).path if base else ""
+    if "body" in context:
+        # A head cell without words is no head; a summary's own words name it.
+        body = context["body"].replace('<th class="head"><p></p></th>', "<td></td>")
+        context["body"] = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")
+
+
+def write_sitemap(app, error) -> None:
+    base = app.config.html_baseurl
+    if error or not base or app.builder.format != "html":
+        return
+    pages = (urljoin(base, app.builder.get_target_uri(name)) for name in sorted(app.env.found_docs))
+    listed = "".join(f"  <url><loc>{saxutils.escape(page)}</loc></url>\n" for page in pages)
+    (Path(app.outdir) / "sitemap.xml").write_text(
+        '<?xml version="1.0" encoding="utf-8"?>\n'
+        f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{listed}</urlset>\n',
+        encoding="utf-8",
+    )
+    draw_card(app.config.html_title, Path(app.outdir) / CARD)
+
+
+def draw_card(title: str, path: Path) -> None:
+    """What a link to the book shows elsewhere: its name over a hall of desks, 1200 by 630 pixels."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 6.3), dpi=100, facecolor="#1c232b")
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, 12), ylim=(0, 6.3))
+    axes.axis("off")
+    desks = [(0.7 + 0.36 * column, 0.6 + 0.36 * row) for row in range(5) for column in range(30)]
+    axes.scatter(
+        *zip(*desks), s=60, marker="s", c=["#e69f00" if i % 32 == 7 else "#5c6b7a" for i in range(150)]
+    )
+    words, lines = title.split(), [""]
+    for word in words:
+        lines[-1:] = [f"{lines[-1]} {word}".strip()] if len(lines[-1]) + len(word) < 22 else [lines[-1], word]
+    axes.text(0.6, 5.6, "\n".join(lines), color="white", fontsize=50, weight="bold", va="top")
+    figure.savefig(path)
+
+
+def setup(app) -> dict:
+    app.connect("html-page-context", add, priority=900)
+    app.connect("build-finished", write_sitemap)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
