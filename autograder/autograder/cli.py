@@ -333,6 +333,42 @@ def export(
 
 
 @app.command()
+def similar(
+    assignment: Annotated[str, typer.Argument(help="Problem set, for example ps04.")],
+    grades: Annotated[
+        Path | None, typer.Option(help="Folder of `autograder grade` (default: grades/).")
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="The page (default: similar/<set>.html in that folder).")
+    ] = None,
+    at_least: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, max=1.0, help="Similarity from which on a pair is named (default: as measured)."
+        ),
+    ] = None,
+    course: Root = None,
+) -> None:
+    """Name the pairs of answers that are more alike than independent ones: for a person, never points."""
+    from autograder.layout import GRADES, find_root, load_assignment
+    from autograder.show import tell
+    from autograder.similar import similar_answers, threshold, write_page
+
+    root = find_root(course)
+    released, folder = load_assignment(root, assignment), grades or root / GRADES
+    least = threshold() if at_least is None else at_least
+    found = similar_answers(released, folder, least)
+    page = to or folder / "similar" / f"{assignment}.html"
+    write_page(released, folder, found, page, least)
+    for pair in found:
+        tell(console, f"{pair.cell}: {pair.first} and {pair.second}: {100 * pair.similarity:.0f} %")
+    tell(
+        console,
+        f"{len(found)} pairs from {100 * least:.0f} % on; both texts side by side: {shown(page, root)}",
+    )
+
+
+@app.command()
 def doctor(
     names: Annotated[
         list[str] | None, typer.Argument(help="With --class: problem sets (default: what was handed in).")

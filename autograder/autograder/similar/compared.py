@@ -1,0 +1,82 @@
+"""The pairs of a graded class: found in the notebooks that the judge wrote, shown with both texts."""
+
+from pathlib import Path
+from typing import Any
+
+from autograder.layout import Assignment
+from autograder.report import read_autograded
+from autograder.results import Results, write_atomic
+from autograder.similar.pairs import Pair, own, pairs, threshold
+from autograder.similar.tokens import lines_of
+from autograder.user_error import UserError
+from warplab.rendering import render
+
+MOST_SHOWN = 50  # pairs whose texts stand on the page
+
+
+def answers_of(assignment: Assignment, grades: Path) -> dict[str, dict[str, str]]:
+    """{cell: {student: text}} of the code that students wrote. UserError where nothing is graded."""
+    found: dict[str, dict[str, str]] = {
+        name: {}
+        for name, spec in assignment.cells.items()
+        if spec.kind == "solution" and spec.cell_type == "code"
+    }
+    students = Results(grades, assignment.name).all()
+    if not students:
+        raise UserError(
+            f"nothing is graded for {assignment.name} in {grades}; run `autograder grade {assignment.name}`"
+        )
+    for student in students:
+        file = grades / "autograded" / student / assignment.name / assignment.filename
+        notebook = read_autograded(file)
+        for cell in notebook["cells"] if notebook else ():
+            name = cell["metadata"].get("nbgrader", {}).get("grade_id")
+            if name in found:
+                found[name][student] = cell["source"]
+    return found
+
+
+def given_in(assignment: Assignment, cell: str) -> str:
+    """What nobody wrote: the cell's stub and the notebook's own code."""
+    return "\n".join([assignment.cells[cell].source, *sorted(assignment.given())])
+
+
+def similar_answers(assignment: Assignment, grades: Path, at_least: float | None = None) -> list[Pair]:
+    """Pairs of one set, the most similar first. at_least: 0 to 1 (default: threshold())."""
+    least = threshold() if at_least is None else at_least
+    found = [
+        pair
+        for cell, answers in answers_of(assignment, grades).items()
+        for pair in pairs(cell, answers, given_in(assignment, cell), least)
+    ]
+    return sorted(found, key=lambda pair: (-pair.similarity, pair.cell, pair.first, pair.second))
+
+
+def write_page(assignment: Assignment, grades: Path, found: list[Pair], path: Path, at_least: float) -> None:
+    """One self-contained page with both texts of each pair, what both have marked."""
+    answers = answers_of(assignment, grades)
+    shown = [_sides(assignment, pair, answers[pair.cell]) for pair in found[:MOST_SHOWN]]
+    page = render(
+        "autograder.similar",
+        "similar.html.j2",
+        assignment=assignment,
+        pairs=found,
+        shown=shown,
+        least=at_least,
+    )
+    write_atomic(path, page.encode())
+
+
+def _sides(assignment: Assignment, pair: Pair, answers: dict[str, str]) -> dict[str, Any]:
+    given = given_in(assignment, pair.cell)
+    texts = answers[pair.first], answers[pair.second]
+    shared = set(own(texts[0], given) & own(texts[1], given))
+    sides = [
+        {
+            "student": student,
+            "lines": [(line, number in marked) for number, line in enumerate(text.split("\n"))],
+        }
+        for student, text in zip((pair.first, pair.second), texts, strict=True)
+        for marked in [lines_of(text, shared)]
+    ]
+    return {"pair": pair, "sides": sides}
