@@ -7,24 +7,20 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import math
-import threading
-from collections.abc import Generator, Iterator
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from collections import Counter, deque
+from collections.abc import Collection, Generator, Iterator
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from sqlalchemy.exc import OperationalError
 
-import warplab
 from autograder import results
 from autograder.discover import Submission, find_submissions
 from autograder.gradebook import ByHand, CourseGradebook, write_csv
-from autograder.judge.faults import InternalError
-from autograder.judge.judge import Cases, Verdict, judge_notebook, legible, make_cases
-from autograder.judge.process import NotStarted
-from autograder.judge.reading import read_submission, reader
+from autograder.judge.judge import Verdict, legible
 from autograder.layout import load_assignment
 from autograder.receipt import exchange_time, received_times
 from autograder.release.release import nbgrader_config
@@ -32,8 +28,12 @@ from autograder.release.source import stable_json
 from autograder.report import autograded_notebook, feedback_page, read_autograded
 from autograder.sandbox import Launcher, Limits
 from autograder.sandbox.choose import choose
-from autograder.user_error import UserError
+from autograder.user_error import UserError, nearest
 from autograder.validate import Checked, Defect, Malformed, read_bytes
+from autograder.workers.commission import Commission, Conditions
+from autograder.workers.happenings import Happenings
+from autograder.workers.pool import Pool, Threads
+from autograder.workers.ruling import Ruling, fault_of, merged
 
 FINAL = ("graded", "timeout", "crashed", "malformed", "missing")
 
@@ -60,7 +60,7 @@ class GradingJob:
     """One submission on its way: what was found, checked and judged.
 
     attempts, attempt: as in results.StoredRecord; `before` are those of earlier runs. same_file: whether the
-    last run found this notebook, too.
+    last run found this notebook, too. untimed: the ruling on it where only the timed rows are still open.
     """
 
     submission: Submission
@@ -74,11 +74,18 @@ class GradingJob:
     status: str = ""
     reason: str = ""
     notes: list[str] = field(default_factory=list)
+    isolation: str = ""
+    untimed: Ruling | None = None
 
     @property
     def round(self) -> int:
         """The round of inputs that this submission is judged on."""
         return self.attempts[self.attempt - 1][1]
+
+    def decide(self, ruling: Ruling) -> None:
+        """What its judge says, goes."""
+        self.status, self.reason, self.notes = ruling.status, ruling.reason, [*ruling.notes]
+        self.checked, self.verdict, self.isolation = ruling.checked, ruling.verdict, ruling.isolation
 
     def not_graded(self, why: str) -> None:
         """Nobody's grade: the next run tries again."""
@@ -95,11 +102,14 @@ class Grading:
     results/.
     seconds: wall-clock limit of one cell or task. seed: of the judge's inputs (default: this out folder's
     secret one).
-    sandbox: a Launcher (default: the sandbox that works here; raises NoSandbox where none does). student:
-    this one alone, by the name of the folder.
+    sandbox: a Launcher (default: the sandbox that works here; raises NoSandbox where none does).
+    pool: where submissions are judged (default: in `jobs` threads of this machine, with that sandbox).
+    students: these alone, by the names of their folders (default: all). regrade: judge again what is
+    unchanged, too, on the inputs that it was first judged on.
     received: a CSV file with the times of arrival. exchange: they are in the timestamp.txt that nbgrader's
     exchange leaves. With neither, no time is known but what an earlier run entered for the same notebook.
-    fresh: the round of inputs for new notebooks (default: the next one).
+    fresh: the round of inputs for new notebooks (default: the next one). happened: told what happens; its
+    log becomes OUT/log.jsonl.
     """
 
     def __init__(
@@ -113,51 +123,55 @@ class Grading:
         seed: int | None = None,
         jobs: int = 1,
         sandbox: Launcher | None = None,
-        student: str | None = None,
+        pool: Pool | None = None,
+        students: Collection[str] = (),
+        regrade: bool = False,
         received: str | Path | None = None,
         exchange: bool = False,
         fresh: int | None = None,
+        happened: Happenings | None = None,
     ) -> None:
         self.root = root
         self.assignment = load_assignment(root, name)
-        self.submissions = [
-            one for one in find_submissions(submissions, self.assignment) if student in (None, one.home.name)
-        ]
+        self.submissions = only(find_submissions(submissions, self.assignment), students, submissions)
         self.times = received_times(received) if received else {}
         self.exchange = exchange
         self.without_time: list[str] = []
         self.out = Path(out)
         self.limits = Limits.of(seconds)
-        self.sandbox = sandbox or choose()
-        self.jobs = max(1, jobs)
+        self.pool = pool or Threads(sandbox or choose(), jobs)
+        self.regrade = regrade
+        self.happened = happened or Happenings()
         try:
             self.out.mkdir(parents=True, exist_ok=True)
+            self.happened.file = self.out / "log.jsonl"
             self.seed = results.secret_seed(self.out) if seed is None else seed
         except (OSError, ValueError) as problem:
             raise UserError(f"cannot write to {self.out}: {problem}; choose another --out folder") from None
         self.stored = results.Results(self.out, name)
         self.fresh = self.stored.next_round() if fresh is None else fresh
         self.version = results.course_version()
-        self._cases: dict[int, Cases] = {}
-        self._making = threading.Lock()
-
-    def cases_of(self, number: int) -> Cases:
-        """The judge's inputs of one round, made when a submission first asks for them.
-
-        Submissions come in order of their rounds, so the last two are kept: a GPU's timed rows are large.
-        """
-        with self._making:
-            if number not in self._cases:
-                made = make_cases(self.assignment, results.seed_of_round(self.seed, number))
-                self._cases = dict([*self._cases.items()][-1:]) | {number: made}
-            return self._cases[number]
 
     def rows(self) -> Iterator[Row]:
         """Grade what is new or changed.
 
         Stops cleanly on Ctrl-C, with everything already yielded safely recorded.
         """
-        with only_one(self.out), CourseGradebook(self.out, nbgrader_config(self.root)) as book:
+        told: Counter[str] = Counter()
+        name, size = self.assignment.name, len(self.submissions)
+        with only_one(self.out):
+            self.happened.tell("started", assignment=name, submissions=size, isolation=self.pool.isolation)
+            try:
+                for row in self._rows():
+                    told[row.status] += 1
+                    self.happened.tell("decided", **asdict(row))
+                    yield row
+            finally:
+                how = "finished" if told.total() == size else "stopped"
+                self.happened.tell(how, assignment=name, submissions=size, decided=told)
+
+    def _rows(self) -> Iterator[Row]:
+        with CourseGradebook(self.out, nbgrader_config(self.root)) as book:
             book.add_assignment(self.assignment)
             waiting: list[GradingJob] = []
             try:
@@ -203,17 +217,34 @@ class Grading:
         return self.times.get(submission.student)
 
     def _judge_all(self, book: CourseGradebook, waiting: list[GradingJob]) -> Iterator[Row]:
-        pool = ThreadPoolExecutor(self.jobs)
-        try:
-            running = {pool.submit(self._judge, job) for job in waiting}
-            while running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield self._record(book, future.result())
-        finally:
-            self.sandbox.stopping.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-            self.sandbox.stopping.clear()
+        """Each job is recorded once, whatever the pool says how often."""
+        commissions = [(self._commission(job, self.pool.first), job) for job in waiting]
+        open_jobs = {one.id: job for one, job in commissions}
+        todo = deque(one for one, _ in commissions)
+        with contextlib.closing(self.pool.rulings(todo, self.happened)) as rulings:
+            for one, ruling in rulings:
+                job = open_jobs.pop(one.id, None)
+                if job is None:
+                    self.happened.tell("dropped", student=one.student)
+                elif self._is_to_be_timed(ruling) and not job.untimed:
+                    job.untimed, timed = ruling, self._commission(job, "timed")
+                    open_jobs[timed.id] = job
+                    todo.append(timed)
+                else:
+                    whole = merged(job.untimed, ruling, self.assignment) if job.untimed else ruling
+                    job.decide(whole)
+                    yield self._record(book, job)
+
+    def _is_to_be_timed(self, ruling: Ruling) -> bool:
+        has_timed = any(spec.rubric == "time" for spec in self.assignment.graded())
+        return self.pool.apart and has_timed and ruling.verdict is not None
+
+    def _commission(self, job: GradingJob, rows: str) -> Commission:
+        student, seed = job.submission.student, results.seed_of_round(self.seed, job.round)
+        identity = results.key_of(job.key, student, rows)
+        unsafe = is_unsafe(self.pool.isolation)
+        conditions = Conditions(identity, self.version, self.assignment, rows, seed, self.limits, unsafe)
+        return Commission(student, conditions, functools.partial(self._same_bytes, job))
 
     def _prepare(self, job: GradingJob) -> None:
         """What one submission's key is made of. Its file is taken in as bytes, and nothing is read in it."""
@@ -226,16 +257,14 @@ class Grading:
             except Malformed as malformed:
                 job.status, job.reason = "malformed", legible(str(malformed))
                 data = str(malformed).encode()
-        device = warplab.device()
         job.key = results.key_of(
             data,
             stable_json(self.assignment.document),
             self.version,
-            device.name,
-            device.arch,
+            *self.pool.device,
             self.seed,
             self.limits,
-            self.sandbox.isolation,
+            is_unsafe(self.pool.isolation),
             job.reason,
         )
 
@@ -244,27 +273,12 @@ class Grading:
         assert submission.path is not None  # what is missing is never taken in
         return read_bytes(submission.path, inside=submission.home)
 
-    def _judge(self, job: GradingJob) -> GradingJob:
-        """Runs in a thread; the file is read and the student's code runs in processes of their own."""
-        try:
-            with reader(self.sandbox) as process:
-                data = self._bytes_of(job.submission)
-                if results.key_of(data) != job.attempts[job.attempt - 1][0]:
-                    raise Malformed([Defect("changed", "the file changed while it was graded")])
-                job.checked = read_submission(data, self.assignment, process)
-                job.notes = [legible(defect.text) for defect in job.checked.notes]
-                cases = self.cases_of(job.round)
-                job.verdict = judge_notebook(self.assignment, job.checked, cases, self.sandbox, self.limits)
-            job.status, job.reason = job.verdict.status, job.verdict.reason
-        except Malformed as malformed:
-            job.status, job.reason = "malformed", legible(str(malformed))
-        except NotStarted as problem:
-            job.not_graded(f"the worker did not run: {problem}")
-        except InternalError as problem:
-            job.not_graded(f"fault in the task, not in the submission: {problem}")
-        except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade, not the others'
-            job.not_graded(fault_of(problem))
-        return job
+    def _same_bytes(self, job: GradingJob) -> bytes:
+        """The file that the job's key was made of. Raises Malformed if it is another by now."""
+        data = self._bytes_of(job.submission)
+        if results.key_of(data) != job.attempts[job.attempt - 1][0]:
+            raise Malformed([Defect("changed", "the file changed while it was graded")])
+        return data
 
     def _record(self, book: CourseGradebook, job: GradingJob) -> Row:
         """Write what was decided; if that fails, write that it failed, and let that fail the run."""
@@ -272,7 +286,7 @@ class Grading:
             return self._written(book, job)
         except OperationalError:
             raise
-        except Exception as problem:  # noqa: BLE001 - as in _judge
+        except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade, not the others'
             book.forget()
             job.not_graded(fault_of(problem))
             self.stored.write(job.submission.student, self._record_of(job))
@@ -287,7 +301,7 @@ class Grading:
             "status": job.status,
             "reason": job.reason,
             "notes": job.notes,
-            "isolation": self.sandbox.isolation,
+            "isolation": job.isolation or self.pool.isolation,
             "verdict": job.verdict.as_dict() if job.verdict else None,
             "attempts": job.attempts if judged else job.before,
             "attempt": job.attempt if judged else 0,
@@ -336,7 +350,7 @@ class Grading:
 
     def _still_holds(self, book: CourseGradebook, job: GradingJob, known: results.StoredRecord) -> bool:
         """Whether an earlier run decided about just this, and all that it wrote is there."""
-        final = known["key"] == job.key and known["status"] in FINAL
+        final = known["key"] == job.key and known["status"] in FINAL and not self.regrade
         return final and self._recorded(book, known)
 
     def _recorded(self, book: CourseGradebook, record: results.StoredRecord) -> bool:
@@ -361,6 +375,20 @@ def only_one(out: Path) -> Generator[None, None, None]:
         yield
 
 
+def only(found: list[Submission], students: Collection[str], where: str | Path) -> list[Submission]:
+    """Those of the named students; all where none is named. Raises UserError for a name that is not there."""
+    homes = {one.home.name for one in found}
+    for name in students:
+        if name not in homes:
+            raise UserError(f"no folder {name} in {where}{nearest(name, homes)}")
+    return [one for one in found if not students or one.home.name in students]
+
+
+def is_unsafe(isolation: str) -> bool:
+    """Whether student code ran without a sandbox, by what is stamped on its grade."""
+    return isolation.startswith("unsafe")
+
+
 def row_of(record: results.StoredRecord, fresh: bool, by_hand: ByHand) -> Row:
     """A stored record as a Row, with what CourseGradebook.by_hand tells of it."""
     student, status, reason = record["student"], record["status"], record["reason"]
@@ -372,8 +400,3 @@ def row_of(record: results.StoredRecord, fresh: bool, by_hand: ByHand) -> Row:
     score = round(max(0.0, earned - penalty), 2)
     ungraded, manual = verdict.pending("ungraded", given), verdict.pending("manual", given)
     return Row(student, status, score, ungraded, manual, reason, fresh, verdict.seconds)
-
-
-def fault_of(problem: Exception) -> str:
-    """What the row says of an error that nobody thought of."""
-    return f"fault in the grader: {type(problem).__name__}: {str(problem)[:300]}"

@@ -135,7 +135,16 @@ def load_assignment(root: str | Path, name: str) -> Assignment:
 
 def read_assignment(path: str | Path, name: str) -> Assignment:
     """Build an Assignment from a released notebook file."""
-    document = json.loads(Path(path).read_text(encoding="utf-8"))
+    return assignment_of(
+        json.loads(Path(path).read_text(encoding="utf-8")), name, Path(path).stem, Path(path)
+    )
+
+
+def assignment_of(document: NotebookDocument, name: str, notebook: str, path: Path = Path()) -> Assignment:
+    """Build an Assignment from a released notebook, whose text is joined in place.
+
+    path: its file, where there is one.
+    """
     cells: dict[str, CellSpec] = {}
     for cell in document["cells"]:
         cell["source"] = _joined(cell["source"])
@@ -155,7 +164,7 @@ def read_assignment(path: str | Path, name: str) -> Assignment:
             task=ours.get("task"),
             rubric=ours.get("rubric"),
         )
-    return Assignment(name, Path(path).stem, Path(path), cells, document)
+    return Assignment(name, notebook, path, cells, document)
 
 
 def _joined(source: str | Sequence[str]) -> str:

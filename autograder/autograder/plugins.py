@@ -55,7 +55,7 @@ class Judge(NotebookExporter):
                 root / SUBMITTED,
                 root / GRADES,
                 sandbox=choose(self.unsafe),
-                student=about["student"],
+                students=[about["student"]],
                 exchange=True,  # nbgrader's own command has taken its time from there already
                 fresh=self.rounds.get(self.parent),
             )

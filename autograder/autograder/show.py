@@ -1,9 +1,8 @@
-"""Progress and tables of `autograder grade`."""
+"""Tables of `autograder grade`."""
 
 from pathlib import Path
 
 from rich.console import Console, JustifyMethod
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -20,18 +19,6 @@ COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
 )
 
 
-def follow(console: Console, grading: Grading) -> list[Row]:
-    """Run a Grading with a progress bar; returns its rows sorted by student."""
-    rows: list[Row] = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as progress:
-        bar = progress.add_task(f"grading {grading.assignment.name}", total=len(grading.submissions))
-        for row in grading.rows():
-            rows.append(row)
-            progress.advance(bar)
-    return sorted(rows, key=lambda row: row.student)
-
-
 def summary(console: Console, grading: Grading, rows: list[Row], out: Path) -> None:
     """Print the table of one assignment, what was taken over from an earlier run, and where the files are."""
     console.print(grades_table(grading.assignment, rows))
@@ -45,7 +32,7 @@ def summary(console: Console, grading: Grading, rows: list[Row], out: Path) -> N
             f"{len(grading.without_time)} have no time of arrival: nothing is taken off for lateness: "
             f"{some}; give --received times.csv, or --exchange",
         )
-    tell(console, f"student code ran {grading.sandbox.isolation}")
+    tell(console, f"student code ran {grading.pool.isolation}")
     tell(console, f"{out}/grades.csv  {out}/feedback/  {out}/gradebook.db")
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from autograder import grade
 from autograder.layout import load_assignment
 from autograder.reader.contents import NoNotebook, cells_of
 from autograder.release import release
 from autograder.sample_class.build import without_markers
 from autograder.validate import Defect, Malformed, checked
+from autograder.workers import machine_judge
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -106,7 +106,7 @@ def judged_here(judge):
     """Grading starts no process: notebooks are read here, and `judge` stands in for judge_notebook."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("autograder.results.course_version", lambda: "test")
-        patch.setattr(grade, "reader", contextlib.nullcontext)
-        patch.setattr(grade, "read_submission", read_here)
-        patch.setattr(grade, "judge_notebook", judge)
+        patch.setattr(machine_judge, "reader", contextlib.nullcontext)
+        patch.setattr(machine_judge, "read_submission", read_here)
+        patch.setattr(machine_judge, "judge_notebook", judge)
         yield

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from grading import answers, hand_in, judged_here, make_course, notebook
 
-from autograder import grade
 from autograder.grade import Grading
 from autograder.gradebook import CourseGradebook
 from autograder.judge.judge import CellVerdict, Verdict, _judged
 from autograder.results import seed_of_round
 from autograder.sandbox import Unsafe
+from autograder.workers import machine_judge
 from warplab import crossing
 from warplab.tasks import registry, scoring
 
@@ -123,8 +123,8 @@ def test_without_fresh_inputs_the_table_would_get_all_points(room, monkeypatch):
 
 def test_equal_work_in_one_run_has_equal_inputs(room, right, monkeypatch):
     made = []
-    real = grade.make_cases
-    monkeypatch.setattr(grade, "make_cases", lambda *given: made.append(given) or real(*given))
+    real = machine_judge.make_cases
+    monkeypatch.setattr(machine_judge, "make_cases", lambda *given: made.append(given) or real(*given))
     for student in ("ada", "bob", "cyd"):
         room.hand_in(student, right)
     room.grade()

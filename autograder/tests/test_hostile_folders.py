@@ -34,6 +34,7 @@ from autograder.results import Results
 from autograder.sandbox import Unsafe
 from autograder.show import grades_table
 from autograder.validate import Malformed, read_bytes
+from autograder.workers import machine_judge
 
 HONEST = ("ada", "zed")
 PIECES = [
@@ -347,7 +348,8 @@ def test_what_an_id_does_not_show_is_written_out():
 @pytest.mark.parametrize(
     "where",
     [
-        *((grade, name) for name in ("read_bytes", "read_submission", "feedback_page")),
+        *((grade, name) for name in ("read_bytes", "feedback_page")),
+        (machine_judge, "read_submission"),
         *((CourseGradebook, name) for name in ("save", "by_hand")),
         (Results, "read"),
     ],

@@ -295,7 +295,7 @@ def test_an_error_that_nobody_thought_of_costs_one_grade_and_not_the_run(tmp_pat
     root, assignment = make_course(tmp_path / "course")
     for student in ("ada", "zed"):
         hand_in(root / "submitted", student, notebook(assignment, **answers(root)))
-    monkeypatch.setattr("autograder.grade.judge_notebook", lambda *_: 1 / 0)
+    monkeypatch.setattr("autograder.workers.machine_judge.judge_notebook", lambda *_: 1 / 0)
     rows = list(
         Grading(root, "ps01", root / "submitted", tmp_path / "grades", seed=1, sandbox=Unsafe()).rows()
     )

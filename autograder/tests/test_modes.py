@@ -117,7 +117,7 @@ def test_the_most_dangerous_submissions_get_what_is_honest_in_them_and_do_no_har
             time.sleep(0.05)
     finally:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
-    print(f"{len(DANGEROUS)} attacks as uid {os.geteuid()}, {grading.sandbox.isolation}")
+    print(f"{len(DANGEROUS)} attacks as uid {os.geteuid()}, {grading.pool.isolation}")
     assert {name: (rows[name].score, rows[name].status) for name in DANGEROUS} == {
         name: stated(CORPUS / "cells" / f"{name}.py")[:2] for name in DANGEROUS
     }

@@ -17,7 +17,9 @@ from warplab.tasks.rubric import Case
 
 def processes_at_once(task: Task, cases: Sequence[Case]) -> int:
     """How many processes run student code while this task is asked: the notebook's own, and the ranks."""
-    return 1 + max(task.world(case.inputs) for case in cases) if isinstance(task, RanksTask) else 1
+    if not isinstance(task, RanksTask):
+        return 1
+    return 1 + max((task.world(case.inputs) for case in cases), default=0)
 
 
 def outcomes_of_ranks(

@@ -27,7 +27,8 @@ def grade_sample(root: str | Path, out: str | Path, console: Console) -> list[st
 
     Returns the differences from expected.yml as sentences.
     """
-    from autograder.show import follow, grades_table, tell
+    from autograder.follow import follow
+    from autograder.show import grades_table, tell
 
     wrong: list[str] = []
     old = total = 0

@@ -1,0 +1,10 @@
+"""Judging many submissions: on threads of this machine, or on the workers of a Dask cluster.
+
+commission      what one submission's judge is asked, as bytes
+ruling          what comes back, as bytes, and how it is checked; ruling.yml says its form
+machine_judge   bytes to bytes: what a machine does of a commission, wherever it is
+pool            the interface that `autograder grade` knows, and threads of this machine behind it
+dask_pool       a Dask cluster behind it
+connecting      to a running cluster, to local workers, to Slurm; with TLS
+happenings      what happened, for a person, a log and a program
+"""

@@ -1,0 +1,84 @@
+"""What a machine is asked: to judge one submission. A student's name stays with the one who asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from autograder.layout import Assignment, assignment_of
+from autograder.sandbox.limits import Limits
+
+ROWS = ("all", "untimed", "timed")
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Under which one submission is judged: the same wherever that happens.
+
+    version: results.course_version() of the one who asks. rows: "all", or one part of them, where timed rows
+    are judged apart. seed: of one round of inputs. unsafe: without a sandbox.
+    """
+
+    id: str
+    version: str
+    assignment: Assignment
+    rows: str
+    seed: int
+    limits: Limits
+    unsafe: bool = False
+
+    def as_bytes(self) -> bytes:
+        """JSON; the released notebook goes along, so that a worker needs no course folder."""
+        return json.dumps(
+            {
+                "id": self.id,
+                "version": self.version,
+                "assignment": self.assignment.name,
+                "notebook": self.assignment.notebook,
+                "released": self.assignment.document,
+                "rows": self.rows,
+                "seed": self.seed,
+                "limits": asdict(self.limits),
+                "unsafe": self.unsafe,
+            }
+        ).encode()
+
+    @classmethod
+    def of(cls, data: bytes) -> Conditions:
+        """The inverse of as_bytes. Raises ValueError, TypeError or LookupError for anything else."""
+        told: dict[str, Any] = json.loads(data)
+        if told["rows"] not in ROWS:
+            raise ValueError(f"rows is {told['rows']!r}, expected one of {', '.join(ROWS)}")
+        return cls(
+            told["id"],
+            told["version"],
+            assignment_of(told["released"], told["assignment"], told["notebook"]),
+            told["rows"],
+            told["seed"],
+            Limits(**told["limits"]),
+            told["unsafe"],
+        )
+
+
+@dataclass(frozen=True)
+class Commission:
+    """One submission to be judged. student: for our own log, and told to nobody else.
+
+    notebook: gives the submitted file's bytes, and is called when a machine is about to have them, so that
+    a class of large files need not be held in memory; it may raise Malformed.
+    """
+
+    student: str
+    conditions: Conditions
+    notebook: Callable[[], bytes]
+
+    @property
+    def id(self) -> str:
+        return self.conditions.id
+
+    @property
+    def timed(self) -> bool:
+        """Whether only a GPU can do it."""
+        return self.conditions.rows == "timed"

@@ -1,0 +1,53 @@
+"""What happened in a run, in order: kept in a log, shown to a person, told to a program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+Event = dict[str, Any]
+
+# what a person is told of each event; those that are not here are in the log only
+SENTENCES = {
+    "waiting": "waiting for {for_what}",
+    "workers": "{judging} of {workers} workers may judge, {threads} submissions at a time; {gpus} have a GPU",
+    "refused": "worker {worker} may not judge: {reason}",
+    "worker-joined": "worker {worker} joined",
+    "worker-left": "worker {worker} left; what it was judging ({students}) is judged again by another",
+    "again": "{student} is judged again: {reason}",
+    "dropped": "a second answer about {student} was dropped: one is recorded already",
+    "scheduler-silent": "the scheduler does not answer; waiting for it for up to {patience:g} s",
+    "scheduler-back": "the scheduler answers again after {seconds:g} s",
+}
+
+
+class Happenings:
+    """Tells each event to its listeners and appends it to a file, one JSON object a line.
+
+    file: None for no log.
+    """
+
+    def __init__(self, file: Path | None = None) -> None:
+        self.file = file
+        self.listeners: list[Callable[[Event], None]] = []
+
+    def tell(self, event: str, **about: Any) -> None:
+        """Something happened. about: JSON data. Raises OSError if the log cannot be written."""
+        time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        told: Event = {"time": time, "event": event} | about
+        if self.file is not None:
+            with open(self.file, "a", encoding="utf-8") as log:
+                log.write(json.dumps(told) + "\n")
+        for listener in self.listeners:
+            listener(told)
+
+
+def sentence(event: Event) -> str | None:
+    """An event in words; None where it is only for the log."""
+    if event["event"] == "decided" and event["status"] == "not graded":
+        return f"{event['student']} is set aside, for the next run: {event['reason']}"
+    form = SENTENCES.get(event["event"])
+    return form.format(**event) if form else None

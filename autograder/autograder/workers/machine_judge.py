@@ -1,0 +1,115 @@
+"""What one machine does of a commission: read, run and judge, behind its own walls.
+
+It is the same for a thread of `autograder grade` and for a Dask worker on another machine.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import platform
+import threading
+from dataclasses import replace
+
+import warplab
+from autograder import results
+from autograder.judge.faults import InternalError
+from autograder.judge.judge import Cases, judge_notebook, legible, make_cases
+from autograder.judge.process import NotStarted
+from autograder.judge.reading import read_submission, reader
+from autograder.sandbox import Launcher
+from autograder.sandbox.choose import NoSandbox, choose
+from autograder.validate import Malformed
+from autograder.workers.commission import Conditions
+from autograder.workers.ruling import Ruling, fault_of, without_grade
+
+
+class MachineJudge:
+    """Judges with one launcher, in as many threads as ask. It keeps the inputs of the last two rounds."""
+
+    def __init__(self, launcher: Launcher) -> None:
+        self.launcher = launcher
+        self._inputs: dict[tuple[object, ...], Cases] = {}
+        self._making = threading.Lock()
+
+    def inputs(self, conditions: Conditions) -> Cases:
+        """The judge's inputs of one round, made when a submission first asks for them.
+
+        Submissions come in order of their rounds, so the last two are kept: a GPU's timed rows are large.
+        """
+        key = (*conditions.assignment.tasks(), conditions.rows, conditions.seed)
+        with self._making:
+            if key not in self._inputs:
+                made = make_cases(conditions.assignment, conditions.seed, conditions.rows)
+                self._inputs = dict([*self._inputs.items()][-1:]) | {key: made}
+            return self._inputs[key]
+
+    def rule(self, conditions: Conditions, notebook: bytes) -> Ruling:
+        """The file is read and the student's code runs in processes of their own. Raises nothing."""
+        of, assignment, launcher = conditions.id, conditions.assignment, self.launcher
+        try:
+            with reader(launcher) as process:
+                found = read_submission(notebook, assignment, process)
+                cases = self.inputs(conditions)
+                verdict = judge_notebook(assignment, found, cases, launcher, conditions.limits)
+            notes = tuple(legible(defect.text) for defect in found.notes)
+            return Ruling(of, verdict.status, verdict.reason, notes, found, verdict, launcher.isolation)
+        except Malformed as malformed:
+            return Ruling(of, "malformed", legible(str(malformed)), isolation=launcher.isolation)
+        except NotStarted as problem:
+            return without_grade(of, f"the worker did not run: {problem}")
+        except InternalError as problem:
+            return without_grade(of, f"fault in the task, not in the submission: {problem}")
+        except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade, not the others'
+            return without_grade(of, fault_of(problem))
+
+
+def judge_as_worker(conditions: bytes, notebook: bytes, machine: str = "") -> bytes:
+    """What a worker of a cluster runs.
+
+    Returns a Ruling's bytes: "refused" where this worker may not judge.
+    """
+    asked = Conditions.of(conditions)
+    unfit = why_unfit(asked.version, asked.unsafe)
+    if unfit:
+        return without_grade(asked.id, unfit, machine, "refused").as_bytes()
+    ruling = of_this_machine(asked.unsafe).rule(asked, notebook)
+    return replace(ruling, machine=machine).as_bytes()
+
+
+def describe_worker(version: str, unsafe: bool) -> bytes:
+    """What a worker of a cluster says of itself, as JSON: refusal ("" where it may judge), isolation, device,
+    host.
+    """
+    unfit = why_unfit(version, unsafe)
+    device = warplab.device()
+    isolation = "" if unfit else of_this_machine(unsafe).launcher.isolation
+    told = {"refusal": unfit, "isolation": isolation, "device": [device.name, device.arch]}
+    return json.dumps(told | {"host": platform.node()}).encode()
+
+
+def why_unfit(version: str, unsafe: bool) -> str:
+    """Why this process may not judge for a grader of that course version; "" if it may."""
+    own = course_version_of_this_process()
+    if own != version:
+        return (
+            f"{platform.node()} has another version of the course ({own[:12]}, the grader {version[:12]}); "
+            "install the grader's commit there and start the worker again"
+        )
+    try:
+        of_this_machine(unsafe)
+    except NoSandbox as problem:
+        return f"{platform.node()}: {problem}"
+    return ""
+
+
+@functools.cache
+def course_version_of_this_process() -> str:
+    """As results.course_version(), once: what is loaded does not change with the files."""
+    return results.course_version()
+
+
+@functools.cache
+def of_this_machine(unsafe: bool) -> MachineJudge:
+    """This process's own judge. Raises NoSandbox."""
+    return MachineJudge(choose(unsafe))
