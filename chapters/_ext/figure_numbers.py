@@ -10,7 +10,6 @@ After the number stand the marks that the figure's points have: where its number
 from __future__ import annotations
 
 import re
-from html import escape
 
 from docutils import nodes
 
@@ -28,8 +27,8 @@ class Page:
         self.chapter, self.slug = (str(int(number)), slug) if number.isdigit() else (page[0].upper(), page)
         self.docname, self.domain, self.count, self.taken = docname, domain, 0, set()
 
-    def numbered(self, tag: str) -> tuple[str, str]:
-        """A figure's opening tag -> the same with an id, and what its caption begins with."""
+    def numbered(self, tag: str, caption: str = "") -> tuple[str, str]:
+        """A figure's opening tag -> the same with an id, and what goes before its caption."""
         self.count += 1
         own = re.search(r'\bid="([^"]+)"', tag)
         name = own[1] if own else self.name(tag)
@@ -39,8 +38,8 @@ class Page:
         self.domain.labels[label] = (self.docname, name, told)
         self.domain.anonlabels[label] = (self.docname, name)
         kinds = re.search(r'data-evidence="([^"]+)"', tag)
-        marks = "".join(mark(kind) for kind in dict.fromkeys(kinds[1].split())) if kinds else ""
-        link = f'<a class="figure-number" href="#{name}" title="Link to this figure">{told}</a>{marks} '
+        marks = marked(kinds[1].split(), caption) if kinds else ""
+        link = f'<a class="figure-number" href="#{name}" title="Link to this figure">{told}</a> {marks}'
         return tag if own else tag.replace("<figure", f'<figure id="{name}"', 1), link
 
     def name(self, tag: str) -> str:
@@ -52,9 +51,16 @@ class Page:
         return next(name for name in names if name not in self.taken)
 
 
-def mark(kind: str) -> str:
-    """The mark of live, recorded, published or theory, drawn by the style sheet, with its word."""
-    return f'<span class="evidence evidence-{escape(kind)}">{escape(kind)}</span>'
+def marked(kinds: list[str], caption: str) -> str:
+    """The marks of live, recorded, published and the like, drawn by the style sheet, each with its word; but
+    a caption that begins with that word has it already.
+    """
+    first = re.match(r"\w*", caption)[0].lower()
+    found = sorted(dict.fromkeys(kinds), key=lambda kind: kind == first)
+    spans = (
+        f'<span class="evidence evidence-{kind}">{"" if kind == first else kind}</span>' for kind in found
+    )
+    return "".join(spans)
 
 
 def number_figures(app, doctree) -> None:
@@ -62,8 +68,8 @@ def number_figures(app, doctree) -> None:
     page, waiting = Page(app.env.docname, app.env.get_domain("std")), ""
 
     def whole(found: re.Match) -> str:
-        tag, link = page.numbered(found[1])
         body = found[2] if CAPTION in found[2] else f"{found[2]}{CAPTION}</figcaption>"
+        tag, link = page.numbered(found[1], body.partition(CAPTION)[2])
         return tag + body.replace(CAPTION, CAPTION + link, 1) + "</figure>"
 
     for node in doctree.findall(nodes.raw):

@@ -91,6 +91,7 @@ def filling(counted):
         f"Counted: {said}. A third at a ratio of one.",
         caption="The counts lie on the derived curve. One tile of rows keeps a third of the cells busy; it "
         "takes eighteen for nine tenths.",
+        evidence=["counted", "theory"],
     )
 
 
@@ -122,6 +123,7 @@ def energy(picojoules):
         alt=f"Energy of operations on 32 bits in a 45 nm process, published, in picojoules. {said}.",
         caption="Published estimates for 45 nm. Green computes, orange fetches: a number from DRAM costs "
         "what 173 multiplications cost.",
+        evidence=["published"],
     )
 
 
@@ -168,6 +170,7 @@ def fields(keys):
         alt=f"Memory capacity against memory bandwidth, both logarithmic. {'; '.join(said)}.",
         caption="Published peaks: NVIDIA's in blue, others' in orange. Desks and doors grow together, "
         "whoever makes them.",
+        evidence=["published"],
     )
 
 
@@ -201,6 +204,7 @@ def ridges(keys, own):
         f"FP32: {here:.0f}.",
         caption="Ridge points: triangles from data sheets, in dense BF16, and this machine's processor "
         "measured in FP32. All accelerators need hundreds.",
+        evidence=["live", "published"],
     )
 
 
@@ -234,6 +238,7 @@ def against_h100(rows):
         f"{said}.",
         caption="Theory, from peaks: one reader is served by the door alone, 4,096 rows by the students "
         "alone. A chip that wins at one can lose at the other.",
+        evidence=["theory"],
     )
 
 

@@ -193,6 +193,7 @@ def tokens(keys, cost):
         caption="Theory, one pass a token, 7 B weights in 16 bits, 1,000 tokens a reader, recorded prices: "
         "no software can be cheaper on these terms. Company on the desk counts most; after it, the "
         "address.",
+        evidence=["theory"],
     )
 
 
@@ -279,6 +280,7 @@ def lives(whole, steps):
         f"{'. '.join(said)}. Done twice: {len(again)} steps.",
         caption=f"Live: three lives follow the undisturbed curve to the bit. Hatched: {len(again)} steps "
         "that SIGKILL cost, done again with the same losses.",
+        evidence=["live"],
     )
 
 

@@ -39,6 +39,7 @@ def staircase(kib, ns):
         alt=f"Time of one step of a walk through memory in random order, live on this machine. {said}.",
         caption="Measured here, now. The same instruction takes longer the further its number lies: "
         "each rise is a cache that the walk has outgrown.",
+        evidence=["live"],
     )
 
 
@@ -344,6 +345,7 @@ def crossover(sizes, cpu, gpu=None):
             if gpu is None
             else "The curves cross where the GPU starts to win."
         ),
+        evidence=["live"],
     )
 
 

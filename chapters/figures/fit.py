@@ -74,6 +74,7 @@ def tenants():
         f"Dashed lines: cards of {', '.join(f'{size:g} GB ({name})' for size, name in cards().items())}.",
         caption="Computed. FP32 and mixed precision with Adam need the same 112 GB, eight times the 16-bit "
         "weights. Of the cards drawn (dashed: RTX 4090, H100, H200) only the last has room.",
+        evidence=["theory"],
     )
 
 
@@ -112,6 +113,7 @@ def kept(tensors, row):
         f"tokens times width. {said}.",
         caption=f"Live: one block keeps {sum(large):.0f} arrays of the size of its input; the two around "
         "GELU, four wide each, are half of them.",
+        evidence=["live"],
     )
 
 
@@ -148,6 +150,7 @@ def lengths():
         f"tokens: {said}. The weights are 14 GB.",
         caption="Theory. Stored, attention's weights grow with the square of the length; what fused "
         "attention leaves grows with the length alone, and checkpoints divide that.",
+        evidence=["theory"],
     )
 
 
@@ -179,6 +182,7 @@ def checkpoints(counted, theory, whole):
         caption="Live bytes, theory dashed: too few segments leave one that is too large, too many leave "
         f"too many inputs. The lowest of these is {best}, with {counted[best] / whole:.0%} of the "
         "bytes.",
+        evidence=["live", "theory"],
     )
 
 
@@ -251,6 +255,7 @@ def cache(card=24, weights=14):
         + ".",
         caption=f"Theory: {card - weights} GB hold 19 thousand tokens, or 153 thousand where eight heads of "
         "queries share their keys and values.",
+        evidence=["theory"],
     )
 
 

@@ -122,6 +122,7 @@ def traffic(counted):
         "1, and 2(n − 1)/n, which stays below 2.",
         caption="Counted in real processes, theory dashed: through one rank the traffic of the busiest grows "
         "with their number; in a ring it stays below two buffers.",
+        evidence=["counted", "theory"],
     )
 
 
@@ -222,6 +223,7 @@ def zero(parameters=7.5e9, ranks=64):
         caption=f"Computed, {parameters / 1e9:g} B parameters on {ranks} GPUs: the three FP32 parts are "
         "three quarters of the state, so sharding them alone brings most of the relief; only stage "
         "3 takes the weights below their full size.",
+        evidence=["theory"],
     )
 
 
@@ -346,4 +348,5 @@ def scaling(measured, predicted, cores):
         caption=f"Live, {cores} core{'s' if cores > 1 else ''}, the fastest of several steps; the model "
         f"(compute shared by the cores, plus a ring) is dashed. {most} ranks are "
         f"{measured[1] / measured[most]:.2f} times as fast as one.",
+        evidence=["live", "theory"],
     )

@@ -277,6 +277,7 @@ def counters(profiles):
         alt=f"Counters of the kernels on the same product. {said}.",
         caption="Same product, same answer. The tile cuts the trips through the door; the register tile cuts "
         "them again, and the trips to the table with them.",
+        evidence=["counted"],
     )
 
 
@@ -315,6 +316,7 @@ def speeds(rows):
     return plots.show(
         fig,
         alt=f"Speeds of matrix products. {said}.",
+        evidence=used,
         caption="One definition, seven orders of magnitude or so from a Python loop to Tensor Cores. "
         "Round marks were measured here and now, triangles by others.",
     )

@@ -73,6 +73,7 @@ def hierarchy(spec, latencies):
         alt=f"Capacity and published latency of an H100 SXM's memories. {said}.",
         caption="An H100 SXM: no level down holds less, and each answers later. Sizes from the registry; "
         "triangles are latencies published by others, two measurements each for L1, L2 and HBM.",
+        evidence=["published"],
     )
 
 
@@ -108,6 +109,7 @@ def chase(sizes, shuffled, in_order):
         f"{1e9 * in_order[0]:.3g} ns to {1e9 * in_order[-1]:.3g} ns.",
         caption="Live, one core of this machine: the same number of steps, and each cache that the array "
         "outgrows makes a step dearer. In order, the hardware fetches ahead.",
+        evidence=["live"],
     )
 
 
@@ -206,6 +208,7 @@ def strides(counted, here, gpu):
         caption="The kernel's sectors stop growing at stride 8, where each number already has a sector of "
         "its own. A CPU's cache lines are 64 bytes on most machines, so its copy usually goes on "
         "getting dearer.",
+        evidence=["counted", "live"],
     )
 
 
@@ -242,6 +245,7 @@ def intensities(spec, operations):
         f"is at {ridge:.0f}.",
         caption="Theory: in brackets, the most of an H100 SXM's dense BF16 peak that the door allows. Only "
         f"what passes the dashed ridge at {ridge:.0f} FLOP a byte can keep the Tensor Cores busy.",
+        evidence=["theory"],
     )
 
 
@@ -286,6 +290,7 @@ def floors(parts):
         alt=f"Two bars for one transformer block on an H100 SXM, computed from peaks. {said}.",
         caption="Computed from data-sheet peaks, not measured: what is a sliver of the arithmetic is a good "
         "part of the time.",
+        evidence=["theory"],
     )
 
 
@@ -317,4 +322,5 @@ def attention_bytes(d=64, rows=128):
         f"tokens, {said}.",
         caption="Theory. Stored, the s × s matrices dominate. By tiles they are never stored; what is left "
         "are K and V, read again for each group of queries, and those repeats can come from L2.",
+        evidence=["theory"],
     )

@@ -84,6 +84,7 @@ def laws(serial, fixed, scaled):
         f"Points measured on this machine, fixed: {_listed(fixed)}; growing: {_listed(scaled)}.",
         caption="The same serial tenth caps a job of fixed size and hardly slows one that grows. Dots: "
         "measured here, now.",
+        evidence=["live", "theory"],
     )
 
 
@@ -229,6 +230,7 @@ def counters(profiles):
         alt=f"Counters of four kernels that add the same numbers. {said}.",
         caption="Counts, not times. The tree trades atomics for shared memory; the shuffle needs hardly any "
         "of either.",
+        evidence=["counted"],
     )
 
 
@@ -339,6 +341,7 @@ def race(host, gpu, size):
         f"Kernels on a GPU: {said}.",
         caption="What was not measured stays empty. The kernels' rows fill when this page is run on a CUDA "
         "machine.",
+        evidence=["live"],
     )
 
 

@@ -205,6 +205,7 @@ def accumulation(products, accumulate):
         f"number of terms. At {lengths[-1]:,} terms, " + "; ".join(last) + ".",
         caption="Live: 200 dot products each way. FP16 factors summed in FP32 stay accurate; summed in FP16, "
         "terms of one sign stall.",
+        evidence=["live"],
     )
 
 
@@ -348,6 +349,7 @@ def gradients(true, scale):
         "minus 24 to 65,504.",
         caption=f"Live, in FP32: {lost:.0f} % of the gradients would round to zero in FP16; with the loss "
         f"multiplied by {scale:,.0f}, {kept:.0f} %.",
+        evidence=["live"],
     )
 
 
@@ -375,4 +377,5 @@ def stall(curves):
         f"of 0.0001. {said}.",
         caption="Live: weights kept in BF16 alone fall behind, because small updates round away. An FP32 "
         "copy of the weights is the whole cure.",
+        evidence=["live"],
     )

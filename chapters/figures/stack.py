@@ -71,6 +71,7 @@ def stairs(times):
         alt=f"Times measured on one core of this machine. {said}.",
         caption="Live, one core of this CPU: for a 2 × 2 product you pay for the stairs and not for the "
         "arithmetic, and each further floor adds its own.",
+        evidence=["live"],
     )
 
 
@@ -362,6 +363,7 @@ def fusion(profiles):
         caption=f"Counted: one kernel asks for {totals[1]:,} sectors where three ask for {totals[0]:,}, "
         f"{totals[0] / totals[1]:.2f} times as many. What the three hand to each other is stored and "
         "fetched again.",
+        evidence=["counted"],
     )
 
 
@@ -429,4 +431,5 @@ def trace(events):
         "Products come first in the forward pass and again in the backward pass.",
         caption=f"Live: the operators that took longest, as the profiler saw them. Operators are at work for "
         f"{busy:.0%} of the step; the rest is dispatch, autograd and the profiler itself.",
+        evidence=["live"],
     )

@@ -48,6 +48,7 @@ def learning(losses, written):
         f"model writes for sums that it has not seen: {said}.",
         caption="Live: the loss of each batch and its running mean. The dashed line is what guessing among "
         "13 signs would score. Right: sums that were not in training.",
+        evidence=["live"],
     )
 
 
@@ -89,6 +90,7 @@ def passes(forward, both, conv_forward, conv_both):
         "in the first convolution.",
         caption="Counted: every layer costs twice as much backward as forward. The exception is a first "
         "layer, whose input is data and needs no gradient.",
+        evidence=["counted"],
     )
 
 
@@ -156,6 +158,7 @@ def batching(measurement):
         f"{'; '.join(said)}. {'; '.join(measurement.banners)}.",
         caption="Fastest of several runs, a CPU's on one core; numbers at the points: the batch. Up is more "
         "tokens in all, right is a longer wait for each reader. " + said_of(measurement),
+        evidence=[e.kind for e in measurement.evidence],
     )
 
 

@@ -91,6 +91,7 @@ def measured(measurement, alt=None, caption=None):
     spoken = "; ".join(f"{p.series} at {p.x:,g}: {p.text()}" for p in points[:12])
     text = f"{measurement.question} {said_of(measurement)}"
     shown = show(figure, alt or f"{text} {spoken}", caption or text, [e.kind for e in measurement.evidence])
+    shown.name = measurement.name
     per = "flops" if flops else "bytes" if rates else "seconds"
     if points and label in ("TFLOP/s", "GB/s", "seconds"):  # what the page's own lab can measure too
         place = axes_place(ax) | {"per": per, "unit": unit}
@@ -99,9 +100,13 @@ def measured(measurement, alt=None, caption=None):
 
 
 def said_of(measurement):
-    """The banners as sentences, without the keys of the bibliography, which a caption cannot link."""
-    banners = (re.sub(r" \[\w+\]", "", banner) for banner in measurement.banners)
-    return " ".join(banner[0].upper() + banner[1:] + "." for banner in banners)
+    """The banners as sentences."""
+    return " ".join(f"{bare(banner[0].upper() + banner[1:])}." for banner in measurement.banners)
+
+
+def bare(banner):
+    """A banner without the bibliography's key, which only a citation can link."""
+    return re.sub(r" \[\w+\]", "", banner)
 
 
 def _ticks(axis, values, words):

@@ -69,7 +69,8 @@ def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
         ticks = [10.0**k for k in range(math.ceil(math.log10(ends[0])), math.floor(math.log10(ends[1])) + 1)]
         axis.set_ticks(ticks, [f"{tick:,g}" for tick in ticks])
     ax.minorticks_off()
-    return show(figure, alt=_alt(spec, words, slope.text(), ridge, points), caption=caption)
+    alt = _alt(spec, words, slope.text(), ridge, points)
+    return show(figure, alt, caption, evidence=["theory"])
 
 
 def _intensity(name, kernel) -> float:

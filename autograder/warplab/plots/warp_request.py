@@ -14,7 +14,7 @@ from warplab.plots.responsive import on_phone
 
 WIDTH, LANE = 480, 15  # of the picture, and of a lane or a bank in it
 SHOWN, SHOWN_ON_PHONE = 720, 400  # CSS pixels, where there is room for them
-LETTERS, LETTERS_ON_PHONE = 9.5, 17  # of 480
+LETTERS, LETTERS_ON_PHONE = 9.5, 18  # of 480
 LANES_TOP, LANES_END = 34, 46
 BELOW, BELOW_ON_PHONE = 100, 150
 SECTOR_HEIGHT, WORDS_HEIGHT, WORD_HEIGHT = 20, 150, 12
