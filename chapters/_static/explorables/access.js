@@ -3,7 +3,7 @@
   const { made, words, picture, count, COLOURS } = explorables;
   const SECTOR = 32; // bytes
   const IN_A_ROW = 40; // sectors from the first to the last; where they are more, those that nobody wants are left out
-  const TYPES = { int8: 1, float16: 2, float32: 4, float64: 8, float128: 16 };
+  const TYPES = { int8: 1, float16: 2, float32: 4, float64: 8 };
 
   /** Lanes' first bytes, the sectors touched, and how many of their bytes are wanted. The array begins at a multiple of 256 bytes. */
   function model({ stride, offset, type }) {
@@ -34,7 +34,7 @@
     const nodes = [words(0, 14, "32 lanes of a warp")];
     for (let i = 0; i < 32; i += 1) {
       nodes.push(made("rect", { x: i * lane + 0.5, y: top, width: lane - 1, height: 18, fill: COLOURS.blue }));
-      if (lane > 15 || i % 8 === 0 || i === 31) nodes.push(words((i + 0.5) * lane, top + 32, i, { "text-anchor": "middle", "font-size": 12 }));
+      if (lane > 15 || i % 8 === 0 || i === 31) nodes.push(words(i === 31 ? width : (i + 0.5) * lane, top + 32, i, { "text-anchor": i === 31 ? "end" : "middle", "font-size": 12 }));
     }
     for (const sector of shown) {
       nodes.push(made("rect", { x: at.get(sector), y: below, width: wide, height: 26, ...(touched.has(sector)
@@ -60,7 +60,7 @@
   explorables.define({
     name: "access",
     controls: [
-      { name: "stride", label: "Stride", kind: "range", min: 0, max: 32, value: 1 },
+      { name: "stride", label: "Stride", kind: "range", min: 0, max: 32, value: 1, show: (value, { type }) => `${value} (${value * TYPES[type]} bytes)` },
       { name: "offset", label: "Offset", kind: "range", min: 0, max: 31, value: 0 },
       { name: "type", label: "Type", kind: "select", value: "float32", options: [["int8", "int8, 1 byte"], ["float16", "float16, 2 bytes"], ["float32", "float32, 4 bytes"], ["float64", "float64, 8 bytes"]] },
     ],
