@@ -78,9 +78,7 @@ bench: venv
 	@$(RUN) autograder/tests/bench_tasks.py
 
 serve:
-	@test -f _build/html/index.html || { echo "make: there is no book in _build/html yet; run make course" >&2; exit 1; }
-	@echo "the book is at http://127.0.0.1:$(PORT) (Ctrl-C stops)"
-	@$(PYTHON) -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html 2> _build/serve.log || { echo "make: could not serve at port $(PORT) (in use?); try make serve PORT=$$(($(PORT) + 1))" >&2; exit 1; }
+	@PYTHONPATH=autograder $(PYTHON) -m workshop.serve $(PORT)
 
 clean:
 	rm -rf _build
