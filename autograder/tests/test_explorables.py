@@ -1,9 +1,19 @@
 """The book's explorables in a real browser: what their scripts compute is what the engine counts."""
 
+import functools
 import json
+import sys
 
+import numpy as np
 import pytest
 from conftest import ROOT
+from numba import cuda, float32
+
+import warplab
+from warplab.plots.palette import PALETTE
+
+sys.path.insert(0, str(ROOT / "chapters"))
+from figures import stills
 
 SCRIPTS = ROOT / "chapters/_static/explorables"
 MOST_BYTES = 40_000
@@ -54,3 +64,220 @@ def models(page, name, settings, data=None):
 @pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*.js")), ids=lambda path: path.name)
 def test_a_script_is_at_most_40_kb(path):
     assert path.stat().st_size <= MOST_BYTES
+
+
+def random_settings(how_many, **choices):
+    random = np.random.default_rng(0)
+    return [{name: random.choice(values).item() for name, values in choices.items()} for _ in range(how_many)]
+
+
+@cuda.jit
+def copy_strided(x, out, stride, offset):
+    i = cuda.grid(1)
+    out[i] = x[i * stride + offset]
+
+
+@pytest.mark.browser
+def test_the_sectors_of_a_load_are_those_that_the_engine_counts(browser):
+    settings = random_settings(
+        140, stride=range(33), offset=range(32), type=["int8", "float16", "float32", "float64"]
+    )
+    told = models(loaded(browser, "access"), "access", settings)
+    for setting, said in zip(settings, told, strict=True):
+        dtype = np.dtype(setting["type"]).str.replace("f", "i")  # the same size; numba has no plain float16
+        x, out = np.zeros(1100, dtype), np.zeros(32, dtype)
+        trace = warplab.step(copy_strided[1, 32], x, out, setting["stride"], setting["offset"])
+        request = next(a for s in trace.steps for a in s.accesses if a.name == "x")
+        assert said["places"] == list(request.offsets), setting
+        assert (len(said["sectors"]), said["fewest"]) == request.cost, setting
+
+
+TAKE = """extern __shared__ float tile[];
+__global__ void take(float* out, int words, int number, int column) {
+    int lane = threadIdx.x;
+    for (int i = lane; i < 32 * words; i += 32) tile[i] = i;
+    __syncthreads();
+    out[lane] = column ? tile[lane * words + number] : tile[number * words + lane];
+}"""
+
+
+@pytest.mark.browser
+def test_the_wavefronts_of_a_column_or_a_row_are_those_that_the_engine_counts(browser):
+    settings = random_settings(120, width=range(32, 41), number=range(32), read=["column", "row"])
+    told = models(loaded(browser, "banks"), "banks", settings)
+    kernel = warplab.cuda_kernel(TAKE, "take")
+    for setting, said in zip(settings, told, strict=True):
+        out, width = np.zeros(32, np.float32), setting["width"]
+        launch = kernel[1, 32, 0, 4 * 32 * width]
+        trace = warplab.step(launch, out, width, setting["number"], int(setting["read"] == "column"))
+        request = [a for s in trace.steps for a in s.accesses if a.space == "shared"][-1]
+        assert request.kind == "read" and list(out) == said["wanted"]
+        assert [offset // 4 for offset in request.offsets] == said["wanted"], setting
+        assert said["wavefronts"] == request.cost[0] == said["conflicts"] + 1, setting
+
+
+def product(block, patch, tiled):
+    """Chapter 4's kernels, for any block and patch."""
+
+    @cuda.jit
+    def naive(A, B, C):
+        col, row = cuda.grid(2)
+        acc = np.float32(0)
+        for k in range(A.shape[1]):
+            acc += A[row, k] * B[k, col]
+        C[row, col] = acc
+
+    side = block * patch
+
+    @cuda.jit
+    def tile(A, B, C):
+        a_tile, b_tile = cuda.shared.array((side, block), float32), cuda.shared.array((block, side), float32)
+        acc = cuda.local.array((patch, patch), float32)
+        acc[:] = 0
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        col, row = side * cuda.blockIdx.x + tx, side * cuda.blockIdx.y + ty
+        for k0 in range(0, A.shape[1], block):
+            for i in range(0, side, block):
+                a_tile[ty + i, tx] = A[row + i, k0 + tx]
+                b_tile[ty, tx + i] = B[k0 + ty, col + i]
+            cuda.syncthreads()
+            for k in range(block):
+                for i in range(patch):
+                    for j in range(patch):
+                        acc[i, j] += a_tile[ty + block * i, k] * b_tile[k, tx + block * j]
+            cuda.syncthreads()
+        for i in range(patch):
+            for j in range(patch):
+                C[row + block * i, col + block * j] = acc[i, j]
+
+    return tile if tiled else naive
+
+
+@functools.cache
+def counted(block, patch, tiled, side, steps):
+    """(sectors of loads, shared loads, FLOP for each byte) on the engine."""
+    A, B = np.ones((side, steps), np.float32), np.ones((steps, side), np.float32)
+    C = np.zeros((side, side), np.float32)
+    grid = side // (block * patch if tiled else block)
+    p = warplab.profile(compiled(block, patch, tiled)[(grid, grid), (block, block)], A, B, C)
+    assert (steps == C).all()
+    intensity = p.flops / (p.global_load.bytes + p.global_store.bytes)
+    return p.global_load.sectors, p.shared_load.requests, intensity
+
+
+compiled = functools.cache(product)
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("how_many", [20, pytest.param(100, marks=pytest.mark.full)])
+def test_the_race_of_the_tiles_is_what_the_engine_counts(browser, how_many):
+    settings = random_settings(how_many, block=[8, 16, 32], patch=[1, 2, 4], step=range(8, 129, 8))
+    roof = stills.roof() | {"side": 128}
+    told = models(loaded(browser, "tiles", data={"tiles": roof}), "tiles", settings, roof)
+    for setting, said in zip(settings, told, strict=True):
+        block, patch, step = setting["block"], setting["patch"], setting["step"]
+        rounds = -(-step // block) * block  # what is begun is fetched whole
+        for name, kernel in (("naive", (1, False)), ("tile", (1, True)), ("patch", (patch, True))):
+            length = rounds if kernel[1] else step
+            sectors, shared, _ = counted(block, *kernel, 128, length)
+            _, all_shared, intensity = counted(block, *kernel, 128, 128)
+            kernel = said["kernels"][name]
+            assert kernel["sectors"] == sectors, (setting, name)
+            assert kernel["bytes"] == 32 * sectors
+            assert kernel["shared"] * length == shared * step, (setting, name)
+            assert kernel["reads"] == pytest.approx(all_shared / (128**3 / 32))
+            assert kernel["intensity"] == pytest.approx(intensity), (setting, name)
+
+
+def test_the_still_picture_of_the_race_says_what_the_engine_counts():
+    for kernel in ((1, False), (1, True), (4, True)):
+        sectors, _, _ = counted(16, *kernel, 128, 128)
+        assert stills.loaded(128, 128, 16, kernel[1], kernel[0]) == 32 * sectors
+
+
+@pytest.mark.browser
+def test_the_setting_stands_in_the_address_and_beside_other_parameters_and_anchors(browser):
+    page = loaded(
+        browser, "access", "banks", address="http://book.test/page.html?q=1&banks.width=36#explorable-banks"
+    )
+    state = "name => explorables[name].figures[0].state"
+    assert page.evaluate(state, "banks")["width"] == 36
+    page.evaluate("explorables.access.figures[0].set('stride', 8)")
+    page.wait_for_function("location.search.includes('access.stride=8')")
+    assert page.evaluate("location.search + location.hash") == (
+        "?q=1&banks.width=36&access.stride=8#explorable-banks"
+    )
+    page.evaluate("explorables.access.figures[0].set('stride', 1)")  # the default needs no word
+    page.wait_for_function("!location.search.includes('access')")
+    assert not page.problems
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("address", ["stride=1e999", "stride=x", "stride=-3", "type=<b>", "stride=2.4"])
+def test_a_setting_that_no_control_allows_becomes_one_that_it_does(browser, address):
+    page = loaded(browser, "access", address=f"http://book.test/?access.{address}")
+    state = page.evaluate("explorables.access.figures[0].state")
+    assert state["type"] == "float32" and 0 <= state["stride"] <= 32 and state["stride"] % 1 == 0
+    assert not page.problems
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [360, 1100])
+@pytest.mark.parametrize("name", ["access", "banks", "tiles"])
+def test_every_control_works_by_keyboard_and_nothing_is_wider_than_the_page(browser, name, width):
+    data = {"tiles": stills.roof()}
+    page = loaded(browser, name, data=data, viewport={"width": width, "height": 800})
+    figure = page.locator("figure.explorable")
+    assert figure.locator(".explorable-still").is_hidden()
+    assert figure.locator("svg[role=img]").get_attribute("aria-label") == (
+        figure.locator(".explorable-said").inner_text()
+    )
+    seen = {figure.locator(".explorable-said").inner_text()}
+    for control in page.evaluate(
+        "name => explorables[name].controls.map(({ name, kind }) => [name, kind])", name
+    ):
+        key = {"range": "ArrowRight", "select": "ArrowUp", "choice": "ArrowLeft"}[control[1]]
+        field = f"#{name}-{control[0]}" if control[1] != "choice" else f"[name={name}-{control[0]}]:checked"
+        before = page.evaluate("name => explorables[name].figures[0].state", name)[control[0]]
+        figure.locator(field).focus()
+        page.keyboard.press(key)
+        after = page.evaluate("name => explorables[name].figures[0].state", name)[control[0]]
+        assert before != after, control
+        seen.add(figure.locator(".explorable-said").inner_text())
+    assert len(seen) > 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    sizes = page.evaluate(
+        "[...document.querySelectorAll('figure.explorable svg text')]"
+        ".map((text) => Number(text.getAttribute('font-size')))"
+    )
+    assert min(sizes) >= 12
+    page.wait_for_function("document.querySelector('.explorable-live').textContent")
+    assert not page.problems
+
+
+@pytest.mark.browser
+def test_without_scripts_and_when_a_script_fails_the_still_picture_stands(browser):
+    page = loaded(browser, "tiles")  # without the data that it needs
+    assert page.problems
+    assert page.locator(".explorable-still").is_visible()
+    assert not page.locator(".explorable-controls").count()
+
+
+@pytest.mark.browser
+def test_on_paper_the_picture_and_its_sentence_stay_and_the_controls_go(browser):
+    page = loaded(browser, "banks")
+    page.emulate_media(media="print")
+    assert page.locator("figure.explorable svg").is_visible()
+    assert page.locator(".explorable-said").is_visible()
+    assert page.locator(".explorable-controls").is_hidden() and page.locator(".explorable-tools").is_hidden()
+
+
+@pytest.mark.browser
+def test_the_script_has_the_colours_of_the_palette(browser):
+    assert loaded(browser, "access").evaluate("explorables.COLOURS") == PALETTE
+
+
+def test_the_still_pictures_have_something_to_read_aloud():
+    for make in (stills.strides, stills.columns, stills.race):
+        assert "aria-label" in make().body
