@@ -19,7 +19,7 @@
     const nodes = [words(left, 13, question === "same" ? "one worker does the whole job in this time" : "all of them work for this time")];
     const bar = (x, y, w, h, colour, opacity = 0.85) => made("rect", { x, y, width: Math.max(0, w), height: h, fill: colour, "fill-opacity": opacity });
     nodes.push(bar(left, 20, share * scale, 22, COLOURS.orange), bar(left + share * scale, 20, (1 - share) * scale, 22, COLOURS.blue));
-    nodes.push(words(left, 64, `${count(n)} ${n === 1 ? "worker" : "workers"}, a row for each${n > 32 ? " (too thin to draw)" : ""}: ${(100 * idle).toFixed(0)} % of the hall idles`));
+    nodes.push(words(left, 64, `${count(n)} ${n === 1 ? "worker" : "workers, one below the other"}: ${(100 * idle).toFixed(0)} % idle`));
     nodes.push(bar(left, 72, share * scale, high, COLOURS.grey, 0.25));
     nodes.push(bar(left, 72, share * scale, row, COLOURS.orange));
     nodes.push(bar(left + share * scale, 72, parallel * scale, high, COLOURS.blue));
@@ -38,12 +38,12 @@
 
   function drawCurve({ share, n, speedup, cap }, { question }, left, top, width, height) {
     const law = question === "same" ? amdahl : gustafson;
-    const x = (power) => left + 42 + (power / 10) * (width - 62);
+    const x = (power) => left + 46 + (power / 10) * (width - 66);
     const y = (times) => top + 22 + (height - 62) * (1 - Math.log2(times) / 10);
     const nodes = [words(left, top + 12, "times as fast as one worker")];
     for (const power of [0, 2, 4, 6, 8, 10]) {
       nodes.push(made("line", { x1: x(0), x2: x(10), y1: y(2 ** power), y2: y(2 ** power), stroke: "currentColor", "stroke-opacity": 0.13 }));
-      nodes.push(words(left + 36, y(2 ** power) + 4.5, count(2 ** power), { "text-anchor": "end" }), words(x(power), y(1) + 18, count(2 ** power), { "text-anchor": "middle" }));
+      nodes.push(words(left + 40, y(2 ** power) + 4.5, count(2 ** power), { "text-anchor": "end" }), words(x(power), y(1) + 18, count(2 ** power), { "text-anchor": "middle" }));
     }
     nodes.push(made("line", { x1: x(0), y1: y(1), x2: x(10), y2: y(1024), stroke: "currentColor", "stroke-dasharray": "2 4" }));
     const powers = Array.from({ length: 41 }, (_, i) => i / 4);

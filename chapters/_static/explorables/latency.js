@@ -5,32 +5,39 @@
   const TICKS = 20000; // to get going, and as many to count
   const SEEN = 1800; // of them in the picture
 
-  // The issues [tick, warp, place in the warp's round]: `loads` loads, one a tick, the wait for the last, `arithmetic` in a chain.
-  function play({ warps, loads, arithmetic }, { load, alu }, ticks) {
-    const [ready, done, issues] = [new Float64Array(warps), new Int32Array(warps), []];
-    for (let now = 0; now < ticks; now++) {
+  // The share of ticks that issue, and the issues [tick, warp, place in the warp's round] from tick `from` to tick `to`. A round:
+  // `loads` loads, one a tick, the wait for the last, then `arithmetic` instructions in a chain.
+  function play({ warps, loads, arithmetic }, { load, alu }, from = 0, to = 0) {
+    const [ready, places, seen] = [new Int32Array(warps), new Int32Array(warps), []];
+    let issued = 0;
+    for (let now = 0; now < 2 * TICKS; now++) {
       let warp = 0;
       while (warp < warps && ready[warp] > now) warp += 1;
       if (warp === warps) {
         now = Math.min(...ready) - 1; // nobody is ready before that
         continue;
       }
-      const place = done[warp] % (loads + arithmetic);
+      const place = places[warp];
       ready[warp] = now + (place < loads - 1 ? 1 : place === loads - 1 ? load : alu);
-      done[warp] += 1;
-      issues.push([now, warp, place]);
+      places[warp] = (place + 1) % (loads + arithmetic);
+      if (now >= TICKS) issued += 1;
+      if (now >= from && now < to) seen.push([now, warp, place]);
     }
-    return issues;
+    return { share: issued / TICKS, seen };
   }
 
-  const share = (issues) => issues.filter(([now]) => now >= TICKS).length / TICKS;
+  const shares = new Map(); // of each program, made once: for 1 to 16 warps
+  function curve({ loads, arithmetic }, data) {
+    const key = `${loads} ${arithmetic}`;
+    if (!shares.has(key)) shares.set(key, Array.from({ length: 16 }, (_, i) => play({ warps: i + 1, loads, arithmetic }, data).share));
+    return shares.get(key);
+  }
+
   const law = ({ warps, loads, arithmetic }, { load, alu }) => Math.min(1, (warps * (loads + arithmetic)) / (loads - 1 + load + arithmetic * alu));
 
   function model(state, data) {
-    const issues = play(state, data, 2 * TICKS);
     return {
-      share: share(issues), law: law(state, data),
-      seen: issues.filter(([now]) => now >= TICKS - data.load && now < TICKS + SEEN),
+      ...play(state, data, TICKS - data.load, TICKS + SEEN), law: law(state, data),
       underWay: data.schedulers * state.warps * state.loads * 128, needed: data.needed,
     };
   }
@@ -76,7 +83,7 @@
     return [nodes, base + (width < 420 ? 90 : 70)];
   }
 
-  function drawCurve(result, state, data, left, top, width, height) {
+  function drawCurve(state, data, left, top, width, height) {
     const x = (warps) => left + 50 + ((warps - 1) / 15) * (width - 64);
     const y = (part) => top + 22 + (height - 62) * (1 - part);
     const nodes = [words(left, top + 12, "share of ticks that issue")];
@@ -86,7 +93,7 @@
     }
     const all = Array.from({ length: 16 }, (_, i) => ({ ...state, warps: i + 1 }));
     nodes.push(made("polyline", { points: all.map((each) => `${x(each.warps)},${y(law(each, data))}`).join(" "), fill: "none", stroke: "currentColor", "stroke-dasharray": "6 4", "stroke-width": 1.5 }));
-    for (const each of all) nodes.push(made("circle", { cx: x(each.warps), cy: y(each.warps === state.warps ? result.share : share(play(each, data, 2 * TICKS))), r: each.warps === state.warps ? 7 : 3.5, fill: COLOURS.green }));
+    curve(state, data).forEach((share, i) => nodes.push(made("circle", { cx: x(i + 1), cy: y(share), r: i + 1 === state.warps ? 7 : 3.5, fill: COLOURS.green })));
     for (const warps of [1, 4, 8, 12, 16]) nodes.push(words(x(warps), y(0) + 18, warps, { "text-anchor": "middle" }));
     nodes.push(words(left + width, y(0) + 36, "warps; dashed: Little's law", { "text-anchor": "end" }));
     return nodes;
@@ -117,7 +124,7 @@
       const [nodes, bottom] = drawTimeline(result, state, data, width, 0);
       const beside = width >= 600;
       const half = beside ? width / 2 - 14 : width;
-      nodes.push(...drawCurve(result, state, data, 0, bottom, half, 220));
+      nodes.push(...drawCurve(state, data, 0, bottom, half, 220));
       nodes.push(...(beside ? drawDoor(result, half + 28, bottom + 60, half) : drawDoor(result, 0, bottom + 228, width)));
       return picture(width, beside ? bottom + 224 : bottom + 300, sentence, ...nodes);
     },

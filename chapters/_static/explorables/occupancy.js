@@ -60,7 +60,7 @@
     nodes.push(words(0, y + 13, "blocks that each limit lets in"));
     Object.entries(fits).forEach(([name, number], i) => {
       const line = y + 22 + i * 24;
-      const left = 112;
+      const left = 126;
       nodes.push(words(left - 8, line + 14, name, { "text-anchor": "end", "font-weight": name === limitedBy ? 700 : 400 }));
       const long = (Math.min(number, 40) / 40) * (width - left - 70);
       nodes.push(made("rect", { x: left, y: line + 1, width: Math.max(1, long), height: 16, fill: COLOURS[name === limitedBy ? "orange" : "grey"], "fill-opacity": 0.8 }));
