@@ -369,6 +369,127 @@ def similar(
 
 
 @app.command()
+def report(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Problem sets, for example ps04 (default: all that are graded)."),
+    ] = None,
+    grades: Annotated[
+        Path | None, typer.Option(help="Folder of `autograder grade` (default: grades/).")
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="The page (default: class_report.html in that folder).")
+    ] = None,
+    course: Root = None,
+) -> None:
+    """Write one page on the class: how sets and tasks went, what fails most, what is left to do."""
+    from autograder.class_report import write_report
+    from autograder.layout import GRADES, find_root
+    from autograder.show import tell
+
+    root = find_root(course)
+    folder = grades or root / GRADES
+    page = to or folder / "class_report.html"
+    sets = write_report(root, names or (), folder, page)
+    tell(console, f"{shown(page, root)}: {', '.join(one.name for one in sets)}")
+
+
+@app.command()
+def send(
+    assignment: Annotated[str, typer.Argument(help="Problem set, for example ps04.")],
+    to: Annotated[Path, typer.Option(help="Folder for the shards; each goes to one machine.")],
+    shards: Annotated[int, typer.Option(min=1, help="Number of shards.")] = 1,
+    runner: Annotated[
+        str, typer.Option(help="Kind of machine, such as cpu or gpu; another kind grades all again.")
+    ] = "cpu",
+    submissions: Annotated[
+        Path | None, typer.Option(help="Folder with one folder per student (default: submitted/).")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the grades will go (default: grades/).")] = None,
+    time_limit: Annotated[float, typer.Option(min=1.0, help="As for grade.")] = 30.0,
+    regrade: Annotated[bool, typer.Option("--regrade", help="As for grade.")] = False,
+    course: Root = None,
+) -> None:
+    """Pack what is to be judged into shards, for machines that share no network: CI's. No name goes along."""
+    from autograder.grade import Grading
+    from autograder.layout import GRADES, SUBMITTED, find_root
+    from autograder.parcels import Sending, Sent
+
+    root = find_root(course)
+    out = out or root / GRADES
+    pool = Sending(to, shards, runner)
+    with resumable():
+        grading = Grading(
+            root,
+            assignment,
+            submissions or root / SUBMITTED,
+            out,
+            seconds=time_limit,
+            pool=pool,
+            regrade=regrade,
+        )
+        rows = list(grading.rows())
+        Sent(runner, time_limit).write(out, assignment)
+    waiting = sum(row.status == "not graded" for row in rows)
+    typer.echo(f"{assignment}: {waiting} of {len(rows)} submissions sent to {shards} shards in {to}")
+
+
+@app.command()
+def judge(
+    shard: Annotated[Path, typer.Argument(help="One shard's folder, as `autograder send` wrote it.")],
+    jobs: Annotated[int, typer.Option(min=1, help="Submissions at a time.")] = min(4, os.cpu_count() or 1),
+) -> None:
+    """Judge one shard behind walls, and leave a ruling beside each parcel. Nothing is recorded here."""
+    import platform
+
+    from autograder.parcels import judge_shard
+
+    told = []
+    with resumable():
+        for identity, status, reason in judge_shard(shard, jobs, platform.node()):
+            told.append(status)
+            typer.echo(f"{identity[:12]}: {status}{f': {reason}' if reason else ''}")
+    open_ = sum(status in ("not graded", "refused") for status in told)
+    if open_:
+        raise AnswerIsNo(f"{open_} of {len(told)} parcels in {shard} could not be judged on this machine")
+
+
+@app.command()
+def receive(
+    assignment: Annotated[str, typer.Argument(help="Problem set, for example ps04.")],
+    origin: Annotated[Path, typer.Option("--from", help="Folder that holds what the shards gave back.")],
+    submissions: Annotated[
+        Path | None, typer.Option(help="The same folder as was sent (default: submitted/).")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The same folder as for send (default: grades/).")] = None,
+    received: Annotated[Path | None, typer.Option(help="Times of arrival, as for grade.")] = None,
+    course: Root = None,
+) -> None:
+    """Check the rulings of the shards, and record them: gradebook, grades.csv, feedback."""
+    from autograder.grade import Grading
+    from autograder.layout import GRADES, SUBMITTED, find_root
+    from autograder.parcels import Receiving, Sent
+    from autograder.show import summary
+
+    root = find_root(course)
+    out = out or root / GRADES
+    sent = Sent.read(out, assignment)
+    with resumable():
+        grading = Grading(
+            root,
+            assignment,
+            submissions or root / SUBMITTED,
+            out,
+            seconds=sent.seconds,
+            pool=Receiving(origin, sent.runner),
+            received=received,
+        )
+        rows = sorted(grading.rows(), key=lambda row: row.student)
+    summary(console, grading, rows, out)
+    raise typer.Exit(1 if any(row.status == "not graded" for row in rows) else 0)
+
+
+@app.command()
 def doctor(
     names: Annotated[
         list[str] | None, typer.Argument(help="With --class: problem sets (default: what was handed in).")

@@ -1,0 +1,10 @@
+"""`autograder report`: one page on a whole class, for whoever teaches it.
+
+overview      what the page says, counted from the stored results and the gradebook
+class_figures its plots
+class_page    the page, one file without scripts, and its links to the feedback pages
+"""
+
+from autograder.class_report.class_page import write_report
+
+__all__ = ["write_report"]

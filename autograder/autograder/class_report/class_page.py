@@ -1,0 +1,88 @@
+"""The class report as one file: no script, nothing from elsewhere; links lead to the feedback pages."""
+
+import os
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from autograder.class_report.class_figures import scores, tasks, times
+from autograder.class_report.overview import SetOverview, overview
+from autograder.gradebook.export import figure
+from autograder.gradebook.passing_on import read_standings
+from autograder.gradebook.standing import Standing
+from autograder.layout import Assignment, load_assignment
+from autograder.results import Results, write_atomic
+from autograder.similar import similar_answers, threshold
+from warplab.rendering import render
+
+MOST_ROWS = 15  # rows of a rubric that a set's table has
+
+
+def write_report(root: Path, names: Sequence[str], grades: Path, path: Path) -> list[SetOverview]:
+    """Write the page on these sets (default: all that are graded). Raises UserError where nothing is."""
+    for name in names:
+        load_assignment(root, name)  # complains of a name that is none
+    found = read_standings(grades, names)
+    assignments = {
+        name: load_assignment(root, name) for name in dict.fromkeys(one.assignment for one in found)
+    }
+    sets = [
+        overview(assignment, [one for one in found if one.assignment == name], Results(grades, name).all())
+        for name, assignment in assignments.items()
+    ]
+    pairs = {name: similar_answers(assignment, grades) for name, assignment in assignments.items()}
+    page = render(
+        "autograder.class_report",
+        "class_page.html.j2",
+        sets=sets,
+        pairs=pairs,
+        least=threshold(),
+        figures=figures(sets),
+        index=_index(sets, assignments, grades, path.parent),
+        today=date.today().isoformat(),
+        most_rows=MOST_ROWS,
+        points=figure,
+    )
+    write_atomic(path, page.encode())
+    return sets
+
+
+def figures(sets: Sequence[SetOverview]) -> dict[str, Any]:
+    """The plots that there is something to show for, as HTML of ours: matplotlib escapes what it writes."""
+    drawn: dict[str, Any] = {}
+    if any(one.shares for one in sets):
+        drawn["scores"] = scores(sets)._repr_html_()
+    for one in sets:
+        if one.tasks:
+            drawn[f"tasks {one.name}"] = tasks(one.tasks)._repr_html_()
+        if one.timings:
+            drawn[f"times {one.name}"] = times(one.timings)._repr_html_()
+    return drawn
+
+
+def _index(
+    sets: Sequence[SetOverview], assignments: dict[str, Assignment], grades: Path, folder: Path
+) -> dict[str, dict[str, dict[str, str]]]:
+    """{student: {set: what stands there, and the address of the feedback page}}."""
+    index: dict[str, dict[str, dict[str, str]]] = {}
+    for one in sets:
+        for standing in one.standings:
+            notebook = assignments[one.name].notebook
+            page = grades / "feedback" / standing.student / one.name / f"{notebook}.html"
+            entry = {"text": _cell(standing), "address": _address(page, folder) if page.exists() else ""}
+            index.setdefault(standing.student, {})[one.name] = entry
+    return dict(sorted(index.items()))
+
+
+def _cell(standing: Standing) -> str:
+    if not standing.has_score:
+        return standing.status
+    waits = standing.open("ungraded") + standing.open("manual")
+    return figure(standing.score) + (f" (+{figure(waits)} open)" if waits else "")
+
+
+def _address(page: Path, folder: Path) -> str:
+    """Relative, so that the folder may be moved; "./" keeps a name with a colon from being a protocol."""
+    return "./" + quote(os.path.relpath(page, folder), errors="surrogateescape")
