@@ -123,7 +123,8 @@
     cells.forEach((cell, lane) => {
       cell.className = lane >= trace.threads ? "none" : step.lanes.includes(lane) ? "on" : "";
       const found = access ? access.lanes.indexOf(lane) : -1;
-      cell.lastChild.textContent = found >= 0 ? access.elements[found] : step.jumps?.includes(lane) ? "jumps" : "";
+      cell.lastChild.className = found >= 0 ? "at" : "";
+      cell.lastChild.textContent = found >= 0 ? access.elements[found].slice(1, -1) : step.jumps?.includes(lane) ? "jump" : "";
     });
     sentence.textContent = said(step);
     range.value = now;

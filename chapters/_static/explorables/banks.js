@@ -56,7 +56,7 @@
   explorables.define({
     name: "banks",
     controls: [
-      { name: "width", label: "Words in a row:", kind: "range", min: 32, max: 40, value: 32, show: (value) => (value === 32 ? "32, no padding" : `32 + ${value - 32}`) },
+      { name: "width", label: "Words in a row", kind: "range", min: 32, max: 40, value: 32, show: (value) => (value === 32 ? "32" : `32 + ${value - 32}`) },
       { name: "number", label: "Which column or row", kind: "range", min: 0, max: 31, value: 0 },
       { name: "read", label: "The warp reads", kind: "choice", value: "column", options: [["column", "a column"], ["row", "a row"]] },
     ],
