@@ -1,0 +1,149 @@
+"""Grading in shards: no name leaves, what comes back is checked, and the grades are those of one machine."""
+
+import json
+import shutil
+
+import pytest
+from grading import answers, hand_in, judged_here, make_course, notebook
+
+from autograder import cli
+from autograder.grade import Grading
+from autograder.judge.judge import CellVerdict, Verdict
+from autograder.sandbox.choose import choose
+from autograder.workers import machine_judge
+
+STUDENTS = ("ada-lovelace", "bob-the-builder", "cyd-charisse")
+
+
+def by_length(assignment, checked, cases, launcher, limits=None):
+    """Stands in for the judge: 3 points a test cell for an answer, 0 for the stub."""
+    text = "".join(cell["source"] for cell in checked.notebook["cells"])
+    points = 3.0 if "secret_columns" in text else 0.0
+    cells = {
+        spec.grade_id: CellVerdict(spec.grade_id, None, spec.points, "manual")
+        if spec.kind == "manual"
+        else CellVerdict(spec.grade_id, points, spec.points, "partial" if points else "lost", spec.task)
+        for spec in assignment.graded()
+    }
+    return Verdict("graded", "", cells, "sandboxed (test)", 0.1)
+
+
+@pytest.fixture(scope="module")
+def course_once(tmp_path_factory):
+    root, assignment = make_course(tmp_path_factory.mktemp("shards") / "course")
+    for student in STUDENTS[:2]:
+        hand_in(root / "submitted", student, notebook(assignment, **answers(root)), "ps01/ps01_tiny.ipynb")
+    hand_in(root / "submitted", STUDENTS[2], notebook(assignment), "ps01/ps01_tiny.ipynb")
+    with judged_here(by_length):
+        rows = list(
+            Grading(root, "ps01", root / "submitted", root / "one", sandbox=choose(unsafe=True)).rows()
+        )
+    assert [(row.student, row.score) for row in sorted(rows, key=lambda row: row.student)] == [
+        (STUDENTS[0], 6.0),
+        (STUDENTS[1], 6.0),
+        (STUDENTS[2], 0.0),
+    ]
+    shutil.copytree(root / "one", root / "grades", dirs_exist_ok=True)
+    shutil.rmtree(root / "grades" / "results")
+    return root
+
+
+@pytest.fixture
+def command(course_once, tmp_path, monkeypatch, capsys):
+    """Run `autograder ...` in a copy of that class, with a judge that starts no process."""
+    root = shutil.copytree(course_once, tmp_path / "course")
+    monkeypatch.chdir(root)
+    monkeypatch.setattr(machine_judge, "course_version_of_this_process", lambda: "test")
+    monkeypatch.setattr(
+        machine_judge, "of_this_machine", lambda _: machine_judge.MachineJudge(choose(unsafe=True))
+    )
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["autograder", *map(str, words)])
+        with judged_here(by_length), pytest.raises(SystemExit) as left:
+            cli.main()
+        told = capsys.readouterr()
+        assert "Traceback" not in told.out + told.err
+        return left.value.code or 0, told.out + told.err
+
+    run.root = root
+    return run
+
+
+def scores(out):
+    records = [json.loads(path.read_text()) for path in sorted((out / "results" / "ps01").glob("*.json"))]
+    return {
+        record["student"]: {key: cell["points"] for key, cell in record["verdict"]["cells"].items()}
+        for record in records
+        if record["verdict"]
+    }
+
+
+def sent_and_judged(command):
+    status, told = command("send", "ps01", "--to", "shards", "--shards", 2)
+    assert status == 0 and "3 of 3 submissions sent to 2 shards" in told
+    for shard in ("1", "2"):
+        status, told = command("judge", f"shards/{shard}", "--jobs", 1)
+        assert status == 0, told
+    return sorted(command.root.glob("shards/*/*.ruling.json"))
+
+
+def test_shards_give_the_grades_of_one_machine_and_then_nothing_is_sent_again(command):
+    sent_and_judged(command)
+    status, told = command("receive", "ps01", "--from", "shards")
+    assert status == 0, told
+    assert scores(command.root / "grades") == scores(command.root / "one")
+    assert (command.root / "grades/feedback/ada-lovelace/ps01/ps01_tiny.html").exists()
+    assert "sandboxed (test)" in (command.root / "grades/results/ps01/ada-lovelace.json").read_text()
+    assert "0 of 3 submissions sent" in command("send", "ps01", "--to", "again", "--shards", 2)[1]
+
+
+def test_no_students_name_goes_along(command):
+    sent_and_judged(command)
+    files = [path for path in command.root.glob("shards/**/*") if path.is_file()]
+    everything = b"".join(str(path.relative_to(command.root)).encode() + path.read_bytes() for path in files)
+    assert len(files) == 9 and not any(student.encode() in everything for student in STUDENTS)
+
+
+@pytest.mark.parametrize(
+    "spoil, why",
+    [
+        (lambda told: told["verdict"]["cells"].popitem(), "other cells than the problem set"),
+        (lambda told: next(iter(told["verdict"]["cells"].values())).update(points=99.0), "does not fit"),
+        (lambda told: told.update(id="0" * 64), "about another submission"),
+        (lambda told: told.update(more=1), "not of the form"),
+    ],
+)
+def test_a_ruling_that_no_judge_gives_is_nobodys_grade(command, spoil, why):
+    first = sent_and_judged(command)[0]
+    told = json.loads(first.read_text())
+    spoil(told)
+    first.write_text(json.dumps(told))
+    status, told = command("receive", "ps01", "--from", "shards")
+    assert status == 1 and "not graded" in told
+    reasons = [
+        json.loads(path.read_text())["reason"] for path in command.root.glob("grades/results/ps01/*.json")
+    ]
+    assert sum(why in reason for reason in reasons) == 1 and len(scores(command.root / "grades")) == 2
+
+
+def test_a_shard_that_gave_nothing_back_fails_the_run_and_the_next_one_sends_those_alone(command):
+    rulings = sent_and_judged(command)
+    lost = [path for path in rulings if path.parent.name == "2"]
+    for path in lost:
+        path.unlink()
+    assert command("receive", "ps01", "--from", "shards")[0] == 1
+    assert f"{len(lost)} of 3 submissions sent" in command("send", "ps01", "--to", "more")[1]
+
+
+def test_a_link_is_no_ruling(command, tmp_path):
+    first = sent_and_judged(command)[0]
+    kept = shutil.move(first, tmp_path / "elsewhere")
+    first.symlink_to(kept)
+    assert command("receive", "ps01", "--from", "shards")[0] == 1
+
+
+def test_mistakes_are_told_in_a_line(command):
+    assert "no parcels in nowhere" in command("judge", "nowhere")[1]
+    (command.root / "x").mkdir()
+    assert "run `autograder send ps01`" in command("receive", "ps01", "--from", "x")[1]
