@@ -21,6 +21,7 @@ import importlib
 import json
 import re
 import sys
+from html import escape
 from pathlib import Path
 
 from docutils import nodes
@@ -50,12 +51,12 @@ class Explorable(Directive):
             raise self.error(f"explorable: {name} has no question; write one as its first paragraph")
         question, *caption = parsed.children
         question["classes"].append("explorable-question")
-        still = self.made("still").body
+        still = self.made("still")
         data = embedded(self.made("data")) if "data" in self.options else ""
         return [
             html(f'<figure class="explorable" id="explorable-{name}" data-explorable="{name}">'),
             question,
-            html(f'<div class="explorable-still">{still}</div>{data}'),
+            html(f'<div class="explorable-still">{drawings(still)}</div>{data}'),
             *([html("<figcaption>"), *caption, html("</figcaption>")] if caption else []),
             html("</figure>"),
         ]
@@ -72,6 +73,13 @@ class Explorable(Directive):
             raise self.error(f"explorable: :{option}: {self.options[option]}: {problem}") from None
         self.state.document.settings.env.note_dependency(found.__file__)
         return make()
+
+
+def drawings(still) -> str:
+    """The figure for paper, its narrow form for a phone if it has one, and what it shows."""
+    wide = still.body.replace("<svg", '<svg class="wide"', 1)
+    narrow = still.narrow.body.replace("<svg", '<svg class="narrow"', 1) if still.narrow else ""
+    return f"{wide}{narrow}<p>{escape(still.caption or '')}</p>"
 
 
 def embedded(data) -> str:

@@ -11,7 +11,6 @@ from warplab import plots, specs, vram
 from warplab.hardware.target import Target
 
 COLOUR = plots.PALETTE
-WIDTH = 5.2  # inches: narrower than a full column, so that a phone shrinks the letters less
 SMALL = {"fontsize": 10.5}
 # Shapes of published models: GPT-3 XL (brown2020, table 2.1) and Llama 2 (touvron2023).
 MODELS = {
@@ -81,6 +80,7 @@ def batches(arrivals, limit, answer_time):
     return done
 
 
+@plots.responsive
 def serving(limit=8, load=7.0, number=40):
     """The first requests at a load near the wall, for paper: a line waits, a bar is answered."""
     given = requests()
@@ -90,7 +90,7 @@ def serving(limit=8, load=7.0, number=40):
         cache = vram.kv_cache_bytes(given["layers"], given["width"], given["context"], batch)
         return given["tokens"] * (2 * given["weights"] + cache) / given["bandwidth"]
 
-    fig, ax = plots.new(WIDTH, 3.6)
+    fig, ax = plots.new(plots.COLUMN, 3.6)
     for turn, (first, last, start, finish) in enumerate(batches(arrivals, limit, answer_time)):
         for request in range(first, min(last, number)):
             ax.plot([arrivals[request], start], [request, request], color=COLOUR["orange"], linewidth=1)
@@ -107,9 +107,10 @@ def serving(limit=8, load=7.0, number=40):
     )
 
 
+@plots.responsive
 def hiding(warps=4, arithmetic=15, rounds=2):
     """Four warps of a scheduler, for paper: a load, the wait for it, and arithmetic."""
-    fig, ax = plots.new(WIDTH, 2.3)
+    fig, ax = plots.new(plots.COLUMN, 2.3)
     chain = arithmetic * ALU
     for warp in range(warps):
         for turn in range(rounds):
@@ -120,19 +121,20 @@ def hiding(warps=4, arithmetic=15, rounds=2):
     ax.set(xlabel="clock ticks", ylim=(warps - 0.4, -0.6))
     ax.set_yticks(range(warps), [f"warp {warp}" for warp in range(warps)])
     handles = [Rectangle((0, 0), 1, 1, color=COLOUR[c]) for c in ("orange", "gold", "blue")]
-    fig.legend(handles, ["load", "waiting for it", "arithmetic"], loc="outside lower left", ncols=3)
+    plots.legend(fig, handles, ["load", "waiting for it", "arithmetic"])
     busy = warps * (arithmetic + 1) / (LOAD + chain)
     return plots.show(
         fig,
         alt=f"{warps} warps on one scheduler: each loads, waits {LOAD} ticks, and computes for {chain}.",
         caption=f"{warps} warps with {arithmetic} arithmetic instructions for each load: by Little's law the "
-        f"scheduler issues in at most {busy:.0%} of the ticks.",
+        f"scheduler issues in at most {100 * busy:.0f} % of the ticks.",
     )
 
 
+@plots.responsive
 def amdahl(serial=0.1, workers=8):
     """A job on one worker and on several, for paper: time to the right, workers downwards."""
-    fig, (one, many) = plots.new(WIDTH, 2.8, rows=2, sharex=True, height_ratios=[1, 3])
+    fig, (one, many) = plots.new(plots.COLUMN, 2.8, rows=2, sharex=True, height_ratios=[1, 3])
     for ax, n in ((one, 1), (many, workers)):
         ax.add_patch(Rectangle((0, 0), serial, n, facecolor=COLOUR["grey"], alpha=0.25))
         ax.add_patch(Rectangle((0, 0), serial, 1, facecolor=COLOUR["orange"], alpha=0.85))
@@ -142,7 +144,7 @@ def amdahl(serial=0.1, workers=8):
     many.set_xlabel("time, of one worker's")
     speedup = 1 / (serial + (1 - serial) / workers)
     handles = [Rectangle((0, 0), 1, 1, color=COLOUR[c], alpha=0.85) for c in ("orange", "blue", "grey")]
-    fig.legend(handles, ["serial", "shared", "idle"], loc="outside lower left", ncols=3)
+    plots.legend(fig, handles, ["serial", "shared", "idle"])
     return plots.show(
         fig,
         alt=f"A job of which {serial:.0%} is serial, done by one worker and by {workers}: while one works on "
@@ -152,6 +154,7 @@ def amdahl(serial=0.1, workers=8):
     )
 
 
+@plots.responsive
 def desk(model="llama-7b", ranks=8, tokens=2048):
     """What lies on each of `ranks` cards in every stage of ZeRO, for paper."""
     shape = MODELS[model]
@@ -161,7 +164,7 @@ def desk(model="llama-7b", ranks=8, tokens=2048):
         zip(vram.RECIPES["mixed, Adam"], ("blue", "orange", "purple", "green", "gold"), strict=True)
     )
     colours["activations"] = "grey"
-    fig, ax = plots.new(WIDTH, 3.4)
+    fig, ax = plots.new(plots.COLUMN, 3.4)
     totals = []
     for stage in range(4):
         bottom = 0.0
@@ -176,11 +179,11 @@ def desk(model="llama-7b", ranks=8, tokens=2048):
     ax.set(ylabel="GB on each card", ylim=(0, 140))
     ax.set_xticks(range(4), ["full copies", "stage 1", "stage 2", "stage 3"])
     handles = [Rectangle((0, 0), 1, 1, color=COLOUR[c], alpha=0.85) for c in colours.values()]
-    fig.legend(handles, list(colours), loc="outside lower left", ncols=3)
+    plots.legend(fig, handles, list(colours))
     return plots.show(
         fig,
         alt=f"Stacked bars of what lies on each of {ranks} cards that train 7 billion parameters: "
         f"{', '.join(totals)} from full copies to stage 3.",
-        caption=f"7 billion parameters on {ranks} cards, mixed Adam, {tokens:,} tokens on each. "
-        "The activations stay.",
+        caption=f"7 billion parameters on {ranks} cards in mixed precision with Adam, {tokens:,} tokens on "
+        "each: stages of ZeRO shrink the state, and the activations stay.",
     )
