@@ -1,34 +1,63 @@
-"""The picture under a chapter's title: the plan of the building, with the place lit that it is about."""
+"""The plan of the building, with the place lit that a chapter is about: under the chapter's title, and on the
+cards of the start page, {chapter-cards}, that lead to the chapters.
+"""
 
 from __future__ import annotations
 
 import re
 import sys
+from html import escape
 from pathlib import Path
 
 from docutils import nodes
+from docutils.parsers.rst import Directive
 
 CHAPTERS = Path(__file__).resolve().parent.parent
 CHAPTER = re.compile(r"(?:^|/)(\d\d)-[\w-]+$")
 
 
-def open_chapter(app, doctree) -> None:
-    """Put the opener after the title of a numbered chapter."""
-    found = CHAPTER.search(app.env.docname)
-    if not found:
-        return
+class Cards(nodes.General, nodes.Element):
+    """Where the cards will stand when every title is known."""
+
+
+class ChapterCards(Directive):
+    def run(self) -> list[nodes.Node]:
+        return [Cards()]
+
+
+def opener(chapter: str) -> str:
     if str(CHAPTERS) not in sys.path:
         sys.path.insert(0, str(CHAPTERS))
     from figures import building
 
-    app.env.note_dependency(building.__file__)
-    for title in doctree.findall(nodes.title):
-        picture = f'<div class="opener">{building.opener(int(found[1]))}</div>'
-        section = title.parent
-        section.insert(section.index(title) + 1, nodes.raw("", picture, format="html"))
-        return
+    return building.opener(int(chapter))
+
+
+def open_chapter(app, doctree) -> None:
+    """Put the opener after the title of a numbered chapter."""
+    found = CHAPTER.search(app.env.docname)
+    app.env.note_dependency(str(CHAPTERS / "figures/building.py"))
+    for title in list(doctree.findall(nodes.title))[:1] if found else ():
+        picture = f'<div class="opener">{opener(found[1])}</div>'
+        title.parent.insert(title.parent.index(title) + 1, nodes.raw("", picture, format="html"))
+
+
+def deal_cards(app, doctree, docname) -> None:
+    """A list of links, one a chapter: its opener and its title."""
+    for cards in list(doctree.findall(Cards)):
+        rows = []
+        for page in sorted(app.env.found_docs):
+            found = CHAPTER.search(page)
+            if found:
+                link = app.builder.get_relative_uri(docname, page)
+                told = escape(app.env.titles[page].astext())
+                rows.append(f'<li><a href="{link}">{opener(found[1])}<span>{told}</span></a></li>')
+        cards.replace_self(nodes.raw("", f'<ol class="chapter-cards">{"".join(rows)}</ol>', format="html"))
 
 
 def setup(app) -> dict:
+    app.add_node(Cards)
+    app.add_directive("chapter-cards", ChapterCards)
     app.connect("doctree-read", open_chapter)
+    app.connect("doctree-resolved", deal_cards)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

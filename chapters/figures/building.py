@@ -2,7 +2,10 @@
 corridor to the next hall. A chapter's opener is this plan with the place lit that the chapter is about.
 """
 
-from warplab.plots import PALETTE
+from html import escape
+
+from warplab.plots import PALETTE, Figure
+from warplab.plots.figure import PAGE_FONT
 
 WIDTH, HEIGHT = 760, 124
 ROWS, COLUMNS, STEP = 6, 17, 17  # of the hall's students
@@ -19,6 +22,64 @@ def opener(chapter):
     students, sheets = chapter not in (1, 2, 3, 9, 12), chapter not in (6, 7)
     plan = _office() + _desk(sheets) + _door() + _hall(students) + _table() + _corridor() + _next_hall()
     return _svg(f"0 0 {WIDTH} {HEIGHT}", plan + light, 'aria-hidden="true"')
+
+
+ROOMS = (  # the words above and below a room, and its middle
+    ("the professor", "a CPU core", 47),
+    ("the desk", "VRAM", 174),
+    ("the door", "bandwidth", 248),
+    ("the hall", "a GPU: thousands of sums at once", 419),
+    ("the next hall", "another GPU", 700),
+)
+
+
+def plan(alt, caption):
+    """The building with its rooms named; on a phone up to the corridor, in two parts, one above the other."""
+    figure = Figure(None, _labelled(alt, ((-4, WIDTH + 8),), 12.5), alt, caption)
+    figure.narrow = Figure(None, _labelled(alt, ((-8, 300), (266, 310)), 12.5), alt, None)
+    figure.name = "plan"
+    return figure
+
+
+def _labelled(alt, cuts, size):
+    """The plan in colour, cut into pieces (left edge, width) that stand one above the other."""
+    blue, gold, orange = (PALETTE[name] for name in ("blue", "gold", "orange"))
+    rooms = (
+        _office()
+        + _dot(47, 62, 17, f'fill="{blue}"')
+        + _desk(False)
+        + _door()
+        + _hall(False)
+        + _table()
+        + _corridor()
+        + _next_hall()
+        + f'<g fill="{gold}">'
+        + "".join(_rect(x, y, 17, 20) for x, y in _sheets())
+        + f'</g><g fill="{orange}">'
+        + "".join(_rect(233 + 11 * i, 51, 8, 22) for i in range(4))
+        + f'</g><g fill="{blue}">'
+        + "".join(_dot(x, y, 4.2) for x, y, *_ in _students())
+        + "</g>"
+    )
+    across, high = max(width for _, width in cuts), 164
+    parts = []
+    for row, (left, width) in enumerate(cuts):
+        named = [(name, words, at) for name, words, at in ROOMS if left <= at < left + width]
+        text = "".join(_words(name, words, at, size) for name, words, at in named)
+        parts.append(
+            f'<svg x="{(across - width) / 2:g}" y="{high * row}" width="{width}" height="{high}" '
+            f'viewBox="{left} -20 {width} {high}">{rooms}{text}</svg>'
+        )
+    wide = "730" if len(cuts) == 1 else "420"
+    style = "max-width: 100%; height: auto; display: block"
+    look = f'width="{wide}" role="img" aria-label="{escape(alt)}" style="{style}"'
+    return _svg(f"0 0 {across} {high * len(cuts)}", "".join(parts), look)
+
+
+def _words(name, words, x, size):
+    look = f'text-anchor="middle" font-family="{escape(PAGE_FONT)}" font-size="{size}"'
+    above = f'<text x="{x}" y="0" font-weight="600" {look}>{name}</text>'
+    return f'{above}<text x="{x}" y="131" {look}>{words}</text>'
 
 
 def _svg(box, body, attributes):

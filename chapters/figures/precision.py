@@ -295,7 +295,7 @@ def ladder():
                 (4, 0),
                 textcoords="offset points",
                 va="center",
-                fontsize=9.5,
+                fontsize=10.5,
             )
             words.append(f"{label} {spec[name].si / 1e12:,.4g}")
             y += 1
