@@ -215,6 +215,16 @@ def test_the_stepper_goes_forwards_back_and_to_the_next_access_by_keyboard(brows
     assert "They write x[0] to x[31]" in page.locator(".said").inner_text()
 
 
+@pytest.mark.browser
+def test_a_notebook_that_takes_keys_for_itself_does_not_get_the_steppers(browser):
+    page = browser.new_page()
+    page.set_content(warplab.step(two_jobs[1, 32], np.ones(32, F32), 1)._repr_html_())
+    page.evaluate("document.addEventListener('keydown', (event) => event.preventDefault(), true)")
+    page.locator("input[type=range]").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".said").inner_text().startswith("Step 2 of")
+
+
 def test_the_data_are_what_the_trace_says():
     trace = warplab.step(two_jobs[1, 32], np.ones(32, F32), 1)
     data = json.loads(json.dumps(trace.as_dict()))

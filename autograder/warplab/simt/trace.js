@@ -156,6 +156,11 @@
   map.addEventListener("pointerdown", pointed);
   map.addEventListener("pointermove", (event) => { if (event.buttons) pointed(event); });
 
+  const OURS = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown", "Enter", " "]);
+  window.addEventListener("keydown", (event) => { // before JupyterLab, for which these are shortcuts of the notebook
+    if (!inTheBook && OURS.has(event.key) && !event.shiftKey && figure.contains(event.target)) event.stopImmediatePropagation();
+  }, true);
+
   for (const { file, first, lines } of trace.sources) {
     lines.forEach((text, i) => {
       const line = made("div", {}, made("i", {}, first + i), text);
