@@ -249,7 +249,7 @@ def collect(
 ) -> None:
     """Bring what was handed in elsewhere into submitted/. What is refused is told, and the rest goes on."""
     from autograder.collect import collect as run
-    from autograder.collect.table import options, show
+    from autograder.collect.collected_table import options, show
     from autograder.layout import SUBMITTED, find_root, load_assignment
     from autograder.roster import read_roster
 

@@ -1,10 +1,12 @@
 """The plots of the class report, each with the numbers in words."""
 
+import statistics
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from autograder.class_report.overview import SetOverview, TaskOutcome, Timing
+from autograder.class_report.overview import SetOverview, TaskOutcome, TimedRow
 from warplab import plots
 from warplab.plots.responsive import on_phone, responsive
 from warplab.plots.theme import INK, legend
@@ -17,19 +19,27 @@ PARTS = (("all points", "full", "green"), ("some", "partial", "gold"), ("none", 
 def scores(sets: Sequence[SetOverview]) -> plots.Figure:
     """A dot a student and set, and the median: the share of the points that are judged so far."""
     shown = [one for one in sets if one.shares]
+    ax: Any  # one Axes, as no rows and columns are asked for
     figure, ax = plots.new(height=0.9 + 0.5 * len(shown))
     for row, one in enumerate(shown):
         shares = 100 * np.sort(np.array(list(one.shares.values())))
         # neighbours in the order of points lie apart, the same on every run
         apart = SPREAD * (np.arange(len(shares)) * 0.618 % 1 - 0.5) * 2
         ax.plot(shares, row + apart, "o", color=plots.PALETTE["blue"], alpha=0.6, markersize=5, clip_on=False)
-        ax.plot([100 * one.median] * 2, [row - 0.4, row + 0.4], color=plots.PALETTE["orange"])
+        ax.plot(
+            [100 * statistics.median(one.shares.values())] * 2,
+            [row - 0.4, row + 0.4],
+            color=plots.PALETTE["orange"],
+        )
     ax.set_yticks(range(len(shown)), [one.name for one in shown])
     ax.set_ylim(len(shown) - 0.5, -0.5)
     ax.set_xlim(0, 100)
     ax.set_xlabel("points, in % of those judged so far")
     ax.grid(axis="x")
-    told = [f"{one.name}: {len(one.shares)} students, median {100 * one.median:.0f} %" for one in shown]
+    told = [
+        f"{one.name}: {len(one.shares)} students, median {100 * statistics.median(one.shares.values()):.0f} %"
+        for one in shown
+    ]
     alt = "Points of each student by set, in per cent of those judged so far. " + "; ".join(told) + "."
     return plots.show(figure, alt, "One dot is one student; the line is the median.")
 
@@ -38,6 +48,7 @@ def scores(sets: Sequence[SetOverview]) -> plots.Figure:
 def tasks(outcomes: Sequence[TaskOutcome]) -> plots.Figure:
     """Of each task the part of the class with all, some and none of its points, the hardest on top."""
     room = 0.55 if on_phone() else 0.36
+    ax: Any  # one Axes, as no rows and columns are asked for
     figure, ax = plots.new(height=1.3 + room * len(outcomes))
     left = np.zeros(len(outcomes))
     totals = np.array([one.full + one.partial + one.none for one in outcomes])
@@ -74,9 +85,10 @@ def tasks(outcomes: Sequence[TaskOutcome]) -> plots.Figure:
 
 
 @responsive
-def times(timings: Sequence[Timing]) -> plots.Figure:
+def times(timings: Sequence[TimedRow]) -> plots.Figure:
     """Each timed kernel's time over the library's on the same device in the same run, with its interval."""
     names = list(dict.fromkeys(one.task for one in timings))
+    ax: Any  # one Axes, as no rows and columns are asked for
     figure, ax = plots.new(height=1.1 + 0.5 * len(names))
     for row, name in enumerate(names):
         mine = sorted((one for one in timings if one.task == name), key=lambda one: one.ratio)

@@ -48,7 +48,7 @@ class TaskOutcome:
 
 
 @dataclass(frozen=True)
-class Timing:
+class TimedRow:
     """One timed row of one student: its time over the library's on the same device, with its interval."""
 
     task: str
@@ -60,7 +60,7 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Work:
+class OpenCell:
     """A cell whose points wait: for a GPU, or for a person."""
 
     cell: str
@@ -80,8 +80,8 @@ class SetOverview:
     shares: dict[str, float]
     tasks: list[TaskOutcome]
     rows: list[RowFailure]
-    timings: list[Timing]
-    work: list[Work]
+    timings: list[TimedRow]
+    work: list[OpenCell]
     flags: list[tuple[str, str]]
     standings: list[Standing] = field(repr=False)
 
@@ -166,19 +166,19 @@ def pattern_of(line: Mapping[str, Any]) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
-def _timings(verdicts: Mapping[str, Mapping[str, Any]]) -> Iterator[Timing]:
+def _timings(verdicts: Mapping[str, Mapping[str, Any]]) -> Iterator[TimedRow]:
     for student, task, line in _lines(verdicts):
         for counters in line["counters"].values():
             if line["kind"] == "time" and "time.ratio" in counters:
                 ratio = (counters[f"time.{name}"] for name in ("ratio_low", "ratio", "ratio_high", "seconds"))
-                yield Timing(task, student, *ratio)
+                yield TimedRow(task, student, *ratio)
 
 
-def _work(standings: Sequence[Standing]) -> list[Work]:
+def _work(standings: Sequence[Standing]) -> list[OpenCell]:
     waiting = Counter(
         (cell.kind, cell.name, cell.max) for one in standings for cell in one.cells if cell.points is None
     )
-    return [Work(name, kind, most, count) for (kind, name, most), count in sorted(waiting.items())]
+    return [OpenCell(name, kind, most, count) for (kind, name, most), count in sorted(waiting.items())]
 
 
 def _flags(records: Records) -> Iterator[tuple[str, str]]:

@@ -5,12 +5,12 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import IO
 
-from autograder.collect.handed_in import Claim, HandedIn, Refusal, is_notebook
+from autograder.collect.handed_in import HandedIn, Owner, Refusal, is_notebook
 from autograder.collect.platforms import named
 from autograder.user_error import UserError
 from autograder.validate.validate import MAX_BYTES
@@ -44,24 +44,32 @@ def _of_member(
     try:
         found = named(place, pattern)
     except Refusal as problem:
-        yield HandedIn(Claim(student=place[:60]), place, refused=str(problem))
+        yield HandedIn(Owner(student=place[:60]), place, refused=str(problem))
         return
     if found is not None:
-        claim, file, order, note = found
-        yield from of_file(claim, file, place, partial(content, archive, member), wanted, order, note)
+        owner, file, order, note = found
+        yield from of_file(owner, file, place, partial(content, archive, member), wanted, order, note)
 
 
-def of_file(claim, file, place, read, wanted, order=(), note="") -> Iterator[HandedIn]:  # noqa: ANN001
+def of_file(
+    owner: Owner,
+    file: str,
+    place: str,
+    read: Callable[[], bytes],
+    wanted: str,
+    order: tuple[int | str, ...] = (),
+    note: str = "",
+) -> Iterator[HandedIn]:
     """One file of a student's: the notebook, an archive with it inside, or another file (no read)."""
     if is_notebook(file, wanted):
-        yield HandedIn(claim, place, read, order, note=note)
+        yield HandedIn(owner, place, read, order, note=note)
     elif file.lower().endswith(".zip"):
-        yield HandedIn(claim, place, partial(_inside, read, wanted), order, note=note)
+        yield HandedIn(owner, place, partial(_inside, read, wanted), order, note=note)
     else:
-        yield HandedIn(claim, place, order=order)
+        yield HandedIn(owner, place, order=order)
 
 
-def _inside(read, wanted: str) -> bytes:  # noqa: ANN001
+def _inside(read: Callable[[], bytes], wanted: str) -> bytes:
     """The notebook in an archive that a student handed in."""
     try:
         with zipfile.ZipFile(io.BytesIO(read())) as archive:

@@ -15,7 +15,7 @@ class Refusal(Exception):
 
 
 @dataclass(frozen=True)
-class Claim:
+class Owner:
     """Whose it is said to be. student: an id; or a platform's name and number for the person.
 
     by_number: whether the number is the person's own (Canvas) and not one for this assignment (Moodle).
@@ -38,7 +38,7 @@ class HandedIn:
     refused: why there is nothing to read.
     """
 
-    claim: Claim
+    owner: Owner
     place: str
     read: Callable[[], bytes] | None = None
     order: tuple[int | str, ...] = ()

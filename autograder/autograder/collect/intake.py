@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from autograder.collect.handed_in import Claim, HandedIn, Refusal, unfit
+from autograder.collect.handed_in import HandedIn, Owner, Refusal, unfit
 from autograder.collect.sources import handed_in
 from autograder.discover import student_id, written_out
 from autograder.layout import Assignment
@@ -47,10 +47,10 @@ def collect(
     mine: defaultdict[str, list[HandedIn]] = defaultdict(list)
     for one in handed_in(source, assignment, pattern, protocol, deadline):
         try:
-            mine[_student(one.claim, roster)].append(one)
+            mine[_student(one.owner, roster)].append(one)
         except Refusal as problem:
             rows.append(
-                Collected(legible(str(one.claim)), "refused", legible(one.place), one.refused or str(problem))
+                Collected(legible(str(one.owner)), "refused", legible(one.place), one.refused or str(problem))
             )
     times_file = into / f"{assignment.name}.received.csv"
     times = received_times(times_file) if times_file.exists() else {}
@@ -71,27 +71,27 @@ def collect(
     return sorted(rows, key=lambda row: row.student), times_file
 
 
-def _student(claim: Claim, roster: Mapping[str, Person]) -> str:
+def _student(owner: Owner, roster: Mapping[str, Person]) -> str:
     """The name of the folder. Raises Refusal."""
-    if claim.student:
-        if unfit(claim.student):
-            raise Refusal(unfit(claim.student))
-        if roster and student_id(claim.student) not in roster:
+    if owner.student:
+        if unfit(owner.student):
+            raise Refusal(unfit(owner.student))
+        if roster and student_id(owner.student) not in roster:
             raise Refusal("not in the roster")
-        return claim.student
+        return owner.student
     if not roster:
-        if unfit(str(claim)):
-            raise Refusal(unfit(str(claim)))
-        return str(claim)
-    numbered = [one for one in roster.values() if claim.number and one.lms_user_id == claim.number]
-    if claim.by_number:
+        if unfit(str(owner)):
+            raise Refusal(unfit(str(owner)))
+        return str(owner)
+    numbered = [one for one in roster.values() if owner.number and one.lms_user_id == owner.number]
+    if owner.by_number:
         found = numbered
     else:
-        found = [one for one in roster.values() if letters(claim.name) in one.names]
+        found = [one for one in roster.values() if letters(owner.name) in one.names]
         found = [one for one in found if one in numbered] if len(found) > 1 else found
     if len(found) != 1:
         raise Refusal(
-            "nobody in the roster has this number" if claim.by_number and not found
+            "nobody in the roster has this number" if owner.by_number and not found
             else "nobody in the roster has this name" if not found
             else f"{len(found)} in the roster have this name or number"
         )  # fmt: skip
@@ -122,7 +122,7 @@ def _take_in(
 
 def _newest(found: list[HandedIn], assignment: Assignment) -> HandedIn:
     readable = [one for one in found if one.read is not None]
-    if len({one.claim.number for one in readable}) > 1:
+    if len({one.owner.number for one in readable}) > 1:
         raise Refusal(f"{len(readable)} people of this name handed in: add their numbers to the roster")
     if not readable:
         told = [one.refused for one in found if one.refused]

@@ -7,15 +7,16 @@ number being the participant's in this assignment, as in the grading worksheet.
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from autograder.collect.handed_in import Claim, Refusal
+from autograder.collect.handed_in import Owner, Refusal
 
 CANVAS = re.compile(r"(?:(?P<name>\w+?)_)?(?:(?P<late>LATE)_)?(?P<number>\d+)_(?P<upload>\d+)_(?P<file>.+)")
 ANONYMOUS = re.compile(r"anon_(?:LATE_)?\w+?_\d+_.+")
 MOODLE = re.compile(r"(?P<name>[^/]+)_(?P<number>\d+)_assignsubmission_file(?:_?/(?:.*/)?|_)(?P<file>[^/]+)")
 LONGEST = 1000  # characters of a path
-Named = tuple[Claim, str, tuple[int | str, ...], str]
+Named = tuple[Owner, str, tuple[int | str, ...], str]
 """(whose, the file's own name, its place among several of one person, a note)."""
 
 
@@ -34,19 +35,19 @@ def named(path: str, pattern: re.Pattern[str] | None = None) -> Named | None:
         return _by_pattern(found, name) if found else None
     found = MOODLE.fullmatch(path) or MOODLE.fullmatch("/".join(parts[1:]))
     if found:
-        return Claim(name=found["name"], number=found["number"]), found["file"], (), ""
+        return Owner(name=found["name"], number=found["number"]), found["file"], (), ""
     if ANONYMOUS.fullmatch(name):
         raise Refusal("Canvas graded anonymously and gave no name: end that, and download again")
     found = CANVAS.fullmatch(name)
     if found:
-        claim = Claim(name=found["name"] or "", number=found["number"], by_number=True)
+        owner = Owner(name=found["name"] or "", number=found["number"], by_number=True)
         return (
-            claim,
+            owner,
             found["file"],
             (int(found["upload"][:18]),),
             "late, says Canvas" if found["late"] else "",
         )
-    return (Claim(student=_owner(parts)), name, (), "") if len(parts) > 1 else None
+    return (Owner(student=_owner(parts)), name, (), "") if len(parts) > 1 else None
 
 
 def _by_pattern(found: re.Match[str], name: str) -> Named:
@@ -56,10 +57,10 @@ def _by_pattern(found: re.Match[str], name: str) -> Named:
         if (groups["file_id"] or "").endswith((".ipynb", ".zip"))
         else f"{groups['file_id']}.ipynb"
     )
-    return Claim(student=groups["student_id"]), file, (groups.get("timestamp") or "",), ""
+    return Owner(student=groups["student_id"]), file, (groups.get("timestamp") or "",), ""
 
 
-def _owner(parts: tuple[str, ...]) -> str:
+def _owner(parts: Sequence[str]) -> str:
     """The student's folder in STUDENT/FILE and STUDENT/SET/FILE, below one folder for all of them or not."""
     return parts[-3] if len(parts) > 2 and re.fullmatch(r"ps\d+", parts[-2]) else parts[-2]
 

@@ -13,12 +13,12 @@ import resource
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from autograder.collect.handed_in import Claim, HandedIn, Refusal, unfit
+from autograder.collect.handed_in import HandedIn, Owner, Refusal, unfit
 from autograder.layout import Assignment
 from autograder.receipt import utc
 from autograder.user_error import UserError
@@ -50,14 +50,14 @@ def in_repositories(
 ) -> Iterator[HandedIn]:
     """What the repositories of a CSV file hold: columns student, repository, perhaps commit and time."""
     for student, address, commit, received in _listed(listed):
-        claim = Claim(student=student)
+        owner = Owner(student=student)
         try:
             if unfit(student):
                 raise Refusal(unfit(student))
             data, note = from_repository(address, assignment, protocol, commit, deadline)
-            yield HandedIn(claim, address, partial(bytes, data), received=received, note=note)
+            yield HandedIn(owner, address, partial(bytes, data), received=received, note=note)
         except Refusal as problem:
-            yield HandedIn(claim, address, refused=str(problem))
+            yield HandedIn(owner, address, refused=str(problem))
 
 
 def _listed(file: Path) -> list[tuple[str, str, str, datetime | None]]:
@@ -119,7 +119,8 @@ def from_repository(
         raise Refusal(f"no {assignment.name}/{assignment.filename} in {how}")
 
 
-def _blob(asked, entry: list[str]) -> bytes:  # noqa: ANN001
+def _blob(asked: Callable[..., bytes], entry: list[str]) -> bytes:
+    """The file that an entry of `git ls-tree -l` names. Raises Refusal."""
     mode, kind, name, size = entry[:4]
     if kind != "blob" or mode == "120000":
         raise Refusal("a link, a folder or another repository in the notebook's place")

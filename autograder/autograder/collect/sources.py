@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from autograder.collect.archives import at_most, in_archive, of_file
-from autograder.collect.handed_in import Claim, HandedIn, Refusal
+from autograder.collect.handed_in import HandedIn, Owner, Refusal
 from autograder.collect.platforms import named
 from autograder.collect.repositories import in_repositories
 from autograder.discover import find_submissions
@@ -48,11 +48,11 @@ def handed_in(
 
 def _folders(source: Path, assignment: Assignment, _: object) -> Iterator[HandedIn]:
     for one in find_submissions(source, assignment):
-        claim = Claim(student=one.home.name)
+        owner = Owner(student=one.home.name)
         if one.path is None:
-            yield HandedIn(claim, one.home.name, refused=one.reason)
+            yield HandedIn(owner, one.home.name, refused=one.reason)
         else:
-            yield HandedIn(claim, str(one.path.relative_to(source)), partial(_plain, one.path, one.home))
+            yield HandedIn(owner, str(one.path.relative_to(source)), partial(_plain, one.path, one.home))
 
 
 def _exchange(source: Path, assignment: Assignment, _: object) -> Iterator[HandedIn]:
@@ -64,7 +64,7 @@ def _exchange(source: Path, assignment: Assignment, _: object) -> Iterator[Hande
         missing = "" if path.exists() or path.is_symlink() else f"no {assignment.filename}"
         read = None if missing else partial(_plain, path, home)
         note = _owner_note(home, user)
-        yield HandedIn(Claim(student=user), home.name, read, (stamp,), received, note, missing)
+        yield HandedIn(Owner(student=user), home.name, read, (stamp,), received, note, missing)
 
 
 def _owner_note(home: Path, user: str) -> str:
@@ -84,12 +84,12 @@ def _files(source: Path, assignment: Assignment, pattern: re.Pattern[str] | None
         try:
             found = named(path.name, pattern)
         except Refusal as problem:
-            yield HandedIn(Claim(student=path.name[:60]), path.name, refused=str(problem))
+            yield HandedIn(Owner(student=path.name[:60]), path.name, refused=str(problem))
             continue
         if found is not None:
-            claim, file, order, note = found
+            owner, file, order, note = found
             yield from of_file(
-                claim, file, path.name, partial(_plain, path, source), assignment.filename, order, note
+                owner, file, path.name, partial(_plain, path, source), assignment.filename, order, note
             )
         elif path.suffix == ".zip":
             yield from in_archive(path, assignment.filename, pattern)

@@ -22,14 +22,14 @@ from autograder.roster import Person
 
 
 @dataclass(frozen=True)
-class Table:
+class PlatformTable:
     """CSV text, and why each student without a line has none."""
 
     text: str
     left_out: tuple[tuple[str, str], ...]
 
 
-def canvas(found: Iterable[Standing], roster: Mapping[str, Person], column: str) -> Table:
+def canvas(found: Iterable[Standing], roster: Mapping[str, Person], column: str) -> PlatformTable:
     """Canvas's table. column: the assignment's title, best with its number as Canvas has it: "PS 4 (123)"."""
     given, left_out = sorted_out(found, roster)
     rows = [("Student", "ID", "SIS User ID", "SIS Login ID", "Section", column)]
@@ -44,18 +44,18 @@ def canvas(found: Iterable[Standing], roster: Mapping[str, Person], column: str)
             continue
         ids = (person.lms_user_id, person.sis_user_id, person.id)
         rows.append((name, *ids, guard(person.section), figure(one.score)))
-    return Table(written(rows, csv.QUOTE_MINIMAL), tuple(left_out))
+    return PlatformTable(written(rows, quoted=False), tuple(left_out))
 
 
-def moodle(found: Iterable[Standing], roster: Mapping[str, Person], column: str) -> Table:
+def moodle(found: Iterable[Standing], roster: Mapping[str, Person], column: str) -> PlatformTable:
     """Moodle's table: map Username or Email address to the person, and the last column to the assignment."""
     given, left_out = sorted_out(found, roster)
     rows = [("Username", "Email address", column)]
     rows += [(person.id, person.email, figure(one.score)) for one, person in given]
-    return Table(written(rows, csv.QUOTE_MINIMAL), tuple(left_out))
+    return PlatformTable(written(rows, quoted=False), tuple(left_out))
 
 
-def blackboard(found: Iterable[Standing], roster: Mapping[str, Person], column: str) -> Table:
+def blackboard(found: Iterable[Standing], roster: Mapping[str, Person], column: str) -> PlatformTable:
     """Blackboard's table. column: the head of the column as Blackboard downloads it, with its ID after |."""
     given, left_out = sorted_out(found, roster)
     rows = [("Last Name", "First Name", "Username", column)]
@@ -63,7 +63,7 @@ def blackboard(found: Iterable[Standing], roster: Mapping[str, Person], column: 
         (guard(person.last_name), guard(person.first_name), person.id, figure(one.score))
         for one, person in given
     ]
-    return Table(written(rows, csv.QUOTE_ALL), tuple(left_out))
+    return PlatformTable(written(rows, quoted=True), tuple(left_out))
 
 
 TABLES = {"canvas": canvas, "moodle": moodle, "blackboard": blackboard}
@@ -101,7 +101,8 @@ def risky(person: Person) -> str:
     return ""
 
 
-def written(rows: Iterable[Iterable[str]], quoting: int) -> str:
-    text = io.StringIO()
+def written(rows: Iterable[Iterable[str]], quoted: bool) -> str:
+    """CSV text; quoted: every field in quotes."""
+    text, quoting = io.StringIO(), csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
     csv.writer(text, lineterminator="\r\n", quoting=quoting).writerows(rows)
     return text.getvalue()
