@@ -16,13 +16,14 @@ export function showYours() {
 }
 
 function draw(figure, result) {
-  const svg = figure.querySelector("svg");
-  const axes = figure.dataset.axes && JSON.parse(figure.dataset.axes);
   const [unit, size] = UNITS[result.per];
-  const same = axes && axes.per === result.per;
-  const group = made("g", { class: "lab-yours" });
+  const told = figure.dataset.axes && JSON.parse(figure.dataset.axes);
+  const same = told && told.per === result.per;
   let outside = 0;
-  if (svg && same) {
+  for (const svg of same ? figure.querySelectorAll(":scope > svg") : []) {
+    const axes = svg.dataset.axes ? JSON.parse(svg.dataset.axes) : told; // a phone's drawing has axes of its own
+    const group = made("g", { class: "lab-yours" });
+    outside = 0;
     const [left, bottom, width, height] = axes.box;
     const place = ([low, high], number) => (Math.log(number) - Math.log(low)) / (Math.log(high) - Math.log(low));
     const { width: whole, height: tall } = svg.viewBox.baseVal;
