@@ -1,18 +1,20 @@
 """The glossary's terms as entries of the search: each leads to the section that speaks of it most.
 
 Sphinx ranks entries of the index first, so "bank conflict" finds the section on bank conflicts before any
-page that mentions them. A section counts how often the term stands in it, ten times as much for its title.
+page that mentions them. What counts is how often the prose says the term, and ten times a title.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from docutils import nodes
 from sphinx import addnodes
 
 CHAPTER = re.compile(r"chapters/(\d\d-|what-a-network)")
-LEAST = 3  # a term that no section says as often is in the glossary alone
+TITLE = 10
+LEAST = 3  # a term that no chapter says as often is in the glossary alone
 
 
 def terms(env) -> dict[str, re.Pattern]:
@@ -20,26 +22,34 @@ def terms(env) -> dict[str, re.Pattern]:
     return {name: re.compile(rf"\b{re.escape(name)}(?:e?s)?\b", re.IGNORECASE) for name in names}
 
 
-def own_text(section: nodes.section) -> str:
-    """What stands in the section and in none below it."""
-    parts = (child for child in section.children if not isinstance(child, nodes.section))
-    return " ".join(node.astext() for node in parts if not isinstance(node, nodes.title))
+def own_prose(section: nodes.section) -> str:
+    """What is said in the section and in none below it; what cells print is no prose."""
+    others = (nodes.section, nodes.container)
+    parts = [child for child in section.children if not isinstance(child, others)]
+    return " ".join(said.astext() for part in parts for said in part.findall(nodes.paragraph))
 
 
 def best_sections(env) -> dict[str, list[tuple[str, str]]]:
-    """Of each chapter (term, id of its section)."""
-    best: dict[str, tuple[int, str, str]] = {}
+    """Of each chapter (term, section's id): the chapter that says it most, there the section that does."""
+    totals: dict[str, Counter] = {}
+    best: dict[tuple[str, str], tuple[int, str]] = {}
     patterns = terms(env)
     for docname in sorted(filter(CHAPTER.match, env.found_docs)):
         for section in env.get_doctree(docname).findall(nodes.section):
-            title, text = section.next_node(nodes.title).astext(), own_text(section)
+            title, text = section.next_node(nodes.title).astext(), own_prose(section)
             for term, pattern in patterns.items():
-                said = 10 * len(pattern.findall(title)) + len(pattern.findall(text))
-                if said >= LEAST and said > best.get(term, (0,))[0]:
-                    best[term] = (said, docname, section["ids"][0])
+                said = TITLE * len(pattern.findall(title)) + len(pattern.findall(text))
+                totals.setdefault(term, Counter())[docname] += said
+                whole = isinstance(
+                    section.parent, nodes.document
+                )  # its own text is the frame before the story
+                if said and (0 if whole else said) >= best.get((docname, term), (0,))[0]:
+                    best[docname, term] = (0 if whole else said, section["ids"][0])
     found: dict[str, list[tuple[str, str]]] = {}
-    for term, (_, docname, section_id) in best.items():
-        found.setdefault(docname, []).append((term, section_id))
+    for term, counted in totals.items():
+        docname, said = counted.most_common(1)[0]
+        if said >= LEAST:
+            found.setdefault(docname, []).append((term, best[docname, term][1]))
     return found
 
 
