@@ -360,7 +360,7 @@ def similar(
     found = similar_answers(released, folder, least)
     page = to or folder / "similar" / f"{assignment}.html"
     write_page(released, folder, found, page, least)
-    for pair in found:
+    for pair in found[:20]:
         tell(console, f"{pair.cell}: {pair.first} and {pair.second}: {100 * pair.similarity:.0f} %")
     tell(
         console,

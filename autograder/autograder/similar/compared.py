@@ -11,7 +11,7 @@ from autograder.similar.tokens import lines_of
 from autograder.user_error import UserError
 from warplab.rendering import render
 
-MOST_SHOWN = 50  # pairs whose texts stand on the page
+MOST_SHOWN, MOST_TOLD = 50, 500  # pairs whose texts stand on the page, pairs in its table
 
 
 def answers_of(assignment: Assignment, grades: Path) -> dict[str, dict[str, str]]:
@@ -62,6 +62,7 @@ def write_page(assignment: Assignment, grades: Path, found: list[Pair], path: Pa
         assignment=assignment,
         pairs=found,
         shown=shown,
+        most=MOST_TOLD,
         least=at_least,
     )
     write_atomic(path, page.encode())
