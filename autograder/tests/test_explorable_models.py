@@ -245,3 +245,47 @@ def test_the_calculators_cards_are_as_wide_as_their_memory_and_training_as_its_b
     running = 14e9 + vram.kv_cache_bytes(32, 4096, 2048)
     assert sum(fills) / rims[0] * sizes[0] * 1e9 == pytest.approx(3 * (training + running))
     page.close()
+
+
+DATA = {
+    "ring": "links",
+    "desk": "desks",
+    "serving": "requests",
+    "latency": "scheduler",
+    "occupancy": "limits",
+}
+RANDOM_WALK = """(name) => {
+    const { controls, figures: [live] } = explorables[name], outside = [];
+    const data = JSON.parse(document.querySelector("script.explorable-data")?.textContent ?? "{}");
+    let seed = 7;
+    const random = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
+    for (let i = 0; i < 12; i++) {
+        for (const control of controls) {
+            const edge = (which) => explorables.limit(control, which, live.state, data);
+            const { options = [], kind } = control;
+            live.set(control.name, kind === "range" ? edge("min") + random() * (edge("max") - edge("min"))
+                : options[Math.floor(random() * options.length)][0]);
+        }
+        const svg = document.querySelector(".explorable-stage svg"), box = svg.getBoundingClientRect();
+        for (const text of svg.querySelectorAll("text")) {
+            const { left, right, top, bottom } = text.getBoundingClientRect();
+            if (Math.min(left - box.left, box.right - right, top - box.top, box.bottom - bottom) < -2) {
+                outside.push(text.textContent);
+            }
+        }
+        const said = document.querySelector(".explorable-said").textContent;
+        if (/NaN|undefined|Infinity/.test(svg.outerHTML + said)) outside.push(JSON.stringify(live.state));
+    }
+    return outside;
+}"""
+
+
+@pytest.mark.parametrize("width", [360, 820])
+@pytest.mark.parametrize("name", ["ring", "desk", "serving", "latency", "amdahl", "occupancy"])
+def test_in_random_settings_every_label_is_inside_its_picture_and_is_a_number(browser, name, width):
+    data = {name: getattr(figures(), DATA[name])()} if name in DATA else None
+    page = loaded(browser, name, data=data, viewport={"width": width, "height": 900})
+    assert page.evaluate(RANDOM_WALK, name) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.problems == []
+    page.close()

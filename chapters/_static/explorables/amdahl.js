@@ -19,7 +19,7 @@
     const nodes = [words(left, 13, question === "same" ? "one worker does the whole job in this time" : "all of them work for this time")];
     const bar = (x, y, w, h, colour, opacity = 0.85) => made("rect", { x, y, width: Math.max(0, w), height: h, fill: colour, "fill-opacity": opacity });
     nodes.push(bar(left, 20, share * scale, 22, COLOURS.orange), bar(left + share * scale, 20, (1 - share) * scale, 22, COLOURS.blue));
-    nodes.push(words(left, 64, `${count(n)} ${n === 1 ? "worker" : "workers, one below the other"}: ${(100 * idle).toFixed(0)} % idle`));
+    nodes.push(words(left, 64, `${count(n)} ${n === 1 ? "worker" : "workers"}: ${(100 * idle).toFixed(0)} % idle`));
     nodes.push(bar(left, 72, share * scale, high, COLOURS.grey, 0.25));
     nodes.push(bar(left, 72, share * scale, row, COLOURS.orange));
     nodes.push(bar(left + share * scale, 72, parallel * scale, high, COLOURS.blue));

@@ -67,9 +67,9 @@
     const deep = Math.ceil(listed.length / columns);
     listed.forEach(([part, bytes], i) => {
       const [x, y] = [Math.floor(i / deep) * (width / columns), bottom + (i % deep) * 24];
-      const share = sharded.includes(part) && state.ranks > 1 ? `, 1/${state.ranks} on each` : "";
+      const share = sharded.includes(part) && state.ranks > 1 ? `, 1/${state.ranks} each` : "";
       nodes.push(made("rect", { x, y, width: 15, height: 15, fill: COLOURS[PARTS[part]], "fill-opacity": 0.85 }));
-      nodes.push(words(x + 22, y + 13, `${part}: ${GB(bytes)}${share}`, { "font-size": 14 }));
+      nodes.push(words(x + 22, y + 13, `${part}: ${GB(bytes)}${share}`, { "font-size": columns === 1 ? 13 : 14 }));
     });
     return picture(width, bottom + deep * 24 + 4, sentence, ...nodes);
   }

@@ -67,7 +67,7 @@
     const start = arrivals[0];
     const x = (time) => ((time - start) / (end - start)) * width;
     const each = width >= 560 ? 5 : 4;
-    const nodes = [words(0, top + 12, width < 560 ? `the first ${rows}: waiting (thin), answered (thick)` : `the first ${rows} requests, a line for each: waiting (thin), answered (thick)`)];
+    const nodes = [words(0, top + 12, width < 560 ? `the first ${rows}: thin waits, thick is served` : `the first ${rows} requests, a line for each: waiting (thin), answered (thick)`)];
     seen.forEach(({ first, last, start: began, finish }, number) => {
       const colour = COLOURS[number % 2 ? "green" : "blue"];
       for (let request = first; request < Math.min(last, rows); request++) {
@@ -82,7 +82,7 @@
     return [nodes, bottom + 26];
   }
 
-  function drawQueue({ arrivals, inQueue, end, longest }, width, top, height) {
+  function drawQueue({ inQueue, end, longest }, width, top, height) {
     const high = Math.max(10, longest);
     const [x, y] = [(time) => (time / end) * width, (waiting) => top + 22 + (height - 44) * (1 - waiting / high)];
     const most = Array(Math.floor(width) + 1).fill(0); // the most that wait in each column of pixels
@@ -95,7 +95,7 @@
     }
     const line = most.map((waiting, i) => `${i},${y(waiting).toFixed(1)}`);
     return [
-      words(0, top + 12, `in the queue while ${count(arrivals.length)} come (most: ${count(longest)})`),
+      words(0, top + 12, `in the queue: at most ${count(longest)}`),
       made("polygon", { points: [`0,${y(0)}`, ...line, `${most.length - 1},${y(0)}`].join(" "), fill: COLOURS.orange, "fill-opacity": 0.35, stroke: COLOURS.orange, "stroke-width": 1.5 }),
       words(0, top + height - 6, "0 s"), words(width, top + height - 6, seconds(end), { "text-anchor": "end" }),
     ];
@@ -117,7 +117,7 @@
     const [lowest, highest] = [0.5, 100];
     const x = (rate) => left + 34 + (rate / most) * (width - 40);
     const y = (latency) => top + 24 + (height - 66) * (1 - Math.log(Math.min(highest, Math.max(lowest, latency)) / lowest) / Math.log(highest / lowest));
-    const nodes = [words(left, top + 12, `seconds until the answer, at most ${limit} at once`)];
+    const nodes = [words(left, top + 12, `seconds to an answer, at most ${limit}`)];
     for (const level of levels) {
       nodes.push(made("line", { x1: x(0), x2: left + width, y1: y(level), y2: y(level), stroke: "currentColor", "stroke-opacity": 0.13 }));
       nodes.push(words(left + 28, y(level) + 4.5, level, { "text-anchor": "end" }));
@@ -130,7 +130,7 @@
     nodes.push(words(x(result.wall) + 4, y(lowest) - 6, "wall"));
     for (const value of [result.p50, result.p95]) nodes.push(made("circle", { cx: x(load), cy: y(value), r: 6, fill: COLOURS.orange }));
     nodes.push(words(x(0), y(lowest) + 18, 0), words(x(result.wall), y(lowest) + 18, result.wall.toFixed(1), { "text-anchor": "middle" }));
-    nodes.push(words(left + width, y(lowest) + 36, "requests a second; thick: p95, thin: median", { "text-anchor": "end" }));
+    nodes.push(words(left + width, y(lowest) + 36, "requests a second; p95 thick, p50 thin", { "text-anchor": "end" }));
     return nodes;
   }
 
