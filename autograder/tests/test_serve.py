@@ -1,4 +1,4 @@
-"""`make serve`: the book compressed, its own page for a wrong address, and a busy port told before one.""""""
+"""`make serve`: the book compressed, its own page for a wrong address, and a busy port told before one."""
 
 import gzip
 import http.client
@@ -11,7 +11,7 @@ from workshop import serve
 
 @pytest.fixture
 def served(tmp_path):
-    """ask(path, **headers) -> status, headers and body, of a book of two files and a page for what is missing."""
+    """ask(path, **headers) -> status, headers and body, of a book of two files and a 404 page."""
     (tmp_path / "index.html").write_text("<h1>The book</h1>" * 100)
     (tmp_path / "picture.png").write_bytes(bytes(range(256)))
     (tmp_path / "404.html").write_text("<h1>No such page</h1>")
