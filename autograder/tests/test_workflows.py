@@ -1,9 +1,12 @@
 """The workflows for the course's users: valid, pinned, read-only, and made of commands that exist."""
 
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -24,8 +27,8 @@ def steps(path):
     return [step for job in load(path)["jobs"].values() for step in job["steps"]]
 
 
-def test_there_are_two_workflows():
-    assert [path.stem for path in WORKFLOWS] == ["ci", "grade"]
+def test_there_are_four_workflows():
+    assert [path.stem for path in WORKFLOWS] == ["book", "ci", "grade", "record"]
 
 
 def test_workflows_follow_githubs_schema():
@@ -50,11 +53,17 @@ def test_actions_are_pinned_to_a_commit_and_say_which_version(path):
     ] == []
 
 
+MORE = {("book", "deploy"): {"pages", "id-token"}, ("grade", "collect"): {"actions"}}
+
+
 @by_name
-def test_the_token_can_only_read(path):
+def test_a_token_reads_and_does_nothing_else_but_where_this_table_says_so(path):
     workflow = load(path)
-    assert workflow["permissions"] == {"contents": "read"}
-    assert not any("permissions" in job for job in workflow["jobs"].values())
+    assert workflow["permissions"] in ({}, {"contents": "read"})
+    for name, job in workflow["jobs"].items():
+        allowed = job.get("permissions", workflow["permissions"])
+        more = {key for key, value in allowed.items() if (key, value) != ("contents", "read")}
+        assert more == MORE.get((path.stem, name), set()), name
     assert all(
         step["with"]["persist-credentials"] is False
         for step in steps(path)
@@ -62,23 +71,47 @@ def test_the_token_can_only_read(path):
     )
 
 
+def workflow(name):
+    return load(next(path for path in WORKFLOWS if path.stem == name))
+
+
 def test_ci_runs_on_every_push_and_pull_request():
-    assert load(WORKFLOWS[0])["on"] == {"push": None, "pull_request": None}
+    assert workflow("ci")["on"] == {"push": None, "pull_request": None}
 
 
-def test_grading_starts_by_hand_or_on_its_own_branch_never_from_a_pull_request():
-    grade = load(WORKFLOWS[1])
-    assert set(grade["on"]) == {"workflow_dispatch", "push"}
-    assert grade["on"]["push"] == {"branches": ["grading"]}
-    assert grade["jobs"]["grade"]["runs-on"] == ["self-hosted", "gpu"]
+def test_what_uses_your_own_machine_starts_by_hand_alone():
+    for path in WORKFLOWS:
+        own = "self-hosted" in path.read_text().split("jobs:")[1]
+        assert own is (path.stem in ("grade", "record"))
+        if own:
+            assert set(load(path)["on"]) == {"workflow_dispatch"}
 
 
-def test_grading_checks_for_a_gpu_before_it_grades_and_keeps_what_it_made():
-    order = [step.get("name", "") for step in steps(WORKFLOWS[1])]
-    assert order.index("Refuse to start without a GPU") < order.index("Grade")
-    kept = steps(WORKFLOWS[1])[-1]
-    assert kept["uses"].startswith("actions/upload-artifact@") and kept["if"] == "always()"
-    assert kept["with"]["path"] == "_build/grades"
+def test_grading_has_three_jobs_and_the_one_that_runs_student_code_gets_no_secret_and_no_name():
+    jobs = workflow("grade")["jobs"]
+    assert list(jobs) == ["collect", "grade", "publish"]
+    assert [name for name, job in jobs.items() if job["runs-on"] != "ubuntu-latest"] == ["grade"]
+    grade = jobs["grade"]
+    text = yaml.safe_dump(grade)
+    assert grade["permissions"] == {"contents": "read"}
+    assert not re.search(r"secrets\.|github\.token|GITHUB_TOKEN", text)
+    fetched = [step["with"]["name"] for step in grade["steps"] if "download-artifact" in step.get("uses", "")]
+    assert fetched == ["shards"]
+    assert "autograder judge" not in yaml.safe_dump([jobs["collect"], jobs["publish"]])
+
+
+def test_grading_refuses_a_public_repository_before_anything_else():
+    first = workflow("grade")["jobs"]["collect"]["steps"][0]
+    for private, status in (("true", 0), ("false", 1), ("", 1)):
+        done = subprocess.run(["bash", "-ec", first["run"]], env={"PRIVATE": private}, check=False)
+        assert done.returncode == status
+
+
+def test_grading_looks_for_a_gpu_and_for_walls_before_it_judges_and_leaves_nothing_behind():
+    order = [step.get("name", "") for step in workflow("grade")["jobs"]["grade"]["steps"]]
+    wanted = ["Refuse to start without a GPU", "Refuse to start without walls", "Judge", "Keep the rulings"]
+    assert [name for name in order if name in wanted] == wanted
+    assert order[-1] == "Leave nothing of the class on the machine"
 
 
 @by_name
@@ -86,18 +119,38 @@ def test_inputs_reach_a_shell_only_through_the_environment(path):
     assert [step["run"] for step in steps(path) if "${{" in step.get("run", "")] == []
 
 
+KNOWN = "nvidia-smi .venv/bin/python PYTHONPATH=autograder test if then else elif fi mkdir echo rm".split()
+
+
+def commands(text):
+    """The simple commands of a shell text, as lists of words."""
+    text = re.sub(r"\|\| \{.*?\}|\$\(.*?\)", "", text)
+    text = re.sub(r'"[^"\n]*"', "quoted", text)
+    for line in re.split(r"\n|;|&&|\|", text):
+        words = shlex.split(line, comments=True) if line.strip() else []
+        while words and words[0] in ("if", "then", "else"):
+            words = words[1:]
+        if words:
+            yield words, line
+
+
+def check_commands(text, more=()):
+    targets = set(re.findall(r"^([a-z][a-z-]*)(?= |:)", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for words, line in commands(text):
+        if words[0].startswith("WARPLAB_COMMIT"):
+            words = words[1:]
+        if words[0] == "make":
+            assert words[1] in targets, line
+        elif words[0].endswith("/autograder"):
+            check_verb(words[1:], line)
+        else:
+            assert words[0] in (*KNOWN, *more) or words[:2] == ["sudo", "sysctl"], line
+
+
 @by_name
 def test_every_run_step_is_a_command_that_exists(path):
-    targets = set(re.findall(r"^([a-z][a-z-]*)(?= |:)", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for step in steps(path):
-        for line in step.get("run", "").splitlines():
-            words = shlex.split(line, comments=True)
-            if words[0] == "make":
-                assert words[1] in targets, line
-            elif words[0].endswith("/autograder"):
-                check_verb(words[1:], line)
-            else:
-                assert words[0] in ("nvidia-smi", ".venv/bin/python") or words[:2] == ["sudo", "sysctl"], line
+        check_commands(step.get("run", "").replace("| grep GPU", ""))
 
 
 def check_verb(words, line):
@@ -114,3 +167,121 @@ def test_the_ci_script_is_bash_that_calls_the_readmes_test_command():
     assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0
     assert script.read_text().rstrip().endswith("make test")
     assert "make test" in (ROOT / "README.md").read_text()
+
+
+GITLAB = ROOT / ".gitlab-ci.yml"
+
+
+def test_gitlabs_pipeline_follows_gitlabs_schema():
+    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.gitlab-ci", str(GITLAB)]
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_gitlabs_scripts_are_commands_that_exist_and_code_runs_where_no_name_comes():
+    jobs = yaml.safe_load(GITLAB.read_text())
+    for job in jobs.values():
+        for line in job.get("script", ()) if isinstance(job, dict) else ():
+            check_commands(line.replace("| grep GPU", ""), ("bash", "git", "tar", "mv"))
+    assert jobs[".grade"]["needs"] == ["pack"] and jobs["pack"]["artifacts"]["paths"] == ["class/shards"]
+    assert jobs["collect"]["artifacts"]["access"] == jobs["publish"]["artifacts"]["access"] == "maintainer"
+
+
+def test_zizmor_finds_nothing_in_the_workflows():
+    program = Path(sys.executable).with_name("zizmor")
+    if not program.exists():
+        pytest.skip("zizmor is not installed; make venv")
+    done = subprocess.run(
+        [program, "--offline", "--no-progress", ROOT / ".github" / "workflows"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def run_steps(job, folder, artifacts, given):
+    """Run one job's own commands in `folder`, with what passes between jobs kept in `artifacts`."""
+    for step in job["steps"]:
+        options, text = step.get("with", {}), step.get("run")
+        what = {key: substituted(value, given) for key, value in options.items()}
+        if "upload-artifact" in step.get("uses", ""):
+            keep(folder, artifacts / what["name"], what["path"].split())
+        elif "download-artifact" in step.get("uses", "") and "run-id" not in what:
+            for one in artifacts.glob(what.get("name") or what["pattern"]):
+                into = folder / what["path"] / ("" if "name" in what else one.name)
+                shutil.copytree(one, into, dirs_exist_ok=True)
+        elif text and not text.startswith(
+            ("make venv", 'if test "$RUNNER"', "sudo", "nvidia-smi", 'test "$PRIVATE"')
+        ):
+            environment = os.environ | {key: substituted(value, given) for key, value in job["env"].items()}
+            environment |= {
+                "GITHUB_OUTPUT": str(artifacts / "output"),
+                "PYTHONPATH": str(folder / "autograder"),
+            }
+            done = subprocess.run(
+                ["bash", "-ec", text],
+                cwd=folder,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
+
+
+def substituted(value, given):
+    for key, text in given.items():
+        value = str(value).replace("${{ " + key + " }}", text)
+    return str(value)
+
+
+def keep(folder, target, paths):
+    """As upload-artifact: what lies under one path, or under the folder that several have in common."""
+    found = [one for path in paths for one in folder.glob(path)]
+    base = found[0].parent if len(found) != 1 or "*" in paths[0] else found[0]
+    for one in found:
+        into = target / one.relative_to(base)
+        if one.is_dir():
+            shutil.copytree(one, into, dirs_exist_ok=True)
+        else:
+            into.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(one, into)
+
+
+@pytest.mark.full
+def test_the_three_jobs_grade_a_class_from_clean_clones(tmp_path):
+    from autograder.sample_class.build import build_class
+    from autograder.sandbox.choose import NoSandbox, choose
+
+    try:
+        choose()
+    except NoSandbox as problem:
+        pytest.skip(str(problem))
+    build_class(ROOT, "ps01", tmp_path / "class")
+    artifacts, jobs = tmp_path / "artifacts", workflow("grade")["jobs"]
+    artifacts.mkdir()
+    given = {"inputs.assignment": "ps01", "inputs.runner": "cpu"}
+
+    subprocess.run(["git", "clone", "-q", "--bare", ROOT, tmp_path / "hub"], check=True)
+
+    def machine(name):
+        clone = tmp_path / name
+        subprocess.run(["git", "clone", "-q", "--shared", tmp_path / "hub", clone], check=True)
+        (clone / ".venv").symlink_to(ROOT / ".venv")
+        return clone
+
+    first = machine("first")
+    for student in ("perfect", "malformed"):
+        shutil.copytree(tmp_path / "class" / student, first / "class" / "submitted" / student)
+    run_steps(jobs["collect"], first, artifacts, given)
+    assert "sent=2" in (artifacts / "output").read_text()
+    second = machine("second")
+    for shard in ("1", "2", "3"):
+        run_steps(jobs["grade"], second, artifacts, given | {"matrix.shard": shard})
+        assert not (second / "artifacts").exists()
+    third = machine("third")
+    run_steps(jobs["publish"], third, artifacts, given)
+    rows = (artifacts / "grades" / "grades.csv").read_text().splitlines()
+    assert [row.split(",")[1:3] for row in rows[1:]] == [["malformed", "malformed"], ["perfect", "graded"]]
+    assert (artifacts / "grades" / "feedback" / "perfect" / "ps01" / "ps01_pixels.html").exists()
