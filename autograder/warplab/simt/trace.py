@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 import linecache
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from pathlib import PurePath
 
 import numpy as np
 
 from warplab.rendering import render
-from warplab.simt.counters.one_warp import Access, OneWarp, Step
+from warplab.simt.counters.one_warp import NamedRequest, OneWarp, Step
 from warplab.simt.engine.indices import SHARED_SYMBOL
 from warplab.simt.errors import InvalidLaunch
 from warplab.simt.profile import watched
@@ -30,7 +28,7 @@ NEAR = 20  # lines of source between two that have instructions, for them to sta
 
 
 @dataclass(frozen=True)
-class Instruction:
+class ListingLine:
     """A line of the listing: its PTX, and the line of a file that it came from. ``kind`` is "branch",
     "barrier", "exit" or ""; ``label`` is where branches of the listing jump to, if to here.
     """
@@ -55,7 +53,7 @@ class Trace:
     block_index: tuple[int, int, int]
     warp: int
     threads: int  # the lanes that the warp has: 32, less in a block's last warp
-    listing: list[Instruction]
+    listing: list[ListingLine]
     steps: list[Step] = field(repr=False)
     issued: int
     sources: list[dict] = field(default_factory=list, repr=False)
@@ -159,9 +157,7 @@ class Trace:
         )
 
     def _repr_html_(self) -> str:
-        script = resources.files("warplab.simt").joinpath("trace.js").read_text(encoding="utf-8")
-        data = json.dumps(self.as_dict(), separators=(",", ":")).replace("<", "\\u003c")
-        return render("warplab.simt", "trace.html.j2", trace=self, script=script, data=data)
+        return render("warplab.simt", "trace.html.j2", trace=self)
 
 
 def step(
@@ -202,13 +198,13 @@ def _trace(seen: OneWarp, machine, arch: str, text: list[str]) -> Trace:
     for block, instr in (seen.listing[n] for n in order):
         label = labels.pop(block.index, "")
         if instr is block:
-            listing.append(Instruction("ret", 0, 0, "exit", label))
+            listing.append(ListingLine("ret", 0, 0, "exit", label))
             continue
         words = SHARED_SYMBOL.sub(lambda found: found[1] or found[0], instr.text)
         words = " ".join(words.replace(f"{program.entry}_param", "param").split())
         kind = "" if instr is not block.branch else "barrier" if block.end == "barrier" else "branch"
         number = files.setdefault(program.file_of(instr.file), len(files))
-        listing.append(Instruction(words, number, instr.line, kind, label))
+        listing.append(ListingLine(words, number, instr.line, kind, label))
     return Trace(
         kernel=program.name,
         arch=arch,
@@ -230,7 +226,7 @@ def _rank(block, instr) -> tuple[int, int]:
     return block.index, next(n for n, one in enumerate(code) if one is instr)
 
 
-def _small(access: Access, memories: list[dict]) -> list:
+def _small(access: NamedRequest, memories: list[dict]) -> list:
     """[place in ``memories``, lanes, offsets, cost]; offsets that rise evenly as their first and their step,
     what the access has in common with others in ``memories``.
     """
@@ -255,7 +251,7 @@ def _in_order(places: list[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _sources(files: dict[str, int], listing: list[Instruction], text: list[str]) -> list[dict]:
+def _sources(files: dict[str, int], listing: list[ListingLine], text: list[str]) -> list[dict]:
     """Of each file the lines that the listing came from, with what stands between them."""
     out = []
     for path, number in files.items():

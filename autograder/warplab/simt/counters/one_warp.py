@@ -13,7 +13,7 @@ from warplab.simt.observer import Observer
 
 
 @dataclass(frozen=True)
-class Access:
+class NamedRequest:
     """One request of the warp, with what its memory is called: ``name``, and the array's shape where it is
     known; ``start`` is the byte at which the array begins. ``cost`` is sectors of global memory, wavefronts
     of shared memory, and the fewest that would do.
@@ -41,7 +41,7 @@ class Step:
     place: int
     lanes: int
     jumps: int | None = None
-    accesses: tuple[Access, ...] = ()
+    accesses: tuple[NamedRequest, ...] = ()
 
 
 class OneWarp(Observer):
@@ -56,7 +56,7 @@ class OneWarp(Observer):
         self.issued = self.threads = 0
         self.places: dict[int, int] = {}  # of an instruction by its id: its number in the listing
         self.listing: list[tuple] = []
-        self._accesses: dict[int, list[Access]] = {}
+        self._accesses: dict[int, list[NamedRequest]] = {}
 
     def executed(self, machine, group, block):
         lanes = self._lanes(machine, group)
@@ -124,7 +124,7 @@ def _mask(columns: np.ndarray) -> int:
     return int(np.bitwise_or.reduce(np.left_shift(1, columns.astype(np.int64)), initial=0))
 
 
-def _named(machine, access, request: WarpRequest) -> Access:
+def _named(machine, access, request: WarpRequest) -> NamedRequest:
     name, shape, order, itemsize, start = request.label, (), "C", 0, 0
     if request.space == "shared":
         array = array_at(machine.program.shared_arrays, request.offsets[0])
@@ -137,7 +137,7 @@ def _named(machine, access, request: WarpRequest) -> Access:
         name = name.partition("'")[2].partition("'")[0] or name
     else:
         name = "local memory"
-    return Access(
+    return NamedRequest(
         request.kind,
         request.space,
         request.width,
