@@ -62,7 +62,7 @@ class Conditions:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Commission:
     """One submission to be judged. student: for our own log, and told to nobody else.
 

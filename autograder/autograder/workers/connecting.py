@@ -64,7 +64,8 @@ def opened(place: Place, happened: Happenings) -> Generator[Pool, None, None]:
             f"a cluster needs {missing.name}: pip install -c autograder/constraints.txt "
             '"./autograder[cluster]", here and on each worker'
         ) from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters of it is told as happenings
+    for name in ("distributed", "tornado", "asyncio"):  # what matters of it is told as happenings
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     version = results.course_version()
     with contextlib.ExitStack() as stack:
         cluster = None if place.scheduler else stack.enter_context(_own_cluster(place))
@@ -141,11 +142,18 @@ def _slurm(jobs: int, security: Security) -> Any:
     keys = Path.home() / ".cache" / "autograder"  # a home folder is what the nodes of a cluster share
     keys.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        cluster = SLURMCluster(security=security, shared_temp_directory=str(keys), protocol="tls://")
+        cluster = SLURMCluster(
+            security=security,
+            shared_temp_directory=str(keys),
+            protocol="tls://",
+            scheduler_options={"dashboard": False},
+        )
         cluster.scale(jobs=jobs)
-    except (ValueError, TypeError, OSError) as problem:
+        cluster.sync(cluster._correct_state)  # or what sbatch says would only be logged
+    except (ValueError, TypeError, OSError, RuntimeError) as problem:
+        said = " ".join(str(problem).split())
         raise UserError(
-            f"dask-jobqueue cannot describe a Slurm job: {problem}; set cores, memory and queue under "
-            "jobqueue.slurm in ~/.config/dask/jobqueue.yaml"
+            f"Slurm takes no such job: {said}; set cores, memory and queue under jobqueue.slurm in "
+            "~/.config/dask/jobqueue.yaml, as chapters/cluster/jobqueue.yaml does"
         ) from None
     return cluster

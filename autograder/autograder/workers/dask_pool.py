@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import distributed
-from distributed.client import Future
+from distributed.client import ClosedClientError, Future, FutureCancelledError
+from distributed.core import CommClosedError
 
 from autograder.user_error import UserError
 from autograder.workers.commission import Commission
@@ -26,7 +27,7 @@ from autograder.workers.ruling import BadRuling, Ruling, read_ruling, without_gr
 
 LOOK, GLANCE, ANSWER = 1.0, 0.05, 5.0  # seconds between looks at the cluster, at what runs; for one answer
 AHEAD = 2  # submissions that are sent for each thread of a worker: one runs, one waits beside it
-Errors = (OSError, TimeoutError, distributed.CommClosedError, distributed.client.ClosedClientError)
+Errors = (OSError, TimeoutError, CommClosedError, ClosedClientError)
 
 
 def on_worker(conditions: bytes, notebook: bytes) -> bytes:
@@ -174,7 +175,7 @@ class DaskPool:
             answer = None if problem else future.result(timeout=2 * ANSWER)
         except Errors:
             return None  # not to be had just now
-        except distributed.client.FutureCancelledError:
+        except FutureCancelledError:
             return self._again(one, todo, "its task was lost on the cluster")
         if isinstance(problem, distributed.KilledWorker):
             return self._killed(one, suspects)

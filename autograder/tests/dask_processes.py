@@ -1,0 +1,95 @@
+"""A Dask cluster of real processes for tests: a scheduler and workers that can be killed and stopped."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+# for each worker and the grader: whoever edits our sources meanwhile makes no other version of them
+ONE_VERSION = "import autograder.results\nautograder.results.course_version = lambda: 'test'\n"
+# each "task-finished" goes to the scheduler twice
+TWICE = """
+from distributed.batched import BatchedSend
+def twice(self, *messages):
+    for message in messages:
+        self.once(*[dict(message)] * (2 if message.get("op") == "task-finished" else 1))
+if not hasattr(BatchedSend, "once"):  # Dask loads a file of this kind more than once
+    BatchedSend.once, BatchedSend.send = BatchedSend.send, twice
+"""
+GRADER = ONE_VERSION + "from autograder.cli import main\nmain()\n"
+
+
+class Cluster:
+    """A scheduler on a free port of 127.0.0.1, and worker processes without nannies. A context manager."""
+
+    def __init__(self, folder, preload=ONE_VERSION):
+        self.folder, self.left = Path(folder), contextlib.ExitStack()
+        self.preload = self.folder / "preload_worker.py"
+        self.preload.write_text(preload)
+        self.started = 0
+
+    def __enter__(self):
+        self.address = self.start_scheduler("tcp://127.0.0.1:0")
+        return self
+
+    def __exit__(self, *_):
+        self.left.close()
+
+    def start_scheduler(self, address):
+        """Returns its address; at the port of an earlier one, it is that one's successor."""
+        port = address.rsplit(":", 1)[1]
+        words = ("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")
+        self.scheduler = self._start(*words)
+        log = self.folder / f"process{self.started}.log"
+        deadline = time.monotonic() + 120
+        while not (found := re.search(r"(?:tcp|tls)://127\.0\.0\.1:\d+", log.read_text())):
+            assert time.monotonic() < deadline and self.scheduler.poll() is None, log.read_text()
+            time.sleep(0.1)
+        return found[0]
+
+    def start_worker(self, *more):
+        """A worker of one thread. Returns its process."""
+        quiet = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0")
+        where = ("--preload", str(self.preload), "--local-directory", str(self.folder / "scratch"))
+        return self._start("distributed.cli.dask_worker", self.address, *quiet, *where, *more)
+
+    def _start(self, module, *words):
+        self.started += 1
+        log = self.left.enter_context(open(self.folder / f"process{self.started}.log", "w"))
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *words], stdout=log, stderr=log, cwd=self.folder
+        )
+        self.left.callback(end, process)
+        return process
+
+
+def end(process):
+    """Kill and wait, whatever state it is in."""
+    process.kill()
+    process.wait()
+
+
+def grader(root, *words):
+    """`autograder grade ps01` in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-c", GRADER, "grade", "ps01", "--seed", "5", *map(str, words)],
+        cwd=root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"COLUMNS": "200"},
+    )
+
+
+@contextlib.contextmanager
+def stopped(process):
+    """It does nothing while the block runs, and goes on afterwards."""
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)

@@ -1,0 +1,185 @@
+"""Grading on a cluster: whatever happens to workers, scheduler and messages, each submission is graded once,
+with the scores of one machine, and the log tells what happened.
+"""
+
+import csv
+import json
+import signal
+import sqlite3
+import time
+from collections import Counter
+
+import pytest
+from grading import answers, hand_in, make_course, notebook
+
+pytest.importorskip("distributed")
+from dask_processes import ONE_VERSION, TWICE, Cluster, grader, stopped  # noqa: E402
+
+WRONG = {"launch_plan": "launch_plan = None"}
+
+
+def class_of(root, assignment, size):
+    """Hand in: every third has the first task wrong, one is malformed, one is missing."""
+    good = answers(root)
+    for number in range(size - 2):
+        document = notebook(assignment, **(good if number % 3 else good | WRONG))
+        hand_in(root / "submitted", f"student{number:03}", document)
+    hand_in(root / "submitted", "broken", "{")
+    (root / "submitted/nobody").mkdir()
+
+
+def events(out):
+    path = out / "log.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def decided(out):
+    return [event["student"] for event in events(out) if event["event"] == "decided"]
+
+
+def until(condition, process, seconds=600):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def scores(out):
+    with open(out / "grades.csv", newline="") as file:
+        return {
+            row["student_id"]: (row["status"], row["score"], row["manual_points_pending"])
+            for row in csv.DictReader(file)
+        }
+
+
+def entered(out):
+    with sqlite3.connect(out / "gradebook.db") as database:
+        return dict(database.execute("select student_id, count(*) from submitted_assignment group by 1"))
+
+
+def grade_through_losses(tmp_path, size, workers, pause):
+    """Kill -9 a worker a fifth of the way, stop the scheduler, have every message twice."""
+    root, assignment = make_course(tmp_path / "course")
+    class_of(root, assignment, size)
+    alone = grader(root, "--out", "alone", "--jobs", "2")
+    assert alone.wait() == 0, alone.communicate()
+    with Cluster(tmp_path, ONE_VERSION + TWICE) as cluster:
+        processes = [cluster.start_worker() for _ in range(workers)]
+        run = grader(root, "--out", "cluster", "--scheduler", cluster.address, "--progress", "lines")
+        out = root / "cluster"
+        until(lambda: len(decided(out)) >= size // 5, run)
+        processes[0].kill()
+        until(lambda: any(event["event"] == "worker-left" for event in events(out)), run)
+        with stopped(cluster.scheduler):
+            time.sleep(pause)
+        said, complained = run.communicate(timeout=1800)
+        assert run.returncode == 0, (said, complained)
+    return root, said
+
+
+def check_each_graded_once(root, size):
+    out = root / "cluster"
+    assert Counter(decided(out)).most_common(1)[0][1] == 1 and len(decided(out)) == size
+    assert scores(out) == scores(root / "alone")
+    assert Counter(score for _, score, _ in scores(out).values())["15"] == -(-(size - 2) // 3)
+    assert set(entered(out).values()) == {1} and len(entered(out)) == size - 1
+
+
+@pytest.mark.slow
+def test_a_killed_worker_and_doubled_messages_change_no_grade(tmp_path):
+    root, said = grade_through_losses(tmp_path, size=12, workers=2, pause=0)
+    check_each_graded_once(root, 12)
+    assert "left; what it was judging" in said and "1 of 1 workers may judge" not in said
+
+
+@pytest.mark.full
+def test_two_hundred_on_three_workers_through_all_losses(tmp_path):
+    """A worker is killed with SIGKILL, the scheduler stands still for 20 s, each message comes twice."""
+    root, said = grade_through_losses(tmp_path, size=200, workers=3, pause=20)
+    check_each_graded_once(root, 200)
+    kinds = {event["event"] for event in events(root / "cluster")}
+    assert {"workers", "worker-left", "scheduler-silent", "scheduler-back", "finished"} <= kinds
+    assert "the scheduler answers again after" in said
+
+
+@pytest.mark.full
+def test_a_scheduler_that_dies_and_comes_back_empty_is_sent_the_rest(tmp_path):
+    root, assignment = make_course(tmp_path / "course")
+    class_of(root, assignment, 30)
+    with Cluster(tmp_path) as cluster:
+        cluster.start_worker()
+        run = grader(root, "--out", "cluster", "--scheduler", cluster.address)
+        until(lambda: len(decided(root / "cluster")) >= 8, run)
+        cluster.scheduler.kill()
+        cluster.scheduler.wait()
+        time.sleep(5)
+        assert cluster.start_scheduler(cluster.address) == cluster.address
+        cluster.start_worker()
+        said, complained = run.communicate(timeout=600)
+        assert run.returncode == 0, (said, complained)
+    students = decided(root / "cluster")
+    assert len(students) == len(set(students)) == 30
+    assert {"scheduler-silent", "scheduler-back"} <= {event["event"] for event in events(root / "cluster")}
+
+
+POISON = """
+from autograder.workers.machine_judge import MachineJudge
+def rule(self, conditions, notebook):
+    if b"POISON" in notebook:
+        import os; os.kill(os.getpid(), 9)
+    return self.honest(conditions, notebook)
+if not hasattr(MachineJudge, "honest"):  # Dask loads a file of this kind more than once
+    MachineJudge.honest, MachineJudge.rule = MachineJudge.rule, rule
+"""
+
+
+@pytest.mark.full
+def test_a_submission_that_takes_its_workers_with_it_is_set_aside_and_no_other(tmp_path):
+    root, assignment = make_course(tmp_path / "course")
+    class_of(root, assignment, 8)
+    hand_in(root / "submitted", "poison", notebook(assignment, launch_plan="# POISON"))
+    with Cluster(tmp_path, ONE_VERSION + POISON) as cluster:
+        processes = [cluster.start_worker() for _ in range(2)]
+        run = grader(root, "--out", "cluster", "--scheduler", cluster.address)
+        while run.poll() is None:  # as systemd, Slurm or Kubernetes would
+            for number, process in enumerate(processes):
+                if process.poll() is not None:
+                    processes[number] = cluster.start_worker()
+            time.sleep(0.5)
+        assert run.returncode == 1, run.communicate()
+    table = scores(root / "cluster")
+    assert table.pop("poison")[0] == "not graded"
+    assert {status for status, _, _ in table.values()} == {"graded", "malformed", "missing"}
+    assert (
+        json.loads((root / "cluster/results/ps01/poison.json").read_text())["reason"]
+        == "each worker that judged it died, also when it was judged alone"
+    )
+
+
+@pytest.mark.slow
+def test_ctrl_c_on_a_cluster_keeps_what_is_graded_and_the_next_run_does_the_rest(tmp_path):
+    root, assignment = make_course(tmp_path / "course")
+    class_of(root, assignment, 8)
+    with Cluster(tmp_path) as cluster:
+        cluster.start_worker()
+        where = ("--out", "cluster", "--scheduler", cluster.address)
+        run = grader(root, *where)
+        until(lambda: len(decided(root / "cluster")) >= 3, run)
+        run.send_signal(signal.SIGINT)
+        assert "what was graded is kept" in run.communicate(timeout=120)[1] and run.returncode == 130
+        first = len(decided(root / "cluster"))
+        again = grader(root, *where)
+        said, complained = again.communicate(timeout=300)
+        assert again.returncode == 0, complained
+    fresh = [event["student"] for event in events(root / "cluster") if event.get("fresh")]
+    assert len(fresh) == len(set(fresh)) == 8 and f"{first} of 8 unchanged since the last run" in said
+
+
+def test_an_address_where_nobody_is_is_one_line(tmp_path):
+    root, assignment = make_course(tmp_path / "course")
+    hand_in(root / "submitted", "ada", notebook(assignment))
+    run = grader(root, "--scheduler", "tcp://127.0.0.1:9")
+    said = run.communicate(timeout=120)[1]
+    assert run.returncode == 2 and said.count("\n") == 1
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in said

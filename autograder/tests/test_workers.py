@@ -1,0 +1,275 @@
+"""What goes to a machine that judges and what comes back: bytes, checked, and recorded once."""
+
+import contextlib
+import io
+import json
+import shutil
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import yaml
+from conftest import ROOT
+from grading import answers, hand_in, make_course, notebook
+from jsonschema import Draft202012Validator
+from rich.console import Console
+
+from autograder import cli, results
+from autograder.follow import Pace, follow
+from autograder.grade import Grading
+from autograder.gradebook import CourseGradebook
+from autograder.judge.judge import CellVerdict, Verdict
+from autograder.layout import assignment_of
+from autograder.sandbox import Limits, Unsafe
+from autograder.sandbox.choose import NoSandbox
+from autograder.user_error import UserError
+from autograder.validate import checked
+from autograder.workers import machine_judge
+from autograder.workers.commission import Conditions
+from autograder.workers.connecting import Place
+from autograder.workers.pool import Threads
+from autograder.workers.ruling import BadRuling, Ruling, handed_in, merged, read_ruling, without_grade
+
+ID = results.key_of("a submission")
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    root, assignment = make_course(tmp_path_factory.mktemp("workers") / "course")
+    CourseGradebook(root / "empty").__exit__()  # made once: it takes seconds
+    return root, assignment
+
+
+def grading_into(course, out, submitted, **options):
+    out.mkdir(exist_ok=True)
+    if not (out / "gradebook.db").exists():
+        shutil.copy(course[0] / "empty/gradebook.db", out)
+    return Grading(course[0], "ps01", submitted, out, seed=1, **options)
+
+
+def found(course):
+    document = notebook(course[1], **answers(course[0]))
+    for cell in document["cells"]:
+        cell["source"] = "".join(cell["source"])
+    return checked(handed_in(document), course[1])
+
+
+def verdict(assignment, points=1.0, status="graded"):
+    cells = {
+        spec.grade_id: CellVerdict(spec.grade_id, points, spec.points, "partial", spec.task, spec.rubric)
+        for spec in assignment.graded()
+    }
+    return Verdict(status, "", cells, "in a test", 0.5)
+
+
+def ruling(course):
+    return Ruling(ID, "graded", "", ("a note",), found(course), verdict(course[1]), "in a test")
+
+
+def test_a_ruling_crosses_and_is_the_same(course):
+    there = ruling(course)
+    here = read_ruling(there.as_bytes(), ID, course[1])
+    assert here == replace(there, checked=here.checked)
+    assert here.checked.notebook == there.checked.notebook
+
+
+def test_conditions_cross_without_a_name_and_without_a_folder(course):
+    there = Conditions(ID, "v", course[1], "all", 7, Limits.of(4))
+    data = there.as_bytes()
+    here = Conditions.of(data)
+    assert (here.seed, here.limits, here.rows) == (7, Limits.of(4), "all")
+    assert here.assignment.cells == course[1].cells and str(course[0]).encode() not in data
+
+
+DAMAGES = {
+    "no JSON": lambda told: b"{",
+    "pickled": lambda told: b"\x80\x04N.",
+    "text": lambda told: json.dumps(told),
+    "another submission's": lambda told: told | {"id": results.key_of("another")},
+    "a field too many": lambda told: told | {"grade": 100},
+    "points as text": lambda told: with_cell(told, points="15"),
+    "points of infinity": lambda told: with_cell(told, points=float("inf")),
+    "no number": lambda told: with_cell(told, points=float("nan")),
+    "more than all points": lambda told: with_cell(told, points=15.5),
+    "negative": lambda told: with_cell(told, points=-1.0),
+    "a larger maximum": lambda told: with_cell(told, max=100.0),
+    "another task": lambda told: with_cell(told, task="ps02/other"),
+    "a cell too many": lambda told: (
+        told | {"verdict": told["verdict"] | {"cells": told["verdict"]["cells"] | {"gift": cell_of(told)}}}
+    ),
+    "a verdict without cells": lambda told: told | {"cells": None},
+    "two statuses": lambda told: told | {"status": "crashed"},
+    "a cell that is no part of the set": lambda told: (
+        told | {"cells": [*told["cells"], told["cells"][0] | {"grade_id": "gift"}]}
+    ),
+}
+
+
+def cell_of(told):
+    return told["verdict"]["cells"]["launch_plan-test"]
+
+
+def with_cell(told, **changes):
+    cells = told["verdict"]["cells"] | {"launch_plan-test": cell_of(told) | changes}
+    return told | {"verdict": told["verdict"] | {"cells": cells}}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_an_answer_that_no_judge_of_ours_gives_is_refused(course, damage):
+    told = damage(json.loads(ruling(course).as_bytes()))
+    data = json.dumps(told).encode() if isinstance(told, dict) else told
+    with pytest.raises(BadRuling):
+        read_ruling(data, ID, course[1])
+
+
+def test_a_worker_with_another_version_of_the_course_refuses(course):
+    asked = Conditions(ID, "another version", course[1], "all", 7, Limits.of(4)).as_bytes()
+    told = read_ruling(machine_judge.judge_as_worker(asked, b"{}", "tcp://there"), ID, course[1])
+    assert (told.status, told.machine) == ("refused", "tcp://there")
+    assert "has another version of the course" in told.reason and "another vers" in told.reason
+
+
+def test_a_worker_without_a_sandbox_refuses_with_its_reason(course, monkeypatch):
+    def none(unsafe=False):
+        raise NoSandbox("no sandbox works here")
+
+    monkeypatch.setattr(machine_judge, "choose", none)
+    machine_judge.of_this_machine.cache_clear()
+    version = machine_judge.course_version_of_this_process()
+    asked = Conditions(ID, version, course[1], "all", 7, Limits.of(4)).as_bytes()
+    told = read_ruling(machine_judge.judge_as_worker(asked, b"{}"), ID, course[1])
+    assert told.status == "refused" and "no sandbox works here" in told.reason
+    assert "no sandbox works here" in json.loads(machine_judge.describe_worker(version, False))["refusal"]
+
+
+def test_timed_cells_come_from_the_gpu_and_all_others_from_elsewhere(course):
+    document = json.loads(json.dumps(course[1].document))
+    next(cell for cell in document["cells"] if cell["id"] == "time_it-test")["metadata"]["warplab"][
+        "rubric"
+    ] = "time"
+    timed_set = assignment_of(document, "ps01", "ps01_tiny")
+    first = replace(ruling(course), verdict=verdict(timed_set, 3.0))
+    second = Ruling("f" * 64, "timeout", "a kernel", (), first.checked, verdict(timed_set, 4.0, "timeout"))
+    whole = merged(first, second, timed_set)
+    points = {key: cell.points for key, cell in whole.verdict.cells.items()}
+    assert points == {"launch_plan-test": 3, "time_it-test": 4, "explain": 3}
+    assert (whole.status, whole.verdict.status, whole.verdict.seconds) == ("timeout", "timeout", 1.0)
+    assert merged(first, without_grade("f" * 64, "no GPU"), timed_set).verdict is None
+
+
+class Twice(Threads):
+    """Answers each question twice."""
+
+    def rulings(self, todo, happened):
+        for one, told in super().rulings(todo, happened):
+            yield one, told
+            yield one, told
+
+
+@contextlib.contextmanager
+def judged_at_once(course):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("autograder.results.course_version", lambda: "test")
+        patch.setattr(
+            machine_judge.MachineJudge,
+            "rule",
+            lambda self, conditions, data: replace(ruling(course), id=conditions.id),
+        )
+        yield
+
+
+def test_a_second_answer_is_dropped_and_told(course, tmp_path):
+    for student in ("ada", "bob"):
+        hand_in(tmp_path / "in", student, notebook(course[1], **answers(course[0])))
+    with judged_at_once(course):
+        grading = grading_into(course, tmp_path / "out", tmp_path / "in", pool=Twice(Unsafe()))
+        rows = list(grading.rows())
+    assert sorted((row.student, row.score) for row in rows) == [("ada", 3), ("bob", 3)]
+    log = [json.loads(line) for line in (tmp_path / "out/log.jsonl").read_text().splitlines()]
+    assert Counter(one["event"] for one in log)["dropped"] >= 1
+    assert Counter(one["event"] for one in log)["decided"] == 2 and log[-1]["event"] == "finished"
+
+
+def test_one_student_alone_and_again_and_an_unknown_one(course, tmp_path):
+    for student in ("ada", "bob"):
+        hand_in(tmp_path / "in", student, notebook(course[1], **answers(course[0])))
+
+    def run(**options):
+        grading = grading_into(course, tmp_path / "out", tmp_path / "in", sandbox=Unsafe(), **options)
+        return {row.student: row.fresh for row in grading.rows()}
+
+    with judged_at_once(course):
+        assert run(students=["bob"]) == {"bob": True}
+        assert run() == {"ada": True, "bob": False}
+        assert run(regrade=True, students=["ada"]) == {"ada": True}
+        kept = results.Results(tmp_path / "out", "ps01").read("ada")
+        assert kept["attempts"][kept["attempt"] - 1][1] == 1, "judged again on the inputs of before"
+        with pytest.raises(UserError, match=r"no folder adda in .*did you mean ada"):
+            run(students=["adda"])
+
+
+def test_progress_in_json_is_one_object_a_line_and_in_lines_is_quiet(course, tmp_path):
+    for number in range(5):
+        hand_in(tmp_path / "in", f"s{number}", notebook(course[1], **answers(course[0])))
+    said = {}
+    with judged_at_once(course):
+        for how in ("json", "lines", "none"):
+            page = io.StringIO()
+            grading = grading_into(course, tmp_path / how, tmp_path / "in", sandbox=Unsafe())
+            follow(Console(file=page, width=200), grading, how)
+            said[how] = page.getvalue().splitlines()
+    told = [json.loads(line) for line in said["json"]]
+    assert [one["student"] for one in told if one["event"] == "decided"] == [f"s{n}" for n in range(5)]
+    assert (told[0]["event"], told[-1]["event"]) == ("started", "finished")
+    assert len(said["lines"]) == 1 and said["lines"][0].startswith("ps01: 5 of 5, ")
+    assert said["none"] == []
+
+
+def test_the_pace_counts_what_was_judged_and_not_what_was_taken_over():
+    now = [0.0]
+    pace = Pace(10, lambda: now[0])
+    now[0] = 100.0
+    pace.count(fresh=False)
+    for now[0] in (110.0, 120.0, 130.0):
+        pace.count(fresh=True)
+    assert pace.per_minute == 6  # three in the thirty seconds since the last that was only looked at
+    assert pace.text() == "6 a minute, about 60 s left"  # six of ten are left
+
+
+@pytest.mark.parametrize(
+    "options, why",
+    [
+        ({"workers": 2, "slurm": 1}, "--workers and --slurm each name a place"),
+        ({"workers": 2, "certificates": (ROOT, ROOT, ROOT)}, "with --scheduler"),
+        ({"scheduler": "tls://x:1", "certificates": (ROOT, None, None)}, "go together"),
+    ],
+)
+def test_places_that_exclude_each_other_are_refused(options, why):
+    with pytest.raises(UserError, match=why):
+        Place(**options).check()
+
+
+def test_an_unknown_progress_is_one_line(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["autograder", "grade", "ps01", "--progress", "loud"])
+    with pytest.raises(SystemExit, match="2"):
+        cli.main()
+    assert "--progress is 'loud', expected one of auto, bar, lines, json, none" in capsys.readouterr().err
+
+
+def test_the_kubernetes_recipe_is_valid():
+    """Its pods and its service against Kubernetes' own schema; unknown fields count."""
+    schema = json.loads((ROOT / "autograder/tests/kubernetes-1.37.json").read_text(encoding="utf-8"))
+    recipe = yaml.safe_load((ROOT / "chapters/cluster/grading-workers.yaml").read_text(encoding="utf-8"))
+    assert (recipe["apiVersion"], recipe["kind"]) == ("kubernetes.dask.org/v1", "DaskCluster")
+    assert set(recipe["spec"]) == {"scheduler", "worker"}
+    assert set(recipe["spec"]["worker"]) == {"replicas", "spec"}
+
+    def mistakes(kind, data):
+        (name,) = (name for name in schema["$defs"] if name.endswith(f".{kind}"))
+        validator = Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": schema["$defs"]})
+        return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(data)]
+
+    for pod in (recipe["spec"]["scheduler"]["spec"], recipe["spec"]["worker"]["spec"]):
+        assert mistakes("PodSpec", pod) == []
+        assert mistakes("PodSpec", pod | {"hostUser": False})
+    assert mistakes("ServiceSpec", recipe["spec"]["scheduler"]["service"]) == []
