@@ -1,6 +1,8 @@
 """The feedback page of one submission: one file, no scripts, nothing fetched from elsewhere."""
 
+import json
 import math
+import re
 from typing import Any
 
 from autograder.gradebook import ByHand
@@ -51,6 +53,7 @@ def feedback_page(
 def _blocks(notebook: NotebookDocument, verdict: Verdict, attempt: int) -> list[dict[str, Any]]:
     """The answers and the judged cells in notebook order: what the page shows of the notebook."""
     blocks: list[dict[str, Any]] = []
+    cited = _cited(notebook, verdict)
     for cell in notebook["cells"]:
         about = cell["metadata"].get("nbgrader")
         if not about:
@@ -58,9 +61,33 @@ def _blocks(notebook: NotebookDocument, verdict: Verdict, attempt: int) -> list[
         name = about["grade_id"]
         judged = verdict.cells.get(name)
         if about["solution"]:
-            answer = {"source": cell["source"], "error": verdict.cell_errors.get(name, "")}
+            lines = enumerate(cell["source"].split("\n"), 1)
+            listing = [(text, number in cited.get(name, ())) for number, text in lines]
+            answer = {"listing": listing, "error": verdict.cell_errors.get(name, "")}
             blocks.append({"kind": "answer", "id": name, "judged": judged, **answer})
         elif judged is not None:
             shown = table(judged, attempt)._repr_html_()
             blocks.append({"kind": "report", "id": name, "judged": judged, "table": shown})
     return blocks
+
+
+def _cited(notebook: NotebookDocument, verdict: Verdict) -> dict[str, set[int]]:
+    """Of each answer the lines that the report names: `<cell box_blur>:27` says whose, `line 27` is of the
+    answer above it.
+    """
+    found: dict[str, set[int]] = {}
+    above = ""
+    for cell in notebook["cells"]:
+        about = cell["metadata"].get("nbgrader") or {}
+        if about.get("solution"):
+            above = about["grade_id"]
+            said = verdict.cell_errors.get(above, "")
+        elif judged := verdict.cells.get(about.get("grade_id", "")):
+            said = json.dumps(judged.lines, default=str)
+        else:
+            continue
+        for name, number in re.findall(r"<cell ([\w-]+)>:(\d+)", said):
+            found.setdefault(name, set()).add(int(number))
+        for number in re.findall(r"\bline\W{1,3}(\d+)", said):  # also in a drawing's data: "line": 27
+            found.setdefault(above, set()).add(int(number))
+    return found
