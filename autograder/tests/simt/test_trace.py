@@ -225,6 +225,20 @@ def test_a_notebook_that_takes_keys_for_itself_does_not_get_the_steppers(browser
     assert page.locator(".said").inner_text().startswith("Step 2 of")
 
 
+@pytest.mark.browser
+def test_on_paper_the_map_and_the_lines_of_source_stay(browser):
+    page, trace = browser.new_page(), warplab.step(two_jobs[1, 32], np.ones(32, F32), 1)
+    page.set_content(trace._repr_html_())
+    assert page.locator(".still").is_hidden() and page.locator(".live").is_visible()
+    page.emulate_media(media="print")
+    assert page.locator(".still").is_visible() and page.locator(".live").is_hidden()
+    assert (
+        page.locator(".map img")
+        .get_attribute("alt")
+        .startswith(f"32 rows, one a lane, over {len(trace.steps)} instructions")
+    )
+
+
 def test_the_data_are_what_the_trace_says():
     trace = warplab.step(two_jobs[1, 32], np.ones(32, F32), 1)
     data = json.loads(json.dumps(trace.as_dict()))
