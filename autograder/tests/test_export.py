@@ -7,6 +7,8 @@ import json
 import jsonschema
 import pytest
 from grading import make_course
+from nbgrader.preprocessors import AssignLatePenalties
+from traitlets.config import Config
 
 from autograder import cli
 from autograder.gradebook import CourseGradebook, write_csv
@@ -323,3 +325,12 @@ def test_the_command_names_who_is_left_out(graded, monkeypatch, capsys):
 def test_a_day_late_takes_a_tenth_after_the_grace_and_never_more_than_the_most(hours, taken):
     policy = PerDay(percent=10.0, grace_minutes=15, most_percent=50.0)
     assert policy.late_submission_penalty("ada", 80.0, hours * 3600) == taken
+
+
+def test_nbgrader_takes_the_late_policy_from_its_configuration_by_name():
+    settings = Config()
+    settings.AssignLatePenalties.plugin_class = "autograder.gradebook.late_policy.PerDay"
+    settings.PerDay.percent = 20.0
+    late = AssignLatePenalties(config=settings)
+    late.init_plugin()
+    assert late.plugin_inst.late_submission_penalty("ada", 50.0, 86_400) == 10.0
