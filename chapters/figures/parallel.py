@@ -339,7 +339,7 @@ def race(host, gpu, size):
         plots.times(rows),
         alt=f"Times of adding {size:,} numbers. np.sum on one core of this machine: {plots.duration(host)}. "
         f"Kernels on a GPU: {said}.",
-        caption="What was not measured stays empty. The kernels' rows fill when this page is run on a CUDA "
+        caption="What was not measured has no row. The kernels get theirs when this page is run on a CUDA "
         "machine.",
         evidence=["live"],
     )

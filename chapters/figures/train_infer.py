@@ -47,7 +47,7 @@ def learning(losses, written):
         f"{np.mean(losses[-25:]):.2f} on average over the last 25 of {len(losses)}. What the trained "
         f"model writes for sums that it has not seen: {said}.",
         caption="Live: the loss of each batch and its running mean. The dashed line is what guessing among "
-        "13 signs would score. Right: sums that were not in training.",
+        "13 signs would score. The sums were not in training.",
         evidence=["live"],
     )
 
