@@ -23,7 +23,7 @@ WIDTHS = {"phone": (390, 844), "desktop": (1280, 900)}
 # Pictures of the article that say nothing to a screen reader. An SVG counts when it, or
 # the figure around it, has a name.
 NAMELESS = """() => [...document.querySelectorAll('article img, article svg, article canvas')].filter(picture => {
-  if (picture.closest('[aria-hidden="true"], a.headerlink, button, .sd-summary-icon, .sd-octicon, mjx-container')) return false;
+  if (picture.closest('[aria-hidden="true"], a.headerlink, button, .sd-summary-icon, .sd-octicon')) return false;
   if (picture.parentElement.closest('svg')) return false;
   const named = node => node && (node.getAttribute('alt') || node.getAttribute('aria-label') || node.getAttribute('aria-labelledby'));
   const title = picture.tagName === 'svg' && picture.querySelector('title');
@@ -51,7 +51,7 @@ FAINT = """() => {
   const faint = new Map(), walk = document.createTreeWalker(document.querySelector('article'), NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
     const node = walk.currentNode.parentElement, text = walk.currentNode.textContent.trim();
-    if (!text || !node.getClientRects().length || node.closest('svg, script, style, mjx-container')) continue;
+    if (!text || !node.getClientRects().length || node.closest('svg, script, style')) continue;
     const ink = getComputedStyle(node).color, paper = behind(node), [a, b] = [light(numbers(ink)), light(paper)];
     const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     if (ratio < 4.5) faint.set(`${node.tagName}.${node.className} ${ink} on ${paper}`, `${ratio.toFixed(2)} ${text.slice(0, 40)}`);
@@ -102,11 +102,6 @@ def open_page(browser, url, width="desktop", scheme="light"):
         ),
     )
     page.goto(url, wait_until="load")
-    page.wait_for_function(
-        "() => !window.MathJax || !MathJax.startup || !MathJax.startup.promise || "
-        "MathJax.startup.promise.then(() => true)",
-        timeout=20_000,
-    )
     return context, page, troubles
 
 
