@@ -17,7 +17,7 @@ WRAPPED = re.compile(r"\\(begin|end)\{split\}")
 
 def mathml(tex: str, display: str) -> str:
     """Markup of one formula; `display` is "inline" or "block"."""
-    return convert(WRAPPED.sub("", tex).strip(), display=display)
+    return convert(WRAPPED.sub("", tex).replace("{aligned}", "{align*}").strip(), display=display)
 
 
 def inline(self, node: nodes.math) -> None:
