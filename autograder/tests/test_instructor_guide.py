@@ -93,7 +93,7 @@ def in_course(root, text):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_guide_runs_as_it_stands_from_release_to_forgetting(course):
     for name in PAGES:
         page = GUIDE / f"instructor-{name}.md"
@@ -116,10 +116,10 @@ def test_the_guide_runs_as_it_stands_from_release_to_forgetting(course):
     assert (course / "gradebook-copy.db").stat().st_size > 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_class_that_moved_house_is_not_graded_again(course, tmp_path):
     moved = shutil.copytree(course, tmp_path / "elsewhere")
-    done = in_course(moved, "autograder grade ps04 --progress none")
+    done = in_course(moved, "autograder grade ps04 --out grades-new --progress none")
     assert done.returncode == 0 and "1 of 1 unchanged since the last run" in done.stdout, (
         done.stdout + done.stderr
     )
