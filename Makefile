@@ -15,7 +15,7 @@ help:
 	@echo "make serve      read the book at http://127.0.0.1:$(PORT)   (PORT=...)"
 	@echo "make quick      a sample in under 90 s: no book, no browser, at most 4 cases of each test"
 	@echo "make full       all of it, the two commands on a fresh clone with an empty pip cache included"
-	@echo "make bench      how fast this machine runs the SIMT engine, what the sandbox costs, and each task's check"
+	@echo "make bench      how fast this machine runs the SIMT engine, what sandbox and class cost beside nbgrader, and each task's check"
 	@echo "make record     measure on this GPU what the book has no record of   (EXPERIMENT=name: only that one)"
 	@echo "make gpu-test   the tests that need a CUDA device"
 	@echo "make gpu-hour   records, tests and comparisons on a CUDA machine, in calls of under nine minutes   (MINUTES=..., OUT=folder)"
@@ -75,6 +75,7 @@ record:
 bench: venv
 	@$(RUN) autograder/tests/bench_engine.py
 	@$(RUN) autograder/tests/bench_sandbox.py
+	@$(RUN) autograder/tests/bench_class.py
 	@$(RUN) autograder/tests/bench_tasks.py
 
 serve:

@@ -151,6 +151,7 @@ class Grading:
         self.stored = results.Results(self.out, name)
         self.fresh = self.stored.next_round() if fresh is None else fresh
         self.version = results.course_version()
+        self.released = stable_json(self.assignment.document)
 
     def rows(self) -> Iterator[Row]:
         """Grade what is new or changed.
@@ -173,6 +174,7 @@ class Grading:
     def _rows(self) -> Iterator[Row]:
         with CourseGradebook(self.out, nbgrader_config(self.root)) as book:
             book.add_assignment(self.assignment)
+            book.look_up(self.assignment)
             waiting: list[GradingJob] = []
             try:
                 for submission in self.submissions:
@@ -200,9 +202,12 @@ class Grading:
             if not known or not self._still_holds(book, job, known):
                 return None
             book.penalise(self.assignment, student, self._received(job.submission))
-            verdict = Verdict.from_dict(known["verdict"]) if known["verdict"] else None
-            self._give_feedback(book, job, known, verdict)
-            return row_of(known, False, book.by_hand(self.assignment, student))
+            by_hand = book.by_hand(self.assignment, student)
+            if known.get("page") != page_key(by_hand):
+                verdict = Verdict.from_dict(known["verdict"]) if known["verdict"] else None
+                self._give_feedback(job, known, verdict, by_hand)
+                self.stored.write(student, known)
+            return row_of(known, False, by_hand)
         except OperationalError:  # the gradebook's, and everybody's
             raise
         except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade, not the others'
@@ -259,7 +264,7 @@ class Grading:
                 data = str(malformed).encode()
         job.key = results.key_of(
             data,
-            stable_json(self.assignment.document),
+            self.released,
             self.version,
             *self.pool.device,
             self.seed,
@@ -318,24 +323,24 @@ class Grading:
                 results.write_atomic(self.autograded(student), stable_json(notebook))
             received = self._received(job.submission)
             book.save(self.assignment, student, scores, received, job.same_file)
-            self._give_feedback(book, job, record, job.verdict)
+        by_hand = book.by_hand(self.assignment, student)
+        self._give_feedback(job, record, job.verdict, by_hand)
         self.stored.write(student, record)
-        return row_of(record, True, book.by_hand(self.assignment, student))
+        return row_of(record, True, by_hand)
 
     def _give_feedback(
-        self, book: CourseGradebook, job: GradingJob, record: results.StoredRecord, verdict: Verdict | None
+        self, job: GradingJob, record: results.StoredRecord, verdict: Verdict | None, by_hand: ByHand
     ) -> None:
-        """Write the page, with what a person has entered in formgrader by now.
+        """Write the page, with what a person has entered in formgrader by now, and enter that in the record.
 
         The notebook of an earlier run is the judge's own file of then, so that nobody reads the student's.
         """
         student = record["student"]
         if record["status"] != "missing":
             notebook = job.checked.notebook if job.checked else read_autograded(self.autograded(student))
-            page = feedback_page(
-                self.assignment, student, record, notebook, verdict, book.by_hand(self.assignment, student)
-            )
+            page = feedback_page(self.assignment, student, record, notebook, verdict, by_hand)
             results.write_atomic(self.feedback(student), page.encode())
+        record["page"] = page_key(by_hand)
 
     def feedback(self, student: str) -> Path:
         """Path of one student's feedback page."""
@@ -400,3 +405,8 @@ def row_of(record: results.StoredRecord, fresh: bool, by_hand: ByHand) -> Row:
     score = round(max(0.0, earned - penalty), 2)
     ungraded, manual = verdict.pending("ungraded", given), verdict.pending("manual", given)
     return Row(student, status, score, ungraded, manual, reason, fresh, verdict.seconds)
+
+
+def page_key(by_hand: ByHand) -> str:
+    """What the feedback page of an unchanged result depends on."""
+    return results.key_of(*by_hand)

@@ -23,7 +23,7 @@ class StoredRecord(TypedDict):
     """What was decided about one submission. key: hash of all that it depends on.
 
     verdict: Verdict.as_dict(). attempts: all of this student's; attempt: which of them this is, from 1 on,
-    or 0 for what was not judged.
+    or 0 for what was not judged. page: of what a person has entered, when the feedback page was written.
     """
 
     student: str
@@ -36,6 +36,7 @@ class StoredRecord(TypedDict):
     verdict: dict[str, Any] | None
     attempts: NotRequired[Attempts]
     attempt: NotRequired[int]
+    page: NotRequired[str]
 
 
 class Results:

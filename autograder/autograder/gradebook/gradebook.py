@@ -16,6 +16,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.preprocessors import AssignLatePenalties, SaveCells
 from traitlets.config import Config
 
+from autograder.gradebook.standing import whole_class
 from autograder.layout import Assignment
 from autograder.user_error import UserError
 
@@ -37,6 +38,7 @@ class CourseGradebook:
         self.config = config
         self.url = f"sqlite:///{file}"
         self.gradebook = Gradebook(self.url, COURSE)
+        self._class: dict[tuple[str, str], Any] = {}
 
     def __enter__(self) -> CourseGradebook:
         return self
@@ -78,6 +80,16 @@ class CourseGradebook:
             name: spec.metadata["nbgrader"]["checksum"] for name, spec in assignment.cells.items()
         }
 
+    def look_up(self, assignment: Assignment) -> None:
+        """Ask for a whole class at once; what is written or forgotten afterwards is asked for anew."""
+        found = whole_class(self.gradebook, assignment.name)
+        self._class = {(assignment.name, student): submission for student, submission in found.items()}
+
+    def _submission(self, assignment: Assignment, student: str) -> Any:
+        """Raises MissingEntry."""
+        known = self._class.get((assignment.name, student))
+        return known or self.gradebook.find_submission(assignment.name, student)
+
     def save(
         self,
         assignment: Assignment,
@@ -93,6 +105,7 @@ class CourseGradebook:
         received: when it arrived, in UTC; None if that is not known. Then a time that was entered before
         stays if this is the same file, and is forgotten if it is not.
         """
+        self._class = {}
         with self.transaction():
             self.gradebook.update_or_create_student(student)
             extra: dict[str, Any] = {} if received is None and same_file else {"timestamp": received}
@@ -110,7 +123,7 @@ class CourseGradebook:
         """
         if not self.has(assignment, student):
             return
-        submission: Any = self.gradebook.find_submission(assignment.name, student)
+        submission = self._submission(assignment, student)
         if received not in (None, submission.timestamp):
             submission.timestamp = received
             self.gradebook.db.commit()
@@ -139,7 +152,7 @@ class CourseGradebook:
         Returns ({grade_id: points}, {grade_id: comment}, penalty).
         """
         try:
-            submission = self.gradebook.find_submission(assignment.name, student)
+            submission = self._submission(assignment, student)
         except MissingEntry:
             return {}, {}, 0.0
         notebook = next(part for part in submission.notebooks if part.name == assignment.notebook)
@@ -175,12 +188,13 @@ class CourseGradebook:
 
     def forget(self) -> None:
         """Drop what an error left half done, so that the next submission finds the gradebook in order."""
+        self._class = {}
         self.gradebook.db.rollback()
 
     def has(self, assignment: Assignment, student: str) -> bool:
         """Whether this student's submission is in the gradebook."""
         try:
-            self.gradebook.find_submission(assignment.name, student)
+            self._submission(assignment, student)
         except MissingEntry:
             return False
         return True

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Gradebook
+from nbgrader.api import Comment, Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
+from sqlalchemy.orm import selectinload, undefer
 
 from autograder.results import Results
 
@@ -65,6 +66,22 @@ class Standing:
         return math.fsum(cell.max for cell in self.cells if cell.name in names)
 
 
+def whole_class(gradebook: Gradebook, assignment: str) -> dict[str, Any]:
+    """{student: nbgrader's submission} of a set, in a query a table; asked one by one they are thousands."""
+    kind: Any = SubmittedAssignment
+    parts = selectinload(kind.notebooks)
+    grades = parts.selectinload(SubmittedNotebook.grades)
+    wanted = (
+        undefer(kind.late_submission_penalty),
+        parts.selectinload(SubmittedNotebook.notebook),
+        grades.selectinload(Grade.cell),
+        grades.undefer(Grade.max_score),
+        parts.selectinload(SubmittedNotebook.comments).selectinload(Comment.cell),
+    )
+    entered = gradebook.db.query(kind).filter(kind.name == assignment).options(*wanted)
+    return {submission.student_id: submission for submission in entered}
+
+
 def standings(gradebook: Gradebook, out: Path, assignments: Collection[str] = ()) -> Iterator[Standing]:
     """All students of the sets (default: all sets), sorted by set and student."""
     released: list[Any] = sorted(gradebook.assignments, key=lambda one: one.name)
@@ -72,7 +89,7 @@ def standings(gradebook: Gradebook, out: Path, assignments: Collection[str] = ()
         if assignments and assignment.name not in assignments:
             continue
         records = Results(out, assignment.name).all()
-        entered = {submission.student_id: submission for submission in assignment.submissions}
+        entered = whole_class(gradebook, assignment.name)
         for student in sorted(records.keys() | entered.keys()):
             yield _standing(assignment, student, entered.get(student), records.get(student, {}))
 
