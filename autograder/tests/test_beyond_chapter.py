@@ -4,7 +4,6 @@ from the registry, its numbers from their sources.
 
 import math
 import re
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -30,11 +29,7 @@ def cells():
 
 @cache
 def figures():
-    sys.path.insert(0, str(BOOK))
-    try:
-        from figures import beyond
-    finally:
-        sys.path.remove(str(BOOK))
+    from warplab.figures import beyond
     return beyond
 
 

@@ -332,7 +332,7 @@ def test_products_are_more_than_99_percent_of_both_models_and_90_at_ten_times_th
     """The cells of "Three disguises", run with the chart's data caught in place of the chart."""
     caught, space = {}, {}
     space["figure"] = type("Chart", (), {"shares": caught.update})
-    page = [cell.source for cell in code_cells(BOOK / "04-matmul.md") if "from figures" not in cell.source]
+    page = [cell.source for cell in code_cells(BOOK / "04-matmul.md") if "figures import" not in cell.source]
     drawn = next(i for i, source in enumerate(page) if "figure.shares(" in source)
     for source in page[: drawn + 1]:
         if not source.startswith(("figure.worksheet", "figure.one_answer")):

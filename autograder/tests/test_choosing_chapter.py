@@ -37,7 +37,7 @@ def page():
     """
     names = {}
     for cell in jupytext.read(BOOK / "11-choosing.md", fmt="md:myst").cells:
-        skip = ("figure.", "from figures", "live(Path", "lives", "Path(", "measure(", "autoscale", "days")
+        skip = ("figure.", "figures import", "live(Path", "lives", "Path(", "measure(", "autoscale", "days")
         if cell.cell_type == "code" and not any(word in cell.source for word in skip):
             exec(compile(cell.source, "11-choosing.md", "exec"), names)
     return names
@@ -45,7 +45,7 @@ def page():
 
 @cache
 def module(name):
-    """`figures.choosing`, `cluster.autoscale` or `cluster.spot_train`, as the page imports them."""
+    """`warplab.figures.choosing`, `cluster.autoscale` or `cluster.spot_train`, as the page imports them."""
     import importlib
 
     sys.path.insert(0, str(BOOK))
@@ -535,7 +535,7 @@ def test_up_at_once_but_by_steps_and_down_after_five_minutes():
 
 
 def test_the_figures_say_what_they_show():
-    figures, names = module("figures.choosing"), page()
+    figures, names = module("warplab.figures.choosing"), page()
     assert "H100 SXM: 80 GB, 3.35 TB/s, $2.69" in figures.shelf(SHELF).alt
     table = figures.pick(SHELF, {"run 70 B": names["run_bytes"](70, 16)}, names["cards_for"])
     assert "H200 SXM 2 for $9.18" in table.alt

@@ -5,7 +5,6 @@ engine, or the formula beside it.
 import math
 import random
 import re
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -30,18 +29,15 @@ def chapter():
     """Names that the chapter's cells define; cells that time or draw are left out."""
     names = {}
     for cell in jupytext.read(BOOK / "02-cores.md", fmt="md:myst").cells:
-        if cell.cell_type == "code" and not re.search(r"bench\(|figure\.|from figures|plots\.", cell.source):
+        drawn = re.search(r"bench\(|figure\.|figures import|plots\.", cell.source)
+        if cell.cell_type == "code" and not drawn:
             exec(compile(cell.source, "02-cores.md", "exec"), names)
     return names
 
 
 @cache
 def figures():
-    sys.path.insert(0, str(BOOK))
-    try:
-        from figures import cores
-    finally:
-        sys.path.remove(str(BOOK))
+    from warplab.figures import cores
     return cores
 
 

@@ -1,7 +1,7 @@
 """The explorables' models give what the Python gives that the chapters show: random settings of each."""
 
 import ast
-import sys
+import importlib
 from functools import cache
 
 import jupytext
@@ -22,11 +22,7 @@ MANY = 120
 
 @cache
 def figures(name="explored"):
-    sys.path.insert(0, str(BOOK))
-    try:
-        return getattr(__import__(f"figures.{name}"), name)
-    finally:
-        sys.path.remove(str(BOOK))
+    return importlib.import_module(f"warplab.figures.{name}")
 
 
 @cache

@@ -2,7 +2,6 @@
 
 import functools
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -10,10 +9,8 @@ from conftest import ROOT
 from numba import cuda, float32
 
 import warplab
+from warplab.figures import stills
 from warplab.plots.palette import PALETTE
-
-sys.path.insert(0, str(ROOT / "chapters"))
-from figures import stills
 
 SCRIPTS = ROOT / "chapters/_static/explorables"
 MOST_BYTES = 40_000

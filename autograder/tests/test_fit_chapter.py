@@ -4,7 +4,6 @@ and its calculator computes as warplab.models.vram does.
 
 import math
 import re
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -24,11 +23,7 @@ CARD = {name: specs.get(name)["memory_capacity"].si for name in ("rtx-4090", "h1
 
 @cache
 def figures():
-    sys.path.insert(0, str(BOOK))
-    try:
-        from figures import fit
-    finally:
-        sys.path.remove(str(BOOK))
+    from warplab.figures import fit
     return fit
 
 

@@ -3,7 +3,6 @@ its figures draw what they say.
 """
 
 import re
-import sys
 import time
 from contextlib import closing
 from functools import cache
@@ -28,11 +27,7 @@ NVLINK, PCIE, NETWORK = H100["nvlink_each_way"].si, H100["pcie_each_way"].si, 40
 
 @cache
 def figures():
-    sys.path.insert(0, str(BOOK))
-    try:
-        from figures import many_gpus
-    finally:
-        sys.path.remove(str(BOOK))
+    from warplab.figures import many_gpus
     return many_gpus
 
 

@@ -4,7 +4,6 @@ registry, and its numbers from their sources.
 
 import math
 import re
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -24,11 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not fi
 
 @cache
 def figures():
-    sys.path.insert(0, str(BOOK))
-    try:
-        from figures import memory
-    finally:
-        sys.path.remove(str(BOOK))
+    from warplab.figures import memory
     return memory
 
 

@@ -1,7 +1,6 @@
 """The page on what a network computes: its numbers by hand, its runs, and the block that chapters share."""
 
 import re
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -14,11 +13,7 @@ PAGE = BOOK / "what-a-network-computes.md"
 
 @cache
 def figures():
-    sys.path.insert(0, str(BOOK))
-    try:
-        from figures import network
-    finally:
-        sys.path.remove(str(BOOK))
+    from warplab.figures import network
     return network
 
 

@@ -6,7 +6,6 @@ import ast
 import math
 import re
 import subprocess
-import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -43,7 +42,7 @@ def chapter():
     """What the chapter's cells import and define; nothing of them is run."""
     names = {}
     for cell in jupytext.reads(page(), fmt="md:myst").cells:
-        if cell.cell_type == "code" and "from figures" not in cell.source:
+        if cell.cell_type == "code" and "figures import" not in cell.source:
             tree = ast.parse(cell.source)
             tree.body = [
                 part for part in tree.body if isinstance(part, ast.Import | ast.ImportFrom | ast.FunctionDef)
@@ -66,11 +65,7 @@ def variant(name, *changes):
 
 @cache
 def figures():
-    sys.path.insert(0, str(BOOK))
-    try:
-        from figures import parallel
-    finally:
-        sys.path.remove(str(BOOK))
+    from warplab.figures import parallel
     return parallel
 
 

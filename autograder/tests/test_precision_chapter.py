@@ -4,7 +4,6 @@ the registry's, and its live runs show what it says.
 
 import re
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -32,11 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not fi
 
 @cache
 def figures():
-    sys.path.insert(0, str(BOOK))
-    try:
-        from figures import precision
-    finally:
-        sys.path.remove(str(BOOK))
+    from warplab.figures import precision
     return precision
 
 
@@ -71,7 +66,7 @@ def lived():
     names = {"figure": drawn}
     with contextlib.redirect_stdout(printed):
         for source in cells():
-            if not any(skipped in source for skipped in ("from figures", "bench(", "measured(")):
+            if not any(skipped in source for skipped in ("figures import", "bench(", "measured(")):
                 exec(compile(source, "07-precision.md", "exec"), names)
     torch.set_num_threads(threads)
     return names, printed.getvalue(), drawn

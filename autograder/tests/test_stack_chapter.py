@@ -4,7 +4,6 @@ cells find, and its numbers follow.
 
 import math
 import re
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -26,11 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not fi
 
 @cache
 def figures():
-    sys.path.insert(0, str(BOOK))
-    try:
-        from figures import stack
-    finally:
-        sys.path.remove(str(BOOK))
+    from warplab.figures import stack
     return stack
 
 

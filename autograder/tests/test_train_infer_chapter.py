@@ -4,7 +4,6 @@ queue is the textbook's, its ratios are right.
 
 import ast
 import re
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -32,11 +31,7 @@ EQUALS = models.ALPHABET.index("=")
 
 @cache
 def figures():
-    sys.path.insert(0, str(BOOK))
-    try:
-        from figures import train_infer
-    finally:
-        sys.path.remove(str(BOOK))
+    from warplab.figures import train_infer
     return train_infer
 
 
@@ -53,7 +48,7 @@ def chapter():
                 for n in ast.parse(cell.source).body
                 if isinstance(n, ast.FunctionDef | ast.Import | ast.ImportFrom)
             ]
-            kept = [n for n in kept if getattr(n, "module", "") != "figures"]
+            kept = [n for n in kept if getattr(n, "module", "") != "warplab.figures"]
             exec(compile(ast.Module(kept, []), "09-train-infer.md", "exec"), names)
     return names
 

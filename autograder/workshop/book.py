@@ -24,7 +24,6 @@ CODE = (
     "autograder/workshop",
     "autograder/constraints.txt",
     "chapters/_ext",
-    "chapters/figures",
     "requirements.txt",
 )
 PROSE = ("chapters", "_config.yml", "_toc.yml")

@@ -10,7 +10,7 @@
     ```
 
 The first paragraph is the question, the rest the caption. `still` names a function of
-chapters/figures (module.function) that returns a figure of warplab.plots: it stands on paper,
+autograder/warplab/figures (module.function) that returns a figure of warplab.plots: it stands on paper,
 and where scripts do not run. `data` names one that returns what the script needs of Python, as
 JSON. Only a page that holds an explorable loads its scripts.
 """
@@ -67,7 +67,7 @@ class Explorable(Directive):
         if str(CHAPTERS) not in sys.path:
             sys.path.insert(0, str(CHAPTERS))
         try:
-            found = importlib.import_module(f"figures.{module}")
+            found = importlib.import_module(f"warplab.figures.{module}")
             make = getattr(found, function)
         except (ImportError, AttributeError) as problem:
             raise self.error(f"explorable: :{option}: {self.options[option]}: {problem}") from None

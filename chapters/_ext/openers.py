@@ -28,7 +28,7 @@ class ChapterCards(Directive):
 def opener(chapter: str) -> str:
     if str(CHAPTERS) not in sys.path:
         sys.path.insert(0, str(CHAPTERS))
-    from figures import building
+    from warplab.figures import building
 
     return building.opener(int(chapter))
 

@@ -1,0 +1,184 @@
+"""A page of the book, or a problem set, as a notebook that runs where the course is not checked out.
+
+Its text comes from the rendered page, in which citations, numbers of the registry and terms already
+stand as words, and becomes plain Markdown; its cells come from the page's source. The first cell
+installs the students' package, which brings the figures.
+"""
+
+import copy
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import urljoin
+
+from bs4 import BeautifulSoup, NavigableString, Tag
+from jinja2 import Template
+from markdownify import MarkdownConverter
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+MARK = re.compile(r"\s*@@cell-(\d+)@@\s*")
+MATHS = re.compile(r"@@maths-(\d+)@@")
+MOVING = "figure.lab, figure.explorable"  # pictures that need the page's scripts
+NOT_TEXT = "script, style, svg, img, .headerlink, button, .explorable-still"
+INSTALL = Template(
+    """\
+# Run this cell first. Where the course's package is installed, it does nothing.
+import importlib.util
+import pathlib
+import subprocess
+import sys
+
+if importlib.util.find_spec("warplab") is None:
+    beside = sorted(pathlib.Path().resolve().glob("warplab-*.whl"))
+    {%- if address %}
+    wheel = beside[-1].as_uri() if beside else "{{ address }}"
+    {%- else %}
+    if not beside:
+        raise SystemExit("put {{ wheel }}, which comes with this notebook, beside it and run this again")
+    wheel = beside[-1].as_uri()
+    {%- endif %}
+    install = [sys.executable, "-m", "pip", "install", "--quiet", f"warplab[notebook] @ {wheel}"]
+    subprocess.run(install, check=True)
+"""
+)
+
+
+def install_cell(wheel: str, folder: str) -> NotebookNode:
+    """The first code cell: installs `wheel` from beside the notebook, or from `folder`, an address."""
+    source = INSTALL.render(wheel=wheel, address=urljoin(folder, wheel) if folder else "")
+    return new_code_cell(source, id="install", metadata={"tags": ["install"]})
+
+
+def notebook_of(
+    cells: list[NotebookNode], page: str, first: list[NotebookNode], address: str = ""
+) -> NotebookNode:
+    """The page as a notebook without outputs, after the cells of `first`.
+
+    cells: of its source, Markdown ones among them. page: its rendered HTML, in which the container of
+    the cell with number 12 has the class "source-cell-12". address: of the page, "" where nobody has said.
+    """
+    soup = BeautifulSoup(page, "html.parser")
+    maths = plain(soup, address)
+    made, done = [], 0
+    for number, text in pieces(MarkdownOfPage(bullets="-", heading_style="ATX").convert_soup(soup)):
+        made += [code(cell) for cell in cells[done:number] if cell.cell_type == "code"]
+        done = number
+        text = MATHS.sub(lambda found: maths[int(found[1])], text)
+        made += [new_markdown_cell(text, id=f"text-{len(made)}")] if text else []
+    where = f"[the book]({address})" if address else "the book"
+    about = (
+        "*A page of “How a GPU Works for Deep Learning” as a notebook: run it from the top. "
+        f"Pictures that move are in {where} alone.*"
+    )
+    about_cell = new_markdown_cell(about, id="about")
+    return new_notebook(
+        cells=[about_cell, *first, *made],
+        metadata={"kernelspec": KERNEL, "language_info": {"name": "python"}},
+    )
+
+
+def plain(soup: BeautifulSoup, address: str) -> list[str]:
+    """Leave in the page what Markdown can say; returns its formulas, for which marks stand in the text."""
+    for cell in soup.select("[class*=source-cell-]"):
+        number = next(name for name in cell["class"] if name.startswith("source-cell-")).rpartition("-")[2]
+        cell.replace_with(paragraph(soup, f"@@cell-{number}@@"))
+    for figure in soup.select(MOVING):
+        question = figure.select_one(".lab-question, .explorable-question")
+        asked = question.get_text(" ", strip=True) if question else ""
+        figure.replace_with(paragraph(soup, f"(In the book a picture moves here: {asked})"))
+    for useless in soup.select(NOT_TEXT):
+        useless.decompose()
+    for link in soup.find_all("a"):
+        target = str(link.get("href", ""))
+        if "://" not in target:
+            link["href"] = urljoin(address, target)
+            if not address:
+                link.unwrap()
+    maths = []
+    for formula in soup.select("span.math, div.math"):
+        source = formula.get_text().strip()
+        inner = source.removeprefix(r"\(").removesuffix(r"\)").removeprefix(r"\[").removesuffix(r"\]").strip()
+        maths.append(f"${inner}$" if formula.name == "span" else f"$$\n{inner}\n$$")
+        formula.replace_with(f"@@maths-{len(maths) - 1}@@")
+    return maths
+
+
+def paragraph(soup: BeautifulSoup, text: str) -> Tag:
+    made = soup.new_tag("p")
+    made.append(NavigableString(text))
+    return made
+
+
+def pieces(text: str) -> list[tuple[int | None, str]]:
+    """The text between the cells' marks: (number of the cell after it, text); None at the end."""
+    parts = MARK.split(text)
+    return [(int(number), part.strip()) for part, number in zip(parts[::2], parts[1::2])] + [
+        (None, parts[-1].strip())
+    ]
+
+
+def code(cell: NotebookNode) -> NotebookNode:
+    """A code cell of the source; what the book hides is folded."""
+    tags = cell.metadata.get("tags", [])
+    hidden = {"remove-cell", "remove-input", "hide-input", "hide-cell"} & set(tags)
+    return new_code_cell(cell.source, metadata={"tags": list(tags), **(FOLDED if hidden else {})})
+
+
+class MarkdownOfPage(MarkdownConverter):
+    """Markdown as JupyterLab and Colab show it."""
+
+    def escape(self, text, parent_tags):
+        return super().escape(text, parent_tags).replace("$", r"\$")
+
+    def convert_div(self, el, text, parent_tags):
+        if "admonition" not in (el.get("class") or []):
+            return f"\n\n{text.strip()}\n\n" if text.strip() else ""
+        return self.convert_blockquote(el, text, parent_tags)
+
+    def convert_p(self, el, text, parent_tags):
+        text = f"**{text.strip()}**" if "admonition-title" in (el.get("class") or []) else text
+        return super().convert_p(el, text, parent_tags)
+
+    def convert_details(self, el, text, parent_tags):
+        return f"\n\n<details>{text.strip()}\n\n</details>\n\n"
+
+    def convert_summary(self, el, text, parent_tags):
+        return f"<summary>{text.strip()}</summary>\n\n"
+
+
+def files_cell(files: dict[str, str]) -> NotebookNode:
+    """A folded cell that writes the files which a page reads, by their paths, where they are not there."""
+    source = ["# Files that this page reads.", "import pathlib", ""]
+    for name, text in files.items():
+        source += [f"path = pathlib.Path({name!r})", "path.parent.mkdir(exist_ok=True)"]
+        source += ["if not path.exists():", f"    path.write_text({text!r})"]
+    return new_code_cell("\n".join(source), id="files", metadata=FOLDED)
+
+
+def with_install(document: NotebookNode, install: NotebookNode) -> NotebookNode:
+    """A problem set whose first cell installs what it needs; else as it was released."""
+    made = copy.deepcopy(document)
+    made.cells.insert(0, install)
+    return made
+
+
+def build_wheel(root: Path, folder: Path) -> Path:
+    """The students' wheel, made of a copy of the checkout at `root` so that nothing is left in it."""
+    with tempfile.TemporaryDirectory() as place:
+        made = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", ".*", "tests", "workshop")
+        copied = shutil.copytree(root / "autograder", Path(place) / "autograder", ignore=made)
+        build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+        done = subprocess.run(
+            [*build, "--wheel-dir", place, copied], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(f"the students' wheel was not built: {done.stderr.strip()[-500:]}")
+        built = next(Path(place).glob("*.whl"))
+        folder.mkdir(parents=True, exist_ok=True)
+        return Path(shutil.copy(built, folder))
