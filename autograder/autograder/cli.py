@@ -444,7 +444,7 @@ def judge(
 
     from autograder.parcels import judge_shard
 
-    told = []
+    told: list[str] = []
     with resumable():
         for identity, status, reason in judge_shard(shard, jobs, platform.node()):
             told.append(status)

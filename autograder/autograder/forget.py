@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from autograder.discover import student_id
 from autograder.grade import only_one
@@ -100,7 +100,7 @@ def forget(name: str, root: Path, out: Path, submissions: Path) -> list[Path]:
             path.unlink()
         if found.in_gradebook:
             with CourseGradebook(out) as book:
-                book.gradebook.remove_student(found.student)
+                cast(Any, book.gradebook).remove_student(found.student)
             with closing(sqlite3.connect(out / "gradebook.db")) as database:
                 database.execute("vacuum")
         for path in found.lines:
@@ -166,8 +166,8 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for part in value.values():
+        for part in cast(dict[str, Any], value).values():
             yield from _texts(part)
     elif isinstance(value, list):
-        for part in value:
+        for part in cast(list[Any], value):
             yield from _texts(part)

@@ -10,6 +10,7 @@ once it is judged, <id>.ruling.json.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 from collections import deque
@@ -58,7 +59,8 @@ class Sending:
     first, apart, isolation = "all", False, ELSEWHERE
 
     def __init__(self, folder: Path, shards: int, runner: str) -> None:
-        self.folder, self.device = folder, (runner, "")
+        self.folder = folder
+        self.device: tuple[str, str] = (runner, "")
         self.places = itertools.cycle(range(1, shards + 1))
 
     def rulings(self, todo: deque[Commission], happened: Happenings) -> Rulings:
@@ -81,7 +83,7 @@ class Receiving:
     def __init__(self, folder: Path, runner: str) -> None:
         if not folder.is_dir():
             raise UserError(f"no folder {folder}; expected what the shards gave back in it")
-        self.device = (runner, "")
+        self.device: tuple[str, str] = (runner, "")
         self.files = {path.name.removesuffix(RULING): path for path in sorted(folder.rglob(f"*{RULING}"))}
 
     def rulings(self, todo: deque[Commission], happened: Happenings) -> Rulings:
@@ -114,7 +116,7 @@ def judge_shard(folder: Path, jobs: int, machine: str) -> Iterator[tuple[str, st
     if not parcels:
         raise UserError(f"no parcels in {folder}; `autograder send` writes them")
     with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(lambda parcel: _judged(parcel, machine), parcels)
+        yield from pool.map(functools.partial(_judged, machine=machine), parcels)
 
 
 def _judged(parcel: Path, machine: str) -> tuple[str, str, str]:

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from packaging.markers import Marker
 from rich.console import Console
@@ -124,7 +125,8 @@ def _gradebook(root: Path, out: Path) -> Iterator[Check]:
         yield Check("gradebook", "not ready", f"{file} is damaged ({state}); bring back your last copy of it")
         return
     with CourseGradebook(out) as book:
-        entered = {one.name for one in book.gradebook.assignments}
+        known: Any = book.gradebook.assignments
+        entered: set[str] = {one.name for one in known}
         changed = [
             name
             for name in sorted(entered & {*assignment_names(root)})

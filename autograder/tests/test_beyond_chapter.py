@@ -30,6 +30,7 @@ def cells():
 @cache
 def figures():
     from warplab.figures import beyond
+
     return beyond
 
 

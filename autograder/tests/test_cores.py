@@ -38,6 +38,7 @@ def chapter():
 @cache
 def figures():
     from warplab.figures import cores
+
     return cores
 
 

@@ -24,6 +24,7 @@ CARD = {name: specs.get(name)["memory_capacity"].si for name in ("rtx-4090", "h1
 @cache
 def figures():
     from warplab.figures import fit
+
     return fit
 
 

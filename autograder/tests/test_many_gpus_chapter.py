@@ -28,6 +28,7 @@ NVLINK, PCIE, NETWORK = H100["nvlink_each_way"].si, H100["pcie_each_way"].si, 40
 @cache
 def figures():
     from warplab.figures import many_gpus
+
     return many_gpus
 
 

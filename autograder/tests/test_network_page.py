@@ -14,6 +14,7 @@ PAGE = BOOK / "what-a-network-computes.md"
 @cache
 def figures():
     from warplab.figures import network
+
     return network
 
 

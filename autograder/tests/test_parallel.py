@@ -66,6 +66,7 @@ def variant(name, *changes):
 @cache
 def figures():
     from warplab.figures import parallel
+
     return parallel
 
 

@@ -36,6 +36,7 @@ def chapter():
 @cache
 def figures():
     from warplab.figures import pixels
+
     return pixels
 
 

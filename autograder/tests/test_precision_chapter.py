@@ -32,6 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not fi
 @cache
 def figures():
     from warplab.figures import precision
+
     return precision
 
 

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not fi
 @cache
 def figures():
     from warplab.figures import stack
+
     return stack
 
 

@@ -32,6 +32,7 @@ EQUALS = models.ALPHABET.index("=")
 @cache
 def figures():
     from warplab.figures import train_infer
+
     return train_infer
 
 

@@ -69,13 +69,14 @@ class Standing:
 def whole_class(gradebook: Gradebook, assignment: str) -> dict[str, Any]:
     """{student: nbgrader's submission} of a set, in a query a table; asked one by one they are thousands."""
     kind: Any = SubmittedAssignment
+    maximum: Any = Grade.max_score
     parts = selectinload(kind.notebooks)
     grades = parts.selectinload(SubmittedNotebook.grades)
     wanted = (
         undefer(kind.late_submission_penalty),
         parts.selectinload(SubmittedNotebook.notebook),
         grades.selectinload(Grade.cell),
-        grades.undefer(Grade.max_score),
+        grades.undefer(maximum),
         parts.selectinload(SubmittedNotebook.comments).selectinload(Comment.cell),
     )
     entered = gradebook.db.query(kind).filter(kind.name == assignment).options(*wanted)

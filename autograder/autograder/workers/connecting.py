@@ -7,7 +7,7 @@ import logging
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from autograder import results
 from autograder.sandbox.choose import choose
@@ -127,7 +127,7 @@ def _own_cluster(place: Place) -> Any:
         threads_per_worker=1,
         processes=True,
         host="127.0.0.1",
-        dashboard_address=None,
+        dashboard_address=cast(str, None),  # no dashboard: what distributed's own documentation says
         memory_limit=0,
         security=security,
         protocol="tls://",
@@ -137,7 +137,7 @@ def _own_cluster(place: Place) -> Any:
 
 def _slurm(jobs: int, security: Security) -> Any:
     """Workers as Slurm jobs: cores, memory, queue and time stand in dask-jobqueue's configuration."""
-    from dask_jobqueue import SLURMCluster
+    from dask_jobqueue.slurm import SLURMCluster
 
     keys = Path.home() / ".cache" / "autograder"  # a home folder is what the nodes of a cluster share
     keys.mkdir(mode=0o700, parents=True, exist_ok=True)

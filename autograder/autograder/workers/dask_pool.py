@@ -16,7 +16,7 @@ from typing import Any
 
 import distributed
 from distributed.client import ClosedClientError, Future, FutureCancelledError
-from distributed.core import CommClosedError
+from distributed.comm.core import CommClosedError
 
 from autograder.user_error import UserError
 from autograder.workers.commission import Commission
@@ -68,7 +68,7 @@ class DaskPool:
         self.connect, self.version, self.unsafe = connect, version, unsafe
         self.patience, self.run = patience, secrets.token_hex(4)
         self.workers: dict[str, _Worker] = {}
-        self.running: dict[Commission, Future] = {}
+        self.running: dict[Commission, Future | _Decided] = {}
         self.where: dict[str, str] = {}  # key of a task: the worker that has it
         self.sent, self.silent_since, self.looked = 0, 0.0, 0.0
         self.idle_since: dict[bool, float] = {}
@@ -163,7 +163,11 @@ class DaskPool:
             self._recall([*self.running])
 
     def _taken(
-        self, one: Commission, future: Future, todo: deque[Commission], suspects: deque[Commission]
+        self,
+        one: Commission,
+        future: Future | _Decided,
+        todo: deque[Commission],
+        suspects: deque[Commission],
     ) -> Ruling | None:
         """The ruling in a task's answer; None if there is none yet, or if the submission is tried again."""
         if future.status == "pending":
@@ -332,7 +336,7 @@ class DaskPool:
 
     def _worker_of(self, one: Commission) -> str | None:
         future = self.running.get(one)
-        return self.where.get(future.key) if isinstance(future, Future) else None
+        return self.where.get(str(future.key)) if isinstance(future, Future) else None
 
     def _set_aside(self, todo: deque[Commission]) -> Rulings:
         """What waits for longer than `patience` for a worker that could judge it."""
@@ -350,15 +354,19 @@ class DaskPool:
                     todo.remove(one)
                     yield one, without_grade(one.id, f"{what} did not come within {self.patience:g} s")
 
+    def _asked(self, question: str, **about: Any) -> Any:
+        """What the scheduler answers within ANSWER seconds."""
+        return self.client.sync(getattr(self.client.scheduler, question), callback_timeout=ANSWER, **about)
+
     def _identity(self) -> dict[str, _Worker]:
-        told = self.client.sync(self.client.scheduler.identity, n_workers=-1, callback_timeout=ANSWER)
+        told = self._asked("identity", n_workers=-1)
         return {
             address: _Worker(about["nthreads"], int(about.get("resources", {}).get("GPU", 0)))
             for address, about in told["workers"].items()
         }
 
     def _processing(self) -> dict[str, str]:
-        told = self.client.sync(self.client.scheduler.processing, workers=None, callback_timeout=ANSWER)
+        told = self._asked("processing", workers=None)
         return {key: address for address, keys in told.items() for key in keys}
 
 
@@ -369,6 +377,9 @@ class _Decided:
 
     def __init__(self, ruling: Ruling) -> None:
         self.ruling = ruling
+
+    def exception(self, timeout: float | None = None) -> None:
+        return None
 
     def result(self, timeout: float | None = None) -> bytes:
         return self.ruling.as_bytes()

@@ -1,8 +1,7 @@
 """Figures of the preface: the running pictures, and the marker that each kind of evidence has."""
 
-from figures import building
-
 from warplab import plots
+from warplab.figures import building
 
 WORDS = {
     "live": "live: by the machine that made the page",
