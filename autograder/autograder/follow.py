@@ -61,7 +61,7 @@ class Display(Protocol):
     def hear(self, event: Event) -> None: ...
 
 
-class Bar:
+class BarOnTerminal:
     """A bar that says who is judged now and who waits; other events scroll by above it."""
 
     def __init__(self, console: Console, name: str, total: int) -> None:
@@ -146,7 +146,7 @@ def follow(console: Console, grading: Grading, how: str = "auto") -> list[Row]:
     """Run a Grading and show how far it is; returns its rows sorted by student. how: one of WAYS."""
     if how == "auto":
         how = "bar" if console.is_terminal else "lines"
-    kinds = {"bar": Bar, "lines": Lines, "json": JsonLines, "none": Silence}
+    kinds = {"bar": BarOnTerminal, "lines": Lines, "json": JsonLines, "none": Silence}
     display: Display = kinds[how](console, grading.assignment.name, len(grading.submissions))
     grading.happened.listeners.append(display.hear)
     try:

@@ -62,4 +62,9 @@ def test_only_our_own_drawings_and_tables_are_put_in_as_they_are():
     ]
     table_of_a_cell = '<div class="table" id="{{ block.id }}" tabindex="0">{{ block.table | safe }}</div>'
     pictures = ["{{ drawing.picture | safe }}", "{{ row.access.picture | safe }}"]
-    assert sorted(unescaped) == [table_of_a_cell, *pictures]
+    of_the_class = [
+        '{% if "scores" in figures %}{{ figures["scores"] | safe }}{% endif %}',
+        '{{ figures["tasks " ~ one.name] | safe }}',
+        '{{ figures["times " ~ one.name] | safe }}',
+    ]
+    assert sorted(unescaped) == sorted([table_of_a_cell, *pictures, *of_the_class])
