@@ -115,7 +115,7 @@ def test_the_price_role_shows_dollars_with_their_source_and_reports_what_it_does
     )
     shown = {text: price_role("price", text, text, 1, inliner)[0][0] for text in ("aws-p5", "aws-p5 gpu")}
     assert [node.astext() for node in shown.values()] == ["$55.04", "$6.88"]
-    assert "seen 2026-11-09" in shown["aws-p5"]["explanation"]
+    assert "seen 2026-11-09" in shown["aws-p5"]["reftitle"]
     price_role("price", "", "aws-p6", 1, inliner), price_role("price", "", "aws-p5 each", 1, inliner)
     assert "no offer 'aws-p6'" in reported[0] and "'offer gpu'" in reported[1]
 

@@ -115,9 +115,9 @@ def link_to_set(name, rawtext, text, lineno, inliner, options=None, content=None
 
 def finish(app, exception) -> None:
     """The problem sets, the wheel, and one archive of everything."""
-    if exception is not None or app.builder.format != "html":
-        return
     root, folder = Path(app.srcdir), Path(app.outdir) / FOLDER
+    if exception is not None or app.builder.format != "html" or not (root / "autograder").is_dir():
+        return
     for path in sorted(root.glob("exercises/ps*/*.ipynb")):
         write(app, path.name, elsewhere.with_install(nbformat.read(path, 4), install(app)))
     elsewhere.build_wheel(root, folder)

@@ -72,9 +72,10 @@
     node.append(...children);
     return node;
   };
-  const range = made("input", { type: "range", min: 0, max: last, value: 0, "aria-label": "Step" });
-  const sources = made("div", { class: "code", tabindex: 0, role: "region", "aria-label": "Source" });
-  const listing = made("div", { class: "code", tabindex: 0, role: "region", "aria-label": "PTX" });
+  const kernel = figure.querySelector("p code").textContent; // a page may hold several
+  const range = made("input", { type: "range", min: 0, max: last, value: 0, "aria-label": `Step of ${kernel}` });
+  const sources = made("div", { class: "code", tabindex: 0, role: "region", "aria-label": `Source of ${kernel}` });
+  const listing = made("div", { class: "code", tabindex: 0, role: "region", "aria-label": `PTX of ${kernel}` });
   const lanes = made("div", { class: "lanes", "aria-hidden": "true" });
   const sentence = made("p", { class: "said" });
   const spoken = made("p", { class: "live-text", role: "status" });
