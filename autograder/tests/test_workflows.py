@@ -53,7 +53,11 @@ def test_actions_are_pinned_to_a_commit_and_say_which_version(path):
     ] == []
 
 
-MORE = {("book", "deploy"): {"pages", "id-token"}, ("grade", "collect"): {"actions"}}
+MORE = {
+    ("book", "deploy"): {"pages", "id-token"},
+    ("book", "notebooks"): {"contents"},  # to write one branch
+    ("grade", "collect"): {"actions"},
+}
 
 
 @by_name
@@ -119,7 +123,8 @@ def test_inputs_reach_a_shell_only_through_the_environment(path):
     assert [step["run"] for step in steps(path) if "${{" in step.get("run", "")] == []
 
 
-KNOWN = "nvidia-smi .venv/bin/python PYTHONPATH=autograder test if then else elif fi mkdir echo rm".split()
+KNOWN = "nvidia-smi .venv/bin/python PYTHONPATH=autograder test if then else elif fi".split()
+KNOWN += ["mkdir", "echo", "rm", "git"]
 
 
 def commands(text):
@@ -160,6 +165,22 @@ def check_verb(words, line):
     assert command, f"autograder has no verb {words[0]}: {line}"
     known = {flag for parameter in command.params for flag in parameter.opts}
     assert {word for word in words[1:] if word.startswith("--")} <= known, line
+
+
+def test_the_branch_of_the_notebooks_is_one_commit_whatever_it_was_before(tmp_path):
+    (step,) = [step for step in workflow("book")["jobs"]["notebooks"]["steps"] if "run" in step]
+    branch = tmp_path / "there.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", branch], check=True)
+    script = re.sub(r'"https://[^"]*"', str(branch), step["run"])
+    for number in (1, 2):
+        folder = tmp_path / f"run{number}"
+        folder.mkdir()
+        (folder / f"{number}.ipynb").write_text("{}")
+        run = {**os.environ, "GITHUB_SHA": f"abc{number}"}
+        subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=folder, env=run, check=True)
+    asked = ["git", "-C", branch, "log", "--name-only", "--format=%s", "notebooks"]
+    told = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split("\n")
+    assert [line for line in told if line] == ["Notebooks of abc2", "2.ipynb"]
 
 
 def test_the_ci_script_is_bash_that_calls_the_readmes_test_command():
