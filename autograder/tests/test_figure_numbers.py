@@ -10,7 +10,7 @@ from docutils import nodes
 from test_book import PAGES, address, open_page  # noqa: F401  (a fixture is imported by its name)
 
 # Of each figure that shows words: its id, and the median height of its letters in CSS pixels.
-LABELS = """() => [...document.querySelectorAll('article :is(.warplab-figure, .explorable)')].map(figure => {
+LABELS = """() => [...document.querySelectorAll('article figure')].map(figure => {
   const sizes = [...figure.querySelectorAll('svg text')]
     .filter(text => text.textContent.trim() && text.getClientRects().length)
     .map(text => {
