@@ -67,11 +67,9 @@ def test_a_page_without_a_number_counts_under_its_letter(numbering):
 def test_no_two_pages_with_figures_share_a_number_or_a_letter(numbering):
     chapters = {}
     for page in PAGES:
-        counted = numbering.Page(page, None)
-        chapters.setdefault(counted.chapter, []).append(page)
-    twice = [pages for pages in chapters.values() if len(pages) > 1]
-    assert twice == [["chapters/intro", "chapters/instructor"]]  # of which the second runs no cell
-    assert "{code-cell}" not in (ROOT / "chapters/instructor.md").read_text(encoding="utf-8")
+        if "{code-cell}" in (ROOT / f"{page}.md").read_text(encoding="utf-8"):
+            chapters.setdefault(numbering.Page(page, None).chapter, []).append(page)
+    assert len(chapters) >= 14 and [pages for pages in chapters.values() if len(pages) > 1] == []
 
 
 def test_an_explorable_keeps_its_id_and_counts_like_the_others(numbering):
