@@ -201,7 +201,7 @@ def small_book(tmp_path):
     """A two-page book with the course's own configuration; its second page computes 1 / `divisor`."""
     shutil.copy(ROOT / "_config.yml", tmp_path)
     (tmp_path / "chapters").mkdir()
-    for name in ("_static", "_ext"):
+    for name in ("_static", "_ext", "_templates"):
         shutil.copytree(ROOT / "chapters" / name, tmp_path / "chapters" / name)
     (tmp_path / "chapters" / "references.bib").write_text("")
     (tmp_path / "_toc.yml").write_text(
