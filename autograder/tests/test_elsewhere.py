@@ -90,6 +90,11 @@ def test_the_first_cell_takes_the_wheel_beside_it_else_the_books_else_says_what_
     assert {run(source, tmp_path).stdout.strip() for source in (known, alone)} == {beside}
 
 
+def test_a_page_that_imports_triton_installs_it_too(tmp_path):
+    code = elsewhere.install_cell("w.whl", "https://book.example/", ("triton",)).source
+    assert run(code, tmp_path).stdout.strip() == "warplab[notebook,triton] @ https://book.example/w.whl"
+
+
 def test_the_first_cell_does_nothing_where_the_package_is(tmp_path):
     code = elsewhere.install_cell("warplab-1-py3-none-any.whl", "").source
     done = subprocess.run(
@@ -248,7 +253,7 @@ def bare(tmp_path_factory, wheel):
     torch = f"torch=={version('torch')}"  # the same build: with CUDA or without
     install = [python, "-m", "pip", "install", "--quiet", "-c", constraints, torch]
     subprocess.run(
-        [*install, f"warplab[student] @ {wheel.as_uri()}", "nbclient"], check=True, capture_output=True
+        [*install, f"warplab[student,triton] @ {wheel.as_uri()}", "nbclient"], check=True, capture_output=True
     )
     return python, shutil.copytree(ROOT / "_build/html/notebooks", place / "notebooks")
 

@@ -34,7 +34,7 @@ import pathlib
 import subprocess
 import sys
 
-if importlib.util.find_spec("warplab") is None:
+if not all(map(importlib.util.find_spec, {{ modules }})):
     beside = sorted(pathlib.Path().resolve().glob("warplab-*.whl"))
     {%- if address %}
     wheel = beside[-1].as_uri() if beside else "{{ address }}"
@@ -43,15 +43,23 @@ if importlib.util.find_spec("warplab") is None:
         raise SystemExit("put {{ wheel }}, which comes with this notebook, beside it and run this again")
     wheel = beside[-1].as_uri()
     {%- endif %}
-    install = [sys.executable, "-m", "pip", "install", "--quiet", f"warplab[notebook] @ {wheel}"]
+    install = [sys.executable, "-m", "pip", "install", "--quiet", f"warplab[{{ extras }}] @ {wheel}"]
     subprocess.run(install, check=True)
 """
 )
 
 
-def install_cell(wheel: str, folder: str) -> NotebookNode:
-    """The first code cell: installs `wheel` from beside the notebook, or from `folder`, an address."""
-    source = INSTALL.render(wheel=wheel, address=urljoin(folder, wheel) if folder else "")
+def install_cell(wheel: str, folder: str, more: tuple[str, ...] = ()) -> NotebookNode:
+    """The first code cell: installs `wheel` from beside the notebook, or from `folder`, an address.
+
+    more: modules that the notebook imports besides, each the name of an extra of the package.
+    """
+    source = INSTALL.render(
+        wheel=wheel,
+        address=urljoin(folder, wheel) if folder else "",
+        modules=list(("warplab", *more)),
+        extras=",".join(("notebook", *more)),
+    )
     return new_code_cell(source, id="install", metadata={"tags": ["install"]})
 
 

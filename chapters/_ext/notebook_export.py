@@ -41,8 +41,9 @@ def address_of(app, path: str) -> str:
     return urljoin(app.config.html_baseurl, path) if app.config.html_baseurl else ""
 
 
-def install(app):
-    return elsewhere.install_cell(WHEEL, address_of(app, f"{FOLDER}/"))
+def install(app, code: str = ""):
+    more = ("triton",) if re.search(r"^import triton\b", code, re.MULTILINE) else ()
+    return elsewhere.install_cell(WHEEL, address_of(app, f"{FOLDER}/"), more)
 
 
 def export(app, pagename, templatename, context, doctree) -> None:
@@ -56,7 +57,7 @@ def export(app, pagename, templatename, context, doctree) -> None:
         return
     page = address_of(app, f"{pagename}.html")
     first = [
-        install(app),
+        install(app, text),
         *([elsewhere.files_cell(files)] if (files := read_by(text, source.parent)) else []),
     ]
     made = elsewhere.notebook_of(cells, context["body"], first, page)
