@@ -132,7 +132,9 @@ def pieces(text: str) -> list[tuple[int | None, str]]:
 
 
 def code(cell: NotebookNode) -> NotebookNode:
-    """A code cell of the source; what the book hides is folded."""
+    """A code cell of the source; hidden ones are folded, those of the workshop left out."""
+    if cell.source.startswith("from workshop import"):
+        return new_markdown_cell("(Here the book shows what only the course's own repository can make.)")
     tags = cell.metadata.get("tags", [])
     hidden = {"remove-cell", "remove-input", "hide-input", "hide-cell"} & set(tags)
     return new_code_cell(cell.source, metadata={"tags": list(tags), **(FOLDED if hidden else {})})
