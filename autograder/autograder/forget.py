@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from autograder.discover import student_id
 from autograder.grade import only_one
-from autograder.gradebook import CourseGradebook, write_csv
+from autograder.gradebook import CourseGradebook, damaged, write_csv
 from autograder.results import write_atomic
 from autograder.user_error import UserError
 
@@ -77,11 +77,14 @@ def traces_of(name: str, root: Path, out: Path, submissions: Path) -> Traces:
     found.lines += [path for path in sorted(submissions.glob("*.csv")) if _names(path, pattern)]
     found.beside = [path for path in (root / name for name in BESIDE) if _names(path, pattern)]
     if (out / "gradebook.db").exists():
-        with closing(sqlite3.connect(f"file:{out / 'gradebook.db'}?mode=ro", uri=True)) as book:
-            count = "select count(*) from submitted_assignment where student_id = ?"
-            found.rows = book.execute(count, (known,)).fetchone()[0]
-            entry = book.execute("select 1 from student where id = ?", (known,)).fetchone()
-            found.in_gradebook = entry is not None
+        try:
+            with closing(sqlite3.connect(f"file:{out / 'gradebook.db'}?mode=ro", uri=True)) as book:
+                count = "select count(*) from submitted_assignment where student_id = ?"
+                found.rows = book.execute(count, (known,)).fetchone()[0]
+                entry = book.execute("select 1 from student where id = ?", (known,)).fetchone()
+                found.in_gradebook = entry is not None
+        except sqlite3.DatabaseError as problem:
+            raise damaged(out / "gradebook.db", problem) from None
     return found
 
 

@@ -2,9 +2,12 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pytest
+from conftest import ROOT
 from grading import answers, hand_in, judged_here, make_course, notebook
 from nbgrader.api import Gradebook
 
@@ -132,3 +135,18 @@ def test_a_path_is_no_name(tmp_path):
 )
 def test_a_name_is_found_as_a_word(name, text, found):
     assert bool(word(name).search(text)) is found
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["forget", "ada", "--out", "g"], ["report", "--grades", "g"], ["export", "--grades", "g"]],
+    ids=lambda words: words[0],
+)
+def test_a_damaged_gradebook_is_one_line_that_names_it_and_stays_as_it_is(tmp_path, words):
+    (tmp_path / "g").mkdir()
+    (tmp_path / "g/gradebook.db").write_text("garbage, not a database")
+    program = [sys.executable, "-m", "autograder.cli", *words, "--course", str(ROOT)]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+    assert "gradebook.db is damaged or no gradebook" in done.stderr
+    assert (tmp_path / "g/gradebook.db").read_text() == "garbage, not a database"

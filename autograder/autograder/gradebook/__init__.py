@@ -9,6 +9,6 @@ late_policy  so many per cent a day
 """
 
 from autograder.gradebook.export import write_csv
-from autograder.gradebook.gradebook import ByHand, CourseGradebook
+from autograder.gradebook.gradebook import ByHand, CourseGradebook, damaged
 
-__all__ = ["ByHand", "CourseGradebook", "write_csv"]
+__all__ = ["ByHand", "CourseGradebook", "damaged", "write_csv"]

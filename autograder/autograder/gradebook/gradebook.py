@@ -14,6 +14,7 @@ import nbformat
 from nbconvert.exporters.exporter import ResourcesDict
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.preprocessors import AssignLatePenalties, SaveCells
+from sqlalchemy.exc import DatabaseError, OperationalError
 from traitlets.config import Config
 
 from autograder.gradebook.standing import whole_class
@@ -24,10 +25,17 @@ COURSE = "how-a-gpu-works"
 ByHand = tuple[dict[str, float], dict[str, str], float]  # see CourseGradebook.by_hand
 
 
+def damaged(file: Path, problem: object) -> UserError:
+    """What to say of a gradebook that SQLite does not take for one."""
+    return UserError(
+        f"{file} is damaged or no gradebook ({problem}); bring back your last copy, or name another folder"
+    )
+
+
 class CourseGradebook:
     """OUT/gradebook.db, open for writing. Use as a context manager.
 
-    config: nbgrader's, for the late penalties.
+    config: nbgrader's, for the late penalties. Raises UserError for a file that is no gradebook.
     """
 
     def __init__(self, out: str | Path, config: Config | None = None) -> None:
@@ -37,7 +45,12 @@ class CourseGradebook:
             _create(file)
         self.config = config
         self.url = f"sqlite:///{file}"
-        self.gradebook = Gradebook(self.url, COURSE)
+        try:
+            self.gradebook = Gradebook(self.url, COURSE)
+        except OperationalError:  # locked, or a full disk: it may be right the next time
+            raise
+        except DatabaseError as problem:
+            raise damaged(file, problem.orig) from None
         self._class: dict[tuple[str, str], Any] = {}
 
     def __enter__(self) -> CourseGradebook:
