@@ -45,11 +45,24 @@ def consumer_lanes() -> Decision:
 
 
 def t4_ratio() -> Decision:
-    """Is the ratio of peaks three, within a factor of 1.5, whatever the format of the GPU?"""
-    cpu, t4 = specs.get("epyc-9654"), specs.get("t4")
-    ratios = {name: t4[f"peak_{name}"].si / cpu["peak_fp32"].si for name in ("fp32", "fp16")}
-    readings = {name: 2 <= ratio <= 4.5 for name, ratio in ratios.items()}
-    return Decision(readings | {"their network, chips and compiler": True}, ratios)
+    """Is a T4's peak about three times that of a server CPU's cores, or of a third of them?"""
+    cpu, t4 = specs.get("epyc-9654")["peak_fp32"].si, specs.get("t4")
+    ratios = {
+        "third": t4["peak_fp32"].si / (cpu / 3),
+        "fp32": t4["peak_fp32"].si / cpu,
+        "fp16": t4["peak_fp16"].si / cpu,
+    }
+    return Decision({name: 2 <= ratio <= 4.5 for name, ratio in ratios.items()}, ratios)
+
+
+def many_cores() -> Decision:
+    """128 Zen 4c cores at 3.1 GHz (servethehome2023), with a Zen 4 core's lanes, against an H100."""
+    epyc, h100, cores, clock = specs.get("epyc-9654"), specs.get("h100-sxm"), 128, 3.1e9
+    each = epyc["peak_fp32"].si / epyc["cores"].value / epyc["base_clock"].si  # FLOP a clock
+    cpu = cores * clock * each
+    gaps = {name: h100[f"peak_{name}"].si / cpu for name in ("fp32", "bf16")}
+    readings = {"128 cores": cores >= 128} | {f"level in {name}": gap <= 1.5 for name, gap in gaps.items()}
+    return Decision(readings, {"cores": cores, "cpu": cpu / 1e12} | gaps)
 
 
 def speedup_range() -> Decision:
