@@ -492,3 +492,52 @@ def test_a_scale_for_each_16_brings_four_bits_back():
     assert off["E2M1, one scale"] == 1  # all of them rounded to zero
     assert off["NVFP4"] < 0.15 and off["MXFP8"] < 0.03 and off["E4M3, one scale"] < 0.03
     assert 4 + 8 / 16 == 4.5  # bits a number in NVFP4: "half a bit more"
+
+
+@pytest.fixture(scope="module")
+def rounding():
+    """The chapter's two ways to round a layer's weights."""
+    space = {"torch": torch}
+    for source in cells():
+        if source.startswith(("def quantise(", "def compensated(")):
+            exec(source.split("\nw = ")[0], space)
+    return space
+
+
+def both_ways(rounding, w, x, bits=3):
+    """(to the nearest, compensated): the weights, and how far their outputs are off."""
+    q, s = rounding["quantise"](w, True, bits)
+    ways = q * s, rounding["compensated"](w, x, bits)
+    exact = w @ x.T
+    return ways, [((way @ x.T - exact).norm() / exact.norm()).item() for way in ways], s
+
+
+def test_compensated_weights_stay_on_the_grid_and_more_than_halve_the_output_error_of_common_inputs(rounding):
+    torch.manual_seed(1)
+    w, x = torch.randn(32, 64), torch.randn(2000, 8) @ torch.randn(8, 64) + 0.1 * torch.randn(2000, 64)
+    (_, carried), (nearest_off, carried_off), s = both_ways(rounding, w, x)
+    steps = carried / s
+    torch.testing.assert_close(steps, steps.round(), rtol=0, atol=1e-4)
+    assert steps.abs().max() < 3.5 and carried_off < nearest_off / 2
+
+
+def test_where_inputs_have_nothing_in_common_there_is_nothing_to_carry(rounding):
+    torch.manual_seed(2)
+    w, x = torch.randn(8, 16), torch.linalg.qr(torch.randn(64, 16)).Q  # XᵀX is the identity
+    (nearest, carried), (nearest_off, carried_off), _ = both_ways(rounding, w, x)
+    torch.testing.assert_close(carried, nearest)
+    assert nearest_off == pytest.approx(carried_off)
+
+
+@pytest.mark.slow
+def test_in_three_bits_the_network_answers_when_errors_are_carried(lived):
+    said_of = {
+        (int(bits), how): (float(off), float(right))
+        for bits, how, off, right in re.findall(
+            r"(\d) bits, (nearest|carried): ([\d.]+)% off, ([\d.]+)% right", lived[1]
+        )
+    }
+    assert len(said_of) == 4
+    for bits in (4, 3):
+        assert said_of[bits, "carried"][0] < said_of[bits, "nearest"][0] / 2
+    assert said_of[3, "carried"][1] > said_of[3, "nearest"][1] + 15
