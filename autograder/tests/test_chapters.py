@@ -331,12 +331,13 @@ def test_the_ratios_that_chapter_04_quotes_follow_from_the_speeds_that_it_cites(
 def test_products_are_more_than_99_percent_of_both_models_and_90_at_ten_times_the_price():
     """The cells of "Three disguises", run with the chart's data caught in place of the chart."""
     caught, space = {}, {}
-    space["figure"] = type("Chart", (), {"shares": caught.update})
-    page = [cell.source for cell in code_cells(BOOK / "04-matmul.md") if "figures import" not in cell.source]
-    drawn = next(i for i, source in enumerate(page) if "figure.shares(" in source)
-    for source in page[: drawn + 1]:
-        if not source.startswith(("figure.worksheet", "figure.one_answer")):
-            exec(compile(source, "04-matmul.md", "exec"), space)
+    silent = {name: lambda *_: None for name in ("im2col", "transformer_block")}
+    space["disguises"] = space["network"] = type("Chart", (), silent | {"shares": caught.update})
+    page = [cell.source for cell in code_cells(BOOK / "04-matmul.md")]
+    first = next(i for i, source in enumerate(page) if source.startswith("import torch\n"))
+    drawn = next(i for i, source in enumerate(page) if "disguises.shares(" in source)
+    for source in page[first : drawn + 1]:
+        exec(compile(source, "04-matmul.md", "exec"), space)
     assert list(caught) == ["transformer", "CNN"]
     for work in caught.values():
         rest = work["everything else"]

@@ -1,4 +1,4 @@
-"""Figures of chapter 04: the worksheet, one answer, shares of the work, sectors, tiling, counters, speeds."""
+"""Figures of chapter 04: the worksheet, one answer, sectors, tiling, counters, a tile's budget, speeds."""
 
 import numpy as np
 from matplotlib.patches import Rectangle
@@ -79,42 +79,6 @@ def one_answer():
         "each other. Inside one answer K multiply-adds form a chain: each adds to the sum that the one "
         "before it left.",
         caption="The answers are independent. The steps inside one answer are not.",
-    )
-
-
-@plots.responsive
-def shares(models):
-    """`models`: {name: {kind of work: operations, ..., the rest: operations}}; one bar
-    of 100 % for each model.
-    """
-    fig, ax = plots.new(plots.COLUMN, 0.85 + 1.05 * len(models))
-    kinds = dict.fromkeys(kind for work in models.values() for kind in list(work)[:-1])
-    colours = dict(zip(kinds, [A_COLOUR, B_COLOUR, C_COLOUR], strict=False))
-    percent = {
-        name: {k: 100 * v / sum(work.values()) for k, v in work.items()} for name, work in models.items()
-    }
-    for y, (name, parts) in enumerate(percent.items()):
-        left = 0.0
-        ax.text(0, y - 0.4, name, va="bottom", weight="bold")
-        for kind, width in parts.items():
-            colour = colours.get(kind, COLOUR["grey"])
-            ax.barh(y, width, left=left, height=0.62, color=colour, alpha=0.75, edgecolor=PAPER)
-            if width > 12:
-                ax.text(left + width / 2, y, f"{kind}\n{width:.1f} %", ha="center", va="center")
-            left += width
-        small = ", ".join(f"{kind} {width:.1f} %" for kind, width in parts.items() if width <= 12)
-        ax.text(100, y - 0.4, small, va="bottom", ha="right", fontsize=10.5)
-    ax.set(
-        xlim=(0, 100), ylim=(len(models) - 0.5, -0.75), xlabel="share of the forward pass's operations (%)"
-    )
-    ax.set_yticks([])
-    ax.spines["left"].set_visible(False)
-    said = "; ".join(f"{name}: " + _listed(parts, "{:.1f} %") for name, parts in percent.items())
-    return plots.show(
-        fig,
-        alt=f"Shares of the operations in a forward pass. {said}.",
-        caption="Almost everything that these two models compute is a matrix product. What is left is a "
-        "sliver.",
     )
 
 
@@ -278,6 +242,28 @@ def counters(profiles):
         caption="Same product, same answer. The tile cuts the trips through the door; the register tile cuts "
         "them again, and the trips to the table with them.",
         evidence=["counted"],
+    )
+
+
+@plots.responsive
+def budget(cycles):
+    """`cycles`: {what a round of a tile asks of an SM: the fewest clock cycles for it}, as bars."""
+    fig, ax = plots.new(plots.COLUMN, 0.7 + 0.62 * len(cycles))
+    longest = max(cycles.values())
+    for y, (name, n) in enumerate(cycles.items()):
+        colour = COLOUR["orange"] if n == longest else COLOUR["blue"]
+        ax.barh(y, n, height=0.34, color=colour, alpha=0.75)
+        ax.text(0, y - 0.24, name, va="bottom")
+        ax.text(n, y, f" {n:,.0f}", va="center")
+    ax.set(xlim=(0, 1.12 * longest), ylim=(len(cycles) - 0.6, -0.7), xlabel="clock cycles of an SM, at least")
+    ax.set_yticks([])
+    ax.spines["left"].set_visible(False)
+    said = _listed(cycles, "{:,.0f}")
+    return plots.show(
+        fig,
+        alt=f"Bars: the fewest clock cycles of an SM for each thing that a round of a tile asks for: {said}.",
+        caption="Counts divided by data-sheet rates, no measurement: a round cannot be shorter than its "
+        "longest bar.",
     )
 
 
