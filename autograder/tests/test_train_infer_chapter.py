@@ -318,6 +318,66 @@ def test_continuous_batching_needs_nine_steps_of_fifteen():
     assert "15 steps" in figures().timeline(static, continuous).body
 
 
+def test_attention_over_pieces_of_a_cache_is_attention_over_the_whole():
+    torch.manual_seed(0)
+    q, keys, values = 5 * torch.randn(16), torch.randn(50, 16), torch.randn(50, 16)
+    attend, merge = chapter()["attend"], chapter()["merge"]
+    whole = torch.softmax(keys @ q / 4, 0) @ values
+    unequal = [attend(q, keys[a:b], values[a:b]) for a, b in ((0, 1), (1, 40), (40, 50))]
+    torch.testing.assert_close(merge(unequal), whole)
+    sums = sum(part[0] for part in unequal) / sum(part[2] for part in unequal)  # without the largest scores
+    assert not torch.allclose(sums, whole, rtol=0.01)
+
+
+def test_the_numbers_of_long_texts():
+    assert round(14e9 / vram.kv_cache_bytes(32, 4096, 1), -2) == 26_700
+    assert H100["sms"].value == 132 and 32 / 132 == pytest.approx(0.25, abs=0.01)
+    pair = 65_536 * 2 * 2 * 128 * 2  # tokens, keys and values, heads, numbers, bytes
+    assert round(pair / 1e6) == 67
+    assert round(pair / specs.get("a100-sxm")["memory_bandwidth"].si * 1e6) == 33
+    says("67 MB", "33 µs at best", "2,301 µs", "26,700 tokens")
+
+
+def test_a_text_waits_until_its_places_are_free(monkeypatch):
+    names = chapter()
+    for name, value in {"room": 5000, "each": 524_288, "h100": H100}.items():
+        monkeypatch.setitem(names, name, value)
+    requests = [(0.0, 100, 3), (0.0, 100, 2)]
+    apart = names["stream"](requests, lambda n: 4096)
+    read, steps = names["read"](100), sum(names["step"]([(0, n, 1)]) for n in (100, 101, 102))
+    assert apart.tolist() == [pytest.approx((1, read)), pytest.approx((1, 2 * read + steps))]
+    together = names["stream"](requests, lambda n: n)
+    assert together.tolist() == [pytest.approx((1, read)), pytest.approx((2, 2 * read))]
+    shared = names["stream"](requests, lambda n: n, shared=60)
+    assert shared[0, 1] == pytest.approx(names["read"](40))
+
+
+def test_pages_take_away_the_queue_that_reservations_make(monkeypatch):
+    names, arrivals = chapter(), np.random.default_rng(9).exponential(1.0, 4000).cumsum()
+    sources = {c.source for c in jupytext.read(BOOK / "09-train-infer.md", fmt="md:myst").cells}
+    space = {**names, "np": np, "vram": vram, "h100": H100, "arrivals": arrivals}
+    for start in ("from collections import deque", "def stream("):
+        exec(next(source for source in sources if source.startswith(start)), space)
+    held, step = [], space["step"]
+    space["step"] = lambda texts: held.append(sum(n for _, n, _ in texts)) or step(texts)
+    p95 = {}
+    for name, claim, shared in (
+        ("reserved", lambda n: 4096, 0),
+        ("pages", lambda n: -(-n // 16) * 16, 0),
+        ("prefix", lambda n: -(-n // 16) * 16, 512),
+    ):
+        held.clear()
+        readers, waits = space["stream"](space["requests"], claim, shared).T
+        p95[name] = np.percentile(waits, 95)
+        assert len(waits) == 1000 and max(held) <= space["room"]
+        if name == "reserved":
+            assert readers.max() == 30
+            assert 0.2 < np.mean(held) / space["room"] < 0.3  # "three quarters are empty"
+    assert p95["reserved"] > 100 * p95["pages"] and 0.4 < p95["prefix"] / p95["pages"] < 0.6
+    prompts = [prompt for _, prompt, _ in space["requests"]]
+    assert 512 / np.median(prompts) == pytest.approx(2 / 3, abs=0.02)
+
+
 def test_the_mask_keeps_the_two_largest_of_each_four():
     weight = torch.tensor([[1.0, -5, 3, 0.5, -1, -2, -3, -4]])
     assert chapter()["mask_24"](weight).tolist() == [[0, 1, 1, 0, 0, 0, 1, 1]]
