@@ -10,13 +10,13 @@ from test_measure import a_point, a_record
 
 from warplab.evidence.__main__ import pack
 from warplab.evidence.catalogue import get
-from warplab.evidence.record import RecordError, write
+from warplab.evidence.record import RecordError, read, write
 from workshop.contributed import accept, main, notes, problems, records_of
 
 
 @pytest.fixture
 def record():
-    return a_record(code=get("copy_bandwidth").code, commit="a" * 40)
+    return a_record(code=get("copy_bandwidth").code, commit="a" * 40, by="A. Reader")
 
 
 def file_of(tmp_path, *records, **changes):
@@ -26,20 +26,20 @@ def file_of(tmp_path, *records, **changes):
 
 
 def test_a_packed_file_is_taken_once_and_left_alone_the_second_time(tmp_path, record, capsys):
-    write(record, tmp_path / "mine")
-    assert pack(record.device, tmp_path / "mine", tmp_path / "my-gpu.json") == 0
+    write(replace(record, by=""), tmp_path / "mine")
+    assert pack(record.device, tmp_path / "mine", tmp_path / "my-gpu.json", "A. Reader") == 0
     theirs = ["--results", str(tmp_path / "book")]
     assert main([str(tmp_path / "my-gpu.json"), "--accept", *theirs]) == 0
     assert "1 records, nothing wrong" in capsys.readouterr().out
     kept = tmp_path / "book/copy_bandwidth/nvidia-h200.json"
-    assert kept.read_text() == (tmp_path / "mine/copy_bandwidth/nvidia-h200.json").read_text()
+    assert read(kept) == record, "theirs, with their name"
     assert main([str(tmp_path / "my-gpu.json"), "--accept", *theirs]) == 0
     said = capsys.readouterr().out
     assert "is there already and agrees" in said and "nothing new" in said
 
 
 def test_without_a_record_there_is_nothing_to_pack(tmp_path, capsys):
-    assert pack("NVIDIA H200", tmp_path, tmp_path / "x.json") == 1
+    assert pack("NVIDIA H200", tmp_path, tmp_path / "x.json", "A. Reader") == 1
     assert "make record first" in capsys.readouterr().err and not (tmp_path / "x.json").exists()
 
 
@@ -48,6 +48,8 @@ def test_without_a_record_there_is_nothing_to_pack(tmp_path, capsys):
     [
         (("device",), "<script>" + "x" * 300),
         (("device",), "H200\u202e"),
+        (("by",), "<b>" * 30),
+        (("by",), "A.\nReader"),
         (("points", 0, "samples"), [1e-3] * 4),
         (("points", 0, "median"), "1e-3"),
         (("points", 0, "x"), -1),
@@ -93,6 +95,7 @@ def test_a_faster_than_possible_or_unlike_or_anonymous_record_is_refused(tmp_pat
     assert "2.00 times the record that is there" in problems([replace(record, points=[slow])], tmp_path)[0]
     assert problems([record], tmp_path) == []
     assert "commit is unknown" in problems([replace(record, commit="unknown")], tmp_path)[0]
+    assert "nobody says who measured it" in problems([replace(record, by=" ")], tmp_path)[0]
     assert "no such experiment" in problems([replace(record, experiment="none")], tmp_path)[0]
     assert "twice" in problems([record, record], tmp_path)[0]
     assert "lies ahead" in problems([replace(record, date="2999-01-01T00:00:00+00:00")], tmp_path)[0]

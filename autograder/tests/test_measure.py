@@ -172,8 +172,8 @@ def test_published_figures_are_cited():
 
 
 def test_every_kind_of_evidence_has_its_own_marker():
-    shapes = [plots.MARKERS[kind]["marker"] for kind in ("live", "recorded", "published")]
-    assert len(set(shapes)) == 3
+    shapes = [plots.MARKERS[kind]["marker"] for kind in ("live", "recorded", "contributed", "published")]
+    assert len(set(shapes)) == 4
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -220,6 +220,7 @@ def record_schema():
         date: str = fields(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$")
         commit: str
         code: str = fields(pattern="^[0-9a-f]{16}$")
+        by: str = fields(max_length=80)
         points: list[PointModel] = fields(min_length=1)
 
     return RecordModel

@@ -1,8 +1,10 @@
 """Records that a reader sends in one file: what is asked of them before they stand in the book.
 
-    python -m warplab.evidence --pack my-gpu.json        on the reader's machine, after `make record`
-    python -m workshop.contributed my-gpu.json           says what is wrong with it, or what it would add
-    python -m workshop.contributed my-gpu.json --accept  writes the records
+    python -m warplab.evidence --pack my-gpu.json --by "NAME"   on the reader's machine, after `make record`
+    python -m workshop.contributed my-gpu.json                  says what is wrong with it, or what it would add
+    python -m workshop.contributed my-gpu.json --accept         writes the records
+
+In the book they are "contributed", by that name, and have a marker of their own.
 
 The file is a stranger's: its form is held to a schema before anything is computed with it.
 """
@@ -61,6 +63,7 @@ _RECORD = {
     "date": _TEXT,
     "commit": _TEXT,
     "code": _TEXT,
+    "by": {**_TEXT, "minLength": 0, "maxLength": 80, "pattern": r"^[\x20-\x7e]*$"},
     "points": {
         "type": "array",
         "minItems": 1,
@@ -132,6 +135,8 @@ def problems(records: list[Record], results: Path = RESULTS) -> list[str]:
                 found.append(f"{where}: the date {record.date} has no time zone or lies ahead")
         except ValueError as error:
             found.append(str(error))
+        if not record.by.strip():
+            found.append(f"{where}: nobody says who measured it; pack the file again with --by")
         if record.commit == "unknown":
             found.append(f"{where}: the course's commit is unknown; set WARPLAB_COMMIT and record it again")
         found += impossible(record)

@@ -90,13 +90,16 @@ class Measured(Directive):
         """A row for each experiment, in the order of the chapters."""
         rows = []
         for e in sorted(experiments().values(), key=lambda e: (e.chapter, e.name)):
-            ours, others = len(records(e.name)), len(published(e.name))
+            kept, others = records(e.name), len(published(e.name))
+            sent = sum(bool(record.by) for record in kept)
+            ours = len(kept) - sent
             rows.append(
                 (
                     self.link(e.name, e.question),
                     str(int(e.chapter[:2])),
                     f"{ours} recorded" if ours else "not recorded yet",
-                    f"{others} published" if others else "none published",
+                    ", ".join(f"{n} {how}" for n, how in ((sent, "contributed"), (others, "published")) if n)
+                    or "none published",
                     self.link("lab", "try it") if has_lab(e.name) else "",
                 )
             )

@@ -90,10 +90,11 @@ def record_all(
     return failed
 
 
-def pack(device: str, folder: Path, file: Path) -> int:
-    """Put a device's records into one file. Exit status 1 if it has none."""
+def pack(device: str, folder: Path, file: Path, by: str) -> int:
+    """Put a device's records into one file, with ``by``, who sends them. Exit status 1 if it has none."""
     found = [
-        json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob(f"*/{slug(device)}.json"))
+        json.loads(path.read_text(encoding="utf-8")) | {"by": by}
+        for path in sorted(folder.glob(f"*/{slug(device)}.json"))
     ]
     if not found:
         print(f"record: there is no record of {device} yet; run make record first", file=sys.stderr)
@@ -121,11 +122,17 @@ def main(argv: list[str] | None = None) -> int:
         metavar="FILE",
         help="measure nothing, put this device's records into one file to send",
     )
+    parser.add_argument(
+        "--by",
+        default="",
+        metavar="NAME",
+        help="with --pack: who measured, and on which machine, as the book is to show it",
+    )
     options = parser.parse_args(argv)
     try:
         here = device()
         if options.pack:
-            return pack(here.name, options.results, options.pack)
+            return pack(here.name, options.results, options.pack, options.by)
         if options.list:
             for e in map(get, options.experiment or experiments()):
                 print(f"{e.name:<22}{state(e, here.name, options.results):<10}{e.question}")

@@ -1,7 +1,7 @@
 """``measure(name)``: an experiment's results, live, else recorded, else published, and always saying which.
 
     m = warplab.measure("matmul_by_size")
-    m.kind           "live", "recorded", "published" or "missing": the best there is of a GPU
+    m.kind           "live", "recorded", "contributed", "published" or "missing": the best there is of a GPU
     m.evidence       one Evidence for each source, each with a banner; the CPU's own run is live everywhere
 
 Nothing is filled in: an experiment without a record says "not recorded yet".
@@ -25,16 +25,18 @@ HOW = ("seconds", "per_second", "bytes_per_second", "flops_per_second", "held") 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Points of one origin, "live", "recorded" or "published"; ``banner`` must be shown with them."""
+    """Points of one origin, "live", "recorded", "contributed" (a record that a reader sent) or "published";
+    ``banner`` must be shown with them.
+    """
 
     kind: str
     device: str
     banner: str
     points: tuple[Point, ...]
     stale: bool = False
-    cite: str = ""  # key of references.bib, where published; so are the four below
-    year: int = 0  # of the source
+    year: int = 0  # of the record, or of the source
     software: str = ""
+    cite: str = ""  # key of references.bib, where published; so are the two below
     where: str = ""  # the table, figure or file of the source that holds the numbers
     differs: str = ""  # from the course's own experiment
 
@@ -163,11 +165,15 @@ def recorded(record: Record, code: str) -> Evidence:
     stale = record.code != code
     banner = f"recorded on {record.device}, driver {record.driver}, {record.date[:10]} - not this machine"
     return Evidence(
-        "recorded",
+        "contributed" if record.by else "recorded",
         record.device,
-        banner + ("; with an earlier version of the experiment" if stale else ""),
+        (f"contributed by {record.by}, " if record.by else "")
+        + banner
+        + ("; with an earlier version of the experiment" if stale else ""),
         tuple(record.points),
         stale,
+        int(record.date[:4]),
+        f"driver {record.driver}, CUDA {record.cuda}, torch {record.torch}",
     )
 
 

@@ -97,6 +97,7 @@ class Record:
     date: str  # UTC, ISO 8601
     commit: str
     code: str  # hash of the experiment's own code
+    by: str = ""  # who measured and sent it; "" of the course's own
     points: list[Point] = field(default_factory=list)
 
     @property

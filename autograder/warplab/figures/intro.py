@@ -7,6 +7,7 @@ WORDS = {
     "live": "live: by the machine that made the page",
     "extrapolated": "extrapolated: from a smaller live run, scaled",
     "recorded": "recorded: on a device named with driver and date",
+    "contributed": "contributed: a reader's GPU, recorded and checked",
     "published": "published: somebody else's number, cited",
     "yours": "yours: your own GPU, in your browser",
     "theory": "theory: what a data sheet or a formula allows",
@@ -29,7 +30,7 @@ def running_pictures():
 @plots.responsive
 def evidence():
     """One row for each kind of evidence, with the marker that it has in every figure of the book."""
-    fig, ax = plots.new(plots.COLUMN, 2.3)
+    fig, ax = plots.new(plots.COLUMN, 2.55)
     for y, (kind, text) in enumerate(WORDS.items()):
         if kind == "theory":
             ax.plot([-0.16, 0.16], [y, y], color=plots.INK, linestyle=(0, (5, 3)), linewidth=1.8)
@@ -44,7 +45,7 @@ def evidence():
     return plots.show(
         fig,
         alt="Key of markers. Live: a filled blue circle. Extrapolated: an open blue circle. Recorded: a "
-        "green square. Published: a golden triangle. Yours: a purple diamond. Theory: a dashed line. Not "
+        "green square. Contributed: a green plus. Published: a golden triangle. Yours: a purple diamond. Theory: a dashed line. Not "
         "recorded yet: no marker, the words in grey italics.",
         caption="Where a number comes from can be seen from its shape, in every figure of the book.",
     )

@@ -9,6 +9,7 @@ MARKERS = {
     "live": {"marker": "o", "color": PALETTE["blue"], "markerfacecolor": PALETTE["blue"]},
     "extrapolated": {"marker": "o", "color": PALETTE["blue"], "markerfacecolor": PAPER},
     "recorded": {"marker": "s", "color": PALETTE["green"], "markerfacecolor": PALETTE["green"]},
+    "contributed": {"marker": "P", "color": PALETTE["green"], "markerfacecolor": PALETTE["green"]},
     "published": {"marker": "^", "color": PALETTE["gold"], "markerfacecolor": PALETTE["gold"]},
     "yours": {"marker": "D", "color": PALETTE["purple"], "markerfacecolor": PALETTE["purple"]},
 }
@@ -16,6 +17,7 @@ MEANING = {
     "live": "live: measured on this machine, now",
     "extrapolated": "extrapolated from a smaller run on this machine",
     "recorded": "recorded on another machine, with date",
+    "contributed": "recorded by a reader, checked",
     "published": "published by others, cited",
     "yours": "yours: your own GPU, in this browser",
 }
