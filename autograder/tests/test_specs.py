@@ -246,6 +246,8 @@ def test_fp64_peak_follows_the_architectures_ratio(name):
         ("epyc-9654", "memory_bandwidth", "460.8 GB/s"),
         ("mi300x", "ridge_bf16", "247 FLOP/B"),
         ("tpu-v7x", "ridge_bf16", "313 FLOP/B"),
+        ("gaudi3", "ridge_bf16", "457 FLOP/B"),
+        ("mi355x", "ridge_bf16", "312 FLOP/B"),
     ],
 )
 def test_the_registry_states(device, fact, text):

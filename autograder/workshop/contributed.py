@@ -1,7 +1,7 @@
 """Records that a reader sends in one file: what is asked of them before they stand in the book.
 
     python -m warplab.evidence --pack my-gpu.json --by "NAME"   on the reader's machine, after `make record`
-    python -m workshop.contributed my-gpu.json                  says what is wrong with it, or what it would add
+    python -m workshop.contributed my-gpu.json                  says what is wrong, or what it would add
     python -m workshop.contributed my-gpu.json --accept         writes the records
 
 In the book they are "contributed", by that name, and have a marker of their own.
