@@ -2,6 +2,9 @@
 its figures draw what they say.
 """
 
+import ast
+import copy
+import json
 import re
 import time
 from contextlib import closing
@@ -12,6 +15,7 @@ import jupytext
 import pytest
 import torch
 import torch.distributed as dist
+from jsonschema import Draft202012Validator
 
 from warplab.hardware import specs
 from warplab.models import vram
@@ -259,6 +263,64 @@ def test_the_pipelines_that_are_drawn():
     alt = figures().pipelines({m: pipeline(4, m) for m in (2, 4, 16)}).alt
     assert "4 micro-batches: 42.9% idle, done at 5.25; 16 micro-batches: 15.8% idle, done at 3.56" in alt
     assert 8 * 16 * 128 == 16384
+
+
+@pytest.mark.slow
+def test_tokens_go_to_their_experts_and_back_and_the_popular_expert_gets_most(rooms):
+    dispatch = run("def dispatch")["dispatch"]
+    for popularity, share in (([1.0, 1, 1, 1], 1 / 4), ([3.0, 1, 1, 1], 1 / 2), ([0.0, 1, 1, 0], 0)):
+        arrived = rooms.run(dispatch, popularity)
+        assert sum(arrived) == 4 * 1024 * 256  # no token is lost
+        assert arrived[0] / sum(arrived) == pytest.approx(share, abs=0.03)
+
+
+@pytest.mark.slow
+def test_a_quarter_of_the_queries_needs_the_other_quarters_of_the_cache(rooms):
+    names, qkv = run("def stretch"), torch.randn(3, 1, 64, 8)
+    parts, received = zip(*rooms.run(names["stretch"], *qkv), strict=True)
+    torch.testing.assert_close(torch.cat(parts, dim=1), names["attention"](*qkv))
+    assert set(received) == {2 * 3 * 16 * 8 * 4}  # keys and values, three others, 16 tokens of 8 numbers
+    assert 2 * 3 * 1024 * 64 * 4 == 1.5 * 2**20 == 0.75 * 2 * 4096 * 64 * 4
+
+
+def documented(tool):
+    schemas = json.loads((Path(__file__).parent / "training_tools.json").read_text(encoding="utf-8"))
+    return Draft202012Validator(schemas[tool])
+
+
+def fenced(language):
+    """The one text of the page in this language that is not run."""
+    page = (BOOK / "10-many-gpus.md").read_text(encoding="utf-8")
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", page, re.M | re.S)
+    return found
+
+
+def test_the_deepspeed_file_has_documented_settings_and_is_for_64_gpus():
+    settings, check = json.loads(fenced("json")), documented("deepspeed")
+    assert list(check.iter_errors(settings)) == []
+    assert settings["train_batch_size"] == 64 * (
+        settings["train_micro_batch_size_per_gpu"] * settings["gradient_accumulation_steps"]
+    )
+    for change in ({"micro_batch": 2}, {"train_batch_size": "256"}, {"zero_optimization": {"stage": 4}}):
+        assert list(check.iter_errors(copy.deepcopy(settings) | change)) != []
+
+
+def test_the_torchtitan_recipe_sets_documented_degrees_whose_product_is_the_ranks():
+    recipe = ast.parse(fenced("python"))
+    degrees = {
+        node.targets[0].attr: ast.literal_eval(node.value)
+        for node in ast.walk(recipe)
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).startswith("config.parallelism.")
+    }
+    check = documented("torchtitan")
+    assert len(degrees) == 5 and list(check.iter_errors(degrees)) == []
+    assert list(check.iter_errors(degrees | {"tensor_parallel": 8})) != []
+    tensor, stages, data = (
+        degrees[f"{kind}_degree"] for kind in ("tensor_parallel", "pipeline_parallel", "data_parallel_shard")
+    )
+    assert tensor * stages * data == 16384
+    bubble = (stages - 1) / (degrees["num_pp_microbatches"] + stages - 1)
+    assert round(100 * bubble) == 19 and "15/79 = 19 %" in TEXT
 
 
 @pytest.mark.slow
