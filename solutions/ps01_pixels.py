@@ -375,7 +375,7 @@ print(f"after synchronize()  {1e3 * (device.clock() - start):.4f} ms")
 #
 # - somebody's earlier work may still be in the queue when you begin;
 # - the first launches are slow: code is compiled, caches are cold, clocks have not risen. Five launches before
-#   the first sample are enough here;
+#   the first sample are enough here, and twenty are the most;
 # - now and then a sample is disturbed and takes forty times as long. A mean carries that into the result, a
 #   median does not.
 #
@@ -392,7 +392,7 @@ def time_it(device, work, repeats):
 
     1. Warm up, and wait until the queue is empty.
     2. For each sample: read the clock, launch, wait, read the clock.
-    3. Return the median (statistics.median).
+    3. Return the median (statistics.median; of an even number of samples it lies half-way between the middle two).
     """
     ### BEGIN SOLUTION
     # Wait, empty queue, warm-up, median: a row for each. Usual slips: one clock around all launches, which is a mean; no

@@ -296,7 +296,7 @@ def softmax_online(x, out):
     ### BEGIN SOLUTION
     # A pair (top, total) stands for the sum total * exp(top), so pairs may be merged in any order, and a tree will do. Usual slips: pairs
     # of idle threads merged (inf - inf is NaN), a maximum that begins at 0 (wrong for rows far below zero), a round of the tree
-    # without a barrier, each thread dividing by its own total. Two reads and a write of each number; three passes make it four trips.
+    # without a barrier, each thread dividing by its own total, thread 0 merging all pairs. Two reads and a write of each number; three passes make it four trips.
     tops = cuda.shared.array(128, float32)
     totals = cuda.shared.array(128, float32)
     row, t = cuda.blockIdx.x, cuda.threadIdx.x

@@ -123,7 +123,8 @@ with when_written():
 # as a `torch.autograd.Function`, which has two halves. `forward` computes under `no_grad`, so that nothing is kept but
 # what you give to `ctx.save_for_backward`. `backward` gets the gradient of the result and owes one for each of forward's
 # inputs. In it: take x and w from `ctx.saved_tensors`, detach them from the past, let them require gradients, run `plain`
-# under `torch.enable_grad()`, and ask `torch.autograd.grad` for the rest.
+# under `torch.enable_grad()`, and ask `torch.autograd.grad` for the rest. `plain` as it stands earns nothing, and neither does
+# whoever keeps what goes into every layer somewhere else.
 
 
 # %% solution="checkpointed"

@@ -94,7 +94,7 @@ grade("ps08/fused_bias_gelu", fused_bias_gelu, rubric="time")
 #
 # $$\text{gelu}'(z) = \frac{1 + t}{2} + \frac z2\,(1 - t^2)\,c\,(1 + 3az^2).$$
 #
-# Keep x and the bias only. The sum, the cube and the tanh are cheap to compute again. And mind the bias: it serves every row, so
+# Write one, and keep x and the bias only. The sum, the cube and the tanh are cheap to compute again. And mind the bias: it serves every row, so
 # its gradient is a sum over rows.
 
 
@@ -121,8 +121,8 @@ class BiasGelu(torch.autograd.Function):
         grad_x = grad_out * slope
         return grad_x, grad_x.sum(0)
         # The same product feeds both gradients. Usual slips: the second half of the product rule, grad_out left out, a gradient of
-        # the bias with all its rows (autograd adds up silently where the shapes allow it). Plain operations are right as well and
-        # keep several arrays.
+        # the bias with all its rows (autograd adds up silently where the shapes allow it). Plain operations have the right gradients,
+        # and earn nothing: nobody has told autograd anything.
         ### END SOLUTION
 
 

@@ -138,7 +138,26 @@ def test_saved_bytes_are_those_of_distinct_storages():
     task = registry.get("example/gelu")
     namespace = {}
     exec(GELU, namespace)
-    assert crossing.try_here(task, task.cases(3)[-1], namespace["gelu"]).counters == {"saved_bytes": 64 * 4.0}
+    counters = crossing.try_here(task, task.cases(3)[-1], namespace["gelu"]).counters
+    assert counters["saved_bytes"] == 64 * 4.0
+
+
+REMEMBERS = """
+import torch
+kept = []
+def gelu(x):
+    kept.append((x.detach() * 2, x.detach() * 3, x.detach()))
+    return torch.nn.functional.gelu(x)
+"""
+
+
+def test_what_the_student_keeps_is_counted_like_what_autograd_saves():
+    """Autograd saves x; of the three tensors in a list two have storages of their own."""
+    task = registry.get("example/gelu")
+    namespace = {}
+    exec(REMEMBERS, namespace)
+    counters = crossing.try_here(task, task.cases(3)[-1], namespace["gelu"]).counters
+    assert counters == {"saved_bytes": 3 * 64 * 4.0, "made_bytes": 2 * 64 * 4.0, "functions": 0.0}
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """The *vjp* crossing: inputs and an upstream gradient in, the result and its gradients out, by autograd.
 
-What can only be seen here, beside the student's code, is the number of bytes that autograd keeps for the way
-back.
+What can only be seen here, beside the student's code, is what is kept for the way back: by autograd, or by
+the student in an attribute or a variable of their own.
 """
 
+import contextlib
 import copy
+import gc
 
 from warplab.crossing.arrays import NotPlain, as_array
 from warplab.crossing.explain import Refused
@@ -22,7 +24,9 @@ def question(task, case):
 def answer(question, names, entry, plan, call):
     """y = entry(*inputs as tensors), then the gradients of sum(y * grad_out).
 
-    It counts the bytes of distinct saved storages.
+    It counts "saved_bytes", of distinct storages that autograd saved or that were made on the way and live on;
+    "made_bytes", those of them that are not the inputs'; and "functions", the torch.autograd.Functions of the
+    student's on the way back.
     """
     import torch
 
@@ -40,7 +44,7 @@ def answer(question, names, entry, plan, call):
         saved[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+    with living(torch) as made, torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         y = entry(*tensors.values())
     if type(y) is not torch.Tensor:
         raise Refused(f"`{names[0]}` must return a tensor, and it returned {described(y)}")
@@ -52,6 +56,11 @@ def answer(question, names, entry, plan, call):
         raise Refused(
             f"what `{names[0]}` returned is cut off from its inputs: autograd cannot go back from it"
         )
+    ours = {
+        tensor.untyped_storage().data_ptr() for tensor in tensors.values() if type(tensor) is torch.Tensor
+    }
+    saved |= still_there(made, {y.untyped_storage().data_ptr(), *ours, *saved})
+    functions = functions_behind(torch, y)
     gradients = torch.autograd.grad(y, wanted, upstream, allow_unused=True)
     outputs = {"y": _array("y", y)}
     for name, tensor, gradient in zip(question["wanted"], wanted, gradients, strict=True):
@@ -66,8 +75,59 @@ def answer(question, names, entry, plan, call):
     return {
         "outputs": outputs,
         "modified": modified(before, after),
-        "counters": {"saved_bytes": float(sum(saved.values()))},
+        "counters": {
+            "saved_bytes": float(sum(saved.values())),
+            "made_bytes": float(sum(size for place, size in saved.items() if place not in ours)),
+            "functions": float(functions),
+        },
     }
+
+
+@contextlib.contextmanager
+def living(torch):
+    """Inside, each storage that an operation makes is noted: {address: (weak reference, bytes)}."""
+    from torch.multiprocessing.reductions import StorageWeakRef
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    made = {}
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **(kwargs or {}))
+            for tensor in result if isinstance(result, tuple | list) else (result,):
+                if type(tensor) is torch.Tensor:
+                    storage = tensor.untyped_storage()
+                    made[storage.data_ptr()] = StorageWeakRef(storage), storage.nbytes()
+            return result
+
+    with Watch():
+        yield made
+
+
+def still_there(made, besides):
+    """{address: bytes} of those storages that somebody still holds; `besides`: addresses that are known."""
+
+    def held():
+        return {
+            place: size
+            for place, (storage, size) in made.items()
+            if place not in besides and not storage.expired()
+        }
+
+    if held():
+        gc.collect()  # a circle of references is not what anybody keeps
+    return held()
+
+
+def functions_behind(torch, y):
+    """How many torch.autograd.Functions lie between a result and its inputs."""
+    seen, ahead = set(), [y.grad_fn]
+    while ahead:
+        node = ahead.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            ahead += [following for following, _ in node.next_functions]
+    return sum(isinstance(node, torch.autograd.function.BackwardCFunction) for node in seen)
 
 
 def _array(name, tensor):

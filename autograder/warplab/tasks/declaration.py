@@ -35,8 +35,9 @@ class Task:
     arguments    names, in order, that the submission receives: keys of Case.inputs (no other input leaves the
                  judge), for kernels and drivers also of result(), and "device" where the crossing has one
     returns      function, device, ranks: result name -> kind (see warplab.crossing.arrays.as_array)
-    measured     names of counters that may be measured beside the student's code: forgeable, so worth
-                 <= 20 % of the task
+    measured     names of counters that may be measured beside the student's code: forgeable, so a row of
+                 theirs is worth <= 20 % of the task. wrong_result may refuse by one what does nothing of what
+                 was asked
     atomics      whether the work needs atomics. Where it does not, a structure row that counts a memory is
                  lost to atomics there: a plain load or store does the same, and chapters count those
     items        the rubric
@@ -267,7 +268,7 @@ class VjpTask(Task):
     crossing = "vjp"
     differentiable = ()
     dtype = "float32"
-    measured = ("saved_bytes",)
+    measured = ("saved_bytes", "made_bytes", "functions")
 
     def forward(self, inputs):
         raise NotImplementedError

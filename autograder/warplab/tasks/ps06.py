@@ -151,7 +151,7 @@ class Checkpointed(VjpTask):
             return Case(f"{item}, {layers} layers of {width} x {width}, batch of {batch}", inputs, item)
 
         return [
-            stack("right", 3, 4, 5),
+            stack("right", 5, 4, 5),
             stack("right", 2, 1, int(rng.integers(3, 8))),
             stack("deep", int(rng.integers(7, 12)), 3, 4),
             stack("deep", 1, 2, 3),
@@ -164,6 +164,17 @@ class Checkpointed(VjpTask):
         for w in inputs["w"].astype(np.float64):
             y = np.tanh(y @ w)
         return y
+
+    def wrong_result(self, case, outcome):
+        """`plain` itself is given, and right: whoever keeps what goes into every layer, as autograd does there,
+        has thrown nothing away. With three layers, two of them may be few.
+        """
+        counters = outcome.counters if outcome and not outcome.error else {}
+        array, layers = case.inputs["x"].nbytes, len(case.inputs["w"])
+        saved = counters.get("saved_bytes", 0) - case.inputs["w"].nbytes
+        if layers > 3 and max(saved, counters.get("made_bytes", 0) + array) >= layers * array:
+            return f"what goes into each of the {layers} layers is kept, as `plain` keeps it"
+        return super().wrong_result(case, outcome)
 
     def rounding(self, inputs):
         """Every layer rounds `width` products and sums and a tanh, and so does every step back: `layers * (2

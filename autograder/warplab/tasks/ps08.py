@@ -136,10 +136,25 @@ class CustomFunction(VjpTask):
             "grad_bias": each.sum(axis=0) + sum_tolerance(len(z), 2 * upstream.sum(axis=0)),
         }
 
+    def wrong_result(self, case, outcome):
+        """Autograd can go back through plain operations by itself: nobody has told it anything then."""
+        if outcome and not outcome.error and outcome.counters.get("functions") == 0:
+            return "autograd goes back through its own operations: no torch.autograd.Function is on the way"
+        return super().wrong_result(case, outcome)
+
     def bounds(self, inputs):
-        """Autograd by itself keeps the sum, the cube, the tanh and more: several arrays of the size of x."""
+        """Autograd by itself keeps the sum, the cube, the tanh and more: several arrays of the size of x. What
+        is not the caller's counts twice: the sum alone would be no more bytes than x and the bias.
+        """
         fewest = inputs["x"].nbytes + inputs["bias"].nbytes
-        return {"saved": Bound("saved_bytes", 1.05 * fewest, 2 * fewest, "bytes kept")}
+        return {
+            "saved": Bound(
+                "saved_bytes + made_bytes",
+                1.05 * fewest,
+                1.85 * fewest,
+                "bytes kept, those that are not x or the bias twice",
+            )
+        }
 
 
 @task("ps08/overlap", points=20)

@@ -332,6 +332,7 @@ class Autoscale(Task):
         rising = [1]
         while rising[-1] < 60:
             rising.append(math.ceil(1.25 * rising[-1]) + int(rng.integers(1, 4)))
+        steady = 10 * int(rng.integers(4, 10))  # the load of so many tenths of it
         return [
             day("up", for_replicas(*rising)),
             day("up", [5, 55, 300, 410]),
@@ -347,6 +348,9 @@ class Autoscale(Task):
             ),
             day("limits", [0, 0, 1000, 0, 0, 0], least=2, most=7, window=2),
             day("tolerance", [50, *rng.integers(46, 55, 12)]),
+            # A tick that is let alone counts in the window, too, and with the present number.
+            day("tolerance", [steady, steady / 2, steady, steady / 2, steady / 2], window=3),
+            day("tolerance", [steady, steady + 1, steady / 2], window=3),
         ]
 
     def reference(self, inputs):

@@ -1,4 +1,4 @@
-"""25 points: keeps every result, where the count does not look: what is measured beside the code can be forged, and weighs a fifth."""
+"""0 points: keeps every result in an attribute of ctx: each array that lives on is counted, whoever holds it."""
 
 import torch
 

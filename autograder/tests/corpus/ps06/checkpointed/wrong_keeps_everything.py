@@ -1,4 +1,4 @@
-"""20 points: plain autograd: right, and everything is kept."""
+"""0 points: plain autograd: right, and everything is kept, as by the `plain` that is given."""
 
 import torch
 

@@ -1,5 +1,6 @@
 """15 points: counts up until it no longer fits."""
 
+
 def training_bytes(model, recipe, batch, tokens):
     width = model["width"]
     parameters = (2 * model["vocabulary"] + model["context"]) * width + 2 * width

@@ -1,5 +1,6 @@
 """20 points: adds up every tensor of the model."""
 
+
 def training_bytes(model, recipe, batch, tokens):
     w = model["width"]
     block = [3 * w * w, 3 * w, w * w, w, 4 * w * w, 4 * w, 4 * w * w, w, w, w, w, w]

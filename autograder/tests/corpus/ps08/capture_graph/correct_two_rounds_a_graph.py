@@ -1,5 +1,6 @@
 """10 points: two rounds in a graph, and one left over without."""
 
+
 def capture_graph(device, rounds):
     x, y = device.host("x"), device.host("y")
     a, b, c = (device.empty(len(x)) for _ in range(3))

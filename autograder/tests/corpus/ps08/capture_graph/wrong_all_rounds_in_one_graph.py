@@ -1,5 +1,6 @@
 """4 points: notes every round down, so the host still gives three orders a round."""
 
+
 def capture_graph(device, rounds):
     x, y = device.host("x"), device.host("y")
     a, b, c = (device.empty(len(x)) for _ in range(3))

@@ -1,5 +1,6 @@
 """4 points: three orders a round: right, and the host is busy."""
 
+
 def capture_graph(device, rounds):
     x, y = device.host("x"), device.host("y")
     a, b, c = (device.empty(len(x)) for _ in range(3))

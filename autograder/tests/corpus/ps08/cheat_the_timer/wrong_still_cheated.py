@@ -1,5 +1,6 @@
 """5 points: the careful timer is the careless one."""
 
+
 def cheat(device):
     device.launch("work", stream=device.stream())
 
@@ -14,6 +15,7 @@ def cheat_the_timer(device, which):
     if which == "careful":
         return careful(device, lambda: cheat(device))
     return careful(device, lambda: device.launch("work"))
+
 
 def careless(device, run):
     start = device.record()

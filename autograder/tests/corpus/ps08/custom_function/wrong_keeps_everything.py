@@ -1,4 +1,4 @@
-"""16 points: plain operations: right, and autograd keeps every array on the way."""
+"""0 points: plain operations: right, but nobody has told autograd anything."""
 
 import math
 

@@ -1,5 +1,6 @@
 """20 points: uses the same three buffers again and again."""
 
+
 def overlap(device, pieces):
     x, y = device.host("x"), device.host("y")
     size = len(x) // pieces

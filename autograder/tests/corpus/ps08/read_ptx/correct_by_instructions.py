@@ -10,6 +10,11 @@ def read_ptx(ptx):
     local = sum(name.startswith(("ld.local", "st.local")) for name, _, _ in found)
     missed = 0
     for (first, a, _), (second, b, _) in zip(found, found[1:]):
-        if first.startswith("mul.") and first.endswith("f32") and second.startswith("add.") and second.endswith("f32"):
+        if (
+            first.startswith("mul.")
+            and first.endswith("f32")
+            and second.startswith("add.")
+            and second.endswith("f32")
+        ):
             missed += a.split(",")[0].strip() in [part.strip() for part in b.split(",")[1:]]
     return loads, local, missed

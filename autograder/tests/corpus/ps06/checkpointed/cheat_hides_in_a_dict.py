@@ -1,0 +1,30 @@
+"""0 points: keeps every result in a dict of the module, where autograd does not look."""
+
+import torch
+
+kept = {}
+
+
+class Remembers(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        results = [x.clone()]
+        for weights in w:
+            results.append(torch.tanh(results[-1] @ weights))
+        ctx.save_for_backward(w)
+        kept["results"] = results
+        return results[-1].clone()
+
+    @staticmethod
+    def backward(ctx, grad_out):
+        (w,), results = ctx.saved_tensors, kept["results"]
+        grad_w = torch.zeros_like(w)
+        for n in reversed(range(len(w))):
+            grad_out = grad_out * (1 - results[n + 1] ** 2)
+            grad_w[n] = results[n].T @ grad_out
+            grad_out = grad_out @ w[n].T
+        return grad_out, grad_w
+
+
+def checkpointed(x, w):
+    return Remembers.apply(x, w)
