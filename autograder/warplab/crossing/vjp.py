@@ -24,9 +24,9 @@ def question(task, case):
 def answer(question, names, entry, plan, call):
     """y = entry(*inputs as tensors), then the gradients of sum(y * grad_out).
 
-    It counts "saved_bytes", of distinct storages that autograd saved or that were made on the way and live on;
-    "made_bytes", those of them that are not the inputs'; and "functions", the torch.autograd.Functions of the
-    student's on the way back.
+    It counts "saved_bytes", of distinct storages that autograd saved or that were made on the way and live
+    on; "made_bytes", those of them that are not the inputs'; and "functions", the torch.autograd.Functions of
+    the student's on the way back.
     """
     import torch
 

@@ -30,7 +30,7 @@ def warps(height, width):
 
 
 def sectors_written(height, width):
-    """Sectors of 32 bytes that 16 x 16 blocks write for an image of float32 pixels, each warp two rows of 16."""
+    """Sectors of 32 bytes that 16 x 16 blocks write for a float32 image, each warp two rows of 16."""
     if width % 16 == 0:
         return height * width // 8
     row, col = np.mgrid[0:height, 0:width]
@@ -371,7 +371,7 @@ class TimeIt(Task):
             timing("queue", 1, pending=float(rng.uniform(0.02, 0.2))),
             timing("warm_up", 5, cold_launches=4, cold_factor=20.0),
             timing("median", 21, outlier_every=7, outlier_factor=40.0),
-            # Every second launch takes three times as long: of an even number of samples the median is half-way.
+            # Every second launch takes three times as long: the median of an even number is half-way.
             timing("median", 2 * int(rng.integers(2, 9)), outlier_every=2, outlier_factor=3.0),
         ]
 

@@ -166,8 +166,8 @@ class Checkpointed(VjpTask):
         return y
 
     def wrong_result(self, case, outcome):
-        """`plain` itself is given, and right: whoever keeps what goes into every layer, as autograd does there,
-        has thrown nothing away. With three layers, two of them may be few.
+        """`plain` itself is given, and right: whoever keeps what goes into every layer, as autograd does
+        there, has thrown nothing away. With three layers, two of them may be few.
         """
         counters = outcome.counters if outcome and not outcome.error else {}
         array, layers = case.inputs["x"].nbytes, len(case.inputs["w"])

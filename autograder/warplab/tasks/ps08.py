@@ -143,8 +143,8 @@ class CustomFunction(VjpTask):
         return super().wrong_result(case, outcome)
 
     def bounds(self, inputs):
-        """Autograd by itself keeps the sum, the cube, the tanh and more: several arrays of the size of x. What
-        is not the caller's counts twice: the sum alone would be no more bytes than x and the bias.
+        """Autograd by itself keeps the sum, the cube, the tanh and more: several arrays of the size of x.
+        What is not the caller's counts twice: the sum alone would be no more bytes than x and the bias.
         """
         fewest = inputs["x"].nbytes + inputs["bias"].nbytes
         return {
