@@ -203,6 +203,32 @@ def test_heat_and_rent():
     assert 23.3 / specs.get("b200")["memory_bandwidth"].value == pytest.approx(3, abs=0.05)
 
 
+def test_a_board_at_the_edge_stays_below_its_doors_bound_and_far_below_its_tops(capsys):
+    run("measured = {68e9")
+    printed = capsys.readouterr().out
+    shares = [int(share) for share in re.findall(r"(\d+)%", printed)]
+    assert len(shares) == 4 and 65 <= min(shares) and max(shares) < 100  # "off by a third at most"
+    by_tops = 67e12 / (2 * 8.0e9)
+    assert f"{by_tops:,.0f} tokens" in printed and by_tops / 19.1 == pytest.approx(200, rel=0.1)
+
+
+def test_the_heat_of_a_rack_in_air_and_in_water():
+    names = run("heat = 72 *")
+    assert names["heat"] == 72_000
+    density, warming = 1.2, 15  # kg/m³, K
+    assert names["air"] * density * 1005 * warming == pytest.approx(72_000)
+    assert names["air"] == pytest.approx(4, abs=0.05)  # "four cubic metres"
+    assert names["water"] == pytest.approx(1, abs=0.2)  # "a litre"
+    box = 8 * H100["tdp"].si / 1000
+    assert [round(box * pue, 1) for pue in (1, 1.54, 1.1)] == [5.6, 8.6, 6.2]
+
+
+def test_the_carbon_of_a_kilowatt_hour():
+    hours, tonnes = 39.3e6, 11_390
+    kwh = hours * H100["tdp"].si / 1000
+    assert round(kwh / 1e6, 1) == 27.5 and round(tonnes * 1e6 / kwh) == 414
+
+
 def test_the_way_from_a_pixel_to_a_bill():
     picojoules = {"DRAM": 640.0}
     path = run("path = [", weights=14e9, picojoules=picojoules, rent=prices.cheapest("h100-sxm").gpu_hour)[

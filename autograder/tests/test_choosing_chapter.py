@@ -541,3 +541,15 @@ def test_the_figures_say_what_they_show():
     assert "H200 SXM 2 for $9.18" in table.alt
     assert "H100 SXM, AWS: 0.36 full" in figures.tokens(SHELF, names["per_million_tokens"]).alt
     assert "best 22 minutes" in figures.intervals(names["simulated"]).alt
+
+
+def test_a_commitment_wins_from_the_hours_that_it_charges_for():
+    full, discount, day = 1.0, 0.30, 24
+    charged = (1 - discount) * full * day
+    assert round(charged / full) == 17 and "for 17 hours a day" in TEXT
+    assert 16 * full < charged < 17 * full
+
+
+def test_a_product_of_zeros_runs_faster_but_below_the_peak():
+    peak = specs.get("a100-sxm")["peak_fp16"].si
+    assert 257e12 < 295e12 < peak and "295 TFLOP/s with zeros" in TEXT
