@@ -308,3 +308,30 @@ def test_the_mixed_step_of_the_experiment_learns():
         for _ in range(20):
             step()
         assert model.loss(rows).item() < 0.9 * before
+
+
+def test_what_stays_with_the_host_and_what_crosses_the_street():
+    names = run("worksheet(64)", "def size(", "half.loss(rows)", "stays = size", torch=torch)
+    assert round(names["stays"] / names["count"]) == 12  # an FP32 copy and two moments
+    assert [round(names[way] / names["count"]) for way in ("out", "back")] == [2, 2]
+
+
+def test_the_tokens_that_hide_the_trip_do_not_depend_on_the_model():
+    street = {"rtx-4090": specs.get("a100-sxm")["pcie_each_way"].si, "h100-sxm": 64e9}
+    assert specs.get("rtx-4090")["pcie_generation"].value == specs.get("a100-sxm")["pcie_generation"].value
+    for name, each_way in street.items():
+        peak = specs.get(name)["peak_bf16"].si
+        tokens = 4 / 6 * peak / each_way
+        for parameters in (1e9, 13e9):  # seconds of the trip, seconds of the arithmetic
+            assert 4 * parameters / each_way == pytest.approx(6 * parameters * tokens / peak)
+    own = specs.get("rtx-4090")["memory_bandwidth"].si
+    assert round(26e9 / street["rtx-4090"], 1) == 0.8 and int(own / street["rtx-4090"]) == 31
+    assert (
+        28 * 13e9 == 364e9 and 14 == 2 + 4 + 4 + 4
+    )  # gradient, copy and moments in; weight, copy, moments out
+    assert round(364e9 / specs.get("epyc-9654")["memory_bandwidth"].si, 1) == 0.8
+
+
+def test_the_sizes_of_an_adapter():
+    h, r = 5120, 16
+    assert round(h * h / 1e6) == 26 and round(r * h / 1e3) == 82

@@ -129,6 +129,25 @@ def test_the_shares_of_the_job_come_out_even_for_every_number_of_workers():
     assert job(2, 1, 4) == [worksheet(2, 2000)] * 2
 
 
+class Ready:
+    """A pool that notes what it was given, and whose answers are there at once."""
+
+    def __init__(self):
+        self.given = []
+
+    def submit(self, function, k):
+        self.given.append(k)
+        return type("Future", (), {"result": lambda _: k})()
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 4])
+def test_batches_come_in_order_and_as_many_are_under_way_as_was_said(ahead):
+    book, pool = chapter(), Ready()
+    book["batches"].__globals__["pool"] = pool
+    for place, batch in enumerate(book["batches"](6, ahead)):
+        assert batch == place and pool.given == list(range(place + 1 + ahead))
+
+
 def test_27_keeps_its_warp_for_111_rounds():
     start = np.arange(1, 33, dtype=np.int32)
     steps = np.zeros_like(start)

@@ -119,6 +119,25 @@ def said_at(said, points):
 
 
 @plots.responsive
+def loss_curves(curves):
+    """The loss over the steps of several runs, {what was done: losses}, the first of them the good one."""
+    fig, ax = plots.new(plots.COLUMN, 3.4)
+    colours, styles = ("blue", "orange", "green", "purple"), ("-", "--", "-.", ":")
+    for (name, losses), colour, style in zip(curves.items(), colours, styles, strict=False):
+        ax.plot(losses, style, color=COLOUR[colour], label=name, linewidth=1.8)
+    ax.set(xlabel="step", ylabel="loss", yscale="log")
+    ax.grid(axis="y")
+    plots.legend(fig, *ax.get_legend_handles_labels())
+    ends = "; ".join(f"{name}: from {losses[0]:.2f} to {losses[-1]:.2g}" for name, losses in curves.items())
+    return plots.show(
+        fig,
+        alt=f"The loss over {len(next(iter(curves.values())))} steps, on a logarithmic axis, of one good run "
+        f"and its mistakes. {ends}.",
+        caption="Computed here. One of the four learns the spirals.",
+    )
+
+
+@plots.responsive
 def attention_map(shares, letters, asked):
     """How much each question looks at each place: rows are questions, columns the letters of the line."""
     fig, ax = plots.new(4.6, 3.5)
