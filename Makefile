@@ -6,13 +6,14 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PYTEST := $(RUN) -m pytest autograder/tests -n 2 --dist loadscope
 
-.PHONY: help course venv book exercises sample test quick full bench record gpu-test gpu-hour serve lint format clean
+.PHONY: help course venv book editions exercises sample test quick full bench record gpu-test gpu-hour serve lint format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make course     set up, build the book, write the exercises, grade the sample class   (TORCH=cpu: no CUDA build of PyTorch)"
 	@echo "make test       everything that a change can break"
 	@echo "make serve      read the book at http://127.0.0.1:$(PORT)   (PORT=...)"
+	@echo "make editions   the whole book as one PDF and one ePub, in _build/html/editions (needs a Chromium)"
 	@echo "make quick      a sample in under 90 s: no book, no browser, at most 4 cases of each test"
 	@echo "make full       all of it, the two commands on a fresh clone with an empty pip cache included"
 	@echo "make bench      how fast this machine runs the SIMT engine, what sandbox and class cost beside nbgrader, and each task's check"
@@ -30,6 +31,10 @@ venv:
 
 book exercises sample: venv
 	@$(RUN) -m workshop.course $@
+
+# Pages that are up to date are not built again; the start page offers what was made.
+editions: book
+	@$(RUN) -m workshop.editions
 
 # Form, names and layers: everything that can be said of the code without running it.
 LINT := --config autograder/pyproject.toml

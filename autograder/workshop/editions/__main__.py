@@ -1,0 +1,69 @@
+"""`make editions`: the whole book as one PDF and one ePub in _build/html/editions, and a link to both on its start page."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from autograder.layout import find_root
+from autograder.user_error import UserError
+from workshop import book
+from workshop.editions import epub, paper
+from workshop.editions.articles import read_book, started_browser
+
+FOLDER = "editions"
+NAME = "how-a-gpu-works"
+FONT = "chapters/_static/fonts/newsreader-display.woff2"
+PLACE = re.compile(r"<!-- editions -->.*?<!-- /editions -->", re.DOTALL)
+
+
+def make(root: Path, say: Callable[[str], None]) -> None:
+    """Both editions of the built book, and the link to them. Raises UserError."""
+    html = root / "_build" / "html"
+    pdf, packed = (html / FOLDER / f"{NAME}.{kind}" for kind in ("pdf", "epub"))
+    with started_browser() as browser:
+        volume = read_book(browser, root, paper=False)
+        epub.bind(browser, volume, root / FONT, packed)
+        say(f"{packed.relative_to(root)}: {len(volume.articles)} pages of the book, {size(packed)}")
+        sheets = paper.style_sheets([html / f"{page}.html" for page in book.pages(root)])
+        sheets_of_paper = paper.print_volume(browser, read_book(browser, root, paper=True), sheets, pdf)
+        say(f"{pdf.relative_to(root)}: {sheets_of_paper} pages, {size(pdf)}")
+    if not offer(html / f"{book.pages(root)[0]}.html", pdf, packed, sheets_of_paper):
+        say("the start page has no place for a link to them (<!-- editions --><!-- /editions -->)")
+
+
+def size(path: Path) -> str:
+    return f"{path.stat().st_size / 1e6:.1f} MB"
+
+
+def offer(start: Path, pdf: Path, packed: Path, sheets: int) -> bool:
+    """Put links to both files where the built start page has its marks, whatever stood there; returns whether
+    it has them. A page that Sphinx writes again has the marks alone, and so no link to what is older than it.
+    """
+    text = start.read_text(encoding="utf-8")
+    links = [f'<a href="{os.path.relpath(path, start.parent)}" download>' for path in (pdf, packed)]
+    told = (
+        f'<p class="editions">The whole book to take along: {links[0]}PDF</a> ({sheets} pages, {size(pdf)}) '
+        f"and {links[1]}ePub</a> ({size(packed)}).</p>"
+    )
+    changed, places = PLACE.subn(f"<!-- editions -->{told}<!-- /editions -->", text)
+    start.write_text(changed, encoding="utf-8")
+    return bool(places)
+
+
+def main() -> int:
+    """Entry point: what a person can put right is one line on stderr, never a traceback."""
+    try:
+        make(find_root(), say=functools.partial(print, flush=True))
+    except UserError as error:
+        print(f"make: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""The pages of the built book as articles: XHTML without what only a screen can do, and names that are unique in the book.
+
+A browser reads each page, as a reader's would, and writes it out again (article.js); it runs no script of the page.
+"""
+
+from __future__ import annotations
+
+import base64
+import mimetypes
+import os
+import re
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import yaml
+
+from autograder.user_error import UserError
+from warplab.figures import building
+from warplab.rendering import render
+from workshop import book
+
+FILE = re.compile(r'src="http://book/([^"]*)"')  # a picture of the book that its page has as a file
+READ = (Path(__file__).parent / "article.js").read_text(encoding="utf-8")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@dataclass(frozen=True)
+class Article:
+    """One page. name: "05-memory". body: XHTML. sections: of each its id and its title. styles: CSS that its
+    outputs bring.
+    """
+
+    name: str
+    title: str
+    body: str
+    sections: tuple[tuple[str, str], ...]
+    styles: str
+
+    @property
+    def id(self) -> str:
+        return f"p-{self.name}"
+
+
+@dataclass(frozen=True)
+class Volume:
+    """The book. parts: of each its caption, "" for the start page's, and its articles. made: when its pages were built."""
+
+    title: str
+    author: str
+    address: str
+    made: datetime
+    parts: tuple[tuple[str, tuple[Article, ...]], ...]
+
+    @property
+    def articles(self) -> list[Article]:
+        return [article for _, articles in self.parts for article in articles]
+
+
+@contextmanager
+def started_browser():
+    """A headless Chromium. Raises UserError where there is none."""
+    from playwright.sync_api import sync_playwright
+
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    if not path:
+        raise UserError(
+            "no Chromium: install one (Debian and Ubuntu: apt-get install chromium) or set CHROMIUM to its path"
+        )
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+def contents(root: Path) -> list[tuple[str, list[str]]]:
+    """Of each part of _toc.yml its caption and its pages; the start page stands first, in a part without one."""
+    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    parts = [(part["caption"], [chapter["file"] for chapter in part["chapters"]]) for part in toc["parts"]]
+    return [("", [toc["root"]]), *parts]
+
+
+def read(tab, text: str, page: str, pages: list[str], address: str = "", paper: bool = True) -> Article:
+    """The article of one built page, whose HTML is `text`. page, pages: as _toc.yml names them. tab: an empty
+    page of the browser.
+    """
+    found = tab.evaluate(
+        READ, {"text": text, "page": page, "pages": pages, "address": address, "paper": paper}
+    )
+    sections = tuple((id, title) for id, title in found.pop("sections"))
+    return Article(name=page.rpartition("/")[2], sections=sections, **found)
+
+
+def read_book(browser, root: Path, paper: bool) -> Volume:
+    """All pages of `_build/html`. Raises UserError where the book is not built."""
+    missing = book.missing_pages(root)
+    if missing:
+        raise UserError(f"the book is not built ({missing[0]}.html is missing in _build/html); run make book")
+    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
+    address = config.get("html", {}).get("baseurl", "")
+    html, pages, tab = root / "_build" / "html", book.pages(root), browser.new_page()
+
+    def article(page: str) -> Article:
+        found = read(tab, (html / f"{page}.html").read_text(encoding="utf-8"), page, pages, address, paper)
+        return replace(found, body=FILE.sub(lambda path: embedded(html / path[1]), found.body))
+
+    return Volume(
+        title=config["title"],
+        author=config["author"],
+        address=address,
+        made=datetime.fromtimestamp(max((html / f"{page}.html").stat().st_mtime for page in pages), UTC),
+        parts=tuple((caption, tuple(map(article, names))) for caption, names in contents(root)),
+    )
+
+
+def embedded(picture: Path) -> str:
+    kind = mimetypes.guess_type(picture.name)[0]
+    return f'src="data:{kind};base64,{base64.b64encode(picture.read_bytes()).decode()}"'
+
+
+def title_page(volume: Volume) -> str:
+    return render("workshop.editions", "title.xhtml.j2", volume=volume, picture=building.opener(12))
