@@ -4,6 +4,8 @@ registry, and its numbers from their sources.
 
 import math
 import re
+import runpy
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -36,7 +38,7 @@ def chapter():
         if cell.cell_type == "code" and re.search(
             r"^(def |@|from numba|import (math|numpy))", cell.source, re.M
         ):
-            if not re.search(r"bench\(|profile\(|print\(|figure\.", cell.source):
+            if not re.search(r"bench\(|profile\(|print\(|figure\.|@triton", cell.source):
                 exec(compile(cell.source, "05-memory.md", "exec"), names)
     return names
 
@@ -118,6 +120,26 @@ def test_the_online_softmax_reads_twice_what_the_other_reads_three_times():
         np.testing.assert_allclose(out, exact, rtol=0, atol=1e-6)
         flops.append(p.flops)
     assert once == 16_384 and flops[1] / flops[0] == pytest.approx(1.5)  # "half as much arithmetic again"
+
+
+@pytest.mark.slow
+def test_the_tile_of_triton_reads_each_number_once():
+    import torch
+
+    triton = pytest.importorskip("triton")
+    cells = jupytext.read(BOOK / "05-memory.md", fmt="md:myst").cells
+    source = next(cell.source for cell in cells if "def softmax_tile" in cell.source)
+    page = tempfile.NamedTemporaryFile("w", suffix=".py")  # triton.jit reads its kernels' source files
+    with page:
+        page.write(source)
+        page.flush()
+        kernel = runpy.run_path(page.name)["softmax_tile"]
+        x = torch.randn(128, 64, generator=torch.Generator().manual_seed(5))
+        out = torch.empty_like(x)
+        p = warplab.profile(kernel[(2,)], x, out, rows=128, cols=64)
+    assert (p.global_load.sectors, p.global_store.sectors) == (128 * 64 * 4 // 32,) * 2
+    torch.testing.assert_close(out, x.softmax(0), rtol=0, atol=1e-6)
+    assert 128 * 32 == 4096 == 32 * 128 and triton.__name__ == "triton"  # numbers, registers x threads
 
 
 def test_the_small_sum_of_the_online_softmax():
