@@ -29,6 +29,7 @@ from warplab.evidence.declare import Experiment
 from warplab.evidence.measure import (
     RESULTS,
     Evidence,
+    place,
     published,
     recorded,
     records,
@@ -154,7 +155,7 @@ class Measured(Directive):
     def of_others(self, sources: tuple[Evidence, ...]) -> list[nodes.Node]:
         """What others published: every number in one table, then each source, and what it did otherwise."""
         rows = [
-            (p.series, f"{p.x:,g}", value(p), source.device, str(source.year))
+            (p.series, place(p), value(p), source.device, str(source.year))
             for source in sources
             for p in source.points
         ]
@@ -217,7 +218,7 @@ class Measured(Directive):
             reftarget=file,
             refdoc=self.state.document.settings.env.docname,
         )
-        rows = [(p.series, f"{p.x:,g}", p.text(), f"{p.iqr / p.median:.1%}", str(p.n)) for p in record.points]
+        rows = [(p.series, place(p), p.text(), f"{p.iqr / p.median:.1%}", str(p.n)) for p in record.points]
         return [nodes.paragraph("", "", nodes.Text(text[0].upper() + text[1:]), link), table(rows)]
 
     def cited(self, key: str) -> list[nodes.Node]:

@@ -65,7 +65,7 @@ class Measurement:
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """(series, x, median, IQR/median or "-", rate) as the table shows them."""
-        return [(f"{p.series}{_of(e)}", f"{p.x:,g}", *_shown(p)) for e in self.evidence for p in e.points]
+        return [(f"{p.series}{_of(e)}", place(p), *_shown(p)) for e in self.evidence for p in e.points]
 
     def __str__(self) -> str:
         body = "\n".join("  " + "  ".join(row) for row in self.rows())
@@ -86,6 +86,11 @@ def _shown(p: Point) -> tuple[str, str, str]:
     """Median, spread and rate; of a published rate the rate alone."""
     median = "-" if p.clock == "published" and p.rate else p.text()
     return median, f"{p.iqr / p.median:.1%}" if p.n > 1 else "-", _rate(p)
+
+
+def place(p: Point) -> str:
+    """x as people write it: 4,096 and 0.25, and 268,435,456 in full."""
+    return f"{p.x:,.0f}" if p.x >= 1e5 else f"{p.x:,g}"
 
 
 def value(p: Point) -> str:
