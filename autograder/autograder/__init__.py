@@ -14,4 +14,10 @@ ordinary_courses     the sandbox for nbgrader courses that have no tasks
 user_error           the exception that a person is meant to see
 """
 
+import sys
+
 __version__ = "0.1.0"
+
+# jsonschema, which nbformat imports, asks for this package to check one format that no notebook's schema has;
+# its import compiles 38 grammars, over a second of processor time in each process. None says: not installed.
+sys.modules.setdefault("rfc3987_syntax", None)  # pyright: ignore[reportArgumentType]

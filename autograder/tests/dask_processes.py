@@ -9,7 +9,10 @@ import sys
 import time
 from pathlib import Path
 
-# for each worker and the grader: whoever edits our sources meanwhile makes no other version of them
+import forked_commands
+import pytest
+
+# for each worker: whoever edits our sources meanwhile makes no other version of them
 ONE_VERSION = "import autograder.results\nautograder.results.course_version = lambda: 'test'\n"
 # each "task-finished" goes to the scheduler twice
 TWICE = """
@@ -20,7 +23,6 @@ def twice(self, *messages):
 if not hasattr(BatchedSend, "once"):  # Dask loads a file of this kind more than once
     BatchedSend.once, BatchedSend.send = BatchedSend.send, twice
 """
-GRADER = ONE_VERSION + "from autograder.cli import main\nmain()\n"
 
 
 class Cluster:
@@ -75,14 +77,16 @@ def end(process):
 
 def grader(root, *words):
     """`autograder grade ps01` in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-c", GRADER, "grade", "ps01", "--seed", "5", *map(str, words)],
-        cwd=root,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"COLUMNS": "200"},
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("autograder.results.course_version", lambda: "test")
+        return forked_commands.autograder(
+            ["grade", "ps01", "--seed", "5", *map(str, words)],
+            cwd=root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"COLUMNS": "200"},
+        )
 
 
 @contextlib.contextmanager

@@ -6,10 +6,10 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
+import forked_commands
 import pytest
 from nbgrader.api import Gradebook
 
@@ -17,7 +17,6 @@ from autograder.sandbox.choose import NoSandbox, choose
 from autograder.sandbox.messages import Cell
 from autograder.sandbox.student import execute
 
-PROGRAM = Path(sys.executable).with_name("nbgrader")
 OURS = """
 c.Autograde.autograde_preprocessors = [
     "autograder.ordinary_courses.InSandbox",
@@ -31,16 +30,8 @@ HALF = "if n < 1:\n        raise ValueError('n')\n    return [i * i for i in ran
 
 def nbgrader(folder, *words):
     # nbgrader calls the program alembic by its bare name
-    path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        [PROGRAM, *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=280,
-        env=os.environ | {"PATH": path},
-    )
-    return done.stdout + done.stderr
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return forked_commands.nbgrader(folder, words, env=os.environ | {"PATH": path})[0]
 
 
 def hand_in(course, student, change):

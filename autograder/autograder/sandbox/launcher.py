@@ -21,8 +21,12 @@ ROLES = {
     "reader": "autograder.reader.reader",
     "probe": "autograder.sandbox.probe",
 }
+WARM = "autograder.sandbox.warm"
 # a word in a notebook: the module that it means, which the warm parent imports once for all that follow
 OFTEN = {
+    "cuda": WARM,
+    "cuda_kernel": WARM,
+    "ptx_kernel": WARM,
     "IPython": "IPython.display",
     "matplotlib": "matplotlib.pyplot",
     "plots": "warplab.plots",

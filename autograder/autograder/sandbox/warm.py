@@ -1,6 +1,7 @@
-"""What the warm parent does before its first job, so that no job has to.
+"""What the warm parent does before its first notebook with kernels, so that no such notebook has to.
 
-The first use of a compiler costs more than the next hundred.
+The first use of a compiler costs more than the next hundred. Importing this module is that first use, and a
+class without kernels is spared it.
 """
 
 from typing import Any
@@ -47,3 +48,6 @@ def everyday_kernel() -> None:
     if warplab.device().kind == "simt":
         a = np.ones((6, 6), np.float32)
         warplab.profile(everyday[(2, 2), (TILE, TILE)], a, 3, np.zeros_like(a))
+
+
+everyday_kernel()

@@ -24,7 +24,6 @@ from autograder.sandbox import linux, seccomp
 from autograder.sandbox.job import JailedJob
 from autograder.sandbox.keeper import keep
 from autograder.sandbox.launcher import OFTEN, ROLES
-from autograder.sandbox.warm import everyday_kernel
 
 # the students' uids outside when root grades, one for each running job, so that no user's sum is that of two:
 # between the ids that adduser and systemd hand out and those of containers; where this process has only 16
@@ -38,13 +37,13 @@ TRIED: set[str] = set()  # modules of OFTEN that were imported, or could not be
 def serve(control: socket.socket, broken: Mapping[str, str]) -> None:
     """Take jobs until the other end of the socket is gone. broken: {module: why no job can have it}."""
     linux.prctl(linux.PR_SET_DUMPABLE, 0)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the keepers
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's business
     settle()
     while True:
         data, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 2)
         if not data:
             return
+        reap()
         job = JailedJob.from_plain(json.loads(data))
         channel, lifeline = descriptors
         prepare(job.imports)
@@ -57,6 +56,13 @@ def serve(control: socket.socket, broken: Mapping[str, str]) -> None:
                 os.write(lifeline, f"failed {problem.strerror} ({problem.filename})\n".encode())
         os.close(channel)
         os.close(lifeline)
+
+
+def reap() -> None:
+    """Take leave of the keepers that have ended, so that their time counts as the grader's."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def prepare(modules: Iterable[str]) -> None:
@@ -160,7 +166,7 @@ def write_maps(pid: int, student: int, host_id: int | None) -> bytes:
 
 
 def warm_up() -> dict[str, str]:
-    """Import what workers need, and use the compiler once.
+    """Import what workers need.
 
     Returns {module of a role: why it cannot be imported}.
     """
@@ -172,7 +178,6 @@ def warm_up() -> dict[str, str]:
             broken[name] = str(problem)
     for gpu in (False, True):
         seccomp.program(gpu)
-    everyday_kernel()
     return broken
 
 
