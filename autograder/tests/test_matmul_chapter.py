@@ -63,3 +63,23 @@ def test_the_first_kernel_comes_before_the_disguises_and_before_the_library():
     kernel, library = TEXT.index("def matmul_naive"), TEXT.index("import torch\n")
     assert kernel < library
     assert len(re.findall(r"^```\{code-cell\}", TEXT[:kernel], re.M)) <= 6
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not find source")
+def test_numbers_in_a_row_take_two_wavefronts_where_numbers_16_apart_take_one():
+    cells = [c.source for c in jupytext.reads(TEXT, fmt="md:myst").cells if c.cell_type == "code"]
+    wavefronts = {}
+    for b_col in ("tx + 16 * j", "4 * tx + j"):
+        space = {}
+        for name in ("from numba import cuda", "def fetch(", "def multiply(", "def matmul_register_tiled("):
+            source = next(c for c in cells if name in c).replace("print(warplab.device())", "")
+            exec(
+                compile(source.replace("b_tile[k, tx + 16 * j]", f"b_tile[k, {b_col}]"), "04", "exec"), space
+            )
+        a = np.ones((64, 64), np.float32)
+        launch = space["matmul_register_tiled"][(1, 1), (16, 16)]
+        wavefronts[b_col] = space["warplab"].profile(launch, a, a, np.empty_like(a)).shared_load.wavefronts
+    loads_of_one = 8 * 64 * 4  # warps, steps, numbers of A or of B
+    assert list(wavefronts.values()) == [2 * loads_of_one, loads_of_one + 2 * loads_of_one]
+    assert sorted({4 * tx % 32 for tx in range(16)}) == list(range(0, 32, 4))  # "two in each of 8 banks"

@@ -201,6 +201,32 @@ def patch(side=4):
 
 
 @plots.responsive
+def apart():
+    """Where 16 threads read in a row of the B tile, with four numbers each, 16 apart and in a row."""
+    fig, ax = _canvas(2.2, xlim=(-0.5, 64.5), ylim=(9.4, -1.6))
+    cases = (
+        ("16 apart, as here: neighbours, 16 banks", 1, 16),
+        ("four in a row: two in each of 8 banks", 4, 1),
+    )
+    for at, (title, step, stride) in enumerate(cases):
+        y = 6.0 * at
+        ax.text(0, y - 0.5, title, va="bottom")
+        for col in range(64):
+            together = col % step == 0 and col < 16 * step
+            _box(ax, col, y, 1, 2, B_COLOUR if together else None, line=0.5, alpha=0.6)
+        for j in range(4):
+            ax.plot(step * 3 + stride * j + 0.5, y + 2.9, "^", color=C_COLOUR, markersize=6)
+    return plots.show(
+        fig,
+        alt="A row of 64 numbers, twice. Where a thread's four numbers lie 16 apart (3, 19, 35, 51 for "
+        "tx 3), one read of 16 threads takes 16 neighbours. Where they lie in a row (12 to 15), it takes "
+        "every fourth number, and two of them share each bank.",
+        caption="Orange is one read of 16 threads, triangles are the four numbers of tx 3. Neighbouring "
+        "threads should want neighbouring numbers in the same step.",
+    )
+
+
+@plots.responsive
 def counters(profiles):
     """`profiles`: {kernel name: profile}. Global load requests, bytes asked for and
     shared load requests, as bars.
