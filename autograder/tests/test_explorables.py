@@ -47,6 +47,7 @@ def loaded(browser, *names, data=None, address="http://book.test/page.html", **c
     page.on("pageerror", lambda error: page.problems.append(str(error)))
     page.route("**/*", lambda route: route.fulfill(body=text, content_type="text/html"))
     page.goto(address)
+    page.wait_for_function("!document.querySelector('figure.explorable:not([data-near])')")
     return page
 
 

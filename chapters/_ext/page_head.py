@@ -4,6 +4,9 @@ Left out: the script of Font Awesome (530 KB compressed, for icons that the them
 that font course.css brings the few that the book shows, 3 KB), and on every page but the search page the
 search's index. Scripts that may wait until the page stands are deferred.
 
+Light or dark is settled before the page is drawn, and the theme's own look at every box that may scroll is
+left out of its script: scrollers.js does it for what is near.
+
 A description is the page's first paragraph. Where `html: baseurl` of _config.yml names the book's address,
 pages have a canonical link (Sphinx's) and what a link to them looks like elsewhere (Open Graph), and
 sitemap.xml lists them.
@@ -18,12 +21,24 @@ from urllib.parse import urljoin, urlsplit
 from xml.sax import saxutils
 
 from docutils import nodes
+from sphinx.errors import ExtensionError
 
 NOT_HERE = re.compile(
     r'\s*<script[^>]*src="[^"]*(?:fontawesome|searchtools|language_data|searchindex)\.js[^"]*"[^>]*></script>'
 )
 AT_ONCE = re.compile(r'<script src="(?![^"]*documentation_options)')
+STORED_THEME = 'localStorage.getItem("theme") || "auto"'
+# The theme asks the system for light or dark in its own script, when the page stands and is drawn twice.
+THEME_AT_ONCE = """({light: "light", dark: "dark"})[localStorage.getItem("mode")]
+      ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")"""
+OUTPUT_TABLE = re.compile(r'(<div class="output text_html")(>(?:(?!</div>).)*?<table)', re.DOTALL)
+BOOTSTRAP = re.compile(r'<script defer src="([^"]*)scripts/bootstrap\.js([^"]*)"></script>')
+BOOTSTRAP_PRELOAD = re.compile(
+    r'<link rel="preload" as="script" href="[^"]*scripts/bootstrap\.js[^"]*" ?/>\s*'
+)
+WHEN_REACHED = r'<script defer src="\1menus.js" data-menus="\1scripts/bootstrap.js\2"></script>'
 SECOND_VIEWPORT = '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
+TAB_STOPS = re.compile(r',"complete"===document\.readyState\?(\w+)\(\):window\.addEventListener\("load",\1\)')
 CARD = "_static/card.png"
 
 
@@ -31,7 +46,8 @@ def lean(page: str):
     """For one page: markup of the head -> the same with less in it."""
 
     def less(markup: str) -> str:
-        markup = str(markup).replace(SECOND_VIEWPORT, "")
+        markup = str(markup).replace(SECOND_VIEWPORT, "").replace(STORED_THEME, THEME_AT_ONCE)
+        markup = BOOTSTRAP.sub(WHEN_REACHED, BOOTSTRAP_PRELOAD.sub("", markup))
         if page == "search":
             return re.sub(r"\s*<script[^>]*fontawesome\.js[^>]*></script>", "", markup)
         return AT_ONCE.sub('<script defer src="', NOT_HERE.sub("", markup))
@@ -80,6 +96,13 @@ def accessible(body: str) -> str:
     body = body.replace(
         'role="doc-biblioentry"', 'role="listitem"'
     )  # the other is deprecated, and not for a div
+    # whatever may be wider than its column is a stop of the keyboard, until scrollers.js knows better
+    body = body.replace("<pre>", '<pre tabindex="0">')
+    body = body.replace(
+        '<div class="pst-scrollable-table-container"',
+        '<div tabindex="0" class="pst-scrollable-table-container"',
+    )
+    body = OUTPUT_TABLE.sub(r'\1 tabindex="0"\2', body)
     return body.replace('<div class="math', '<div tabindex="0" role="group" aria-label="Formula" class="math')
 
 
@@ -95,6 +118,17 @@ def write_sitemap(app, error) -> None:
         encoding="utf-8",
     )
     draw_card(app.config.html_title, Path(app.outdir) / CARD)
+
+
+def without_tab_stops(app, error) -> None:
+    """The theme's script, copied into the book, less the last thing that it does."""
+    script = Path(app.outdir) / "_static/scripts/pydata-sphinx-theme.js"
+    if error or app.builder.format != "html" or not script.is_file():
+        return
+    text, found = TAB_STOPS.subn("", script.read_text(encoding="utf-8"))
+    if not found and "scrollWidth" in text:
+        raise ExtensionError(f"page_head: {script.name} no longer ends with its tab stops; look at TAB_STOPS")
+    script.write_text(text, encoding="utf-8")
 
 
 def draw_card(title: str, path: Path) -> None:
@@ -119,4 +153,6 @@ def draw_card(title: str, path: Path) -> None:
 def setup(app) -> dict:
     app.connect("html-page-context", add, priority=900)
     app.connect("build-finished", write_sitemap)
+    app.connect("build-finished", without_tab_stops)
+    app.add_js_file("scrollers.js", loading_method="defer")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

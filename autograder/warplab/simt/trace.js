@@ -1,11 +1,19 @@
-(() => { // Runs once per figure, with the trace in the element before it.
+((start) => { // Runs once per figure; in the book, on whose pages there is much else, when the figure is less than a screen away.
   const figure = document.currentScript.closest(".warplab-step");
+  const inTheBook = "content_root" in document.documentElement.dataset; // a notebook's address is not ours
+  if (!inTheBook) return start(figure, inTheBook);
+  const near = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    near.disconnect();
+    start(figure, inTheBook);
+  }, { rootMargin: "100%" });
+  near.observe(figure);
+})((figure, inTheBook) => { // The trace stands in the element before the script.
   const trace = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
   const places = trace.places.flatMap(([first, many]) => Array.from({ length: many }, (_, i) => first + i));
   const last = places.length - 1;
   const figures = [...document.querySelectorAll(".warplab-step")];
   const key = figures.indexOf(figure) > 0 ? `step${figures.indexOf(figure) + 1}` : "step";
-  const inTheBook = "content_root" in document.documentElement.dataset; // a notebook's address is not ours
 
   const lanesOf = (mask) => Array.from({ length: 32 }, (_, lane) => lane).filter((lane) => Math.floor(mask / 2 ** lane) % 2 === 1);
 
@@ -180,4 +188,4 @@
   const asked = inTheBook ? Number(new URLSearchParams(location.search).get(key)) : 0;
   now = Number.isInteger(asked) && asked > 0 ? Math.min(asked - 1, last) : 0;
   show();
-})();
+});

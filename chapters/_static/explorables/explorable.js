@@ -51,6 +51,17 @@ explorables.settled = (controls, wanted, data) => {
   return state;
 };
 
+/** Calls `act` once, when `figure` is less than a screen away: until then its still picture stands, and costs nothing. */
+explorables.whenNear = (figure, act) => {
+  const near = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    near.disconnect();
+    figure.dataset.near = "";
+    act();
+  }, { rootMargin: "100%" });
+  near.observe(figure);
+};
+
 /**
  * name: of the directive and in the address. controls: [{ name, label, kind: "range" | "select" | "choice", value, ... }];
  * a range has min, max, step, show(value) and may have play (milliseconds a step); the others have options [[value, text]].
@@ -58,8 +69,8 @@ explorables.settled = (controls, wanted, data) => {
  */
 explorables.define = ({ name, controls, model, draw, say }) => {
   explorables[name] = { controls, model, say, figures: [] };
-  const start = () => document.querySelectorAll(`figure.explorable[data-explorable="${name}"]:not([data-live])`).forEach((figure) => {
-    explorables[name].figures.push(explorables.live(figure, { name, controls, model, draw, say }));
+  const start = () => document.querySelectorAll(`figure.explorable[data-explorable="${name}"]`).forEach((figure) => {
+    explorables.whenNear(figure, () => explorables[name].figures.push(explorables.live(figure, { name, controls, model, draw, say })));
   });
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
   else start();
