@@ -150,6 +150,29 @@ def test_every_kernel_agrees_with_the_cpu(context, address, name):
     assert not page.problems
 
 
+@pytest.mark.browser
+def test_a_chapters_lab_is_a_button_until_it_is_pressed(context, address):
+    """Nothing but small.js is loaded, and the keyboard goes on where the button was."""
+    shown = FIGURE.format(name="transpose", watchdog=60000).replace("data-quick", "data-quick data-small")
+    Server.pages = {
+        "/": PAGE.format(figures=shown)
+        .replace("lab.js", "small.js")
+        .replace('<p class="lab-everything"></p>', ""),
+        "/favicon.ico": "",
+    }
+    page, loaded = context.new_page(), []
+    page.on("request", lambda request: loaded.append(request.url.rpartition("/")[2]))
+    page.goto(address)
+    button = page.get_by_role("button", name="Run on my GPU")
+    assert [name for name in loaded if name.endswith(".js")] == ["small.js"]
+    assert "Without" not in page.inner_text("figure")
+    button.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("figure[data-state=done]", timeout=60000)
+    assert page.locator("figure").get_attribute("data-correct") == "true" and "gpu.js" in loaded
+    assert page.evaluate("document.activeElement.textContent") == "Run again"
+
+
 WRONG = {  # what each kernel must not do, and what stands there instead
     "copy": ("out[i * STRIDE + OFFSET] = x[i * STRIDE + OFFSET]", "out[i * STRIDE + OFFSET] = x[i * STRIDE]"),
     "matmul": ("for (var k = 0u; k < N; k++)", "for (var k = 1u; k < N; k++)"),

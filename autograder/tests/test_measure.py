@@ -389,6 +389,8 @@ def test_a_chapter_can_show_some_experiments(page):
     for name in ("transpose", "latency"):
         assert get(name).question in said and (records(name) or "Not recorded on a GPU by us yet:" in said)
     assert said.count("<svg") >= 2, "a chapter's figure shows at least one real time"
+    assert 'id="lab-transpose" data-experiment="transpose" data-state="idle" data-small>' in said
+    assert said.count('<figure class="lab"') == 1, "the lab does not ask for latencies"
 
 
 def test_the_index_of_the_measured_page_has_a_row_for_each_experiment(page):

@@ -6,9 +6,10 @@
     The caption: what to look for.
     ```
 
-The first paragraph is the question, the rest the caption. Pages that hold one load its
-script, pages whose figures can show the reader's results beside others' load only that
-part; no other page loads anything.
+The first paragraph is the question, the rest the caption. Only the lab's own page loads its script at once.
+In a chapter a lab is a button (`:small:`, and below a figure of `{measured}` whose question it asks), and the
+script comes when that is pressed. Pages whose figures can show the reader's results beside others' load only
+that part; no other page loads anything.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from docutils import nodes
-from docutils.parsers.rst import Directive
+from docutils.parsers.rst import Directive, directives
 
 LAB = Path(__file__).parent.parent / "_static/lab"
 STILL = (
@@ -27,6 +28,7 @@ STILL = (
 
 class Lab(Directive):
     required_arguments = 1
+    option_spec = {"small": directives.flag}
     has_content = True
 
     def run(self) -> list[nodes.Node]:
@@ -40,14 +42,25 @@ class Lab(Directive):
             raise self.error(f"lab: {name} has no question; write one as its first paragraph")
         question, *caption = parsed.children
         question["classes"].append("lab-question")
-        still = nodes.paragraph("", STILL, classes=["lab-still"])
-        return [
-            html(f'<figure class="lab" id="lab-{name}" data-experiment="{name}" data-state="idle">'),
-            question,
-            still,
-            *([html("<figcaption>"), *caption, html("</figcaption>")] if caption else []),
-            html("</figure>"),
-        ]
+        return figure(name, question, caption, " data-small" if "small" in self.options else "")
+
+
+def figure(name: str, question: nodes.Node, caption: list[nodes.Node], more: str) -> list[nodes.Node]:
+    return [
+        html(f'<figure class="lab" id="lab-{name}" data-experiment="{name}" data-state="idle"{more}>'),
+        question,
+        nodes.paragraph("", STILL, classes=["lab-still"]),
+        *([html("<figcaption>"), *caption, html("</figcaption>")] if caption else []),
+        html("</figure>"),
+    ]
+
+
+def asking(measured: str) -> str | None:
+    """The lab's experiment that asks what one of warplab.evidence asks; None if there is none."""
+    for path in sorted((LAB / "experiments").glob("*.js")):
+        if f'measured: "{measured}"' in path.read_text(encoding="utf-8"):
+            return path.stem
+    return None
 
 
 def html(text: str) -> nodes.raw:
@@ -57,11 +70,15 @@ def html(text: str) -> nodes.raw:
 def scripts(app, pagename, templatename, context, doctree) -> None:
     """Of the lab, what this page needs."""
     body = context.get("body", "")
-    if '<figure class="lab"' in body:
-        app.add_js_file("lab/lab.js", type="module")
-        app.add_css_file("lab/lab.css")
-    elif "data-measured=" in body:
-        app.add_js_file("lab/yours.js", type="module")
+    labs, small = body.count('<figure class="lab"'), body.count(' data-state="idle" data-small>')
+    needed = {
+        "lab.js": labs > small,
+        "small.js": small > 0,
+        "yours.js": labs == small and "data-measured=" in body,
+    }
+    for name in (name for name, wanted in needed.items() if wanted):
+        app.add_js_file(f"lab/{name}", type="module")
+    if any(needed.values()):
         app.add_css_file("lab/lab.css")
 
 

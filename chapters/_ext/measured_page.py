@@ -21,7 +21,7 @@ import yaml
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
-from lab import LAB
+from lab import asking, figure
 from sphinx import addnodes
 
 from warplab.evidence.catalogue import experiments, get
@@ -79,12 +79,11 @@ class Measured(Directive):
                 found += [self.plot(e), self.elsewhere(e)]
             else:
                 found.append(nodes.paragraph("", "", nodes.emphasis("", "Not recorded on a GPU yet.")))
-            if has_lab(e.name):
-                found.append(
-                    nodes.paragraph(
-                        "", "", nodes.Text("Ask "), self.link("lab", "your own GPU"), nodes.Text(" the same.")
-                    )
-                )
+            if lab := asking(e.name):
+                question = nodes.paragraph("", "The same on your own GPU", classes=["lab-question"])
+                said = nodes.paragraph("", "In this page, by WebGPU, in less than a minute. ")
+                said += [self.link("lab", "What runs, and how it is timed"), nodes.Text(".")]
+                found += figure(lab, question, [said], " data-small")
         return found
 
     def index(self) -> nodes.table:
@@ -101,7 +100,7 @@ class Measured(Directive):
                     f"{ours} recorded" if ours else "not recorded yet",
                     ", ".join(f"{n} {how}" for n, how in ((sent, "contributed"), (others, "published")) if n)
                     or "none published",
-                    self.link("lab", "try it") if has_lab(e.name) else "",
+                    self.link("lab", "try it") if asking(e.name) else "",
                 )
             )
         return table(rows, ("question", "chapter", "by us", "by others", "your GPU"))
@@ -225,12 +224,6 @@ class Measured(Directive):
         parsed = nodes.Element()
         self.state.nested_parse(StringList([f"{{cite}}`{key}`"]), self.content_offset, parsed)
         return list(parsed[0].children)
-
-
-def has_lab(name: str) -> bool:
-    """Whether the page "Your own GPU" has an experiment that asks the same question."""
-    asked = (path.read_text(encoding="utf-8") for path in (LAB / "experiments").glob("*.js"))
-    return any(f'measured: "{name}"' in code for code in asked)
 
 
 def table(rows: list[tuple[str | nodes.Node, ...]], head: tuple[str, ...] = HEAD) -> nodes.table:

@@ -3,6 +3,7 @@
 //   <figure class="lab" data-experiment="copy">      what the page brings; the words inside are what is read without this script
 //     data-state      idle | running | done | unavailable | error
 //     data-correct    true | false, of the result that is shown: whether every kernel agreed with the CPU
+//     data-small      a chapter's: a button, and this script only when it is pressed (small.js)
 //     data-watchdog   milliseconds after which a silent GPU is given up; data-quick: a few small sizes only (for tests)
 
 import { time } from "./clock.js";
@@ -221,5 +222,12 @@ function everything(place, labs) {
   );
 }
 
-const labs = [...document.querySelectorAll("figure.lab")].map((figure) => new Lab(figure));
+/** A chapter's small figure (small.js), pressed: the lab in its place, and running. */
+export function live(figure) {
+  const lab = new Lab(figure);
+  lab.button.focus();
+  return lab.start();
+}
+
+const labs = [...document.querySelectorAll("figure.lab:not([data-small])")].map((figure) => new Lab(figure));
 for (const place of document.querySelectorAll(".lab-everything")) everything(place, labs);
