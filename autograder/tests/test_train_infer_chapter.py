@@ -352,6 +352,13 @@ def test_a_text_waits_until_its_places_are_free(monkeypatch):
     assert shared[0, 1] == pytest.approx(names["read"](40))
 
 
+def test_the_room_that_is_drawn_is_the_sum_of_its_pieces():
+    alt = figures().cache_room([100, 40], 300, longest=128, page=16, shared=32).alt
+    # 300 - 2 x 128; 300 - (112 + 48); 300 - (32 + 80 + 16)
+    assert "leave 44 free" in alt and "140 hold a token" in alt
+    assert "in pages 140 are free" in alt and alt.endswith("of 32 172.")
+
+
 def test_pages_take_away_the_queue_that_reservations_make(monkeypatch):
     names, arrivals = chapter(), np.random.default_rng(9).exponential(1.0, 4000).cumsum()
     sources = {c.source for c in jupytext.read(BOOK / "09-train-infer.md", fmt="md:myst").cells}
@@ -374,6 +381,8 @@ def test_pages_take_away_the_queue_that_reservations_make(monkeypatch):
             assert readers.max() == 30
             assert 0.2 < np.mean(held) / space["room"] < 0.3  # "three quarters are empty"
     assert p95["reserved"] > 100 * p95["pages"] and 0.4 < p95["prefix"] / p95["pages"] < 0.6
+    now = [prompt + answer // 2 for _, prompt, answer in space["requests"][:30]]
+    assert (space["room"] - sum(now)) / np.mean(now) > 100  # "room for a hundred more"
     prompts = [prompt for _, prompt, _ in space["requests"]]
     assert 512 / np.median(prompts) == pytest.approx(2 / 3, abs=0.02)
 

@@ -259,3 +259,37 @@ def timeline(static, continuous):
         caption="The same eight answers, A to H, in four slots. Grey is a slot that computes nothing anybody "
         "wants. Steps, not seconds.",
     )
+
+
+@plots.responsive
+def cache_room(texts, room, longest=4096, page=16, shared=512):
+    """The room for caches, in tokens: `texts` (their lengths now) with a reservation of `longest` each, in
+    pages, and in pages of which the first `shared` tokens are common.
+    """
+    paged = [-(-text // page) * page for text in texts]
+    beyond = [-(-(text - shared) // page) * page for text in texts]
+    rows = {"reserved": [longest] * len(texts), "pages": paged, "shared": [shared, *beyond]}
+    fig, ax = plots.new(plots.COLUMN, 2.1)
+    for y, pieces in enumerate(rows.values()):
+        ax.barh(y, room, height=0.7, color=COLOUR["grey"], alpha=0.22, linewidth=0)
+        starts = np.cumsum([0, *pieces[:-1]])
+        used = texts if y == 0 else pieces
+        colours = [COLOUR["blue" if number % 2 else "orange"] for number in range(len(pieces))]
+        if y == 2:
+            colours[0] = COLOUR["green"]
+        ax.barh([y] * len(used), used, left=starts, height=0.7, color=colours, alpha=0.85, linewidth=0)
+    ax.set(xlim=(0, room), ylim=(2.5, -0.5), xlabel="places for tokens")
+    ax.set_yticks(range(3), list(rows))
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    free = [room - sum(pieces) for pieces in rows.values()]
+    return plots.show(
+        fig,
+        alt=f"{len(texts)} texts in a room of {room:,} places. With reservations of {longest:,} they leave "
+        f"{free[0]:,} free, and {sum(texts):,} hold a token; in pages {free[1]:,} are free, with a shared "
+        f"beginning of {shared} {free[2]:,}.",
+        caption=f"The same {len(texts)} texts, one beside the other, each in the middle of its answer. Grey "
+        "is room that holds nothing. Green, at the left of the third row, is the beginning that all share.",
+        evidence=["counted"],
+    )
