@@ -1,4 +1,6 @@
-"""`make editions`: the whole book as one PDF and one ePub in _build/html/editions, and a link to both on its start page."""
+"""`make editions`: the whole book as one PDF and one ePub, in _build/html/editions, and links to both on its
+start page.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +23,17 @@ FONT = "chapters/_static/fonts/newsreader-display.woff2"
 PLACE = re.compile(r"<!-- editions -->.*?<!-- /editions -->", re.DOTALL)
 
 
-def make(root: Path, say: Callable[[str], None]) -> None:
+def make(browser, root: Path, say: Callable[[str], None]) -> None:
     """Both editions of the built book, and the link to them. Raises UserError."""
     html = root / "_build" / "html"
     pdf, packed = (html / FOLDER / f"{NAME}.{kind}" for kind in ("pdf", "epub"))
-    with started_browser() as browser:
-        volume = read_book(browser, root, paper=False)
-        epub.bind(browser, volume, root / FONT, packed)
-        say(f"{packed.relative_to(root)}: {len(volume.articles)} pages of the book, {size(packed)}")
-        sheets = paper.style_sheets([html / f"{page}.html" for page in book.pages(root)])
-        sheets_of_paper = paper.print_volume(browser, read_book(browser, root, paper=True), sheets, pdf)
-        say(f"{pdf.relative_to(root)}: {sheets_of_paper} pages, {size(pdf)}")
-    if not offer(html / f"{book.pages(root)[0]}.html", pdf, packed, sheets_of_paper):
+    volume = read_book(browser, root, paper=False)
+    epub.bind(browser, volume, root / FONT, packed)
+    say(f"{packed.relative_to(root)}: {len(volume.articles)} pages of the book, {size(packed)}")
+    styles = paper.style_sheets([html / f"{page}.html" for page in book.pages(root)])
+    sheets = paper.print_volume(browser, read_book(browser, root, paper=True), styles, pdf)
+    say(f"{pdf.relative_to(root)}: {sheets} sheets, {size(pdf)}")
+    if not offer(html / f"{book.pages(root)[0]}.html", pdf, packed, sheets):
         say("the start page has no place for a link to them (<!-- editions --><!-- /editions -->)")
 
 
@@ -58,7 +59,8 @@ def offer(start: Path, pdf: Path, packed: Path, sheets: int) -> bool:
 def main() -> int:
     """Entry point: what a person can put right is one line on stderr, never a traceback."""
     try:
-        make(find_root(), say=functools.partial(print, flush=True))
+        with started_browser() as browser:
+            make(browser, find_root(), say=functools.partial(print, flush=True))
     except UserError as error:
         print(f"make: {error}", file=sys.stderr)
         return 1

@@ -1,6 +1,7 @@
-"""The pages of the built book as articles: XHTML without what only a screen can do, and names that are unique in the book.
+"""The pages of the built book as articles: XHTML without what only a screen can do, names unique in the book.
 
-A browser reads each page, as a reader's would, and writes it out again (article.js); it runs no script of the page.
+A browser reads each page, as a reader's would, and writes it out again (article.js). It runs no script of
+the page.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class Article:
 
 @dataclass(frozen=True)
 class Volume:
-    """The book. parts: of each its caption, "" for the start page's, and its articles. made: when its pages were built."""
+    """The book. parts: of each its caption, "" for the start page's, and its articles. made: when its pages
+    were built.
+    """
 
     title: str
     author: str
@@ -67,7 +70,8 @@ def started_browser():
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
     if not path:
         raise UserError(
-            "no Chromium: install one (Debian and Ubuntu: apt-get install chromium) or set CHROMIUM to its path"
+            "no Chromium: install one (Debian and Ubuntu: apt-get install chromium) or set CHROMIUM to its "
+            "path"
         )
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
@@ -76,7 +80,7 @@ def started_browser():
 
 
 def contents(root: Path) -> list[tuple[str, list[str]]]:
-    """Of each part of _toc.yml its caption and its pages; the start page stands first, in a part without one."""
+    """Of each part of _toc.yml its caption and its pages; the start page comes first, without one."""
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     parts = [(part["caption"], [chapter["file"] for chapter in part["chapters"]]) for part in toc["parts"]]
     return [("", [toc["root"]]), *parts]

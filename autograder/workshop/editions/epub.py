@@ -1,4 +1,4 @@
-"""The book as an ePub 3: an article a file, formulas as MathML, figures as SVG, pictures of pixels as files."""
+"""The book as an ePub 3: an article a file, formulas as MathML, figures as SVG, pixels as files."""
 
 from __future__ import annotations
 
@@ -73,17 +73,17 @@ def kept(body: str, images: dict[str, bytes]) -> str:
 
 def linked(body: str) -> str:
     """Links to places of the book as links to its files."""
-    return PLACE.sub(
-        lambda found: f'href="{found[1].removeprefix("p-")}.xhtml{f"#{found[1]}{found[2]}" if found[2] else ""}"',
-        body,
-    )
+
+    def filed(found: re.Match) -> str:
+        page, place = found.groups()
+        return f'href="{page.removeprefix("p-")}.xhtml{f"#{page}{place}" if place else ""}"'
+
+    return PLACE.sub(filed, body)
 
 
 def properties(article: Article) -> str:
     """What a reader must be able to draw in this file, as its entry in the manifest says it."""
-    return " ".join(
-        name for name, tag in (("mathml", "<math"), ("svg", "<svg")) if tag in article.body
-    )
+    return " ".join(name for name, tag in (("mathml", "<math"), ("svg", "<svg")) if tag in article.body)
 
 
 def style() -> str:

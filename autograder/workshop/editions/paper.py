@@ -1,5 +1,5 @@
-"""The book as a PDF: all articles in one document, which Chromium prints twice, the second time with the numbers of its
-pages in its contents.
+"""The book as a PDF: all articles in one document, which Chromium prints twice, the second time with the
+numbers of its pages in its contents.
 """
 
 from __future__ import annotations
