@@ -38,12 +38,28 @@ def release(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; fail if exercises/ is out of date.")
     ] = False,
+    template: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write these sets into this folder, too, as the template of students' repositories, with a "
+            "workflow that runs the public checks at each push."
+        ),
+    ] = None,
+    package: Annotated[
+        str | None,
+        typer.Option(
+            help="What those repositories install: a requirement with [student], or a wheel's file."
+        ),
+    ] = None,
     course: Root = None,
 ) -> None:
     """Make the students' notebooks in exercises/ from solutions/."""
     from autograder.layout import find_root
     from autograder.release import release as run
+    from autograder.release.template_repository import write_template
 
+    if (template is None) != (package is None):
+        raise UserError("--template and --package go together: a template installs what its checks need")
     root = find_root(course)
     released = run(root, names or (), check=check)
     for one in released:
@@ -52,6 +68,9 @@ def release(
                 f"{shown(one.path, root)} is not what solutions/ gives; run `autograder release {one.name}`"
             )
         typer.echo(f"{shown(one.path, root)}: {one.state}")
+    if template and package:
+        for path in write_template(root, [one.name for one in released], template, package):
+            typer.echo(f"{template / path}: written")
 
 
 @app.command("import")
@@ -95,6 +114,34 @@ def validate(
         for defect in notes:
             typer.echo(f"{name}: {'' if defect.fatal else 'note, '}{defect}")
     raise typer.Exit(1 if bad else 0)
+
+
+@app.command()
+def check(
+    files: Annotated[list[Path], typer.Argument(help="Notebooks of your own.")],
+    summary: Annotated[
+        Path | None, typer.Option(help="A file that gets the table as well, in Markdown, at its end.")
+    ] = None,
+    course: Root = None,
+) -> None:
+    """Run notebooks of your own here, and show the points of their public checks."""
+    from autograder.layout import find_root, load_assignment
+    from autograder.validate import Malformed
+    from autograder.validate.public_checks import markdown, public_checks
+
+    root, complete = find_root(course), True
+    for file in files:
+        try:
+            cells = public_checks(file, load_assignment(root, file.name.split("_")[0]))
+            complete = complete and all(one.complete for one in cells)
+            told = markdown(file.stem, cells)
+        except Malformed as malformed:
+            complete, told = False, f"### {file.name} cannot be checked: {malformed}\n"
+        typer.echo(told)
+        if summary:
+            with open(summary, "a", encoding="utf-8") as page:
+                page.write(f"{told}\n")
+    raise typer.Exit(0 if complete else 1)
 
 
 @app.command()

@@ -31,17 +31,31 @@ def test_there_are_four_workflows():
     assert [path.stem for path in WORKFLOWS] == ["book", "ci", "grade", "record"]
 
 
+def by_schema(*files):
+    """(exit status, what is wrong) by GitHub's schema of workflows."""
+    check = ["check_jsonschema", "--builtin-schema", "vendor.github-workflows", *map(str, files)]
+    done = subprocess.run([sys.executable, "-m", *check], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout if done.returncode else ""
+
+
+def zizmor(*paths):
+    """(exit status, what it found)."""
+    program = Path(sys.executable).with_name("zizmor")
+    if not program.exists():
+        pytest.skip("zizmor is not installed; make venv")
+    command = [program, "--offline", "--no-progress", *paths]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout
+
+
+def pins():
+    """Every action of our workflows with its commit and version."""
+    return {one for path in WORKFLOWS for one in re.findall(r"uses: *(.+)", path.read_text())}
+
+
 def test_workflows_follow_githubs_schema():
-    check = [
-        sys.executable,
-        "-m",
-        "check_jsonschema",
-        "--builtin-schema",
-        "vendor.github-workflows",
-        *map(str, WORKFLOWS),
-    ]
-    done = subprocess.run(check, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    status, said = by_schema(*WORKFLOWS)
+    assert status == 0, said
 
 
 @by_name
@@ -209,16 +223,8 @@ def test_gitlabs_scripts_are_commands_that_exist_and_code_runs_where_no_name_com
 
 
 def test_zizmor_finds_nothing_in_the_workflows():
-    program = Path(sys.executable).with_name("zizmor")
-    if not program.exists():
-        pytest.skip("zizmor is not installed; make venv")
-    done = subprocess.run(
-        [program, "--offline", "--no-progress", ROOT / ".github" / "workflows"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
+    status, said = zizmor(ROOT / ".github" / "workflows")
+    assert status == 0, said
 
 
 def run_steps(job, folder, artifacts, given):

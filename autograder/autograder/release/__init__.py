@@ -3,6 +3,7 @@
 source      the marks in a solution file, and nbgrader's source notebook made of it (_build/source/)
 release     the students' notebooks, by nbgrader
 imported    an edited source notebook into the solution file
+template_repository   what each student's repository is made of
 """
 
 from autograder.release.imported import import_edits

@@ -1,7 +1,8 @@
-"""A submitted notebook as data: nothing in it runs here, nothing it says about points is believed.
+"""A submitted notebook as data: nothing it says about points is believed; only one's own runs here.
 
 validate    takes a file in and finds every defect
 restore     puts back what the student must not change
+public_checks   runs a notebook of one's own, and shows the points of its public checks
 """
 
 from autograder.validate.restore import Defect

@@ -1,0 +1,130 @@
+"""The points of a notebook's public checks, for a student's own machine or their repository's workflow.
+
+The notebook runs here, in this process, without walls: it is for files that one trusts oneself. The points
+are those that the notebook itself shows; the grader draws other inputs.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autograder.layout import Assignment, CellSpec
+from autograder.sandbox.messages import Cell
+from autograder.sandbox.student import execute
+from autograder.validate.validate import check_file
+from warplab import check
+from warplab.tasks import feedback
+from warplab.tasks.rubric import Report, number
+
+
+@dataclass(frozen=True)
+class CheckedCell:
+    """One graded cell. report: None where its check did not run, and why; a written answer has neither."""
+
+    spec: CellSpec
+    report: Report | None = None
+    why: str = ""
+
+    @property
+    def points(self) -> float:
+        return self.report.score if self.report else 0.0
+
+    @property
+    def open(self) -> float:
+        """Points that nobody can give here: of timed rows without a GPU, and of written answers."""
+        if self.spec.kind == "manual":
+            return self.spec.points
+        return self.report.ungraded if self.report else 0.0
+
+    @property
+    def complete(self) -> bool:
+        return self.points + self.open >= self.spec.points
+
+    def losses(self) -> list[str]:
+        """One sentence for each thing to do or to know."""
+        if self.spec.kind == "manual":
+            return ["a written answer, read by a person"]
+        lines = self.report.lines if self.report else ()
+        told = [
+            f"{line.title}: {line.reason}" if line.reason else line.title for line in lines if _lost(line)
+        ]
+        return [self.why, *told] if self.why else told
+
+
+def _lost(line: Any) -> bool:
+    return line.state != "full"
+
+
+def public_checks(file: Path, assignment: Assignment) -> list[CheckedCell]:
+    """Run a notebook's cells in order, and each test cell's public checks. Raises Malformed."""
+    cells = check_file(file, assignment).notebook["cells"]
+    reports: dict[tuple[str, str | None], Report] = {}
+
+    def grade(name: str, submission: object, plan: object = None, rubric: str | None = None) -> float:
+        reports[name, rubric] = feedback.report_on(name, submission, plan, rubric)
+        return reports[name, rubric].score
+
+    module = types.ModuleType("__main__")
+    kept, check.grade = (check.grade, sys.modules["__main__"]), grade
+    sys.modules["__main__"] = module
+    errors: dict[str, str] = {}
+    try:
+        for cell in cells:
+            if cell["cell_type"] == "code":
+                error = execute(Cell(cell["id"], cell["source"]), module.__dict__)
+                if error:
+                    errors[cell["id"]] = error
+    finally:
+        check.grade, sys.modules["__main__"] = kept
+    return [_checked_cell(spec, reports, errors) for spec in assignment.graded()]
+
+
+def _checked_cell(
+    spec: CellSpec, reports: dict[tuple[str, str | None], Report], errors: dict[str, str]
+) -> CheckedCell:
+    report = reports.get((spec.task, spec.rubric)) if spec.task else None
+    why = "" if report or spec.kind == "manual" else errors.get(spec.cell_id, "its test cell did not run")
+    return CheckedCell(spec, report, why)
+
+
+def markdown(name: str, cells: Iterable[CheckedCell]) -> str:
+    """A heading and a table, as GitHub shows them in the summary of a job."""
+    cells = list(cells)
+    points, most, open_ = (
+        sum(values)
+        for values in zip(*((one.points, one.spec.points, one.open) for one in cells), strict=True)
+    )
+    rows = [
+        f"| {_text(_title(one.spec))} | {number(one.points)} of {number(one.spec.points)} "
+        f"| {'<br>'.join(map(_text, one.losses()))} |"
+        for one in cells
+    ]
+    rest = f"; {number(open_)} more cannot be given here" if open_ else ""
+    return "\n".join(
+        [
+            f"### {_text(name)}: {number(points)} of {number(most)} points{rest}",
+            "",
+            "| task | points | what to look at |",
+            "|---|---|---|",
+            *rows,
+            "",
+            "These are the public checks, on the inputs of your own notebook. The grader draws others.",
+            "",
+        ]
+    )
+
+
+def _title(spec: CellSpec) -> str:
+    name = (spec.task or spec.grade_id).partition("/")[2] or spec.grade_id
+    return f"{name}, timed" if spec.rubric == "time" else name
+
+
+def _text(text: str) -> str:
+    """Text that stays text in a cell of a table, on one line."""
+    marks = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "`": "&#96;", "[": "&#91;", "*": "&#42;"}
+    return "".join(marks.get(letter, letter) for letter in " ".join(text.split()))
