@@ -1,0 +1,95 @@
+"""numba's compiler, with what `numba_compiling` keeps, makes the PTX that it makes without."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import warplab
+
+KERNELS = """
+import importlib.util
+import json
+import math
+import sys
+
+from numba import cuda, float32
+from numba.core.types import functions
+from numba.cuda import float64, int32, int64
+
+
+def tiled(a, b, c):
+    tile = cuda.shared.array((8, 8), float32)
+    col, row = cuda.grid(2)
+    acc = float32(0)
+    for start in range(0, a.shape[1], 8):
+        tile[cuda.threadIdx.y, cuda.threadIdx.x] = a[row, start] if row < a.shape[0] else 0
+        cuda.syncthreads()
+        for k in range(8):
+            acc += tile[cuda.threadIdx.y, k] * b[k, col]
+        cuda.syncthreads()
+    c[row, col] = acc
+
+
+def mixed(x, n, out):
+    i = cuda.grid(1)
+    z, count = complex(x[i], n), 0
+    while abs(z) < 4 and count < min(n, 8) and not (count == 7 and n > 3):
+        z = z * z + 0.5
+        count += 1
+    point = (count // 3, -x[i] ** 2, count % 5)
+    out[i] = max(point[0], point[1]) + (point[2] & 1) + math.exp(x[i] / 3) + (count << 2)
+
+
+def counted(x, out):
+    i = cuda.grid(1)
+    for k in range(i, x.size, cuda.gridsize(1)):
+        if x[k] > 0 or x[k] == -7:
+            cuda.atomic.add(out, x[k] % 16, 1)
+
+
+def compiled():
+    f, g = float32[:, ::1], float64[::1]
+    for kernel, types in (
+        (tiled, (f, f, f)), (mixed, (g, int32, g)), (mixed, (float32[::1], int64, g)),
+        (counted, (int32[::1], int32[::1])),
+    ):
+        for options in ({"lineinfo": True}, {}, {"fastmath": True}):
+            ptx, _ = cuda.compile_ptx(kernel, types, cc=(9, 0), **options)
+            # numba links what a kernel calls in the order of a set, and so declares these
+            yield [line for line in ptx.splitlines() if "_ZN08NumbaEnv" not in line]
+
+
+stock = functions.BaseFunction.get_call_type
+if len(sys.argv) > 1:
+    spec = importlib.util.spec_from_file_location("numba_compiling", sys.argv[1])
+    compiling = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(compiling)
+    compiling.install()
+print(json.dumps([functions.BaseFunction.get_call_type is stock, list(compiled())]))
+"""
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    """[whether numba's own functions are in place, PTX], without and with ours."""
+    script = tmp_path_factory.mktemp("compared") / "kernels.py"
+    script.write_text(KERNELS)
+    ours = Path(warplab.__file__).parent / "simt" / "frontends" / "numba_compiling.py"
+    started = [
+        subprocess.Popen([sys.executable, script, *more], stdout=subprocess.PIPE, text=True)
+        for more in ([], [ours])
+    ]
+    return [json.loads(process.communicate()[0].splitlines()[-1]) for process in started]
+
+
+def test_it_stands_in_numbas_place(compared):
+    assert [own for own, _ in compared] == [True, False]
+
+
+def test_every_kernel_has_the_ptx_that_numba_alone_makes(compared):
+    (_, plain), (_, ours) = compared
+    assert len(plain) == 12 and all("\tret;" in ptx for ptx in plain)
+    assert ours == plain
