@@ -57,6 +57,7 @@
       else if (value.includes("url(#")) node.setAttribute(name, value.replace(/url\(#/g, `url(#${nameOf(page)}.`));
       else if (node.localName === "use" && value.startsWith("#")) node.setAttribute(name, `#${nameOf(page, value.slice(1))}`);
       else if (/^(tabindex|border|align|valign|data-.*)$/.test(name)) node.removeAttribute(name);
+      else if (name === "style" && node.localName === "section") node.removeAttribute(name);
     }
   }
 
