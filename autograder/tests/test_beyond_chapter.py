@@ -223,6 +223,10 @@ def test_the_heat_of_a_rack_in_air_and_in_water():
     assert [round(box * pue, 1) for pue in (1, 1.54, 1.1)] == [5.6, 8.6, 6.2]
 
 
+def test_seven_links_together_are_one_nvlink_port():
+    assert 7 * 64 == pytest.approx(H100["nvlink_each_way"].value, rel=0.01)
+
+
 def test_the_carbon_of_a_kilowatt_hour():
     hours, tonnes = 39.3e6, 11_390
     kwh = hours * H100["tdp"].si / 1000
