@@ -7,6 +7,7 @@ import linecache
 import re
 import textwrap
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -156,6 +157,14 @@ def entries_of(task):
     return sorted(
         [*files, *(Entry(task, name, edit) for name, edit in edits.items())], key=lambda entry: entry.name
     )
+
+
+@cache
+def required(name):
+    """What the text of a task asks for, as requirements.yml of its set says it (corpus/README.md)."""
+    problem_set, short = name.split("/")
+    written = CORPUS / problem_set / "requirements.yml"
+    return yaml.safe_load(written.read_text(encoding="utf-8")).get(short, []) if written.exists() else []
 
 
 def all_entries():

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from corpus_files import CORPUS, SOLUTIONS, all_entries, entries_of, solution_of
+from corpus_files import CORPUS, SOLUTIONS, all_entries, entries_of, required, solution_of
 
 from warplab.crossing.outcome import Outcome
 from warplab.tasks import registry
@@ -42,6 +42,9 @@ def test_a_submission_gets_its_stated_score(entry):
     assert report.score == pytest.approx(entry.points, abs=0.05), [
         (line.title, line.points, line.reason) for line in report.lines
     ]
+    lost = [line.key for line in report.lines if line.state in ("partial", "lost")]
+    for asked in required(entry.task):
+        assert asked.get("lost without it", {}).get(entry.name, lost) == lost, asked["says"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -131,3 +131,17 @@ def test_atomics_in_shared_memory_are_no_race():
     x, out = RNG.integers(0, 16, 512).astype(np.int32), np.zeros(16, np.int32)
     shared_histogram[4, 128](x, out)
     np.testing.assert_array_equal(out, np.bincount(x, minlength=16))
+
+
+@cuda.jit
+def half_a_warp(x, out):
+    i = cuda.threadIdx.x
+    if i < 16:
+        out[i] = cuda.shfl_down_sync(0xFFFFFFFF, x[i], 8)
+
+
+def test_what_a_lane_holds_that_does_not_come_to_a_shuffle_is_not_a_number():
+    """Lanes 8 to 15 ask for what lanes 16 to 23 hold, which are elsewhere."""
+    x, out = np.arange(32, dtype=np.float32), np.zeros(16, np.float32)
+    half_a_warp[1, 32](x, out)
+    assert out[:8].tolist() == x[8:16].tolist() and np.isnan(out[8:]).all()

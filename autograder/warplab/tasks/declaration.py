@@ -154,8 +154,11 @@ class Task:
                 )
         return None
 
-    def unshared(self, inputs, counters):
-        """Why work that few warps do loses a structure row, in one sentence; None where it does not."""
+    def unshared(self, inputs, counters, launch=()):
+        """Why work that few warps do loses a structure row, in one sentence; None where it does not.
+
+        launch: (grid, block) of the student's own plan.
+        """
         return None
 
     def untouched(self, name, inputs):
@@ -204,12 +207,13 @@ class KernelTask(Task):
     def plan_arguments(self, inputs):
         return {}
 
-    def unshared(self, inputs, counters):
+    def unshared(self, inputs, counters, launch=()):
         """The work belongs to all blocks and warps of the launch, not to a few of them."""
         total, busiest = (counters.get(name) for name in ("warp_instructions", "busiest_warp_instructions"))
-        if self.plan_entry or not total or not busiest:
+        plan = launch if self.plan_entry else self.plan(inputs)
+        if not plan or not total or not busiest:
             return None
-        blocks, threads = (math.prod(np.atleast_1d(size).tolist()) for size in self.plan(inputs)[:2])
+        blocks, threads = (math.prod(np.atleast_1d(size).tolist()) for size in plan[:2])
         warps = blocks * -(-threads // 32)
         if busiest * warps <= self.UNEVEN * total:
             return None
@@ -251,7 +255,7 @@ class DriverTask(KernelTask):
 
     crossing = "driver"
 
-    def unshared(self, inputs, counters):
+    def unshared(self, inputs, counters, launch=()):
         return None
 
 

@@ -12,6 +12,11 @@ BLOCK = 256
 WARPS = BLOCK // 32
 
 
+def of(count, noun):
+    """1 block, 2 blocks, 1,000 blocks."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 @task("ps03/amdahl_fit", points=15)
 class AmdahlFit(Task):
     """The serial share of a job from timings with n workers, and the speedup that no number of workers will
@@ -79,9 +84,7 @@ class Reduction(KernelTask):
             "total": np.zeros(1, np.float32),
             "blocks": int(blocks),
         }
-        return Case(
-            f"{item}, {count:,} numbers, {blocks} block{'s' if blocks > 1 else ''} of {BLOCK}", inputs, item
-        )
+        return Case(f"{item}, {of(count, 'number')}, {of(blocks, 'block')} of {BLOCK}", inputs, item)
 
     def result(self, inputs):
         return {"total": ((1,), "float32")}
@@ -117,7 +120,7 @@ class BlockReduction(Reduction):
         full = self.NUMBER * (inputs["x"].size // (inputs["blocks"] * BLOCK)) + self.FIXED
         return Bound("busiest_warp_instructions", full, 1.5 * full, "instructions issued by the busiest warp")
 
-    def unshared(self, inputs, counters):
+    def unshared(self, inputs, counters, launch=()):
         """Beside the work of all warps: a grid-stride loop reads each number once, eight to a sector.
 
         A run of neighbours for each thread reads eight times as many sectors, and no request more.
@@ -128,7 +131,7 @@ class BlockReduction(Reduction):
                 f"{number(read)} sectors read where {number(fewest)} hold all numbers: neighbouring threads "
                 "read neighbouring numbers in a grid-stride loop"
             )
-        return super().unshared(inputs, counters)
+        return super().unshared(inputs, counters, launch)
 
     def make_timed(self, rng):
         """2^24 numbers, 64 MiB, 16 for each thread.
@@ -305,7 +308,8 @@ class FixTheRace(KernelTask):
     def make_cases(self, rng):
         def rods(item, blocks, rounds):
             inputs = {"x": rng.random(blocks * BLOCK, dtype=np.float32) * 100, "rounds": int(rounds)}
-            return Case(f"{item}, {blocks} rods of {BLOCK} places, {rounds} rounds", inputs, item)
+            told = f"{of(blocks, 'rod')} of {BLOCK} places, {of(rounds, 'round')}"
+            return Case(f"{item}, {told}", inputs, item)
 
         return [
             rods("one", 1, 1),
@@ -313,7 +317,7 @@ class FixTheRace(KernelTask):
             rods("many", 2, rng.integers(3, 7)),
             rods("many", 1, 2),
             rods("many", 1, 0),
-            rods("together", 1, 20),
+            rods("together", 6, 20),  # of one rod nobody sees that a single block does all
         ]
 
     def result(self, inputs):
@@ -362,7 +366,7 @@ class Scan(DriverTask):
 
     @staticmethod
     def numbers(rng, item, count):
-        return Case(f"{item}, {count:,} numbers", {"x": rng.integers(-1000, 1000, count, np.int32)}, item)
+        return Case(f"{item}, {of(count, 'number')}", {"x": rng.integers(-1000, 1000, count, np.int32)}, item)
 
     def make_cases(self, rng):
         more_totals_than_a_block_scans = BLOCK * int(rng.integers(BLOCK + 1, BLOCK + 20)) + 1
@@ -379,7 +383,7 @@ class Scan(DriverTask):
     def result(self, inputs):
         return {"out": (inputs["x"].shape, "int32")}
 
-    def unshared(self, inputs, counters):
+    def unshared(self, inputs, counters, launch=()):
         """32 blocks have 256 warps. The busiest warps of all launches together issue one instruction in 137,
         one in 55 where a single thread scans the totals; one in eight where one block goes through all.
         """

@@ -181,6 +181,7 @@ class MatmulRegisterTiled(Matmul):
         shapes = [("square", 64, 64, side(rng, 2, 4)), ("square", 128, 64, 32), ("ragged", 1, 1, 1)]
         shapes += [("ragged", 67, 131, 41), ("ragged", *ragged_shape(rng, 60, 100))]
         shapes += [("requests", 128, 128, side(rng, 3, 4))]
+        shapes += [("requests", 192, 192, 16)]  # nine tiles of 64 x 64, for as many blocks
         return [self.product(rng, *shape) for shape in shapes]
 
     def make_timed(self, rng):

@@ -138,7 +138,8 @@ def _points_of_case(task, item, case, outcome):
     if wrong:  # and how to save sectors is no help with that
         return CaseVerdict(case.name, 0.0, f"only counted for a right result: {wrong}", hints_help=False)
     bound, counters = task.bounds(case.inputs)[item.key], _finite(outcome.counters)
-    dodged = task.needless_atomics(bound, counters) or task.unshared(case.inputs, counters)
+    dodged = task.needless_atomics(bound, counters)
+    dodged = dodged or task.unshared(case.inputs, counters, outcome.launch)
     if dodged:
         return CaseVerdict(case.name, 0.0, dodged, hints_help=False)
     total, unit = bound.total(counters), bound.unit or bound.counter

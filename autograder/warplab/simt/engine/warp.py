@@ -36,6 +36,7 @@ class WarpTable:
 def shuffle(table: WarpTable, mode: str, value: np.ndarray, b: np.ndarray, c: np.ndarray):
     """``shfl.sync``: (value from the source lane, whether the source was in range).
 
+    What a lane that is not there holds is undefined: all bits are 1, which is NaN for a float.
     ``c`` packs the segment mask and the clamp, as the PTX manual's pseudo-code reads them.
     """
     lane = table.column.astype(np.int64)
@@ -56,7 +57,8 @@ def shuffle(table: WarpTable, mode: str, value: np.ndarray, b: np.ndarray, c: np
         source = (lane & segment) | (b & ~segment)
         good = source <= most
     source = np.where(good, source, lane)
-    values = table.spread(np.broadcast_to(value, lane.shape))
+    values = np.full((table.rows, 32), np.array(-1).astype(value.dtype))
+    values[table.row, table.column] = value
     return values[table.row, source], good
 
 

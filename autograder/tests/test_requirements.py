@@ -1,0 +1,68 @@
+"""What a task asks for, the answers of the corpus that do without it, and the rows that these lose.
+
+corpus/psNN/requirements.yml says it, and is held to the text, the rows and the corpus here. test_tasks.py holds
+the rows that are named there to those that an answer loses.
+"""
+
+import re
+
+import pytest
+from corpus_files import SOLUTIONS, entries_of, required
+from test_tasks import NAMES
+
+from autograder.mutants.notebook_cells import code_cells
+from warplab.tasks import registry
+
+STEP = re.compile(r"^\s*(?://\s*)?\d\. (.*)$", re.MULTILINE)
+
+
+def words(text):
+    """A text without its line breaks and the marks of comments."""
+    lines = (re.sub(r"^(#|//) ?", "", line.strip()) for line in text.splitlines())
+    return " ".join(" ".join(lines).split())
+
+
+def docstrings(name):
+    """The docstrings of the cell that a task's solution stands in."""
+    problem_set, short = name.split("/")
+    for marker, source in code_cells(SOLUTIONS[problem_set]):
+        if f'solution="{short}"' in marker:
+            return re.findall(r'"""(.*?)"""', source, re.DOTALL)
+    raise KeyError(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_asked_stands_in_the_text_of_the_set(name):
+    text = words(SOLUTIONS[name.split("/")[0]].read_text())
+    assert [asked["says"] for asked in required(name) if asked["says"] not in text] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_requirement_has_an_answer_that_does_without_it_or_a_reason_why_nobody_looks(name):
+    answers = {entry.name for entry in entries_of(name) if entry.kind != "correct"}
+    for asked in required(name):
+        assert set(asked) in ({"says", "lost without it"}, {"says", "unchecked"}), asked
+        assert asked.get("unchecked") or set(asked["lost without it"]) <= answers, asked["says"]
+        assert all(asked.get("lost without it", {"": "-"}).values()), f"{asked['says']} costs nothing"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_row_is_lost_by_an_answer_and_every_wrong_answer_belongs_to_a_requirement(name):
+    lost = [asked["lost without it"] for asked in required(name) if "unchecked" not in asked]
+    rows = {row for answers in lost for answer in answers.values() for row in answer}
+    assert rows == {item.key for item in registry.get(name).items if item.kind != "time"}
+    told = " ".join([*(answer for answers in lost for answer in answers), *map(str, required(name))])
+    assert [e.name for e in entries_of(name) if e.kind != "correct" and e.name not in told] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_numbered_step_of_a_task_is_among_its_requirements(name):
+    asked = [one["says"].lower() for one in required(name)]
+    steps = [" ".join(step.split()) for text in docstrings(name) for step in STEP.findall(text)]
+
+    def covered(step):
+        return any(part in step.lower() or step.lower() in part for part in asked) or any(
+            phrase in part for part in asked for phrase in step.lower().rstrip(".").split("; ")
+        )
+
+    assert [step for step in steps if not covered(step)] == []
