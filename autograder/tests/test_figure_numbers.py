@@ -7,20 +7,8 @@ from types import SimpleNamespace
 import pytest
 from conftest import ROOT
 from docutils import nodes
-from test_book import PAGES, address, open_page  # noqa: F401  (a fixture is imported by its name)
 
-# Of each figure that shows words: its id, and the median height of its letters in CSS pixels.
-LABELS = """() => [...document.querySelectorAll('article figure')].map(figure => {
-  const sizes = [...figure.querySelectorAll('svg text')]
-    .filter(text => text.textContent.trim() && text.getClientRects().length)
-    .map(text => {
-      const m = text.getScreenCTM();
-      return parseFloat(getComputedStyle(text).fontSize) * Math.sqrt(Math.abs(m.a * m.d - m.b * m.c));
-    }).sort((a, b) => a - b);
-  return sizes.length ? [figure.id, sizes[sizes.length >> 1]] : null;
-}).filter(Boolean)"""
-NUMBERS = """() => [...document.querySelectorAll('article :is(.warplab-figure, .explorable)')]
-  .map(figure => figure.querySelector('.figure-number')?.innerText)"""
+from workshop import book
 
 
 @pytest.fixture
@@ -66,7 +54,7 @@ def test_a_page_without_a_number_counts_under_its_letter(numbering):
 
 def test_no_two_pages_with_figures_share_a_number_or_a_letter(numbering):
     chapters = {}
-    for page in PAGES:
+    for page in book.pages(ROOT):
         if "{code-cell}" in (ROOT / f"{page}.md").read_text(encoding="utf-8"):
             chapters.setdefault(numbering.Page(page, None).chapter, []).append(page)
     assert len(chapters) >= 14 and [pages for pages in chapters.values() if len(pages) > 1] == []
@@ -98,14 +86,3 @@ def test_marks_stand_between_number_and_caption_and_say_their_kind_once(numberin
 def test_a_figure_without_a_caption_gets_one_for_its_number(numbering):
     html, _ = numbered(numbering, "chapters/05-memory", '<figure class="warplab-figure"><img></figure>')
     assert 'id="fig-memory-picture"' in html[0] and html[0].endswith("Figure 5.1</a> </figcaption></figure>")
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("name", PAGES)
-def test_on_a_phone_every_figures_median_label_has_eleven_pixels(browser, address, name):  # noqa: F811
-    context, page, _ = open_page(browser, f"{address}/{name}.html", "phone")
-    try:
-        assert [(figure, size) for figure, size in page.evaluate(LABELS) if size < 11] == []
-        assert None not in page.evaluate(NUMBERS)
-    finally:
-        context.close()

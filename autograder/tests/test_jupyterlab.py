@@ -14,7 +14,7 @@ import urllib.request
 
 import pytest
 from conftest import ROOT
-from test_book import FAINT
+from page_visits import FAINT
 
 pytest.importorskip("jupyterlab")
 

@@ -1,28 +1,21 @@
 """What a reader with a keyboard, a screen reader, a slow line, a phone or a printer meets in the built book.
 
-axe/axe.min.js is axe-core 4.14.1 (MPL-2.0, its licences beside it), as the npm package axe-core has it.
+Each page is visited once for all of it (page_visits.py).
 """
 
+import functools
 import threading
-from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from page_visits import DESKTOP_DARK, DESKTOP_LIGHT, PHONE_DARK, SETTINGS, set_to, violations, visit
+from page_visits import opened as opened_whole
 
 from workshop import book, serve
 
 HTML = ROOT / "_build" / "html"
 PAGES = book.pages(ROOT)
-AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text(encoding="utf-8")
-# Violations of WCAG 2.2 at A and AA and of axe's best practice: `rule: the first element that breaks it`.
-CHECK = """async () => (await axe.run(document, {
-  resultTypes: ['violations'], selectors: false, preload: false,
-  runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}))
-  .violations.map(
-    rule => `${rule.id} (${rule.nodes.length}): ${rule.nodes[0].html.slice(0, 160)}`)"""
 MOST_BYTES = 650 * 1024
-PHONE_DARK, DESKTOP_LIGHT = (390, "dark"), (1440, "light")
-PHONE_LIGHT, DESKTOP_DARK = (390, "light"), (1440, "dark")
 
 pytestmark = pytest.mark.browser
 
@@ -55,33 +48,58 @@ def opened(browser, address):
         context.close()
 
 
-def violations(page):
-    page.evaluate(AXE)
-    return page.evaluate(CHECK)
+@pytest.fixture(scope="module")
+def visited(browser, address):
+    """visited(page) -> what one visit found; axe sees every other page on a phone, the others on a desk."""
+
+    @functools.cache
+    def once(name):
+        first = (PHONE_DARK, DESKTOP_LIGHT)[PAGES.index(name) % 2]
+        return visit(browser, f"{address}/{name}.html", first)
+
+    return once
 
 
-@pytest.mark.parametrize(("width", "scheme"), [PHONE_DARK, DESKTOP_LIGHT])
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing(opened, name, width, scheme):
-    assert violations(opened(f"{name}.html", width, scheme)) == []
+def test_a_page_fits_a_phone_and_a_desk_and_is_readable_in_light_and_in_dark(visited, name):
+    found = visited(name)
+    for (width, scheme), seen in found["settings"].items():
+        expected = {"theme": scheme, "overflow": [], "nameless": [], "faint": []}
+        assert seen == expected, (width, scheme)
+    assert len(found["settings"]) == 4 and found["troubles"] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing(visited, name):
+    assert visited(name)["axe"] == []
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("width", "scheme"), [PHONE_LIGHT, DESKTOP_DARK])
 @pytest.mark.parametrize("name", [*PAGES, "search", "404", "genindex"])
-def test_axe_finds_nothing_the_other_way_round(opened, name, width, scheme):
-    assert violations(opened(f"{name}.html", width, scheme)) == []
+def test_axe_finds_nothing_in_any_setting(browser, address, name):
+    page = opened_whole(browser, f"{address}/{name}.html", SETTINGS[0])
+    found = {}
+    for setting in SETTINGS:
+        set_to(page, *setting)
+        found[setting] = violations(page)
+    page.close()
+    assert found == dict.fromkeys(SETTINGS, [])
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_weighs_little_with_all_that_it_loads(opened, name):
+def test_a_page_weighs_little_with_all_that_it_loads(visited, name):
     """Bytes over the wire, compressed, fonts and figures included."""
-    loaded = opened(f"{name}.html").evaluate("""async () => { await document.fonts.ready;
-      return ['navigation', 'resource'].flatMap(kind => performance.getEntriesByType(kind))
-        .map(entry => [new URL(entry.name).pathname, entry.encodedBodySize]); }""")
+    loaded = visited(name)["loaded"]
     assert len(loaded) > 10
     assert sum(size for _, size in loaded) <= MOST_BYTES, sorted(loaded, key=lambda one: -one[1])[:4]
     assert not [path for path, _ in loaded if "fontawesome" in path or "searchindex" in path]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_figure_has_a_number_and_on_a_phone_a_median_label_of_eleven_pixels(visited, name):
+    found = visited(name)
+    assert [(figure, size) for figure, size in found["labels"] if size < 11] == []
+    assert None not in found["numbers"]
 
 
 def test_a_number_tells_its_source_to_a_keyboard(opened):
