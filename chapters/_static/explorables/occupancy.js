@@ -72,7 +72,7 @@
   explorables.define({
     name: "occupancy",
     controls: [
-      { name: "arch", label: "Architecture", kind: "select", value: "sm_90", options: [["sm_70", "Volta (7.0)"], ["sm_75", "Turing (7.5)"], ["sm_80", "Ampere (8.0)"], ["sm_86", "Ampere (8.6)"], ["sm_89", "Ada (8.9)"], ["sm_90", "Hopper (9.0)"], ["sm_100", "Blackwell (10.0)"], ["sm_120", "Blackwell (12.0)"]] },
+      { name: "arch", label: "Architecture", kind: "select", value: "sm_90", options: [["sm_70", "Volta (7.0)"], ["sm_75", "Turing (7.5)"], ["sm_80", "Ampere (8.0)"], ["sm_86", "Ampere (8.6)"], ["sm_89", "Ada (8.9)"], ["sm_90", "Hopper (9.0)"], ["sm_100", "Blackwell (10.0)"], ["sm_103", "Blackwell Ultra (10.3)"], ["sm_120", "Blackwell (12.0)"]] },
       { name: "threads", label: "Threads a block", kind: "range", min: 32, max: 1024, step: 32, value: 256 },
       { name: "registers", label: "Registers a thread", kind: "range", min: 16, max: 255, value: 32 },
       { name: "shared", label: "Shared memory a block", kind: "range", min: 0, max: ({ arch }, { limits }) => limits[arch].max_shared_per_block / 1024, value: 0, show: (kib) => `${kib} KiB` },
