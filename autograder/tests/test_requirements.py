@@ -1,7 +1,7 @@
 """What a task asks for, the answers of the corpus that do without it, and the rows that these lose.
 
-corpus/psNN/requirements.yml says it, and is held to the text, the rows and the corpus here. test_tasks.py holds
-the rows that are named there to those that an answer loses.
+corpus/psNN/requirements.yml says it, and is held to the text, the rows and the corpus here. test_tasks.py
+holds the rows that are named there to those that an answer loses.
 """
 
 import re
