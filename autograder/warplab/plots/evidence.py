@@ -66,6 +66,7 @@ def times(rows, budget=None, budget_label=""):
     ax.set_yticks(range(len(rows)), [row.label for row in rows])
     ax.tick_params(axis="y", length=0)
     ticks = _ticks(low, high)
+    ticks = ticks[:: 2 if on_phone() and len(ticks) > 2 else 1]  # their words would touch
     ax.set_xticks(ticks, [duration(tick) for tick in ticks])
     ax.minorticks_off()
     ax.grid(axis="x")

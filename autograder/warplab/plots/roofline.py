@@ -23,8 +23,9 @@ def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
 
     kernels: {name: a profile, whose counted FLOP and bytes to and from global memory
     are taken, or a pair (FLOP, bytes)}; profiles
-    are drawn blue, pairs green. peak: the device's fact for the flat part. Raises
-    ValueError for what does no arithmetic or moves nothing.
+    are drawn blue, with the mark of a count where they stand, pairs green.
+    peak: the device's fact for the flat part. Raises ValueError for what does
+    no arithmetic or moves nothing.
     """
     spec = specs.get(device)
     top, slope = spec[peak], spec["memory_bandwidth"]
@@ -42,10 +43,12 @@ def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
     for (name, value), (side, rise) in zip(points.items(), _places(points, low, high), strict=True):
         colour = PALETTE["green" if isinstance(kernels[name], tuple) else "blue"]
         ax.plot([value, value], [floor, min(top.si, slope.si * value) / 1e12], color=colour, linewidth=2.2)
+        if not isinstance(kernels[name], tuple):  # its place was counted, its height is theory
+            ax.plot([value], [floor], marker="P", markersize=9, color=INK, clip_on=False, zorder=4)
         align = "left" if side > 0 else "right"
         box = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.5}  # for where a name must cross a line
         place = {
-            "xytext": (3 * side, 4 + 72 * rise),
+            "xytext": (3 * side, 7 + 72 * rise),
             "textcoords": "offset points",
             "rotation": 90,
             "ha": align,
@@ -70,7 +73,8 @@ def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
         axis.set_ticks(ticks, [f"{tick:,g}" for tick in ticks])
     ax.minorticks_off()
     alt = _alt(spec, words, slope.text(), ridge, points)
-    return show(figure, alt, caption, evidence=["theory"])
+    counted = any(not isinstance(kernel, tuple) for kernel in kernels.values())
+    return show(figure, alt, caption, evidence=["counted", "theory"] if counted else ["theory"])
 
 
 def _intensity(name, kernel) -> float:
