@@ -1,4 +1,8 @@
-"""The book as an ePub 3: an article a file, formulas as MathML, figures as SVG, pixels as files."""
+"""The book as an ePub 3: an article a file, formulas as MathML, figures as SVG, pixels as files.
+
+Sphinx has a builder for ePub; it takes what cells show as it stands, which is HTML and no XHTML, and a file
+that is not well-formed is one that readers refuse.
+"""
 
 from __future__ import annotations
 
