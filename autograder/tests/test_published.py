@@ -8,7 +8,16 @@ import yaml
 from conftest import ROOT
 
 from warplab.evidence.catalogue import experiments, get
-from warplab.evidence.measure import HOW, OF_A_SOURCE, RESULTS, Evidence, Measurement, measure, published
+from warplab.evidence.measure import (
+    HOW,
+    OF_A_SOURCE,
+    RESULTS,
+    Evidence,
+    Measurement,
+    measure,
+    published,
+    shown_without_running,
+)
 from warplab.evidence.record import Point, RecordError
 from warplab.evidence.roofs import FACTS
 from warplab.hardware import specs
@@ -49,6 +58,16 @@ def test_every_experiment_has_published_figures_and_most_more_than_one_source():
     assert set(FILE) == set(experiments())
     several = [name for name, entries in FILE.items() if len({e["cite"] for e in entries}) > 1]
     assert len(several) >= 20
+
+
+def test_every_experiment_stands_in_a_chapter_and_none_without_a_real_number():
+    pages = [path.read_text("utf-8") for path in (ROOT / "chapters").glob("[01]*.md")]
+    for name in experiments():
+        asked = re.compile(
+            rf"^```\{{measured\}}[^\n]*\b{name}\b|measure\(\"{name}\"\)|^for name in .*\"{name}\"", re.M
+        )
+        assert any(asked.search(page) for page in pages), f"{name} is in no chapter"
+        assert shown_without_running(name).kind in ("recorded", "contributed", "published"), name
 
 
 def test_a_source_names_its_experiment_device_place_and_difference():
