@@ -321,9 +321,11 @@ def test_the_tokens_that_hide_the_trip_do_not_depend_on_the_model():
     assert specs.get("rtx-4090")["pcie_generation"].value == specs.get("a100-sxm")["pcie_generation"].value
     for name, each_way in street.items():
         peak = specs.get(name)["peak_bf16"].si
-        tokens = 4 / 6 * peak / each_way
-        for parameters in (1e9, 13e9):  # seconds of the trip, seconds of the arithmetic
-            assert 4 * parameters / each_way == pytest.approx(6 * parameters * tokens / peak)
+        for crossing in (4, 6):  # bytes a parameter: gradient and weight; gradient and the weights twice
+            tokens = crossing / 6 * peak / each_way
+            for parameters in (1e9, 13e9):  # seconds of the trip, seconds of the arithmetic
+                assert crossing * parameters / each_way == pytest.approx(6 * parameters * tokens / peak)
+    assert 2 * 7e9 < CARD["rtx-4090"] < 2 * 13e9  # "That puts 7 B on our card"
     own = specs.get("rtx-4090")["memory_bandwidth"].si
     assert round(26e9 / street["rtx-4090"], 1) == 0.8 and int(own / street["rtx-4090"]) == 31
     assert (
