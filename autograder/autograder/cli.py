@@ -7,6 +7,7 @@ by Ctrl-C.
 """
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Generator
@@ -25,8 +26,35 @@ app = typer.Typer(
     help="Release, check and grade the problem sets of the course.",
 )
 console = Console(highlight=False)
+# a folder or a disk that takes no file, whichever command wants to write there
+NO_PLACE = {
+    getattr(errno, name)
+    for name in (
+        "EACCES",
+        "EPERM",
+        "EROFS",
+        "ENOSPC",
+        "EDQUOT",
+        "ENOTDIR",
+        "EEXIST",
+        "EISDIR",
+        "ENAMETOOLONG",
+    )
+}
 Root = Annotated[
     Path | None, typer.Option("--course", help="The course folder (default: found from here upwards).")
+]
+ProblemSet = Annotated[str, typer.Argument(help="Problem set, for example ps04.")]
+GradedSets = Annotated[
+    list[str] | None, typer.Argument(help="Problem sets, for example ps04 (default: all that are graded).")
+]
+Submissions = Annotated[
+    Path | None, typer.Option(help="Folder with one folder per student (default: submitted/).")
+]
+Grades = Annotated[Path | None, typer.Option(help="Folder of `autograder grade` (default: grades/).")]
+RosterFile = Annotated[
+    Path | None,
+    typer.Option(help="CSV file of the class (default: roster.csv in the course folder, if it is there)."),
 ]
 
 
@@ -75,7 +103,7 @@ def release(
 
 @app.command("import")
 def import_(
-    name: Annotated[str, typer.Argument(help="Problem set, for example ps04.")],
+    name: ProblemSet,
     course: Root = None,
 ) -> None:
     """Bring a source notebook that was edited in formgrader (_build/source/) back into solutions/."""
@@ -146,10 +174,8 @@ def check(
 
 @app.command()
 def grade(
-    assignment: Annotated[str, typer.Argument(help="Problem set, for example ps04.")],
-    submissions: Annotated[
-        Path | None, typer.Option(help="Folder with one folder per student (default: submitted/).")
-    ] = None,
+    assignment: ProblemSet,
+    submissions: Submissions = None,
     out: Annotated[
         Path | None, typer.Option(help="Gets gradebook.db, grades.csv, feedback/ (default: grades/).")
     ] = None,
@@ -257,7 +283,7 @@ def grade(
 
 @app.command()
 def collect(
-    assignment: Annotated[str, typer.Argument(help="Problem set, for example ps04.")],
+    assignment: ProblemSet,
     source: Annotated[
         Path,
         typer.Option(
@@ -268,12 +294,7 @@ def collect(
         ),
     ],
     into: Annotated[Path | None, typer.Option(help="Where submissions go (default: submitted/).")] = None,
-    roster: Annotated[
-        Path | None,
-        typer.Option(
-            help="CSV file of the class (default: roster.csv in the course folder, if it is there)."
-        ),
-    ] = None,
+    roster: RosterFile = None,
     pattern: Annotated[
         str | None,
         typer.Option(
@@ -313,10 +334,7 @@ def collect(
 
 @app.command()
 def export(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Problem sets, for example ps04 (default: all that are graded)."),
-    ] = None,
+    names: GradedSets = None,
     to: Annotated[
         str,
         typer.Option(
@@ -325,16 +343,9 @@ def export(
             "set. gradescope: one results.json a student, one set.",
         ),
     ] = "csv",
-    grades: Annotated[
-        Path | None, typer.Option(help="Folder of `autograder grade` (default: grades/).")
-    ] = None,
+    grades: Grades = None,
     file: Annotated[Path | None, typer.Option(help="Where to write (default: in that folder).")] = None,
-    roster: Annotated[
-        Path | None,
-        typer.Option(
-            help="CSV file of the class (default: roster.csv in the course folder, if it is there)."
-        ),
-    ] = None,
+    roster: RosterFile = None,
     column: Annotated[
         str | None, typer.Option(help="Head of the grades' column, as the platform has it.")
     ] = None,
@@ -381,10 +392,8 @@ def export(
 
 @app.command()
 def similar(
-    assignment: Annotated[str, typer.Argument(help="Problem set, for example ps04.")],
-    grades: Annotated[
-        Path | None, typer.Option(help="Folder of `autograder grade` (default: grades/).")
-    ] = None,
+    assignment: ProblemSet,
+    grades: Grades = None,
     to: Annotated[
         Path | None, typer.Option("--to", help="The page (default: similar/<set>.html in that folder).")
     ] = None,
@@ -417,13 +426,8 @@ def similar(
 
 @app.command()
 def report(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Problem sets, for example ps04 (default: all that are graded)."),
-    ] = None,
-    grades: Annotated[
-        Path | None, typer.Option(help="Folder of `autograder grade` (default: grades/).")
-    ] = None,
+    names: GradedSets = None,
+    grades: Grades = None,
     to: Annotated[
         Path | None, typer.Option("--to", help="The page (default: class_report.html in that folder).")
     ] = None,
@@ -443,15 +447,13 @@ def report(
 
 @app.command()
 def send(
-    assignment: Annotated[str, typer.Argument(help="Problem set, for example ps04.")],
+    assignment: ProblemSet,
     to: Annotated[Path, typer.Option(help="Folder for the shards; each goes to one machine.")],
     shards: Annotated[int, typer.Option(min=1, help="Number of shards.")] = 1,
     runner: Annotated[
         str, typer.Option(help="Kind of machine, such as cpu or gpu; another kind grades all again.")
     ] = "cpu",
-    submissions: Annotated[
-        Path | None, typer.Option(help="Folder with one folder per student (default: submitted/).")
-    ] = None,
+    submissions: Submissions = None,
     out: Annotated[Path | None, typer.Option(help="Where the grades will go (default: grades/).")] = None,
     time_limit: Annotated[float, typer.Option(min=1.0, help="As for grade.")] = 30.0,
     regrade: Annotated[bool, typer.Option("--regrade", help="As for grade.")] = False,
@@ -503,7 +505,7 @@ def judge(
 
 @app.command()
 def receive(
-    assignment: Annotated[str, typer.Argument(help="Problem set, for example ps04.")],
+    assignment: ProblemSet,
     origin: Annotated[Path, typer.Option("--from", help="Folder that holds what the shards gave back.")],
     submissions: Annotated[
         Path | None, typer.Option(help="The same folder as was sent (default: submitted/).")
@@ -544,9 +546,7 @@ def doctor(
     whole_class: Annotated[
         bool, typer.Option("--class", help="Whether everything is ready to grade this class, too.")
     ] = False,
-    submissions: Annotated[
-        Path | None, typer.Option(help="Folder with one folder per student (default: submitted/).")
-    ] = None,
+    submissions: Submissions = None,
     out: Annotated[Path | None, typer.Option(help="Where the grades go (default: grades/).")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Submissions at a time.")] = min(4, os.cpu_count() or 1),
     course: Root = None,
@@ -578,9 +578,7 @@ def forget(
     out: Annotated[
         Path | None, typer.Option(help="The folder with gradebook.db and grades.csv (default: grades/).")
     ] = None,
-    submissions: Annotated[
-        Path | None, typer.Option(help="Folder with one folder per student (default: submitted/).")
-    ] = None,
+    submissions: Submissions = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     course: Root = None,
 ) -> None:
@@ -723,6 +721,15 @@ def main() -> None:
     except UserError as problem:
         print(f"autograder: {problem}", file=sys.stderr)
         raise SystemExit(problem.status) from None
+    except OSError as problem:
+        if problem.errno not in NO_PLACE or problem.filename is None:
+            raise
+        print(
+            f"autograder: cannot use {problem.filename}: {problem.strerror}; "
+            "put that right, or name another place",
+            file=sys.stderr,
+        )
+        raise SystemExit(2) from None
     except RuntimeError as problem:
         # import warplab raises DeviceError, so that class cannot be imported first
         if type(problem).__module__ != "warplab.hardware.device":

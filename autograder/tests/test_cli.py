@@ -86,6 +86,25 @@ def test_a_folder_that_cannot_be_written_is_one_line(command, course, tmp_path):
     assert "cannot write to" in one_line(err)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("export", "ps01", "--file", "file/grades.csv"),
+        ("report", "--to", "file/report.html"),
+        ("similar", "ps01", "--to", "file/similar.html"),
+    ],
+)
+def test_where_no_file_can_be_written_every_command_says_so_in_one_line(command, course, tmp_path, words):
+    out = course[0] / "grades"
+    if not (out / "grades.csv").exists():
+        hand_in(tmp_path / "in", "ada", notebook(course[1]))
+        assert command("grade", "ps01", "--submissions", tmp_path / "in", "--out", out)[0] == 0
+    (tmp_path / "file").write_text("")
+    *words, target = words
+    status, _, err = command(*words, tmp_path / target)
+    assert status == 2 and f"cannot use {tmp_path / 'file'}" in one_line(err)
+
+
 def test_validate_tells_the_truth_by_its_status(command, course, tmp_path):
     good = hand_in(tmp_path, "ada", notebook(course[1], **answers(course[0])))
     assert command("validate", good)[:2] == (0, f"{good}: ready to hand in\n")

@@ -3,14 +3,15 @@ nothing that was earned is lost.
 """
 
 import csv
-import functools
 import json
 import os
 import shutil
 import signal
 import sqlite3
+import subprocess
 import time
 
+import forked_commands
 import numpy as np
 import pytest
 from grading import answers, hand_in, make_course, notebook
@@ -368,35 +369,15 @@ def test_a_stopped_sandbox_ends_at_once_and_leaves_no_folder(course, tmp_path, m
 
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_is_graded(course, tmp_path):
-    import subprocess
-    import sys
-
     hand_in(tmp_path / "submitted", "ada", perfect(course))
     hand_in(tmp_path / "submitted", "zed", perfect(course, launch_plan=LOOP))
-    command = [
-        sys.executable,
-        "-m",
-        "autograder.cli",
-        "grade",
-        "ps01",
-        "--submissions",
-        str(tmp_path / "submitted"),
-        "--out",
-        str(tmp_path / "out"),
-        "--jobs",
-        "1",
-        "--course",
-        str(course[0]),
-    ]
-    heed = functools.partial(
-        signal.signal, signal.SIGINT, signal.SIG_DFL
-    )  # a shell's background job ignores Ctrl-C, and hands that down
-    process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, preexec_fn=heed
+    words = ["--submissions", tmp_path / "submitted", "--out", tmp_path / "out", "--course", course[0]]
+    process = forked_commands.autograder(
+        ["grade", "ps01", *words, "--jobs", "1"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     )
     deadline = time.monotonic() + 180
     while not (tmp_path / "out" / "results" / "ps01" / "ada.json").exists() and time.monotonic() < deadline:
-        time.sleep(0.2)
+        time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     assert "what was graded is kept" in process.communicate(timeout=90)[1]
     assert process.returncode == 130

@@ -17,6 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import forked_commands
 import pytest
 from grading import answers, hand_in, make_course, notebook
 
@@ -285,10 +286,8 @@ running.stand()
 print(running.scratch or "", flush=True)
 sys.stdin.read()
 """
-    grader = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with grader:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with forked_commands.start(lambda: exec(code, {}), ["grader"], **pipes) as grader:
         folder = grader.stdout.readline().strip()
         mine = descendants(grader.pid)
         assert len(mine) >= 3  # the warm parent, a keeper, a worker at least
@@ -340,7 +339,8 @@ install = seccomp.install
 seccomp.program = lambda gpu: b"".join(struct.pack("=HBBI", *line) for line in code)
 install(False)  # it forbids namespaces to this process and all that it starts
 from autograder.cli import main
-sys.argv = ["autograder", *sys.argv[1:]]
+from autograder.sandbox import choose
+choose.problem_of.cache_clear()
 main()
 """
 
@@ -351,12 +351,14 @@ def test_without_a_sandbox_grading_refuses_names_what_is_missing_and_unsafe_is_s
     hand_in(root / "submitted", "ada", notebook(assignment, **answers(root)))
 
     def run(*arguments):
-        return subprocess.run(
-            [sys.executable, "-c", BLOCKED, *arguments], capture_output=True, text=True, cwd=root
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        process = forked_commands.start(
+            lambda: exec(BLOCKED, {}), ["autograder", *arguments], cwd=root, **pipes
         )
+        return (*process.communicate(timeout=300), process.returncode)
 
     refused = run("grade", "ps01", "--seed", "11")
-    assert refused.returncode == 2 and not (root / "grades/grades.csv").exists()
+    assert refused[2] == 2 and not (root / "grades/grades.csv").exists()
     for words in (
         "no sandbox works here",
         "self-sandbox: user namespace",
@@ -364,12 +366,12 @@ def test_without_a_sandbox_grading_refuses_names_what_is_missing_and_unsafe_is_s
         "autograder doctor",
         "--unsafe",
     ):
-        assert words in refused.stderr
+        assert words in refused[1]
     examined = run("doctor")
-    assert examined.returncode == 1 and "self-sandbox: does not work here" in examined.stdout
+    assert examined[2] == 1 and "self-sandbox: does not work here" in examined[0]
     graded = run("grade", "ps01", "--seed", "11", "--unsafe")
-    assert graded.returncode == 0, graded.stderr
-    assert "unsafe" in graded.stdout
+    assert graded[2] == 0, graded[1]
+    assert "unsafe" in graded[0]
     result, page = (
         next((root / "grades/results").rglob("*ada*")),
         next((root / "grades/feedback").rglob("*.html")),
@@ -379,7 +381,8 @@ def test_without_a_sandbox_grading_refuses_names_what_is_missing_and_unsafe_is_s
 
 
 @pytest.mark.slow
-def test_a_grade_made_without_a_sandbox_is_made_again_with_one(jail, tmp_path):
+def test_a_grade_made_without_a_sandbox_is_made_again_with_one(jail, tmp_path, monkeypatch):
+    monkeypatch.setattr("autograder.results.course_version", lambda: "test")
     root, assignment = make_course(tmp_path / "course")
     hand_in(tmp_path / "in", "ada", notebook(assignment))
     where = root, "ps01", tmp_path / "in", tmp_path / "out"
