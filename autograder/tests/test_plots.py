@@ -146,8 +146,9 @@ def test_every_palette_colour_shows_on_white_and_on_dark(name, page):
 
 
 def test_no_two_kinds_of_evidence_share_a_marker():
-    looks = {(style["marker"], style["markerfacecolor"]) for style in plots.MARKERS.values()}
-    assert len(looks) == len(plots.MARKERS)
+    styles = [*plots.MARKERS.values(), plots.COUNTED]
+    assert len({(style["marker"], style["markerfacecolor"]) for style in styles}) == len(plots.MARKERS) + 1
+    assert plots.COUNTED["marker"] not in {style["marker"] for style in plots.MARKERS.values()}
 
 
 def test_times_marks_each_row_by_its_kind_and_says_what_was_not_recorded():

@@ -6,10 +6,11 @@ from warplab.figures import building
 WORDS = {
     "live": "live: by the machine that made the page",
     "extrapolated": "extrapolated: from a smaller live run, scaled",
-    "recorded": "recorded: on a device named with driver and date",
-    "contributed": "contributed: a reader's GPU, recorded and checked",
+    "recorded": "recorded: on a named device, with date",
+    "contributed": "contributed: a reader's GPU, checked",
     "published": "published: somebody else's number, cited",
     "yours": "yours: your own GPU, in your browser",
+    "counted": "counted: by the engine, never a time",
     "theory": "theory: what a data sheet or a formula allows",
 }
 
@@ -30,12 +31,13 @@ def running_pictures():
 @plots.responsive
 def evidence():
     """One row for each kind of evidence, with the marker that it has in every figure of the book."""
-    fig, ax = plots.new(plots.COLUMN, 2.55)
+    fig, ax = plots.new(plots.COLUMN, 2.85)
     for y, (kind, text) in enumerate(WORDS.items()):
         if kind == "theory":
             ax.plot([-0.16, 0.16], [y, y], color=plots.INK, linestyle=(0, (5, 3)), linewidth=1.8)
         else:
-            ax.plot([0], [y], markersize=10, markeredgewidth=2, linestyle="none", **plots.MARKERS[kind])
+            style = plots.COUNTED if kind == "counted" else plots.MARKERS[kind]
+            ax.plot([0], [y], markersize=10, markeredgewidth=2, linestyle="none", **style)
         ax.text(0.45, y, text, va="center")
     ax.text(0, len(WORDS), "not recorded yet", va="center", style="italic", color=plots.PALETTE["grey"])
     place = (0.45, len(WORDS) + 0.9) if plots.on_phone() else (2.4, len(WORDS))
@@ -45,7 +47,8 @@ def evidence():
     return plots.show(
         fig,
         alt="Key of markers. Live: a filled blue circle. Extrapolated: an open blue circle. Recorded: a "
-        "green square. Contributed: a green plus. Published: a golden triangle. Yours: a purple diamond. Theory: a dashed line. Not "
-        "recorded yet: no marker, the words in grey italics.",
+        "green square. Contributed: a green plus. Published: a golden triangle. Yours: a purple diamond. "
+        "Counted: a cross in ink. Theory: a dashed line. Not recorded yet: no marker, the words in grey "
+        "italics.",
         caption="Where a number comes from can be seen from its shape, in every figure of the book.",
     )

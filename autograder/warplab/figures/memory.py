@@ -166,10 +166,9 @@ def strides(counted, here, gpu):
     ax.plot(
         steps,
         [counted[s] / counted[1] for s in steps],
-        color=COLOUR["green"],
         linewidth=1.8,
-        marker="P",
         markersize=8,
+        **plots.COUNTED,
         label="GPU kernel: sectors, counted",
     )
     style = plots.MARKERS["live"]

@@ -6,7 +6,7 @@ plots.show(fig, alt="Time grows with size. It doubles ...", caption="Twice the p
 """
 
 from warplab.plots.access import access, divergence
-from warplab.plots.evidence import MARKERS, Time, duration, times, with_missing
+from warplab.plots.evidence import COUNTED, MARKERS, Time, duration, times, with_missing
 from warplab.plots.figure import Figure, picture, show
 from warplab.plots.grid import pixels, tiles
 from warplab.plots.responsive import COLUMN, PHONE, on_phone, responsive
@@ -16,6 +16,7 @@ from warplab.plots.theme import INK, PALETTE, PAPER, legend, new
 __all__ = [
     "COLUMN",
     "INK",
+    "COUNTED",
     "MARKERS",
     "PALETTE",
     "PAPER",

@@ -13,6 +13,8 @@ MARKERS = {
     "published": {"marker": "^", "color": PALETTE["gold"], "markerfacecolor": PALETTE["gold"]},
     "yours": {"marker": "D", "color": PALETTE["purple"], "markerfacecolor": PALETTE["purple"]},
 }
+# What the engine counted: a mark of its own, and no kind of `Time`.
+COUNTED = {"marker": "X", "color": INK, "markerfacecolor": INK}
 MEANING = {
     "live": "live: measured on this machine, now",
     "extrapolated": "extrapolated from a smaller run on this machine",

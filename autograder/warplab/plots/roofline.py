@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from warplab.hardware import specs
+from warplab.plots.evidence import COUNTED
 from warplab.plots.figure import show
 from warplab.plots.responsive import COLUMN, PHONE, on_phone, responsive
 from warplab.plots.theme import INK, PALETTE, PAPER, new
@@ -44,7 +45,7 @@ def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
         colour = PALETTE["green" if isinstance(kernels[name], tuple) else "blue"]
         ax.plot([value, value], [floor, min(top.si, slope.si * value) / 1e12], color=colour, linewidth=2.2)
         if not isinstance(kernels[name], tuple):  # its place was counted, its height is theory
-            ax.plot([value], [floor], marker="P", markersize=9, color=INK, clip_on=False, zorder=4)
+            ax.plot([value], [floor], markersize=9, clip_on=False, zorder=4, **COUNTED)
         align = "left" if side > 0 else "right"
         box = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.5}  # for where a name must cross a line
         place = {
