@@ -187,7 +187,7 @@ def graded(tmp_path_factory):
             began = time.monotonic()
             words = ["--course", root, "--submissions", root / "submitted", "--out", root / "grades"]
             process = forked_commands.autograder(
-                ["grade", "ps01", *words, "--time-limit", "5", "--jobs", "2"],
+                ["grade", "ps01", *words, "--time-limit", "10", "--jobs", "2"],
                 env=os.environ | {"COURSE_TOKEN": canary("environment"), "HOME": str(home)},
                 cwd=root,
                 stdout=subprocess.PIPE,
