@@ -8,6 +8,7 @@ time. Each is the least of several, by the clock and as CPU time of
 the process: where other work shares the cores, the second is the one to compare.
 """
 
+import contextlib
 import functools
 import json
 import math
@@ -308,6 +309,46 @@ def small():
         print(f"  {name:<48}{1e3 * clock:9.2f} ms {1e3 * work:9.2f} ms CPU")
 
 
+@cuda.jit
+def empty(a, b, out):
+    pass
+
+
+def overhead():
+    """What a launch costs on the engine, and what numba itself does for one: it looks at types and arguments
+    (here arrays on the device) until it hands over to the driver, which is left out.
+    """
+    arrays = [cuda.to_device(np.ones(32, np.float32)) for _ in range(3)]
+    for name, kernel in (("an empty kernel", empty), ("add, 32 elements", add)):
+        launch = kernel[1, 32]
+        ours, own = [], []
+        for _ in range(30):  # in turn, so that what else runs here slows both
+            for spent, handed_over in ((ours, contextlib.nullcontext()), (own, numba_alone())):
+                with handed_over:
+                    launch(*arrays)
+                    spent.append(timed(lambda: [launch(*arrays) for _ in range(50)], 1)[1] / 50)  # noqa: B023
+        name = f"{name}: a launch, numba's own part, ratio"
+        print(
+            f"  {name:<48}{1e6 * min(ours):9.0f} us {1e6 * min(own):9.0f} us CPU {min(ours) / min(own):6.1f}x"
+        )
+
+
+@contextlib.contextmanager
+def numba_alone():
+    """Launches are numba's own, without the driver's part."""
+    from numba.cuda import dispatcher
+
+    from warplab.simt.frontends import numba_hook
+
+    kernel, handed_over = dispatcher._Kernel, dispatcher.launch
+    engine = kernel.launch
+    kernel.launch, dispatcher.launch = numba_hook._original["launch"], lambda *args: None
+    try:
+        yield
+    finally:
+        kernel.launch, dispatcher.launch = engine, handed_over
+
+
 def larger():
     """The engine alone on sizes that the simulator does not finish in a coffee break."""
     rng = np.random.default_rng(0)
@@ -358,6 +399,7 @@ def main():
     )
     larger()
     small()
+    overhead()
     compiling()
     print(
         f"  peak memory (target 1,024 MiB) {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} "

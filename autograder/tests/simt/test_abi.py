@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from warplab.simt.abi import NUMBERS, c_number, integer, numba_array, numba_number, word
+from warplab.simt.abi import (
+    NUMBERS,
+    c_number,
+    integer,
+    numba_array,
+    numba_array_words,
+    numba_number,
+    word,
+)
 from warplab.simt.errors import InvalidLaunch
 
 MATRIX = np.zeros((2, 3), np.float32)
@@ -13,6 +21,11 @@ def test_numbas_array_is_two_empty_words_its_size_and_place_and_then_its_shape_a
     assert numba_array(0x1000, MATRIX) == (0, 0, 6, 4, 0x1000, 2, 3, 12, 4)
     assert numba_array(0x1000, MATRIX.T) == (0, 0, 6, 4, 0x1000, 3, 2, 4, 12)
     assert numba_array(0x1000, np.zeros((0, 5)))[2:4] == (0, 8)
+
+
+@pytest.mark.parametrize("array", [MATRIX, MATRIX.T, np.zeros((0, 5)), np.zeros((), np.int8), MATRIX[::-1]])
+def test_a_launch_passes_the_same_words_as_bytes(array):
+    assert numba_array_words(0x1000, array) == [word(value) for value in numba_array(0x1000, array)]
 
 
 def test_a_word_is_64_bits_with_the_lowest_byte_first():

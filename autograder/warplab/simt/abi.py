@@ -8,6 +8,7 @@ C's passes an array as its pointer, and a number as the type that the kernel dec
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 
@@ -42,6 +43,17 @@ def numba_array(pointer: int, array) -> tuple[int, ...]:
     """
     size = math.prod(array.shape)
     return (0, 0, size, array.dtype.itemsize, pointer, *array.shape, *array.strides)
+
+
+def numba_array_words(pointer: int, array) -> list[bytes]:
+    """The same as bytes, a word each: what a launch passes."""
+    layout = _words_of_layout(array.shape, array.strides, array.dtype.itemsize)
+    return [*layout[:4], word(pointer), *layout[4:]]
+
+
+@functools.lru_cache(maxsize=1024)  # a program launches often what lies in memory alike
+def _words_of_layout(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[bytes, ...]:
+    return tuple(map(word, (0, 0, math.prod(shape), itemsize, *shape, *strides)))
 
 
 def numba_number(dtype: str, value) -> np.generic:

@@ -10,7 +10,7 @@ execution and memory access.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -49,6 +49,32 @@ class Launch:
     @property
     def blocks(self) -> int:
         return self.grid[0] * self.grid[1] * self.grid[2]
+
+
+@lru_cache(maxsize=8)
+def _lanes(blocks: int, threads: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Of each lane of a chunk of ``blocks``: its block, thread, warp and place in the warp.
+
+    Kept for the next launch of that size: programs that launch little launch it often.
+    """
+    block, thread = np.repeat(np.arange(blocks), threads), np.tile(np.arange(threads), blocks)
+    kept = block, thread, block * -(-threads // 32) + thread // 32, thread % 32
+    for array in kept:
+        array.setflags(write=False)
+    return kept
+
+
+@lru_cache(maxsize=8)
+def _numbers(lanes: int) -> np.ndarray:
+    numbers = np.arange(lanes)
+    numbers.setflags(write=False)
+    return numbers
+
+
+def _unwritten(size: int) -> np.ndarray:
+    memory = np.empty(size, np.uint8)
+    memory.fill(0xFF)
+    return memory
 
 
 class Group:
@@ -178,20 +204,16 @@ class Machine:
         lanes = count * t
         if getattr(self, "lanes", None) != lanes:
             self.lanes = lanes
-            self.block_of_lane = np.repeat(np.arange(count), t)
-            self.thread_of_lane = np.tile(np.arange(t), count)
-            per_block = -(-t // 32)
-            self.warps = per_block * count
-            self.warp_of_lane = self.block_of_lane * per_block + self.thread_of_lane // 32
-            self.column_of_lane = self.thread_of_lane % 32
+            self.block_of_lane, self.thread_of_lane, self.warp_of_lane, self.column_of_lane = _lanes(count, t)
+            self.warps = -(-t // 32) * count
             self.regular = t % 32 == 0  # every warp is whole: lanes reshape to (warps, 32)
-            self.all_lanes = np.arange(lanes)
+            self.all_lanes = _numbers(lanes)
             self.shared_base = self.block_of_lane * self.shared_stride
             self.local_base = self.all_lanes * self.program.local_size
         self._special: dict[str, np.ndarray] = {}
         # what was never written reads as NaN or -1, so that a missing initialisation shows
-        self.shared = Region(0, np.full(count * self.shared_stride + 128, 0xFF, np.uint8), "shared memory")
-        self.local = Region(0, np.full(lanes * self.program.local_size + 16, 0xFF, np.uint8), "local memory")
+        self.shared = Region(0, _unwritten(count * self.shared_stride + 128), "shared memory")
+        self.local = Region(0, _unwritten(lanes * self.program.local_size + 16), "local memory")
 
     @property
     def followed(self) -> Followed:

@@ -9,7 +9,7 @@ import numpy as np
 from numba import cuda
 from numba.cuda import types
 
-from warplab.simt.abi import integer, numba_array, numba_number, word
+from warplab.simt.abi import integer, numba_array_words, numba_number, word
 from warplab.simt.engine.address_space import AddressSpace, Region, as_bytes
 from warplab.simt.errors import InvalidLaunch
 from warplab.simt.frontends.torch_tensors import array_of, is_tensor, memory_of
@@ -51,11 +51,13 @@ def mapped(name: str, value, space: AddressSpace) -> tuple[Region, int]:
     return region, region.base + start
 
 
-_dtype_name = functools.cache(str)  # NumPy takes ten microseconds for it
-
-
 def describe(name: str, array) -> str:
-    return f"argument '{name}' ({_dtype_name(array.dtype)}[{', '.join(map(str, array.shape))}])"
+    return _described(name, array.dtype, array.shape)
+
+
+@functools.lru_cache(maxsize=1024)  # NumPy takes ten microseconds for a dtype's name
+def _described(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> str:
+    return f"argument '{name}' ({dtype}[{', '.join(map(str, shape))}])"
 
 
 def _array(name, value, space, out, regions):
@@ -69,17 +71,18 @@ def _array(name, value, space, out, regions):
         region, pointer = mapped(name, value, space)
         regions.append(region)
     else:
-        if not hasattr(value, "device_ctypes_pointer"):  # another library's device array
+        address = getattr(value, "device_ctypes_pointer", None)
+        if address is None:  # another library's device array
             value = cuda.as_cuda_array(value)
-        array = value
-        pointer = int(value.device_ctypes_pointer.value or 0)
+            address = value.device_ctypes_pointer
+        array, pointer = value, int(address.value or 0)
         region = space.find(pointer)
         if region is not None:
             region.holds(array, describe(name, array))
             region.shape = (
                 region.shape if pointer == region.base else ()
             )  # of a slice, which begins elsewhere
-    out.extend(word(value) for value in numba_array(pointer, array))
+    out += numba_array_words(pointer, array)
 
 
 def _record(name, value, space, out, regions, after):

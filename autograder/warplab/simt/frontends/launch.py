@@ -96,7 +96,7 @@ def run(
 
 
 def _three(dims) -> tuple[int, int, int]:
-    given = (dims,) if isinstance(dims, int) else tuple(int(size) for size in dims)
+    given = (dims,) if isinstance(dims, int) else tuple(map(int, dims))
     x, y, z = given + (1,) * (3 - len(given))
     return x, y, z
 

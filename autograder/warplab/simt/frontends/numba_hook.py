@@ -141,12 +141,16 @@ def launch_on_engine(kernel, args, grid, block, dynamic_shared, context: LaunchC
 
 
 def _program_of(kernel, target: Target) -> Program:
-    """The translated program of a compiled numba kernel."""
+    """The translated program of a compiled numba kernel, kept with it."""
+    known = getattr(kernel, "_warplab_program", None)
+    if known and known[0] is target:
+        return known[1]
     name = getattr(getattr(kernel, "py_func", None), "__name__", None) or kernel.entry_name
     program = translated(ptx_of(kernel, target), kernel.entry_name, name, SPACE)
     for variable, region in program.globals.items():
         if variable.startswith("_cudapy_cmem"):  # cuda.const arrays have values, of which PTX omits zeros
             region.unset = False
+    kernel._warplab_program = target, program
     return program
 
 
@@ -525,7 +529,7 @@ def install(target: Target) -> None:
     ask_for_line_information()
     if "driver" in _original:
         return
-    _original["driver"] = numba_driver.driver
+    _original["driver"], _original["launch"] = numba_driver.driver, numba_dispatcher._Kernel.launch
     _EngineDevice.capability = target.capability
     driver = EngineDriver(target)
     numba_driver._logger = numba_driver.make_logger()
