@@ -32,6 +32,7 @@ OFTEN = {
     "plots": "warplab.plots",
     "torch": "torch",
     "flop_counter": "torch.utils.flop_counter",
+    "FlopCounterMode": "torch._dynamo",  # which its first use imports
     "miniature": "warplab.models.miniature",
     "models": "warplab.models.networks",
     "vram": "warplab.models.vram",
