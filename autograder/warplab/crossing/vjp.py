@@ -87,12 +87,12 @@ def answer(question, names, entry, plan, call):
 def living(torch):
     """Inside, each storage that an operation makes is noted: {address: (weak reference, bytes)}."""
     from torch.multiprocessing.reductions import StorageWeakRef
-    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.overrides import TorchFunctionMode  # a TorchDispatchMode imports 900 modules
 
     made = {}
 
-    class Watch(TorchDispatchMode):
-        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+    class Watch(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
             result = function(*args, **(kwargs or {}))
             for tensor in result if isinstance(result, tuple | list) else (result,):
                 if type(tensor) is torch.Tensor:
@@ -115,7 +115,7 @@ def still_there(made, besides):
         }
 
     if held():
-        gc.collect()  # a circle of references is not what anybody keeps
+        gc.collect(1)  # a circle of references is not what anybody keeps; what is old was there before
     return held()
 
 
