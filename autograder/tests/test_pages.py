@@ -126,6 +126,32 @@ def test_a_term_tells_its_meaning_to_a_finger(opened):
     assert said.locator("a").get_attribute("href").endswith("glossary.html#term-latency")
 
 
+def test_light_or_dark_is_settled_before_the_themes_script_comes(browser, address):
+    context = browser.new_context(color_scheme="dark")
+    page = context.new_page()
+    page.route("**/pydata-sphinx-theme.js*", lambda route: route.abort())
+    page.goto(f"{address}/chapters/glossary.html")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    context.close()
+
+
+def test_a_menu_opens_at_the_first_touch_and_its_script_comes_only_then(opened):
+    page = opened("chapters/glossary.html", *PHONE_DARK, has_touch=True, is_mobile=True)
+    assert not page.evaluate("'bootstrap' in window")
+    page.locator(".dropdown-download-buttons button").first.tap()
+    page.wait_for_selector(".dropdown-menu.show")
+
+
+def test_a_link_into_a_page_leads_to_its_place_and_what_is_far_waits(opened):
+    page = opened("chapters/05-memory.html#in-short", *PHONE_DARK)
+    place = "Math.round(document.getElementById('in-short').getBoundingClientRect().top)"
+    page.wait_for_function(f"{place} >= 0 && {place} < 200")
+    access = page.locator("#explorable-access")
+    assert access.get_attribute("data-live") is None
+    access.evaluate("figure => figure.scrollIntoView()")
+    page.wait_for_selector("#explorable-access[data-live]")
+
+
 def test_without_scripts_a_number_is_a_link_to_its_row(opened, address):
     page = opened("chapters/05-memory.html", java_script_enabled=False)
     target = page.locator("a.spec[href*=memory-bandwidth]").first.get_attribute("href")
