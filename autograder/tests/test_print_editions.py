@@ -35,7 +35,7 @@ START = f"""
 and <a href="https://example.org/">a page elsewhere</a>.<br>
 <span class="math"><math xmlns="http://www.w3.org/1998/Math/MathML"><mi>x</mi></math></span></p>
 <section id="more"><h2>More<a class="headerlink" href="#more">#</a></h2>
-<img alt="a dot" src="data:image/png;base64,{DOT}"></section></section>"""
+<img alt="a dot" src="data:image/png;base64, {DOT}"></section></section>"""
 SECOND = """
 <section id="two"><h1>2. Two<a class="headerlink" href="#two">#</a></h1>
 <section id="more"><h2>More<a class="headerlink" href="#more">#</a></h2>

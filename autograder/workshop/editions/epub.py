@@ -19,7 +19,7 @@ from warplab.rendering import render
 from workshop.editions.articles import Article, Volume, title_page
 
 HERE = Path(__file__).parent
-EMBEDDED = re.compile(r'src="data:image/(\w+)(?:\+xml)?;base64,([^"]*)"')
+EMBEDDED = re.compile(r'src="data:image/(\w+)(?:\+xml)?;base64,\s*([^"]*)"')
 PLACE = re.compile(r'href="#(p-[^".]*)(\.[^"]*)?"')
 CONTAINER = """\
 <?xml version="1.0" encoding="utf-8"?>
