@@ -91,7 +91,7 @@ def living(torch):
 
     made = {}
 
-    class Watch(TorchFunctionMode):
+    class SeesTensors(TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), kwargs=None):
             result = function(*args, **(kwargs or {}))
             for tensor in result if isinstance(result, tuple | list) else (result,):
@@ -100,7 +100,7 @@ def living(torch):
                     made[storage.data_ptr()] = StorageWeakRef(storage), storage.nbytes()
             return result
 
-    with Watch():
+    with SeesTensors():
         yield made
 
 
