@@ -56,7 +56,8 @@ def test_every_template_is_installed_with_its_package():
 def test_only_our_own_drawings_and_tables_are_put_in_as_they_are():
     unescaped = [
         line.strip()
-        for template in AUTOGRADER.glob("[aw]*/**/*.j2")
+        for package in ("warplab", "autograder")  # the workshop's show the book, and nothing of a student's
+        for template in (AUTOGRADER / package).rglob("*.j2")
         for line in template.read_text().splitlines()
         if re.search(r"\bsafe\b|autoescape|Markup", line) and "{" in line
     ]
