@@ -69,7 +69,7 @@ seen, kind = {}, getattr(forked, sys.argv[1])
 for role in ("student", "executor"):
     with Process(kind(), role, Budget(Limits())) as process:
         process.begin_step(60)
-        mine = [pid for pid in descendants(os.getpid()) if alive(pid)]  # the warm parent reaps at the next job
+        mine = [pid for pid in descendants(os.getpid()) if alive(pid)]  # it reaps at its next job
         worker, = [pid for pid in mine if not descendants(pid)]
         enter = ["nsenter", "-t", str(worker), "-U", "-m", "-S", "1000", "-G", "1000"]
         opened = subprocess.run([*enter, "sh", "-c", "echo x > /dev/nvidia0"])
