@@ -278,7 +278,8 @@ def memory_of_many(given: Given, _: str) -> str:
     for _child in range(12):
         told.recv(1)  # a machine may be too slow to tell: then TimeoutError, and nothing is claimed
     signal.sigtimedwait([], 2)  # a keeper looks ten times a second
-    return f"twelve processes wrote {given['memory_mib'] * 3 // 2} MiB, the limit is {given['memory_mib']} MiB"
+    limit = given["memory_mib"]
+    return f"twelve processes wrote {limit * 3 // 2} MiB, the limit is {limit} MiB"
 
 
 def offspring(given: Given, _: str) -> str:
