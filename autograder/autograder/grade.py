@@ -144,7 +144,7 @@ class Grading:
         self.happened = happened or Happenings()
         try:
             self.out.mkdir(parents=True, exist_ok=True)
-            self.happened.file = self.out / "log.jsonl"
+            self.happened.log_to(self.out / "log.jsonl")
             self.seed = results.secret_seed(self.out) if seed is None else seed
         except (OSError, ValueError) as problem:
             raise UserError(f"cannot write to {self.out}: {problem}; choose another --out folder") from None

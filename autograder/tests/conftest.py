@@ -1,7 +1,5 @@
 """What all tests share. It imports nothing that a bare CUDA machine lacks: `make gpu-test` runs there too."""
 
-import os
-import shutil
 import sys
 import warnings
 from pathlib import Path
@@ -10,7 +8,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type] # autograder/__init__.py says why
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def pytest_addoption(parser):
@@ -74,22 +71,16 @@ def root() -> Path:
     return ROOT
 
 
-def find_browser() -> str | None:
-    """Path of a Chromium: $CHROMIUM where it is set, else the first one on PATH."""
-    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
-
-
 @pytest.fixture(scope="session")
 def chromium():
     """Starts a headless Chromium of the system with more arguments: chromium("--some-flag"). The tests
     that need it are skipped, saying so, where there is none.
     """
+    from workshop.browser import MISSING, find_browser
+
     path = find_browser()
     if not path:
-        pytest.skip(
-            "no Chromium: install one (Debian and Ubuntu: apt-get install chromium) or set CHROMIUM to its "
-            "path"
-        )
+        pytest.skip(MISSING)
     sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
     quiet = [
         "--no-sandbox",

@@ -112,6 +112,10 @@ def test_a_killed_worker_and_doubled_messages_change_no_grade(tmp_path):
     root, said = grade_through_losses(tmp_path, size=8, workers=2, pause=0)
     check_each_graded_once(root, 8)
     assert "left; what it was judging" in said and "1 of 1 workers may judge" not in said
+    told = [event["event"] for event in events(root / "cluster")]
+    assert (
+        told.index("workers") < told.index("started") < told.index("worker-left")
+    )  # the log was not open yet
 
 
 @pytest.mark.full

@@ -4,5 +4,6 @@ course.py    `make course`, step by step     book.py         Jupyter Book, and w
 claims/      the ledger and its arithmetic   conformance/    numba-cuda's own test suite on the engine
 numerals.py  numbers that prose states       bootstrap.py    `make venv`
 contributed.py  records that readers send    serve.py       `make serve`
+browser.py   the Chromium of this machine    editions/    `make editions`
 gpu_hour.py  all that is wanted of a GPU that is lent for minutes
 """

@@ -11,7 +11,6 @@ import types
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from autograder.layout import Assignment, CellSpec
 from autograder.sandbox.messages import Cell
@@ -51,13 +50,11 @@ class CheckedCell:
             return ["a written answer, read by a person"]
         lines = self.report.lines if self.report else ()
         told = [
-            f"{line.title}: {line.reason}" if line.reason else line.title for line in lines if _lost(line)
+            f"{line.title}: {line.reason}" if line.reason else line.title
+            for line in lines
+            if line.state != "full"
         ]
         return [self.why, *told] if self.why else told
-
-
-def _lost(line: Any) -> bool:
-    return line.state != "full"
 
 
 def public_checks(file: Path, assignment: Assignment) -> list[CheckedCell]:

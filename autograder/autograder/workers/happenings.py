@@ -27,22 +27,34 @@ SENTENCES = {
 class Happenings:
     """Tells each event to its listeners and appends it to a file, one JSON object a line.
 
-    file: None for no log.
+    file: None for no log yet; `log_to` begins one with what was told until then.
     """
 
     def __init__(self, file: Path | None = None) -> None:
         self.file = file
+        self.early: list[Event] = []
         self.listeners: list[Callable[[Event], None]] = []
+
+    def log_to(self, file: Path) -> None:
+        """From now on events go to this file, those told before it first. Raises OSError."""
+        self.file, early, self.early = file, self.early, []
+        for told in early:
+            self._log(told)
 
     def tell(self, event: str, **about: Any) -> None:
         """Something happened. about: JSON data. Raises OSError if the log cannot be written."""
         time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         told: Event = {"time": time, "event": event} | about
-        if self.file is not None:
-            with open(self.file, "a", encoding="utf-8") as log:
-                log.write(json.dumps(told) + "\n")
+        self._log(told)
         for listener in self.listeners:
             listener(told)
+
+    def _log(self, told: Event) -> None:
+        if self.file is None:
+            self.early.append(told)
+            return
+        with open(self.file, "a", encoding="utf-8") as log:
+            log.write(json.dumps(told) + "\n")
 
 
 def sentence(event: Event) -> str | None:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import base64
 import mimetypes
-import os
 import re
-import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,10 +20,10 @@ from autograder.user_error import UserError
 from warplab.figures import building
 from warplab.rendering import render
 from workshop import book
+from workshop.browser import MISSING, find_browser
 
 FILE = re.compile(r'src="http://book/([^"]*)"')  # a picture of the book that its page has as a file
 READ = (Path(__file__).parent / "article.js").read_text(encoding="utf-8")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @dataclass(frozen=True)
@@ -67,12 +65,9 @@ def started_browser():
     """A headless Chromium. Raises UserError where there is none."""
     from playwright.sync_api import sync_playwright
 
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = find_browser()
     if not path:
-        raise UserError(
-            "no Chromium: install one (Debian and Ubuntu: apt-get install chromium) or set CHROMIUM to its "
-            "path"
-        )
+        raise UserError(MISSING)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         yield browser

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pikepdf
 
+from autograder.user_error import UserError
 from warplab.rendering import render
 from workshop.editions.articles import Volume, title_page
 
@@ -57,7 +58,7 @@ def document(volume: Volume, sheets: list[str], numbers: dict[str, int]) -> str:
 
 
 def print_volume(browser, volume: Volume, sheets: list[str], out: Path) -> int:
-    """Write the PDF to `out`; returns how many pages it has."""
+    """Write the PDF to `out`; returns how many pages it has. Raises UserError."""
     numbers: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder:
         for draft in (Path(folder) / "unnumbered.pdf", Path(folder) / "numbered.pdf"):
@@ -65,7 +66,7 @@ def print_volume(browser, volume: Volume, sheets: list[str], out: Path) -> int:
             with pikepdf.open(draft) as pdf:
                 before, numbers = numbers, page_numbers(pdf)
         if before != numbers:
-            raise AssertionError("the numbers in the contents moved its pages: give them room in paper.css")
+            raise UserError("the page numbers in the contents moved its pages: give them room in paper.css")
         with pikepdf.open(draft) as pdf:
             pdf.docinfo["/Title"], pdf.docinfo["/Author"] = volume.title, volume.author
             out.parent.mkdir(parents=True, exist_ok=True)
