@@ -126,14 +126,14 @@ def validate(
 ) -> None:
     """Check notebooks as the grader will, without running them."""
     from autograder.discover import written_out
-    from autograder.layout import find_root, load_assignment
+    from autograder.layout import assignment_of_file, find_root, load_assignment
     from autograder.validate import Malformed, check_file
 
     root = find_root(course)
     bad = False
     for file in files:
         name = str(file) if str(file).isprintable() else written_out(str(file))
-        target = load_assignment(root, assignment or file.name.split("_")[0].removesuffix(".ipynb"))
+        target = load_assignment(root, assignment) if assignment else assignment_of_file(root, file)
         try:
             notes = check_file(file, target).notes
             typer.echo(f"{name}: ready to hand in")
@@ -153,14 +153,14 @@ def check(
     course: Root = None,
 ) -> None:
     """Run notebooks of your own here, and show the points of their public checks."""
-    from autograder.layout import find_root, load_assignment
+    from autograder.layout import assignment_of_file, find_root
     from autograder.validate import Malformed
     from autograder.validate.public_checks import markdown, public_checks
 
     root, complete = find_root(course), True
     for file in files:
         try:
-            cells = public_checks(file, load_assignment(root, file.name.split("_")[0]))
+            cells = public_checks(file, assignment_of_file(root, file))
             complete = complete and all(one.complete for one in cells)
             told = markdown(file.stem, cells)
         except Malformed as malformed:

@@ -133,6 +133,20 @@ def load_assignment(root: str | Path, name: str) -> Assignment:
     return read_assignment(notebooks[0], name)
 
 
+def assignment_of_file(root: str | Path, file: Path) -> Assignment:
+    """The problem set that a notebook's file is named after: ps04 of ps04_matmul.ipynb, and of ps04.ipynb.
+
+    Raises UserError where there is none.
+    """
+    name = file.name.partition("_")[0].removesuffix(".ipynb")
+    if assignment_names(root) and name not in assignment_names(root):
+        raise UserError(
+            f'unknown assignment "{name}"{nearest(name, assignment_names(root))}; '
+            f"{file} has to keep the name with which it was released, such as ps04_matmul.ipynb"
+        )
+    return load_assignment(root, name)
+
+
 def read_assignment(path: str | Path, name: str) -> Assignment:
     """Build an Assignment from a released notebook file."""
     return assignment_of(

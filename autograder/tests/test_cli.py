@@ -49,6 +49,7 @@ def one_line(text):
         (["grade", "ps01", "--submissions", "solutions"], "solutions holds no student folders"),
         (["release", "ps77"], 'no solution notebook for "ps77"'),
         (["validate", "psxx_thing.ipynb"], 'unknown assignment "psxx"'),
+        (["check", "mine.ipynb"], "mine.ipynb has to keep the name with which it was released"),
     ],
 )
 def test_a_mistake_is_one_line_and_status_2(command, words, complaint):
