@@ -31,7 +31,7 @@ COVER = {"width": 1200, "height": 1800}
 
 
 def bind(browser, volume: Volume, font: Path, out: Path) -> None:
-    """Write the ePub to `out`. font: the face of the headings."""
+    """Write the ePub to `out`, which is there whole or not at all. font: the face of the headings."""
     images: dict[str, bytes] = {}
     files = {f"{one.name}.xhtml": page(one.title, linked(kept(one.body, images))) for one in volume.articles}
     title = title_page(volume)
@@ -46,13 +46,15 @@ def bind(browser, volume: Volume, font: Path, out: Path) -> None:
         identifier=uuid.uuid5(uuid.NAMESPACE_URL, volume.address or volume.title).urn,
     )
     out.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as book:
+    unfinished = out.with_suffix(".part")
+    with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as book:
         book.writestr("mimetype", "application/epub+zip", zipfile.ZIP_STORED)
         book.writestr("META-INF/container.xml", CONTAINER)
         for name, content in {**files, **images}.items():
             book.writestr(f"book/{name}", content)
         book.writestr("book/cover.png", cover(browser, title, font))
         book.write(font, f"book/{font.name}")
+    unfinished.replace(out)
 
 
 def filled(template: str, **values) -> str:
