@@ -176,7 +176,20 @@ def test_a_published_row_tells_device_and_year_and_shows_no_time_that_nobody_pub
     evidence = only(tmp_path)
     m = Measurement("copy_bandwidth", "What?", "x", "published", (evidence,))
     assert m.rows() == [("copy, NVIDIA H200, 2025", "1", "-", "-", "2 TB/s")]
-    assert m.banners == ["published by A. Person [person2025], on NVIDIA H200, 2025"]
+    assert m.banners == ["published by A. Person, on NVIDIA H200, 2025"]
+
+
+def test_a_source_is_named_once_for_all_its_devices(tmp_path):
+    """Never by its key in the bibliography, and ours and another author's keep a line of their own."""
+    h200, b200 = only(tmp_path), only(tmp_path, device="NVIDIA B200")
+    other = only(tmp_path, author="B. Person")
+    ours = Evidence("recorded", "NVIDIA H200", "recorded on NVIDIA H200", ())
+    m = Measurement("copy_bandwidth", "What?", "x", "recorded", (ours, h200, other, b200))
+    assert m.banners == [
+        "recorded on NVIDIA H200",
+        "published by A. Person, on NVIDIA H200, 2025; NVIDIA B200, 2025",
+        "published by B. Person, on NVIDIA H200, 2025",
+    ]
 
 
 def lines(measurement, monkeypatch):

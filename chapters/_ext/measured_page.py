@@ -37,7 +37,7 @@ from warplab.evidence.measure import (
     value,
 )
 from warplab.evidence.record import Record
-from warplab.plots.measured import bare, measured
+from warplab.plots.measured import measured
 
 HEAD = ("series", "at", "median", "IQR/median", "samples")
 OF_OTHERS = ("series", "at", "published", "device", "year")
@@ -160,7 +160,7 @@ class Measured(Directive):
         ]
         listed = nodes.bullet_list()
         for source in sources:
-            said = f"{bare(source.banner)}, {source.software}: {source.where}. "
+            said = f"{source.banner}, {source.software}: {source.where}. "
             listed += nodes.list_item(
                 "",
                 nodes.paragraph(

@@ -19,7 +19,7 @@ from warplab.rendering import render
 
 RESULTS = Path(__file__).with_name("results")
 LIVE_SECONDS = 0.15  # for one case of a live run in a page
-OF_A_SOURCE = ("device", "cite", "year", "software", "where", "differs")  # of an entry of published.yml
+OF_A_SOURCE = ("author", "device", "cite", "year", "software", "where", "differs")  # of an entry of published.yml
 HOW = ("seconds", "per_second", "bytes_per_second", "flops_per_second", "held")  # a number is published
 
 
@@ -36,7 +36,8 @@ class Evidence:
     stale: bool = False
     year: int = 0  # of the record, or of the source
     software: str = ""
-    cite: str = ""  # key of references.bib, where published; so are the two below
+    author: str = ""  # who published it; this and the three below only where published
+    cite: str = ""  # key of references.bib
     where: str = ""  # the table, figure or file of the source that holds the numbers
     differs: str = ""  # from the course's own experiment
 
@@ -59,9 +60,12 @@ class Measurement:
 
     @property
     def banners(self) -> list[str]:
-        return [e.banner for e in self.evidence] + (
-            [] if self.kind != "missing" else ["on a GPU: not recorded yet"]
-        )
+        """A line for each origin; of those who published numbers of several devices, one for them all."""
+        lines: dict[tuple[str, str], list[Evidence]] = {}
+        for e in self.evidence:
+            lines.setdefault((e.kind, e.author or e.banner), []).append(e)
+        said = [_of_one_author(es) if es[0].author else es[0].banner for es in lines.values()]
+        return said + ([] if self.kind != "missing" else ["on a GPU: not recorded yet"])
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """(series, x, median, IQR/median or "-", rate) as the table shows them."""
@@ -75,6 +79,15 @@ class Measurement:
 
     def _repr_html_(self) -> str:
         return render("warplab.evidence", "measure.html.j2", measurement=self)
+
+
+def _of_one_author(sources: list[Evidence]) -> str:
+    """published by A. Person, on NVIDIA H200, 2024 and 2025; NVIDIA B200, 2025."""
+    years: dict[str, list[str]] = {}
+    for e in sources:
+        years.setdefault(e.device, []).append(str(e.year))
+    devices = [f"{device}, {' and '.join(dict.fromkeys(those))}" for device, those in years.items()]
+    return f"published by {sources[0].author}, on {'; '.join(devices)}"
 
 
 def _of(evidence: Evidence) -> str:
@@ -204,7 +217,7 @@ def _of_others(entry: dict, where: str) -> Evidence:
     """One entry of ``published.yml``, whose head explains the fields."""
     try:
         about = {field: entry[field] for field in OF_A_SOURCE}
-        banner = f"published by {entry['author']} [{about['cite']}], on {about['device']}, {about['year']}"
+        banner = f"published by {about['author']}, on {about['device']}, {about['year']}"
         points = tuple(_of_another(p) for p in entry["points"])
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"{where}: {entry.get('device', 'an entry')}: {error!r}") from None

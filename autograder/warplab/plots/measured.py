@@ -4,7 +4,6 @@ banner, theory dashed, nothing filled in.
 
 import json
 import math
-import re
 import textwrap
 
 from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullLocator
@@ -101,12 +100,7 @@ def measured(measurement, alt=None, caption=None):
 
 def said_of(measurement):
     """The banners as sentences."""
-    return " ".join(f"{bare(banner[0].upper() + banner[1:])}." for banner in measurement.banners)
-
-
-def bare(banner):
-    """A banner without the bibliography's key, which only a citation can link."""
-    return re.sub(r" \[\w+\]", "", banner)
+    return " ".join(f"{banner[0].upper()}{banner[1:]}." for banner in measurement.banners)
 
 
 def _ticks(axis, values, words):
@@ -124,8 +118,8 @@ def _number(value):
 
 def _title(measurement):
     """The banners; of others one line for all, since each of their points has its name in the legend."""
-    others = [e.banner for e in measurement.evidence if e.kind == "published"]
-    ours = [banner for banner in measurement.banners if banner not in others]
+    ours = [banner for banner in measurement.banners if not banner.startswith("published by ")]
+    others = any(e.kind == "published" for e in measurement.evidence)
     return ([OF_OTHERS] if others else []) + ours
 
 
