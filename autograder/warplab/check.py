@@ -1,16 +1,26 @@
 """The door that notebooks use: ``from warplab.check import grade``.
 
-What stands behind it, warplab.tasks.feedback, is imported at the first call: where a submission is judged,
-the door is there and the tasks are not.
+What stands behind it, warplab.tasks and warplab.puzzles, is imported at the first call: where a submission is
+judged, the door is there and the tasks are not.
 """
 
 import contextlib
 
-__all__ = ["grade", "when_written"]
+__all__ = ["grade", "puzzle", "when_written"]
 
 
 def grade(name, submission, plan=None, rubric=None):
     """Run the public cases of one task on `submission`, show what was checked, return the points as a float.
+
+    How points come about. Write what a cell asks for and run the test cell under it, as often as you like. A
+    table shows which checks your code passes, what each is worth, and a hint where points are missing, with
+    two more to open behind it, the last nearly the answer. Your final grade comes from the same checks with
+    other sizes and other numbers, so code that knows only the sizes in the notebook loses points.
+
+    With or without a GPU. The notebook is the same. Without one, your kernels are compiled by the real CUDA
+    compiler and executed by the course's SIMT engine; with one, launches run on the GPU. The counters in the
+    tables always come from the engine, so those points do not depend on your machine. Points for time need a
+    CUDA GPU: without one they stay open, which is not lost, and your instructor's machine may fill them in.
 
     name: for example "ps04/matmul_tiled". plan: your launch plan, for the tasks that ask for one.
     rubric: None for everything but the timed rows, "time" for the timed rows alone (not graded without CUDA).
@@ -18,6 +28,16 @@ def grade(name, submission, plan=None, rubric=None):
     from warplab.tasks import feedback
 
     return feedback.grade(name, submission, plan, rubric)
+
+
+def puzzle(name, answer):
+    """Say what there is to say to your answer to a small puzzle: `puzzle("ps05/same_word", 32)`. No points.
+
+    answer: a number, a word or a function, in the place of the `...` that the notebook comes with.
+    """
+    from warplab.puzzles import blank
+
+    blank.ask(name, answer)
 
 
 @contextlib.contextmanager

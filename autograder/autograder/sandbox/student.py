@@ -35,7 +35,7 @@ def main(folder: str, fd: int) -> None:
     channel = Channel(socket.socket(fileno=fd))
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
-    check.grade = ungraded
+    check.grade, check.puzzle = ungraded, unasked
     try:
         channel.send(Ready())
         while True:
@@ -51,6 +51,10 @@ def main(folder: str, fd: int) -> None:
 def ungraded(name: str, submission: object, plan: object = None, rubric: str | None = None) -> float:
     """In place of warplab.check.grade: where a submission is judged, its own calls count and cost nothing."""
     return 0.0
+
+
+def unasked(name: str, answer: object) -> None:
+    """In place of warplab.check.puzzle: nobody reads what a puzzle says here."""
 
 
 def execute(cell: Cell, namespace: dict[str, Any]) -> str | None:
