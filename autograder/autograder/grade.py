@@ -42,7 +42,7 @@ FINAL = ("graded", "timeout", "crashed", "malformed", "missing")
 class Row:
     """One line of the closing table. Points are None where not graded.
 
-    fresh: False when the result is from an earlier run.
+    fresh: False when the result is from an earlier run. submission: as in GradingJob.id.
     """
 
     student: str
@@ -53,6 +53,7 @@ class Row:
     reason: str
     fresh: bool
     seconds: float = 0.0
+    submission: str = ""
 
 
 @dataclass
@@ -76,6 +77,12 @@ class GradingJob:
     notes: list[str] = field(default_factory=list)
     isolation: str = ""
     untimed: Ruling | None = None
+
+    @property
+    def id(self) -> str:
+        """The same for a student's notebook however often it is judged; "" where none could be read."""
+        read = self.attempts[self.attempt - 1][0] if self.attempt else None
+        return results.key_of(self.submission.student, read)[:12] if read else ""
 
     @property
     def round(self) -> int:
@@ -230,7 +237,7 @@ class Grading:
             for one, ruling in rulings:
                 job = open_jobs.pop(one.id, None)
                 if job is None:
-                    self.happened.tell("dropped", student=one.student)
+                    self.happened.tell("dropped", student=one.student, submission=one.submission)
                 elif self._is_to_be_timed(ruling) and not job.untimed:
                     job.untimed, timed = ruling, self._commission(job, "timed")
                     open_jobs[timed.id] = job
@@ -249,7 +256,7 @@ class Grading:
         identity = results.key_of(job.key, student, rows)
         unsafe = is_unsafe(self.pool.isolation)
         conditions = Conditions(identity, self.version, self.assignment, rows, seed, self.limits, unsafe)
-        return Commission(student, conditions, functools.partial(self._same_bytes, job))
+        return Commission(student, conditions, functools.partial(self._same_bytes, job), job.id)
 
     def _prepare(self, job: GradingJob) -> None:
         """What one submission's key is made of. Its file is taken in as bytes, and nothing is read in it."""
@@ -310,6 +317,7 @@ class Grading:
             "verdict": job.verdict.as_dict() if job.verdict else None,
             "attempts": job.attempts if judged else job.before,
             "attempt": job.attempt if judged else 0,
+            "submission": job.id,
         }
 
     def _written(self, book: CourseGradebook, job: GradingJob) -> Row:
@@ -397,14 +405,15 @@ def is_unsafe(isolation: str) -> bool:
 def row_of(record: results.StoredRecord, fresh: bool, by_hand: ByHand) -> Row:
     """A stored record as a Row, with what CourseGradebook.by_hand tells of it."""
     student, status, reason = record["student"], record["status"], record["reason"]
+    submission = record.get("submission", "")
     if not record["verdict"]:
-        return Row(student, status, None, None, None, reason, fresh)
+        return Row(student, status, None, None, None, reason, fresh, submission=submission)
     verdict = Verdict.from_dict(record["verdict"])
     given, _, penalty = by_hand
     earned = math.fsum(given.get(key, cell.points) or 0.0 for key, cell in verdict.cells.items())
     score = round(max(0.0, earned - penalty), 2)
     ungraded, manual = verdict.pending("ungraded", given), verdict.pending("manual", given)
-    return Row(student, status, score, ungraded, manual, reason, fresh, verdict.seconds)
+    return Row(student, status, score, ungraded, manual, reason, fresh, verdict.seconds, submission)
 
 
 def page_key(by_hand: ByHand) -> str:

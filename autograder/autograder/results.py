@@ -23,7 +23,8 @@ class StoredRecord(TypedDict):
     """What was decided about one submission. key: hash of all that it depends on.
 
     verdict: Verdict.as_dict(). attempts: all of this student's; attempt: which of them this is, from 1 on,
-    or 0 for what was not judged. page: of what a person has entered, when the feedback page was written.
+    or 0 for what was not judged. submission: the name of this one in log, table and feedback page. page: of
+    what a person has entered, when the feedback page was written.
     """
 
     student: str
@@ -36,6 +37,7 @@ class StoredRecord(TypedDict):
     verdict: dict[str, Any] | None
     attempts: NotRequired[Attempts]
     attempt: NotRequired[int]
+    submission: NotRequired[str]
     page: NotRequired[str]
 
 

@@ -188,6 +188,13 @@ def test_a_second_answer_is_dropped_and_told(course, tmp_path):
     log = [json.loads(line) for line in (tmp_path / "out/log.jsonl").read_text().splitlines()]
     assert Counter(one["event"] for one in log)["dropped"] >= 1
     assert Counter(one["event"] for one in log)["decided"] == 2 and log[-1]["event"] == "finished"
+    names = {row.student: row.submission for row in rows}
+    assert len({*names.values()}) == 2
+    told = {(one["student"], one["submission"]) for one in log if one["event"] in ("decided", "dropped")}
+    assert told == {*names.items()}
+    for student, name in names.items():
+        pages = (tmp_path / "out/feedback" / student).rglob("*.html")
+        assert [f"Submission {name}." in page.read_text() for page in pages] == [True]
 
 
 def test_one_student_alone_and_again_and_an_unknown_one(course, tmp_path):

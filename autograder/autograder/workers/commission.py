@@ -64,7 +64,7 @@ class Conditions:
 
 @dataclass(frozen=True, eq=False)
 class Commission:
-    """One submission to be judged. student: for our own log, and told to nobody else.
+    """One submission to be judged. student, submission: for our own log, and told to nobody else.
 
     notebook: gives the submitted file's bytes, and is called when a machine is about to have them, so that
     a class of large files need not be held in memory; it may raise Malformed.
@@ -73,6 +73,7 @@ class Commission:
     student: str
     conditions: Conditions
     notebook: Callable[[], bytes]
+    submission: str = ""
 
     @property
     def id(self) -> str:

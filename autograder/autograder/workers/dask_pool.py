@@ -200,7 +200,7 @@ class DaskPool:
     def _again(self, one: Commission, todo: deque[Commission], why: str) -> None:
         self.running.pop(one, None)
         todo.appendleft(one)
-        self.happened.tell("again", student=one.student, reason=why)
+        self.happened.tell("again", student=one.student, submission=one.submission, reason=why)
 
     def _killed(self, one: Commission, suspects: deque[Commission]) -> Ruling | None:
         """Dask has given up: so many workers died while they had it. Was it this one, or one beside it?"""
@@ -210,7 +210,7 @@ class DaskPool:
             return without_grade(one.id, "each worker that judged it died, also when it was judged alone")
         suspects.append(one)
         why = "workers died while they had it; it is tried alone, at the end"
-        self.happened.tell("again", student=one.student, reason=why)
+        self.happened.tell("again", student=one.student, submission=one.submission, reason=why)
         return None
 
     def _send(self, todo: deque[Commission]) -> None:
