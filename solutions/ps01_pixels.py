@@ -17,18 +17,9 @@
 # another for help. In this set you write kernels that colour one pixel each: a grey one, a blurred one, and one
 # of the Mandelbrot set, whose pixels do not all take the same time. Then you repair a stopwatch.
 #
-# **Time** about 3 hours, with chapter 1 read. **Points** 100: 95 are given by the checks below (2 of them only
-# where there is a CUDA GPU), 5 by your instructor for the answer at the end.
-#
-# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
-# nearly the answer. Run it as often as you like. The
-# final grade comes from the same checks with other sizes and other numbers, so code that works only for the
-# sizes you can see here will lose points.
-#
-# **With or without a GPU.** This notebook is the same in both cases. Without one, your kernels are compiled by
-# the real CUDA compiler and executed by the course's SIMT engine; with one, launches run on the GPU. The
-# counters in the tables always come from the engine, so the points do not depend on your machine.
+# **Time** about 3 hours, with chapter 1 read. **Points** 100: 95 by the checks below (2 of them only on a CUDA
+# GPU), 5 by your instructor for the answer at the end. `help(grade)` says how points come about, with a GPU and
+# without.
 
 # %%
 import statistics
@@ -38,8 +29,34 @@ import warplab
 from IPython.display import display
 from numba import cuda
 from warplab import plots
-from warplab.check import grade, when_written
+from warplab.check import grade, puzzle, when_written
 from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice
+
+# %% [markdown]
+# ## Four guesses
+#
+# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
+# answered, too.
+
+# %%
+# Memory is one long row of numbers. At which place in it lies pixel (row, col) of an image
+# `width` wide?
+puzzle("ps01/place", lambda row, col, width: ...)
+
+# %%
+# A laptop's screen has 1366 x 768 pixels. In blocks of 16 x 16 threads, how many threads have no
+# pixel?
+puzzle("ps01/idle", ...)
+
+# %%
+# A blur of radius 2 takes the mean of the pixels at most 2 rows and 2 columns away. Of how many
+# in a corner?
+puzzle("ps01/corner", ...)
+
+# %%
+# 31 lanes of a warp want one round of a loop, one lane wants 100. How many rounds does the warp
+# go through?
+puzzle("ps01/slowest", ...)
 
 # %% [markdown]
 # Here is a picture to work on: 192 pixels wide, 128 high, three numbers from 0 to 1 for each. Row 0 is at the
@@ -117,8 +134,7 @@ grade("ps01/grayscale", grayscale)
 
 # %% [markdown]
 # On a CUDA GPU the next cell also times your kernel, on four million pixels, beside a copy that moves as many
-# bytes. It cannot be quicker than that; up to twice the copy's time earns both points. Without CUDA there is
-# nothing to time: the points stay open, and your instructor's machine may fill them in.
+# bytes. It cannot be quicker than that; up to twice the copy's time earns both points.
 
 # %% grade="ps01/grayscale" rubric="time"
 grade("ps01/grayscale", grayscale, rubric="time")
@@ -442,8 +458,7 @@ with when_written():
 #    shape of its piece to do with it?
 # 3. A view that lies wholly inside the set takes by far the most steps of all. What is its efficiency, and why?
 #
-# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is
-# right.
+# About 150 words; a wrong prediction costs nothing if the explanation is right.
 
 # %%
 for block in ((32, 8), (16, 16), (8, 32)):

@@ -18,16 +18,9 @@
 # may rent a GPU. You decide whether the rent is well spent, then write two kernels for the night, and at the end
 # you work out how many threads such a GPU can keep, and whether they are enough.
 #
-# **Time** about 3 hours, with chapter 2 read. **Points** 100: 95 are given by the checks below (3 of them only
-# where there is a CUDA GPU), 5 by your instructor for the answer at the end.
-#
-# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
-# nearly the answer. Run it as often as you like. The
-# final grade comes from the same checks with other sizes and other numbers.
-#
-# **With or without a GPU.** This notebook is the same in both cases. The counters in the tables always come from
-# the course's SIMT engine, so the points do not depend on your machine.
+# **Time** about 3 hours, with chapter 2 read. **Points** 100: 95 by the checks below (3 of them only on a CUDA
+# GPU), 5 by your instructor for the answer at the end. `help(grade)` says how points come about, with a GPU and
+# without.
 
 # %%
 import math
@@ -36,7 +29,33 @@ import numpy as np
 import warplab
 from numba import cuda
 from warplab import plots
-from warplab.check import grade, when_written
+from warplab.check import grade, puzzle, when_written
+
+# %% [markdown]
+# ## Four guesses
+#
+# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
+# answered, too.
+
+# %%
+# 128 threads share 1,000 numbers. Each begins at its own number and goes on a whole grid further.
+# Which number does thread 5 take third?
+puzzle("ps02/third", ...)
+
+# %%
+# Instead thread t takes the run x[8 * t] ... x[8 * t + 7]. How many sectors of 32 bytes does a
+# warp's first load touch? (x is float32.)
+puzzle("ps02/run", ...)
+
+# %%
+# A block of 128 threads comes to `if t % 64 < 32`. How many of its four warps have to go through
+# both branches?
+puzzle("ps02/branch", ...)
+
+# %%
+# An SM has 65,536 registers and room for 2,048 threads. With 33 registers a thread and 1,024
+# threads a block, how many blocks are in it?
+puzzle("ps02/one_more", ...)
 
 # %% [markdown]
 # ## 1. Is it worth the trip?
@@ -159,9 +178,9 @@ def grid_stride(raw, dark, gain, out):
 grade("ps02/grid_stride", grid_stride)
 
 # %% [markdown]
-# Counts say what was asked for, a clock says how long it took. On a CUDA GPU the next cell times your kernel on four
-# million pixels, beside a copy that moves as many bytes: up to twice the copy's time earns all three points. Without CUDA
-# there is nothing to time, and the points stay open.
+# Counts say what was asked for, a clock says how long it took. On a CUDA GPU the next cell times your kernel on
+# four million pixels, beside a copy that moves as many bytes: up to twice the copy's time earns all three
+# points.
 
 # %% grade="ps02/grid_stride" rubric="time"
 grade("ps02/grid_stride", grid_stride, rubric="time")
@@ -367,7 +386,7 @@ with when_written():
 # 3. Sorting takes time of its own. Which of the two jobs would you sort for, and what would you have to know before you
 #    are sure?
 #
-# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing if the explanation is right.
 
 
 # %%

@@ -18,16 +18,9 @@
 # asks many numbers to become few, or each to know its neighbours. So somebody has to wait. The art is to wait
 # seldom, and for few.
 #
-# **Time** about 4 hours, with chapter 3 read. **Points** 100: 95 are given by the checks below (6 of them only where there is
-# a CUDA GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one.
-#
-# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
-# nearly the answer. Run it as often as you like. The
-# final grade comes from the same checks with other sizes and other numbers.
-#
-# **With or without a GPU.** This notebook is the same in both cases. The counters in the tables always come from
-# the course's SIMT engine, so the points do not depend on your machine.
+# **Time** about 4 hours, with chapter 3 read. **Points** 100: 95 by the checks below (6 of them only on a CUDA
+# GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one. `help(grade)` says
+# how points come about, with a GPU and without.
 
 # %%
 import math
@@ -35,7 +28,31 @@ import math
 import numpy as np
 import warplab
 from numba import cuda, float32, int32
-from warplab.check import grade, when_written
+from warplab.check import grade, puzzle, when_written
+
+# %% [markdown]
+# ## Four guesses
+#
+# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
+# answered, too.
+
+# %%
+# 5 % of a job stay serial. How many times as fast do 20 workers do it?
+puzzle("ps03/limit", ...)
+
+# %%
+# total[0] is 0, and the 32 lanes of a warp run `total[0] += 1`, once each. What stands there now?
+puzzle("ps03/lost", ...)
+
+# %%
+# In each round the lower half of the numbers adds what the upper half holds. How many rounds for
+# 256 numbers?
+puzzle("ps03/rounds", ...)
+
+# %%
+# Lane i holds value = i. After `value += cuda.shfl_down_sync(0xFFFFFFFF, value, 16)`, what does
+# lane 20 hold?
+puzzle("ps03/lane", ...)
 
 # %% [markdown]
 # ## 1. What stays serial?
@@ -187,8 +204,8 @@ def reduce_tree(x, total):
 grade("ps03/reduce_tree", reduce_tree)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times your kernel on 16 million numbers, beside a copy that moves as many bytes. Everything that
-# is not reading shows here: up to three times the copy's time earns both points. Without CUDA the points stay open.
+# On a CUDA GPU the next cell times your kernel on 16 million numbers, beside a copy that moves as many bytes.
+# Everything that is not reading shows here: up to three times the copy's time earns both points.
 
 # %% grade="ps03/reduce_tree" rubric="time"
 grade("ps03/reduce_tree", reduce_tree, rubric="time")
@@ -426,9 +443,9 @@ def scan(device, x, out):
 grade("ps03/scan", scan)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times all your launches together, on 8 million numbers, beside one copy of them. Two passes are
-# two copies, and a block's rounds take their time as well: up to twelve times one copy earns both points. Without CUDA the
-# points stay open.
+# On a CUDA GPU the next cell times all your launches together, on 8 million numbers, beside one copy of them.
+# Two passes are two copies, and a block's rounds take their time as well: up to twelve times one copy earns
+# both points.
 
 # %% grade="ps03/scan" rubric="time"
 grade("ps03/scan", scan, rubric="time")
@@ -444,7 +461,7 @@ grade("ps03/scan", scan, rubric="time")
 # 2. Run the cell, and **explain** the difference.
 # 3. If you ran each kernel ten times on a GPU, which of them could give ten different results, and why?
 #
-# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing if the explanation is right.
 
 # %%
 tenths = np.full(65_536, 0.1, np.float32)

@@ -18,20 +18,9 @@
 # sixteen, then once for sixty-four. After that you count the products in a network, and turn a convolution into
 # one.
 #
-# **Time** about 4 hours, with chapter 4 read. **Points** 100: 95 are given by the checks below (8 of them only
-# where there is a CUDA GPU), 5 by your instructor for the answer at the end. The task marked * is a stretch:
-# its checks need everything that came before.
-#
-# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
-# nearly the answer. Run it as often as you like. The
-# final grade comes from the same checks with other sizes and other numbers, so code that works only for the
-# sizes you can see here will lose points.
-#
-# **With or without a GPU.** This notebook is the same in both cases. Without one, your kernels are compiled by
-# the real CUDA compiler and executed by the course's SIMT engine; with one, launches run on the GPU. The
-# counters in the tables always come from the engine, so the points do not depend on your machine. Points for
-# speed are left open without a GPU, and not lost.
+# **Time** about 4 hours, with chapter 4 read. **Points** 100: 95 by the checks below (8 of them only on a CUDA
+# GPU), 5 by your instructor for the answer at the end. The task with a star needs all that came before.
+# `help(grade)` says how points come about, with a GPU and without.
 
 # %%
 import numpy as np
@@ -39,7 +28,34 @@ import warplab
 from IPython.display import display
 from numba import cuda, float32
 from warplab import plots
-from warplab.check import grade, when_written
+from warplab.check import grade, puzzle, when_written
+
+# %% [markdown]
+# ## Four guesses
+#
+# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
+# answered, too.
+
+# %%
+# c = a @ b, all of them 64 x 64, with a thread for each element of c.
+# How many threads read a[0, 0]?
+puzzle("ps04/uses", ...)
+
+# %%
+# In blocks of 16 x 16 threads a warp is two rows of 16. Each lane reads b[k, col], float32. How
+# many sectors of 32 bytes?
+puzzle("ps04/two_rows", ...)
+
+# %%
+# For each k a thread with 4 x 4 elements of c reads 8 numbers and makes 16 multiply-adds. How
+# many reads for each multiply-add if it has 8 x 8?
+puzzle("ps04/reads", ...)
+
+# %%
+# ResNet-50 has a 3 x 3 convolution from 64 to 64 channels over 56 x 56 places, and ends in a
+# linear layer from 2,048 to 1,000. How many times the work of the
+# second is that of the first? (To 1 %.)
+puzzle("ps04/small_layer", ...)
 
 # %% [markdown]
 # Matrices are called `a` (M x K), `b` (K x N) and `c` (M x N) throughout, and every element is a 32-bit float.
@@ -203,9 +219,8 @@ def matmul_tiled(a, b, c):
 grade("ps04/matmul_tiled", matmul_tiled)
 
 # %% [markdown]
-# On a CUDA GPU the next cell compares your kernel with the library's product, 2,048 cubed in full float32. A tile
-# of 16 alone stays far behind it: up to twenty times the library's time earns all three points. Without CUDA
-# there is nothing to time: the points stay open, and your instructor's machine may fill them in.
+# On a CUDA GPU the next cell compares your kernel with the library's product, 2,048 cubed in full float32. A
+# tile of 16 alone stays far behind it: up to twenty times the library's time earns all three points.
 
 # %% grade="ps04/matmul_tiled" rubric="time"
 grade("ps04/matmul_tiled", matmul_tiled, rubric="time")
@@ -466,8 +481,7 @@ with when_written():
 # 3. A colleague looks at sectors per request, sees it *rise* from the naive to the tiled kernel, and concludes
 #    that the tiled one reads memory worse. What do you answer?
 #
-# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation finds
-# the mistake.
+# About 150 words; a wrong prediction costs nothing if the explanation is right.
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION

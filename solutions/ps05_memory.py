@@ -17,17 +17,9 @@
 # them, and the ship's GPU does little but fetch and put away. In this set you write the kernels of the chart room: each
 # is right in a few lines, and good only when it goes through the door seldom. The counters say how often.
 #
-# **Time** about 5 hours, with chapter 5 read. **Points** 100: 95 are given by the checks below (9 of them only where
-# there is a CUDA GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one.
-#
-# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
-# nearly the answer. Run it as often as you like. The
-# final grade comes from the same checks with other sizes and other numbers.
-#
-# **With or without a GPU.** This notebook is the same in both cases. The counters in the tables always come from
-# the course's SIMT engine, so the points do not depend on your machine. Points for speed are left open without a GPU,
-# and not lost.
+# **Time** about 5 hours, with chapter 5 read. **Points** 100: 95 by the checks below (9 of them only on a CUDA
+# GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one. `help(grade)` says
+# how points come about, with a GPU and without.
 
 # %%
 import math
@@ -36,7 +28,31 @@ import numpy as np
 import warplab
 from numba import cuda, float32
 from warplab import plots, specs
-from warplab.check import grade, when_written
+from warplab.check import grade, puzzle, when_written
+
+# %% [markdown]
+# ## Four guesses
+#
+# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
+# answered, too.
+
+# %%
+# Each of 32 lanes reads one float32, x[index]. Choose the index so that they touch as many
+# sectors as they can.
+puzzle("ps05/waste", lambda lane: ...)
+
+# %%
+# In shared memory all 32 lanes read table[5]. How many wavefronts does that take?
+puzzle("ps05/same_word", ...)
+
+# %%
+# For 8 x 8 places and their four neighbours a block fetches a table with a border of one. How
+# many numbers for each place?
+puzzle("ps05/halo", ...)
+
+# %%
+# In float32, what is the smallest whole number x for which exp(x) is infinite?
+puzzle("ps05/overflow", ...)
 
 # %% [markdown]
 # ## 1. Every s-th number
@@ -137,9 +153,8 @@ def transpose(x, out):
 grade("ps05/transpose", transpose)
 
 # %% [markdown]
-# Sectors and conflicts are work; what that work costs, only a clock can say. On a CUDA GPU the next cell times your kernel
-# against a copy that reads and writes as many bytes. Twice the copy's time earns all three points. Without a GPU they stay
-# open, and your instructor's machine may fill them in.
+# Sectors and conflicts are work; what that work costs, only a clock can say. On a CUDA GPU the next cell times
+# your kernel against a copy that reads and writes as many bytes. Twice the copy's time earns all three points.
 
 # %% grade="ps05/transpose" rubric="time"
 grade("ps05/transpose", transpose, rubric="time")
@@ -410,7 +425,7 @@ grade("ps05/flash_attention", flash_attention)
 # 3. The transpose of 64-bit numbers has the same problem. Which widths, counted in 4-byte words, would you try there, and
 #    what would you look at to know?
 #
-# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing if the explanation is right.
 
 
 # %%

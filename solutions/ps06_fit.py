@@ -18,19 +18,39 @@
 # what can be computed again, and by taking the batch in parts. At the end you serve the trained model, and
 # its memory fills up once more.
 #
-# **Time** about 4 hours, with chapter 6 read. **Points** 100: 95 are given by the checks below, 5 by your
-# instructor for the answer at the end.
-#
-# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
-# nearly the answer. Run it as often as you like. The
-# final grade comes from the same checks with other sizes and other numbers. Nothing here needs a GPU.
+# **Time** about 4 hours, with chapter 6 read. **Points** 100: 95 by the checks below, 5 by your instructor for
+# the answer at the end. `help(grade)` says how points come about. Nothing here needs a GPU.
 
 # %%
 import torch
 from torch.nn import functional
 from warplab import models, specs, vram
-from warplab.check import grade, when_written
+from warplab.check import grade, puzzle, when_written
+
+# %% [markdown]
+# ## Four guesses
+#
+# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
+# answered, too.
+
+# %%
+# Training in FP32 throughout, with Adam. How many bytes are kept for each parameter? (Activations
+# come on top.)
+puzzle("ps06/plain", ...)
+
+# %%
+# 7 billion parameters, mixed precision, Adam. How many cards of 24 GB does that state alone need?
+puzzle("ps06/cards", ...)
+
+# %%
+# The way back takes twice as long as the way forward. With a checkpoint at every layer, each runs
+# forward once more. By what factor does the step get longer?
+puzzle("ps06/again", ...)
+
+# %%
+# 100 layers keep every s-th input and, at one time, the s results that are made again: 100 / s +
+# s arrays. Which s keeps fewest?
+puzzle("ps06/segments", ...)
 
 # %% [markdown]
 # ## 1. The bill
@@ -306,7 +326,7 @@ grade("ps06/kv_cache_bytes", kv_cache_bytes)
 # 2. **Explain** what each of her three measures makes smaller, and what it leaves as it is.
 # 3. What would have to change so that she can adapt this model on this card at all?
 #
-# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing if the explanation is right.
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION

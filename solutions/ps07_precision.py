@@ -19,24 +19,40 @@
 # lies between: the rounding, the formats, the scale that keeps small gradients alive, and two kernels for the machine that
 # likes its numbers short.
 #
-# **Time** about 5 hours, with chapter 7 read. **Points** 100: 95 are given by the checks below (5 of them only where
-# there is a CUDA GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one.
-#
-# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
-# nearly the answer. Run it as often as you like. The
-# final grade comes from the same checks with other sizes and other numbers.
-#
-# **With or without a GPU.** This notebook is the same in both cases. The counters in the tables always come from
-# the course's SIMT engine, so the points do not depend on your machine. Points for speed are left open without a GPU,
-# and not lost.
+# **Time** about 5 hours, with chapter 7 read. **Points** 100: 95 by the checks below (5 of them only on a CUDA
+# GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one. `help(grade)` says
+# how points come about, with a GPU and without.
 
 # %%
 import numpy as np
 import torch
 import warplab
 from warplab import models
-from warplab.check import grade, when_written
+from warplab.check import grade, puzzle, when_written
+
+# %% [markdown]
+# ## Four guesses
+#
+# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
+# answered, too.
+
+# %%
+# What is np.float32(2**24) + np.float32(1)?
+puzzle("ps07/plus_one", ...)
+
+# %%
+# FP8 E4M3 has three fraction bits. How many of its numbers lie from 128 up to, but not including,
+# 256?
+puzzle("ps07/between", ...)
+
+# %%
+# np.float16(1e-8) is 0. What is the smallest k for which np.float16(1e-8 * 2**k) is not?
+puzzle("ps07/whisper", ...)
+
+# %%
+# The row [100, 0.3, -0.3, 0.2] is scaled so that its largest number becomes 127, and rounded.
+# What becomes of 0.3?
+puzzle("ps07/outlier", ...)
 
 # %% [markdown]
 # ## 1. A network by radio
@@ -310,9 +326,9 @@ wmma_matmul = warplab.cuda_kernel(source, "wmma_matmul")
 grade("ps07/wmma_matmul", wmma_matmul)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times your kernel against the library's product of the same halves, 2,048 cubed. The library puts
-# chapter 4's tiles for block and warp around its Tensor Cores, and you did not: up to fifteen times its time earns all three points.
-# Without a GPU they stay open, and your instructor's machine may fill them in.
+# On a CUDA GPU the next cell times your kernel against the library's product of the same halves, 2,048 cubed.
+# The library puts chapter 4's tiles for block and warp around its Tensor Cores, and you did not: up to fifteen
+# times its time earns all three points.
 
 # %% grade="ps07/wmma_matmul" rubric="time"
 grade("ps07/wmma_matmul", wmma_matmul, rubric="time")
@@ -444,7 +460,7 @@ with when_written():
 # 3. A Tensor Core that keeps only some 14 bits of its sums is said to be good enough if the sums are carried over to FP32 every
 #    128 terms or so. Which of the three ways is that?
 #
-# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing if the explanation is right.
 
 
 # %%

@@ -18,17 +18,9 @@
 # framework would call three, tell autograd about it, run a kitchen on three streams, record the orders that repeat, cheat a
 # stopwatch and catch the cheat, and read what the compiler made of it all.
 #
-# **Time** about 5 hours, with chapter 8 read. **Points** 100: 95 are given by the checks below (3 of them only where
-# there is a CUDA GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one.
-#
-# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
-# nearly the answer. Run it as often as you like. The
-# final grade comes from the same checks with other sizes and other numbers.
-#
-# **With or without a GPU.** This notebook is the same in both cases. Counters come from the course's SIMT engine, and
-# streams and graphs run on a *virtual device* whose clock is simulated. Only the second check of task 1 measures a time, and without
-# a GPU its points are left open, not lost.
+# **Time** about 5 hours, with chapter 8 read. **Points** 100: 95 by the checks below (3 of them only on a CUDA
+# GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one. `help(grade)` says
+# how points come about, with a GPU and without.
 
 # %%
 import math
@@ -37,8 +29,33 @@ import re
 import numpy as np
 import torch
 from numba import cuda, float32
-from warplab.check import grade, when_written
+from warplab.check import grade, puzzle, when_written
 from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
+
+# %% [markdown]
+# ## Four guesses
+#
+# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
+# answered, too.
+
+# %%
+# z = x + bias, then z / 2 * (1 + torch.tanh(c * (z + a * z**3))); a and c are plain numbers. How
+# many kernels does PyTorch launch?
+puzzle("ps08/kernels", ...)
+
+# %%
+# x is a float32 array. How many bits has 0.1 * x[0] in a numba kernel?
+puzzle("ps08/bits", ...)
+
+# %%
+# Six pieces pass three engines: copy in, work, copy out, a tick each. How many ticks with three
+# streams?
+puzzle("ps08/pieces", ...)
+
+# %%
+# Three tiny works, in 100 rounds. Note each work once in a graph and replay it: how many orders
+# does the host give?
+puzzle("ps08/orders", ...)
 
 # %% [markdown]
 # ## 1. One order instead of three
@@ -79,8 +96,8 @@ def fused_bias_gelu(x, bias, out):
 grade("ps08/fused_bias_gelu", fused_bias_gelu)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times your kernel against a copy that reads and writes as many bytes; up to three times the copy's
-# time earns all three points. Without a GPU they stay open, and your instructor's machine may fill them in.
+# On a CUDA GPU the next cell times your kernel against a copy that reads and writes as many bytes; up to three
+# times the copy's time earns all three points.
 
 # %% grade="ps08/fused_bias_gelu" rubric="time"
 grade("ps08/fused_bias_gelu", fused_bias_gelu, rubric="time")
@@ -137,7 +154,7 @@ grade("ps08/custom_function", custom_function)
 # %% [markdown]
 # ## 3. Boats and kitchen
 #
-# The virtual device has one engine for work, one for copies in, one for copies out. Whatever is put into one *stream* happens in
+# A *virtual device*, whose clock is simulated, has one engine for work, one for copies in, one for copies out. Whatever is put into one *stream* happens in
 # order; different streams do not wait for each other. With everything in one stream two of the three engines always stand still:
 
 # %%
@@ -364,7 +381,7 @@ grade("ps08/capture_graph", capture_graph)
 # 2. Run it, and **explain** both ends of the curve.
 # 3. With a hundred times as much data, would the best number of pieces be smaller or larger? Why?
 #
-# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing if the explanation is right.
 
 # %%
 with when_written():

@@ -18,20 +18,45 @@
 # and then run the desk: with a cache, with bounds that no code can beat, with half of the weights, and with a queue of
 # travellers who do not like to wait.
 #
-# **Time** about 5 hours, with chapter 9 read. **Points** 100: 95 are given by the checks below, 5 by your
-# instructor for the answer at the end. The task with a star is the hard one.
-#
-# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
-# nearly the answer. Run it as often as you like. The
-# final grade comes from the same checks with other sizes and other numbers. Nothing here needs a GPU.
+# **Time** about 5 hours, with chapter 9 read. **Points** 100: 95 by the checks below, 5 by your instructor for
+# the answer at the end. The task with a star is the hard one. `help(grade)` says how points come about. Nothing here needs a GPU.
 
 # %%
 import math
 
 import numpy as np
 from warplab import specs
-from warplab.check import grade, when_written
+from warplab.check import grade, puzzle, when_written
+
+# %% [markdown]
+# ## Five guesses
+#
+# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
+# answered, too.
+
+# %%
+# A float16 weight is 1.0. Subtract 0.0002, a thousand times. What is it now?
+puzzle("ps09/steps", ...)
+
+# %%
+# A token that is answered goes forward only. How many times its arithmetic does a token in
+# training take?
+puzzle("ps09/flop", ...)
+
+# %%
+# 7 billion weights of 2 bytes, one reader, no cache, and an H100 that reads 3.35 TB/s. At most
+# how many tokens a second?
+puzzle("ps09/reader", ...)
+
+# %%
+# It computes 989 TFLOP/s, 2 FLOP for each weight and reader. How many readers until that takes as
+# long as reading the weights?
+puzzle("ps09/company", ...)
+
+# %%
+# Of every four 16-bit numbers two are kept, and for each of them its place. What share of the
+# bits is left?
+puzzle("ps09/half", ...)
 
 # %% [markdown]
 # ## 1. One step of the night
@@ -339,7 +364,7 @@ with when_written():
 # 3. "Many requests at once reduce the latency." Where in the table is that true, where is it false, and what would be a better
 #    sentence?
 #
-# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing if the explanation is right.
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION

@@ -18,13 +18,9 @@
 # in several rooms, a layer cut in two, the optimiser's notes divided among the desks, and a chain in which each room
 # knows only one layer.
 #
-# **Time** about 5 hours, with chapter 10 read. **Points** 100: 95 are given by the checks below, 5 by your
-# instructor for the answer at the end. The task with a star is the hard one.
-#
-# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
-# nearly the answer. The final grade comes from the same
-# checks with other sizes and other numbers.
+# **Time** about 5 hours, with chapter 10 read. **Points** 100: 95 by the checks below, 5 by your instructor for
+# the answer at the end. The task with a star is the hard one. `help(grade)` says how points come about, with a
+# GPU and without.
 #
 # **Ranks.** Your functions run several times at once, once for every *rank*, and talk through `torch.distributed`, as in
 # chapter 10. The group of all ranks is open when your function is called, so there is no `init_process_group` to write. Here in
@@ -55,7 +51,32 @@
 # %%
 import torch
 import torch.distributed as dist
-from warplab.check import grade, when_written
+from warplab.check import grade, puzzle, when_written
+
+# %% [markdown]
+# ## Four guesses
+#
+# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
+# answered, too.
+
+# %%
+# Four ranks in a ring. In round 0 rank r passes piece r to the next rank, which adds it to its
+# own. Which rank now holds a sum of two in piece 3?
+puzzle("ps10/piece", ...)
+
+# %%
+# 1,000 ranks add up an array of 1 GB around a ring. How many GB does each of them send in all?
+puzzle("ps10/door", ...)
+
+# %%
+# Weight 2 bytes, gradient 2, optimiser 12. Eight ranks divide the optimiser's part alone. How
+# many bytes a parameter does each keep?
+puzzle("ps10/moments", ...)
+
+# %%
+# Four ranks in a chain, four micro-batches, forward only. For what share of the ticks does a rank
+# stand still?
+puzzle("ps10/bubble", ...)
 
 # %% [markdown]
 # ## 1. Around the ring
@@ -355,7 +376,7 @@ grade("ps10/pipeline", pipeline)
 # 2. Try it. **Explain** the result with the three parts of t(n).
 # 3. What else can you do about the third part, which no link makes smaller? (Think of what is sent, and of the ring itself.)
 #
-# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing if the explanation is right.
 
 # %%
 with when_written():

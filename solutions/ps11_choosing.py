@@ -17,21 +17,41 @@
 # discussed, and you. You choose a card, work out what an answer costs, train the model's last touches on machines that
 # may be taken away at any minute, and let the service grow and shrink with the crowd.
 #
-# **Time** about 3 hours, with chapter 11 read. **Points** 100: 95 are given by the checks below, 5 by your
-# instructor for the answer at the end. The task with a star is the hard one.
-#
-# **How grading works.** Fill in the cells that say so, and run the test cell under each: it shows which checks
-# your code passes, what each is worth, and a hint where points are missing, with two more to open behind it, the last
-# nearly the answer. Run it as often as you like. The
-# final grade comes from the same checks with other cards, prices and loads. Nothing here needs a GPU.
+# **Time** about 3 hours, with chapter 11 read. **Points** 100: 95 by the checks below, 5 by your instructor for
+# the answer at the end. The task with a star is the hard one. `help(grade)` says how points come about. Nothing here needs a GPU.
 
 # %%
 import json
 import math
 
 from warplab import specs
-from warplab.check import grade, when_written
+from warplab.check import grade, puzzle, when_written
 from warplab.models.miniature import flat, fresh, one_step
+
+# %% [markdown]
+# ## Four guesses
+#
+# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
+# answered, too.
+
+# %%
+# A card decodes for one reader and waits for memory. A second reader joins. What share of its old
+# price does a token cost? (No caches.)
+puzzle("ps11/second", ...)
+
+# %%
+# Spot machines turn out to live four times as long. By what factor does the best interval between
+# two saves grow?
+puzzle("ps11/longer", ...)
+
+# %%
+# "yes" or "no": is json.loads(json.dumps(x)) == x for every finite float x?
+puzzle("ps11/text", ...)
+
+# %%
+# An autoscaler lets well alone within 10 % of its target. Target 10, 3 replicas, a load of 31:
+# how many replicas next?
+puzzle("ps11/three", ...)
 
 # %% [markdown]
 # ## 1. Which card?
@@ -294,7 +314,7 @@ with when_written():
 # 2. **Explain** both with the two times of a step, and with what has to lie on the desk.
 # 3. What would you tell the director?
 #
-# About 150 words. An instructor reads your answer; a wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing if the explanation is right.
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION
