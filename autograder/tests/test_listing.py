@@ -2,6 +2,7 @@
 never run.
 """
 
+import html
 import re
 
 import pytest
@@ -39,7 +40,13 @@ def test_the_lines_that_the_report_names_are_marked_and_no_others(feedback):
         "    return columns / 0  # the third line of the cell",
         "    raise NotImplementedError()",  # the stub that ada left in the other task
     ]
-    assert feedback["ada"].count('<span class="line">def launch_plan') == 1
+
+
+@pytest.mark.slow
+def test_an_answer_is_shown_line_by_line_as_it_was_written(feedback):
+    shown = re.search('<pre class="listing"[^>]*>(.*?)</pre>', feedback["ada"], re.DOTALL)[1]
+    assert html.unescape(re.sub("<[^>]*>", "", shown)).rstrip("\n") == ANSWER.rstrip("\n")
+    assert shown.count('<span class="line">') == ANSWER.count("\n") + 1
 
 
 @pytest.mark.slow
