@@ -122,24 +122,58 @@ def test_the_online_softmax_reads_twice_what_the_other_reads_three_times():
     assert once == 16_384 and flops[1] / flops[0] == pytest.approx(1.5)  # "half as much arithmetic again"
 
 
+def cell_with(text):
+    """The source of the chapter's one cell that holds `text`."""
+    cells = jupytext.read(BOOK / "05-memory.md", fmt="md:myst").cells
+    [source] = [cell.source for cell in cells if text in cell.source]
+    return source
+
+
+def counted_in_triton(kernel, grid, rows, cols):
+    """(input, result, profile) of a Triton kernel of the chapter on random numbers."""
+    import torch
+
+    pytest.importorskip("triton")
+    page = tempfile.NamedTemporaryFile("w", suffix=".py")  # triton.jit reads its kernels' source files
+    with page:
+        page.write("import triton\nimport triton.language as tl\n" + cell_with(f"def {kernel}"))
+        page.flush()
+        x = torch.randn(rows, cols, generator=torch.Generator().manual_seed(5))
+        out = torch.empty_like(x)
+        launch = runpy.run_path(page.name)[kernel][(grid,)]
+        return x, out, warplab.profile(launch, x, out, rows=rows, cols=cols)
+
+
+@pytest.mark.slow
+def test_the_online_softmax_asks_for_the_same_sectors_in_three_languages():
+    x, in_triton, triton = counted_in_triton("softmax_columns", 1, 32, 128)
+    text = cell_with("softmax(const float").split('"""')[1]
+    in_numba, in_cpp, rough = np.empty((3, 32, 128), np.float32)
+    numba = count("softmax_online", 1, 128, x.numpy(), in_numba)
+    plain, short = (
+        warplab.profile(warplab.cuda_kernel(source, "softmax")[1, 128], x.numpy(), out, 32, 128)
+        for source, out in ((text, in_cpp), (text.replace("expf(", "__expf("), rough))
+    )
+    once = 32 * 128 * 4 // 32
+    for p in (numba, triton, plain, short):
+        assert (p.global_load.sectors, p.global_store.sectors) == (2 * once, once)
+    for out in (in_numba, in_cpp, rough, in_triton.numpy()):
+        np.testing.assert_allclose(out, x.softmax(0), rtol=0, atol=1e-6)
+    assert numba.flops == plain.flops  # "both spend several steps"
+    assert triton.flops == short.flops == 12 * x.numel()  # "for the same 12 FLOP"
+    assert numba.warp_instructions / plain.warp_instructions == pytest.approx(
+        1.5, abs=0.1
+    )  # "half as many again"
+
+
 @pytest.mark.slow
 def test_the_tile_of_triton_reads_each_number_once():
     import torch
 
-    triton = pytest.importorskip("triton")
-    cells = jupytext.read(BOOK / "05-memory.md", fmt="md:myst").cells
-    source = next(cell.source for cell in cells if "def softmax_tile" in cell.source)
-    page = tempfile.NamedTemporaryFile("w", suffix=".py")  # triton.jit reads its kernels' source files
-    with page:
-        page.write(source)
-        page.flush()
-        kernel = runpy.run_path(page.name)["softmax_tile"]
-        x = torch.randn(128, 64, generator=torch.Generator().manual_seed(5))
-        out = torch.empty_like(x)
-        p = warplab.profile(kernel[(2,)], x, out, rows=128, cols=64)
+    x, out, p = counted_in_triton("softmax_tile", 2, 128, 64)
     assert (p.global_load.sectors, p.global_store.sectors) == (128 * 64 * 4 // 32,) * 2
     torch.testing.assert_close(out, x.softmax(0), rtol=0, atol=1e-6)
-    assert 128 * 32 == 4096 == 32 * 128 and triton.__name__ == "triton"  # numbers, registers x threads
+    assert 128 * 32 == 4096 == 32 * 128  # numbers, registers x threads
 
 
 def test_the_small_sum_of_the_online_softmax():

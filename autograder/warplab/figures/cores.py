@@ -28,7 +28,8 @@ def staircase(kib, ns):
         ax.annotate(f"{y:.3g} ns", (x, y), (0, 8), textcoords="offset points", ha="center", fontsize=10.5)
     ax.set(xscale="log", yscale="log", xlabel="size of the walk", ylabel="one step, ns")
     ax.set(xlim=(kib[0] / 1.6, kib[-1] * 1.6), ylim=(min(ns) / 1.5, max(ns) * 2.2))
-    ax.set_xticks(kib, [f"{k} KiB" if k < 1024 else f"{k // 1024} MiB" for k in kib])
+    named = kib[::2] if plots.on_phone() else kib
+    ax.set_xticks(named, [f"{k} KiB" if k < 1024 else f"{k // 1024} MiB" for k in named])
     ticks = [t for t in (1, 2, 5, 10, 20, 50, 100, 200, 500) if min(ns) / 1.5 < t < max(ns) * 2.2]
     ax.set_yticks(ticks, [str(t) for t in ticks])
     ax.minorticks_off()

@@ -73,7 +73,7 @@ def tenants():
         alt=f"Stacked bars of the memory that training seven billion parameters keeps, by recipe. {said}. "
         f"Dashed lines: cards of {', '.join(f'{size:g} GB ({name})' for size, name in cards().items())}.",
         caption="Computed. FP32 and mixed precision with Adam need the same 112 GB, eight times the 16-bit "
-        "weights. Of the cards drawn (dashed: RTX 4090, H100, H200) only the last has room.",
+        "weights. Of the cards drawn (dashed: RTX 4090, H100, H200) only the last has room for that.",
         evidence=["theory"],
     )
 
@@ -125,7 +125,7 @@ def lengths():
     tokens = 2.0 ** np.arange(8, 16)
     lines = (
         ("stored, with dropout", {"fused": False, "dropout": True}, "purple"),
-        ("attention's weights stored", {"fused": False}, "orange"),
+        ("attention's shares stored", {"fused": False}, "orange"),
         ("fused attention", {}, "blue"),
         ("fused, every block checkpointed", {"segments": SEVEN["layers"]}, "green"),
     )
@@ -148,7 +148,7 @@ def lengths():
         fig,
         alt="Activations of 32 blocks of width 4,096 in 16 bits against the tokens, logarithmic. At 2,048 "
         f"tokens: {said}. The weights are 14 GB.",
-        caption="Theory. Stored, attention's weights grow with the square of the length; what fused "
+        caption="Theory. Stored, attention's shares grow with the square of the length; what fused "
         "attention leaves grows with the length alone, and checkpoints divide that.",
         evidence=["theory"],
     )

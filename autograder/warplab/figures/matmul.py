@@ -280,8 +280,8 @@ def budget(cycles):
         colour = COLOUR["orange"] if n == longest else COLOUR["blue"]
         ax.barh(y, n, height=0.34, color=colour, alpha=0.75)
         ax.text(0, y - 0.24, name, va="bottom")
-        ax.text(n, y, f" {n:,.0f}", va="center")
-    ax.set(xlim=(0, 1.12 * longest), ylim=(len(cycles) - 0.6, -0.7), xlabel="clock cycles of an SM, at least")
+        ax.annotate(f"{n:,.0f}", (n, y), (4, 0), textcoords="offset points", va="center")
+    ax.set(xlim=(0, 1.2 * longest), ylim=(len(cycles) - 0.6, -0.7), xlabel="clock cycles of an SM, at least")
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
     said = _listed(cycles, "{:,.0f}")

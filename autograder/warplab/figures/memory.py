@@ -307,7 +307,7 @@ def attention_bytes(d=64, rows=128):
     fig, ax = plots.new(plots.COLUMN, 3.1)
     for name, values, colour, dashes in lines:
         ax.plot(n, values, color=COLOUR[colour], linestyle=dashes, linewidth=2, label=name)
-    ax.set(xscale="log", yscale="log", xlabel="tokens N", ylabel="bytes for one head")
+    ax.set(xscale="log", yscale="log", xlabel="tokens, s", ylabel="bytes for one head")
     ax.set_xticks([512, 2048, 8192, 32768], ["512", "2,048", "8,192", "32,768"])
     ax.set_yticks([1e6, 1e8, 1e10], ["1 MB", "100 MB", "10 GB"])
     ax.minorticks_off()

@@ -280,6 +280,7 @@ def mandelbrot(width=320, height=200, most=64):
         "inside the set. "
         f"Right, warps of 32 pixels as short strips: nearly all lanes busy inside and far outside, down to "
         f"{least:.0%} along the rim.",
-        caption=f"Computed here, for warps of 32 pixels in a row: every lane waits for its warp's longest. "
+        caption="Computed here, for warps of 32 pixels in a row: every lane waits for its warp's longest; "
+        "full colour on the right is a warp with all its lanes at work. "
         f"{all_busy:.0%} of the lane turns are of use; on the rim a single pixel can hold 31 others.",
     )
