@@ -38,24 +38,29 @@ from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice
 # Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
 # answered, too.
 
+# %% [markdown]
+# Memory is one long row of numbers. At which place in it lies pixel `(row, col)` of an image that is `width`
+# wide?
+
 # %%
-# Memory is one long row of numbers. At which place in it lies pixel (row, col) of an image
-# `width` wide?
 puzzle("ps01/place", lambda row, col, width: ...)
 
+# %% [markdown]
+# A laptop's screen has 1366 x 768 pixels. In blocks of 16 x 16 threads, how many threads have no pixel?
+
 # %%
-# A laptop's screen has 1366 x 768 pixels. In blocks of 16 x 16 threads, how many threads have no
-# pixel?
 puzzle("ps01/idle", ...)
 
-# %%
-# A blur of radius 2 takes the mean of the pixels at most 2 rows and 2 columns away. Of how many
-# in a corner?
-puzzle("ps01/corner", ...)
+# %% [markdown]
+# A blur of radius 2 takes the mean of the pixels at most 2 rows and 2 columns away. Of how many in a corner?
 
 # %%
-# 31 lanes of a warp want one round of a loop, one lane wants 100. How many rounds does the warp
-# go through?
+puzzle("ps01/corner", ...)
+
+# %% [markdown]
+# 31 lanes of a warp want one round of a loop, one lane wants 100. How many rounds does the warp go through?
+
+# %%
 puzzle("ps01/slowest", ...)
 
 # %% [markdown]

@@ -37,24 +37,32 @@ from warplab.check import grade, puzzle, when_written
 # Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
 # answered, too.
 
+# %% [markdown]
+# 128 threads share 1,000 numbers. Each begins at its own number and goes on a whole grid further. Which
+# number does thread 5 take third?
+
 # %%
-# 128 threads share 1,000 numbers. Each begins at its own number and goes on a whole grid further.
-# Which number does thread 5 take third?
 puzzle("ps02/third", ...)
 
+# %% [markdown]
+# Instead thread t takes the run `x[8 * t]` ... `x[8 * t + 7]`, all float32. How many sectors of 32 bytes does
+# a warp's first load touch?
+
 # %%
-# Instead thread t takes the run x[8 * t] ... x[8 * t + 7]. How many sectors of 32 bytes does a
-# warp's first load touch? (x is float32.)
 puzzle("ps02/run", ...)
 
-# %%
-# A block of 128 threads comes to `if t % 64 < 32`. How many of its four warps have to go through
-# both branches?
-puzzle("ps02/branch", ...)
+# %% [markdown]
+# A block of 128 threads comes to `if t % 64 < 32`. How many of its four warps have to go through both
+# branches?
 
 # %%
-# An SM has 65,536 registers and room for 2,048 threads. With 33 registers a thread and 1,024
-# threads a block, how many blocks are in it?
+puzzle("ps02/branch", ...)
+
+# %% [markdown]
+# An SM has 65,536 registers and room for 2,048 threads. With 33 registers a thread and 1,024 threads a block,
+# how many blocks are in it?
+
+# %%
 puzzle("ps02/one_more", ...)
 
 # %% [markdown]

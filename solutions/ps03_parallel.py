@@ -36,22 +36,29 @@ from warplab.check import grade, puzzle, when_written
 # Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
 # answered, too.
 
-# %%
+# %% [markdown]
 # 5 % of a job stay serial. How many times as fast do 20 workers do it?
+
+# %%
 puzzle("ps03/limit", ...)
 
+# %% [markdown]
+# `total[0]` is 0, and the 32 lanes of a warp run `total[0] += 1`, once each. What stands there now?
+
 # %%
-# total[0] is 0, and the 32 lanes of a warp run `total[0] += 1`, once each. What stands there now?
 puzzle("ps03/lost", ...)
 
-# %%
-# In each round the lower half of the numbers adds what the upper half holds. How many rounds for
-# 256 numbers?
-puzzle("ps03/rounds", ...)
+# %% [markdown]
+# In each round the lower half of the numbers adds what the upper half holds. How many rounds for 256 numbers?
 
 # %%
-# Lane i holds value = i. After `value += cuda.shfl_down_sync(0xFFFFFFFF, value, 16)`, what does
-# lane 20 hold?
+puzzle("ps03/rounds", ...)
+
+# %% [markdown]
+# Lane i holds `value = i`. After `value += cuda.shfl_down_sync(0xFFFFFFFF, value, 16)`, what does lane 20
+# hold?
+
+# %%
 puzzle("ps03/lane", ...)
 
 # %% [markdown]

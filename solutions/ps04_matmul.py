@@ -36,25 +36,31 @@ from warplab.check import grade, puzzle, when_written
 # Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
 # answered, too.
 
+# %% [markdown]
+# `c = a @ b`, all of them 64 x 64, with a thread for each element of `c`. How many threads read `a[0, 0]`?
+
 # %%
-# c = a @ b, all of them 64 x 64, with a thread for each element of c.
-# How many threads read a[0, 0]?
 puzzle("ps04/uses", ...)
 
+# %% [markdown]
+# In blocks of 16 x 16 threads a warp is two rows of 16. Each lane reads `b[k, col]`, float32. How many
+# sectors of 32 bytes?
+
 # %%
-# In blocks of 16 x 16 threads a warp is two rows of 16. Each lane reads b[k, col], float32. How
-# many sectors of 32 bytes?
 puzzle("ps04/two_rows", ...)
 
-# %%
-# For each k a thread with 4 x 4 elements of c reads 8 numbers and makes 16 multiply-adds. How
-# many reads for each multiply-add if it has 8 x 8?
-puzzle("ps04/reads", ...)
+# %% [markdown]
+# For each k a thread with 4 x 4 elements of `c` reads 8 numbers and makes 16 multiply-adds. How many reads
+# for each multiply-add if it has 8 x 8?
 
 # %%
-# ResNet-50 has a 3 x 3 convolution from 64 to 64 channels over 56 x 56 places, and ends in a
-# linear layer from 2,048 to 1,000. How many times the work of the
-# second is that of the first? (To 1 %.)
+puzzle("ps04/reads", ...)
+
+# %% [markdown]
+# ResNet-50 has a 3 x 3 convolution from 64 to 64 channels over 56 x 56 places, and ends in a linear layer
+# from 2,048 to 1,000. How many times the work of the second is that of the first? (To 1 %.)
+
+# %%
 puzzle("ps04/small_layer", ...)
 
 # %% [markdown]

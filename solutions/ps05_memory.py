@@ -36,22 +36,30 @@ from warplab.check import grade, puzzle, when_written
 # Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
 # answered, too.
 
+# %% [markdown]
+# Each of 32 lanes reads one float32, `x[index]`. Choose the index so that they touch as many sectors as they
+# can.
+
 # %%
-# Each of 32 lanes reads one float32, x[index]. Choose the index so that they touch as many
-# sectors as they can.
 puzzle("ps05/waste", lambda lane: ...)
 
+# %% [markdown]
+# In shared memory all 32 lanes read `table[5]`. How many wavefronts does that take?
+
 # %%
-# In shared memory all 32 lanes read table[5]. How many wavefronts does that take?
 puzzle("ps05/same_word", ...)
 
-# %%
-# For 8 x 8 places and their four neighbours a block fetches a table with a border of one. How
-# many numbers for each place?
-puzzle("ps05/halo", ...)
+# %% [markdown]
+# For 8 x 8 places and their four neighbours a block fetches a table with a border of one. How many numbers
+# for each place?
 
 # %%
-# In float32, what is the smallest whole number x for which exp(x) is infinite?
+puzzle("ps05/halo", ...)
+
+# %% [markdown]
+# In float32, what is the smallest whole number x for which `exp(x)` is infinite?
+
+# %%
 puzzle("ps05/overflow", ...)
 
 # %% [markdown]

@@ -33,23 +33,31 @@ from warplab.check import grade, puzzle, when_written
 # Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
 # answered, too.
 
+# %% [markdown]
+# Training in FP32 throughout, with Adam. How many bytes are kept for each parameter? (Activations come on
+# top.)
+
 # %%
-# Training in FP32 throughout, with Adam. How many bytes are kept for each parameter? (Activations
-# come on top.)
 puzzle("ps06/plain", ...)
 
-# %%
+# %% [markdown]
 # 7 billion parameters, mixed precision, Adam. How many cards of 24 GB does that state alone need?
+
+# %%
 puzzle("ps06/cards", ...)
 
-# %%
-# The way back takes twice as long as the way forward. With a checkpoint at every layer, each runs
-# forward once more. By what factor does the step get longer?
-puzzle("ps06/again", ...)
+# %% [markdown]
+# The way back takes twice as long as the way forward. With a checkpoint at every layer, each runs forward
+# once more. By what factor does the step get longer?
 
 # %%
-# 100 layers keep every s-th input and, at one time, the s results that are made again: 100 / s +
-# s arrays. Which s keeps fewest?
+puzzle("ps06/again", ...)
+
+# %% [markdown]
+# 100 layers keep every s-th input and, at one time, the s results that are made again: 100 / s + s arrays.
+# Which s keeps fewest?
+
+# %%
 puzzle("ps06/segments", ...)
 
 # %% [markdown]

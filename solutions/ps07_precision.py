@@ -36,22 +36,29 @@ from warplab.check import grade, puzzle, when_written
 # Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
 # answered, too.
 
+# %% [markdown]
+# What is `np.float32(2**24) + np.float32(1)`?
+
 # %%
-# What is np.float32(2**24) + np.float32(1)?
 puzzle("ps07/plus_one", ...)
 
+# %% [markdown]
+# FP8 E4M3 has three fraction bits. How many of its numbers lie from 128 up to, but not including, 256?
+
 # %%
-# FP8 E4M3 has three fraction bits. How many of its numbers lie from 128 up to, but not including,
-# 256?
 puzzle("ps07/between", ...)
 
-# %%
-# np.float16(1e-8) is 0. What is the smallest k for which np.float16(1e-8 * 2**k) is not?
-puzzle("ps07/whisper", ...)
+# %% [markdown]
+# `np.float16(1e-8)` is 0. What is the smallest k for which `np.float16(1e-8 * 2**k)` is not?
 
 # %%
-# The row [100, 0.3, -0.3, 0.2] is scaled so that its largest number becomes 127, and rounded.
-# What becomes of 0.3?
+puzzle("ps07/whisper", ...)
+
+# %% [markdown]
+# The row `[100, 0.3, -0.3, 0.2]` is scaled so that its largest number becomes 127, and rounded. What becomes
+# of 0.3?
+
+# %%
 puzzle("ps07/outlier", ...)
 
 # %% [markdown]

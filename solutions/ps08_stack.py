@@ -38,23 +38,30 @@ from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
 # Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
 # answered, too.
 
+# %% [markdown]
+# `z = x + bias`, then `z / 2 * (1 + torch.tanh(c * (z + a * z**3)))`; a and c are plain numbers. How many
+# kernels does PyTorch launch without `torch.compile`?
+
 # %%
-# z = x + bias, then z / 2 * (1 + torch.tanh(c * (z + a * z**3))); a and c are plain numbers. How
-# many kernels does PyTorch launch?
 puzzle("ps08/kernels", ...)
 
+# %% [markdown]
+# `x` is a float32 array. How many bits has `0.1 * x[0]` in a numba kernel?
+
 # %%
-# x is a float32 array. How many bits has 0.1 * x[0] in a numba kernel?
 puzzle("ps08/bits", ...)
 
-# %%
-# Six pieces pass three engines: copy in, work, copy out, a tick each. How many ticks with three
-# streams?
-puzzle("ps08/pieces", ...)
+# %% [markdown]
+# Six pieces pass three engines: copy in, work, copy out, a tick each. How many ticks with three streams?
 
 # %%
-# Three tiny works, in 100 rounds. Note each work once in a graph and replay it: how many orders
-# does the host give?
+puzzle("ps08/pieces", ...)
+
+# %% [markdown]
+# Three tiny works, in 100 rounds. Note each work once in a graph and replay it: how many orders does the host
+# give?
+
+# %%
 puzzle("ps08/orders", ...)
 
 # %% [markdown]

@@ -34,28 +34,36 @@ from warplab.check import grade, puzzle, when_written
 # Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
 # answered, too.
 
-# %%
+# %% [markdown]
 # A float16 weight is 1.0. Subtract 0.0002, a thousand times. What is it now?
+
+# %%
 puzzle("ps09/steps", ...)
 
+# %% [markdown]
+# A token that is answered goes forward only. How many times its arithmetic does a token in training take?
+
 # %%
-# A token that is answered goes forward only. How many times its arithmetic does a token in
-# training take?
 puzzle("ps09/flop", ...)
 
+# %% [markdown]
+# 7 billion weights of 2 bytes, one reader, no cache, and an H100 that reads 3.35 TB/s. At most how many
+# tokens a second?
+
 # %%
-# 7 billion weights of 2 bytes, one reader, no cache, and an H100 that reads 3.35 TB/s. At most
-# how many tokens a second?
 puzzle("ps09/reader", ...)
 
-# %%
-# It computes 989 TFLOP/s, 2 FLOP for each weight and reader. How many readers until that takes as
-# long as reading the weights?
-puzzle("ps09/company", ...)
+# %% [markdown]
+# It computes 989 TFLOP/s, 2 FLOP for each weight and reader. How many readers until that takes as long as
+# reading the weights?
 
 # %%
-# Of every four 16-bit numbers two are kept, and for each of them its place. What share of the
-# bits is left?
+puzzle("ps09/company", ...)
+
+# %% [markdown]
+# Of every four 16-bit numbers two are kept, and for each of them its place. What share of the bits is left?
+
+# %%
 puzzle("ps09/half", ...)
 
 # %% [markdown]

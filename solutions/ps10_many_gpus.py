@@ -59,23 +59,31 @@ from warplab.check import grade, puzzle, when_written
 # Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
 # answered, too.
 
+# %% [markdown]
+# Four ranks in a ring. In round 0 rank r passes piece r to the next rank, which adds it to its own. Which
+# rank now holds a sum of two in piece 3?
+
 # %%
-# Four ranks in a ring. In round 0 rank r passes piece r to the next rank, which adds it to its
-# own. Which rank now holds a sum of two in piece 3?
 puzzle("ps10/piece", ...)
 
-# %%
+# %% [markdown]
 # 1,000 ranks add up an array of 1 GB around a ring. How many GB does each of them send in all?
+
+# %%
 puzzle("ps10/door", ...)
 
-# %%
-# Weight 2 bytes, gradient 2, optimiser 12. Eight ranks divide the optimiser's part alone. How
-# many bytes a parameter does each keep?
-puzzle("ps10/moments", ...)
+# %% [markdown]
+# Weight 2 bytes, gradient 2, optimiser 12. Eight ranks divide the optimiser's part alone. How many bytes a
+# parameter does each keep?
 
 # %%
-# Four ranks in a chain, four micro-batches, forward only. For what share of the ticks does a rank
-# stand still?
+puzzle("ps10/moments", ...)
+
+# %% [markdown]
+# Four ranks in a chain, four micro-batches, forward only. For what share of the ticks does a rank stand
+# still?
+
+# %%
 puzzle("ps10/bubble", ...)
 
 # %% [markdown]

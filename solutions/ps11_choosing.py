@@ -34,23 +34,31 @@ from warplab.models.miniature import flat, fresh, one_step
 # Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
 # answered, too.
 
+# %% [markdown]
+# A card decodes for one reader and waits for memory. A second reader joins. What share of its old price does
+# a token cost? (No caches.)
+
 # %%
-# A card decodes for one reader and waits for memory. A second reader joins. What share of its old
-# price does a token cost? (No caches.)
 puzzle("ps11/second", ...)
 
+# %% [markdown]
+# Spot machines turn out to live four times as long. By what factor does the best interval between two saves
+# grow?
+
 # %%
-# Spot machines turn out to live four times as long. By what factor does the best interval between
-# two saves grow?
 puzzle("ps11/longer", ...)
 
-# %%
-# "yes" or "no": is json.loads(json.dumps(x)) == x for every finite float x?
-puzzle("ps11/text", ...)
+# %% [markdown]
+# "yes" or "no": is `json.loads(json.dumps(x)) == x` for every finite float x?
 
 # %%
-# An autoscaler lets well alone within 10 % of its target. Target 10, 3 replicas, a load of 31:
-# how many replicas next?
+puzzle("ps11/text", ...)
+
+# %% [markdown]
+# An autoscaler lets well alone within 10 % of its target. Target 10, 3 replicas, a load of 31: how many
+# replicas next?
+
+# %%
 puzzle("ps11/three", ...)
 
 # %% [markdown]

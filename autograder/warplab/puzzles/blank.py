@@ -51,19 +51,19 @@ class Puzzle:
     picture: Callable[[Any], str] | None = None
 
     def reply(self, given):
-        """The Reply to one answer."""
+        """What is said to one answer."""
         obstacle = self._obstacle(given)
         if obstacle:
-            return Reply("open", "", obstacle)
+            return Told("open", "", obstacle)
         if self.of is None:
             return self._verdict(given, _shown(given))
         try:
             if given(*[0] * len(inspect.signature(given).parameters)) is ...:
-                return Reply("open", "", "Put an expression in the place of `...` and run the cell.")
+                return Told("open", "", "Put an expression in the place of `...` and run the cell.")
             found = self.of(given)
             drawn = self.picture(given) if self.picture else ""
         except Exception as error:  # noqa: BLE001 - whatever a student's expression raises is told as the reply
-            return Reply("open", "", f"Your expression cannot be tried: {explain(error)}.")
+            return Told("open", "", f"Your expression cannot be tried: {explain(error)}.")
         return self._verdict(found, _shown(found) if isinstance(found, Real) else "", drawn)
 
     def _obstacle(self, given):
@@ -80,12 +80,12 @@ class Puzzle:
 
     def _verdict(self, given, shown, drawn=""):
         if self._same(given, self.answer):
-            return Reply("right", shown, self.why, drawn)
+            return Told("right", shown, self.why, drawn)
         for wrong, meaning in self.slips.items():
             if self._same(given, wrong):
-                return Reply("wrong", shown, meaning, drawn)
+                return Told("wrong", shown, meaning, drawn)
         thought = self.otherwise(given) if callable(self.otherwise) else self.otherwise
-        return Reply("wrong", shown, thought, drawn)
+        return Told("wrong", shown, thought, drawn)
 
     def _same(self, given, known):
         if isinstance(known, str):
@@ -96,7 +96,7 @@ class Puzzle:
 
 
 @dataclass(frozen=True)
-class Reply:
+class Told:
     """What the cell shows, as HTML in the page's own colours or as text. state: "right", "wrong", "open"."""
 
     state: str
@@ -145,7 +145,8 @@ def names(problem_set=None):
     """Names of the puzzles of one set ("ps05"), in their order; None: of all sets."""
     for module in sorted(Path(__file__).parent.glob(f"{problem_set or 'ps*'}_puzzles.py")):
         importlib.import_module(f"warplab.puzzles.{module.stem}")
-    return [name for name in _declared if problem_set is None or name.startswith(f"{problem_set}/")]
+    by_set = sorted(_declared, key=lambda name: name.partition("/")[0])
+    return [name for name in by_set if problem_set is None or name.startswith(f"{problem_set}/")]
 
 
 def reference(task, **inputs):
@@ -154,12 +155,6 @@ def reference(task, **inputs):
 
 
 def _shown(value):
-    if isinstance(value, str):
-        return value
-    return (
-        f"{value:,.7g}"
-        if isinstance(value, float)
-        else f"{value:,}"
-        if isinstance(value, int)
-        else repr(value)
-    )
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return str(value)
+    return f"{int(value):,}" if float(value).is_integer() else f"{float(value):,.7g}"

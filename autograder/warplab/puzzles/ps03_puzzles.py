@@ -51,29 +51,6 @@ def lost():
     )
 
 
-@cuda.jit
-def from_far(out):
-    lane = cuda.threadIdx.x
-    out[lane] = lane + cuda.shfl_down_sync(0xFFFFFFFF, lane, 16)
-
-
-@asks("ps03/lane")
-def from_beyond():
-    held = warp_counts.after(from_far, np.zeros(32, np.int64)).tolist()
-    return Puzzle(
-        held[20],
-        f"Lane 36 does not exist, and then a lane gets back its own: 20 + 20. Lane 0 holds {held[0]}, as "
-        "it should. So the upper lanes hold nonsense from the first step on, which does not matter: no "
-        "lane whose sum is wanted ever reads from them.",
-        {
-            20: "That would be 20 + 0. A lane beyond the end does not bring 0, though.",
-            20 + 4: "That goes round the circle to lane 4. `shfl_down` does not wrap.",
-            36 + 20: "That would be what lane 36 holds. A warp ends at lane 31.",
-        },
-        "Lane 20 asks lane 36. The warp ends at 31; whose value does it get?",
-    )
-
-
 @asks("ps03/rounds")
 def rounds():
     count, million = (sum(1 for _ in halvings(n)) for n in (256, 1_048_576))
@@ -96,3 +73,26 @@ def halvings(count):
     while count > 1:
         count //= 2
         yield count
+
+
+@cuda.jit
+def from_far(out):
+    lane = cuda.threadIdx.x
+    out[lane] = lane + cuda.shfl_down_sync(0xFFFFFFFF, lane, 16)
+
+
+@asks("ps03/lane")
+def from_beyond():
+    held = warp_counts.after(from_far, np.zeros(32, np.int64)).tolist()
+    return Puzzle(
+        held[20],
+        f"Lane 36 does not exist, and then a lane gets back its own: 20 + 20. Lane 0 holds {held[0]}, as "
+        "it should. So the upper lanes hold nonsense from the first step on, which does not matter: no "
+        "lane whose sum is wanted ever reads from them.",
+        {
+            20: "That would be 20 + 0. A lane beyond the end does not bring 0, though.",
+            20 + 4: "That goes round the circle to lane 4. `shfl_down` does not wrap.",
+            36 + 20: "That would be what lane 36 holds. A warp ends at lane 31.",
+        },
+        "Lane 20 asks lane 36. The warp ends at 31; whose value does it get?",
+    )

@@ -20,7 +20,7 @@ def waste():
             best: "That is as tidy as it gets: 32 floats side by side. Pull the lanes apart.",
             1: "All lanes in one sector is the least there is. Pull the lanes apart.",
         },
-        lambda yours: f"{yours} sectors. Some lanes still share one: a sector has eight floats.",
+        "Some lanes still share a sector, which has room for eight floats.",
         of=found,
         picture=lambda place: warp_counts.drawn(warp_counts.global_request(place)),
     )

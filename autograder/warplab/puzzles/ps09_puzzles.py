@@ -23,7 +23,7 @@ def steps():
         },
         "Is there a float16 between 1 and 0.9998? The nearest below 1 is "
         + f"{float(np.nextafter(weight, 0)):.5f}.",
-        within=1e-3,
+        within=1e-6,
     )
 
 
