@@ -18,7 +18,7 @@ from warplab.models import vram
 BOOK = Path(__file__).resolve().parents[2] / "chapters"
 H100 = specs.get("h100-sxm")
 TEXT = re.sub(r"\s+", " ", (BOOK / "12-beyond.md").read_text(encoding="utf-8"))
-CHIPS = "h100-sxm h200-sxm b200 mi300x mi325x tpu-v5p tpu-v6e tpu-v7x trainium2 gaudi3".split()
+CHIPS = "h100-sxm h200-sxm b200 b300 mi300x mi325x mi355x tpu-v5p tpu-v6e tpu-v7x trainium2 gaudi3".split()
 
 
 @cache
@@ -152,7 +152,8 @@ def test_the_warps_kernel_sums_each_warp_and_the_text_in_hip_differs_in_the_line
 def test_every_ridge_lies_where_the_chapter_says():
     ridges = [specs.get(key)["ridge_bf16"].value for key in CHIPS]
     assert (round(min(ridges)), round(max(ridges))) == (166, 560)
-    assert len({specs.get(key).vendor for key in CHIPS}) == 5
+    assert len(CHIPS) == 12 and len({specs.get(key).vendor for key in CHIPS}) == 5
+    assert f":devices: {' '.join(CHIPS)} m4-max" in TEXT and "Twelve designs by five makers" in TEXT
     m4 = specs.get("m4-max")
     assert m4["memory_bandwidth"].si / H100["memory_bandwidth"].si == pytest.approx(1 / 6, abs=0.005)
     assert m4["memory_capacity"].si > H100["memory_capacity"].si
@@ -174,7 +175,7 @@ def test_bounds_against_an_h100():
     ) == pytest.approx(1, abs=0.001)
     for rows in (1, 4096):
         ordered = sorted(CHIPS, key=lambda key: ratio(key, rows))
-        assert set(ordered[-2:]) == {"b200", "tpu-v7x"}
+        assert set(ordered[-4:]) == {"mi355x", "b300", "b200", "tpu-v7x"}
     assert chapter()["bound"](H100, 4096) == H100["peak_bf16"].si
 
 

@@ -14,11 +14,13 @@ ROWS = ("blue", "orange", "green", "purple")  # one colour for each row of A
 PLACES = {  # where a chip's name stands beside its point, in points
     "h100-sxm": (-8, 7),
     "h200-sxm": (-9, 4),
-    "b200": (-9, 6),
+    "b200": (-9, 3),
+    "b300": (-9, 10),
     "mi300x": (9, -7),
     "mi325x": (9, 4),
+    "mi355x": (9, 3),
     "tpu-v5p": (-9, -6),
-    "tpu-v7x": (9, 8),
+    "tpu-v7x": (6, -9),
     "trainium2": (9, -8),
     "gaudi3": (9, 0),
 }

@@ -68,13 +68,14 @@ def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
         **SMALL,
     )
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, ceiling))
-    ax.set(xlabel="FLOP for each byte asked of memory, counted on PTX", ylabel="at most (TFLOP/s)")
+    counted = any(not isinstance(kernel, tuple) for kernel in kernels.values())
+    asked = f"FLOP for each byte asked of memory, {'counted on PTX' if counted else 'worked out'}"
+    ax.set(xlabel=asked, ylabel="at most (TFLOP/s)")
     for axis, ends in ((ax.xaxis, (low, high)), (ax.yaxis, (floor, ceiling))):
         ticks = [10.0**k for k in range(math.ceil(math.log10(ends[0])), math.floor(math.log10(ends[1])) + 1)]
         axis.set_ticks(ticks, [f"{tick:,g}" for tick in ticks])
     ax.minorticks_off()
-    alt = _alt(spec, words, slope.text(), ridge, points)
-    counted = any(not isinstance(kernel, tuple) for kernel in kernels.values())
+    alt = _alt(spec, words, slope.text(), ridge, points, asked)
     return show(figure, alt, caption, evidence=["counted", "theory"] if counted else ["theory"])
 
 
@@ -124,12 +125,12 @@ def _free(box, taken) -> bool:
     return all(far <= left or right <= near or high <= bottom or top <= low for near, far, low, high in taken)
 
 
-def _alt(spec, words, slope, ridge, points) -> str:
+def _alt(spec, words, slope, ridge, points, asked) -> str:
     said = ", ".join(f"{name} {value:.3g}" for name, value in points.items())
     left = sum(value < ridge for value in points.values())
     where = "all" if left == len(points) else "none" if not left else f"{left} of {len(points)}"
     return (
         f"A roofline from the data sheet of the {spec.short}. A dashed slope of {slope} up to a ridge at "
-        f"{ridge:.0f} FLOP a byte, then flat: {words}. FLOP for each byte, counted on PTX: {said}. "
+        f"{ridge:.0f} FLOP a byte, then flat: {words}. {asked}: {said}. "
         f"Of these {where} stand left of the ridge, where memory sets the limit."
     )
