@@ -275,3 +275,23 @@ def test_the_walk_meets_new_places_until_it_has_seen_them_all():
     for _ in range(20 * steps):
         order.append(int(ring[order[-1]]))
     assert seen == order[steps::steps] and len(set(order)) == 20 * steps + 1
+
+
+@quiet
+def test_a_grid_that_is_too_large_costs_start_up_most_of_all_in_numba():
+    source = """
+    extern "C" __global__ void scale(const float* x, float* out, int n) {
+        for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+            out[i] = 2 * x[i] + 1;
+    }"""
+    in_cpp, (x, out) = warplab.cuda_kernel(source, "scale"), np.ones((2, 65_536), np.float32)
+    issued = {
+        "numba": [profile("scale", blocks, 256, x, out).warp_instructions for blocks in (4, 256)],
+        "C++": [
+            warplab.profile(in_cpp[blocks, 256], x, out, x.size).warp_instructions for blocks in (4, 256)
+        ],
+    }
+    rise = {name: round(many / few, 1) for name, (few, many) in issued.items()}
+    assert rise == {"numba": 4.7, "C++": 2.5}
+    assert "2.5-fold, not 4.7-fold" in text()
+    assert "div.s64" in profile("scale", 4, 256, x, out).ptx  # "by a division of 64-bit numbers"

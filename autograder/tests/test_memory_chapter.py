@@ -3,6 +3,7 @@ registry, and its numbers from their sources.
 """
 
 import math
+import os
 import re
 import runpy
 import tempfile
@@ -56,6 +57,20 @@ def test_a_request_costs_the_sectors_that_the_chapter_predicts(stride, offset, s
     p = count("copy_strided", 8, 128, x, out, stride, offset)
     assert (p.global_load.requests, p.global_load.sectors) == (32, 32 * sectors)
     np.testing.assert_array_equal(out, x[np.arange(1024) * stride + offset])
+
+
+def test_the_strided_copy_reads_memory_of_its_own():
+    """Pages that were never written are all one page of zeros, which any cache holds."""
+
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    if not os.path.exists("/proc/self/statm"):
+        pytest.skip("this system does not say how much of its memory a process has")
+    before, names = resident(), {"np": np, "f32": np.float32}
+    exec(cell_with("sparse, dense =").splitlines()[0], names)
+    names["sparse"][::32].sum()
+    assert resident() - before >= names["sparse"].nbytes == 128 << 20
 
 
 @pytest.mark.slow

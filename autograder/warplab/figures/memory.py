@@ -194,7 +194,9 @@ def strides(counted, here, gpu):
         ax.plot([], [], linestyle="none", label="GPU kernel: time, not recorded yet")
     ax.set(xscale="log", yscale="log", xlabel="stride, in numbers of 4 bytes", ylabel="cost, stride 1 = 1")
     ax.set_xticks(steps, [str(s) for s in steps])
-    ax.set_yticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
+    dearest = max(here[s] / here[1] for s in steps)
+    ticks = [2**k for k in range(8) if 2**k <= max(8, dearest)]
+    ax.set_yticks(ticks, [str(t) for t in ticks])
     ax.minorticks_off()
     ax.grid()
     plots.legend(fig, inside="upper left")
