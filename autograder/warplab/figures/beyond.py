@@ -14,13 +14,13 @@ ROWS = ("blue", "orange", "green", "purple")  # one colour for each row of A
 PLACES = {  # where a chip's name stands beside its point, in points
     "h100-sxm": (-8, 7),
     "h200-sxm": (-9, 4),
-    "b200": (-9, 3),
-    "b300": (-9, 10),
+    "b200": (-9, -4),
+    "b300": (10, 6),
     "mi300x": (9, -7),
     "mi325x": (9, 4),
-    "mi355x": (9, 3),
+    "mi355x": (10, -6),
     "tpu-v5p": (-9, -6),
-    "tpu-v7x": (6, -9),
+    "tpu-v7x": (0, 14),
     "trainium2": (9, -8),
     "gaudi3": (9, 0),
 }
@@ -138,11 +138,12 @@ def fields(keys):
         chip = specs.get(key)
         x, y = chip["memory_capacity"].si / 1e9, chip["memory_bandwidth"].si / 1e12
         place = PLACES.get(key, (9, 0))
+        shared = any((line.get_xdata()[0], line.get_ydata()[0]) == (x, y) for line in ax.get_lines())
         ax.plot(
             x,
             y,
             plots.MARKERS["published"]["marker"],
-            markersize=8,
+            markersize=3.5 if shared else 8,  # inside the other's
             color=COLOUR["blue" if chip.vendor == "NVIDIA" else "orange"],
         )
         ax.annotate(
