@@ -261,7 +261,8 @@ for name in ("requests", "sectors"):
 # One arrangement that works: blocks of 16 x 16 threads, each block a 64 x 64 tile of `c`. Thread (tx, ty) takes
 # rows `ty, ty + 16, ty + 32, ty + 48` of the tile, and columns `tx, tx + 16 ...`, so that neighbouring threads
 # still touch neighbouring columns. In a step the block brings in a 64 x 16 tile of `a` and a 16 x 64 tile of
-# `b`, four elements of each for every thread.
+# `b`, four elements of each for every thread, neighbours by neighbours along a row: loads that run down a
+# column are as many requests over four times the sectors, and lose their points.
 #
 # You choose the launch yourself this time: `plan_register_tiled` returns it.
 

@@ -249,7 +249,7 @@ def cheat(device):
 
 
 def careful(device, run):
-    """Seconds of run(), whatever stream it uses. About 5 lines."""
+    """Seconds of run(), whatever stream it uses; what was under way before does not count. About 5 lines."""
     ### BEGIN SOLUTION
     device.synchronize()
     start = device.clock()

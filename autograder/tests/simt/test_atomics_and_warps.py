@@ -145,3 +145,17 @@ def test_what_a_lane_holds_that_does_not_come_to_a_shuffle_is_not_a_number():
     x, out = np.arange(32, dtype=np.float32), np.zeros(16, np.float32)
     half_a_warp[1, 32](x, out)
     assert out[:8].tolist() == x[8:16].tolist() and np.isnan(out[8:]).all()
+
+
+@cuda.jit
+def masked(x, mask, out):
+    i = cuda.threadIdx.x
+    out[i] = cuda.shfl_down_sync(mask, x[i], 1)
+
+
+def test_a_lane_that_the_mask_does_not_name_gives_and_gets_no_number():
+    """Lane 5 asks lane 6, and lane 4 asks lane 5, under a mask without lane 5."""
+    x, out = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    masked[1, 32](x, np.uint32(0xFFFFFFFF ^ 1 << 5), out)
+    assert np.flatnonzero(np.isnan(out)).tolist() == [4, 5]
+    assert out[6:31].tolist() == x[7:].tolist()

@@ -40,6 +40,7 @@ class Task:
                  was asked
     atomics      whether the work needs atomics. Where it does not, a structure row that counts a memory is
                  lost to atomics there: a plain load or store does the same, and chapters count those
+    meeting      the structure row that is lost where threads leave a barrier behind at which others wait
     items        the rubric
     make_cases(rng) -> [Case]                            all cases but the timed ones
     reference(inputs) -> {result: float64 or integer array}
@@ -58,6 +59,7 @@ class Task:
     returns = {}
     measured = ()
     atomics = False
+    meeting = ""
     items = ()
 
     def cases(self, seed=0):
@@ -160,6 +162,13 @@ class Task:
         launch: (grid, block) of the student's own plan.
         """
         return None
+
+    def parted(self, row, findings):
+        """Why a barrier that not all threads reach loses this structure row; None where it does not."""
+        parted = any(found.get("text", "").startswith("barrier in kernel") for found in findings)
+        if row != self.meeting or not parted:
+            return None
+        return "not all threads of a block come to every barrier: those wait, too, that have nothing to do"
 
     def untouched(self, name, inputs):
         """What result `name` holds before the submission runs: None, but for kernels."""

@@ -106,7 +106,7 @@ class Reduction(KernelTask):
 class BlockReduction(Reduction):
     """A reduction in which the threads of a block add up together, with a row "together" and a row "time"."""
 
-    yardstick = COPY
+    yardstick, meeting = COPY, "together"
     TIME = Bound("time.ratio_low", 3.0, 9.0, "times the time of a copy of as many bytes")
     # Instructions of a warp in PTX, allowed for one number of each lane and for everything else: see
     # together().

@@ -8,7 +8,7 @@ import numpy as np
 
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import KernelTask, Task, task
-from warplab.tasks.rubric import Bound, Case, Item
+from warplab.tasks.rubric import Bound, Case, Item, number
 
 UNIT = 2.0**-24  # unit roundoff of float32
 HALF, TINY = 2.0**-11, 2.0**-25  # of float16: unit roundoff, and half of the smallest subnormal
@@ -205,20 +205,20 @@ class EncodeFloat(Task):
         x, fraction = inputs["x"], inputs["fraction_bits"]
         bias, ones = 2 ** (inputs["exponent_bits"] - 1) - 1, 2 ** (inputs["exponent_bits"] + fraction) - 1
         codes = []
-        for number in x.tolist():
-            if np.isnan(number):
+        for value in x.tolist():
+            if np.isnan(value):
                 codes.append(ones)
                 continue
             last = (
                 ones + 1 - 2**fraction if inputs["infinities"] else ones - 1
             )  # infinity, or the largest number
-            if np.isinf(number):
+            if np.isinf(value):
                 code = last
             else:
-                power = max(int(np.frexp(number)[1]) - 1, 1 - bias) if number else 1 - bias
-                steps = round(float(np.ldexp(abs(number), fraction - power)))  # exact, then half to even
+                power = max(int(np.frexp(value)[1]) - 1, 1 - bias) if value else 1 - bias
+                steps = round(float(np.ldexp(abs(value), fraction - power)))  # exact, then half to even
                 code = min(steps + (power + bias - 1) * 2**fraction, last)
-            codes.append(code + (ones + 1) * int(np.signbit(number)))
+            codes.append(code + (ones + 1) * int(np.signbit(value)))
         return {"code": np.array(codes)}
 
 
@@ -391,6 +391,21 @@ class WmmaMatmul(KernelTask):
         """
         a, b = self.factors(inputs)
         return {"C": sum_tolerance(inputs["k"], np.abs(a) @ np.abs(b))}
+
+    def unshared(self, inputs, counters, launch=()):
+        """Beside the work of all warps: each product is made once, and each sum stored once. The sizes of
+        these rows are multiples of 32, where no tile overlaps another.
+        """
+        m, n, k = (inputs[name] for name in "mnk")
+        made, stored = (counters.get(name, 0.0) for name in ("flops", "global_write.sectors"))
+        if made > 2.5 * m * n * k:
+            return f"{number(made)} FLOP where the product takes {number(2 * m * n * k)}: no tile twice"
+        if stored > 1.25 * m * n / 8:
+            return (
+                f"{number(stored)} sectors stored where C has {number(m * n / 8)}: each number once, and "
+                "neighbours by neighbouring lanes"
+            )
+        return super().unshared(inputs, counters, launch)
 
     def bounds(self, inputs):
         """For each product of tiles.

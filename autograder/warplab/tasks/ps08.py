@@ -226,14 +226,18 @@ class CheatTheTimer(Task):
     )
 
     def make_cases(self, rng):
-        def timing(item, which):
-            return Case(
-                f"{item}",
-                {"which": which, "timing": {"duration": float(rng.uniform(1e-3, 5e-3)), "noise": 0.0}},
-                item,
-            )
+        def timing(item, which, pending=0.0):
+            timing = {"duration": float(rng.uniform(1e-3, 5e-3)), "noise": 0.0, "pending": pending}
+            told = ", earlier work under way" if pending else ""
+            return Case(f"{item}{told}", {"which": which, "timing": timing}, item)
 
-        return [timing("cheat", "careless"), timing("caught", "careful"), timing("honest", "honest")]
+        earlier = float(rng.uniform(2e-3, 9e-3))
+        return [
+            timing("cheat", "careless"),
+            timing("caught", "careful"),
+            timing("caught", "careful", earlier),
+            timing("honest", "honest", earlier),
+        ]
 
     def device(self, inputs):
         return VirtualDevice(DeviceTiming(**inputs["timing"]))
@@ -298,10 +302,15 @@ class ReadPtx(Task):
         "mul.f32 {f0}, {f1}, {f2};\nadd.f32 {f3}, {f0}, {f1};",
         "mul.rn.f32 {f0}, {f1}, {f2}; // a product\nadd.rn.f32 {f3}, {f1}, {f0};",
         "mul.ftz.f32 {f0}, {f1}, 0f3F000000;\n@%p1 add.ftz.f32 {f0}, {f0}, {f2};",
+        "mul.f32 {f0}, {f1}, {f2};\n\n\t// and its sum\nadd.f32 {f3}, {f0}, {f1};",
     )
     NOT_MISSED = (
         "mul.f32 {f0}, {f1}, {f2};\nadd.f32 {f3}, {f1}, {f2};",
         "mul.f32 {f0}, {f1}, {f2};\nmov.f32 {f1}, {f2};\nadd.f32 {f3}, {f0}, {f1};",
+        "mul.f32 {f0}, {f1}, {f2};\nsub.f32 {f3}, {f0}, {f1};",
+        "mul.f32 {f0}, {f1}, {f2};\nadd.f32 {f0}, {f1}, {f2};",
+        "mul.f32 {r0}, {r1}, {r2};\nadd.s32 {r3}, {r0}, {r1};",
+        "mul.lo.s32 {r0}, {r1}, {r2};\nadd.f32 {r3}, {r0}, {r1};",
     )
 
     def make_cases(self, rng):
@@ -311,7 +320,7 @@ class ReadPtx(Task):
                 (self.LOADS, loads),
                 (self.LOCAL, local),
                 (self.MISSED, missed),
-                (self.NOT_MISSED, 3),
+                (self.NOT_MISSED, len(self.NOT_MISSED)),
             ]
             pieces = [
                 pool[k % len(pool)] for pool, count in pools for k in range(int(count))

@@ -116,7 +116,7 @@ class DataParallel(Training):
                 "x": x,
                 "y": [part @ truth + 0.1 * rng.normal(size=len(part)) for part in x],
                 "steps": int(steps),
-                "lr": 0.05,
+                "lr": float(rng.uniform(0.01, 0.05)),
             }
             return Case(
                 f"{item}, {len(rows)} ranks with {', '.join(str(int(n)) for n in rows)} rows, "

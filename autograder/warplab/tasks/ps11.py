@@ -314,8 +314,9 @@ class Autoscale(Task):
 
     def make_cases(self, rng):
         def day(item, loads, target=10.0, least=1, most=100, window=1):
+            """The loads are told for a target of 10."""
             inputs = {
-                "loads": [float(load) for load in loads],
+                "loads": [float(load) * target / 10 for load in loads],
                 "target": float(target),
                 "least": int(least),
                 "most": int(most),
@@ -335,10 +336,12 @@ class Autoscale(Task):
         steady = 10 * int(rng.integers(4, 10))  # the load of so many tenths of it
         return [
             day("up", for_replicas(*rising)),
-            day("up", [5, 55, 300, 410]),
+            day("up", [5, 55, 300, 410], target=40),
             day("tolerance", [100, 104, 109, 96, 91, 100, 112, 109, 88]),
             day("down", [200, 150, 100, 60, 30, 10, 5, 5], window=3),
-            day("down", for_replicas(40, 27, 16, 50, 31, 12, 8, 4, 2, 1, 23, 9, 5, 3, 1), window=6),
+            day(
+                "down", for_replicas(40, 27, 16, 50, 31, 12, 8, 4, 2, 1, 23, 9, 5, 3, 1), target=2.5, window=6
+            ),
             day(
                 "limits",
                 for_replicas(30, 50, 15, 9, 4, 2, 1, 1, 3, 60, 10, 1, 1, 1),
@@ -348,6 +351,7 @@ class Autoscale(Task):
             ),
             day("limits", [0, 0, 1000, 0, 0, 0], least=2, most=7, window=2),
             day("tolerance", [50, *rng.integers(46, 55, 12)]),
+            day("tolerance", [400, 439.8, 360.2, 440.2]),  # just within a tenth, and just beyond it
             # A tick that is let alone counts in the window, too, and with the present number.
             day("tolerance", [steady, steady / 2, steady, steady / 2, steady / 2], window=3),
             day("tolerance", [steady, steady + 1, steady / 2], window=3),

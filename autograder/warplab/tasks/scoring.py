@@ -140,6 +140,7 @@ def _points_of_case(task, item, case, outcome):
     bound, counters = task.bounds(case.inputs)[item.key], _finite(outcome.counters)
     dodged = task.needless_atomics(bound, counters)
     dodged = dodged or task.unshared(case.inputs, counters, outcome.launch)
+    dodged = dodged or task.parted(item.key, outcome.findings)
     if dodged:
         return CaseVerdict(case.name, 0.0, dodged, hints_help=False)
     total, unit = bound.total(counters), bound.unit or bound.counter

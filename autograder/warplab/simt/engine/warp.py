@@ -33,10 +33,11 @@ class WarpTable:
         return (table.astype(np.uint64) << np.arange(32, dtype=np.uint64)).sum(axis=1).astype(np.uint32)
 
 
-def shuffle(table: WarpTable, mode: str, value: np.ndarray, b: np.ndarray, c: np.ndarray):
+def shuffle(table: WarpTable, mode: str, value, b, c, mask):
     """``shfl.sync``: (value from the source lane, whether the source was in range).
 
-    What a lane that is not there holds is undefined: all bits are 1, which is NaN for a float.
+    Undefined is what a lane gets of one that is not there, or where ``mask`` does not name both: all bits are
+    1, which is NaN for a float.
     ``c`` packs the segment mask and the clamp, as the PTX manual's pseudo-code reads them.
     """
     lane = table.column.astype(np.int64)
@@ -57,9 +58,13 @@ def shuffle(table: WarpTable, mode: str, value: np.ndarray, b: np.ndarray, c: np
         source = (lane & segment) | (b & ~segment)
         good = source <= most
     source = np.where(good, source, lane)
-    values = np.full((table.rows, 32), np.array(-1).astype(value.dtype))
+    undefined = np.array(-1).astype(value.dtype)
+    values = np.full((table.rows, 32), undefined)
     values[table.row, table.column] = value
-    return values[table.row, source], good
+    got, mask = values[table.row, source], np.broadcast_to(mask, lane.shape).astype(np.int64)
+    if (mask != 0xFFFFFFFF).any():
+        got = np.where((mask >> lane) & (mask >> source) & 1, got, undefined)
+    return got, good
 
 
 def vote(table: WarpTable, mode: str, flag: np.ndarray, mask: np.ndarray):

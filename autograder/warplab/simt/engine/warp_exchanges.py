@@ -11,9 +11,9 @@ REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
 
 
 def shfl(code, instr):
-    d, value, b, c, _mask = instr.operands
+    d, *lanes = instr.operands
     mode = next(m for m in instr.mods if m in ("up", "down", "bfly", "idx"))
-    operands = ", ".join(code.use(operand, "u4") for operand in (value, b, c))
+    operands = ", ".join(code.use(operand, "u4") for operand in lanes)
     code.emit(f"got = warp.shuffle(group.table, {mode!r}, {operands})")
     _define_with_predicate(code, d)
 

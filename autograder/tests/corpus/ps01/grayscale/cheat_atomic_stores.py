@@ -1,4 +1,4 @@
-"""11 points: a warp writes down columns, with atomics, which no counter of stores sees."""
+"""10 points: a warp writes down columns, with atomics, which no counter of stores sees."""
 
 from numba import cuda, float32
 

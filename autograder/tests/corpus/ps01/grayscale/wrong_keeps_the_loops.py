@@ -1,4 +1,4 @@
-"""11 points: the Python loop inside the kernel: every thread makes the whole image."""
+"""10 points: the Python loop inside the kernel: every thread makes the whole image."""
 
 from numba import cuda
 

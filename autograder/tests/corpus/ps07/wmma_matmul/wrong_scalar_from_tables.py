@@ -1,4 +1,4 @@
-"""17 points: a careful kernel without Tensor Cores: every number is loaded once and multiplied one by one."""
+"""13 points: a careful kernel without Tensor Cores: every number is loaded once and multiplied one by one."""
 
 import warplab
 
