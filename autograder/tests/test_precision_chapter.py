@@ -552,12 +552,12 @@ def test_where_all_inputs_are_of_a_size_scaling_rounds_to_the_nearest(rounding):
 @pytest.mark.slow
 def test_with_outliers_in_its_inputs_the_network_answers_when_weights_are_scaled(lived):
     """The twin is the same function, which rounding to the nearest in four bits destroys."""
-    space, said = lived
+    space, said, _ = lived
     assert space["right"](space["loud"]) == pytest.approx(space["right"](space["model"]), abs=0.002)
     found = re.findall(r"(nearest|scaled|carried): ([\d.]+)% right, twin ([\d.]+)%", said)
     right = {name: (float(own), float(twin)) for name, own, twin in found}
     assert set(right) == {"nearest", "scaled", "carried"}
-    assert right["scaled"][1] > right["nearest"][1] + 30 < right["carried"][1]
+    assert min(right["scaled"][1], right["carried"][1]) > right["nearest"][1] + 30
     assert abs(right["scaled"][0] - right["nearest"][0]) < 5
 
 

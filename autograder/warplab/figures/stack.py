@@ -88,7 +88,7 @@ def levels(kernel, profile):
     code, sass = machine_code(cubin), [line for line in listing(cubin) if line.startswith("FFMA")]
     rows = (
         ("Python", _line(python, r"acc \+="), f"{len(python):,} characters", "orange"),
-        ("NVVM IR", _line(ir, r"= f(mul|add) "), f"{len(ir):,} characters", "purple"),
+        ("NVVM IR", _line(ir, r"= f(mul|add) ").split(", !dbg")[0], f"{len(ir):,} characters", "purple"),
         ("PTX", _line(profile.ptx, r"fma\.rn\.f32"), f"{profile.ptx_instructions:,} instructions", "blue"),
         (
             "SASS",

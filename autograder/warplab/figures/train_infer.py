@@ -280,6 +280,7 @@ def cache_room(texts, room, longest=4096, page=16, shared=512):
         ax.barh([y] * len(used), used, left=starts, height=0.7, color=colours, alpha=0.85, linewidth=0)
     ax.set(xlim=(0, room), ylim=(2.5, -0.5), xlabel="places for tokens")
     ax.set_yticks(range(3), list(rows))
+    ax.locator_params(axis="x", nbins=4 if plots.on_phone() else 8)
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)

@@ -6,7 +6,7 @@ import json
 import math
 import textwrap
 
-from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from warplab.evidence.experiments.rooflines import INTENSITY
 from warplab.evidence.roofs import roof
@@ -106,7 +106,11 @@ def said_of(measurement):
 def _ticks(axis, values, words):
     """Round numbers, fewer of each power of ten the more powers there are, in words that a person uses."""
     powers = math.log10(max(values) / min(values))
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if powers < 2.5 else (1, 3) if powers < 4 else (1,)))
+    subs = (1, 2, 5) if powers < 2.5 else (1, 3) if powers < 4 else (1,)
+    few = MaxNLocator(
+        4
+    )  # within half a power a logarithmic axis falls back to as many ticks as fit the column
+    axis.set_major_locator(few if powers < 0.5 and on_phone() else LogLocator(subs=subs))
     axis.set_major_formatter(FuncFormatter(lambda value, _: words(value)))
     axis.set_minor_locator(NullLocator())
 
