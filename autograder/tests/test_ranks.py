@@ -262,6 +262,12 @@ def _other():
     return 1 - dist.get_rank()
 
 
+def _swap_in_place(numbers):
+    sending = dist.isend(numbers[:3], _other())
+    dist.recv(numbers[2:], _other())  # number 2 is in both
+    sending.wait()
+
+
 REFUSED = {
     "both receive first": (
         lambda: dist.recv(torch.empty(1), _other()),
@@ -278,6 +284,10 @@ REFUSED = {
     "not waited for": (
         lambda: dist.isend(torch.ones(1), _other()),
         "isend to rank 1 was begun and never waited for: call wait()",
+    ),
+    "into what is sent": (
+        lambda: _swap_in_place(torch.ones(4)),
+        "irecv from rank 1 has the same tensor as isend to rank 1, which is still on its way",
     ),
     "different collectives": (
         lambda: dist.barrier() if dist.get_rank() else dist.all_reduce(torch.ones(3)),
@@ -340,6 +350,18 @@ REFUSED = {
 def test_a_mistake_is_told_in_a_sentence(name):
     function, sentence = REFUSED[name]
     assert sentence in refusal(2, function)
+
+
+def test_neighbouring_parts_of_one_tensor_travel_at_once_and_one_may_be_sent_twice():
+    def function():
+        numbers = torch.arange(4.0)
+        works = [dist.isend(numbers[:2], _other()), dist.isend(numbers[:2], _other())]
+        works += [dist.irecv(numbers[2:], _other()), dist.irecv(torch.empty(2), _other())]
+        for work in works:
+            work.wait()
+        return numbers.tolist()
+
+    assert together(2, function)[0] == [[0.0, 1.0, 0.0, 1.0]] * 2
 
 
 def test_a_task_that_is_to_write_the_collective_has_it_closed_but_not_the_barrier():

@@ -6,7 +6,8 @@ barrier, broadcast, all_reduce, all_gather, all_gather_single (all_gather_into_t
 the router checks and counts at its own end.
 
 As with gloo a send ends when the other rank receives, and every work must be waited for. A tensor is read
-when its rank next waits for anything, so that a change on its way shows.
+when its rank next waits for anything, so that a change on its way shows. To receive into a tensor that is on
+its way is refused at once.
 """
 
 import contextlib
@@ -48,6 +49,9 @@ class RouterWork(dist.Work):
     def __init__(self, group, number, what, receive):
         super().__init__()
         self._group, self._number, self.what, self._receive, self._over = group, number, what, receive, False
+        # Of a message: its first address, the one behind its last, whether it is filled, and the tensor itself,
+        # so that nobody else gets its place while the message is on its way.
+        self.memory = ()
 
     def wait(self, timeout=None):
         """True when the message is through; CommError if it never will be.
@@ -129,11 +133,33 @@ class RouterGroup(dist.ProcessGroup):
         return work
 
     def send(self, tensors, to, tag):
-        return self._post(f"isend to rank {to}", "send", _sound("send", tensors[0]), peer=to, tag=tag)
+        tensor = _sound("send", tensors[0])
+        work = self._post(f"isend to rank {to}", "send", tensor, peer=to, tag=tag)
+        work.memory = self._claimed(work, tensor, filled=False)
+        return work
 
     def recv(self, tensors, frm, tag):
-        into = _filler(f"what rank {frm} sent", _sound("recv", tensors[0]))
-        return self._post(f"irecv from rank {frm}", "recv", None, into, peer=frm, tag=tag)
+        tensor = _sound("recv", tensors[0])
+        into = _filler(f"what rank {frm} sent", tensor)
+        work = self._post(f"irecv from rank {frm}", "recv", None, into, peer=frm, tag=tag)
+        work.memory = self._claimed(work, tensor, filled=True)
+        return work
+
+    def _claimed(self, work, tensor, filled):
+        """The tensor's memory, for RouterWork; CommError if another message on its way has some of it.
+
+        Two sends may read the same numbers; nobody else may touch what a receive fills.
+        """
+        first, end = tensor.data_ptr(), tensor.data_ptr() + tensor.numel() * tensor.element_size()
+        for other in self.open.values():
+            if other is work or not other.memory or not (filled or other.memory[2]):
+                continue
+            if first < other.memory[1] and other.memory[0] < end:
+                raise CommError(
+                    f"{work.what} has the same tensor as {other.what}, which is still on its way: "
+                    "call its wait() first, or take another tensor (`torch.empty_like` makes one)"
+                )
+        return first, end, filled, tensor
 
     def barrier(self, opts=None):
         return self._post("barrier", "barrier")
