@@ -241,7 +241,7 @@ def test_the_size_at_which_a_copied_product_breaks_even():
     fetch = 2 * 4 / GPU["pcie_each_way"].si
     side = fetch / (2 / CPU["peak_fp32"].si - 2 / GPU["peak_fp32"].si)
     assert 510 < side < 525 and 2 * 16**3 == 8192
-    assert round(CPU["memory_bandwidth"].si / GPU["pcie_each_way"].si) == 7  # "seven times as narrow"
+    assert round(CPU["memory_bandwidth"].si / GPU["pcie_each_way"].si) == 7  # "at a seventh of that"
     assert (
         8 / GPU["pcie_each_way"].si > 12 / CPU["memory_bandwidth"].si
     )  # an addition never pays for the copy
