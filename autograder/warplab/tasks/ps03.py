@@ -303,7 +303,7 @@ class FixTheRace(KernelTask):
         Item("together", 5, "structure", "All threads still work at the same time"),
     )
     # Instructions of a warp in PTX, allowed for one round and for everything else: see bounds().
-    ROUND, FIXED = 55, 60
+    ROUND, FIXED = 75, 60
 
     def make_cases(self, rng):
         def rods(item, blocks, rounds):
@@ -341,7 +341,7 @@ class FixTheRace(KernelTask):
 
     def bounds(self, inputs):
         """A round is three reads, three operations, a write, two barriers and the indices: ROUND leaves room
-        for unhandy ones (a % 2 of a 64-bit number costs ten). One thread alone goes round 256 times as
+        for unhandy ones (a % 2 of a 64-bit number costs ten) and for shuffles. One thread alone goes round 256 times as
         often, one warp alone eight times, and a total over all warps would not show the latter.
         """
         full = self.ROUND * inputs["rounds"] + self.FIXED

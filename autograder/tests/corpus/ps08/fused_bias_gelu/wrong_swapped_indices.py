@@ -1,4 +1,4 @@
-"""10.47 points: row and column exchanged: neighbours write into different rows."""
+"""10.67 points: row and column exchanged: neighbours write into different rows."""
 
 import math
 
