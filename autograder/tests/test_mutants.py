@@ -14,10 +14,8 @@ from autograder.mutants.sweep import EQUIVALENT, KILLED, SURVIVED, Fate, Sweep, 
 from warplab.tasks import registry
 
 ROOT = Path(__file__).resolve().parents[2]
-ALL, SAMPLED = 0.9, 0.8
-"""The share of mutants that lose points, equivalent ones aside: of all, and of a sample. The goal is 0.98 of
-all and 0.95 in every task; raise these as survivors are dealt with.
-"""
+ALL, EACH, SAMPLED = 0.98, 0.95, 0.95
+"""The share of mutants that lose points, equivalent ones aside: of all, in each task, and of a sample."""
 TASKS, EVERY = 15, 60
 """The sample: so many tasks, drawn with a fixed seed, and of each one mutant in so many."""
 
@@ -176,4 +174,5 @@ def test_a_sample_of_mutants_loses_points():
 def test_all_mutants_lose_points():
     fates = list(Sweep(ROOT).run(jobs=2))
     survived = [(fate.mutant.task, fate.mutant.identity) for fate in fates if fate.state == SURVIVED]
-    assert shares(fates)["all"] >= ALL, survived
+    found = shares(fates)
+    assert found["all"] >= ALL and min(found.values()) >= EACH, survived
