@@ -86,10 +86,9 @@ plots.picture((255 * photo).astype(np.uint8), alt=alt, zoom=3)
 #
 # $$\text{grey} = 0.299\,R + 0.587\,G + 0.114\,B .$$
 #
-# A Python loop would visit the 24,576 pixels one after another. A kernel is the body of that loop: every thread
-# runs it once, for the pixel that its own position names. `cuda.grid(2)` gives that position, **x first**: x is
-# the column. Neighbours in x sit in the same *warp*, 32 threads that run in step, and should touch neighbours in
-# memory.
+# A kernel is the body of a loop over the pixels: every thread runs it once, for the pixel that its own position
+# names. `cuda.grid(2)` gives that position, **x first**: x is the column. Neighbours in x sit in the same
+# *warp*, 32 threads that run in step, and should touch neighbours in memory.
 #
 # Threads come in blocks, here of 16 x 16, and blocks are never cut. An image 37 wide and 20 high gets 3 x 2
 # blocks, 48 x 32 threads:
@@ -138,14 +137,14 @@ def grayscale(rgb, out):
 grade("ps01/grayscale", grayscale)
 
 # %% [markdown]
-# On a CUDA GPU the next cell also times your kernel, on four million pixels, beside a copy that moves as many
-# bytes. It cannot be quicker than that; up to twice the copy's time earns both points.
+# On a CUDA GPU the next cell times it beside a copy of as many bytes, which it cannot beat; up to twice the
+# copy's time earns both points.
 
 # %% grade="ps01/grayscale" rubric="time"
 grade("ps01/grayscale", grayscale, rubric="time")
 
 # %% [markdown]
-# Look at it. The picture is 12 x 8 blocks of 16 x 16 pixels exactly, so no thread is idle this time.
+# The picture is 12 x 8 blocks exactly, so no thread is idle this time.
 
 # %%
 gray = np.zeros((128, 192), np.float32)
@@ -195,8 +194,7 @@ def launch_plan(width, height, block):
 grade("ps01/launch_plan", launch_plan)
 
 # %% [markdown]
-# The same arithmetic as a picture: a corner of our photo, 44 x 25 pixels, under blocks of 16 x 16. Compare the
-# hatched part with the number that your function gives.
+# A corner of our photo, 44 x 25 pixels, under blocks of 16 x 16:
 
 # %%
 with when_written():
@@ -263,8 +261,8 @@ def box_blur(image, radius, out):
 grade("ps01/box_blur", box_blur)
 
 # %% [markdown]
-# Left the grey picture, right the same with radius 4. The border should be neither darker nor brighter than
-# what lies beside it: a dark frame is what you see when the sum is divided by 81 everywhere.
+# Left the grey picture, right the same with radius 4. A dark frame is what you see when the sum is divided by
+# 81 everywhere.
 
 # %%
 blurred = np.zeros_like(gray)
@@ -296,9 +294,8 @@ plots.picture((255 * np.hstack([gray, blurred])).astype(np.uint8), alt=alt, zoom
 # For $c = 1$ the sequence is 0, 1, 2, 5: its square passes 4 after three steps, so the pixel's value is 3. For
 # $c = -1$ it is 0, -1, 0, -1, and goes on until `max_iterations`.
 #
-# The 32 threads of a warp share one instruction stream. Those that have escaped wait, switched off, for the
-# last one: this is called *divergence*. A warp therefore costs what its slowest pixel costs, and a kernel that
-# does not stop at all costs `max_iterations` for everybody.
+# A warp costs what its slowest pixel costs, since threads that have escaped wait, switched off, for the last
+# one (*divergence*). A kernel that does not stop at all costs `max_iterations` for everybody.
 #
 # Keep to Python's own numbers of 64 bits here: near the border a rounding decides whether a pixel takes 66 steps or
 # 67, and 32 bits decide otherwise.
@@ -375,8 +372,8 @@ print(f"border  {efficiency(-0.9, 0.1, 0.3):.3f}")
 # %% [markdown]
 # ## 5. A stopwatch that waits
 #
-# A launch does not wait for the device. It puts the work into a queue and returns after a few microseconds,
-# whatever the work is. A stopwatch that is read right after the launch has timed the queueing.
+# A launch puts the work into a queue and returns after a few microseconds. A stopwatch that is read right after
+# it has timed the queueing.
 #
 # To see this without a GPU, the course has a *virtual device*: a queue and a clock that behave like a GPU's. No
 # real time passes, so its readings are the same on every machine. Here is work that takes one millisecond,
@@ -391,8 +388,7 @@ device.synchronize()
 print(f"after synchronize()  {1e3 * (device.clock() - start):.4f} ms")
 
 # %% [markdown]
-# Waiting is the first of four things that a good timer does. The others are there because real devices are
-# moody:
+# Waiting is the first of four things that a good timer does. Real devices are moody:
 #
 # - somebody's earlier work may still be in the queue when you begin;
 # - the first launches are slow: code is compiled, caches are cold, clocks have not risen. Five launches before

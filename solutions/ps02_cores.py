@@ -45,8 +45,8 @@ from warplab.check import grade, puzzle, when_written
 puzzle("ps02/third", ...)
 
 # %% [markdown]
-# Instead thread t takes the run `x[8 * t]` ... `x[8 * t + 7]`, all float32. How many sectors of 32 bytes does
-# a warp's first load touch?
+# Instead thread t takes the run `x[4 * t]` ... `x[4 * t + 3]`, all float32. How many sectors of 32 bytes does a
+# warp's first load touch?
 
 # %%
 puzzle("ps02/run", ...)
@@ -82,8 +82,8 @@ for n, a, b in zip(sizes, cpu, gpu, strict=True):
     print(f"{n:>6} pixels  CPU {a * 1e6} us  GPU {b * 1e6} us")
 
 # %% [markdown]
-# One of the samples is ten times as long as its neighbours. Real timings have such samples, too: an operating system
-# interrupts now and then. A mean carries such a sample into the result, a median does not.
+# One sample is ten times as long as its neighbours, as happens when an operating system interrupts. A mean
+# carries it into the result, a median does not.
 #
 # Find the size from which on the GPU wins. The rule, in Python:
 #
@@ -133,8 +133,8 @@ def crossover(sizes, cpu, gpu):
 grade("ps02/crossover", crossover)
 
 # %% [markdown]
-# For the table above. An exposure of the observatory has four million pixels, so the decision is easy; a cut-out
-# around a single star has a few hundred, and there it is not.
+# An exposure has four million pixels, so the decision is easy; a cut-out around a single star has a few
+# hundred.
 
 # %%
 with when_written():
@@ -147,9 +147,8 @@ with when_written():
 #
 # $$\text{out} = (\text{raw} - \text{dark}) \times \text{gain}.$$
 #
-# In problem set 1 every pixel got a thread of its own. Now the grid is given to you, and it may be much smaller than
-# the image, or larger. Let each thread take several pixels: its own number first, then the one that lies a whole grid
-# further on. With 256 threads:
+# The grid is given to you, and it may be much smaller than the image, or larger. Let each thread take several
+# pixels: its own number first, then the one that lies a whole grid further on. With 256 threads:
 #
 # ```text
 #   thread 0      pixels 0, 256, 512, ...
@@ -157,8 +156,8 @@ with when_written():
 #   thread 255    pixels 255, 511, 767, ...
 # ```
 #
-# At every step the 32 threads of a warp stand at 32 neighbouring pixels, which are 128 bytes: four sectors. Giving
-# each thread a run of neighbours would also be right, and would ask for 32 sectors at every step.
+# At every step the 32 threads of a warp stand at 32 neighbouring pixels, which are 128 bytes: four sectors.
+# Giving each thread a run of neighbours would also be right, and would ask for 32 sectors at every step.
 
 
 # %% solution="grid_stride"
@@ -186,16 +185,15 @@ def grid_stride(raw, dark, gain, out):
 grade("ps02/grid_stride", grid_stride)
 
 # %% [markdown]
-# Counts say what was asked for, a clock says how long it took. On a CUDA GPU the next cell times your kernel on
-# four million pixels, beside a copy that moves as many bytes: up to twice the copy's time earns all three
-# points.
+# On a CUDA GPU the next cell times it beside a copy of as many bytes: up to twice the copy's time earns all
+# three points.
 
 # %% grade="ps02/grid_stride" rubric="time"
 grade("ps02/grid_stride", grid_stride, rubric="time")
 
 # %% [markdown]
-# The same kernel on three grids. The sectors do not move. The instructions do: every thread works out where to
-# begin and when to stop, whether it has one pixel or a hundred.
+# The same kernel on three grids: the sectors stay, the instructions do not, since every thread works out where
+# to begin and when to stop.
 
 # %%
 raw = rng.integers(200, 4000, 32_768).astype(np.float32)
@@ -305,9 +303,9 @@ for name, p in ("mixed", slow), ("sorted", quick):
 # %% [markdown]
 # ## 4. How many fit, and are they enough?
 #
-# A GPU does not shorten the wait for memory. It has other warps ready. How many can be ready on one SM is decided when
-# blocks move in, whole or not at all, by four limits: warps, blocks, registers, shared memory. The smallest wins. All you
-# need to know of an SM comes in a dictionary; for an H100:
+# A GPU does not shorten the wait for memory; it has other warps ready. How many is decided when blocks move in,
+# whole or not at all, by four limits: warps, blocks, registers, shared memory. The smallest wins. All you need
+# to know of an SM comes in a dictionary; for an H100:
 #
 # | key | H100 | meaning |
 # |---|---|---|

@@ -130,8 +130,8 @@ hurried[4, 256](rain, total)
 print(f"{total[0]:.2f} of {rain.sum():.2f}")
 
 # %% [markdown]
-# Hardly anything arrived: the threads read the same old total and wrote over each other. The engine also says so. What a
-# GPU leaves in `total` depends on who came last. An *atomic* addition is all three steps at once. Give each number a thread.
+# Hardly anything arrived, and the engine says so. An *atomic* addition is all three steps at once. Give each
+# number a thread.
 
 
 # %% solution="reduce_atomic"
@@ -211,8 +211,8 @@ def reduce_tree(x, total):
 grade("ps03/reduce_tree", reduce_tree)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times your kernel on 16 million numbers, beside a copy that moves as many bytes.
-# Everything that is not reading shows here: up to three times the copy's time earns both points.
+# On a CUDA GPU the next cell times it beside a copy of as many bytes: up to three times the copy's time earns
+# both points.
 
 # %% grade="ps03/reduce_tree" rubric="time"
 grade("ps03/reduce_tree", reduce_tree, rubric="time")
@@ -274,8 +274,8 @@ def reduce_shuffle(x, total):
 grade("ps03/reduce_shuffle", reduce_shuffle)
 
 # %% [markdown]
-# On a CUDA GPU it is timed as the tree was. Before you run it: the shuffles save most trips to the table. How much of the
-# *time* will that save, if nearly all of it goes into reading the numbers?
+# On a CUDA GPU it is timed as the tree was. How much *time* will the saved trips save, if nearly all of it goes
+# into reading?
 
 # %% grade="ps03/reduce_shuffle" rubric="time"
 grade("ps03/reduce_shuffle", reduce_shuffle, rubric="time")
@@ -363,8 +363,8 @@ grade("ps03/fix_the_race", fix_the_race)
 # %% [markdown]
 # ## 6. Running totals *
 #
-# For each minute the rain since the beginning: `out[i] = x[0] + ... + x[i]`. It looks as if nothing could be done before
-# what comes before it is done. It can:
+# For each minute the rain since the beginning: `out[i] = x[0] + ... + x[i]`. No number need wait for all before
+# it:
 #
 # ```text
 #   x                     4 1 0 2 | 3 3 1 0 | 2 0 5 1      three blocks
@@ -450,9 +450,8 @@ def scan(device, x, out):
 grade("ps03/scan", scan)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times all your launches together, on 8 million numbers, beside one copy of them.
-# Two passes are two copies, and a block's rounds take their time as well: up to twelve times one copy earns
-# both points.
+# On a CUDA GPU the next cell times all your launches together beside one copy of the numbers: up to twelve
+# times that earns both points.
 
 # %% grade="ps03/scan" rubric="time"
 grade("ps03/scan", scan, rubric="time")

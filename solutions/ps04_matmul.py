@@ -225,8 +225,8 @@ def matmul_tiled(a, b, c):
 grade("ps04/matmul_tiled", matmul_tiled)
 
 # %% [markdown]
-# On a CUDA GPU the next cell compares your kernel with the library's product, 2,048 cubed in full float32. A
-# tile of 16 alone stays far behind it: up to twenty times the library's time earns all three points.
+# On a CUDA GPU the next cell times it beside the library's product: up to twenty times the library's time earns
+# all three points.
 
 # %% grade="ps04/matmul_tiled" rubric="time"
 grade("ps04/matmul_tiled", matmul_tiled, rubric="time")
@@ -334,8 +334,7 @@ def matmul_register_tiled(a, b, c):
 grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled)
 
 # %% [markdown]
-# The same comparison as in part 2, on a CUDA GPU only. This time a third of the library's speed earns all five
-# points.
+# The same on a CUDA GPU: a third of the library's speed earns all five points.
 
 # %% grade="ps04/matmul_register_tiled" rubric="time"
 grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled, "time")
@@ -344,8 +343,8 @@ grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled, 
 # ## 4. How much work is in a network?
 #
 # A multiply-add is two floating-point operations (FLOPs): the 64-cubed product above has 64 x 64 x 64 = 262,144
-# multiply-adds, 524,288 FLOPs. Nearly all the work in a network is in its products, so counting these is
-# enough. Three kinds of layer contain them:
+# multiply-adds, 524,288 FLOPs. Nearly all the work in a network is in its products. Three kinds of layer
+# contain them:
 #
 # | layer | its products |
 # |---|---|
@@ -389,8 +388,7 @@ def count_flops(layers, batch):
 grade("ps04/count_flops", count_flops)
 
 # %% [markdown]
-# PyTorch can count too: `FlopCounterMode` watches the operations of a real forward pass. Here is the first
-# layer of ResNet-50, by PyTorch and by you.
+# The first layer of ResNet-50, counted by PyTorch in a real forward pass, and by you:
 
 # %%
 with when_written():
@@ -426,7 +424,7 @@ with when_written():
 # taken in the order of the output image: along its rows.
 #
 # Notice what it costs: an inner pixel stands in four columns here, in nine for a 3 x 3 window. Real libraries
-# build the columns piece by piece in shared memory, inside a tiled kernel like yours, and never write them out.
+# build them piece by piece in shared memory and never write them out.
 
 
 # %% solution="conv_as_matmul"
@@ -461,8 +459,7 @@ def conv_as_matmul(image, weights, stride):
 grade("ps04/conv_as_matmul", conv_as_matmul)
 
 # %% [markdown]
-# Two 3 x 3 windows that find edges, in one product: left the image, then where it changes from left to right,
-# then from top to bottom.
+# Two 3 x 3 windows that find edges, in one product:
 
 # %%
 with when_written():

@@ -161,8 +161,8 @@ def transpose(x, out):
 grade("ps05/transpose", transpose)
 
 # %% [markdown]
-# Sectors and conflicts are work; what that work costs, only a clock can say. On a CUDA GPU the next cell times
-# your kernel against a copy that reads and writes as many bytes. Twice the copy's time earns all three points.
+# On a CUDA GPU the next cell times it beside a copy of as many bytes: up to twice the copy's time earns all
+# three points.
 
 # %% grade="ps05/transpose" rubric="time"
 grade("ps05/transpose", transpose, rubric="time")
@@ -216,9 +216,8 @@ def stencil_shared(x, out):
 grade("ps05/stencil_shared", stencil_shared)
 
 # %% [markdown]
-# On a CUDA GPU, against a copy of the same bytes again; up to three times its time earns all three points. If you have
-# such a machine, time the five loads as well: its caches may answer four of them. Do not be surprised if the table wins less
-# than the sectors promised.
+# On a CUDA GPU, up to three times the time of a copy earns all three points. Time the five loads as well: its
+# caches may answer four of them.
 
 # %% grade="ps05/stencil_shared" rubric="time"
 grade("ps05/stencil_shared", stencil_shared, rubric="time")
@@ -348,8 +347,7 @@ def softmax_online(x, out):
 grade("ps05/softmax_online", softmax_online)
 
 # %% [markdown]
-# On a CUDA GPU, against a copy of the same bytes: exponentials take time, too, so up to four times the copy's earns all
-# three points.
+# On a CUDA GPU, up to four times the time of a copy earns all three points.
 
 # %% grade="ps05/softmax_online" rubric="time"
 grade("ps05/softmax_online", softmax_online, rubric="time")

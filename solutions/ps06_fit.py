@@ -110,7 +110,7 @@ def training_bytes(model, recipe, batch, tokens):
 grade("ps06/training_bytes", training_bytes)
 
 # %% [markdown]
-# Is it true? Here is a real model, a real step of Adam, and torch's own record of what it keeps for the way back.
+# Is it true? A real model, a real step of Adam, and torch's own record of what it keeps:
 
 # %%
 with when_written():

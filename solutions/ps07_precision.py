@@ -13,11 +13,10 @@
 # %% [markdown]
 # # Problem set 7: Tensor Cores and low precision
 #
-# A satellite no larger than a shoebox photographs glaciers. Its radio is slow, its battery small, and every bit that it
-# sends, receives or multiplies is paid for out of the same few watts. On the ground a network learns to tell ice from
-# snow; then it is sent up in as few bits as it can bear, and up there it has to answer in integers. In this set you write what
-# lies between: the rounding, the formats, the scale that keeps small gradients alive, and two kernels for the machine that
-# likes its numbers short.
+# A satellite no larger than a shoebox photographs glaciers. Its radio is slow, its battery small, and every bit
+# that it sends, receives or multiplies is paid for out of the same few watts. On the ground a network learns to
+# tell ice from snow; then it is sent up in as few bits as it can bear, and up there it has to answer in
+# integers. In this set you write what lies between.
 #
 # **Time** about 5 hours, with chapter 7 read. **Points** 100: 95 by the checks below (5 of them only on a CUDA
 # GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one. `help(grade)` says
@@ -102,8 +101,8 @@ def quantize_int8(w, reach):
 grade("ps07/quantize_int8", quantize_int8)
 
 # %% [markdown]
-# A layer of made-up weights, one of its rows a hundred times larger than the others, and a thousand made-up inputs. How
-# much of what the bound allows is really used?
+# Made-up weights, one row a hundred times larger than the others, and a thousand made-up inputs. How much of
+# the bound is used?
 
 # %%
 with when_written():
@@ -178,7 +177,7 @@ def encode_float(x, exponent_bits, fraction_bits, infinities):
 grade("ps07/encode_float", encode_float)
 
 # %% [markdown]
-# PyTorch has these formats. Here are ten thousand random numbers, encoded by you and by PyTorch.
+# Ten thousand random numbers, encoded by you and by PyTorch:
 
 # %%
 with when_written():
@@ -333,9 +332,8 @@ wmma_matmul = warplab.cuda_kernel(source, "wmma_matmul")
 grade("ps07/wmma_matmul", wmma_matmul)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times your kernel against the library's product of the same halves, 2,048 cubed.
-# The library puts chapter 4's tiles for block and warp around its Tensor Cores, and you did not: up to fifteen
-# times its time earns all three points.
+# On a CUDA GPU the next cell times it beside the library's product, which has chapter 4's tiles around its
+# Tensor Cores: up to fifteen times its time earns all three points.
 
 # %% grade="ps07/wmma_matmul" rubric="time"
 grade("ps07/wmma_matmul", wmma_matmul, rubric="time")
@@ -410,8 +408,8 @@ int8_matmul = warplab.cuda_kernel(source, "int8_matmul")
 grade("ps07/int8_matmul", int8_matmul)
 
 # %% [markdown]
-# On a CUDA GPU, against the library's product of the same numbers in FP32, 2,048 cubed. Does a quarter of the bytes, in your
-# hands, beat the experts with all of them? Up to six times their time earns both points.
+# On a CUDA GPU, beside the library's product of the same numbers in FP32: up to six times its time earns both
+# points.
 
 # %% grade="ps07/int8_matmul" rubric="time"
 grade("ps07/int8_matmul", int8_matmul, rubric="time")

@@ -13,10 +13,9 @@
 # %% [markdown]
 # # Problem set 8: The stack
 #
-# A restaurant at the sea. The cook calls out orders, the kitchen works behind a door, boats bring fish and take away boxes.
-# What the guests notice is how well the three keep out of each other's way. In this set you write one kernel where a
-# framework would call three, tell autograd about it, run a kitchen on three streams, record the orders that repeat, cheat a
-# stopwatch and catch the cheat, and read what the compiler made of it all.
+# A restaurant at the sea. The cook calls out orders, the kitchen works behind a door, boats bring fish and take
+# away boxes. What the guests notice is how well the three keep out of each other's way. In this set you keep
+# them out of it.
 #
 # **Time** about 5 hours, with chapter 8 read. **Points** 100: 95 by the checks below (3 of them only on a CUDA
 # GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one. `help(grade)` says
@@ -71,8 +70,7 @@ puzzle("ps08/orders", ...)
 #
 # $$\text{gelu}(z) = \frac z2 \left(1 + \tanh\left(c\,(z + 0.044715\,z^3)\right)\right), \qquad c = \sqrt{2/\pi},\quad z = x + \text{bias}.$$
 #
-# As separate operations, each reads an array and writes another. In one kernel a number is read once, stays in a register until
-# it is finished, and is written once.
+# In one kernel a number is read once, stays in a register until it is finished, and is written once.
 #
 # A trap: in Python `0.5` is a double. In a kernel it makes doubles of everything it meets, and a GPU for deep learning has few
 # units for them. Wrap constants: `float32(0.5)`. (`math.tanh` of a float32 is a float32.)
@@ -103,8 +101,8 @@ def fused_bias_gelu(x, bias, out):
 grade("ps08/fused_bias_gelu", fused_bias_gelu)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times your kernel against a copy that reads and writes as many bytes; up to three
-# times the copy's time earns all three points.
+# On a CUDA GPU the next cell times it beside a copy of as many bytes: up to three times the copy's time earns
+# all three points.
 
 # %% grade="ps08/fused_bias_gelu" rubric="time"
 grade("ps08/fused_bias_gelu", fused_bias_gelu, rubric="time")

@@ -13,10 +13,8 @@
 # %% [markdown]
 # # Problem set 9: Training and inference
 #
-# A railway station wants an information desk that answers in any language. At night a model learns; by day it answers.
-# The same weights, two very different bills. You write the step that a night consists of, work out how many nights it takes,
-# and then run the desk: with a cache, with bounds that no code can beat, with half of the weights, and with a queue of
-# travellers who do not like to wait.
+# A railway station wants an information desk that answers in any language. At night a model learns; by day it
+# answers. The same weights, two very different bills.
 #
 # **Time** about 5 hours, with chapter 9 read. **Points** 100: 95 by the checks below, 5 by your instructor for
 # the answer at the end. The task with a star is the hard one. `help(grade)` says how points come about. Nothing here needs a GPU.
@@ -69,8 +67,8 @@ puzzle("ps09/half", ...)
 # %% [markdown]
 # ## 1. One step of the night
 #
-# In mixed precision the gradient comes in 16 bits, multiplied by a `scale` so that small numbers do not vanish. What happens
-# then is the same in every framework:
+# In mixed precision the gradient comes in 16 bits, multiplied by a `scale` so that small numbers do not vanish.
+# What happens then:
 #
 # 1. If any number of the gradient is infinite or NaN, the scale was too large. Skip the step: nothing changes but the scale, which
 #    is halved, and the count of good steps, which goes back to 0.

@@ -13,10 +13,8 @@
 # %% [markdown]
 # # Problem set 10: Many GPUs
 #
-# An orchestra without a conductor. Every desk has the score, or only a page of it; what keeps them together is what they
-# pass to each other, and nobody plays while waiting for paper. You write the passing: sums around a ring, a model trained
-# in several rooms, a layer cut in two, the optimiser's notes divided among the desks, and a chain in which each room
-# knows only one layer.
+# An orchestra without a conductor. Every desk has the score, or only a page of it; what keeps them together is
+# what they pass to each other, and nobody plays while waiting for paper. You write the passing.
 #
 # **Time** about 5 hours, with chapter 10 read. **Points** 100: 95 by the checks below, 5 by your instructor for
 # the answer at the end. The task with a star is the hard one. `help(grade)` says how points come about, with a

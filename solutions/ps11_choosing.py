@@ -13,9 +13,8 @@
 # %% [markdown]
 # # Problem set 11: Choosing and paying
 #
-# A museum wants its visitors to ask questions of the paintings. There is a model that can answer, a budget that cannot be
-# discussed, and you. You choose a card, work out what an answer costs, train the model's last touches on machines that
-# may be taken away at any minute, and let the service grow and shrink with the crowd.
+# A museum wants its visitors to ask questions of the paintings. There is a model that can answer, a budget that
+# cannot be discussed, and you.
 #
 # **Time** about 3 hours, with chapter 11 read. **Points** 100: 95 by the checks below, 5 by your instructor for
 # the answer at the end. The task with a star is the hard one. `help(grade)` says how points come about. Nothing here needs a GPU.

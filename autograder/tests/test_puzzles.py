@@ -19,7 +19,7 @@ BY_HAND = {
     "ps01/corner": 3 * 3,
     "ps01/slowest": 100,
     "ps02/third": 5 + 128 + 128,
-    "ps02/run": 32,  # 8 numbers are 32 bytes, a sector for each lane
+    "ps02/run": 16,  # 4 numbers are 16 bytes, a sector for two lanes
     "ps02/branch": 0,
     "ps02/one_more": 1,  # ceil(33 * 32 / 256) = 5 units a warp: 64 // 5 * 4 = 48 warps, of 32 in a block
     "ps03/limit": 1 / (0.05 + 0.95 / 20),

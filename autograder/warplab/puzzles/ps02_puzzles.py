@@ -27,20 +27,22 @@ def third():
 
 @asks("ps02/run")
 def run():
-    each = 8
-    wide, narrow = (warp_counts.global_request(lambda lane, step=step: step * lane) for step in (each, 1))
+    each = 4
+    wide, narrow, twice = (
+        warp_counts.global_request(lambda lane, step=step: step * lane).cost[0]
+        for step in (each, 1, 2 * each)
+    )
     return Puzzle(
-        wide.cost[0],
-        f"Lane 1 stands {each} numbers, {4 * each} bytes, behind lane 0: every lane is alone in its "
-        f"sector. Side by side the same 32 numbers lie in {narrow.cost[0]}. Nothing is wrong with the "
-        f"result, and the memory moves {wide.cost[0] // narrow.cost[0]} times as many bytes for this load.",
+        wide,
+        f"Lane 1 stands {each} numbers, {4 * each} bytes, behind lane 0, so that two lanes share a sector "
+        f"and no more. Side by side the same 32 numbers lie in {narrow}. The result is right all the "
+        f"same, and the memory moves {wide // narrow} times as many bytes for this load.",
         {
-            narrow.cost[
-                0
-            ]: "That is right for 32 numbers side by side. At its first step lane 0 reads `x[0]`, "
+            narrow: "That is right for 32 numbers side by side. At its first step lane 0 reads `x[0]`, "
             f"and lane 1 reads `x[{each}]`.",
-            each: "Each lane will read eight numbers, but the load of one step is one number for each lane.",
-            1: "A sector has 32 bytes, which is eight floats. Where do lanes 0 and 1 read?",
+            twice: f"So many it would be if lanes were {2 * each} numbers apart. Here lanes 0 and 1 still "
+            "share a sector: it has 32 bytes.",
+            1: "A sector has 32 bytes, which is eight floats. Where do lanes 0 and 2 read?",
         },
         "A sector holds eight floats. Which lanes share one?",
     )
