@@ -24,8 +24,8 @@ def staircase(kib, ns):
     fig, ax = plots.new(plots.COLUMN, 2.9)
     ax.plot(kib, ns, color=COLOUR["blue"], alpha=0.4, linewidth=1.5)
     ax.plot(kib, ns, markersize=8, linestyle="none", **plots.MARKERS["live"])
-    for x, y in ((kib[0], ns[0]), (kib[-1], ns[-1])):
-        ax.annotate(f"{y:.3g} ns", (x, y), (0, 8), textcoords="offset points", ha="center", fontsize=10.5)
+    for x, y, side in ((kib[0], ns[0], "left"), (kib[-1], ns[-1], "right")):
+        ax.annotate(f"{y:.3g} ns", (x, y), (0, 8), textcoords="offset points", ha=side, fontsize=10.5)
     ax.set(xscale="log", yscale="log", xlabel="size of the walk", ylabel="one step, ns")
     ax.set(xlim=(kib[0] / 1.6, kib[-1] * 1.6), ylim=(min(ns) / 1.5, max(ns) * 2.2))
     named = kib[::2] if plots.on_phone() else kib
