@@ -195,6 +195,42 @@ def h100_bandwidth() -> Decision:
     return Decision({"SXM": _near(sxm, 3.35), "PCIe": _near(pcie, 3.35)}, {"sxm": sxm, "pcie": pcie})
 
 
+def memory_bandwidths() -> Decision:
+    """Peaks of the memory, GPU against one socket of a server's CPU."""
+    cpu = specs.get("epyc-9654")["memory_bandwidth"].si
+    times = {name: specs.get(name)["memory_bandwidth"].si / cpu for name in ("h100-sxm", "rtx-4090", "t4")}
+    return Decision(
+        {name: ratio > 1 for name, ratio in times.items()},
+        {"h100": times["h100-sxm"], "rtx": times["rtx-4090"], "t4": times["t4"]},
+    )
+
+
+def pcie_is_narrow() -> Decision:
+    h100 = specs.get("h100-sxm")
+    memory, host = h100["memory_bandwidth"].si, h100["pcie_each_way"].si
+    return Decision(
+        {"the memory is ten times as wide": memory > 10 * host}, {"ratio": memory / host, "host": host / 1e9}
+    )
+
+
+def one_order() -> Decision:
+    """Each scheduler of an H100 gives an order of its own to a warp's 32 lanes."""
+    h100 = specs.get("h100-sxm")
+    orders = h100["sms"].value * h100["warp_schedulers_per_sm"].value
+    return Decision({"the lanes of a warp": True, "all lanes": orders == 1}, {"orders": orders})
+
+
+def bf16_range() -> Decision:
+    """torch's own limits of the two formats."""
+    import torch
+
+    wide, short = torch.finfo(torch.float32), torch.finfo(torch.bfloat16)
+    return Decision(
+        {"the same range": _near(short.max, wide.max), "fewer digits": short.eps > wide.eps},
+        {"largest": short.max / 1e38, "step": short.eps, "finer": short.eps / wide.eps},
+    )
+
+
 def private_registers() -> Decision:
     """One thread a lane would make a thread's registers a lane's. An SM keeps more threads than lanes."""
     h100 = specs.get("h100-sxm")

@@ -34,6 +34,37 @@ def ring_all_reduce() -> Decision:
     )
 
 
+def ring_traffic() -> Decision:
+    """What one of n ranks sends in a ring all-reduce, in sizes of what is added: 2 (n - 1) / n."""
+    sent = {n: 2 * (n - 1) / n for n in (2, 8, 1024)}
+    return Decision(
+        {"8 against 2": sent[8] > 1.5 * sent[2], "1,024 against 8": sent[1024] > 1.5 * sent[8]},
+        {"eight": sent[8], "many": sent[1024]},
+    )
+
+
+def wires() -> Decision:
+    """One way, against a port of 400 Gbit/s, the network that Llama 3's clusters had for each GPU."""
+    inside, between = specs.get("h100-sxm")["nvlink_each_way"].si, 400e9 / 8
+    return Decision(
+        {"NVLink is nine times as wide": inside == 9 * between},
+        {"inside": inside / 1e9, "between": between / 1e9},
+    )
+
+
+def rented_by_anybody() -> Decision:
+    """39.3 million H100-hours, as Meta counts them for Llama 3.1, at the cheapest hour of our file."""
+    hour = prices.cheapest("h100-sxm").gpu_hour
+    bill = 39.3e6 * hour
+    return Decision(
+        {
+            "an afternoon for under 100 dollars": 8 * hour < 100,
+            "a large model for under a million": bill < 1e6,
+        },
+        {"hour": hour, "bill": bill / 1e6},
+    )
+
+
 def zero_stages() -> Decision:
     """Bytes for 7.5 B parameters on 64 GPUs, and what each stage tends to with more."""
     p, n = 7.5, 64
