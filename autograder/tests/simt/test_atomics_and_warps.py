@@ -159,3 +159,21 @@ def test_a_lane_that_the_mask_does_not_name_gives_and_gets_no_number():
     masked[1, 32](x, np.uint32(0xFFFFFFFF ^ 1 << 5), out)
     assert np.flatnonzero(np.isnan(out)).tolist() == [4, 5]
     assert out[6:31].tolist() == x[7:].tolist()
+
+
+SIXTEEN_BITS = """
+#include <cuda_fp16.h>
+__global__ void k(unsigned short* won, half* sum, half2* pair) {
+    atomicCAS(won + 1, (unsigned short)0, (unsigned short)(7 + threadIdx.x));
+    atomicAdd(sum + 1, __float2half(0.5f));
+    atomicAdd(pair, __floats2half2_rn(1.0f, 2.0f));
+}
+"""
+
+
+def test_atomics_on_16_bits_leave_their_neighbours_alone():
+    won, sums, pair = np.full(4, 9, np.uint16), np.full(3, 3, np.float16), np.zeros(4, np.float16)
+    won[1] = 0
+    warplab.cuda_kernel(SIXTEEN_BITS, "k")[1, 32](won, sums, pair)
+    assert won.tolist() == [9, 7, 9, 9]  # the first lane wins
+    assert sums.tolist() == [3, 19, 3] and pair.tolist() == [32, 64, 0, 0]

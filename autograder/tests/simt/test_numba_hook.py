@@ -161,6 +161,17 @@ def test_a_tuple_of_empty_tuples_is_an_argument_although_line_information_is_ask
     assert out.tolist() == [3, 0]
 
 
+@cuda.jit
+def not_written_yet(out):
+    """A stub, with nothing but what it should do."""
+
+
+def test_a_kernel_that_is_only_a_docstring_runs_and_does_nothing():
+    out = np.full(4, 9)
+    not_written_yet[1, 4](out)
+    assert out.tolist() == [9, 9, 9, 9]
+
+
 def test_copies_of_host_arrays_are_warned_of_only_where_somebody_asks(monkeypatch, recwarn):
     host, there = np.ones(4, np.int64), cuda.to_device(np.ones(4, np.int64))
     lengths[1, 1](host, ((1,),))

@@ -32,6 +32,7 @@ from warplab.simt.frontends.arguments import host_array, mapped
 from warplab.simt.frontends.c_arguments import parameters
 from warplab.simt.frontends.launch import LaunchContext, run, translated
 from warplab.simt.frontends.numba_hook import core_stream
+from warplab.simt.frontends.shared_shapes import shaped
 from warplab.simt.frontends.space import SPACE
 from warplab.simt.frontends.symbols import Symbol, mangled, parameter_types, probe, probed
 from warplab.simt.frontends.torch_tensors import is_tensor, refuse
@@ -68,6 +69,7 @@ class CudaKernel:
             ptx, entry = self.compiled(arch)
             variables = _variables.setdefault((self.source, self.path, arch), {})
             program = self._programs[arch] = translated((ptx,), entry, self.name, SPACE, variables)
+            program.shared_arrays = shaped(program.shared_arrays, self.source)
             for name in self.prepared.initialised:  # PTX does not tell zeros that the author wrote from none
                 region = program.globals.get(mangled(name, program.module) or "")
                 if region is not None:

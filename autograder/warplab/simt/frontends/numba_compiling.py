@@ -11,18 +11,23 @@ Beside ``numba_hook`` this is the only file that touches private names of numba 
 from __future__ import annotations
 
 import functools
+import gc
 
 from llvmlite.ir import values as llvm_values
 from numba.core.types import functions as numba_functions
 from numba.cuda import debuginfo as numba_debuginfo
+from numba.cuda import dispatcher as numba_dispatcher
 from numba.cuda import types
 from numba.cuda.core import base as numba_base
+from numba.cuda.core import compiler_lock as numba_lock
+from numba.cuda.core import ir as numba_ir
+from numba.cuda.core import postproc as numba_postproc
 from numba.cuda.core import targetconfig as numba_targetconfig
+from numba.cuda.core import transforms as numba_transforms
 from numba.cuda.typing import context as numba_typing
 
-SCALARS = (types.Number, types.Boolean)
-OF_LOWERING = ("functions", "getattrs", "setattrs", "casts", "constants")  # what a registry of numba's holds
-OF_TYPING = ("functions", "attributes", "globals")
+OPERATORS = ("_operator", "builtins")  # where Python has what numba types as an operator
+PLAIN = (types.Number, types.Boolean, types.Array, types.NoneType)
 
 _installed: list[str] = []
 
@@ -36,8 +41,14 @@ def install() -> None:
     _keep_sizes_of_types()
     _keep_hashes_of_metadata()
     _keep_locations()
-    _install_registries_once()
+    _refresh_when_grown()
     _keep_types_of_operators()
+    _find_operators_at_once()
+    _list_variables_by_type()
+    _keep_signatures()
+    _leave_out_lives_of_variables()
+    _leave_out_types_of_variables()
+    _collect_no_garbage()
 
 
 def _compare_flags_quickly() -> None:
@@ -104,34 +115,46 @@ def _keep_locations() -> None:
     numba_debuginfo.DIBuilder._di_location = di_location
 
 
-def _install_registries_once() -> None:
-    """Registries only grow, so one that has not grown has nothing new to install."""
-    for context, parts in (
-        (numba_base.BaseContext, OF_LOWERING),
-        (numba_typing.BaseContext, OF_TYPING),
-    ):
-        plain = context.install_registry
+def _refresh_when_grown() -> None:
+    """numba looks for new declarations at every step of type inference. Registries only grow, so while none
+    has grown there is nothing to find.
+    """
+    for context in (numba_base.BaseContext, numba_typing.BaseContext):
+        plain = context.refresh
 
         @functools.wraps(plain)
-        def install_registry(self, registry, *rest, plain=plain, parts=parts, **options):
-            sizes = tuple(len(getattr(registry, part)) for part in parts)
-            seen = self.__dict__.setdefault("_warplab_sizes", {})
-            if seen.get(registry) != sizes:
-                plain(self, registry, *rest, **options)
-                seen[registry] = sizes
+        def refresh(self, plain=plain):
+            known = self.__dict__.setdefault("_warplab_registries", {"lists": (), "size": -1})
+            size = sum(map(len, known["lists"]))
+            if size == known["size"]:
+                below = getattr(self, "typing_context", None)
+                if below is not None:
+                    below.refresh()
+                return
+            plain(self)
+            known["lists"] = [
+                getattr(registry, part)
+                for registry, loader in self._registries.items()
+                for part in loader.registry_items
+            ]
+            known["size"] = size  # of before: what has come meanwhile is found the next time
 
-        context.install_registry = install_registry
+        context.refresh = refresh
 
 
 def _keep_types_of_operators() -> None:
-    """``a + b`` of two float32 is asked for in each round of type inference, and tries all overloads of +."""
+    """``a[i] + b[i]`` is asked for in each round of type inference, and tries all overloads of [] and +."""
     plain = numba_functions.BaseFunction.get_call_type
     known: dict[tuple, object] = {}
 
+    def is_plain(kind) -> bool:
+        if isinstance(kind, types.BaseTuple):
+            return all(map(is_plain, kind))
+        return isinstance(kind, PLAIN)
+
     @functools.wraps(plain)
     def get_call_type(self, context, args, kws):
-        of_operator = getattr(self.typing_key, "__module__", None) == "_operator"
-        if kws or not of_operator or not all(isinstance(arg, SCALARS) for arg in args):
+        if kws or _module_of(self.typing_key) not in OPERATORS or not all(map(is_plain, args)):
             return plain(self, context, args, kws)
         flags = numba_targetconfig.ConfigStack.top_or_none()
         key = context, self, args, len(self.templates)
@@ -142,3 +165,133 @@ def _keep_types_of_operators() -> None:
         return found
 
     numba_functions.BaseFunction.get_call_type = get_call_type
+
+
+def _find_operators_at_once() -> None:
+    """numba asks first whether an operator is a constant, and whether its type has a method ``__call__``."""
+    context = numba_typing.BaseContext
+    plain_value, plain_attribute = context.resolve_value_type, context.resolve_getattr
+
+    @functools.wraps(plain_value)
+    def resolve_value_type(self, val):
+        found = self._lookup_global(val) if _module_of(val) == "_operator" else None
+        return plain_value(self, val) if found is None else found
+
+    @functools.wraps(plain_attribute)
+    def resolve_getattr(self, typ, attr):
+        if attr == "__call__" and isinstance(typ, types.Function):
+            if next(self._get_attribute_templates(typ), None) is None:
+                return None
+        return plain_attribute(self, typ, attr)
+
+    context.resolve_value_type, context.resolve_getattr = resolve_value_type, resolve_getattr
+
+
+def _module_of(value) -> str | None:
+    return getattr(value, "__module__", None)
+
+
+def _list_variables_by_type() -> None:
+    """The variables of a statement are looked for in everything that it holds; what is looked into is a
+    matter of its type.
+    """
+    kinds: dict[type, int] = {}
+    order = (numba_ir.var_types, numba_ir.inst_types, (list, tuple), dict)
+
+    def kind_of(value) -> int:
+        kind = next((number for number, group in enumerate(order) if isinstance(value, group)), 4)
+        kinds[type(value)] = kind
+        return kind
+
+    @functools.wraps(numba_ir.Inst._rec_list_vars)
+    def rec_list_vars(self, val):
+        found: list = []
+        ahead = [val]
+        while ahead:
+            value = ahead.pop()
+            kind = kinds.get(type(value))
+            if kind is None:
+                kind = kind_of(value)
+            if kind == 0:
+                found.append(value)
+            elif kind == 1:
+                found += value.list_vars()
+            elif kind == 2:
+                ahead += reversed(value)
+            elif kind == 3:
+                ahead += reversed(value.values())
+        return found
+
+    numba_ir.Inst._rec_list_vars = rec_list_vars
+
+
+def _keep_signatures() -> None:
+    """Whether an implementation takes a line is read off its signature each time that it is called."""
+    numba_base._has_loc = functools.lru_cache(maxsize=4096)(numba_base._has_loc)
+
+
+def _leave_out_lives_of_variables() -> None:
+    """After each pass numba finds out where each variable lives; nine in ten times nobody asks.
+
+    What is left out is kept for generators alone, and of use to nothing else.
+    """
+    processor = numba_postproc.PostProcessor
+    plain = processor.run
+
+    @functools.wraps(plain)
+    def run(self, emit_dels=False, extend_lifetimes=False):
+        function = self.func_ir
+        if function.is_generator:
+            plain(self, emit_dels, extend_lifetimes)
+            return
+        function.blocks = numba_transforms.canonicalize_cfg(function.blocks)
+        function.variable_lifetime = numba_postproc.VariableLifetime(function.blocks)
+        function.generator_info = None
+        if emit_dels:
+            self._insert_var_dels(extend_lifetimes=extend_lifetimes)
+
+    processor.run = run
+
+
+def _leave_out_types_of_variables() -> None:
+    """A debugger reads the types of variables. Where it has only lines to read, one type does for all."""
+    builder = numba_debuginfo.CUDADIBuilder
+    plain, plain_of_function = builder._var_type, builder._di_subroutine_type
+    byte = {"name": "byte", "size": 8, "encoding": llvm_values.DIToken("DW_ATE_unsigned_char")}
+
+    def only_lines(self):
+        return self.emission_kind == "DebugDirectivesOnly"
+
+    @functools.wraps(plain)
+    def var_type(self, lltype, size, datamodel=None):
+        if only_lines(self):
+            return self.module.add_debug_info("DIBasicType", byte)
+        return plain(self, lltype, size, datamodel=datamodel)
+
+    @functools.wraps(plain_of_function)
+    def di_subroutine_type(self, line, function, argmap):
+        if only_lines(self):
+            return self.module.add_debug_info("DISubroutineType", {"types": self.module.add_metadata([])})
+        return plain_of_function(self, line, function, argmap)
+
+    builder._var_type, builder._di_subroutine_type = var_type, di_subroutine_type
+
+
+def _collect_no_garbage() -> None:
+    """A compilation makes so many objects that Python looks through all that live, numba's own among them,
+    several times; nearly all of them go by themselves.
+    """
+    plain = numba_dispatcher._Kernel.__init__
+
+    @functools.wraps(plain)
+    @numba_lock.global_compiler_lock  # numba's own: one thread at a time turns collection off and on
+    def init(self, *args, **kwargs):
+        enabled = gc.isenabled()
+        gc.disable()
+        try:
+            plain(self, *args, **kwargs)
+        finally:
+            if enabled:
+                gc.enable()
+
+    numba_dispatcher._Kernel.__init__ = init

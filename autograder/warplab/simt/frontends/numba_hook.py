@@ -15,12 +15,13 @@ What is replaced (numba-cuda is pinned; ``tests/simt/test_numba_hook.py`` is the
 - ``cudaimpl._generic_array`` and ``Lower.lower_inst`` - a shared array's PTX variable says what the array is
   called and which shape it has, so that messages can give indices.
 - ``CUDADispatcher.__init__`` - line information is always asked for, so that messages and counters can name
-  source lines; ``CUDACodeLibrary.get_ltoir`` and ``DIBuilder._var_type`` are mended where numba's own line
-  information fails.
+  source lines; ``CUDACodeLibrary.get_ltoir``, ``DIBuilder._var_type`` and ``FindDefFirstLine`` are mended
+  where numba's own line information fails.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import inspect
@@ -49,6 +50,7 @@ from numba.cuda.cudadrv import devices as numba_devices
 from numba.cuda.cudadrv import driver as numba_driver
 from numba.cuda.cudadrv import nvvm as numba_nvvm
 from numba.cuda.memory_management import nrt as numba_nrt
+from numba.cuda.misc import firstlinefinder as numba_lines
 from numba.cuda.np.numpy_support import from_dtype
 
 from warplab.hardware.target import LaunchLimits, Target
@@ -500,6 +502,14 @@ def ask_for_line_information() -> None:
         return plain_type(self, lltype, size, datamodel=datamodel)
 
     numba_debuginfo.DIBuilder._var_type = var_type
+    plain_visit = numba_lines.FindDefFirstLine.visit_FunctionDef
+
+    @functools.wraps(plain_visit)
+    def visit(self, node):
+        with contextlib.suppress(IndexError):  # of a docstring alone it wants the statement behind it
+            plain_visit(self, node)
+
+    numba_lines.FindDefFirstLine.visit_FunctionDef = visit
     _name_shared_arrays()
 
 

@@ -1,0 +1,79 @@
+"""Shapes of the shared arrays of a CUDA C++ source, which PTX does not have: it knows names and bytes."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from warplab.simt.engine.indices import SharedArray
+
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+DECLARATION = re.compile(r"__shared__([^;{}()]*(?:\([^;{}()]*\)[^;{}()]*)*);")
+DECLARATOR = re.compile(r"(\w+)\s*((?:\[[^\[\]]+\]\s*)+)")
+NUMBER = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(.+)$"
+    r"|\bconst(?:expr)?\b[^=;(){}]*\b(\w+)\s*=([^;{}]+);",
+    re.M,
+)
+SUFFIX = re.compile(r"\b(\d+)[uUlL]+\b")
+BYTES = {"char": 1, "bool": 1, "half": 2, "short": 2, "int": 4, "unsigned": 4, "float": 4, "double": 8}
+DOES = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv}
+
+
+def shaped(arrays: Sequence[SharedArray], source: str) -> list[SharedArray]:
+    """The arrays with the shapes that the source declares, where it says them in numbers and constants.
+
+    An array stays without a shape where its name is declared with several shapes of its size.
+    """
+    text = COMMENT.sub(" ", source)
+    declared: dict[str, set[tuple[tuple[int, ...], int | None]]] = {}
+    meanings: dict[str, set[str]] = {}
+    for macro, value, constant, initial in NUMBER.findall(text):
+        meanings.setdefault(macro or constant, set()).add((value or initial).strip())
+    constants = {name: found.pop() for name, found in meanings.items() if len(found) == 1}
+    for declaration in DECLARATION.findall(text):
+        kinds = {BYTES[word] for word in re.findall(r"\w+", declaration.split("[")[0]) if word in BYTES}
+        for name, brackets in DECLARATOR.findall(declaration):
+            sizes = [_value(part, constants) for part in re.findall(r"\[([^\[\]]+)\]", brackets)]
+            if None not in sizes and min(sizes) > 0:
+                declared.setdefault(name, set()).add((tuple(sizes), min(kinds, default=None)))
+    return [_with_shape(array, declared.get(array.name, set())) for array in arrays]
+
+
+def _with_shape(array: SharedArray, declared) -> SharedArray:
+    fits = {
+        (shape, array.size // math.prod(shape))
+        for shape, width in declared
+        if array.size and array.size % math.prod(shape) == 0
+        if width in (None, array.size // math.prod(shape))
+    }
+    if array.shape or len(fits) != 1:
+        return array
+    [(shape, itemsize)] = fits
+    return replace(array, shape=shape, itemsize=itemsize)
+
+
+def _value(expression: str, constants: dict[str, str], depth: int = 8) -> int | None:
+    """The value of a constant expression of C; None of one that has a name that is no number here."""
+    try:
+        tree = ast.parse(SUFFIX.sub(r"\1", expression).strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    return _of(tree, constants, depth)
+
+
+def _of(node: ast.expr, constants: dict[str, str], depth: int) -> int | None:
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    if isinstance(node, ast.Name) and node.id in constants and depth:
+        return _value(constants[node.id], constants, depth - 1)
+    if isinstance(node, ast.BinOp) and type(node.op) in DOES:
+        left, right = _of(node.left, constants, depth), _of(node.right, constants, depth)
+        if left is None or right is None or (isinstance(node.op, ast.Div) and right == 0):
+            return None
+        return DOES[type(node.op)](left, right)
+    return None
