@@ -49,9 +49,9 @@ class RouterWork(dist.Work):
     def __init__(self, group, number, what, receive):
         super().__init__()
         self._group, self._number, self.what, self._receive, self._over = group, number, what, receive, False
-        # Of a message: its first address, the one behind its last, whether it is filled, and the tensor itself,
-        # so that nobody else gets its place while the message is on its way.
-        self.memory = ()
+        # A message's first address, the one behind its last, whether it is filled, and the tensor itself, so
+        # that nobody else gets its place while the message is on its way.
+        self.memory: tuple[int, int, bool, torch.Tensor] | None = None
 
     def wait(self, timeout=None):
         """True when the message is through; CommError if it never will be.
@@ -152,7 +152,7 @@ class RouterGroup(dist.ProcessGroup):
         """
         first, end = tensor.data_ptr(), tensor.data_ptr() + tensor.numel() * tensor.element_size()
         for other in self.open.values():
-            if other is work or not other.memory or not (filled or other.memory[2]):
+            if other is work or other.memory is None or not (filled or other.memory[2]):
                 continue
             if first < other.memory[1] and other.memory[0] < end:
                 raise CommError(
