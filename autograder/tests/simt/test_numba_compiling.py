@@ -1,11 +1,14 @@
 """numba's compiler, with what `numba_compiling` keeps, makes the PTX that it makes without."""
 
+import gc
 import json
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numba import cuda
 
 import warplab
 
@@ -15,9 +18,11 @@ import json
 import math
 import sys
 
+import numpy as np
 from numba import cuda, float32
 from numba.core.types import functions
 from numba.cuda import float64, int32, int64
+from numba.cuda.np.numpy_support import from_dtype
 
 
 def tiled(a, b, c):
@@ -50,11 +55,25 @@ def counted(x, out):
             cuda.atomic.add(out, x[k] % 16, 1)
 
 
+def picked(x, records, out):
+    i = cuda.grid(1)
+    if i >= out.size:
+        return
+    pair, last = (x[i, 0], x[0, -1]), x[i, 1:][0]
+    total = pair[0] * pair[1] - last
+    for k in range(0, 7, 2):
+        total += records[i].weight * k
+    for value in pair:
+        total -= value
+    out[i] = abs(total) if i != 3 and not total < 0 else min(max(i, 2), 5)
+
+
 def compiled():
     f, g = float32[:, ::1], float64[::1]
+    records = from_dtype(np.dtype([("weight", np.float32), ("n", np.int16)]))[::1]
     for kernel, types in (
         (tiled, (f, f, f)), (mixed, (g, int32, g)), (mixed, (float32[::1], int64, g)),
-        (counted, (int32[::1], int32[::1])),
+        (counted, (int32[::1], int32[::1])), (picked, (f, records, float32[::1])),
     ):
         for options in ({"lineinfo": True}, {}, {"fastmath": True}):
             ptx, _ = cuda.compile_ptx(kernel, types, cc=(9, 0), **options)
@@ -91,5 +110,33 @@ def test_it_stands_in_numbas_place(compared):
 
 def test_every_kernel_has_the_ptx_that_numba_alone_makes(compared):
     (_, plain), (_, ours) = compared
-    assert len(plain) == 12 and all("\tret;" in ptx for ptx in plain)
+    assert len(plain) == 15 and all("\tret;" in ptx for ptx in plain)
     assert ours == plain
+
+
+@cuda.jit
+def right(out):
+    out[cuda.grid(1)] = 1
+
+
+@cuda.jit
+def wrong(out):
+    out[cuda.grid(1)] = nobody_knows_it  # noqa: F821
+
+
+def test_garbage_is_collected_again_after_a_compilation_and_after_one_that_fails():
+    assert gc.isenabled()
+    right[1, 4](np.zeros(4, np.int32))
+    assert gc.isenabled()
+    with pytest.raises(Exception, match="nobody_knows_it"):
+        wrong[1, 4](np.zeros(4, np.int32))
+    assert gc.isenabled()
+
+
+def test_who_turned_collection_off_finds_it_off_after_a_compilation():
+    gc.disable()
+    try:
+        right[1, 4](np.zeros(4, np.float64))
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
