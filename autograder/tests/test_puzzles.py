@@ -160,7 +160,7 @@ def test_what_a_student_writes_is_escaped():
 
 def test_an_unknown_name_is_told_with_those_that_there_are():
     with pytest.raises(KeyError, match="known puzzles: ps05/waste, ps05/same_word"):
-        check.puzzle("ps05/wast", 32)
+        check.puzzle("ps05/wastes", 32)
 
 
 def test_where_a_submission_is_judged_nothing_is_counted(monkeypatch):

@@ -19,7 +19,8 @@ from warplab.rendering import render
 
 RESULTS = Path(__file__).with_name("results")
 LIVE_SECONDS = 0.15  # for one case of a live run in a page
-OF_A_SOURCE = ("author", "device", "cite", "year", "software", "where", "differs")  # of an entry of published.yml
+# of an entry of published.yml
+OF_A_SOURCE = ("author", "device", "cite", "year", "software", "where", "differs")
 HOW = ("seconds", "per_second", "bytes_per_second", "flops_per_second", "held")  # a number is published
 
 

@@ -341,8 +341,8 @@ class FixTheRace(KernelTask):
 
     def bounds(self, inputs):
         """A round is three reads, three operations, a write, two barriers and the indices: ROUND leaves room
-        for unhandy ones (a % 2 of a 64-bit number costs ten) and for shuffles. One thread alone goes round 256 times as
-        often, one warp alone eight times, and a total over all warps would not show the latter.
+        for odd ones (a % 2 of a 64-bit number costs ten) and for shuffles. One thread alone goes round 256
+        times as often, one warp alone eight times, and a total over all warps would not show the latter.
         """
         full = self.ROUND * inputs["rounds"] + self.FIXED
         unit = "instructions issued by the busiest warp"
