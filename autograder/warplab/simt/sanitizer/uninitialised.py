@@ -27,6 +27,7 @@ from warplab.simt.sanitizer.races import cell_size
 # packed into one int64; 0: it is no unknown value.
 LANE_BITS = BYTE_BITS = 22
 SITE_SHIFT, LOCAL_BIT = LANE_BITS + BYTE_BITS + 1, 1 << LANE_BITS + BYTE_BITS
+ALL_LANES = np.uint32(0xFFFFFFFF)
 
 
 class InitialisationCheck(Observer):
@@ -164,7 +165,7 @@ class InitialisationCheck(Observer):
     def shuffled(self, group, written, value, lanes, mode: str, b, c):
         unknown, source = self._held(group, value), self._held(group, lanes)
         if unknown is not None:
-            unknown = shuffle(group.table, mode, unknown, b, c)[0]
+            unknown = shuffle(group.table, mode, unknown, b, c, ALL_LANES)[0]
         self._put_all(group, written[:1], _either(unknown, source))
         self._put_all(group, written[1:], source)
 
