@@ -4,7 +4,7 @@ TORCH ?=
 PORT ?= 8000
 VENV := .venv
 RUN := $(VENV)/bin/python
-# Three processes: many tests wait, for a browser, a jail or a deadline, and two leave a core of two idle for a third of the time.
+# Three processes, on two cores too: many tests wait, for a browser, a jail or a deadline.
 PYTEST := $(RUN) -m pytest autograder/tests -n 3 --dist loadscope
 
 .PHONY: help course venv book editions exercises sample test quick full bench record gpu-test gpu-hour serve lint format clean
