@@ -32,6 +32,7 @@ from autograder.user_error import UserError, nearest
 from autograder.validate import Checked, Defect, Malformed, read_bytes
 from autograder.workers.commission import Commission, Conditions
 from autograder.workers.happenings import Happenings
+from autograder.workers.interrupts import stop_if_asked
 from autograder.workers.pool import Pool, Threads
 from autograder.workers.ruling import Ruling, fault_of, merged
 
@@ -185,6 +186,7 @@ class Grading:
             waiting: list[GradingJob] = []
             try:
                 for submission in self.submissions:
+                    stop_if_asked()
                     job = GradingJob(submission)
                     row = self._begin(book, job)
                     if row or job.status:

@@ -21,6 +21,7 @@ from distributed.comm.core import CommClosedError
 from autograder.user_error import UserError
 from autograder.workers.commission import Commission
 from autograder.workers.happenings import Happenings
+from autograder.workers.interrupts import stop_if_asked
 from autograder.workers.machine_judge import describe_worker, judge_as_worker
 from autograder.workers.pool import Rulings, of_a_file
 from autograder.workers.ruling import BadRuling, Ruling, read_ruling, without_grade
@@ -158,6 +159,7 @@ class DaskPool:
                     if ruling is not None:
                         yield one, ruling
                 yield from self._set_aside(todo)
+                stop_if_asked()
                 time.sleep(GLANCE)
         finally:
             self._recall([*self.running])

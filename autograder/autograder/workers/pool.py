@@ -13,8 +13,11 @@ from autograder.sandbox import Launcher
 from autograder.validate import Malformed
 from autograder.workers.commission import Commission
 from autograder.workers.happenings import Happenings
+from autograder.workers.interrupts import stop_if_asked
 from autograder.workers.machine_judge import MachineJudge
 from autograder.workers.ruling import Ruling, fault_of, read_ruling, without_grade
+
+MOMENT = 0.2  # seconds of waiting until Ctrl-C is looked for
 
 Rulings = Generator[tuple[Commission, Ruling], None, None]
 
@@ -62,7 +65,8 @@ class Threads:
                     running[pool.submit(self._rule, one)] = one
                     names = [other.student for other in running.values()]
                     happened.tell("judging", students=names, queued=len(todo), for_gpu=0)
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                stop_if_asked()
+                for future in wait(running, MOMENT, FIRST_COMPLETED).done:
                     yield running.pop(future), future.result()
         finally:
             stopping.set()
