@@ -12,6 +12,14 @@ from autograder.sandbox import Unsafe
 from autograder.workers.interrupts import kept, stop_if_asked
 
 
+@pytest.fixture(autouse=True)
+def heeded():
+    """Ctrl-C as a person's terminal has it, also where these tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def press():
     os.kill(os.getpid(), signal.SIGINT)
 
