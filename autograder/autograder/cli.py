@@ -249,7 +249,6 @@ def grade(
     from autograder.show import summary
     from autograder.workers.connecting import Place, opened
     from autograder.workers.happenings import Happenings
-    from autograder.workers.interrupts import kept
 
     if received and exchange:
         raise UserError("times of arrival come from --received or from --exchange, not from both")
@@ -276,8 +275,7 @@ def grade(
             exchange=exchange,
             happened=happened,
         )
-        with kept():
-            rows = follow(console, grading, progress)
+        rows = follow(console, grading, progress)
     if progress != "json":
         summary(console, grading, rows, out)
     raise typer.Exit(1 if any(row.status == "not graded" for row in rows) else 0)

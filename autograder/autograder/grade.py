@@ -32,7 +32,7 @@ from autograder.user_error import UserError, nearest
 from autograder.validate import Checked, Defect, Malformed, read_bytes
 from autograder.workers.commission import Commission, Conditions
 from autograder.workers.happenings import Happenings
-from autograder.workers.interrupts import stop_if_asked
+from autograder.workers.interrupts import kept, stop_if_asked
 from autograder.workers.pool import Pool, Threads
 from autograder.workers.ruling import Ruling, fault_of, merged
 
@@ -164,11 +164,11 @@ class Grading:
     def rows(self) -> Iterator[Row]:
         """Grade what is new or changed.
 
-        Stops cleanly on Ctrl-C, with everything already yielded safely recorded.
+        Stops between two submissions on Ctrl-C, with everything already yielded safely recorded.
         """
         told: Counter[str] = Counter()
         name, size = self.assignment.name, len(self.submissions)
-        with only_one(self.out):
+        with only_one(self.out), kept():
             self.happened.tell("started", assignment=name, submissions=size, isolation=self.pool.isolation)
             try:
                 for row in self._rows():
@@ -248,6 +248,7 @@ class Grading:
                     whole = merged(job.untimed, ruling, self.assignment) if job.untimed else ruling
                     job.decide(whole)
                     yield self._record(book, job)
+                    stop_if_asked()
 
     def _is_to_be_timed(self, ruling: Ruling) -> bool:
         has_timed = any(spec.rubric == "time" for spec in self.assignment.graded())

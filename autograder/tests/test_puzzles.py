@@ -126,7 +126,7 @@ def test_a_blank_is_one_friendly_line(name, capsys):
     [
         ("ps03/lost", "one", "A number is asked for here, and one is none."),
         ("ps03/lost", True, "A number is asked for here, and True is none."),
-        ("ps03/lost", float("nan"), "three steps"),
+        ("ps03/lost", float("nan"), "finite number"),
         ("ps11/text", 1, "A word is asked for here, in quotation marks."),
         ("ps05/waste", 8, "leave `lambda` where it stands"),
         ("ps05/waste", lambda lane: lane / 2, "an index is a whole number"),
@@ -181,3 +181,13 @@ def test_a_set_answers_all_its_puzzles_within_a_second_of_processor_time(problem
     for name in blank.names(problem_set):
         blank._declared[name].cache_clear()
     assert all_asked() < 1
+
+
+@pytest.mark.parametrize("name", blank.names())
+def test_whatever_stands_in_the_blank_gets_a_sentence(name):
+    numbers = (10**400, -(10**5000), float("nan"), float("inf"), np.float16("nan"), 1j, True)
+    things = (None, "", b"x", [1], {}, np.zeros(2), max, int)
+    functions = [lambda *_, found=found: found for found in (*numbers, *things, ...)]
+    for given in (*numbers, *things, *functions, lambda *_: 1 / 0, lambda lane, *, k: k):
+        told = blank.get(name).reply(given)
+        assert told.state in ("wrong", "open") and told.text and told._repr_html_()

@@ -134,29 +134,33 @@ class RouterGroup(dist.ProcessGroup):
 
     def send(self, tensors, to, tag):
         tensor = _sound("send", tensors[0])
-        work = self._post(f"isend to rank {to}", "send", tensor, peer=to, tag=tag)
-        work.memory = self._claimed(work, tensor, filled=False)
+        what = f"isend to rank {to}"
+        memory = self._claimed(what, tensor, filled=False)
+        work = self._post(what, "send", tensor, peer=to, tag=tag)
+        work.memory = memory
         return work
 
     def recv(self, tensors, frm, tag):
         tensor = _sound("recv", tensors[0])
         into = _filler(f"what rank {frm} sent", tensor)
-        work = self._post(f"irecv from rank {frm}", "recv", None, into, peer=frm, tag=tag)
-        work.memory = self._claimed(work, tensor, filled=True)
+        what = f"irecv from rank {frm}"
+        memory = self._claimed(what, tensor, filled=True)
+        work = self._post(what, "recv", None, into, peer=frm, tag=tag)
+        work.memory = memory
         return work
 
-    def _claimed(self, work, tensor, filled):
+    def _claimed(self, what, tensor, filled):
         """The tensor's memory, for RouterWork; CommError if another message on its way has some of it.
 
         Two sends may read the same numbers; nobody else may touch what a receive fills.
         """
         first, end = tensor.data_ptr(), tensor.data_ptr() + tensor.numel() * tensor.element_size()
         for other in self.open.values():
-            if other is work or other.memory is None or not (filled or other.memory[2]):
+            if other.memory is None or not (filled or other.memory[2]):
                 continue
             if first < other.memory[1] and other.memory[0] < end:
                 raise CommError(
-                    f"{work.what} has the same tensor as {other.what}, which is still on its way: "
+                    f"{what} has the same tensor as {other.what}, which is still on its way: "
                     "call its wait() first, or take another tensor (`torch.empty_like` makes one)"
                 )
         return first, end, filled, tensor

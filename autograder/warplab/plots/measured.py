@@ -107,9 +107,7 @@ def _ticks(axis, values, words):
     """Round numbers, fewer of each power of ten the more powers there are, in words that a person uses."""
     powers = math.log10(max(values) / min(values))
     subs = (1, 2, 5) if powers < 2.5 else (1, 3) if powers < 4 else (1,)
-    few = MaxNLocator(
-        4
-    )  # within half a power a logarithmic axis falls back to as many ticks as fit the column
+    few = MaxNLocator(4)  # within half a power, where a logarithmic axis has too many for the column
     axis.set_major_locator(few if powers < 0.5 and on_phone() else LogLocator(subs=subs))
     axis.set_major_formatter(FuncFormatter(lambda value, _: words(value)))
     axis.set_minor_locator(NullLocator())

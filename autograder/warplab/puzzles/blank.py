@@ -12,6 +12,7 @@ asks.
 import functools
 import importlib
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
@@ -62,9 +63,9 @@ class Puzzle:
                 return Told("open", "", "Put an expression in the place of `...` and run the cell.")
             found = self.of(given)
             drawn = self.picture(given) if self.picture else ""
+            return self._verdict(found, _shown(found) if isinstance(found, Real) else "", drawn)
         except Exception as error:  # noqa: BLE001 - whatever a student's expression raises is told as the reply
             return Told("open", "", f"Your expression cannot be tried: {explain(error)}.")
-        return self._verdict(found, _shown(found) if isinstance(found, Real) else "", drawn)
 
     def _obstacle(self, given):
         """Why this cannot be compared at all, with the next step; "" if it can."""
@@ -75,8 +76,9 @@ class Puzzle:
         if isinstance(self.answer, str):
             asked = "A word is asked for here, in quotation marks."
             return "" if isinstance(given, str) else asked
-        number = isinstance(given, Real) and not isinstance(given, bool)
-        return "" if number else f"A number is asked for here, and {_shown(given)} is none."
+        if not isinstance(given, Real) or isinstance(given, bool):
+            return f"A number is asked for here, and {_shown(given)} is none."
+        return "" if _finite(given) else "A finite number is asked for here."
 
     def _verdict(self, given, shown, drawn=""):
         if self._same(given, self.answer):
@@ -152,6 +154,14 @@ def names(problem_set=None):
 def reference(task, **inputs):
     """{name of a result: plain value} of a task's own reference."""
     return {key: value.tolist() for key, value in registry.get(task).reference(inputs).items()}
+
+
+def _finite(number):
+    """Whether it can be compared with a float: some whole numbers are too large for that."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
 
 
 def _shown(value):

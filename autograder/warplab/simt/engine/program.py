@@ -72,7 +72,6 @@ class Program:
         )
         self.functions, self.sites = translate(fn, self.blocks, symbols, name, self.module.files)
         self.followed = None  # its blocks in another form: see ``engine.following``
-        self.notes: dict = {}  # what observers have worked out about it, for its next launch
         self.key = hashlib.sha256(ptx.encode()).hexdigest()
 
     def _lay_out(self, space: AddressSpace, shared: dict[tuple, Region]) -> dict[str, int]:

@@ -274,12 +274,9 @@ class GlobalRaces(Observer):
         watch.tables.enter(self, machine, touch)
 
     def _kind(self, machine, site: int, what: str) -> Kind:
-        """Of an access, found once a program; a launch keeps those that it has met at hand."""
-        program = machine.program
-        known = program.notes.setdefault("kinds in global memory", {})
-        if (site, what) not in known:
-            known[site, what] = kind_of(program.sites[site], what, guesses=program.guesses)
-        kind = self.kinds[site, what] = known[site, what]
+        kind = self.kinds[site, what] = kind_of(
+            machine.program.sites[site], what, guesses=machine.program.guesses
+        )
         return kind
 
     def _may_clash(self, machine, base: int) -> bool:

@@ -299,11 +299,7 @@ class SharedTables:
 
 def cell_size(program, widest: int = 4) -> int:
     """Bytes of the cells that memory is watched in: ``widest``, or the narrowest access of the program."""
-    key = "cell size", widest, len(program.sites)
-    if key not in program.notes:
-        widths = [TYPES[m].bytes for i in program.sites for m in i.mods[-1:] if m in TYPES]
-        program.notes[key] = min([widest, *widths])
-    return program.notes[key]
+    return min([widest, *(TYPES[m].bytes for i in program.sites for m in i.mods[-1:] if m in TYPES)])
 
 
 def _bits(values: np.ndarray, shape) -> np.ndarray:
