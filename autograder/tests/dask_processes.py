@@ -11,6 +11,7 @@ from pathlib import Path
 
 import forked_commands
 import pytest
+from distributed.security import Security
 
 # for each worker: whoever edits our sources meanwhile makes no other version of them
 ONE_VERSION = "import autograder.results\nautograder.results.course_version = lambda: 'test'\n"
@@ -26,16 +27,20 @@ if not hasattr(BatchedSend, "once"):  # Dask loads a file of this kind more than
 
 
 class Cluster:
-    """A scheduler on a free port of 127.0.0.1, and worker processes without nannies. A context manager."""
+    """A scheduler on a free port of 127.0.0.1, and worker processes without nannies. A context manager.
 
-    def __init__(self, folder, preload=ONE_VERSION):
+    certificates: CA file, certificate and key for TLS; without them the traffic is open.
+    """
+
+    def __init__(self, folder, preload=ONE_VERSION, certificates=()):
         self.folder, self.left = Path(folder), contextlib.ExitStack()
+        self.tls = tls_options(certificates)
         self.preload = self.folder / "preload_worker.py"
         self.preload.write_text(preload)
         self.started = 0
 
     def __enter__(self):
-        self.address = self.start_scheduler("tcp://127.0.0.1:0")
+        self.address = self.start_scheduler(f"{'tls' if self.tls else 'tcp'}://127.0.0.1:0")
         return self
 
     def __exit__(self, *_):
@@ -44,8 +49,8 @@ class Cluster:
     def start_scheduler(self, address):
         """Returns its address; at the port of an earlier one, it is that one's successor."""
         port = address.rsplit(":", 1)[1]
-        words = ("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")
-        self.scheduler = self._start(*words)
+        where = ("--protocol", address.split(":")[0], "--host", "127.0.0.1", "--port", port)
+        self.scheduler = self._start("distributed.cli.dask_scheduler", *where, "--no-dashboard")
         log = self.folder / f"process{self.started}.log"
         deadline = time.monotonic() + 120
         while not (found := re.search(r"(?:tcp|tls)://127\.0\.0\.1:\d+", log.read_text())):
@@ -63,10 +68,26 @@ class Cluster:
         self.started += 1
         log = self.left.enter_context(open(self.folder / f"process{self.started}.log", "w"))
         process = subprocess.Popen(
-            [sys.executable, "-m", module, *words], stdout=log, stderr=log, cwd=self.folder
+            [sys.executable, "-m", module, *words, *self.tls], stdout=log, stderr=log, cwd=self.folder
         )
         self.left.callback(end, process)
         return process
+
+
+def tls_options(certificates):
+    """The options that scheduler, worker and `autograder grade` share."""
+    names = ("--tls-ca-file", "--tls-cert", "--tls-key")
+    return [word for pair in zip(names, map(str, certificates), strict=False) for word in pair]
+
+
+def made_certificates(folder):
+    """CA file, certificate and key, made for this folder."""
+    made = Security.temporary()
+    texts = {"ca.pem": made.tls_ca_file, "cert.pem": made.tls_client_cert, "key.pem": made.tls_client_key}
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / name).write_text(str(text))
+    return [folder / name for name in texts]
 
 
 def end(process):

@@ -15,7 +15,15 @@ from grading import answers, hand_in, make_course, notebook
 from autograder.grade import Grading
 
 pytest.importorskip("distributed")
-from dask_processes import ONE_VERSION, TWICE, Cluster, grader, stopped  # noqa: E402
+from dask_processes import (  # noqa: E402
+    ONE_VERSION,
+    TWICE,
+    Cluster,
+    grader,
+    made_certificates,
+    stopped,
+    tls_options,
+)
 
 WRONG = {"launch_plan": "launch_plan = None"}
 
@@ -180,6 +188,27 @@ def test_a_submission_that_takes_its_workers_with_it_is_set_aside_and_no_other(t
         json.loads((root / "cluster/results/ps01/poison.json").read_text())["reason"]
         == "each worker that judged it died, also when it was judged alone"
     )
+
+
+@pytest.mark.full
+def test_a_cluster_behind_tls_grades_whoever_has_its_key_and_nobody_else(tmp_path):
+    root, assignment = make_course(tmp_path / "course")
+    class_of(root, assignment, 5)
+    ours, others = made_certificates(tmp_path / "ours"), made_certificates(tmp_path / "others")
+    with Cluster(tmp_path, certificates=ours) as cluster:
+        cluster.start_worker()
+        where = ("--scheduler", cluster.address)
+        run = grader(root, "--out", "tls", *where, *tls_options(ours))
+        said, complained = run.communicate(timeout=300)
+        assert run.returncode == 0, (said, complained)
+        assert cluster.address.startswith("tls://")
+        open_address = cluster.address.replace("tls://", "tcp://")
+        for refused in ([*where, *tls_options(others)], ["--scheduler", open_address]):
+            run = grader(root, "--out", "refused", *refused)
+            said, complained = run.communicate(timeout=300)
+            assert run.returncode == 2 and "no Dask scheduler answers at" in complained, (said, complained)
+    grade_here(root, root / "alone")
+    assert scores(root / "tls") == scores(root / "alone")
 
 
 @pytest.mark.slow

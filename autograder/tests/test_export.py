@@ -48,6 +48,13 @@ def test_a_standing_tells_what_is_given_decided_and_open_apart():
     assert (left.score, left.max, left.open("ungraded")) == (26.0, 45.0, 0.0)
 
 
+def test_a_cell_that_is_left_out_takes_its_share_of_the_penalty_along():
+    """A day late at 10 %: of 30 + 10 + 5 points 4.5 were taken, 0.5 of them for the timed cell's 5."""
+    left = standing(points=(30.0, 10.0, 5.0), penalty=4.5).without({"timed"})
+    assert (left.penalty, left.score) == (4.0, 36.0)
+    assert standing(points=(0.0, 0.0, 0.0), penalty=2.0).without({"timed"}).score == 0.0
+
+
 def test_totals_keep_what_is_open_beside_the_total():
     (one,) = totals([standing(), standing(name="ps05", points=(20.0, None), penalty=2.0)])
     assert one.sets == {"ps04": 42.5, "ps05": 18.0}

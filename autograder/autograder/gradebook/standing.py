@@ -46,7 +46,7 @@ class Standing:
     @property
     def score(self) -> float:
         """What has been given by now, the late penalty taken off."""
-        return max(0.0, math.fsum(cell.points or 0.0 for cell in self.cells) - self.penalty)
+        return max(0.0, _given(self.cells) - self.penalty)
 
     def open(self, kind: str) -> float:
         """Points that still wait: for a GPU ("ungraded") or a person ("manual")."""
@@ -58,12 +58,17 @@ class Standing:
         return math.fsum(cell.max for cell in self.cells if cell.points is not None)
 
     def without(self, names: Collection[str]) -> "Standing":
-        """The same without some cells, the set having as many points fewer."""
+        """The same without some cells: the set has as many points fewer, and the penalty keeps its share of
+        what was given, as lateness took it of those cells too."""
         left = tuple(cell for cell in self.cells if cell.name not in names)
-        return replace(self, cells=left, max=self.max - self._worth(names))
+        out = math.fsum(cell.max for cell in self.cells if cell.name in names)
+        given, remains = _given(self.cells), _given(left)
+        penalty = self.penalty * (remains / given if given else 1.0)
+        return replace(self, cells=left, max=self.max - out, penalty=penalty)
 
-    def _worth(self, names: Collection[str]) -> float:
-        return math.fsum(cell.max for cell in self.cells if cell.name in names)
+
+def _given(cells: Collection[CellPoints]) -> float:
+    return math.fsum(cell.points or 0.0 for cell in cells)
 
 
 def whole_class(gradebook: Gradebook, assignment: str) -> dict[str, Any]:
