@@ -13,13 +13,12 @@
 # %% [markdown]
 # # Problem set 1: Pixels
 #
-# A screen of 3840 x 2160 pixels, redrawn 120 times a second, wants a billion pixels a second, and no pixel asks
-# another for help. In this set you write kernels that colour one pixel each: a grey one, a blurred one, and one
-# of the Mandelbrot set, whose pixels do not all take the same time. Then you repair a stopwatch.
+# A screen of 3840 x 2160 pixels, redrawn 120 times a second, wants a billion pixels a second, and no pixel
+# asks another for help. You write kernels that colour one pixel each, and a stopwatch that does not flatter
+# them.
 #
-# **Time** about 3 hours, with chapter 1 read. **Points** 100: 95 by the checks below (2 of them only on a CUDA
-# GPU), 5 by your instructor for the answer at the end. `help(grade)` says how points come about, with a GPU and
-# without.
+# **Time** about 3 hours, after chapter 1. **Points** 100: 95 by the checks (2 of them only on a CUDA GPU),
+# 5 by your instructor for the answer at the end. `help(grade)` says how they come about.
 
 # %%
 import statistics
@@ -35,8 +34,7 @@ from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice
 # %% [markdown]
 # ## Four guesses
 #
-# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
-# answered, too.
+# Put a guess in the place of each `...` and run its cell. There are no points, and every guess is answered.
 
 # %% [markdown]
 # Memory is one long row of numbers. At which place in it lies pixel `(row, col)` of an image that is `width`
@@ -64,9 +62,8 @@ puzzle("ps01/corner", ...)
 puzzle("ps01/slowest", ...)
 
 # %% [markdown]
-# Here is a picture to work on: 192 pixels wide, 128 high, three numbers from 0 to 1 for each. Row 0 is at the
-# top. The shape is `(height, width, 3)`, so a pixel is `photo[row, col]`: the row comes first, although we say
-# "192 by 128".
+# Here is a picture to work on: 192 pixels wide, 128 high, three numbers from 0 to 1 for each. Its shape is
+# `(height, width, 3)` and row 0 is at the top, so a pixel is `photo[row, col]`: the row comes first.
 
 # %%
 y, x = np.mgrid[0:128, 0:192].astype(np.float32)
@@ -86,12 +83,11 @@ plots.picture((255 * photo).astype(np.uint8), alt=alt, zoom=3)
 #
 # $$\text{grey} = 0.299\,R + 0.587\,G + 0.114\,B .$$
 #
-# A kernel is the body of a loop over the pixels: every thread runs it once, for the pixel that its own position
-# names. `cuda.grid(2)` gives that position, **x first**: x is the column. Neighbours in x sit in the same
-# *warp*, 32 threads that run in step, and should touch neighbours in memory.
+# A kernel is the body of a loop over the pixels: every thread runs it once, for the pixel that its own
+# position names. `cuda.grid(2)` gives that position, **x first**: x is the column. Neighbours in x
+# should touch neighbours in memory.
 #
-# Threads come in blocks, here of 16 x 16, and blocks are never cut. An image 37 wide and 20 high gets 3 x 2
-# blocks, 48 x 32 threads:
+# Blocks are never cut. An image 37 wide and 20 high gets 3 x 2 blocks of 16 x 16 threads:
 #
 # ```text
 #     0        16       32   37  48
@@ -137,14 +133,13 @@ def grayscale(rgb, out):
 grade("ps01/grayscale", grayscale)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times it beside a copy of as many bytes, which it cannot beat; up to twice the
-# copy's time earns both points.
+# On a CUDA GPU the next cell times it: up to twice the time of a copy of as many bytes earns both points.
 
 # %% grade="ps01/grayscale" rubric="time"
 grade("ps01/grayscale", grayscale, rubric="time")
 
 # %% [markdown]
-# The picture is 12 x 8 blocks exactly, so no thread is idle this time.
+# Your picture, of 12 x 8 blocks without an idle thread:
 
 # %%
 gray = np.zeros((128, 192), np.float32)
@@ -155,19 +150,15 @@ plots.picture((255 * gray).astype(np.uint8), alt=alt, zoom=3)
 # %% [markdown]
 # ## 2. How many blocks?
 #
-# Somebody has to work out the grid before the launch. For an image of 100 x 50 pixels in blocks of 32 x 8
-# threads:
+# The grid has to be worked out before the launch. An image of 100 x 50 pixels, in blocks of 32 x 8 threads:
 #
 # | | x | y |
 # |---|---|---|
-# | pixels | 100 | 50 |
-# | threads in a block | 32 | 8 |
-# | pixels / threads | 3.125 | 6.25 |
+# | pixels / threads in a block | 100 / 32 = 3.125 | 50 / 8 = 6.25 |
 # | blocks | 4 | 7 |
 #
-# That launches 4 x 32 = 128 by 7 x 8 = 56 threads, 7,168 in all, for 5,000 pixels: 2,168 threads find that they
-# have nothing to do. A block more in either direction would be waste; a block fewer would leave pixels without
-# a thread.
+# That launches 128 by 56 threads, 7,168 in all, and 2,168 of them have no pixel. A block more in either
+# direction would be waste; a block fewer would leave pixels without a thread.
 
 
 # %% solution="launch_plan"
@@ -207,11 +198,10 @@ with when_written():
 # ## 3. Blur
 #
 # A pixel of a blurred image is the mean of a square window around it: with radius 1 the pixel and its eight
-# neighbours, with radius *r* a window of $(2r+1)^2$ pixels. Threads read what their neighbours read too, but
-# each still writes only its own pixel.
+# neighbours, with radius *r* a window of $(2r+1)^2$ pixels. Threads read what their neighbours read too,
+# but each still writes only its own pixel.
 #
-# At the border a part of the window hangs over the edge, and there is nothing to read there. Take the mean of
-# the pixels that exist. In the corner of an image, with radius 1, there are four:
+# At the border a part of the window hangs over the edge. Take the mean of the pixels that exist.
 #
 # ```text
 #     image           window of (0, 0)     window of (0, 2)
@@ -221,8 +211,8 @@ with when_written():
 #                     16 / 4 = 4            26 / 6 = 4.33
 # ```
 #
-# Keep the running sum in a local variable. It lives in a register; `out[row, col] += ...` would go to memory
-# and back for every pixel of the window, and one of the checks counts the stores.
+# Keep the running sum in a local variable, which lives in a register. `out[row, col] += ...` goes to memory
+# for every pixel of the window, and one of the checks counts the stores.
 
 
 # %% solution="box_blur"
@@ -261,8 +251,7 @@ def box_blur(image, radius, out):
 grade("ps01/box_blur", box_blur)
 
 # %% [markdown]
-# Left the grey picture, right the same with radius 4. A dark frame is what you see when the sum is divided by
-# 81 everywhere.
+# The grey picture, and the same with radius 4. A dark frame means that the sum was divided by 81 everywhere.
 
 # %%
 blurred = np.zeros_like(gray)
@@ -274,12 +263,8 @@ plots.picture((255 * np.hstack([gray, blurred])).astype(np.uint8), alt=alt, zoom
 # ## 4. Pixels that take longer
 #
 # So far every thread did the same amount of work. Now each pixel stands for a complex number $c$, and the
-# question is how long the sequence $z \leftarrow z^2 + c$, from $z = 0$, stays within a circle of radius 2. As
-# two real numbers, $z = x + iy$:
-#
-# $$x \leftarrow x^2 - y^2 + c_x, \qquad y \leftarrow 2xy + c_y .$$
-#
-# The reference is seven lines of Python:
+# question is how long the sequence $z \leftarrow z^2 + c$, from $z = 0$, stays within a circle of radius 2.
+# As two real numbers, $z = x + iy$:
 #
 # ```python
 # def escape_steps(c_x, c_y, max_iterations):
@@ -291,14 +276,13 @@ plots.picture((255 * np.hstack([gray, blurred])).astype(np.uint8), alt=alt, zoom
 #     return max_iterations
 # ```
 #
-# For $c = 1$ the sequence is 0, 1, 2, 5: its square passes 4 after three steps, so the pixel's value is 3. For
-# $c = -1$ it is 0, -1, 0, -1, and goes on until `max_iterations`.
+# For $c = 1$ the sequence is 0, 1, 2, 5: it passes 2 after three steps, so the pixel's value is 3. For $c =
+# -1$ it is 0, -1, 0, -1, and goes on until `max_iterations`.
 #
-# A warp costs what its slowest pixel costs, since threads that have escaped wait, switched off, for the last
-# one (*divergence*). A kernel that does not stop at all costs `max_iterations` for everybody.
+# Threads that have escaped wait, switched off, for the slowest pixel of their warp (*divergence*).
 #
-# Keep to Python's own numbers of 64 bits here: near the border a rounding decides whether a pixel takes 66 steps or
-# 67, and 32 bits decide otherwise.
+# Keep to Python's own numbers of 64 bits here: near the border a rounding decides whether a pixel takes 66
+# steps or 67.
 
 
 # %% solution="mandelbrot"
@@ -340,8 +324,7 @@ def mandelbrot(x_min, y_min, step, max_iterations, out):
 grade("ps01/mandelbrot", mandelbrot)
 
 # %% [markdown]
-# The whole set, with at most 60 steps. Bright pixels ran longest; the ones inside the set, the longest of all,
-# are drawn black.
+# The whole set, with at most 60 steps. Bright pixels ran longest; those that never escaped are drawn black.
 
 # %%
 steps = np.zeros((128, 192), np.int32)
@@ -351,9 +334,8 @@ alt = "The Mandelbrot set, black, in a halo that is brightest along its border."
 plots.picture(shade, alt=alt, zoom=3)
 
 # %% [markdown]
-# And what the warps did. `warp_execution_efficiency` is the share of lanes that were switched on, averaged over
-# all warp instructions: 1.0 means that nobody ever waited for a neighbour. Three views of equal size: far
-# outside the set, inside it, and across its border.
+# And what the warps did: the share of lanes that were switched on, averaged over all warp instructions, for
+# three views of equal size. One lies far outside the set, one inside it, and one across its border.
 
 
 # %%
@@ -372,12 +354,9 @@ print(f"border  {efficiency(-0.9, 0.1, 0.3):.3f}")
 # %% [markdown]
 # ## 5. A stopwatch that waits
 #
-# A launch puts the work into a queue and returns after a few microseconds. A stopwatch that is read right after
-# it has timed the queueing.
-#
-# To see this without a GPU, the course has a *virtual device*: a queue and a clock that behave like a GPU's. No
-# real time passes, so its readings are the same on every machine. Here is work that takes one millisecond,
-# timed wrongly:
+# A launch puts the work into a queue and returns after a few microseconds. A stopwatch that is read right
+# after it has timed the queueing. The course's *virtual device*, a queue and a simulated clock, shows it on
+# any machine. Here is work that takes one millisecond, timed wrongly:
 
 # %%
 device = VirtualDevice(DeviceTiming(duration=1e-3, noise=0)).connect()
@@ -388,16 +367,15 @@ device.synchronize()
 print(f"after synchronize()  {1e3 * (device.clock() - start):.4f} ms")
 
 # %% [markdown]
-# Waiting is the first of four things that a good timer does. Real devices are moody:
+# Waiting is the first of four things that a good timer does, because real devices are moody:
 #
 # - somebody's earlier work may still be in the queue when you begin;
-# - the first launches are slow: code is compiled, caches are cold, clocks have not risen. Five launches before
-#   the first sample are enough here, and twenty are the most;
-# - now and then a sample is disturbed and takes forty times as long. A mean carries that into the result, a
-#   median does not.
+# - the first launches are slow: code is compiled, caches are cold, clocks have not risen. Five launches
+#   before the first sample are enough here, and twenty are the most;
+# - now and then a sample takes forty times as long. A mean carries that into the result, a median does not.
 #
-# The device has `launch(work)`, `synchronize()` and `clock()`. For work on a real GPU there are also time
-# stamps in the queue itself, `event = record()` and `elapsed(first, second)`; use them if you like.
+# The device also has time stamps in the queue itself, `event = record()` and `elapsed(first, second)`; use
+# them if you like.
 
 
 # %% solution="time_it"
@@ -431,8 +409,7 @@ def time_it(device, work, repeats):
 grade("ps01/time_it", time_it)
 
 # %% [markdown]
-# The same work on a device in a bad mood: two tenths of a second of other work in the queue, a slow start, and
-# every seventh launch disturbed. Your timer should still say one millisecond, give or take 2 %.
+# The same work on a device in a bad mood. Your timer should still say one millisecond, give or take 2 %.
 
 # %%
 with when_written():
@@ -449,17 +426,16 @@ with when_written():
 # %% [markdown]
 # ## 6. Predict and explain
 #
-# The view `(-0.9, 0.1, 0.3)` crosses the border of the set. Rendered in blocks of 16 x 16, a warp holds a piece
-# of 16 x 2 pixels. In blocks of 32 x 8 it would hold 32 x 1, in blocks of 8 x 32 a piece of 8 x 4. The image is
-# the same each time.
+# The view `(-0.9, 0.1, 0.3)` crosses the border of the set. In blocks of 16 x 16 a warp holds a piece of 16
+# x 2 pixels, in blocks of 32 x 8 one of 32 x 1, in blocks of 8 x 32 one of 8 x 4.
 #
-# 1. **Predict**, before you run the cell: which of the three has the highest warp execution efficiency on this
-#    view, and which the lowest?
-# 2. Run the cell, and **explain** the order that you see: what does a warp have to wait for, and what has the
-#    shape of its piece to do with it?
-# 3. A view that lies wholly inside the set takes by far the most steps of all. What is its efficiency, and why?
+# 1. **Predict**, before you run the cell: which of the three has the highest warp execution efficiency
+#    here, and which the lowest?
+# 2. Run the cell, and **explain** the order: what does a warp wait for, and what has the shape of its piece
+#    to do with it?
+# 3. A view that lies wholly inside the set takes by far the most steps. What is its efficiency, and why?
 #
-# About 150 words; a wrong prediction costs nothing if the explanation is right.
+# Write about 150 words. A wrong prediction costs nothing if the explanation is right.
 
 # %%
 for block in ((32, 8), (16, 16), (8, 32)):
