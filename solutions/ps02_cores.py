@@ -13,14 +13,12 @@
 # %% [markdown]
 # # Problem set 2: Cores
 #
-# A small observatory photographs the sky all night. Each exposure must be corrected pixel by pixel, and each star
-# in it followed through a model of its brightness. The observatory owns one computer with an ordinary processor and
-# may rent a GPU. You decide whether the rent is well spent, then write two kernels for the night, and at the end
-# you work out how many threads such a GPU can keep, and whether they are enough.
+# A small observatory corrects each night's exposures pixel by pixel, and follows every star through a model
+# of its brightness. It has an ordinary processor and may rent a GPU. You decide whether the rent is well
+# spent, write two kernels for the night, and work out whether such a GPU can hold enough threads.
 #
-# **Time** about 3 hours, with chapter 2 read. **Points** 100: 95 by the checks below (3 of them only on a CUDA
-# GPU), 5 by your instructor for the answer at the end. `help(grade)` says how points come about, with a GPU and
-# without.
+# **Time** about 3 hours, after chapter 2. **Points** 100: 95 by the checks (3 of them only on a CUDA GPU),
+# 5 by your instructor for the answer at the end. `help(grade)` says how they come about.
 
 # %%
 import math
@@ -34,8 +32,7 @@ from warplab.check import grade, puzzle, when_written
 # %% [markdown]
 # ## Four guesses
 #
-# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
-# answered, too.
+# Put a guess in the place of each `...` and run its cell. There are no points, and every guess is answered.
 
 # %% [markdown]
 # 128 threads share 1,000 numbers. Each begins at its own number and goes on a whole grid further. Which
@@ -68,9 +65,9 @@ puzzle("ps02/one_more", ...)
 # %% [markdown]
 # ## 1. Is it worth the trip?
 #
-# Every job on a GPU begins with the same few microseconds, whatever its size: the launch. For a small image the
-# processor has finished by then. To practise on, here are **made-up timings** of both machines at several image sizes,
-# three samples each: a power of the size for the one, a launch and a twentieth of that for the other, and some noise.
+# Every job on a GPU begins with the same few microseconds for the launch, and for a small image the
+# processor has finished by then. Here are **made-up timings** of both machines, three samples for each
+# size.
 
 # %%
 rng = np.random.default_rng(2)
@@ -82,10 +79,8 @@ for n, a, b in zip(sizes, cpu, gpu, strict=True):
     print(f"{n:>6} pixels  CPU {a * 1e6} us  GPU {b * 1e6} us")
 
 # %% [markdown]
-# One sample is ten times as long as its neighbours, as happens when an operating system interrupts. A mean
-# carries it into the result, a median does not.
-#
-# Find the size from which on the GPU wins. The rule, in Python:
+# One sample is ten times as long as its neighbours, as happens when an operating system interrupts; a
+# median ignores it. Find the size from which on the GPU wins:
 #
 # ```python
 # gain = log(median(cpu)) - log(median(gpu))   # for each size; positive where the GPU wins
@@ -93,13 +88,12 @@ for n, a, b in zip(sizes, cpu, gpu, strict=True):
 # # against log(size) between these two pass zero?
 # ```
 #
-# Why logarithms? Times that grow as a power of the size are straight lines on such paper, so that a line between
-# two neighbours is a good guess of what lies between. By hand: with a gain of -0.5 at 1,024 pixels and of 1.5 at 4,096,
-# zero is passed a quarter of the way, and a quarter of the way from log(1,024) to log(4,096) is the logarithm of
-# 1,024 x 4^0.25 = 1,448 pixels.
+# Times that grow as a power of the size are straight lines on such paper, which is why logarithms make a
+# good guess of what lies between. With a gain of -0.5 at 1,024 pixels and of 1.5 at 4,096, zero is passed a
+# quarter of the way, at 1,024 x 4^0.25 = 1,448 pixels.
 #
-# If the GPU wins at every size that was timed, answer with the
-# first size. If it does not win at the last one, answer `math.inf`.
+# If the GPU wins at every size that was timed, answer with the first size. If it does not win at the last
+# one, answer `math.inf`.
 
 
 # %% solution="crossover"
@@ -133,8 +127,7 @@ def crossover(sizes, cpu, gpu):
 grade("ps02/crossover", crossover)
 
 # %% [markdown]
-# An exposure has four million pixels, so the decision is easy; a cut-out around a single star has a few
-# hundred.
+# An exposure has four million pixels, a cut-out around a single star a few hundred.
 
 # %%
 with when_written():
@@ -147,17 +140,12 @@ with when_written():
 #
 # $$\text{out} = (\text{raw} - \text{dark}) \times \text{gain}.$$
 #
-# The grid is given to you, and it may be much smaller than the image, or larger. Let each thread take several
-# pixels: its own number first, then the one that lies a whole grid further on. With 256 threads:
+# The grid is given to you, and it may be much smaller than the image, or larger. Let each thread take
+# several pixels: its own number first, then the one that lies a whole grid further on. With 256 threads,
+# thread 5 takes pixels 5, 261, 517 and so on.
 #
-# ```text
-#   thread 0      pixels 0, 256, 512, ...
-#   thread 1      pixels 1, 257, 513, ...
-#   thread 255    pixels 255, 511, 767, ...
-# ```
-#
-# At every step the 32 threads of a warp stand at 32 neighbouring pixels, which are 128 bytes: four sectors.
-# Giving each thread a run of neighbours would also be right, and would ask for 32 sectors at every step.
+# At every step the 32 threads of a warp stand at 32 neighbouring pixels, which are four sectors. Giving
+# each thread a run of neighbours would also be right, and would ask for 32 sectors at every step.
 
 
 # %% solution="grid_stride"
@@ -185,15 +173,15 @@ def grid_stride(raw, dark, gain, out):
 grade("ps02/grid_stride", grid_stride)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times it beside a copy of as many bytes: up to twice the copy's time earns all
-# three points.
+# On a CUDA GPU the next cell times it: up to twice the time of a copy of as many bytes earns all three
+# points.
 
 # %% grade="ps02/grid_stride" rubric="time"
 grade("ps02/grid_stride", grid_stride, rubric="time")
 
 # %% [markdown]
-# The same kernel on three grids: the sectors stay, the instructions do not, since every thread works out where
-# to begin and when to stop.
+# The same kernel on three grids: the sectors stay, the instructions do not, since every thread works out
+# where to begin and when to stop.
 
 # %%
 raw = rng.integers(200, 4000, 32_768).astype(np.float32)
@@ -208,8 +196,8 @@ for blocks in 4, 32, 256:
 # %% [markdown]
 # ## 3. Two kinds of star
 #
-# The catalogue alternates. Stars with an even index settle, those with an odd index flicker, and both are followed for
-# `steps` rounds:
+# The catalogue alternates. Stars with an even index settle, those with an odd index flicker, and both are
+# followed for `steps` rounds:
 #
 # ```python
 # v = x[i]
@@ -218,9 +206,8 @@ for blocks in 4, 32, 256:
 # out[i] = v
 # ```
 #
-# Written like this, with thread i for star i, every warp holds both kinds. A warp has one instruction stream, so it
-# goes through the rounds of the even stars while the odd ones wait, and then the other way round. Here is that kernel,
-# and what its first warp does:
+# With thread i for star i every warp holds both kinds. It has one instruction stream, so it goes through
+# the rounds of the even stars while the odd ones wait, and then the other way round:
 
 
 # %%
@@ -246,11 +233,11 @@ plots.divergence(
 )
 
 # %% [markdown]
-# Which thread serves which star is your choice, as long as every star is served and `out[i]` belongs to star i.
-# Choose so that a warp has only one kind of star. The total of issued warp instructions is what counts here; it falls
-# by almost half.
+# Which thread serves which star is your choice, as long as every star is served and `out[i]` belongs to
+# star i. Choose so that a warp has only one kind of star. The issued warp instructions, which count here,
+# fall by almost half.
 #
-# Your kernel is launched with one thread for each star, in blocks of 128, and the number of stars may be odd.
+# There is one thread for each star, in blocks of 128, and the number of stars may be odd.
 
 
 # %% solution="undiverge"
@@ -289,8 +276,8 @@ def undiverge(x, steps, out):
 grade("ps02/undiverge", undiverge)
 
 # %% [markdown]
-# What was paid for it? The stars of a warp now lie two places apart, and a request for 32 of them covers eight sectors
-# instead of four. With 12 rounds for each load that is a good bargain. With one round it might not be.
+# What was paid for it? The stars of a warp now lie two places apart, so that a request covers eight sectors
+# instead of four. With 12 rounds for each load that is a good bargain; with one round it might not be.
 
 # %%
 quick = warplab.profile(undiverge[4, 128], stars, 12, after)
@@ -303,9 +290,9 @@ for name, p in ("mixed", slow), ("sorted", quick):
 # %% [markdown]
 # ## 4. How many fit, and are they enough?
 #
-# A GPU does not shorten the wait for memory; it has other warps ready. How many is decided when blocks move in,
-# whole or not at all, by four limits: warps, blocks, registers, shared memory. The smallest wins. All you need
-# to know of an SM comes in a dictionary; for an H100:
+# A GPU does not shorten the wait for memory; it has other warps ready. How many is decided when blocks move
+# in, whole or not at all, by four limits: warps, blocks, registers, shared memory. The smallest wins. An SM
+# comes as a dictionary:
 #
 # | key | H100 | meaning |
 # |---|---|---|
@@ -315,11 +302,13 @@ for name, p in ("mixed", slow), ("sorted", quick):
 # | `shared`, `reserved`, `shared_unit` | 233,472, 1,024, 128 | bytes; a block gets (its own + reserved), rounded up; some GPUs reserve 0 |
 # | `latency`, `bytes_per_tick` | given | ticks that a load takes; bytes that the SM's share of the door passes in a tick |
 #
-# An example by hand: 40 registers, blocks of 256 threads. A warp takes 40 x 32 = 1,280 registers, five units exactly.
-# A quarter holds 16,384 // 1,280 = 12 warps, the SM 48, which are 6 blocks of 8 warps. Warps alone would allow 8.
+# With 40 registers and blocks of 256 threads, a warp takes 40 x 32 = 1,280 registers, five units exactly. A
+# quarter holds 16,384 // 1,280 = 12 warps, the SM 48, which are 6 blocks of 8 warps. Warps alone would
+# allow 8.
 #
-# Then Little's law. To keep the door full, `latency * bytes_per_tick` bytes must be under way all the time. One load
-# of four bytes by all threads of a warp is 128 of them. How many such loads must *each* thread have under way?
+# Then Little's law: to keep the door full, `latency * bytes_per_tick` bytes must be under way all the time.
+# A load of four bytes by a whole warp is 128 of them. How many such loads must *each* thread have under
+# way?
 
 
 # %% solution="latency_hiding"
@@ -356,7 +345,7 @@ def latency_hiding(sm, registers, shared, threads):
 grade("ps02/latency_hiding", latency_hiding)
 
 # %% [markdown]
-# Does it agree with NVIDIA's assembler? Ask it how many registers it gave your own kernels, and compare.
+# NVIDIA's assembler says how many registers your own kernels got. Do the two occupancies agree?
 
 # %%
 with when_written():
@@ -382,17 +371,17 @@ with when_written():
 # %% [markdown]
 # ## 5. Predict and explain
 #
-# A new catalogue holds the two kinds in *random* order, as if by the toss of a coin, with a list that says which is
-# which. The kernel below serves the stars in whatever `order` it is given: the catalogue's own, or sorted by kind.
+# A new catalogue holds the two kinds in *random* order, as if by the toss of a coin. The kernel below
+# serves the stars in whatever `order` it is given: the catalogue's own, or sorted by kind.
 #
-# 1. **Predict**, before you run the cell: in the catalogue's own order, which share of the warps holds both kinds? By
-#    how much will sorting lower the instructions that are issued, for 2 rounds and for 200, and what will it do to the
-#    sectors?
+# 1. **Predict**, before you run the cell: in the catalogue's own order, which share of the warps holds both
+#    kinds? By how much will sorting lower the instructions that are issued, for 2 rounds and for 200, and
+#    what will it do to the sectors?
 # 2. Run the cell, and **explain** what you see.
-# 3. Sorting takes time of its own. Which of the two jobs would you sort for, and what would you have to know before you
-#    are sure?
+# 3. Sorting takes time of its own. Which of the two jobs would you sort for, and what would you have to
+#    know to be sure?
 #
-# About 150 words; a wrong prediction costs nothing if the explanation is right.
+# Write about 150 words. A wrong prediction costs nothing if the explanation is right.
 
 
 # %%
