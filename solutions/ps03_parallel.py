@@ -13,14 +13,14 @@
 # %% [markdown]
 # # Problem set 3: Serial and parallel
 #
-# A weather station has noted the rain of every minute for years. Its keeper wants a total, a measure of how uneven
-# the rain was, the warmth of the ground at every depth, and for each minute the rain since the beginning. Every one of these
-# asks many numbers to become few, or each to know its neighbours. So somebody has to wait. The art is to wait
-# seldom, and for few.
+# A weather station has noted the rain of every minute for years. Its keeper wants a total, a measure of how
+# uneven the rain was, the warmth of the ground at every depth, and for each minute the rain since the
+# beginning. Each asks many numbers to become few, or to know their neighbours, so somebody has to wait. The
+# art is to wait seldom.
 #
-# **Time** about 4 hours, with chapter 3 read. **Points** 100: 95 by the checks below (6 of them only on a CUDA
-# GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one. `help(grade)` says
-# how points come about, with a GPU and without.
+# **Time** about 4 hours, after chapter 3. **Points** 100: 95 by the checks (6 of them only on a CUDA GPU),
+# 5 by your instructor for the answer at the end. The task with a star is the hard one. `help(grade)` says
+# how points come about.
 
 # %%
 import math
@@ -33,8 +33,7 @@ from warplab.check import grade, puzzle, when_written
 # %% [markdown]
 # ## Four guesses
 #
-# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
-# answered, too.
+# Put a guess in the place of each `...` and run its cell. There are no points, and every guess is answered.
 
 # %% [markdown]
 # 5 % of a job stay serial. How many times as fast do 20 workers do it?
@@ -64,8 +63,8 @@ puzzle("ps03/lane", ...)
 # %% [markdown]
 # ## 1. What stays serial?
 #
-# The station's nightly report was run with different numbers of workers. The times below are **made up**, from a job with
-# a serial share of 8 % and some noise; every seventh sample or so was disturbed.
+# The nightly report was run with different numbers of workers. The times are **made up**, and every seventh
+# sample or so was disturbed.
 
 # %%
 rng = np.random.default_rng(3)
@@ -76,13 +75,13 @@ for n, row in zip(workers, seconds, strict=True):
     print(f"{n:>2} workers: {' '.join(f'{t:6.1f}' for t in row)} s")
 
 # %% [markdown]
-# Amdahl's law says $t(n) = a + b/n$: a part that stays and a part that is shared out. That is a straight line, not in
-# $n$ but in $1/n$. Take the median of each row, fit the line by least squares (`np.polyfit(x, y, 1)` returns its slope
-# and its value at 0), and answer with the serial share $s = a/(a+b)$ and the limit $1/s$ of the speedup. For
-# $t(n) = 3 + 57/n$ that is a share of 3/60 = 5 %, and a limit of 20.
+# Amdahl's law says $t(n) = a + b/n$: a part that stays and a part that is shared out. That is a straight
+# line, not in $n$ but in $1/n$. Take the median of each row, fit the line by least squares (`np.polyfit(x,
+# y, 1)` returns its slope and its value at 0), and answer with the serial share $s = a/(a+b)$ and the limit
+# $1/s$ of the speedup. For $t(n) = 3 + 57/n$ the share is 3/60 = 5 %, and the limit 20.
 #
-# A fit knows nothing of what is possible: noise can make $s$ negative, or larger than 1. Hold it within the two. If
-# nothing is serial, there is no limit: `math.inf`.
+# Noise can make $s$ negative, or larger than 1. Hold it within the two. If nothing is serial, there is no
+# limit: `math.inf`.
 
 
 # %% solution="amdahl_fit"
@@ -112,8 +111,8 @@ with when_written():
 # %% [markdown]
 # ## 2. The total, first try
 #
-# All the rain of a month, added up. `total[0] += x[i]` will not do: it reads, adds and writes, and between the three
-# another thread does the same. See what happens when 1,024 threads try:
+# `total[0] += x[i]` reads, adds and writes, and between the three another thread does the same. See what
+# happens when 1,024 threads try:
 
 
 # %%
@@ -130,8 +129,8 @@ hurried[4, 256](rain, total)
 print(f"{total[0]:.2f} of {rain.sum():.2f}")
 
 # %% [markdown]
-# Hardly anything arrived, and the engine says so. An *atomic* addition is all three steps at once. Give each
-# number a thread.
+# Hardly anything arrived, and the engine says so. An *atomic* addition is all three steps at once. Give
+# each number a thread.
 
 
 # %% solution="reduce_atomic"
@@ -157,10 +156,9 @@ grade("ps03/reduce_atomic", reduce_atomic)
 # %% [markdown]
 # ## 3. The total, as a tree
 #
-# Right, and all threads stand in one queue. Let them settle among themselves first. Your kernel gets any number of
-# numbers and a grid that may be much smaller, so each thread begins by adding up its share in a local variable. Then the
-# 256 threads of a block use a table in shared memory. In each round the lower half of those who are left adds what the
-# upper half has put down. Here with eight threads:
+# Now all threads stand in one queue. Let them settle among themselves first. Your kernel gets any number of
+# numbers and a grid that may be much smaller, so each thread begins by adding up its share in a local
+# variable. Then the 256 threads of a block use a table in shared memory. Here with eight:
 #
 # ```text
 #   table      3  1  7  0  4  1  6  3
@@ -169,8 +167,8 @@ grade("ps03/reduce_atomic", reduce_atomic)
 #   stride 1  25  .                        place t adds place t + 1
 # ```
 #
-# Between two rounds everybody must have arrived: `cuda.syncthreads()`, on the way of *all* threads, also of those that
-# have nothing left to do. At the end one thread of the block makes one atomic addition.
+# Between two rounds everybody must have arrived: `cuda.syncthreads()`, on the way of *all* threads, also of
+# those that have nothing left to do. At the end one thread of the block makes one atomic addition.
 
 
 # %% solution="reduce_tree"
@@ -211,8 +209,8 @@ def reduce_tree(x, total):
 grade("ps03/reduce_tree", reduce_tree)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times it beside a copy of as many bytes: up to three times the copy's time earns
-# both points.
+# On a CUDA GPU the next cell times it: up to three times the time of a copy of as many bytes earns both
+# points.
 
 # %% grade="ps03/reduce_tree" rubric="time"
 grade("ps03/reduce_tree", reduce_tree, rubric="time")
@@ -220,12 +218,12 @@ grade("ps03/reduce_tree", reduce_tree, rubric="time")
 # %% [markdown]
 # ## 4. Hand to hand
 #
-# How uneven was the rain? For that one needs the sum of the *squares*. This time the lanes of a warp exchange their
-# registers: `cuda.shfl_down_sync(mask, value, k)` gives each lane what the lane k further down holds. With k = 16, 8,
-# 4, 2 and 1, lane 0 has the sum of the warp at the end. A device function is a good place for it.
+# How uneven was the rain? That takes the sum of the *squares*. This time the lanes of a warp exchange their
+# registers: `cuda.shfl_down_sync(mask, value, k)` gives each lane what the lane k further down holds. With
+# k = 16, 8, 4, 2 and 1, lane 0 has the sum of the warp at the end.
 #
-# The table is needed once only, between the eight warps of the block: one place for each, read by the first warp at
-# once. That makes nine trips for the whole block where the tree made 45.
+# The table is needed once only, between the eight warps of the block. That makes nine trips to it where the
+# tree made 45.
 
 
 # %% solution="reduce_shuffle"
@@ -274,14 +272,14 @@ def reduce_shuffle(x, total):
 grade("ps03/reduce_shuffle", reduce_shuffle)
 
 # %% [markdown]
-# On a CUDA GPU it is timed as the tree was. How much *time* will the saved trips save, if nearly all of it goes
-# into reading?
+# On a CUDA GPU it is timed as the tree was. How much *time* will the saved trips save, if nearly all of it
+# goes into reading?
 
 # %% grade="ps03/reduce_shuffle" rubric="time"
 grade("ps03/reduce_shuffle", reduce_shuffle, rubric="time")
 
 # %% [markdown]
-# The three kernels side by side, on 65,536 numbers in 64 blocks (the first needs 256).
+# The three kernels on 65,536 numbers, in 64 blocks (the first needs 256):
 
 # %%
 month = rng.random(65_536, dtype=np.float32)
@@ -296,9 +294,9 @@ for kernel, blocks in (reduce_atomic, 256), (reduce_tree, 64), (reduce_shuffle, 
 # %% [markdown]
 # ## 5. A race to mend
 #
-# Warmth moves down into the ground. Take a rod of 256 places, one thread for each, and let every place become the mean of
-# itself and its two neighbours, `rounds` times. The first and the last place have no neighbour on one side and count
-# themselves twice.
+# Warmth moves down into the ground. Take a rod of 256 places, one thread for each, and let every place
+# become the mean of itself and its two neighbours, `rounds` times. The first and the last place have no
+# neighbour on one side and count themselves twice.
 #
 # ```python
 # for _ in range(rounds):
@@ -327,8 +325,9 @@ except warplab.LaunchError as error:
     print(error)
 
 # %% [markdown]
-# Mend it. Two different things can go wrong in a round, and a single barrier prevents only one of them: somebody reads a
-# neighbour's place before the neighbour has written it, or somebody writes a place that a neighbour still wants to read.
+# Mend it. Two different things can go wrong in a round, and a single barrier prevents only one of them:
+# somebody reads a neighbour's place before the neighbour has written it, or somebody writes a place that a
+# neighbour still wants to read.
 
 
 # %% solution="fix_the_race"
@@ -363,8 +362,8 @@ grade("ps03/fix_the_race", fix_the_race)
 # %% [markdown]
 # ## 6. Running totals *
 #
-# For each minute the rain since the beginning: `out[i] = x[0] + ... + x[i]`. No number need wait for all before
-# it:
+# For each minute the rain since the beginning: `out[i] = x[0] + ... + x[i]`. No number need wait for all
+# before it:
 #
 # ```text
 #   x                     4 1 0 2 | 3 3 1 0 | 2 0 5 1      three blocks
@@ -374,9 +373,9 @@ grade("ps03/fix_the_race", fix_the_race)
 #   added to the next     4 5 5 7 |10 13 14 14|16 16 21 22
 # ```
 #
-# The blocks of one launch have no meeting point, so this takes several launches, and you write the host code that makes
-# them. It is handed a `device` and works on arrays that live there. Their values stay there too; on the host they have
-# only a `shape`, a `size` and a `dtype`. `device.launch` stands for the square brackets:
+# The blocks of one launch have no meeting point, so this takes several launches, and you write the host
+# code that makes them. It works on arrays that live on a `device`. Their values stay there too; on the host
+# they have only a `shape`, a `size` and a `dtype`. `device.launch` stands for the square brackets:
 #
 # ```python
 # totals = device.empty(shape, "int32")                # a new array, its contents undefined
@@ -450,8 +449,8 @@ def scan(device, x, out):
 grade("ps03/scan", scan)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times all your launches together beside one copy of the numbers: up to twelve
-# times that earns both points.
+# On a CUDA GPU the next cell times all your launches together: up to twelve times the time of one copy of
+# the numbers earns both points.
 
 # %% grade="ps03/scan" rubric="time"
 grade("ps03/scan", scan, rubric="time")
@@ -459,15 +458,15 @@ grade("ps03/scan", scan, rubric="time")
 # %% [markdown]
 # ## 7. Predict and explain
 #
-# `reduce_atomic` and `reduce_tree` add up the same 65,536 numbers, all of them 0.1. In float32 neither gets 6,553.6
-# exactly.
+# `reduce_atomic` and `reduce_tree` add up the same 65,536 numbers, all of them 0.1. In float32 neither gets
+# 6,553.6 exactly.
 #
-# 1. **Predict**, before you run the cell: which of the two is further off, and by about how much? (Near 6,000, neighbouring
-#    float32 numbers are 0.0005 apart.)
+# 1. **Predict**, before you run the cell: which of the two is further off, and by about how much? (Near
+#    6,000, neighbouring float32 numbers are 0.0005 apart.)
 # 2. Run the cell, and **explain** the difference.
 # 3. If you ran each kernel ten times on a GPU, which of them could give ten different results, and why?
 #
-# About 150 words; a wrong prediction costs nothing if the explanation is right.
+# Write about 150 words. A wrong prediction costs nothing if the explanation is right.
 
 # %%
 tenths = np.full(65_536, 0.1, np.float32)
