@@ -13,14 +13,13 @@
 # %% [markdown]
 # # Problem set 4: Matrix multiplication
 #
-# You will write the same product three times. The arithmetic never changes; what changes is how often each
-# number is carried from memory to the place where it is used: once for every multiplication, then once for
-# sixteen, then once for sixty-four. After that you count the products in a network, and turn a convolution into
-# one.
+# You write the same product three times. The arithmetic never changes; what changes is how often each
+# number is carried from memory to where it is used: for every multiplication, then for every sixteen, then
+# for every sixty-four. After that you count the products in a network, and turn a convolution into one.
 #
-# **Time** about 4 hours, with chapter 4 read. **Points** 100: 95 by the checks below (8 of them only on a CUDA
-# GPU), 5 by your instructor for the answer at the end. The task with a star needs all that came before.
-# `help(grade)` says how points come about, with a GPU and without.
+# **Time** about 4 hours, after chapter 4. **Points** 100: 95 by the checks (8 of them only on a CUDA GPU),
+# 5 by your instructor for the answer at the end. The task with a star is the hard one. `help(grade)` says
+# how points come about.
 
 # %%
 import numpy as np
@@ -33,8 +32,7 @@ from warplab.check import grade, puzzle, when_written
 # %% [markdown]
 # ## Four guesses
 #
-# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
-# answered, too.
+# Put a guess in the place of each `...` and run its cell. There are no points, and every guess is answered.
 
 # %% [markdown]
 # `c = a @ b`, all of them 64 x 64, with a thread for each element of `c`. How many threads read `a[0, 0]`?
@@ -64,9 +62,9 @@ puzzle("ps04/reads", ...)
 puzzle("ps04/small_layer", ...)
 
 # %% [markdown]
-# Matrices are called `a` (M x K), `b` (K x N) and `c` (M x N) throughout, and every element is a 32-bit float.
-# All launches use blocks of 16 x 16 threads, one thread for each element of `c`, until you choose otherwise in
-# part 3.
+# Matrices are called `a` (M x K), `b` (K x N) and `c` (M x N) throughout, and every element is a 32-bit
+# float. Blocks have 16 x 16 threads, one thread for each element of `c`, until you choose otherwise in part
+# 3.
 
 # %%
 TILE = 16
@@ -90,8 +88,6 @@ def grid_for(m, n):
 #
 # Each element of the product is a chain of multiply-adds, and no chain needs another:
 #
-# $$c_{row,\,col} = \sum_{k=0}^{K-1} a_{row,\,k}\; b_{k,\,col}$$
-#
 # ```text
 #                        b  (K x N)
 #                       . . # . . .
@@ -104,8 +100,8 @@ def grid_for(m, n):
 # ```
 #
 # So one thread takes one element, walks along a row of `a` and down a column of `b`, and keeps the sum in a
-# local variable. Start the sum with `float32(0)`: a plain `0.0` is a 64-bit number to the compiler, and most
-# GPUs are slow at those.
+# local variable. Start the sum with `float32(0)`: a plain `0.0` is a 64-bit number to the compiler, and
+# most GPUs are slow at those.
 
 
 # %% solution="matmul_naive"
@@ -140,8 +136,8 @@ def matmul_naive(a, b, c):
 grade("ps04/matmul_naive", matmul_naive)
 
 # %% [markdown]
-# What does that cost in reading? For M = N = K = 64 there are 64 x 64 = 4,096 threads, 128 warps, and each
-# makes 2 load requests for each of 64 values of k: 16,384 requests. Count them.
+# What does that cost in reading? For M = N = K = 64 there are 128 warps, and each makes 2 load requests for
+# each of 64 values of k: 16,384 requests. Count them.
 
 # %%
 a, b, c = matrices(64, 64, 64)
@@ -151,10 +147,10 @@ naive
 # %% [markdown]
 # ## 2. Sixteen uses for each number
 #
-# The 256 threads of a block need only 16 rows of `a` and 16 columns of `b`, and each of those numbers is wanted
-# by 16 threads. So let the block fetch it once. In one *step* the block copies a 16 x 16 tile of `a` and one of
-# `b` into shared memory, each thread one element of each; then every thread adds 16 products from the two tiles
-# to its sum; then the tiles move on, to the right in `a`, down in `b`.
+# The 256 threads of a block need only 16 rows of `a` and 16 columns of `b`, and each of those numbers is
+# wanted by 16 threads. So let the block fetch it once. In one *step* each thread copies one element of a 16
+# x 16 tile of `a` and one of `b` into shared memory, and adds 16 products from the two tiles to its sum;
+# then the tiles move on, to the right in `a`, down in `b`.
 #
 # ```text
 #                                 b
@@ -176,7 +172,7 @@ naive
 #   have read it. That is two `cuda.syncthreads()` in each step, and *every* thread of the block must reach
 #   both, also those that have no element of `c`: no early `return` here.
 # - **Edges.** K need not be a multiple of 16, nor M and N. Where a tile hangs over the edge, put a 0 into
-#   shared memory: 0 times anything adds nothing.
+#   shared memory.
 
 
 # %% solution="matmul_tiled"
@@ -225,15 +221,15 @@ def matmul_tiled(a, b, c):
 grade("ps04/matmul_tiled", matmul_tiled)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times it beside the library's product: up to twenty times the library's time earns
-# all three points.
+# On a CUDA GPU the next cell times it: up to twenty times the time of the library's product earns all three
+# points.
 
 # %% grade="ps04/matmul_tiled" rubric="time"
 grade("ps04/matmul_tiled", matmul_tiled, rubric="time")
 
 # %% [markdown]
-# Side by side, on the same matrices. The requests should be fewer by a factor of 16, the width of the tile. The
-# sectors fall by 8 only: can you say why, before the last question of this set asks?
+# The requests should be fewer by a factor of 16, the width of the tile. The sectors fall by 8 only: can you
+# say why, before the last question of this set asks?
 
 # %%
 tiled = warplab.profile(matmul_tiled[grid_for(64, 64), (TILE, TILE)], a, b, c)
@@ -244,25 +240,24 @@ for name in ("requests", "sectors"):
 # %% [markdown]
 # ## 3.* Sixteen results for each thread
 #
-# Now the tiled kernel waits at another door. For each multiply-add it reads two numbers from shared memory, and
-# shared memory can serve one request of a warp in a cycle, while the SM could do four warps' multiply-adds. The
-# cure is the same once more: use what you fetched again. If a thread computes 4 x 4 elements of `c`, then for
-# each k it reads 4 numbers of `a` and 4 of `b` and makes 16 products of them: half a read for each multiply-add
-# instead of two.
+# Now the kernel waits at another door. For each multiply-add it reads two numbers from shared memory, which
+# serves one request of a warp in a cycle, while the SM could do four warps' multiply-adds. The cure is the
+# same once more: use what you fetched again. A thread with 4 x 4 elements of `c` makes 16 multiply-adds of
+# 8 reads.
 #
 # ```text
 #                  b0  b1  b2  b3
 #             a0    *   *   *   *
-#             a1    *   *   *   *        8 reads, 16 multiply-adds
+#             a1    *   *   *   *
 #             a2    *   *   *   *
 #             a3    *   *   *   *
 # ```
 #
-# One arrangement that works: blocks of 16 x 16 threads, each block a 64 x 64 tile of `c`. Thread (tx, ty) takes
-# rows `ty, ty + 16, ty + 32, ty + 48` of the tile, and columns `tx, tx + 16 ...`, so that neighbouring threads
-# still touch neighbouring columns. In a step the block brings in a 64 x 16 tile of `a` and a 16 x 64 tile of
-# `b`, four elements of each for every thread, neighbours by neighbours along a row: loads that run down a
-# column are as many requests over four times the sectors, and lose their points.
+# One arrangement that works: blocks of 16 x 16 threads, each block a 64 x 64 tile of `c`. Thread (tx, ty)
+# takes rows `ty, ty + 16, ty + 32, ty + 48` of the tile, and columns `tx, tx + 16 ...`, so that
+# neighbouring threads still touch neighbouring columns. In a step the block brings in a 64 x 16 tile of `a`
+# and a 16 x 64 tile of `b`, four elements of each for every thread, neighbours by neighbours along a row:
+# loads that run down a column are as many requests over four times the sectors, and lose their points.
 #
 # You choose the launch yourself this time: `plan_register_tiled` returns it.
 
@@ -342,9 +337,8 @@ grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled, 
 # %% [markdown]
 # ## 4. How much work is in a network?
 #
-# A multiply-add is two floating-point operations (FLOPs): the 64-cubed product above has 64 x 64 x 64 = 262,144
-# multiply-adds, 524,288 FLOPs. Nearly all the work in a network is in its products. Three kinds of layer
-# contain them:
+# A multiply-add is two floating-point operations (FLOPs), and nearly all of a network's are in the products
+# of three kinds of layer:
 #
 # | layer | its products |
 # |---|---|
@@ -352,8 +346,8 @@ grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled, 
 # | `{"type": "conv2d", "in": 3, "out": 64, "kernel": 7, "stride": 2, "padding": 3, "height": 224, "width": 224}` | each pixel of each of the `out` channels is a sum over `in` x `kernel` x `kernel` products; it yields $\lfloor (h + 2\,\text{padding} - \text{kernel}) / \text{stride} \rfloor + 1$ rows, columns likewise |
 # | `{"type": "attention", "tokens": 128, "width": 768, "heads": 12}` | for each head, all queries with all keys, then the weights with all values; a head is `width / heads` wide |
 #
-# Biases, `relu`, `softmax` and the like are not products: 0. Worked example: the linear layer above, batch 32,
-# is 2 x 32 x 784 x 100 = 5,017,600 FLOPs.
+# Biases, `relu` and `softmax` are not products: 0. The linear layer above has, with batch 32, 2 x 32 x 784
+# x 100 = 5,017,600 FLOPs.
 
 
 # %% solution="count_flops"
@@ -406,9 +400,9 @@ with when_written():
 # %% [markdown]
 # ## 5. A convolution is a product
 #
-# A convolution slides a small window over an image, and at each place takes the sum of products of window and
-# weights. Every such sum is one element of a matrix product, once the patches under the window are laid out as
-# columns. With one channel and a 2 x 2 window:
+# A convolution slides a window over an image, and at each place takes the sum of products of window and
+# weights. Once the patches under the window are laid out as columns, every such sum is one element of a
+# matrix product. With one channel and a 2 x 2 window:
 #
 # ```text
 #     image     patches as columns     weights as a row
@@ -419,12 +413,12 @@ with when_written():
 #               ^ the patch at (0, 0), read row by row
 # ```
 #
-# The first number is `10*1 + 20*2 + 30*4 + 40*5 = 370`. With C channels a column holds the patch of channel 0,
-# then that of channel 1, and so on; with F filters, that is F sets of weights, there are F rows. Patches are
-# taken in the order of the output image: along its rows.
+# The first number is `10*1 + 20*2 + 30*4 + 40*5 = 370`. With C channels a column holds the patch of channel
+# 0, then that of channel 1, and so on; with F filters there are F rows. Patches are taken in the order of
+# the output image, along its rows.
 #
-# Notice what it costs: an inner pixel stands in four columns here, in nine for a 3 x 3 window. Real libraries
-# build them piece by piece in shared memory and never write them out.
+# An inner pixel stands in four columns here, in nine for a 3 x 3 window. Real libraries build the columns
+# piece by piece in shared memory and never write them out.
 
 
 # %% solution="conv_as_matmul"
@@ -476,16 +470,16 @@ with when_written():
 # %% [markdown]
 # ## 6. Predict and explain
 #
-# Take M = N = K = 1024, and tiles of 32 x 32 with blocks of 32 x 32 threads, the largest block there is. A warp
-# is now one row of 32 threads. Compare a naive and a tiled kernel, both with these blocks.
+# Take M = N = K = 1024, and a naive and a tiled kernel that both have blocks of 32 x 32 threads, the
+# largest there are. A warp is now one row of 32 threads.
 #
-# 1. **Predict** by what factor the *load requests* fall, and by what factor the *sectors* fall. (A sector is 32
-#    bytes, eight floats. Do it for one warp and 32 values of k.)
+# 1. **Predict** by what factor the *load requests* fall, and by what factor the *sectors* fall. (Do it for
+#    one warp and 32 values of k.)
 # 2. **Explain** why the two factors differ, and why at a tile width of 16 the second was 8.
-# 3. A colleague looks at sectors per request, sees it *rise* from the naive to the tiled kernel, and concludes
-#    that the tiled one reads memory worse. What do you answer?
+# 3. A colleague sees sectors per request *rise* from the naive to the tiled kernel, and concludes that the
+#    tiled one reads memory worse. What do you answer?
 #
-# About 150 words; a wrong prediction costs nothing if the explanation is right.
+# Write about 150 words. A wrong prediction costs nothing if the explanation is right.
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION
