@@ -33,6 +33,8 @@ def start(main, words, env=None, **options):
         status = 1
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+            for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # as Python begins; Popen has undone it
+                signal.signal(ignored, signal.SIG_IGN)
             sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w", 1), open(2, "w", 1)
             sys.argv = list(map(str, words))
             if env is not None:

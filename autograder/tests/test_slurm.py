@@ -1,38 +1,34 @@
-"""Grading in Slurm jobs: needs a Slurm that runs here; on Debian apt-get install slurmctld slurmd munge."""
+"""Grading in Slurm jobs, on a Slurm of this machine alone; on Debian apt-get install slurm-wlm munge."""
 
-import shutil
-import subprocess
-
+import dask
 import pytest
-from dask_processes import grader
+from dask_processes import ONE_VERSION, grader
 from grading import make_course
+from slurm_of_one_node import PARTITION, missing, slurm
 from test_cluster import class_of, scores
 
 
 @pytest.fixture
-def partition():
+def partition(tmp_path, monkeypatch):
     """The name of a partition that takes jobs."""
-    if not shutil.which("sbatch"):
-        pytest.skip("no Slurm: apt-get install slurmctld slurmd munge, and start them")
-    found = subprocess.run(["sinfo", "-h", "-o", "%R %a"], capture_output=True, text=True, timeout=60)
-    up = [line.split()[0] for line in found.stdout.splitlines() if line.split()[1:] == ["up"]]
-    if not up:
-        pytest.skip(f"Slurm has no partition that is up: {found.stderr.strip() or found.stdout.strip()}")
-    return up[0]
+    if missing():
+        pytest.skip(f"no Slurm here: apt-get install {' '.join(missing())}")
+    folder = tmp_path / "slurm"
+    folder.mkdir()
+    with slurm(folder) as settings:
+        monkeypatch.setenv("SLURM_CONF", str(settings))
+        yield PARTITION
 
 
 @pytest.mark.full
 def test_two_slurm_jobs_grade_a_class(partition, tmp_path, monkeypatch):
     root, assignment = make_course(tmp_path / "course")
     class_of(root, assignment, 8)
-    monkeypatch.setenv("DASK_JOBQUEUE__SLURM__QUEUE", partition)
-    monkeypatch.setenv("DASK_JOBQUEUE__SLURM__CORES", "1")
-    monkeypatch.setenv("DASK_JOBQUEUE__SLURM__MEMORY", "2GB")
     preload = tmp_path / "one_version.py"
-    preload.write_text("import autograder.results\nautograder.results.course_version = lambda: 'test'\n")
-    monkeypatch.setenv(
-        "DASK_JOBQUEUE__SLURM__JOB_SCRIPT_PROLOGUE", f"['export DASK_DISTRIBUTED__WORKER__PRELOAD={preload}']"
-    )
+    preload.write_text(ONE_VERSION)
+    jobs = {"queue": partition, "cores": 1, "memory": "2GB"}
+    jobs["job_script_prologue"] = [f"export DASK_DISTRIBUTED__WORKER__PRELOAD={preload}"]
+    monkeypatch.setitem(dask.config.config.setdefault("jobqueue", {}), "slurm", jobs)
     run = grader(root, "--slurm", "2", "--out", "slurm")
     said, complained = run.communicate(timeout=500)
     assert run.returncode == 0, (said, complained)
