@@ -13,13 +13,12 @@
 # %% [markdown]
 # # Problem set 5: Memory
 #
-# A survey ship tows a sonar over the sea floor. All day it writes down numbers, far more than anybody computes with
-# them, and the ship's GPU does little but fetch and put away. In this set you write the kernels of the chart room: each
-# is right in a few lines, and good only when it goes through the door seldom. The counters say how often.
+# A survey ship tows a sonar over the sea floor and writes down numbers all day, far more than anybody
+# computes with them. You write the kernels of its chart room: each is right in a few lines, and good only
+# when it goes through the door seldom.
 #
-# **Time** about 5 hours, with chapter 5 read. **Points** 100: 95 by the checks below (9 of them only on a CUDA
-# GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one. `help(grade)` says
-# how points come about, with a GPU and without.
+# **Time** about 5 hours, after chapter 5. **Points** 100: 95 by the checks (9 of them only on a CUDA GPU),
+# 5 by your instructor for the last answer. The task with a star is the hard one. `help(grade)` says more.
 
 # %%
 import math
@@ -33,8 +32,7 @@ from warplab.check import grade, puzzle, when_written
 # %% [markdown]
 # ## Four guesses
 #
-# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
-# answered, too.
+# Put a guess in the place of each `...` and run its cell. There are no points, and every guess is answered.
 
 # %% [markdown]
 # Each of 32 lanes reads one float32, `x[index]`. Choose the index so that they touch as many sectors as they
@@ -65,8 +63,8 @@ puzzle("ps05/overflow", ...)
 # %% [markdown]
 # ## 1. Every s-th number
 #
-# The sonar writes its channels side by side: depth, echo, temperature, depth, echo, temperature ... To get one channel,
-# read every s-th number from a first one on:
+# The sonar writes its channels side by side: depth, echo, temperature, depth, echo, temperature ... To get
+# one, read every s-th number from a first one on:
 #
 # ```python
 # out = x[offset :: stride][: out.size]        # for stride 0: x[offset], again and again
@@ -96,7 +94,7 @@ def copy_strided(x, stride, offset, out):
 grade("ps05/copy_strided", copy_strided)
 
 # %% [markdown]
-# **Predict, then count.** How many sectors of 32 bytes does a warp's load touch, for each of these? Write your six numbers
+# **Predict, then count.** How many sectors does a warp's load touch, for each of these? Write six numbers
 # into the list before you run the cell.
 
 # %%
@@ -112,11 +110,12 @@ for (stride, offset), guess in zip(cases, predicted, strict=True):
 # %% [markdown]
 # ## 2. Rows into columns
 #
-# The chart is stored line by line as the ship sailed; the plotter wants it across. A thread that reads along a row and
-# writes down a column has 32 neighbours that write into 32 different rows, one sector each, for four bytes.
+# The chart is stored line by line as the ship sailed; the plotter wants it across. A warp that reads along
+# a row and writes down a column writes into 32 different rows, a whole sector each for four bytes.
 #
-# Go through a table in shared memory instead: the block reads a tile of 32 x 32 along its rows, meets, and writes it along
-# the rows of the *result*. So the thread that brought a number in is not the one that takes it out.
+# Go through a table in shared memory instead: the block reads a tile of 32 x 32 along its rows, meets, and
+# writes it along the rows of the *result*. So the thread that brought a number in is not the one that takes
+# it out.
 #
 # ```text
 #      x                      table                  out
@@ -125,8 +124,8 @@ for (stride, offset), guess in zip(cases, predicted, strict=True):
 #        . . g h i          g h i     columns   ->   c f i
 # ```
 #
-# Reading down a column of a table that is 32 words wide is a trap: all 32 numbers lie in the same bank. One word of padding
-# for each row moves every row on by one bank.
+# In a table 32 words wide, all 32 numbers of a column lie in the same bank. One word of padding for each
+# row moves every row on by one bank.
 
 
 # %% solution="transpose"
@@ -161,8 +160,7 @@ def transpose(x, out):
 grade("ps05/transpose", transpose)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times it beside a copy of as many bytes: up to twice the copy's time earns all
-# three points.
+# On a CUDA GPU, up to twice the time of the copy earns all three points.
 
 # %% grade="ps05/transpose" rubric="time"
 grade("ps05/transpose", transpose, rubric="time")
@@ -174,11 +172,12 @@ grade("ps05/transpose", transpose, rubric="time")
 #
 # $$\text{out} = x + 0.2\,(\text{up} + \text{down} + \text{left} + \text{right} - 4x),$$
 #
-# with 0 outside the chart. Read straight from memory, that is five loads for each place, and two of them begin in the middle
-# of a sector. Read into a table first, a block of 32 x 32 needs 34 x 34 numbers: its own and a *halo* of one.
+# with 0 outside the chart. Straight from memory, that is five loads for each place, and two of them begin
+# in the middle of a sector. Read into a table first, a block of 32 x 32 needs 34 x 34 numbers: its own and
+# a *halo* of one.
 #
-# 1,156 numbers for 1,024 threads: some must fetch twice. Two loops, over rows `threadIdx.y, threadIdx.y + 32, ...` below 34
-# and over columns likewise, share the work out so that neighbours still fetch neighbours.
+# These are 1,156 numbers for 1,024 threads. Two loops, over rows `threadIdx.y, threadIdx.y + 32, ...` below
+# 34 and over columns likewise, share the work out so that neighbours still fetch neighbours.
 
 
 # %% solution="stencil_shared"
@@ -216,8 +215,8 @@ def stencil_shared(x, out):
 grade("ps05/stencil_shared", stencil_shared)
 
 # %% [markdown]
-# On a CUDA GPU, up to three times the time of a copy earns all three points. Time the five loads as well: its
-# caches may answer four of them.
+# On a CUDA GPU, up to three times the time of the copy earns all three points. Time the five loads as well:
+# its caches may answer four of them.
 
 # %% grade="ps05/stencil_shared" rubric="time"
 grade("ps05/stencil_shared", stencil_shared, rubric="time")
@@ -237,9 +236,9 @@ plots.picture((255 * np.sqrt(here / here.max())).astype(np.uint8), alt=alt, zoom
 # %% [markdown]
 # ## 4. Under which roof?
 #
-# A kernel does `flops` operations and moves `bytes_moved` bytes, on a GPU with a `peak` (FLOP/s) and a `bandwidth` (bytes/s).
-# No kernel passes the roof $\min(\text{peak}, \text{intensity} \times \text{bandwidth})$. By hand, for adding two vectors
-# on an H100 SXM: 1 FLOP for 12 bytes is 0.083 FLOP/B; times 3.35 TB/s is 0.28 TFLOP/s, of 67 that the FP32 peak promises.
+# No kernel passes the roof $\min(\text{peak}, \text{intensity} \times \text{bandwidth})$. Adding two
+# vectors on an H100 SXM is 1 FLOP for 12 bytes, 0.083 FLOP/B; times 3.35 TB/s that is 0.28 TFLOP/s, of 67
+# that the FP32 peak promises.
 
 
 # %% solution="roofline_place"
@@ -265,8 +264,8 @@ def roofline_place(flops, bytes_moved, seconds, peak, bandwidth):
 grade("ps05/roofline_place", roofline_place)
 
 # %% [markdown]
-# Your stencil, with the FLOP and the bytes that were counted, under the roofs of two cards. (The bytes asked of the caches;
-# what reaches the memory itself is less. The seconds are not known without a GPU, so the share is left out.)
+# Your stencil under the roofs of two cards. (The bytes are those asked of the caches; what reaches the
+# memory itself is less.)
 
 # %%
 with when_written():
@@ -284,24 +283,25 @@ with when_written():
 # %% [markdown]
 # ## 5. Softmax in two passes
 #
-# For every stretch of sea floor the sonar gives scores: sand, rock, mud ... A softmax makes shares of them. The powers of
-# large scores overflow, so one subtracts the row's maximum first:
+# For every stretch of sea floor the sonar gives scores: sand, rock, mud ... A softmax makes shares of them.
+# The powers of large scores overflow, so one subtracts the row's maximum first:
 #
 # ```python
 # top = x.max()
 # out = exp(x - top) / exp(x - top).sum()
 # ```
 #
-# Three passes over the row: for the maximum, for the sum, for the result. The first two fit into one. Keep a maximum `top`
-# and a sum `total` so far; when x comes,
+# Three passes over the row: for the maximum, for the sum, for the result. The first two fit into one. Keep
+# a maximum `top` and a sum `total` so far; when x comes,
 #
 # $$\text{new} = \max(\text{top}, x), \qquad
-# \text{total} \leftarrow \text{total}\cdot e^{\text{top} - \text{new}} + e^{x - \text{new}}, \qquad \text{top} \leftarrow \text{new}.$$
+# \text{total} \leftarrow \text{total}\cdot e^{\text{top} - \text{new}} + e^{x - \text{new}}, \qquad
+# \text{top} \leftarrow \text{new}.$$
 #
-# Two such pairs merge by the same rule, so the threads of a block can each go through a part of the row and meet in a tree, as in
-# problem set 3: the new maximum is the larger of the two, and each total is multiplied by the power of its own maximum less the
-# new one before they are added. A thread that had no number brings the pair $(-\infty, 0)$. Beware of
-# $-\infty - (-\infty)$: it is NaN.
+# Two such pairs merge by the same rule, so the threads of a block can each go through a part of the row and
+# meet in a tree: the new maximum is the larger of the two, and each total is multiplied by the power of its
+# own maximum less the new one before they are added. A thread that had no number brings the pair $(-\infty,
+# 0)$. Beware of $-\infty - (-\infty)$: it is NaN.
 
 
 # %% solution="softmax_online"
@@ -347,7 +347,7 @@ def softmax_online(x, out):
 grade("ps05/softmax_online", softmax_online)
 
 # %% [markdown]
-# On a CUDA GPU, up to four times the time of a copy earns all three points.
+# On a CUDA GPU, up to four times the time of the copy earns all three points.
 
 # %% grade="ps05/softmax_online" rubric="time"
 grade("ps05/softmax_online", softmax_online, rubric="time")
@@ -355,18 +355,18 @@ grade("ps05/softmax_online", softmax_online, rubric="time")
 # %% [markdown]
 # ## 6. Attention without the square *
 #
-# A series of pings is read by a small transformer. For n pings with vectors of 16 numbers,
+# A small transformer reads n pings, vectors of 16 numbers:
 #
 # ```python
 # scores = q @ k.T / 4                      # n x n
 # out = softmax(scores) @ v                 # softmax along each row
 # ```
 #
-# The scores are n times n numbers that nobody wants to keep. With the trick of task 5 nobody must: a query goes through the
-# keys once, keeps `top`, `total` and a running weighted sum `acc` of the values, and rescales both when a new maximum comes.
+# With the trick of task 5 nobody must keep n times n scores: a query goes through the keys once, keeps
+# `top`, `total` and a running weighted sum `acc` of the values, and rescales both when a new maximum comes.
 #
-# Every query needs every key, so let the block fetch keys and values once for all its 64 queries: some of them on tables in
-# shared memory, all meet, use them, meet again, fetch the next ones.
+# Every query needs every key, so let the block fetch keys and values once for all its 64 queries: some of
+# them on tables in shared memory, all meet, use them, meet again, fetch the next ones.
 
 
 # %% solution="flash_attention"
@@ -423,13 +423,13 @@ grade("ps05/flash_attention", flash_attention)
 # %% [markdown]
 # ## 7. Predict and explain
 #
-# The table of your transpose has rows of 33 words. Suppose that somebody in a hurry writes 34, or 40, or 48 instead.
+# The table of your transpose has rows of 33 words. Suppose that somebody writes 34, or 40, or 48 instead.
 #
-# 1. **Predict**, before you run the cell: how many wavefronts does a warp's load of a column take for rows of 32, 33, 34, 40
-#    and 48 words?
+# 1. **Predict**, before you run the cell: how many wavefronts does a warp's load of a column take for rows
+#    of 32, 33, 34, 40 and 48 words?
 # 2. Run the cell, and **explain** the rule behind the five numbers.
-# 3. The transpose of 64-bit numbers has the same problem. Which widths, counted in 4-byte words, would you try there, and
-#    what would you look at to know?
+# 3. The transpose of 64-bit numbers has the same problem. Which widths, in 4-byte words, would you try
+#    there, and what would you look at to know?
 #
 # About 150 words; a wrong prediction costs nothing if the explanation is right.
 
