@@ -13,13 +13,12 @@
 # %% [markdown]
 # # Problem set 6: Does it fit?
 #
-# A small laboratory has one card, a good idea, and no money for a second card. Before anybody starts a training run that
-# will stop with "out of memory" after lunch, you do the sums. Then you make the run smaller, twice: by throwing away
-# what can be computed again, and by taking the batch in parts. At the end you serve the trained model, and
-# its memory fills up once more.
+# A small laboratory has one card, a good idea, and no money for a second card. You do the sums before a run
+# stops with "out of memory" after lunch. Then you make the run smaller, twice: by throwing away what can be
+# computed again, and by taking the batch in parts. At the end you serve the trained model.
 #
-# **Time** about 4 hours, with chapter 6 read. **Points** 100: 95 by the checks below, 5 by your instructor for
-# the answer at the end. `help(grade)` says how points come about. Nothing here needs a GPU.
+# **Time** about 4 hours, after chapter 6. **Points** 100: 95 by the checks, 5 by your instructor for the
+# last answer. `help(grade)` says more. Nothing here needs a GPU.
 
 # %%
 import torch
@@ -30,8 +29,7 @@ from warplab.check import grade, puzzle, when_written
 # %% [markdown]
 # ## Four guesses
 #
-# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
-# answered, too.
+# Put a guess in the place of each `...` and run its cell. There are no points, and every guess is answered.
 
 # %% [markdown]
 # Training in FP32 throughout, with Adam. How many bytes are kept for each parameter? (Activations come on
@@ -63,8 +61,9 @@ puzzle("ps06/segments", ...)
 # %% [markdown]
 # ## 1. The bill
 #
-# A model comes as a dictionary. It means the course's own transformer (`warplab.models.Transformer`): embeddings for the
-# vocabulary and for the positions, `layers` blocks, a norm, and an output layer without a bias. With width w a block has
+# The model is the course's own transformer (`warplab.models.Transformer`): embeddings for the vocabulary
+# and for the positions, `layers` blocks, a norm, and an output layer without a bias. With width w a block
+# has
 #
 # | part | weights | biases and the like |
 # |---|---|---|
@@ -74,10 +73,10 @@ puzzle("ps06/segments", ...)
 # | out of it | 4 w² | w |
 # | two norms | | 4 w |
 #
-# A recipe says how it is trained: `precision` is "fp32" or "mixed" (16-bit weights and gradients, and an FP32 copy of the
-# weights), `optimizer` is "sgd", "momentum" (one number a parameter, FP32) or "adam" (two). For the way back, a block keeps
-# 16 arrays of batch x tokens x width, in FP32 or in 16 bits. By hand, for a model of a million parameters with mixed precision
-# and Adam: 2 + 2 + 4 + 8 = 16 bytes each, 16 MB.
+# A recipe says how it is trained: `precision` is "fp32" or "mixed" (16-bit weights and gradients, and an
+# FP32 copy of the weights), `optimizer` is "sgd", "momentum" (one number a parameter, FP32) or "adam"
+# (two). For the way back, a block keeps 16 arrays of batch x tokens x width, in FP32 or in 16 bits. Mixed
+# precision and Adam, for example, keep 2 + 2 + 4 + 8 = 16 bytes for each parameter.
 
 
 # %% solution="training_bytes"
@@ -138,8 +137,8 @@ with when_written():
 # %% [markdown]
 # ## 2. Throw away, and make again
 #
-# For the way back autograd keeps the result of every layer. It could instead keep the input, and run the layers once more
-# when their results are wanted. You write that for a stack of simple layers,
+# For the way back autograd keeps the result of every layer. It could instead keep the input, and run the
+# layers once more when their results are wanted. You write that for a stack of simple layers,
 #
 # ```python
 # def plain(x, w):                        # w: (layers, width, width)
@@ -148,11 +147,11 @@ with when_written():
 #     return x
 # ```
 #
-# as a `torch.autograd.Function`, which has two halves. `forward` computes under `no_grad`, so that nothing is kept but
-# what you give to `ctx.save_for_backward`. `backward` gets the gradient of the result and owes one for each of forward's
-# inputs. In it: take x and w from `ctx.saved_tensors`, detach them from the past, let them require gradients, run `plain`
-# under `torch.enable_grad()`, and ask `torch.autograd.grad` for the rest. `plain` as it stands earns nothing, and neither does
-# whoever keeps what goes into every layer somewhere else.
+# as a `torch.autograd.Function`. `forward` computes under `no_grad`, so that nothing is kept but what you
+# give to `ctx.save_for_backward`. `backward` gets the gradient of the result and owes one for each of
+# forward's inputs. In it: take x and w from `ctx.saved_tensors`, detach them, let them require gradients,
+# run `plain` under `torch.enable_grad()`, and ask `torch.autograd.grad` for the rest. `plain` as it stands
+# earns nothing, and neither does whoever keeps what goes into every layer somewhere else.
 
 
 # %% solution="checkpointed"
@@ -212,16 +211,14 @@ with when_written():
 # %% [markdown]
 # ## 3. A batch in parts
 #
-# The batch that the recipe wants does not fit, so it comes in parts. Each part gives a gradient; together they must give the
+# The batch does not fit, so it comes in parts. Each part gives a gradient; together they must give the
 # gradient of the whole. Here the model is a straight line, the error
 #
 # $$E(w) = \frac1n \sum_{i=1}^{n} (x_i\cdot w - y_i)^2$$
 #
-# over the n rows of *all* parts, and the last part is often smaller than the others. Then the gradient is clipped: if it is
-# longer than `max_norm`, it is scaled down to that length.
-#
-# An example: parts of 3 rows and of 1 row, with mean errors 2 and 6. The mean over all four rows is (3·2 + 1·6)/4 = 3, not
-# (2 + 6)/2 = 4.
+# over the n rows of *all* parts, and the last part is often smaller than the others. With mean errors 2
+# over 3 rows and 6 over 1 row, the whole is (3·2 + 1·6)/4 = 3, not (2 + 6)/2 = 4. Then the gradient is
+# clipped: if it is longer than `max_norm`, it is scaled down to that length.
 
 
 # %% solution="accumulate"
@@ -254,8 +251,9 @@ grade("ps06/accumulate", accumulate)
 # %% [markdown]
 # ## 4. How much fits beside it?
 #
-# State is paid once, activations for every sequence. With a checkpoint at every layer a sequence keeps each block's input
-# (one array of tokens x width a layer) and, while a block is computed again, that block's 16 arrays.
+# State is paid once, activations for every sequence. With a checkpoint at every layer a sequence keeps each
+# block's input (one array of tokens x width a layer) and, while a block is computed again, that block's 16
+# arrays.
 
 
 # %% solution="largest_batch"
@@ -283,7 +281,7 @@ def largest_batch(model, recipe, tokens, card, checkpoint):
 grade("ps06/largest_batch", largest_batch)
 
 # %% [markdown]
-# A model of the size of GPT-2's largest, 48 layers of 1,600, with 1,024 tokens, on three cards:
+# A model of the size of GPT-2's largest, with 1,024 tokens, on three cards:
 
 # %%
 with when_written():
@@ -298,9 +296,9 @@ with when_written():
 # %% [markdown]
 # ## 5. The server's notebook
 #
-# Trained. Now it answers, and keeps for each token a key and a value in every layer, so as not to compute them again: for
-# each of `kv_heads` heads a vector of `head_size` numbers of `number` bytes. (Heads of queries may share them, so `heads`
-# may be larger.)
+# Trained. Now it answers, and keeps for each token a key and a value in every layer, so as not to compute
+# them again: for each of `kv_heads` heads a vector of `head_size` numbers of `number` bytes. (Several of
+# the `heads` of queries may share one.)
 
 
 # %% solution="kv_cache_bytes"
@@ -327,8 +325,8 @@ grade("ps06/kv_cache_bytes", kv_cache_bytes)
 # %% [markdown]
 # ## 6. Predict and explain
 #
-# A colleague has a model of 13 billion parameters and a card of 24 GB. She proposes to train it there, all of its weights,
-# with mixed precision, a checkpoint at every layer, and batches of a single sequence.
+# A colleague has a model of 13 billion parameters and a card of 24 GB. She proposes to train all its
+# weights there, with mixed precision, a checkpoint at every layer, and batches of a single sequence.
 #
 # 1. **Predict**, before you compute: what is short, and by which factor about?
 # 2. **Explain** what each of her three measures makes smaller, and what it leaves as it is.
