@@ -13,14 +13,12 @@
 # %% [markdown]
 # # Problem set 7: Tensor Cores and low precision
 #
-# A satellite no larger than a shoebox photographs glaciers. Its radio is slow, its battery small, and every bit
-# that it sends, receives or multiplies is paid for out of the same few watts. On the ground a network learns to
-# tell ice from snow; then it is sent up in as few bits as it can bear, and up there it has to answer in
-# integers. In this set you write what lies between.
+# A satellite no larger than a shoebox photographs glaciers, and every bit that it sends, receives or
+# multiplies is paid for out of the same few watts. A network that learned on the ground goes up in as few
+# bits as it can bear, and answers in integers. You write what lies between.
 #
-# **Time** about 5 hours, with chapter 7 read. **Points** 100: 95 by the checks below (5 of them only on a CUDA
-# GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one. `help(grade)` says
-# how points come about, with a GPU and without.
+# **Time** about 5 hours, after chapter 7. **Points** 100: 95 by the checks (5 of them only on a CUDA GPU),
+# 5 by your instructor for the last answer. The task with a star is the hard one. `help(grade)` says more.
 
 # %%
 import numpy as np
@@ -32,8 +30,7 @@ from warplab.check import grade, puzzle, when_written
 # %% [markdown]
 # ## Four guesses
 #
-# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
-# answered, too.
+# Put a guess in the place of each `...` and run its cell. There are no points, and every guess is answered.
 
 # %% [markdown]
 # What is `np.float32(2**24) + np.float32(1)`?
@@ -63,16 +60,16 @@ puzzle("ps07/outlier", ...)
 # %% [markdown]
 # ## 1. A network by radio
 #
-# A weight in FP32 is 32 bits of radio; as an 8-bit integer it is 8. For each row of a weight matrix (each output) you send a
-# scale, so that the row's largest number becomes 127 or -127:
+# A weight in FP32 is 32 bits of radio; as an 8-bit integer it is 8. For each row of a weight matrix (each
+# output) you send a scale, so that the row's largest number becomes 127 or -127:
 #
 # ```python
 # scale = max(abs(row)) / 127                 # 1 for a row of zeros
 # q = row / scale, rounded half to even       # whole numbers, -127 ... 127
 # ```
 #
-# The satellite will use `scale * q` for the row. Rounding moves a weight by at most half a step. If the inputs x of the layer
-# are such that $\sum |x|$ never exceeds `reach`, an output is therefore off by at most `scale / 2 * reach`.
+# The satellite uses `scale * q` for the row. Rounding moves a weight by at most half a step. So if $\sum
+# |x|$ never exceeds `reach` for the layer's inputs x, an output is off by at most `scale / 2 * reach`.
 
 
 # %% solution="quantize_int8"
@@ -101,8 +98,8 @@ def quantize_int8(w, reach):
 grade("ps07/quantize_int8", quantize_int8)
 
 # %% [markdown]
-# Made-up weights, one row a hundred times larger than the others, and a thousand made-up inputs. How much of
-# the bound is used?
+# Made-up weights, one row a hundred times larger than the others. How much of the bound do a thousand
+# made-up inputs use?
 
 # %%
 with when_written():
@@ -118,8 +115,9 @@ with when_written():
 # %% [markdown]
 # ## 2. Every bit counts
 #
-# What the satellite measures goes down as short floating-point numbers. Nobody has written the encoder for its processor yet.
-# A format is a sign bit, then `exponent_bits`, then `fraction_bits`, with the bias $2^{\text{exponent bits} - 1} - 1$:
+# What the satellite measures goes down as short floating-point numbers, and its processor has no encoder
+# yet. A format is a sign bit, then `exponent_bits`, then `fraction_bits`, with the bias $2^{\text{exponent
+# bits} - 1} - 1$:
 #
 # | | exponent bits | fraction bits | infinities |
 # |---|---|---|---|
@@ -128,22 +126,24 @@ with when_written():
 # | FP8 E5M2 | 5 | 2 | yes |
 # | FP8 E4M3 | 4 | 3 | no |
 #
-# Let `power` be the exponent of the power of two at or below |x|, but never less than 1 - bias. Numbers there are
-# $2^{\text{power} - \text{fraction bits}}$ apart. Count in such steps, and the code (without the sign) falls out:
+# Let `power` be the exponent of the power of two at or below |x|, but never less than 1 - bias. Numbers
+# there are $2^{\text{power} - \text{fraction bits}}$ apart. Count in such steps, and the code (without the
+# sign) falls out:
 #
 # ```python
 # steps = round(abs(x) / 2 ** (power - fraction_bits))           # half to even, as Python does
 # code = steps + (power + bias - 1) * 2 ** fraction_bits
 # ```
 #
-# For 0.1 in FP16: power is -4, steps are 0.1 / 2⁻¹⁴ = 1638.4, so 1638. The code is 1638 + (-4 + 15 - 1) · 1024 = 11878, binary
-# 0 01011 1001100110. One formula does it all: the leading 1 of the steps (1024) adds the one that the exponent field lacks; when
-# rounding carries into the next power the exponent moves on by itself; and a subnormal, which has no leading 1, gets exponent 0.
+# For 0.1 in FP16, power is -4, steps are round(0.1 / 2⁻¹⁴) = 1638, and the code is 1638 + (-4 + 15 - 1) ·
+# 1024 = 11878, binary 0 01011 1001100110. The leading 1 of the steps (1024) adds the one that the exponent
+# field lacks; when rounding carries into the next power the exponent moves on by itself; and a subnormal,
+# which has no leading 1, gets exponent 0.
 #
-# Two ends are left. *With* infinities, whatever rounds beyond the largest number gets infinity's code: all exponent bits 1,
-# fraction 0. E4M3 has none. Its last exponent has ordinary numbers too, up to 448, and only the pattern of all ones is
-# not a number; what is too large, infinity included, becomes the largest number. A NaN gets sign 0 and all other
-# bits 1, in every format.
+# Two ends are left. *With* infinities, whatever rounds beyond the largest number gets infinity's code: all
+# exponent bits 1, fraction 0. E4M3 has ordinary numbers in its last exponent too, up to 448; what is too
+# large, infinity included, becomes the largest number. A NaN gets sign 0 and all other bits 1, in every
+# format.
 
 
 # %% solution="encode_float"
@@ -198,17 +198,17 @@ with when_written():
 # %% [markdown]
 # ## 3. A whisper in sixteen bits
 #
-# On the ground the network learns, in FP16. An update averages over a great many pictures, of which one batch is a small `share`,
-# and its gradients are so small that FP16 has nothing between them and zero. So the *loss* is multiplied by a scale, and
-# the gradients are divided by it:
+# On the ground the network learns, in FP16. A batch is a small `share` of all pictures, and its gradients
+# are so small that FP16 has nothing between them and zero. So the *loss* is multiplied by a scale, and the
+# gradients are divided by it:
 #
 # ```python
 # grad1, grad2 = torch.autograd.grad(loss * scale, (w1, w2))     # float16
 # grad1 = grad1.float() / scale                                  # float32, so that the quotient survives
 # ```
 #
-# If the scale was too large there is an infinity or a NaN in one of the gradients. Then halve the scale and try again, until both are
-# finite. (A training loop would skip the step and go on to the next batch, with the smaller scale. You need not wait.)
+# If the scale was too large there is an infinity or a NaN in one of the gradients. Then halve the scale and
+# try again, until both are finite. (A training loop would go on to the next batch instead.)
 
 
 # %% solution="loss_scaling"
@@ -247,8 +247,8 @@ def loss_scaling(w1, w2, x, y, share, scale):
 grade("ps07/loss_scaling", loss_scaling)
 
 # %% [markdown]
-# One batch of made-up numbers, and a share of a millionth. How many of the first layer's 512 gradients are zero, for different scales
-# to begin with?
+# One batch of made-up numbers, and a share of a millionth. How many of the first layer's 512 gradients are
+# zero?
 
 # %%
 with when_written():
@@ -263,8 +263,8 @@ with when_written():
 # %% [markdown]
 # ## 4. Tiles for the warp
 #
-# The ground station's GPU has Tensor Cores. Chapter 7's WMMA kernel lets a warp make one tile of C, so every tile of A and B that
-# it loads is used once. Let a warp make **2 x 2** tiles of C, 32 x 32 numbers:
+# The ground station's GPU has Tensor Cores. In chapter 7's WMMA kernel a warp makes one tile of C, so every
+# tile of A and B that it loads is used once. Let a warp make **2 x 2** tiles of C, 32 x 32 numbers:
 #
 # ```text
 #                   b[0]   b[1]                for every 16 steps of k:
@@ -276,12 +276,13 @@ with when_written():
 # C = A[:, :k].astype(float32) @ B[:, :n].astype(float32)
 # ```
 #
-# A and B may be windows of wider matrices: the rows of A are `lda` numbers apart, those of B `ldb`. So A's tile at (row, step) begins at
-# `A + row * lda + step`, and `lda` is also what `load_matrix_sync` has to know. C is not a window: its rows are n apart.
+# A and B may be windows of wider matrices: the rows of A are `lda` numbers apart, those of B `ldb`. So A's
+# tile at (row, step) begins at `A + row * lda + step`, and `lda` is also what `load_matrix_sync` has to
+# know. C is not a window: its rows are n apart.
 #
-# m, n and k are multiples of 16, not always of 32. Then the last warp has no second row of tiles (or no second column). It may
-# skip it; or it may do the last tile twice, `min(row + 16, m - 16)`, and nobody is the wiser. In C++, an array of two
-# fragments is `TileA a[2];`, and two whole numbers are `int row[2] = {first, second};`.
+# m, n and k are multiples of 16, not always of 32. Where the last warp has no second row or column of tiles
+# it may skip it, or do the last tile twice, `min(row + 16, m - 16)`. In C++, an array of two fragments is
+# `TileA a[2];`, and two whole numbers are `int row[2] = {first, second};`.
 
 # %% solution="wmma_matmul"
 source = r"""
@@ -332,15 +333,15 @@ wmma_matmul = warplab.cuda_kernel(source, "wmma_matmul")
 grade("ps07/wmma_matmul", wmma_matmul)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times it beside the library's product, which has chapter 4's tiles around its
-# Tensor Cores: up to fifteen times its time earns all three points.
+# On a CUDA GPU, up to fifteen times the time of the library's product, which has chapter 4's tiles around
+# its Tensor Cores, earns all three points.
 
 # %% grade="ps07/wmma_matmul" rubric="time"
 grade("ps07/wmma_matmul", wmma_matmul, rubric="time")
 
 # %% [markdown]
-# **Predict, then count.** For a product of 128 x 128 x 128, chapter 7's kernel has 64 tiles of C, 8 steps each, and two loads a step: 1,024
-# requests to load, 16 sectors each. What does yours need?
+# **Predict, then count.** For a product of 128 x 128 x 128, chapter 7's kernel has 64 tiles of C, 8 steps
+# each, and two loads a step: 1,024 requests to load, 16 sectors each. What does yours need?
 
 # %%
 predicted_requests, predicted_sectors = None, None
@@ -354,19 +355,20 @@ print(f"{p.warp_instructions:,} instructions of warps, for {128**3:,} products o
 # %% [markdown]
 # ## 5. Answers in integers *
 #
-# Up there nothing multiplies floating-point numbers fast. The layer's inputs are quantised as its weights were, and
+# Up there nothing multiplies floating-point numbers fast. With inputs quantised as the weights were,
 #
 # ```python
 # Y = X.astype(int32) @ W.astype(int32).T         # exact
 # ```
 #
-# is all the arithmetic. A row holds `words` words of four int8 numbers, so that X and W arrive as pointers to `int`. Chapter 7's kernel
-# has the instruction, `__dp4a`. What it lacks is chapter 4's idea. Blocks have 16 x 16 threads: fetch 16 words of 16 rows of X and
-# of W onto two tables, meet, use every word sixteen times, meet again.
+# is all the arithmetic. A row holds `words` words of four int8 numbers, so that X and W arrive as pointers
+# to `int`. Chapter 7's kernel has the instruction, `__dp4a`. What it lacks is chapter 4's idea. Blocks have
+# 16 x 16 threads: fetch 16 words of 16 rows of X and of W onto two tables, meet, use every word sixteen
+# times, meet again.
 #
-# Both matrices lie row by row along k, so let threads that are neighbours in x fetch words that are neighbours in a row, from X
-# *and* from W. Then thread (x, y) fetches for row y of W's table and reads row x of it: 16 threads, 16 rows. A table
-# 17 words wide has them in different banks.
+# Both matrices lie row by row along k, so let threads that are neighbours in x fetch words that are
+# neighbours in a row, from X *and* from W. Then thread (x, y) fetches for row y of W's table and reads row
+# x of it: 16 threads, 16 rows. A table 17 words wide has them in different banks.
 
 # %% solution="int8_matmul"
 source = r"""
@@ -408,15 +410,14 @@ int8_matmul = warplab.cuda_kernel(source, "int8_matmul")
 grade("ps07/int8_matmul", int8_matmul)
 
 # %% [markdown]
-# On a CUDA GPU, beside the library's product of the same numbers in FP32: up to six times its time earns both
-# points.
+# On a CUDA GPU, up to six times the time of the library's product in FP32 earns both points.
 
 # %% grade="ps07/int8_matmul" rubric="time"
 grade("ps07/int8_matmul", int8_matmul, rubric="time")
 
 # %% [markdown]
-# The two ends meet. We have no photographs of glaciers; four kinds of stripes in noise, made by `models.pictures`, stand in for them. A
-# network with one hidden layer learns a hundred of them in FP32. Then it goes up: your quantiser for the weights, your quantiser for what flows
+# The two ends meet. Four kinds of stripes in noise, from `models.pictures`, stand in for glaciers. A small
+# network learns a hundred of them in FP32, and goes up: your quantiser for the weights and for what flows
 # through, your kernel for the products.
 
 # %%
@@ -456,14 +457,16 @@ with when_written():
 # %% [markdown]
 # ## 6. Predict and explain
 #
-# To see how bright a picture is, 4,096 numbers are added. Say that each is 0.3, so that the sum should be 1,228.8. Three ways: one after the other;
-# in blocks of 64, whose sums are then added one after the other; in pairs, then pairs of pairs, as in a tree. All sums are rounded to the format.
+# To see how bright a picture is, 4,096 numbers are added. Let each be 0.3, so that the sum should be
+# 1,228.8. They are added one after the other; or in blocks of 64, whose sums are then added one after the
+# other; or in pairs, then pairs of pairs, as in a tree. All sums are rounded to the format.
 #
-# 1. **Predict**, before you run the cell: six results, three ways in FP16 and in BF16. To within a tenth is good enough.
-# 2. Run the cell, and **explain**: where does the long sum stop, and why there? Why can it be too *large* before that? Why do the
-#    other two ways do better, although they round as often?
-# 3. A Tensor Core that keeps only some 14 bits of its sums is said to be good enough if the sums are carried over to FP32 every
-#    128 terms or so. Which of the three ways is that?
+# 1. **Predict**, before you run the cell, the three results in FP16 and in BF16. To within a tenth is good
+#    enough.
+# 2. Run the cell, and **explain**: where does the long sum stop, and why there? Why can it be too *large*
+#    before that? Why do the other two ways do better, although they round as often?
+# 3. A Tensor Core that keeps only some 14 bits of its sums is said to be good enough if the sums are
+#    carried over to FP32 every 128 terms or so. Which of the three ways is that?
 #
 # About 150 words; a wrong prediction costs nothing if the explanation is right.
 
