@@ -179,7 +179,8 @@ print(f"{1e6 * device.counters()['device.seconds']:.1f} us on the virtual clock"
 # %% [markdown]
 # Cut the array into pieces, and give the pieces to three streams in turn: while one piece is worked on, the next comes in
 # and the last goes out. `x[a:b]` is a part of an array, `device.stream()` makes a stream, and copy and launch take one:
-# `device.copy(target, source, stream)`, `device.launch("square", target, source, stream=stream)`. What `device.empty(size)` gives is
+# `device.copy(target, source, stream)`, `device.launch("square", target, source, stream=stream)`. The device has room for six pieces, and no
+# more: its arrays have to be used again. What `device.empty(size)` gives is
 # full of NaN until something has been written there: a NaN in your result was read too early, or from the wrong array. Two streams
 # that write and read one array with nothing between them that orders them are an error here, which names both operations, even where
 # today's times would let them pass; reading different arrays or different parts of one is not. What is right must be right at any speed.
@@ -196,17 +197,16 @@ def overlap(device, pieces):
     ### BEGIN SOLUTION
     x, y = device.host("x"), device.host("y")
     size = len(x) // pieces
-    streams = [device.stream() for _ in range(3)]
+    desks = [(device.stream(), device.empty(size), device.empty(size)) for _ in range(3)]
     for k in range(pieces):
-        stream, part = streams[k % 3], slice(k * size, (k + 1) * size)
-        a, b = device.empty(size), device.empty(size)
+        (stream, a, b), part = desks[k % 3], slice(k * size, (k + 1) * size)
         device.copy(a, x[part], stream)
         device.launch("square", b, a, stream=stream)
         device.copy(y[part], b, stream)
     device.synchronize()
     return device.read(y)
-    # Three streams are enough for three engines; one for each piece is right, too. Two take 1.36 times as long as three. Usual slips:
-    # copy, launch and copy back in three different streams without events (no order, so stale data), waiting in the loop (right,
+    # Three streams are enough for three engines, and each has a pair of arrays of its own, which its order protects: the fourth piece
+    # comes in behind the first one's work. Two take 1.36 times as long as three. Usual slips: new arrays for each piece, copy, launch and copy back in three different streams without events (no order, so stale data), waiting in the loop (right,
     # nothing overlaps), waiting for the last stream only. 12 pieces take T (1 + 2/12) where one stream takes 3 T.
     ### END SOLUTION
 
