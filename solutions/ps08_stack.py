@@ -13,13 +13,11 @@
 # %% [markdown]
 # # Problem set 8: The stack
 #
-# A restaurant at the sea. The cook calls out orders, the kitchen works behind a door, boats bring fish and take
-# away boxes. What the guests notice is how well the three keep out of each other's way. In this set you keep
-# them out of it.
+# A restaurant at the sea. The cook calls out orders, the kitchen works behind a door, boats bring fish and
+# take away boxes. You keep the three out of each other's way.
 #
-# **Time** about 5 hours, with chapter 8 read. **Points** 100: 95 by the checks below (3 of them only on a CUDA
-# GPU), 5 by your instructor for the answer at the end. The task with a star is the hard one. `help(grade)` says
-# how points come about, with a GPU and without.
+# **Time** about 5 hours, after chapter 8. **Points** 100: 95 by the checks (3 of them only on a CUDA GPU),
+# 5 by your instructor for the last answer. The task with a star is the hard one. `help(grade)` says more.
 
 # %%
 import math
@@ -34,8 +32,7 @@ from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
 # %% [markdown]
 # ## Four guesses
 #
-# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
-# answered, too.
+# Put a guess in the place of each `...` and run its cell. There are no points, and every guess is answered.
 
 # %% [markdown]
 # `z = x + bias`, then `z / 2 * (1 + torch.tanh(c * (z + a * z**3)))`; a and c are plain numbers. How many
@@ -72,8 +69,9 @@ puzzle("ps08/orders", ...)
 #
 # In one kernel a number is read once, stays in a register until it is finished, and is written once.
 #
-# A trap: in Python `0.5` is a double. In a kernel it makes doubles of everything it meets, and a GPU for deep learning has few
-# units for them. Wrap constants: `float32(0.5)`. (`math.tanh` of a float32 is a float32.)
+# A trap: in Python `0.5` is a double. In a kernel it makes doubles of everything it meets, and a GPU for
+# deep learning has few units for them. Wrap constants: `float32(0.5)`. (`math.tanh` of a float32 is a
+# float32.)
 
 
 # %% solution="fused_bias_gelu"
@@ -101,8 +99,7 @@ def fused_bias_gelu(x, bias, out):
 grade("ps08/fused_bias_gelu", fused_bias_gelu)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times it beside a copy of as many bytes: up to three times the copy's time earns
-# all three points.
+# On a CUDA GPU, up to three times the time of the copy earns all three points.
 
 # %% grade="ps08/fused_bias_gelu" rubric="time"
 grade("ps08/fused_bias_gelu", fused_bias_gelu, rubric="time")
@@ -110,14 +107,14 @@ grade("ps08/fused_bias_gelu", fused_bias_gelu, rubric="time")
 # %% [markdown]
 # ## 2. Tell autograd
 #
-# PyTorch cannot look into a kernel, so somebody must say what its gradient is. A `torch.autograd.Function` has a `forward`, which
-# keeps what will be needed, and a `backward`, which gets the gradient of the result and returns one for each input. With
-# $t = \tanh(c(z + az^3))$, $a = 0.044715$,
+# PyTorch cannot look into a kernel, so somebody must say what its gradient is. A `torch.autograd.Function`
+# has a `forward`, which keeps what will be needed, and a `backward`, which gets the gradient of the result
+# and returns one for each input. With $t = \tanh(c(z + az^3))$, $a = 0.044715$,
 #
 # $$\text{gelu}'(z) = \frac{1 + t}{2} + \frac z2\,(1 - t^2)\,c\,(1 + 3az^2).$$
 #
-# Write one, and keep x and the bias only. The sum, the cube and the tanh are cheap to compute again. And mind the bias: it serves every row, so
-# its gradient is a sum over rows.
+# Write one, and keep x and the bias only. The rest is cheap to compute again. And mind the bias: it serves
+# every row, so its gradient is a sum over rows.
 
 
 # %% solution="custom_function"
@@ -159,8 +156,9 @@ grade("ps08/custom_function", custom_function)
 # %% [markdown]
 # ## 3. Boats and kitchen
 #
-# A *virtual device*, whose clock is simulated, has one engine for work, one for copies in, one for copies out. Whatever is put into one *stream* happens in
-# order; different streams do not wait for each other. With everything in one stream two of the three engines always stand still:
+# A *virtual device*, whose clock is simulated, has one engine for work, one for copies in, one for copies
+# out. Whatever is put into one *stream* happens in order; different streams do not wait for each other. In
+# a single stream two of the three engines always stand still:
 
 # %%
 host = {"x": np.arange(12_000.0), "y": np.zeros(12_000)}
@@ -177,13 +175,16 @@ print("after waiting ", client.read(y)[:4])
 print(f"{1e6 * device.counters()['device.seconds']:.1f} us on the virtual clock")
 
 # %% [markdown]
-# Cut the array into pieces, and give the pieces to three streams in turn: while one piece is worked on, the next comes in
-# and the last goes out. `x[a:b]` is a part of an array, `device.stream()` makes a stream, and copy and launch take one:
-# `device.copy(target, source, stream)`, `device.launch("square", target, source, stream=stream)`. The device has room for six pieces, and no
-# more: its arrays have to be used again. What `device.empty(size)` gives is
-# full of NaN until something has been written there: a NaN in your result was read too early, or from the wrong array. Two streams
-# that write and read one array with nothing between them that orders them are an error here, which names both operations, even where
-# today's times would let them pass; reading different arrays or different parts of one is not. What is right must be right at any speed.
+# Cut the array into pieces, and give the pieces to three streams in turn: while one piece is worked on, the
+# next comes in and the last goes out. `x[a:b]` is a part of an array, `device.stream()` makes a stream, and
+# copy and launch take one: `device.copy(target, source, stream)`, `device.launch("square", target, source,
+# stream=stream)`.
+#
+# The device has room for six pieces, and no more: its arrays have to be used again. What
+# `device.empty(size)` gives is full of NaN: a NaN in your result was read too early, or from the wrong
+# array. Two streams that write and read one array with nothing between them that orders them are an error
+# here, even where today's times would let them pass; different arrays, or different parts of one, are free.
+# What is right must be right at any speed.
 
 
 # %% solution="overlap"
@@ -231,9 +232,9 @@ def careless(device, run):
 
 
 # %% [markdown]
-# Competitions for fast kernels have been won against such timers. Write a `cheat` that really launches the work, once, and that
-# this timer believes to be ten times as fast as it is, or better. Then write a timer, `careful`, that is not cheated, and
-# that still times honest work rightly. Use `device.clock()` or events, and wait for what has to be waited for.
+# Competitions for fast kernels have been won against such timers. Write a `cheat` that really launches the
+# work, once, and that this timer believes to be ten times as fast as it is, or better. Then write a timer,
+# `careful`, that is not cheated, and that still times honest work rightly. Use `device.clock()` or events.
 
 
 # %% solution="cheat_the_timer"
@@ -274,9 +275,9 @@ grade("ps08/cheat_the_timer", cheat_the_timer)
 # %% [markdown]
 # ## 5. Read what the compiler wrote
 #
-# PTX is text, one instruction a line. Three things are worth finding in it: how often a thread goes to global memory, whether its
-# variables had to be *spilled* to local memory, and whether a product and a sum were left apart that one FMA could have done.
-# Some lines of your own kernel:
+# PTX is text, one instruction a line. Three things are worth finding in it: how often a thread goes to
+# global memory, whether its variables had to be *spilled* to local memory, and whether a product and a sum
+# were left apart that one FMA could have done. Some lines of your own kernel:
 
 # %%
 compiled = fused_bias_gelu.compile("void(float32[:, ::1], float32[::1], float32[:, ::1])")
@@ -290,10 +291,10 @@ print(
 )
 
 # %% [markdown]
-# Write the reader. A line may have a predicate in front, `@%p1` or `@!%p1`, and a comment behind, from `//` on; a line that is
-# nothing but a comment counts for nothing. An instruction begins with its name, and the parts of the name are separated by
-# points: `ld.global.nc.v4.f32` is a load from global memory, one instruction, whatever its width. The first operand is
-# what is written: in `mul.f32 %f3, %f1, %f2;` it is `%f3`.
+# Write the reader. A line may have a predicate in front, `@%p1` or `@!%p1`, and a comment behind, from `//`
+# on; a line that is nothing but a comment counts for nothing. An instruction begins with its name, and the
+# parts of the name are separated by points: `ld.global.nc.v4.f32` is one load from global memory, whatever
+# its width. The first operand is what is written: in `mul.f32 %f3, %f1, %f2;` it is `%f3`.
 
 
 # %% solution="read_ptx"
@@ -338,13 +339,14 @@ with when_written():
 # %% [markdown]
 # ## 6. The orders that repeat *
 #
-# Every order costs the host some microseconds, so three tiny works a hundred times over keep the *cook* busy, not the kitchen.
-# A graph is a list of orders, written down once: between `device.capture()` and `graph = device.end_capture()` launches are noted
-# and not carried out. `device.replay(graph)` then gives them all for the price of one. Noting a launch costs the host as much as giving
-# the order, so note each work once, not once a round.
+# Every order costs the host some microseconds, so three tiny works a hundred times over keep the *cook*
+# busy, not the kitchen. A graph is a list of orders, written down once: between `device.capture()` and
+# `graph = device.end_capture()` launches are noted and not carried out. `device.replay(graph)` then gives
+# them all for the price of one. Noting a launch costs the host as much as giving the order, so note each
+# work once, not once a round.
 #
-# The works are called "double", "shift" and "square", and belong in this order:
-# `device.launch("double", b, a)` fills b from a. After `rounds` rounds the result is in y.
+# The works are called "double", "shift" and "square", and belong in this order: `device.launch("double", b,
+# a)` fills b from a. After `rounds` rounds the result is in y.
 
 
 # %% solution="capture_graph"
@@ -379,8 +381,8 @@ grade("ps08/capture_graph", capture_graph)
 # %% [markdown]
 # ## 7. Predict and explain
 #
-# The same job as in task 3, in 1, 2, 3, 6, 24 and 96 pieces, on a device on which every order costs the host 5 µs and every copy
-# has a latency of 10 µs. (Simulated, with numbers of that size.)
+# The job of task 3 in 1, 2, 3, 6, 24 and 96 pieces, on a simulated device on which every order costs the
+# host 5 µs and every copy has a latency of 10 µs.
 #
 # 1. **Predict**: how does the total time go with the number of pieces? Sketch it before you run the cell.
 # 2. Run it, and **explain** both ends of the curve.
