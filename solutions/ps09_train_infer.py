@@ -13,11 +13,11 @@
 # %% [markdown]
 # # Problem set 9: Training and inference
 #
-# A railway station wants an information desk that answers in any language. At night a model learns; by day it
-# answers. The same weights, two very different bills.
+# A railway station wants an information desk that answers in any language. At night a model learns; by day
+# it answers. The same weights, two very different bills.
 #
-# **Time** about 5 hours, with chapter 9 read. **Points** 100: 95 by the checks below, 5 by your instructor for
-# the answer at the end. The task with a star is the hard one. `help(grade)` says how points come about. Nothing here needs a GPU.
+# **Time** about 5 hours, after chapter 9. **Points** 100: 95 by the checks, 5 by your instructor for the
+# last answer. The task with a star is the hard one. `help(grade)` says more. Nothing here needs a GPU.
 
 # %%
 import math
@@ -29,8 +29,7 @@ from warplab.check import grade, puzzle, when_written
 # %% [markdown]
 # ## Five guesses
 #
-# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
-# answered, too.
+# Put a guess in the place of each `...` and run its cell. There are no points, and every guess is answered.
 
 # %% [markdown]
 # A float16 weight is 1.0. Subtract 0.0002, a thousand times. What is it now?
@@ -67,16 +66,18 @@ puzzle("ps09/half", ...)
 # %% [markdown]
 # ## 1. One step of the night
 #
-# In mixed precision the gradient comes in 16 bits, multiplied by a `scale` so that small numbers do not vanish.
-# What happens then:
+# In mixed precision the gradient comes in 16 bits, multiplied by a `scale` so that small numbers do not
+# vanish.
 #
-# 1. If any number of the gradient is infinite or NaN, the scale was too large. Skip the step: nothing changes but the scale, which
-#    is halved, and the count of good steps, which goes back to 0.
-# 2. Otherwise, in **float32**: divide by the scale, add to the momentum (0.9 of the old one), move the *master* weights by
-#    `lr` times the momentum. One more good step; after the fourth in a row the scale is doubled and the count goes to 0.
+# 1. If any number of the gradient is infinite or NaN, the scale was too large. Skip the step: nothing
+#    changes but the scale, which is halved, and the count of good steps, which goes back to 0.
+# 2. Otherwise, in **float32**: divide by the scale, add to the momentum (0.9 of the old one), move the
+#    *master* weights by `lr` times the momentum. One more good step; after the fourth in a row the scale is
+#    doubled and the count goes to 0.
 # 3. The 16-bit weights for the next forward pass are made from the master.
 #
-# Why the master? Next to 1.0 the numbers of float16 are 0.001 apart. A step of 0.0001 would be rounded away, every time.
+# Why the master? Next to 1.0 the numbers of float16 are 0.001 apart, and a step of 0.0001 would be rounded
+# away.
 
 
 # %% solution="train_step"
@@ -112,8 +113,8 @@ def train_step(master, moment, gradient, scale, good, lr):
 grade("ps09/train_step", train_step)
 
 # %% [markdown]
-# A hundred steps in the same direction, each too small for float16 alone. (The scale doubles until the gradient overflows, loses a
-# step, and from then on stays near that limit. That is how it finds its own value.)
+# A hundred steps in the same direction, each too small for float16 alone. (The scale doubles until the
+# gradient overflows, and from then on stays near that limit.)
 
 # %%
 with when_written():
@@ -129,10 +130,11 @@ with when_written():
 # %% [markdown]
 # ## 2. How many nights?
 #
-# For every token, every weight takes part in one multiplication and one addition forward, and in twice as many on the way back:
-# 6 FLOP. That is the rule: $6ND$, with N weights in the blocks ($12\,\text{width}^2$ a layer) and D tokens. Attention adds
-# what no weight takes part in, scores and weighted values: $2 \cdot 2 \cdot \text{context} \cdot \text{width}$ a layer and
-# token forward (counting all pairs, as the usual formula does), and twice that backward.
+# For every token, every weight takes part in one multiplication and one addition forward, and in twice as
+# many on the way back: $6ND$, with N weights in the blocks ($12\,\text{width}^2$ a layer) and D tokens.
+# Attention adds what no weight takes part in, scores and weighted values: $2 \cdot 2 \cdot \text{context}
+# \cdot \text{width}$ a layer and token forward (counting all pairs, as the usual formula does), and twice
+# that backward.
 
 
 # %% solution="six_nd"
@@ -157,8 +159,7 @@ def six_nd(layers, width, context, tokens, gpus, peak, share):
 grade("ps09/six_nd", six_nd)
 
 # %% [markdown]
-# The station's model, 24 layers of 2,048 and a context of 2,048, on 20 billion tokens and eight H100s at 40 % of their dense
-# BF16 peak:
+# The station's model on 20 billion tokens, with eight H100s at 40 % of their dense BF16 peak:
 
 # %%
 with when_written():
@@ -169,7 +170,8 @@ with when_written():
 # %% [markdown]
 # ## 3. Remember what you have read
 #
-# Tokens come one by one. The new one's query looks at the keys and values of all tokens so far, so those are worth keeping:
+# Tokens come one by one. The new one's query looks at the keys and values of all tokens so far, so those
+# are worth keeping:
 #
 # ```python
 # q, k, v = x[t] @ wq, x[t] @ wk, x[t] @ wv      # k and v go into the cache
@@ -177,8 +179,8 @@ with when_written():
 # out[t] = weights @ values
 # ```
 #
-# Also return how many vectors you multiplied by `wk` and `wv`, both together. For n tokens it should be 2n. Somebody who forgets
-# makes n(n + 1).
+# Also return how many vectors you multiplied by `wk` and `wv`, both together. For n tokens it should be 2n.
+# Without a cache it is n(n + 1).
 
 
 # %% solution="kv_decode"
@@ -214,9 +216,9 @@ grade("ps09/kv_decode", kv_decode)
 # %% [markdown]
 # ## 4. What no code can beat
 #
-# For each token all weights go through the door, and the reader's cache. That bounds the tokens a second of one reader. With
-# more readers the weights serve them all, until the arithmetic, 2 FLOP a weight and reader, takes as long as the reading (leave
-# the caches out for this one). And the desk must hold it all.
+# For each token all weights go through the door, and the reader's cache. That bounds the tokens a second of
+# one reader. More readers share the weights, until the arithmetic, 2 FLOP a weight and reader, takes as
+# long as the reading (leave the caches out for this one). And the desk must hold it all.
 
 
 # %% solution="decode_bound"
@@ -263,9 +265,9 @@ with when_written():
 # %% [markdown]
 # ## 5. Two of four
 #
-# Since Ampere, Tensor Cores can skip zeros, if they come in a fixed pattern: of every four neighbours in a row, two. The
-# simplest way to get there keeps the two of largest magnitude. Stored are the values that stay, and for each its place among
-# the four, 0 to 3, two bits.
+# Since Ampere, Tensor Cores can skip zeros, if they come in a fixed pattern: of every four neighbours in a
+# row, two. The simplest way to get there keeps the two of largest magnitude. Stored are the values that
+# stay, and for each its place among the four, in two bits.
 #
 # ```text
 #   w        0.1  -0.9   0.4   0.2 |  0.5   0.5  -0.5   0.1
@@ -304,12 +306,14 @@ grade("ps09/prune_24", prune_24)
 # %% [markdown]
 # ## 6. The queue at the desk *
 #
-# A batch is cheaper for each traveller than as many single answers: it takes `fixed + each * size` seconds. So a server that is
-# free waits a little for company. It starts as soon as it is free **and** either `most` travellers are there or the oldest has
-# waited for `patience` seconds. It takes those who have come by then, oldest first, at most `most`.
+# A batch is cheaper than as many single answers: it takes `fixed + each * size` seconds. So a server that
+# is free waits a little for company. It starts as soon as it is free **and** either `most` travellers are
+# there or the oldest has waited for `patience` seconds. It takes those who have come by then, oldest first,
+# at most `most`.
 #
-# An example: arrivals at 0.0, 0.1 and 0.5, most 2, patience 0.3, fixed 0.2, each 0.1. The second traveller fills the batch at
-# 0.1; both are done at 0.1 + 0.2 + 2 * 0.1 = 0.5. The third comes at 0.5, finds nobody, waits until 0.8 and is done at 1.1.
+# An example: arrivals at 0.0, 0.1 and 0.5, most 2, patience 0.3, fixed 0.2, each 0.1. The second traveller
+# fills the batch at 0.1; both are done at 0.1 + 0.2 + 2 * 0.1 = 0.5. The third comes at 0.5, waits until
+# 0.8 and is done at 1.1.
 
 
 # %% solution="batch_server"
@@ -344,8 +348,8 @@ def batch_server(arrivals, most, patience, fixed, each):
 grade("ps09/batch_server", batch_server)
 
 # %% [markdown]
-# A rush of 400 travellers, in batches of at most 1, 8 and 64. How many leave the desk each second, and how long does the
-# unluckiest of twenty wait? (Made-up arrivals.)
+# A rush of 400 travellers, with made-up arrivals. How many leave the desk each second, and how long does
+# the unluckiest of twenty wait?
 
 # %%
 with when_written():
@@ -365,10 +369,11 @@ with when_written():
 #
 # The table above shows three things at once: the load, the throughput, the wait.
 #
-# 1. **Predict**, for 25 travellers a second: what would a `patience` of 0, and of 0.5 seconds, do to throughput and to waiting?
+# 1. **Predict**, for 25 travellers a second: what would a `patience` of 0, and of 0.5 seconds, do to
+#    throughput and to waiting?
 # 2. Change the cell and run it. **Explain** what you see.
-# 3. "Many requests at once reduce the latency." Where in the table is that true, where is it false, and what would be a better
-#    sentence?
+# 3. "Many requests at once reduce the latency." Where in the table is that true, where is it false, and
+#    what would be a better sentence?
 #
 # About 150 words; a wrong prediction costs nothing if the explanation is right.
 
