@@ -13,18 +13,16 @@
 # %% [markdown]
 # # Problem set 10: Many GPUs
 #
-# An orchestra without a conductor. Every desk has the score, or only a page of it; what keeps them together is
-# what they pass to each other, and nobody plays while waiting for paper. You write the passing.
+# An orchestra without a conductor. Every desk has the score, or only a page of it; what keeps them together
+# is what they pass to each other. You write the passing.
 #
-# **Time** about 5 hours, with chapter 10 read. **Points** 100: 95 by the checks below, 5 by your instructor for
-# the answer at the end. The task with a star is the hard one. `help(grade)` says how points come about, with a
-# GPU and without.
+# **Time** about 5 hours, after chapter 10. **Points** 100: 95 by the checks, 5 by your instructor for the
+# last answer. The task with a star is the hard one. `help(grade)` says more. Nothing here needs a GPU.
 #
-# **Ranks.** Your functions run several times at once, once for every *rank*, and talk through `torch.distributed`, as in
-# chapter 10. The group of all ranks is open when your function is called, so there is no `init_process_group` to write. Here in
-# the notebook the ranks are threads; when your work is graded each is a process of its own, and every byte between them passes
-# the judge, who counts. So keep nothing in global variables. All that a rank has is its arguments, which are tensors, and
-# `dist`:
+# **Ranks.** Your functions run once for every *rank*, all at the same time, and talk through
+# `torch.distributed`. The group of all ranks is open already. Here in the notebook the ranks are threads;
+# when your work is graded each is a process of its own, so keep nothing in global variables. Every byte
+# between them is counted. A rank has its arguments, which are tensors, and these:
 #
 # | | |
 # |---|---|
@@ -37,14 +35,13 @@
 # | `dist.all_gather_single(tensor, piece)` | fill `tensor` with all ranks' pieces, in order (older: `all_gather_into_tensor`) |
 # | `dist.broadcast(tensor, frm)`, `dist.barrier()` | fill it with one rank's; wait until all are here |
 #
-# That is all that is carried; wrappers such as DDP and FSDP are what you are building from it. A tensor that receives must have the
-# length and the dtype of the one that is sent: `torch.empty_like` makes one. A tensor on its way must not be changed before its
-# `wait()`. If nobody can go on, the check says who waits for whom.
+# A tensor that receives must have the length and the dtype of the one that is sent: `torch.empty_like`
+# makes one. A tensor on its way must not be changed before its `wait()`. If nobody can go on, the check
+# says who waits for whom.
 #
-# To try a function on tensors of your own, run it in real processes, as chapter 10 does: `from warplab.models.rank_pool import Ranks`,
-# `rooms = Ranks(2)`, `rooms.run(ring_all_reduce, torch.ones(6))` (the same tensor for each rank), and `rooms.close()`. The same functions,
-# unchanged, run under `torchrun` on as many machines as you have. Nothing here needs a GPU; on real ones NCCL carries the same
-# calls, over NVLink where the machine has it.
+# To try a function on tensors of your own, run it in real processes: `from warplab.models.rank_pool import
+# Ranks`, `rooms = Ranks(2)`, `rooms.run(ring_all_reduce, torch.ones(6))` (the same tensor for each rank),
+# and `rooms.close()`. Unchanged, the functions run under `torchrun` too, on as many machines as you have.
 
 # %%
 import torch
@@ -54,8 +51,7 @@ from warplab.check import grade, puzzle, when_written
 # %% [markdown]
 # ## Four guesses
 #
-# Before the work, put a guess in the place of each `...` and run its cell. No points, and a wrong guess is
-# answered, too.
+# Put a guess in the place of each `...` and run its cell. There are no points, and every guess is answered.
 
 # %% [markdown]
 # Four ranks in a ring. In round 0 rank r passes piece r to the next rank, which adds it to its own. Which
@@ -87,18 +83,20 @@ puzzle("ps10/bubble", ...)
 # %% [markdown]
 # ## 1. Around the ring
 #
-# Every rank has an array; every rank shall have the sum. If all send theirs to rank 0 and get the sum back, rank 0's door
-# must pass $n-1$ arrays each way. In a ring every door passes the same. Cut the array into n pieces.
+# Every rank has an array; every rank shall have the sum. If all send theirs to rank 0 and get the sum back,
+# rank 0's door must pass $n-1$ arrays each way. In a ring every door passes the same. Cut the array into n
+# pieces (`x.tensor_split(n)` makes nearly equal ones, views of x).
 #
-# 1. For n - 1 rounds, each rank passes one piece to the next rank and adds the piece that comes to its own. In round s, rank r
-#    passes piece r - s (counted modulo n). At the end rank r has the whole sum of piece r + 1.
-# 2. For n - 1 rounds, finished pieces are passed on and replace what is there. In round s, rank r passes piece r + 1 - s.
+# 1. For n - 1 rounds, each rank passes one piece to the next rank and adds the piece that comes to its own.
+#    In round s, rank r passes piece r - s (counted modulo n). At the end rank r has the whole sum of piece
+#    r + 1.
+# 2. For n - 1 rounds, finished pieces are passed on and replace what is there. In round s, rank r passes
+#    piece r + 1 - s.
 #
-# Each rank sends 2(n - 1) pieces: $2\frac{n-1}{n}$ of an array, however many ranks there are. (`x.tensor_split(n)` cuts into pieces of
-# nearly equal length, views of x.)
+# Each rank sends $2\frac{n-1}{n}$ of an array, however many ranks there are.
 #
-# A `send` waits until the other rank receives. If everybody in a circle sends first, nobody receives: let each begin a send, receive, and
-# then wait for its send. This is the one task in which `dist.all_reduce` is closed.
+# If everybody in a circle sends first, nobody receives: let each begin a send, receive, and then wait for
+# its send. This is the one task in which `dist.all_reduce` is closed.
 
 
 # %% solution="ring_all_reduce"
@@ -135,14 +133,13 @@ grade("ps10/ring_all_reduce", ring_all_reduce)
 # %% [markdown]
 # ## 2. A copy of the model in each room
 #
-# Data parallel: every rank has all weights and some of the rows. The error is the mean of $(x \cdot w - y)^2$ over the rows of
-# *all* ranks, and its gradient by the weights is $\frac{2}{\text{rows}}\, x^T (x w - y)$. After each step all ranks must have the
-# same weights, as if one process had seen all rows.
+# Data parallel: every rank has all weights and some of the rows. The error is the mean of $(x \cdot w -
+# y)^2$ over the rows of *all* ranks, and its gradient by the weights is $\frac{2}{\text{rows}}\, x^T (x w -
+# y)$. After each step all ranks must have the same weights, as if one process had seen all rows.
 #
-# The weights come as a list, a vector for each layer, and a row of x has a number for each weight of all layers together. A ring
-# for each layer would be right and slow: a short message costs as much time as a longer one. Reduce all of them in one.
-#
-# From here on `dist.all_reduce` is open. What you wrote is what it does, and it is counted as such a ring.
+# The weights come as a list, a vector for each layer, and a row of x has a number for each weight of all
+# layers together. A ring for each layer would be right and slow, because a short message costs as much time
+# as a longer one. Reduce all of them in one. (`dist.all_reduce` is open from here on.)
 
 
 # %% solution="data_parallel"
@@ -173,9 +170,10 @@ grade("ps10/data_parallel", data_parallel)
 # %% [markdown]
 # ## 3. A layer cut in two
 #
-# When a layer is too large for one card, cut the layer. In `relu(x @ w1) @ w2` give each rank some *columns* of w1. It gets the
-# same columns of the hidden layer, and relu works on each number alone. The second product needs all of the hidden layer, but
-# a sum can be taken in parts: with the *rows* of w2 that belong to its columns, every rank has a summand of the result.
+# When a layer is too large for one card, cut the layer. In `relu(x @ w1) @ w2` give each rank some
+# *columns* of w1. It gets the same columns of the hidden layer, and relu works on each number alone. The
+# second product needs all of the hidden layer, but a sum can be taken in parts: with the *rows* of w2 that
+# belong to its columns, every rank has a summand of the result.
 #
 # ```text
 #   x @ [ A | B ]  =  [ xA | xB ]          [ relu(xA) | relu(xB) ] @ [ C ]  =  relu(xA) C + relu(xB) D
@@ -184,20 +182,21 @@ grade("ps10/data_parallel", data_parallel)
 
 
 # %% solution="tensor_parallel_mlp"
-def tensor_parallel_mlp(x, w1, w2):
-    """Return relu(x @ w1) @ w2 of the whole layer, float64 (batch, width). About 3 lines.
+def tensor_parallel_mlp(x, w1, b1, w2, b2):
+    """Return relu(x @ w1 + b1) @ w2 + b2 of the whole layer, float64 (batch, width). About 3 lines.
 
     x   float64 tensor (batch, width), the same on every rank
     w1  float64 (width, mine), this rank's columns; w2 float64 (mine, width), its rows
+    b1  float64 (mine,), the biases of its columns; b2 float64 (width,), of the result, the same on every rank
     """
     ### BEGIN SOLUTION
-    part = torch.relu(x @ w1) @ w2
+    part = torch.relu(x @ w1 + b1) @ w2
     dist.all_reduce(part)
-    return part
+    return part + b2
     # Discussion. relu works number by number, so each rank may apply it to its own columns. Had w1 been cut into rows, every rank would hold
     # a summand of the hidden layer, and relu of a sum is not the sum of relus: it would have to wait for one more all-reduce. As it is, one
     # all-reduce of (batch, width) numbers is all that crosses, however wide the hidden layer is. Gathering all summands everywhere is right
-    # and moves n / 2 times as much.
+    # and moves n / 2 times as much. b2 is added behind the sum: in each summand it would count n times.
     ### END SOLUTION
 
 
@@ -207,14 +206,16 @@ grade("ps10/tensor_parallel_mlp", tensor_parallel_mlp)
 # %% [markdown]
 # ## 4. Divide the notes
 #
-# Adam keeps two moments for every weight. In data parallel training every rank keeps all of them, and all are the same. ZeRO
-# lets rank r keep those of piece r only:
+# Adam keeps two moments for every weight. In data parallel training every rank keeps all of them, and all
+# are the same. ZeRO lets rank r keep those of piece r only:
 #
-# 1. *reduce-scatter*: the first half of a ring, after which each rank has the sum of one piece of the gradients;
+# 1. *reduce-scatter*: the first half of a ring, after which each rank has the sum of one piece of the
+#    gradients;
 # 2. it updates its moments and its piece of the weights;
 # 3. *all-gather*: the second half, after which every rank has all weights.
 #
-# The bytes are those of one all-reduce. Take the mean of the gradients over the ranks. Adam's step t, from 1 on:
+# The bytes are those of one all-reduce. Take the mean of the gradients over the ranks. Adam's step t, from
+# 1 on:
 #
 # ```python
 # m = 0.9 * m + 0.1 * g
@@ -222,9 +223,9 @@ grade("ps10/tensor_parallel_mlp", tensor_parallel_mlp)
 # w -= lr * (m / (1 - 0.9**t)) / (torch.sqrt(v / (1 - 0.999**t)) + 1e-8)
 # ```
 #
-# Both halves want pieces of *equal* length. If the weights do not divide by n, libraries fill them up with zeros at the end, and so shall
-# you: `torch.nn.functional.pad(tensor, (0, k))` puts k zeros behind. Piece r of the filled-up weights belongs to rank r. (The zeros
-# do no harm: their gradient, their moments and their steps are zero.)
+# Both halves want pieces of *equal* length. If the weights do not divide by n, libraries fill them up with
+# zeros at the end, and so shall you: `torch.nn.functional.pad(tensor, (0, k))` puts k zeros behind. Piece r
+# of the filled-up weights belongs to rank r.
 
 
 # %% solution="zero_adam"
@@ -269,14 +270,14 @@ grade("ps10/zero_adam", zero_adam)
 #
 # $$t(n) = \frac{\text{compute}}{n} + 2\,\frac{n-1}{n}\cdot\frac{\text{bytes}}{\text{bandwidth}} + 2(n-1)\cdot\text{latency},$$
 #
-# if nothing overlaps. The second part soon stops growing, at twice the bytes over the bandwidth. The third does not.
+# if nothing overlaps. The second part soon stops growing. The third does not.
 
 
 # %% solution="scaling_model"
 def scaling_model(gpus, compute, gradient_bytes, bandwidth, latency):
     """Return (seconds, efficiency, best). About 5 lines.
 
-    gpus            list of numbers of GPUs
+    gpus            list of numbers of GPUs, in any order
     compute         seconds of a step on one GPU
     gradient_bytes  that every GPU reduces in a step
     bandwidth       bytes a second of a link; latency: seconds of a message
@@ -290,10 +291,10 @@ def scaling_model(gpus, compute, gradient_bytes, bandwidth, latency):
         compute / n + 2 * (n - 1) / n * gradient_bytes / bandwidth + 2 * (n - 1) * latency for n in gpus
     ]
     efficiency = [compute / (n * t) for n, t in zip(gpus, seconds, strict=True)]
-    return seconds, efficiency, gpus[seconds.index(min(seconds))]
+    return seconds, efficiency, min(zip(seconds, gpus, strict=True))[1]
     # Discussion. The first part falls with n, the second ends at 2 bytes / bandwidth, the third grows, so t(n) has a least. Usual slips: n
-    # for n - 1 (n = 1 then pays for talking to itself), efficiency as compute / t(n), the speedup, and the last n, or the most efficient
-    # one, which is always n = 1, for the fastest.
+    # for n - 1 (n = 1 then pays for talking to itself), efficiency as compute / t(n), the speedup, and for the fastest the last n, the
+    # most efficient one, which is always n = 1, or the first of equal ones in a list that is in no order.
     ### END SOLUTION
 
 
@@ -301,8 +302,8 @@ def scaling_model(gpus, compute, gradient_bytes, bandwidth, latency):
 grade("ps10/scaling_model", scaling_model)
 
 # %% [markdown]
-# A model of a billion parameters with 16-bit gradients, one second of computing, links of 50 GB/s and 10 microseconds. (All of
-# it assumed, nothing measured.)
+# A billion parameters, 16-bit gradients, links of 50 GB/s and 10 microseconds. (All of it assumed, nothing
+# measured.)
 
 # %%
 with when_written():
@@ -315,9 +316,9 @@ with when_written():
 # %% [markdown]
 # ## 6. A chain of rooms *
 #
-# Each rank has one layer, `tanh(x @ w)`. Only the first has the data, cut into micro-batches: while rank 1 works on the first of
-# them, rank 0 can work on the second. If a layer takes one *tick* for a micro-batch, three ranks and four micro-batches
-# look like this:
+# Each rank has one layer, `tanh(x @ w)`. Only the first has the data, cut into micro-batches: while rank 1
+# works on the first of them, rank 0 can work on the second. If a layer takes one *tick* for a micro-batch,
+# three ranks and four micro-batches look like this:
 #
 # ```text
 #   tick      0  1  2  3  4  5
@@ -328,8 +329,8 @@ with when_written():
 #
 # The dots are the *bubble*: $p - 1$ of $m + p - 1$ ticks on every rank.
 #
-# Only the first rank knows how many micro-batches there are, so the number has to travel along, in a tensor of its own
-# (`torch.tensor([len(x)])` holds whole numbers).
+# Only the first rank knows how many micro-batches there are, so the number has to travel along, in a tensor
+# of its own (`torch.tensor([len(x)])` holds whole numbers).
 
 
 # %% solution="pipeline"
@@ -375,12 +376,13 @@ grade("ps10/pipeline", pipeline)
 # %% [markdown]
 # ## 7. Predict and explain
 #
-# In the model of task 5, double the links' bandwidth, or halve the latency, or overlap the reduction with the computing so that
-# only the longer of the two counts.
+# In the model of task 5, double the links' bandwidth, or halve the latency, or overlap the reduction with
+# the computing so that only the longer of the two counts.
 #
 # 1. **Predict**, for 16 and for 1,024 GPUs: which of the three helps most?
 # 2. Try it. **Explain** the result with the three parts of t(n).
-# 3. What else can you do about the third part, which no link makes smaller? (Think of what is sent, and of the ring itself.)
+# 3. What else can you do about the third part, which no link makes smaller? (Think of what is sent, and of
+#    the ring itself.)
 #
 # About 150 words; a wrong prediction costs nothing if the explanation is right.
 
