@@ -93,7 +93,8 @@ puzzle("ps10/bubble", ...)
 # 2. For n - 1 rounds, finished pieces are passed on and replace what is there. In round s, rank r passes
 #    piece r + 1 - s.
 #
-# Each rank sends $2\frac{n-1}{n}$ of an array, however many ranks there are.
+# Each rank sends $2\frac{n-1}{n}$ of an array, however many ranks there are: pieces may differ in length, and
+# no zeros that fill a piece up are sent.
 #
 # If everybody in a circle sends first, nobody receives: let each begin a send, receive, and then wait for
 # its send. This is the one task in which `dist.all_reduce` is closed.
@@ -170,10 +171,11 @@ grade("ps10/data_parallel", data_parallel)
 # %% [markdown]
 # ## 3. A layer cut in two
 #
-# When a layer is too large for one card, cut the layer. In `relu(x @ w1) @ w2` give each rank some
-# *columns* of w1. It gets the same columns of the hidden layer, and relu works on each number alone. The
-# second product needs all of the hidden layer, but a sum can be taken in parts: with the *rows* of w2 that
-# belong to its columns, every rank has a summand of the result.
+# When a layer is too large for one card, cut the layer. In `relu(x @ w1 + b1) @ w2 + b2` give each rank
+# some *columns* of w1, with their numbers of the bias b1. It gets the same columns of the hidden layer, and
+# relu works on each number alone. The second product needs all of the hidden layer, but a sum can be taken
+# in parts: with the *rows* of w2 that belong to its columns, every rank has a summand of the result. The
+# bias b2 is not cut: every rank knows it, and it counts once.
 #
 # ```text
 #   x @ [ A | B ]  =  [ xA | xB ]          [ relu(xA) | relu(xB) ] @ [ C ]  =  relu(xA) C + relu(xB) D
