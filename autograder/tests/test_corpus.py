@@ -1,5 +1,5 @@
 """Attacks as students hand them in, graded by `autograder grade` in the real sandbox,
-in one class with two honest bystanders.
+in one class with two honest bystanders and one who is a day late.
 
 `corpus/cells/<name>.py` stands in the notebook's first answer, beside a right second one of 15 points;
 `corpus/notebooks/<name>.py` damages a right notebook of 30 points, or what lies around it. Docstrings begin
@@ -43,7 +43,7 @@ STATED = re.compile(
 )
 SEED = "2718281828459045235"
 PLANTED = ("solutions", "tests", "gradebook", "environment", "home")
-BYSTANDERS = ("bystander", "zed")
+BYSTANDERS, LATE = ("bystander", "zed"), "late"
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -79,6 +79,10 @@ def plant(root, home):
     (root / "grades" / ".seed").write_text(f"{SEED}\n")
     with CourseGradebook(root / "grades") as book:
         book.gradebook.add_student("zed", first_name=canary("gradebook"))
+        book.gradebook.update_or_create_assignment("ps01", duedate="2026-03-01 12:00:00")
+    (root / "times.csv").write_text(f"student,time\n{LATE},2026-03-02T12:00:00Z\nzed,2026-03-01T11:59:59Z\n")
+    with open(root / "nbgrader_config.py", "a") as config:
+        config.write('c.AssignLatePenalties.plugin_class = "autograder.gradebook.late_policy.PerDay"\n')
 
 
 def fill(root, assignment, places):
@@ -88,7 +92,7 @@ def fill(root, assignment, places):
         for key, text in answers(root).items()
     }
     honest = notebook(assignment, **good | {"explain": canary("neighbour")})
-    for student in BYSTANDERS:
+    for student in (*BYSTANDERS, LATE):
         hand_in(root / "submitted", student, honest)
     for path in CELLS:
         source = path.read_text()
@@ -187,7 +191,17 @@ def graded(tmp_path_factory):
             began = time.monotonic()
             words = ["--course", root, "--submissions", root / "submitted", "--out", root / "grades"]
             process = forked_commands.autograder(
-                ["grade", "ps01", *words, "--time-limit", "10", "--jobs", "2"],
+                [
+                    "grade",
+                    "ps01",
+                    *words,
+                    "--time-limit",
+                    "10",
+                    "--jobs",
+                    "2",
+                    "--received",
+                    root / "times.csv",
+                ],
                 env=os.environ | {"COURSE_TOKEN": canary("environment"), "HOME": str(home)},
                 cwd=root,
                 stdout=subprocess.PIPE,
@@ -229,7 +243,21 @@ def test_an_attack_gets_the_points_of_the_honest_work_in_it(graded, path):
 @pytest.mark.slow
 def test_no_attack_stops_the_run(graded):
     assert graded["done"].returncode == 0, graded["done"].stderr[-2000:]
-    assert len(graded["rows"]) == len(CELLS) + len(NOTEBOOKS) + len(BYSTANDERS)
+    assert len(graded["rows"]) == len(CELLS) + len(NOTEBOOKS) + len((*BYSTANDERS, LATE)) > 100
+    assert {row["status"] for row in graded["rows"].values()} == {
+        "graded",
+        "timeout",
+        "crashed",
+        "malformed",
+        "missing",
+    }
+
+
+@pytest.mark.slow
+def test_a_day_late_costs_its_tenth_in_the_same_class(graded):
+    penalties = {student: row["late_penalty"] for student, row in graded["rows"].items()}
+    assert (graded["rows"][LATE]["score"], penalties.pop(LATE)) == ("27", "3")
+    assert set(penalties.values()) <= {"", "0"}
 
 
 @pytest.mark.slow
@@ -274,7 +302,7 @@ def test_no_canary_leaks_into_what_students_and_instructors_read(graded):
     for path in [*files, root / "grades" / "grades.csv"]:
         text = path.read_text()
         secrets = [canary(kind) for kind in PLANTED] + [SEED]
-        if not any(f"/{student}" in str(path) for student in BYSTANDERS):
+        if not any(f"/{student}" in str(path) for student in (*BYSTANDERS, LATE)):
             secrets.append(canary("neighbour"))
         leaks += [(path.name, secret) for secret in secrets if secret in text]
     assert len(files) > 2 * len(CELLS) and leaks == []
