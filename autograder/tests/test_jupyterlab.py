@@ -97,7 +97,7 @@ def run_cell(page):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("theme", [THEMES[0], pytest.param(THEMES[1], marks=pytest.mark.full)])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.full)])
 def test_a_student_with_a_keyboard_and_no_mouse_solves_and_checks_a_task(browser, lab, theme):
     address, notebooks, settings = lab
     set_up(settings, theme)
