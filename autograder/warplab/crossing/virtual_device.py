@@ -99,10 +99,11 @@ class VirtualDevice:
     host: {name: 1-D array} of page-locked host memory, of which those named in `unread` cannot be read by the
     host: their values have to go through the device.
     works: {name: Work}. Without, there is one, "work", that takes `timing.duration` and touches no array.
+    memory: bytes of the arrays that the host may ask for, in all.
     """
 
-    def __init__(self, timing, host=None, works=None, unread=()):
-        self.timing, self.works = timing, works or {}
+    def __init__(self, timing, host=None, works=None, unread=(), memory=MAX_BYTES):
+        self.timing, self.works, self.memory = timing, works or {}, memory
         self.now = 0.0
         self.ready = {0: timing.pending}  # stream -> when its last operation is done
         self.engine = {"compute": timing.pending, "in": 0.0, "out": 0.0}
@@ -263,10 +264,10 @@ class VirtualDevice:
 
     def _do_empty(self, message):
         size = message.get("size")
-        if type(size) is not int or size < 1 or self.bytes + 8 * size > MAX_BYTES:
+        if type(size) is not int or size < 1 or self.bytes + 8 * size > self.memory:
             raise VirtualDeviceError(
-                f"device.empty takes a positive number of elements, {MAX_BYTES >> 20} MiB in all, "
-                f"got {str(size)[:40]}"
+                f"device.empty takes a positive number of elements, {self.memory // 8:,} in all on this "
+                f"device, got {str(size)[:40]} with {self.bytes // 8:,} in use: use an array again"
             )
         self.counts["others"] += 1
         self.bytes += 8 * size

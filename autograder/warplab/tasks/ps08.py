@@ -167,7 +167,7 @@ class Overlap(Task):
     arguments = ("device", "pieces")
     returns = {"y": "numbers"}
     items = (
-        Item("right", 8, title="y is complete when it is read"),
+        Item("right", 8, title="y is complete when it is read, in room for six pieces"),
         Item("seconds", 12, "structure", "Copies and work overlap"),
     )
 
@@ -184,12 +184,15 @@ class Overlap(Task):
 
     def device(self, inputs):
         """A copy of n float64 takes 8 n / 25e9 s, and the work `pace` times as long; the host's own
-        calls take almost nothing.
+        calls take almost nothing. There is room for six pieces: whoever gives each piece arrays of its
+        own, as chapter 8 does, runs out of it from the fourth piece on.
         """
         seconds = inputs["pace"] * 8 / BANDWIDTH
         timing = DeviceTiming(bandwidth=BANDWIDTH, copy_latency=0.0, launch_overhead=1e-9, sync_overhead=1e-9)
         host = {"x": inputs["x"], "y": np.zeros(inputs["x"].size)}
-        return VirtualDevice(timing, host, {"square": Work(np.square, seconds)}, unread=("x",))
+        room = 6 * inputs["x"].nbytes // inputs["pieces"]
+        works = {"square": Work(np.square, seconds)}
+        return VirtualDevice(timing, host, works, unread=("x",), memory=room)
 
     def wrong_result(self, case, outcome):
         """The device must have done as much work as there is: host code could also copy x back as it is, and
@@ -365,8 +368,8 @@ class CaptureGraph(Task):
     arguments = ("device", "rounds")
     returns = {"y": "numbers"}
     items = (
-        Item("right", 4, title="The result after all rounds"),
-        Item("host", 6, "structure", "The host gives one order a round, not three"),
+        Item("right", 2, title="The result after all rounds"),
+        Item("host", 8, "structure", "The host gives one order a round, not three"),
     )
 
     def make_cases(self, rng):

@@ -38,9 +38,9 @@ class RingAllReduce(RanksTask):
     rule = "this task is to write all_reduce from send and recv"
     returns = {"out": "float64"}
     items = (
-        Item("even", 6, title="Arrays that divide evenly"),
-        Item("uneven", 6, title="Any length, any number of ranks, also one"),
-        Item("bytes", 8, "structure", "No rank sends more than 2 (n - 1) / n of its array"),
+        Item("even", 2, title="Arrays that divide evenly"),
+        Item("uneven", 3, title="Any length, any number of ranks, also one"),
+        Item("bytes", 15, "structure", "No rank sends more than the ring asks for, whatever the length"),
     )
 
     def make_cases(self, rng):
@@ -57,7 +57,8 @@ class RingAllReduce(RanksTask):
             ring("uneven", 3, 3 * rng.integers(4, 20) + 1),
             ring("uneven", 4, 2),
             ring("uneven", 1, 5),
-            ring("bytes", 4, 4 * rng.integers(30, 60)),
+            ring("bytes", 4, 4 * rng.integers(30, 60) + rng.integers(1, 4)),
+            ring("bytes", 4, 5),
         ]
 
     def world(self, inputs):
@@ -70,8 +71,11 @@ class RingAllReduce(RanksTask):
         return {"out": sum_tolerance(self.world(inputs), np.abs(inputs["x"]).sum(axis=0), np.float64)}
 
     def bounds(self, inputs):
-        shape = self.world(inputs), inputs["x"][0].size
-        exact, least = ring_bytes(*shape), least_bytes(*shape)
+        """A rank passes on all pieces but one in each half: never more than twice the array without its
+        shortest piece. Five numbers that are filled up to eight are half as much again.
+        """
+        ranks, count = self.world(inputs), inputs["x"][0].size
+        exact, least = 8.0 * 2 * (count - count // ranks), least_bytes(ranks, count)
         return {"bytes": Bound("ranks.bytes_of_one", exact, 1.5 * exact, BUSIEST, least)}
 
 
@@ -100,9 +104,9 @@ class DataParallel(Training):
     sharded = ("x", "y")
     returns = {"out": "float64"}
     items = (
-        Item("equal", 6, title="Ranks with equally many rows"),
-        Item("ragged", 7, title="Ranks with different numbers of rows"),
-        Item("bucket", 7, "structure", "One reduction for all layers, not one for each"),
+        Item("equal", 4, title="Ranks with equally many rows"),
+        Item("ragged", 8, title="Ranks with different numbers of rows"),
+        Item("bucket", 8, "structure", "One reduction for all layers, not one for each"),
     )
 
     def make_cases(self, rng):
@@ -130,7 +134,7 @@ class DataParallel(Training):
             run("equal", [5, 5, 5], 3, 2),
             run("ragged", [3, 9], 2, 3),
             run("ragged", rng.integers(1, 12, 3), 2, 2),
-            run("bucket", [6, 6, 6], 8, 2),
+            run("bucket", rng.permutation([4, 6, 9]), 8, 2),
         ]
 
     def reference_of(self, rank, inputs):
@@ -160,13 +164,13 @@ class DataParallel(Training):
 
 @task("ps10/tensor_parallel_mlp", points=15)
 class TensorParallelMlp(RanksTask):
-    """relu(x @ w1) @ w2 with the hidden layer spread over the ranks: rank r holds columns of w1 and the rows
-    of w2 that go with them.
+    """relu(x @ w1 + b1) @ w2 + b2 with the hidden layer spread over the ranks: rank r holds columns of w1,
+    their numbers of b1, and the rows of w2 that go with them. b2 is the same on all.
     """
 
     entry = "tensor_parallel_mlp"
-    arguments = ("x", "w1", "w2")
-    sharded = ("w1", "w2")
+    arguments = ("x", "w1", "b1", "w2", "b2")
+    sharded = ("w1", "b1", "w2")
     returns = {"out": "float64"}
     items = (
         Item("right", 8, title="The result of the whole layer, on every rank"),
@@ -178,7 +182,9 @@ class TensorParallelMlp(RanksTask):
             inputs = {
                 "x": rng.normal(size=(int(batch), int(width))),
                 "w1": [rng.normal(size=(int(width), int(n))) for n in hidden[:ranks]],
+                "b1": [rng.normal(size=int(n)) for n in hidden[:ranks]],
                 "w2": [rng.normal(size=(int(n), int(width))) for n in hidden[:ranks]],
+                "b2": rng.normal(size=int(width)),
             }
             return Case(f"{item}, {ranks} ranks, {batch} x {width}", inputs, item)
 
@@ -193,15 +199,14 @@ class TensorParallelMlp(RanksTask):
         return len(inputs["w1"])
 
     def reference_of(self, rank, inputs):
-        hidden = np.maximum(inputs["x"] @ np.concatenate(inputs["w1"], axis=1), 0)
-        return {"out": hidden @ np.concatenate(inputs["w2"], axis=0)}
+        sums = inputs["x"] @ np.concatenate(inputs["w1"], axis=1) + np.concatenate(inputs["b1"])
+        return {"out": np.maximum(sums, 0) @ np.concatenate(inputs["w2"], axis=0) + inputs["b2"]}
 
     def tolerance_of(self, rank, inputs, expected):
         w1, w2 = np.abs(np.concatenate(inputs["w1"], axis=1)), np.abs(np.concatenate(inputs["w2"], axis=0))
-        return {
-            "out": 2
-            * sum_tolerance(len(w1) + len(w2) + self.world(inputs), np.abs(inputs["x"]) @ w1 @ w2, np.float64)
-        }
+        hidden = np.abs(inputs["x"]) @ w1 + np.abs(np.concatenate(inputs["b1"]))
+        terms = len(w1) + len(w2) + self.world(inputs) + 2
+        return {"out": 2 * sum_tolerance(terms, hidden @ w2 + np.abs(inputs["b2"]), np.float64)}
 
     def bounds(self, inputs):
         """A ring of the result; gathering the summands, at one rank or at all, is more than half as much
@@ -302,15 +307,15 @@ class ScalingModel(Task):
     arguments = ("gpus", "compute", "gradient_bytes", "bandwidth", "latency")
     returns = {"seconds": "numbers", "efficiency": "numbers", "best": "integers"}
     items = (
-        Item("seconds", 4, title="Seconds of a step"),
-        Item("efficiency", 3, title="Share of perfect scaling"),
-        Item("best", 3, title="The fastest number of GPUs"),
+        Item("seconds", 1, title="Seconds of a step"),
+        Item("efficiency", 1, title="Share of perfect scaling"),
+        Item("best", 8, title="The fastest number of GPUs, and of equal ones the smallest"),
     )
 
     def make_cases(self, rng):
-        def cluster(item, latency, compute_per_trip=None):
+        def cluster(item, latency, compute_per_trip=None, gpus=None):
             inputs = {
-                "gpus": [2**k for k in range(int(rng.integers(4, 12)))],
+                "gpus": gpus or [2**k for k in range(int(rng.integers(4, 12)))],
                 "compute": float(rng.uniform(0.05, 2)),
                 "gradient_bytes": float(rng.integers(10**7, 10**10)),
                 "bandwidth": float(rng.uniform(1e10, 4.5e11)),
@@ -318,12 +323,22 @@ class ScalingModel(Task):
             }
             if compute_per_trip:
                 inputs["compute"] = compute_per_trip * inputs["gradient_bytes"] / inputs["bandwidth"]
-            return Case(f"{item}, up to {inputs['gpus'][-1]} GPUs", inputs, item, (item,))
+            return Case(f"{item}, up to {max(inputs['gpus'])} GPUs", inputs, item, (item,))
 
+        def drawn():
+            """Numbers of GPUs in no order, no powers of two among them, and 1 not the first."""
+            return [int(n) for n in rng.permutation(np.append(3 * rng.permutation(60)[:7] + 5, 1))]
+
+        tie = cluster("best", 0.0, gpus=[int(n) for n in 2 ** rng.permutation(np.arange(1, 7))])
+        trip = 2.0 ** int(rng.integers(-8, -3))
+        tie.inputs.update(gradient_bytes=trip * 2.0**35, bandwidth=2.0**35, compute=2 * trip)
         return [
             *(cluster("seconds", latency) for latency in (0.0, 1e-5)),
-            cluster("efficiency", 1e-5),
+            cluster("seconds", 1e-4, gpus=drawn()),
+            *(cluster("efficiency", 1e-5, gpus=gpus) for gpus in (None, drawn())),
             *(cluster("best", latency) for latency in (1e-3, 1e-6)),
+            cluster("best", 1e-4, gpus=drawn()),
+            tie,  # compute of two trips without latency: t(n) is two trips for every n
             cluster(
                 "best", 1e-6, float(rng.uniform(1.2, 1.8))
             ),  # below 2 trips of the gradients one GPU is the fastest
@@ -339,7 +354,7 @@ class ScalingModel(Task):
         return {
             "seconds": seconds,
             "efficiency": inputs["compute"] / (n * seconds),
-            "best": np.array(inputs["gpus"][int(seconds.argmin())]),
+            "best": np.array(int(n[seconds == seconds.min()].min())),
         }
 
     def tolerance(self, inputs, expected):

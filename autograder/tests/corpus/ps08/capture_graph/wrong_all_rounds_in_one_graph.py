@@ -1,4 +1,4 @@
-"""4 points: notes every round down, so the host still gives three orders a round."""
+"""2 points: notes every round down, so the host still gives three orders a round."""
 
 
 def capture_graph(device, rounds):

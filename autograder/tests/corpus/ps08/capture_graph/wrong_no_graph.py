@@ -1,4 +1,4 @@
-"""4 points: three orders a round: right, and the host is busy."""
+"""2 points: three orders a round: right, and the host is busy."""
 
 
 def capture_graph(device, rounds):

@@ -1,4 +1,4 @@
-"""12 points: all send all to all."""
+"""5 points: all send all to all."""
 
 import torch
 import torch.distributed as dist
