@@ -23,7 +23,7 @@ from autograder.judge import timed_rows
 from autograder.judge.attempts import NotebookStep, run_all
 from autograder.judge.budget import Budget, Lost, UsedUp
 from autograder.judge.process import Process
-from autograder.sandbox import Limits, Unsafe, processor_time
+from autograder.sandbox import Limits, Unsafe, held_memory, processor_time
 from autograder.sandbox.choose import NoSandbox, choose
 from autograder.sandbox.launcher import StartError
 from autograder.sandbox.messages import Cell, Executed
@@ -528,3 +528,16 @@ def test_whatever_arrives_takes_little_of_the_judges_memory():
     for name, mib, end in found:
         assert mib < 2 * 100, name
         assert end.startswith(("BadMessage: ", "Closed: ")), (name, end)
+
+
+def test_a_sum_of_memory_that_takes_long_counts_as_too_much(tmp_path, monkeypatch):
+    """Sixty processes of 62,000 mappings each held the keeper up for four seconds, in which others took what
+    they liked. Here forty are one: below the limit, above the quick upper bound.
+    """
+    for number in range(40):
+        (tmp_path / f"{2 + number}").symlink_to(f"/proc/{os.getpid()}")
+    held = held_memory._held(f"/proc/{os.getpid()}")
+    limit = 40 * (held.pages + held.of_kernel + (16 << 20))
+    assert not held_memory.over(limit, str(tmp_path), [])
+    monkeypatch.setattr(held_memory, "MOST_SECONDS", 1e-6)
+    assert held_memory.over(limit, str(tmp_path), [])
