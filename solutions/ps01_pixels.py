@@ -17,8 +17,8 @@
 # asks another for help. You write kernels that colour one pixel each, and a stopwatch that does not flatter
 # them.
 #
-# **Time** about 3 hours, after chapter 1. **Points** 100: 95 by the checks (2 of them only on a CUDA GPU),
-# 5 by your instructor for the answer at the end. `help(grade)` says how they come about.
+# **About 3 hours**, after chapter 1. Of 100 points 95 come from the checks (2 only on a CUDA GPU) and 5
+# from your instructor, for the last answer. `help(grade)` says more.
 
 # %%
 import statistics
@@ -62,8 +62,8 @@ puzzle("ps01/corner", ...)
 puzzle("ps01/slowest", ...)
 
 # %% [markdown]
-# Here is a picture to work on: 192 pixels wide, 128 high, three numbers from 0 to 1 for each. Its shape is
-# `(height, width, 3)` and row 0 is at the top, so a pixel is `photo[row, col]`: the row comes first.
+# A picture to work on. Its shape is `(height, width, 3)` and row 0 is at the top, so a pixel is `photo[row,
+# col]`: the row comes first.
 
 # %%
 y, x = np.mgrid[0:128, 0:192].astype(np.float32)
@@ -133,7 +133,7 @@ def grayscale(rgb, out):
 grade("ps01/grayscale", grayscale)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times it: up to twice the time of a copy of as many bytes earns both points.
+# On a CUDA GPU, up to twice the time of the copy earns both points.
 
 # %% grade="ps01/grayscale" rubric="time"
 grade("ps01/grayscale", grayscale, rubric="time")
@@ -150,7 +150,7 @@ plots.picture((255 * gray).astype(np.uint8), alt=alt, zoom=3)
 # %% [markdown]
 # ## 2. How many blocks?
 #
-# The grid has to be worked out before the launch. An image of 100 x 50 pixels, in blocks of 32 x 8 threads:
+# An image of 100 x 50 pixels, in blocks of 32 x 8 threads:
 #
 # | | x | y |
 # |---|---|---|
@@ -211,8 +211,8 @@ with when_written():
 #                     16 / 4 = 4            26 / 6 = 4.33
 # ```
 #
-# Keep the running sum in a local variable, which lives in a register. `out[row, col] += ...` goes to memory
-# for every pixel of the window, and one of the checks counts the stores.
+# Keep the running sum in a local variable, which lives in a register; a sum in `out` goes to memory for
+# every pixel of the window, and one of the checks counts the stores.
 
 
 # %% solution="box_blur"
@@ -251,7 +251,7 @@ def box_blur(image, radius, out):
 grade("ps01/box_blur", box_blur)
 
 # %% [markdown]
-# The grey picture, and the same with radius 4. A dark frame means that the sum was divided by 81 everywhere.
+# The same with radius 4. A dark frame means that the sum was divided by 81 everywhere.
 
 # %%
 blurred = np.zeros_like(gray)
@@ -278,8 +278,6 @@ plots.picture((255 * np.hstack([gray, blurred])).astype(np.uint8), alt=alt, zoom
 #
 # For $c = 1$ the sequence is 0, 1, 2, 5: it passes 2 after three steps, so the pixel's value is 3. For $c =
 # -1$ it is 0, -1, 0, -1, and goes on until `max_iterations`.
-#
-# Threads that have escaped wait, switched off, for the slowest pixel of their warp (*divergence*).
 #
 # Keep to Python's own numbers of 64 bits here: near the border a rounding decides whether a pixel takes 66
 # steps or 67.
@@ -367,7 +365,7 @@ device.synchronize()
 print(f"after synchronize()  {1e3 * (device.clock() - start):.4f} ms")
 
 # %% [markdown]
-# Waiting is the first of four things that a good timer does, because real devices are moody:
+# Waiting is the first of four things that a good timer does:
 #
 # - somebody's earlier work may still be in the queue when you begin;
 # - the first launches are slow: code is compiled, caches are cold, clocks have not risen. Five launches
@@ -431,11 +429,10 @@ with when_written():
 #
 # 1. **Predict**, before you run the cell: which of the three has the highest warp execution efficiency
 #    here, and which the lowest?
-# 2. Run the cell, and **explain** the order: what does a warp wait for, and what has the shape of its piece
-#    to do with it?
+# 2. **Explain** the order: what does a warp wait for, and what has the shape of its piece to do with it?
 # 3. A view that lies wholly inside the set takes by far the most steps. What is its efficiency, and why?
 #
-# Write about 150 words. A wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing.
 
 # %%
 for block in ((32, 8), (16, 16), (8, 32)):
