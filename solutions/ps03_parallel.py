@@ -13,14 +13,11 @@
 # %% [markdown]
 # # Problem set 3: Serial and parallel
 #
-# A weather station has noted the rain of every minute for years. Its keeper wants a total, a measure of how
-# uneven the rain was, the warmth of the ground at every depth, and for each minute the rain since the
-# beginning. Each asks many numbers to become few, or to know their neighbours, so somebody has to wait. The
-# art is to wait seldom.
+# A weather station has noted the rain of every minute for years. What its keeper wants asks many numbers to
+# become few, or to know their neighbours, so somebody has to wait. The art is to wait seldom.
 #
-# **Time** about 4 hours, after chapter 3. **Points** 100: 95 by the checks (6 of them only on a CUDA GPU),
-# 5 by your instructor for the answer at the end. The task with a star is the hard one. `help(grade)` says
-# how points come about.
+# **About 4 hours**, after chapter 3. Of 100 points 95 come from the checks (6 only on a CUDA GPU) and 5
+# from your instructor, for the last answer. The star marks the hard task. `help(grade)` says more.
 
 # %%
 import math
@@ -63,8 +60,8 @@ puzzle("ps03/lane", ...)
 # %% [markdown]
 # ## 1. What stays serial?
 #
-# The nightly report was run with different numbers of workers. The times are **made up**, and every seventh
-# sample or so was disturbed.
+# The nightly report was run with different numbers of workers. The times are **made up**, some of them
+# disturbed.
 
 # %%
 rng = np.random.default_rng(3)
@@ -157,8 +154,8 @@ grade("ps03/reduce_atomic", reduce_atomic)
 # ## 3. The total, as a tree
 #
 # Now all threads stand in one queue. Let them settle among themselves first. Your kernel gets any number of
-# numbers and a grid that may be much smaller, so each thread begins by adding up its share in a local
-# variable. Then the 256 threads of a block use a table in shared memory. Here with eight:
+# numbers and a grid that may be much smaller, so each thread adds up its share before the block meets at a
+# table in shared memory. Here with eight threads:
 #
 # ```text
 #   table      3  1  7  0  4  1  6  3
@@ -209,8 +206,7 @@ def reduce_tree(x, total):
 grade("ps03/reduce_tree", reduce_tree)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times it: up to three times the time of a copy of as many bytes earns both
-# points.
+# On a CUDA GPU, up to three times the time of the copy earns both points.
 
 # %% grade="ps03/reduce_tree" rubric="time"
 grade("ps03/reduce_tree", reduce_tree, rubric="time")
@@ -272,8 +268,7 @@ def reduce_shuffle(x, total):
 grade("ps03/reduce_shuffle", reduce_shuffle)
 
 # %% [markdown]
-# On a CUDA GPU it is timed as the tree was. How much *time* will the saved trips save, if nearly all of it
-# goes into reading?
+# Timed as the tree was. How much *time* will the saved trips save, if nearly all of it goes into reading?
 
 # %% grade="ps03/reduce_shuffle" rubric="time"
 grade("ps03/reduce_shuffle", reduce_shuffle, rubric="time")
@@ -449,8 +444,7 @@ def scan(device, x, out):
 grade("ps03/scan", scan)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times all your launches together: up to twelve times the time of one copy of
-# the numbers earns both points.
+# On a CUDA GPU, up to twelve times the time of one copy earns both points for all launches together.
 
 # %% grade="ps03/scan" rubric="time"
 grade("ps03/scan", scan, rubric="time")
@@ -463,10 +457,10 @@ grade("ps03/scan", scan, rubric="time")
 #
 # 1. **Predict**, before you run the cell: which of the two is further off, and by about how much? (Near
 #    6,000, neighbouring float32 numbers are 0.0005 apart.)
-# 2. Run the cell, and **explain** the difference.
+# 2. **Explain** the difference.
 # 3. If you ran each kernel ten times on a GPU, which of them could give ten different results, and why?
 #
-# Write about 150 words. A wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing.
 
 # %%
 tenths = np.full(65_536, 0.1, np.float32)
