@@ -17,9 +17,8 @@
 # number is carried from memory to where it is used: for every multiplication, then for every sixteen, then
 # for every sixty-four. After that you count the products in a network, and turn a convolution into one.
 #
-# **Time** about 4 hours, after chapter 4. **Points** 100: 95 by the checks (8 of them only on a CUDA GPU),
-# 5 by your instructor for the answer at the end. The task with a star is the hard one. `help(grade)` says
-# how points come about.
+# **About 4 hours**, after chapter 4. Of 100 points 95 come from the checks (8 only on a CUDA GPU) and 5
+# from your instructor, for the last answer. The star marks the hard task. `help(grade)` says more.
 
 # %%
 import numpy as np
@@ -136,8 +135,8 @@ def matmul_naive(a, b, c):
 grade("ps04/matmul_naive", matmul_naive)
 
 # %% [markdown]
-# What does that cost in reading? For M = N = K = 64 there are 128 warps, and each makes 2 load requests for
-# each of 64 values of k: 16,384 requests. Count them.
+# For M = N = K = 64 there are 128 warps, and each makes 2 load requests for each of 64 values of k: 16,384.
+# Count them.
 
 # %%
 a, b, c = matrices(64, 64, 64)
@@ -166,13 +165,11 @@ naive
 #   +--------+--------+      +---------+
 # ```
 #
-# Two things go wrong in nearly every first version.
-#
 # - **Barriers.** A thread may read a tile only when all have written it, and may overwrite it only when all
 #   have read it. That is two `cuda.syncthreads()` in each step, and *every* thread of the block must reach
 #   both, also those that have no element of `c`: no early `return` here.
-# - **Edges.** K need not be a multiple of 16, nor M and N. Where a tile hangs over the edge, put a 0 into
-#   shared memory.
+# - **Edges.** M, N and K need not be multiples of 16. Where a tile hangs over the edge, put a 0 into shared
+#   memory.
 
 
 # %% solution="matmul_tiled"
@@ -221,15 +218,14 @@ def matmul_tiled(a, b, c):
 grade("ps04/matmul_tiled", matmul_tiled)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times it: up to twenty times the time of the library's product earns all three
-# points.
+# On a CUDA GPU, up to twenty times the library's time earns all three points.
 
 # %% grade="ps04/matmul_tiled" rubric="time"
 grade("ps04/matmul_tiled", matmul_tiled, rubric="time")
 
 # %% [markdown]
-# The requests should be fewer by a factor of 16, the width of the tile. The sectors fall by 8 only: can you
-# say why, before the last question of this set asks?
+# The requests should fall by 16, the width of the tile. The sectors fall by 8 only: the last question of
+# this set asks why.
 
 # %%
 tiled = warplab.profile(matmul_tiled[grid_for(64, 64), (TILE, TILE)], a, b, c)
@@ -240,10 +236,9 @@ for name in ("requests", "sectors"):
 # %% [markdown]
 # ## 3.* Sixteen results for each thread
 #
-# Now the kernel waits at another door. For each multiply-add it reads two numbers from shared memory, which
-# serves one request of a warp in a cycle, while the SM could do four warps' multiply-adds. The cure is the
-# same once more: use what you fetched again. A thread with 4 x 4 elements of `c` makes 16 multiply-adds of
-# 8 reads.
+# Now the kernel waits for shared memory, which it reads twice for each multiply-add. The cure is the same
+# once more: use what you fetched again. A thread with 4 x 4 elements of `c` makes 16 multiply-adds of 8
+# reads.
 #
 # ```text
 #                  b0  b1  b2  b3
@@ -329,7 +324,7 @@ def matmul_register_tiled(a, b, c):
 grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled)
 
 # %% [markdown]
-# The same on a CUDA GPU: a third of the library's speed earns all five points.
+# On a CUDA GPU, a third of the library's speed earns all five points.
 
 # %% grade="ps04/matmul_register_tiled" rubric="time"
 grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled, "time")
@@ -417,8 +412,7 @@ with when_written():
 # 0, then that of channel 1, and so on; with F filters there are F rows. Patches are taken in the order of
 # the output image, along its rows.
 #
-# An inner pixel stands in four columns here, in nine for a 3 x 3 window. Real libraries build the columns
-# piece by piece in shared memory and never write them out.
+# Real libraries build the columns piece by piece in shared memory and never write them out.
 
 
 # %% solution="conv_as_matmul"
@@ -479,7 +473,7 @@ with when_written():
 # 3. A colleague sees sectors per request *rise* from the naive to the tiled kernel, and concludes that the
 #    tiled one reads memory worse. What do you answer?
 #
-# Write about 150 words. A wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing.
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION
