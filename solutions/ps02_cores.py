@@ -14,18 +14,17 @@
 # # Problem set 2: Cores
 #
 # A small observatory corrects each night's exposures pixel by pixel, and follows every star through a model
-# of its brightness. It has an ordinary processor and may rent a GPU. You decide whether the rent is well
-# spent, write two kernels for the night, and work out whether such a GPU can hold enough threads.
+# of its brightness. It has an ordinary processor and may rent a GPU. Is the rent well spent?
 #
-# **Time** about 3 hours, after chapter 2. **Points** 100: 95 by the checks (3 of them only on a CUDA GPU),
-# 5 by your instructor for the answer at the end. `help(grade)` says how they come about.
+# **About 3 hours**, after chapter 2. Of 100 points 95 come from the checks (3 only on a CUDA GPU) and 5
+# from your instructor, for the last answer. `help(grade)` says more.
 
 # %%
 import math
 
 import numpy as np
 import warplab
-from numba import cuda
+from numba import cuda, float32
 from warplab import plots
 from warplab.check import grade, puzzle, when_written
 
@@ -65,9 +64,8 @@ puzzle("ps02/one_more", ...)
 # %% [markdown]
 # ## 1. Is it worth the trip?
 #
-# Every job on a GPU begins with the same few microseconds for the launch, and for a small image the
-# processor has finished by then. Here are **made-up timings** of both machines, three samples for each
-# size.
+# Every job on a GPU begins with the same few microseconds for the launch, and a processor has finished a
+# small image by then. Here are **made-up timings**, three samples for each size.
 
 # %%
 rng = np.random.default_rng(2)
@@ -79,8 +77,7 @@ for n, a, b in zip(sizes, cpu, gpu, strict=True):
     print(f"{n:>6} pixels  CPU {a * 1e6} us  GPU {b * 1e6} us")
 
 # %% [markdown]
-# One sample is ten times as long as its neighbours, as happens when an operating system interrupts; a
-# median ignores it. Find the size from which on the GPU wins:
+# One sample was interrupted, which a median ignores. Find the size from which on the GPU wins:
 #
 # ```python
 # gain = log(median(cpu)) - log(median(gpu))   # for each size; positive where the GPU wins
@@ -88,9 +85,8 @@ for n, a, b in zip(sizes, cpu, gpu, strict=True):
 # # against log(size) between these two pass zero?
 # ```
 #
-# Times that grow as a power of the size are straight lines on such paper, which is why logarithms make a
-# good guess of what lies between. With a gain of -0.5 at 1,024 pixels and of 1.5 at 4,096, zero is passed a
-# quarter of the way, at 1,024 x 4^0.25 = 1,448 pixels.
+# Times that grow as a power of the size are straight lines on such paper. With a gain of -0.5 at 1,024
+# pixels and of 1.5 at 4,096, zero is passed a quarter of the way, at 1,024 x 4^0.25 = 1,448 pixels.
 #
 # If the GPU wins at every size that was timed, answer with the first size. If it does not win at the last
 # one, answer `math.inf`.
@@ -136,36 +132,42 @@ with when_written():
 # %% [markdown]
 # ## 2. However many threads there are
 #
-# A camera counts electrons even in the dark, and its pixels are not equally sensitive. The correction is
+# A camera counts electrons even in the dark, and its pixels are not equally sensitive. Of several exposures
+# of one field, a row of `raw` each, the corrected image is
 #
-# $$\text{out} = (\text{raw} - \text{dark}) \times \text{gain}.$$
+# $$\text{out} = (\text{mean of raw over the exposures} - \text{dark}) \times \text{gain}.$$
 #
 # The grid is given to you, and it may be much smaller than the image, or larger. Let each thread take
 # several pixels: its own number first, then the one that lies a whole grid further on. With 256 threads,
 # thread 5 takes pixels 5, 261, 517 and so on.
 #
 # At every step the 32 threads of a warp stand at 32 neighbouring pixels, which are four sectors. Giving
-# each thread a run of neighbours would also be right, and would ask for 32 sectors at every step.
+# each thread a run of neighbours would also be right, and would ask for 32 sectors at every step. Every
+# number of raw and dark is read once, and every number of out is written once.
 
 
 # %% solution="grid_stride"
 @cuda.jit
 def grid_stride(raw, dark, gain, out):
-    """Correct every n-th pixel, where n is the number of threads. About 4 lines.
+    """Correct every n-th pixel, where n is the number of threads. About 7 lines.
 
-    raw, dark  float32 (pixels,)
+    raw        float32 (exposures, pixels)
+    dark, out  float32 (pixels,)
     gain       a number
-    out        float32 (pixels,)
 
     cuda.grid(1) is this thread's number, cuda.gridsize(1) the number of threads.
     """
     ### BEGIN SOLUTION
-    # The end of range() is the bounds check, and any grid serves any size. A warp stands at 32 neighbours: 4 sectors a request,
-    # 3 n / 8 in all. Usual slips: a run of neighbours for each thread, a CPU's good habit and 8 times the sectors; a stride of
-    # blockDim, with which blocks repeat each other's work (right, so only the count tells); one pixel for each thread.
+    # The end of range() is the bounds check, and any grid serves any size. A warp stands at 32 neighbours in each exposure: 4
+    # sectors a request, (exposures + 2) n / 8 in all. Usual slips: a run of neighbours for each thread, a CPU's good habit and 8
+    # times the sectors; a stride of blockDim, with which blocks repeat each other's work (right, so only the count tells); the sum
+    # kept in out, which goes to memory and back for every exposure; one pixel for each thread.
     first, threads = cuda.grid(1), cuda.gridsize(1)
     for i in range(first, out.size, threads):
-        out[i] = (raw[i] - dark[i]) * gain
+        total = float32(0)
+        for exposure in range(raw.shape[0]):
+            total += raw[exposure, i]
+        out[i] = (total / raw.shape[0] - dark[i]) * gain
     ### END SOLUTION
 
 
@@ -173,18 +175,17 @@ def grid_stride(raw, dark, gain, out):
 grade("ps02/grid_stride", grid_stride)
 
 # %% [markdown]
-# On a CUDA GPU the next cell times it: up to twice the time of a copy of as many bytes earns all three
-# points.
+# On a CUDA GPU, up to twice the time of the copy earns all three points.
 
 # %% grade="ps02/grid_stride" rubric="time"
 grade("ps02/grid_stride", grid_stride, rubric="time")
 
 # %% [markdown]
-# The same kernel on three grids: the sectors stay, the instructions do not, since every thread works out
-# where to begin and when to stop.
+# On three grids the sectors stay, the instructions do not: every thread works out where to begin and when
+# to stop.
 
 # %%
-raw = rng.integers(200, 4000, 32_768).astype(np.float32)
+raw = rng.integers(200, 4000, (3, 32_768)).astype(np.float32)
 dark, out = 200 * rng.random(32_768, dtype=np.float32), np.zeros(32_768, np.float32)
 for blocks in 4, 32, 256:
     p = warplab.profile(grid_stride[blocks, 128], raw, dark, 1.5, out)
@@ -234,8 +235,7 @@ plots.divergence(
 
 # %% [markdown]
 # Which thread serves which star is your choice, as long as every star is served and `out[i]` belongs to
-# star i. Choose so that a warp has only one kind of star. The issued warp instructions, which count here,
-# fall by almost half.
+# star i. Choose so that a warp has only one kind of star. The issued warp instructions fall by almost half.
 #
 # There is one thread for each star, in blocks of 128, and the number of stars may be odd.
 
@@ -276,8 +276,8 @@ def undiverge(x, steps, out):
 grade("ps02/undiverge", undiverge)
 
 # %% [markdown]
-# What was paid for it? The stars of a warp now lie two places apart, so that a request covers eight sectors
-# instead of four. With 12 rounds for each load that is a good bargain; with one round it might not be.
+# The price: the stars of a warp now lie two places apart, so that a request covers eight sectors instead of
+# four. With 12 rounds for each load that is a good bargain; with one it might not be.
 
 # %%
 quick = warplab.profile(undiverge[4, 128], stars, 12, after)
@@ -290,9 +290,8 @@ for name, p in ("mixed", slow), ("sorted", quick):
 # %% [markdown]
 # ## 4. How many fit, and are they enough?
 #
-# A GPU does not shorten the wait for memory; it has other warps ready. How many is decided when blocks move
-# in, whole or not at all, by four limits: warps, blocks, registers, shared memory. The smallest wins. An SM
-# comes as a dictionary:
+# How many blocks an SM holds is decided by four limits: warps, blocks, registers, shared memory. The
+# smallest wins. An SM comes as a dictionary:
 #
 # | key | H100 | meaning |
 # |---|---|---|
@@ -313,7 +312,7 @@ for name, p in ("mixed", slow), ("sorted", quick):
 
 # %% solution="latency_hiding"
 def latency_hiding(sm, registers, shared, threads):
-    """Return (blocks, occupancy, loads) for one SM. About 12 lines.
+    """Return (blocks, occupancy, loads, spare) for one SM. About 14 lines.
 
     sm         the dictionary above
     registers  of a thread
@@ -323,21 +322,29 @@ def latency_hiding(sm, registers, shared, threads):
     blocks     how many are resident at once
     occupancy  resident warps / sm["warps"], from 0 to 1
     loads      of 4 bytes that each thread must have under way to fill the door, rounded up
+    spare      registers that each thread may have more without a block fewer; at most 255 in all
     """
     ### BEGIN SOLUTION
     # All of it is rounding in the right order: warps and units up, blocks down. Registers are dealt out within a quarter: 94 of
     # them are 3,072 a warp, 5 warps a quarter, 20 an SM, and 21 if the file were one pool. Usual slips: that pool, no
     # `reserved`, a block of 0 bytes where nothing is reserved, loads rounded down.
+    # What is spare is asked backwards: try them all, or divide a quarter by the warps that it has to hold.
     warps = -(-threads // 32)
-    per_warp = -(-registers * 32 // sm["register_unit"]) * sm["register_unit"]
     per_block = -(-(shared + sm["reserved"]) // sm["shared_unit"]) * sm["shared_unit"]
     fits = [sm["warps"] // warps, sm["blocks"]]
-    fits.append(sm["registers"] // sm["schedulers"] // per_warp * sm["schedulers"] // warps)
     if per_block:
         fits.append(sm["shared"] // per_block)
-    resident = min(fits) * warps
+
+    def blocks(registers):
+        per_warp = -(-registers * 32 // sm["register_unit"]) * sm["register_unit"]
+        return min(*fits, sm["registers"] // sm["schedulers"] // per_warp * sm["schedulers"] // warps)
+
+    resident = blocks(registers) * warps
     loads = math.ceil(sm["latency"] * sm["bytes_per_tick"] / (resident * 32 * 4))
-    return min(fits), resident / sm["warps"], loads
+    spare = 0
+    while registers + spare < 255 and blocks(registers + spare + 1) == blocks(registers):
+        spare += 1
+    return blocks(registers), resident / sm["warps"], loads, spare
     ### END SOLUTION
 
 
@@ -362,26 +369,26 @@ with when_written():
         "bytes_per_tick": 12.8,
     }
     for name, p in ("undiverge", quick), ("mixed", slow):
-        blocks, occupancy, loads = latency_hiding(h100, p.registers, p.shared_bytes, 128)
+        blocks, occupancy, loads, spare = latency_hiding(h100, p.registers, p.shared_bytes, 128)
         print(
             f"{name}: {p.registers} registers, {occupancy:.0%} by hand, {p.occupancy:.0%} in the profile, "
-            f"{loads} loads a thread to fill the door"
+            f"{loads} loads a thread to fill the door, {spare} registers to spare"
         )
 
 # %% [markdown]
 # ## 5. Predict and explain
 #
-# A new catalogue holds the two kinds in *random* order, as if by the toss of a coin. The kernel below
-# serves the stars in whatever `order` it is given: the catalogue's own, or sorted by kind.
+# A new catalogue holds the two kinds in *random* order. The kernel below serves the stars in whatever
+# `order` it is given: the catalogue's own, or sorted by kind.
 #
 # 1. **Predict**, before you run the cell: in the catalogue's own order, which share of the warps holds both
 #    kinds? By how much will sorting lower the instructions that are issued, for 2 rounds and for 200, and
 #    what will it do to the sectors?
-# 2. Run the cell, and **explain** what you see.
+# 2. **Explain** what you see.
 # 3. Sorting takes time of its own. Which of the two jobs would you sort for, and what would you have to
 #    know to be sure?
 #
-# Write about 150 words. A wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing.
 
 
 # %%
