@@ -17,8 +17,8 @@
 # computes with them. You write the kernels of its chart room: each is right in a few lines, and good only
 # when it goes through the door seldom.
 #
-# **Time** about 5 hours, after chapter 5. **Points** 100: 95 by the checks (9 of them only on a CUDA GPU),
-# 5 by your instructor for the last answer. The task with a star is the hard one. `help(grade)` says more.
+# **About 5 hours**, after chapter 5. Of 100 points 95 come from the checks (9 only on a CUDA GPU) and 5
+# from your instructor, for the last answer. The star marks the hard task. `help(grade)` says more.
 
 # %%
 import math
@@ -94,8 +94,8 @@ def copy_strided(x, stride, offset, out):
 grade("ps05/copy_strided", copy_strided)
 
 # %% [markdown]
-# **Predict, then count.** How many sectors does a warp's load touch, for each of these? Write six numbers
-# into the list before you run the cell.
+# **Predict, then count.** How many sectors does a warp's load touch? Write six numbers into the list before
+# you run the cell.
 
 # %%
 predicted = [None, None, None, None, None, None]
@@ -110,12 +110,11 @@ for (stride, offset), guess in zip(cases, predicted, strict=True):
 # %% [markdown]
 # ## 2. Rows into columns
 #
-# The chart is stored line by line as the ship sailed; the plotter wants it across. A warp that reads along
-# a row and writes down a column writes into 32 different rows, a whole sector each for four bytes.
+# The plotter wants the chart across. A warp that reads along a row and writes down a column touches 32
+# different rows, a whole sector each for four bytes.
 #
-# Go through a table in shared memory instead: the block reads a tile of 32 x 32 along its rows, meets, and
-# writes it along the rows of the *result*. So the thread that brought a number in is not the one that takes
-# it out.
+# Go through a table in shared memory instead, and write along the rows of the *result*. The thread that
+# brought a number in is not the one that takes it out.
 #
 # ```text
 #      x                      table                  out
@@ -160,7 +159,7 @@ def transpose(x, out):
 grade("ps05/transpose", transpose)
 
 # %% [markdown]
-# On a CUDA GPU, up to twice the time of the copy earns all three points.
+# On a CUDA GPU, up to twice the time of a copy earns all three points.
 
 # %% grade="ps05/transpose" rubric="time"
 grade("ps05/transpose", transpose, rubric="time")
@@ -172,12 +171,11 @@ grade("ps05/transpose", transpose, rubric="time")
 #
 # $$\text{out} = x + 0.2\,(\text{up} + \text{down} + \text{left} + \text{right} - 4x),$$
 #
-# with 0 outside the chart. Straight from memory, that is five loads for each place, and two of them begin
-# in the middle of a sector. Read into a table first, a block of 32 x 32 needs 34 x 34 numbers: its own and
-# a *halo* of one.
+# with 0 outside the chart. Straight from memory, that is five loads for each place. Read into a table
+# first, a block of 32 x 32 needs 34 x 34 numbers: its own and a *halo* of one.
 #
-# These are 1,156 numbers for 1,024 threads. Two loops, over rows `threadIdx.y, threadIdx.y + 32, ...` below
-# 34 and over columns likewise, share the work out so that neighbours still fetch neighbours.
+# Two loops, over rows `threadIdx.y, threadIdx.y + 32, ...` below 34 and over columns likewise, share the
+# work out so that neighbours still fetch neighbours.
 
 
 # %% solution="stencil_shared"
@@ -215,7 +213,7 @@ def stencil_shared(x, out):
 grade("ps05/stencil_shared", stencil_shared)
 
 # %% [markdown]
-# On a CUDA GPU, up to three times the time of the copy earns all three points. Time the five loads as well:
+# On a CUDA GPU, up to three times the time of a copy earns all three points. Time the five loads as well:
 # its caches may answer four of them.
 
 # %% grade="ps05/stencil_shared" rubric="time"
@@ -283,8 +281,8 @@ with when_written():
 # %% [markdown]
 # ## 5. Softmax in two passes
 #
-# For every stretch of sea floor the sonar gives scores: sand, rock, mud ... A softmax makes shares of them.
-# The powers of large scores overflow, so one subtracts the row's maximum first:
+# A softmax makes shares of scores. The powers of large scores overflow, so one subtracts the row's maximum
+# first:
 #
 # ```python
 # top = x.max()
@@ -347,7 +345,7 @@ def softmax_online(x, out):
 grade("ps05/softmax_online", softmax_online)
 
 # %% [markdown]
-# On a CUDA GPU, up to four times the time of the copy earns all three points.
+# On a CUDA GPU, up to four times the time of a copy earns all three points.
 
 # %% grade="ps05/softmax_online" rubric="time"
 grade("ps05/softmax_online", softmax_online, rubric="time")
@@ -355,7 +353,7 @@ grade("ps05/softmax_online", softmax_online, rubric="time")
 # %% [markdown]
 # ## 6. Attention without the square *
 #
-# A small transformer reads n pings, vectors of 16 numbers:
+# For n pings, vectors of 16 numbers:
 #
 # ```python
 # scores = q @ k.T / 4                      # n x n
@@ -365,8 +363,8 @@ grade("ps05/softmax_online", softmax_online, rubric="time")
 # With the trick of task 5 nobody must keep n times n scores: a query goes through the keys once, keeps
 # `top`, `total` and a running weighted sum `acc` of the values, and rescales both when a new maximum comes.
 #
-# Every query needs every key, so let the block fetch keys and values once for all its 64 queries: some of
-# them on tables in shared memory, all meet, use them, meet again, fetch the next ones.
+# Every query needs every key, so let the block fetch keys and values into shared memory once for all its 64
+# queries.
 
 
 # %% solution="flash_attention"
@@ -427,11 +425,10 @@ grade("ps05/flash_attention", flash_attention)
 #
 # 1. **Predict**, before you run the cell: how many wavefronts does a warp's load of a column take for rows
 #    of 32, 33, 34, 40 and 48 words?
-# 2. Run the cell, and **explain** the rule behind the five numbers.
-# 3. The transpose of 64-bit numbers has the same problem. Which widths, in 4-byte words, would you try
-#    there, and what would you look at to know?
+# 2. **Explain** the rule behind the five numbers.
+# 3. Which widths, in 4-byte words, would you try for 64-bit numbers, and what would you look at to know?
 #
-# About 150 words; a wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing.
 
 
 # %%
