@@ -14,11 +14,10 @@
 # # Problem set 6: Does it fit?
 #
 # A small laboratory has one card, a good idea, and no money for a second card. You do the sums before a run
-# stops with "out of memory" after lunch. Then you make the run smaller, twice: by throwing away what can be
-# computed again, and by taking the batch in parts. At the end you serve the trained model.
+# stops with "out of memory" after lunch, make the run smaller in two ways, and serve the trained model.
 #
-# **Time** about 4 hours, after chapter 6. **Points** 100: 95 by the checks, 5 by your instructor for the
-# last answer. `help(grade)` says more. Nothing here needs a GPU.
+# **About 4 hours**, after chapter 6, without a GPU. Of 100 points 95 come from the checks and 5 from your
+# instructor, for the last answer. `help(grade)` says more.
 
 # %%
 import torch
@@ -138,7 +137,7 @@ with when_written():
 # ## 2. Throw away, and make again
 #
 # For the way back autograd keeps the result of every layer. It could instead keep the input, and run the
-# layers once more when their results are wanted. You write that for a stack of simple layers,
+# layers once more. You write that for a stack of simple layers,
 #
 # ```python
 # def plain(x, w):                        # w: (layers, width, width)
@@ -211,8 +210,8 @@ with when_written():
 # %% [markdown]
 # ## 3. A batch in parts
 #
-# The batch does not fit, so it comes in parts. Each part gives a gradient; together they must give the
-# gradient of the whole. Here the model is a straight line, the error
+# The batch does not fit, so it comes in parts, whose gradients together must be that of the whole. Here the
+# model is a straight line, the error
 #
 # $$E(w) = \frac1n \sum_{i=1}^{n} (x_i\cdot w - y_i)^2$$
 #
@@ -296,9 +295,9 @@ with when_written():
 # %% [markdown]
 # ## 5. The server's notebook
 #
-# Trained. Now it answers, and keeps for each token a key and a value in every layer, so as not to compute
-# them again: for each of `kv_heads` heads a vector of `head_size` numbers of `number` bytes. (Several of
-# the `heads` of queries may share one.)
+# Now the model answers, and keeps for each token a key and a value in every layer: for each of `kv_heads`
+# heads a vector of `head_size` numbers of `number` bytes. (Several of the `heads` of queries may share
+# one.)
 
 
 # %% solution="kv_cache_bytes"
@@ -332,7 +331,7 @@ grade("ps06/kv_cache_bytes", kv_cache_bytes)
 # 2. **Explain** what each of her three measures makes smaller, and what it leaves as it is.
 # 3. What would have to change so that she can adapt this model on this card at all?
 #
-# About 150 words; a wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing.
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION
