@@ -17,8 +17,8 @@
 # multiplies is paid for out of the same few watts. A network that learned on the ground goes up in as few
 # bits as it can bear, and answers in integers. You write what lies between.
 #
-# **Time** about 5 hours, after chapter 7. **Points** 100: 95 by the checks (5 of them only on a CUDA GPU),
-# 5 by your instructor for the last answer. The task with a star is the hard one. `help(grade)` says more.
+# **About 5 hours**, after chapter 7. Of 100 points 95 come from the checks (5 only on a CUDA GPU) and 5
+# from your instructor, for the last answer. The star marks the hard task. `help(grade)` says more.
 
 # %%
 import numpy as np
@@ -115,9 +115,8 @@ with when_written():
 # %% [markdown]
 # ## 2. Every bit counts
 #
-# What the satellite measures goes down as short floating-point numbers, and its processor has no encoder
-# yet. A format is a sign bit, then `exponent_bits`, then `fraction_bits`, with the bias $2^{\text{exponent
-# bits} - 1} - 1$:
+# What the satellite measures goes down as short floating-point numbers. A format is a sign bit, then
+# `exponent_bits`, then `fraction_bits`, with the bias $2^{\text{exponent bits} - 1} - 1$:
 #
 # | | exponent bits | fraction bits | infinities |
 # |---|---|---|---|
@@ -208,7 +207,7 @@ with when_written():
 # ```
 #
 # If the scale was too large there is an infinity or a NaN in one of the gradients. Then halve the scale and
-# try again, until both are finite. (A training loop would go on to the next batch instead.)
+# try again, until both are finite.
 
 
 # %% solution="loss_scaling"
@@ -333,15 +332,14 @@ wmma_matmul = warplab.cuda_kernel(source, "wmma_matmul")
 grade("ps07/wmma_matmul", wmma_matmul)
 
 # %% [markdown]
-# On a CUDA GPU, up to fifteen times the time of the library's product, which has chapter 4's tiles around
-# its Tensor Cores, earns all three points.
+# On a CUDA GPU, up to fifteen times the library's time earns all three points.
 
 # %% grade="ps07/wmma_matmul" rubric="time"
 grade("ps07/wmma_matmul", wmma_matmul, rubric="time")
 
 # %% [markdown]
-# **Predict, then count.** For a product of 128 x 128 x 128, chapter 7's kernel has 64 tiles of C, 8 steps
-# each, and two loads a step: 1,024 requests to load, 16 sectors each. What does yours need?
+# **Predict, then count.** For a product of 128 x 128 x 128, chapter 7's kernel makes 64 x 8 x 2 = 1,024
+# requests to load, 16 sectors each. What does yours need?
 
 # %%
 predicted_requests, predicted_sectors = None, None
@@ -355,7 +353,7 @@ print(f"{p.warp_instructions:,} instructions of warps, for {128**3:,} products o
 # %% [markdown]
 # ## 5. Answers in integers *
 #
-# Up there nothing multiplies floating-point numbers fast. With inputs quantised as the weights were,
+# With inputs quantised as the weights were,
 #
 # ```python
 # Y = X.astype(int32) @ W.astype(int32).T         # exact
@@ -410,15 +408,14 @@ int8_matmul = warplab.cuda_kernel(source, "int8_matmul")
 grade("ps07/int8_matmul", int8_matmul)
 
 # %% [markdown]
-# On a CUDA GPU, up to six times the time of the library's product in FP32 earns both points.
+# On a CUDA GPU, up to six times the library's time earns both points.
 
 # %% grade="ps07/int8_matmul" rubric="time"
 grade("ps07/int8_matmul", int8_matmul, rubric="time")
 
 # %% [markdown]
-# The two ends meet. Four kinds of stripes in noise, from `models.pictures`, stand in for glaciers. A small
-# network learns a hundred of them in FP32, and goes up: your quantiser for the weights and for what flows
-# through, your kernel for the products.
+# The two ends meet. A small network learns a hundred pictures in FP32 (stripes in noise stand in for
+# glaciers), and goes up with your quantiser and your kernel.
 
 # %%
 with when_written():
@@ -457,18 +454,18 @@ with when_written():
 # %% [markdown]
 # ## 6. Predict and explain
 #
-# To see how bright a picture is, 4,096 numbers are added. Let each be 0.3, so that the sum should be
-# 1,228.8. They are added one after the other; or in blocks of 64, whose sums are then added one after the
-# other; or in pairs, then pairs of pairs, as in a tree. All sums are rounded to the format.
+# To see how bright a picture is, 4,096 numbers are added, each 0.3, so that the sum should be 1,228.8. They
+# are added one after the other; or in blocks of 64, whose sums are then added one after the other; or in
+# pairs, as in a tree. All sums are rounded to the format.
 #
 # 1. **Predict**, before you run the cell, the three results in FP16 and in BF16. To within a tenth is good
 #    enough.
-# 2. Run the cell, and **explain**: where does the long sum stop, and why there? Why can it be too *large*
-#    before that? Why do the other two ways do better, although they round as often?
+# 2. **Explain**: where does the long sum stop, and why there? Why can it be too *large* before that? Why do
+#    the other two ways do better, although they round as often?
 # 3. A Tensor Core that keeps only some 14 bits of its sums is said to be good enough if the sums are
 #    carried over to FP32 every 128 terms or so. Which of the three ways is that?
 #
-# About 150 words; a wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing.
 
 
 # %%
