@@ -12,7 +12,7 @@ from grading import hand_in, make_course, notebook
 
 from autograder import cli
 from autograder.collect import collect
-from autograder.collect.platforms import named
+from autograder.collect.platforms import folder_around, named
 from autograder.receipt import received_times
 from autograder.roster import read_roster
 from autograder.user_error import UserError
@@ -88,12 +88,54 @@ def test_folders_come_in_and_a_second_time_nothing_changes(course, take, tmp_pat
         ("Ada Lovelace_4321_assignsubmission_file/ps01_tiny.ipynb", "Ada Lovelace_4321", FILE, (), ""),
         ("Ada Lovelace_4321_assignsubmission_file_/ps01_tiny.ipynb", "Ada Lovelace_4321", FILE, (), ""),
         ("Ada Lovelace_4321_assignsubmission_file_ps01_tiny.ipynb", "Ada Lovelace_4321", FILE, (), ""),
-        ("class/ada/ps01/ps01_tiny.ipynb", "ada", FILE, (), ""),
+        ("ada/ps01/ps01_tiny.ipynb", "ada", FILE, (), ""),
     ],
 )
 def test_the_names_that_canvas_and_moodle_give_are_read(path, student, file, order, note):
-    claim, *rest = named(path)
-    assert [str(claim), *rest] == [student, file, order, note]
+    for around in ("", "class"):
+        claim, *rest = named(f"class/{path}" if around else path, None, around)
+        assert [str(claim), *rest] == [student, file, order, note]
+
+
+ADAS = "Ada Lovelace_31_assignsubmission_file"
+MALLORYS = "Mallory_9_assignsubmission_onlinetext"
+
+
+@pytest.mark.parametrize(
+    "hers, forged",
+    [
+        (f"ada/{FILE}", f"mallory/ada/{FILE}"),
+        (f"ada/{FILE}", f"mallory/ada/ps01/{FILE}"),
+        (f"ada/{FILE}", f"mallory/lovelaceada_31_99999_{FILE}"),
+        (f"{ADAS}/{FILE}", f"{MALLORYS}/{ADAS}_{FILE}"),
+        (f"{ADAS}/{FILE}", f"{MALLORYS}/Ada Lovelace_32_assignsubmission_file_{FILE}"),
+    ],
+)
+@pytest.mark.parametrize("around", ["", "class/"])
+def test_a_file_in_a_students_own_folder_is_nobody_elses_work(take, tmp_path, hers, forged, around):
+    archive = packed(tmp_path / "class.zip", {f"{around}{hers}": "ada's", f"{around}{forged}": "mallory's"})
+    people = ["id,first_name,last_name,email,lms_user_id", "ada,Ada,Lovelace,,31", "mallory,,Mallory,,9"]
+    rows, into = take(archive, roster_file(tmp_path / "roster.csv", *people))
+    assert (rows["ada"].state, (into / "ada" / "ps01" / FILE).read_text()) == ("new", "ada's")
+
+
+@pytest.mark.parametrize(
+    "paths, around",
+    [
+        (["class/ada/a", "class/bob/b", ".DS_Store"], "class"),
+        (["ada/a", "bob/b"], ""),
+        (["class/ada/a", "readme.txt"], ""),
+        (["7_8_a"], ""),
+        ([], ""),
+    ],
+)
+def test_the_folder_around_a_whole_class_is_no_students(paths, around):
+    assert folder_around(paths) == around
+
+
+@pytest.mark.parametrize("file", [FILE, f"ps01/{FILE}"])
+def test_the_only_students_folder_is_hers(take, tmp_path, file):
+    assert "ada" in take(packed(tmp_path / "class.zip", {f"ada/{file}": "x"}))[0]
 
 
 def test_a_canvas_archive_is_matched_by_the_persons_number_and_the_latest_upload_counts(take, tmp_path):
@@ -247,6 +289,14 @@ def test_the_exchange_gives_the_latest_notebook_with_its_time(course, take, tmp_
     assert (into / "ada" / "ps01" / FILE).read_text() == "new"
     assert "link to a place outside" in rows["eve"].why
     assert received_times(into / "ps01.received.csv") == {"ada": datetime(2026, 3, 2, 9, 30, 0, 500_000)}
+
+
+def test_in_the_exchange_a_folder_of_anothers_never_replaces_ones_own(take, tmp_path, monkeypatch):
+    for user, stamp, text in (("ada", "2026-03-01", "ada's"), ("ada", "9999-12-31", "mallory's")):
+        hand_in(tmp_path / "inbound", f"{user}+ps01+{stamp} 10:00:00 UTC", text, FILE)
+    monkeypatch.setattr(type(tmp_path), "owner", lambda home: "mallory" if "9999" in home.name else "ada")
+    rows, into = take(tmp_path / "inbound")
+    assert (into / "ada" / "ps01" / FILE).read_text() == "ada's" and not rows["ada"].why
 
 
 def commit(folder, date, **files):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from autograder.collect.handed_in import HandedIn, Owner, Refusal, is_notebook
-from autograder.collect.platforms import named
+from autograder.collect.platforms import folder_around, named
 from autograder.user_error import UserError
 from autograder.validate.validate import MAX_BYTES
 
@@ -32,17 +32,22 @@ def in_archive(path: Path, wanted: str, pattern: re.Pattern[str] | None) -> Iter
         raise UserError(
             f"{path} holds {len(members):,} files, the limit is {MOST_FILES:,}; give a folder instead"
         )
-    for member in members:
-        if not member.is_dir() and "__MACOSX" not in member.filename:
-            yield from _of_member(archive, member, wanted, pattern)
+    files = [one for one in members if not one.is_dir() and "__MACOSX" not in one.filename]
+    around = folder_around(one.filename for one in files)
+    for member in files:
+        yield from _of_member(archive, member, wanted, pattern, around)
 
 
 def _of_member(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo, wanted: str, pattern: re.Pattern[str] | None
+    archive: zipfile.ZipFile,
+    member: zipfile.ZipInfo,
+    wanted: str,
+    pattern: re.Pattern[str] | None,
+    around: str,
 ) -> Iterator[HandedIn]:
     place = member.filename
     try:
-        found = named(place, pattern)
+        found = named(place, pattern, around)
     except Refusal as problem:
         yield HandedIn(Owner(student=place[:60]), place, refused=str(problem))
         return

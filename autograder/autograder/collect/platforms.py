@@ -7,7 +7,7 @@ number being the participant's in this assignment, as in the grading worksheet.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from autograder.collect.handed_in import Owner, Refusal
@@ -20,11 +20,19 @@ Named = tuple[Owner, str, tuple[int | str, ...], str]
 """(whose, the file's own name, its place among several of one person, a note)."""
 
 
-def named(path: str, pattern: re.Pattern[str] | None = None) -> Named | None:
+def folder_around(paths: Iterable[str]) -> str:
+    """The folder in which all of an archive lies; "" where there is none. Hidden files do not count."""
+    every = [PurePosixPath(path).parts for path in paths]
+    first = {parts[0] if len(parts) > 1 else "" for parts in every if parts and not parts[-1].startswith(".")}
+    return first.pop() if len(first) == 1 else ""
+
+
+def named(path: str, pattern: re.Pattern[str] | None = None, around: str = "") -> Named | None:
     """What a path in an archive says; None for what is no student's.
 
     pattern: in place of all we know, with the groups student_id and file_id, and perhaps timestamp, as in
-    nbgrader's zip_collect. Raises Refusal for a path that tries to lead elsewhere.
+    nbgrader's zip_collect. around: as folder_around() says. Whose a file is says the first name below that
+    alone: what follows the student chose. Raises Refusal for a path that tries to lead elsewhere.
     """
     parts = PurePosixPath(path).parts
     if len(path) > LONGEST or "\\" in path or path.startswith("/") or ".." in parts or "\0" in path:
@@ -33,9 +41,13 @@ def named(path: str, pattern: re.Pattern[str] | None = None) -> Named | None:
     if pattern is not None:
         found = pattern.match(name)
         return _by_pattern(found, name) if found else None
-    found = MOODLE.fullmatch(path) or MOODLE.fullmatch("/".join(parts[1:]))
+    below = parts[1:] if around and parts[:1] == (around,) else parts
+    found = MOODLE.fullmatch(path) or MOODLE.fullmatch("/".join(below))
     if found:
         return Owner(name=found["name"], number=found["number"]), found["file"], (), ""
+    if len(below) > 1:
+        alone = len(below) == 2 and re.fullmatch(r"ps\d+", below[0])
+        return Owner(student=around if around and alone else below[0]), name, (), ""
     if ANONYMOUS.fullmatch(name):
         raise Refusal("Canvas graded anonymously and gave no name: end that, and download again")
     found = CANVAS.fullmatch(name)
@@ -47,7 +59,7 @@ def named(path: str, pattern: re.Pattern[str] | None = None) -> Named | None:
             (int(found["upload"][:18]),),
             "late, says Canvas" if found["late"] else "",
         )
-    return (Owner(student=_owner(parts)), name, (), "") if len(parts) > 1 else None
+    return (Owner(student=around), name, (), "") if around else None
 
 
 def _by_pattern(found: re.Match[str], name: str) -> Named:
@@ -58,11 +70,6 @@ def _by_pattern(found: re.Match[str], name: str) -> Named:
         else f"{groups['file_id']}.ipynb"
     )
     return Owner(student=groups["student_id"]), file, (groups.get("timestamp") or "",), ""
-
-
-def _owner(parts: Sequence[str]) -> str:
-    """The student's folder in STUDENT/FILE and STUDENT/SET/FILE, below one folder for all of them or not."""
-    return parts[-3] if len(parts) > 2 and re.fullmatch(r"ps\d+", parts[-2]) else parts[-2]
 
 
 def checked_pattern(text: str) -> re.Pattern[str]:

@@ -56,7 +56,10 @@ def _folders(source: Path, assignment: Assignment, _: object) -> Iterator[Handed
 
 
 def _exchange(source: Path, assignment: Assignment, _: object) -> Iterator[HandedIn]:
-    """The inbound folder of nbgrader's exchange: USER+SET+TIME, with or without more behind it."""
+    """The inbound folder of nbgrader's exchange: USER+SET+TIME, with or without more behind it.
+
+    Everybody may write there: of several the latest counts that belongs to its user, if one does.
+    """
     for home in sorted(source.glob(f"*+{assignment.name}+*")):
         user, _, stamp, *_ = home.name.split("+")
         received = exchange_time(home)
@@ -64,7 +67,8 @@ def _exchange(source: Path, assignment: Assignment, _: object) -> Iterator[Hande
         missing = "" if path.exists() or path.is_symlink() else f"no {assignment.filename}"
         read = None if missing else partial(_plain, path, home)
         note = _owner_note(home, user)
-        yield HandedIn(Owner(student=user), home.name, read, (stamp,), received, note, missing)
+        order = ("another's" if note else "own", stamp)
+        yield HandedIn(Owner(student=user), home.name, read, order, received, note, missing)
 
 
 def _owner_note(home: Path, user: str) -> str:
