@@ -16,8 +16,8 @@
 # A restaurant at the sea. The cook calls out orders, the kitchen works behind a door, boats bring fish and
 # take away boxes. You keep the three out of each other's way.
 #
-# **Time** about 5 hours, after chapter 8. **Points** 100: 95 by the checks (3 of them only on a CUDA GPU),
-# 5 by your instructor for the last answer. The task with a star is the hard one. `help(grade)` says more.
+# **About 5 hours**, after chapter 8. Of 100 points 95 come from the checks (3 only on a CUDA GPU) and 5
+# from your instructor, for the last answer. The star marks the hard task. `help(grade)` says more.
 
 # %%
 import math
@@ -69,9 +69,8 @@ puzzle("ps08/orders", ...)
 #
 # In one kernel a number is read once, stays in a register until it is finished, and is written once.
 #
-# A trap: in Python `0.5` is a double. In a kernel it makes doubles of everything it meets, and a GPU for
-# deep learning has few units for them. Wrap constants: `float32(0.5)`. (`math.tanh` of a float32 is a
-# float32.)
+# A trap: in Python `0.5` is a double, and in a kernel it makes doubles of everything it meets. Wrap
+# constants: `float32(0.5)`. (`math.tanh` of a float32 is a float32.)
 
 
 # %% solution="fused_bias_gelu"
@@ -99,7 +98,7 @@ def fused_bias_gelu(x, bias, out):
 grade("ps08/fused_bias_gelu", fused_bias_gelu)
 
 # %% [markdown]
-# On a CUDA GPU, up to three times the time of the copy earns all three points.
+# On a CUDA GPU, up to three times the time of a copy earns all three points.
 
 # %% grade="ps08/fused_bias_gelu" rubric="time"
 grade("ps08/fused_bias_gelu", fused_bias_gelu, rubric="time")
@@ -275,9 +274,9 @@ grade("ps08/cheat_the_timer", cheat_the_timer)
 # %% [markdown]
 # ## 5. Read what the compiler wrote
 #
-# PTX is text, one instruction a line. Three things are worth finding in it: how often a thread goes to
-# global memory, whether its variables had to be *spilled* to local memory, and whether a product and a sum
-# were left apart that one FMA could have done. Some lines of your own kernel:
+# PTX is text, one instruction a line. It tells how often a thread goes to global memory, whether its
+# variables had to be *spilled* to local memory, and whether a product and a sum were left apart that one
+# FMA could have done. Some lines of your own kernel:
 
 # %%
 compiled = fused_bias_gelu.compile("void(float32[:, ::1], float32[::1], float32[:, ::1])")
@@ -339,11 +338,10 @@ with when_written():
 # %% [markdown]
 # ## 6. The orders that repeat *
 #
-# Every order costs the host some microseconds, so three tiny works a hundred times over keep the *cook*
-# busy, not the kitchen. A graph is a list of orders, written down once: between `device.capture()` and
-# `graph = device.end_capture()` launches are noted and not carried out. `device.replay(graph)` then gives
-# them all for the price of one. Noting a launch costs the host as much as giving the order, so note each
-# work once, not once a round.
+# Three tiny works a hundred times over keep the *cook* busy, not the kitchen. A graph is a list of orders,
+# written down once: between `device.capture()` and `graph = device.end_capture()` launches are noted and
+# not carried out. `device.replay(graph)` then gives them all for the price of one. Noting a launch costs
+# the host as much as giving the order, so note each work once, not once a round.
 #
 # The works are called "double", "shift" and "square", and belong in this order: `device.launch("double", b,
 # a)` fills b from a. After `rounds` rounds the result is in y.
@@ -388,7 +386,7 @@ grade("ps08/capture_graph", capture_graph)
 # 2. Run it, and **explain** both ends of the curve.
 # 3. With a hundred times as much data, would the best number of pieces be smaller or larger? Why?
 #
-# About 150 words; a wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing.
 
 # %%
 with when_written():
