@@ -16,8 +16,8 @@
 # A railway station wants an information desk that answers in any language. At night a model learns; by day
 # it answers. The same weights, two very different bills.
 #
-# **Time** about 5 hours, after chapter 9. **Points** 100: 95 by the checks, 5 by your instructor for the
-# last answer. The task with a star is the hard one. `help(grade)` says more. Nothing here needs a GPU.
+# **About 5 hours**, after chapter 9, without a GPU. Of 100 points 95 come from the checks and 5 from your
+# instructor, for the last answer. The star marks the hard task. `help(grade)` says more.
 
 # %%
 import math
@@ -113,8 +113,7 @@ def train_step(master, moment, gradient, scale, good, lr):
 grade("ps09/train_step", train_step)
 
 # %% [markdown]
-# A hundred steps in the same direction, each too small for float16 alone. (The scale doubles until the
-# gradient overflows, and from then on stays near that limit.)
+# A hundred steps in the same direction, each too small for float16 alone:
 
 # %%
 with when_written():
@@ -311,9 +310,9 @@ grade("ps09/prune_24", prune_24)
 # there or the oldest has waited for `patience` seconds. It takes those who have come by then, oldest first,
 # at most `most`.
 #
-# An example: arrivals at 0.0, 0.1 and 0.5, most 2, patience 0.3, fixed 0.2, each 0.1. The second traveller
-# fills the batch at 0.1; both are done at 0.1 + 0.2 + 2 * 0.1 = 0.5. The third comes at 0.5, waits until
-# 0.8 and is done at 1.1.
+# An example: arrivals at 0.0, 0.1 and 0.5, most 2, patience 0.3, fixed 0.2, each 0.1. The second fills the
+# batch at 0.1, so that both are done at 0.1 + 0.2 + 2 * 0.1 = 0.5. The third waits until 0.8 and is done at
+# 1.1.
 
 
 # %% solution="batch_server"
@@ -367,7 +366,7 @@ with when_written():
 # %% [markdown]
 # ## 7. Predict and explain
 #
-# The table above shows three things at once: the load, the throughput, the wait.
+# The table above shows the load, the throughput and the wait.
 #
 # 1. **Predict**, for 25 travellers a second: what would a `patience` of 0, and of 0.5 seconds, do to
 #    throughput and to waiting?
@@ -375,7 +374,7 @@ with when_written():
 # 3. "Many requests at once reduce the latency." Where in the table is that true, where is it false, and
 #    what would be a better sentence?
 #
-# About 150 words; a wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing.
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION
