@@ -16,8 +16,8 @@
 # An orchestra without a conductor. Every desk has the score, or only a page of it; what keeps them together
 # is what they pass to each other. You write the passing.
 #
-# **Time** about 5 hours, after chapter 10. **Points** 100: 95 by the checks, 5 by your instructor for the
-# last answer. The task with a star is the hard one. `help(grade)` says more. Nothing here needs a GPU.
+# **About 5 hours**, after chapter 10, without a GPU. Of 100 points 95 come from the checks and 5 from your
+# instructor, for the last answer. The star marks the hard task. `help(grade)` says more.
 #
 # **Ranks.** Your functions run once for every *rank*, all at the same time, and talk through
 # `torch.distributed`. The group of all ranks is open already. Here in the notebook the ranks are threads;
@@ -39,9 +39,9 @@
 # makes one. A tensor on its way must not be changed before its `wait()`. If nobody can go on, the check
 # says who waits for whom.
 #
-# To try a function on tensors of your own, run it in real processes: `from warplab.models.rank_pool import
-# Ranks`, `rooms = Ranks(2)`, `rooms.run(ring_all_reduce, torch.ones(6))` (the same tensor for each rank),
-# and `rooms.close()`. Unchanged, the functions run under `torchrun` too, on as many machines as you have.
+# To try a function in real processes: `from warplab.models.rank_pool import Ranks`, `rooms = Ranks(2)`,
+# `rooms.run(ring_all_reduce, torch.ones(6))` (the same tensor for each rank), `rooms.close()`. It runs
+# under `torchrun` as it stands.
 
 # %%
 import torch
@@ -83,9 +83,8 @@ puzzle("ps10/bubble", ...)
 # %% [markdown]
 # ## 1. Around the ring
 #
-# Every rank has an array; every rank shall have the sum. If all send theirs to rank 0 and get the sum back,
-# rank 0's door must pass $n-1$ arrays each way. In a ring every door passes the same. Cut the array into n
-# pieces (`x.tensor_split(n)` makes nearly equal ones, views of x).
+# Every rank has an array; every rank shall have the sum. In a ring every rank's door passes the same. Cut
+# the array into n pieces (`x.tensor_split(n)` makes nearly equal ones, views of x).
 #
 # 1. For n - 1 rounds, each rank passes one piece to the next rank and adds the piece that comes to its own.
 #    In round s, rank r passes piece r - s (counted modulo n). At the end rank r has the whole sum of piece
@@ -93,8 +92,8 @@ puzzle("ps10/bubble", ...)
 # 2. For n - 1 rounds, finished pieces are passed on and replace what is there. In round s, rank r passes
 #    piece r + 1 - s.
 #
-# Each rank sends $2\frac{n-1}{n}$ of an array, however many ranks there are: pieces may differ in length, and
-# no zeros that fill a piece up are sent.
+# Each rank sends $2\frac{n-1}{n}$ of an array, however many ranks there are: pieces may differ in length,
+# and no zeros that fill a piece up are sent.
 #
 # If everybody in a circle sends first, nobody receives: let each begin a send, receive, and then wait for
 # its send. This is the one task in which `dist.all_reduce` is closed.
@@ -139,8 +138,8 @@ grade("ps10/ring_all_reduce", ring_all_reduce)
 # y)$. After each step all ranks must have the same weights, as if one process had seen all rows.
 #
 # The weights come as a list, a vector for each layer, and a row of x has a number for each weight of all
-# layers together. A ring for each layer would be right and slow, because a short message costs as much time
-# as a longer one. Reduce all of them in one. (`dist.all_reduce` is open from here on.)
+# layers together. A short message costs as much time as a longer one. Reduce all of them in one.
+# (`dist.all_reduce` is open from here on.)
 
 
 # %% solution="data_parallel"
@@ -208,8 +207,8 @@ grade("ps10/tensor_parallel_mlp", tensor_parallel_mlp)
 # %% [markdown]
 # ## 4. Divide the notes
 #
-# Adam keeps two moments for every weight. In data parallel training every rank keeps all of them, and all
-# are the same. ZeRO lets rank r keep those of piece r only:
+# Adam keeps two moments for every weight. In data parallel training every rank keeps all of them. ZeRO lets
+# rank r keep those of piece r only:
 #
 # 1. *reduce-scatter*: the first half of a ring, after which each rank has the sum of one piece of the
 #    gradients;
@@ -272,7 +271,7 @@ grade("ps10/zero_adam", zero_adam)
 #
 # $$t(n) = \frac{\text{compute}}{n} + 2\,\frac{n-1}{n}\cdot\frac{\text{bytes}}{\text{bandwidth}} + 2(n-1)\cdot\text{latency},$$
 #
-# if nothing overlaps. The second part soon stops growing. The third does not.
+# if nothing overlaps.
 
 
 # %% solution="scaling_model"
@@ -378,15 +377,14 @@ grade("ps10/pipeline", pipeline)
 # %% [markdown]
 # ## 7. Predict and explain
 #
-# In the model of task 5, double the links' bandwidth, or halve the latency, or overlap the reduction with
-# the computing so that only the longer of the two counts.
+# In task 5, double the bandwidth, or halve the latency, or overlap the reduction with the computing so that
+# only the longer of the two counts.
 #
 # 1. **Predict**, for 16 and for 1,024 GPUs: which of the three helps most?
 # 2. Try it. **Explain** the result with the three parts of t(n).
-# 3. What else can you do about the third part, which no link makes smaller? (Think of what is sent, and of
-#    the ring itself.)
+# 3. What else can you do about the third part, which no link makes smaller?
 #
-# About 150 words; a wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing.
 
 # %%
 with when_written():
