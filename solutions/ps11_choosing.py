@@ -16,8 +16,8 @@
 # A museum wants its visitors to ask questions of the paintings. There is a model that can answer, a budget
 # that cannot be discussed, and you.
 #
-# **Time** about 3 hours, after chapter 11. **Points** 100: 95 by the checks, 5 by your instructor for the
-# last answer. The task with a star is the hard one. `help(grade)` says more. Nothing here needs a GPU.
+# **About 3 hours**, after chapter 11, without a GPU. Of 100 points 95 come from the checks and 5 from your
+# instructor, for the last answer. The star marks the hard task. `help(grade)` says more.
 
 # %%
 import json
@@ -62,9 +62,9 @@ puzzle("ps11/three", ...)
 # %% [markdown]
 # ## 1. Which card?
 #
-# First what must fit, then what the work is short of. To serve a model is to read all of its weights for
-# every token: short of bandwidth. To train it in large batches is to reuse each weight many times: short of
-# arithmetic. Divide what is short by the price, and take the best of the cards that are large enough.
+# First what must fit, then what the work is short of. Serving reads all weights for every token and is
+# short of bandwidth; training in large batches is short of arithmetic. Divide what is short by the price,
+# and take the best of the cards that are large enough.
 #
 # A card is a dictionary with `memory` (bytes), `bandwidth` (bytes/s), `bf16` (FLOP/s, dense) and `price`
 # (dollars an hour).
@@ -170,8 +170,8 @@ with when_written():
 #
 # $$\frac{\text{save}}{T} + \frac{T}{2\,\text{between}} + \frac{\text{restart}}{\text{between}},$$
 #
-# least at $T = \sqrt{2\cdot\text{save}\cdot\text{between}}$. The formula is a first approximation: if it
-# gives more than 1, everything is lost, and no money buys an hour of work.
+# least at $T = \sqrt{2\cdot\text{save}\cdot\text{between}}$. If the formula gives more than 1, everything
+# is lost, and no money buys an hour of work.
 
 
 # %% solution="spot_interval"
@@ -321,7 +321,7 @@ with when_written():
 # 2. **Explain** both with the two times of a step, and with what has to lie on the desk.
 # 3. What would you tell the director?
 #
-# About 150 words; a wrong prediction costs nothing if the explanation is right.
+# About 150 words; a wrong prediction costs nothing.
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION
