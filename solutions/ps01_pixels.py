@@ -133,7 +133,7 @@ def grayscale(rgb, out):
 grade("ps01/grayscale", grayscale)
 
 # %% [markdown]
-# On a CUDA GPU, up to twice the time of the copy earns both points.
+# On a CUDA GPU, up to twice the time of a copy earns both points.
 
 # %% grade="ps01/grayscale" rubric="time"
 grade("ps01/grayscale", grayscale, rubric="time")
