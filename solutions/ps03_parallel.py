@@ -126,14 +126,16 @@ hurried[4, 256](rain, total)
 print(f"{total[0]:.2f} of {rain.sum():.2f}")
 
 # %% [markdown]
-# Hardly anything arrived, and the engine says so. An *atomic* addition is all three steps at once. Give
-# each number a thread.
+# Hardly anything arrived, and the engine says so. An *atomic* addition is all three steps at once.
+#
+# Add up with it what ran off. The ground takes in a quarter of a millimetre in a minute, and only what falls
+# beyond that runs into the valley: of 1.0 that is 0.75, of 0.2 nothing. Give each number a thread.
 
 
 # %% solution="reduce_atomic"
 @cuda.jit
 def reduce_atomic(x, total):
-    """Add one number to the total. About 3 lines.
+    """Add to the total what one number has above 0.25. About 3 lines.
 
     x      float32 (n,), one thread for each and some to spare
     total  float32 (1,), 0 at the start
@@ -143,7 +145,7 @@ def reduce_atomic(x, total):
     # One request a warp, with 32 additions to one word in it: right, coalesced, and a queue that our counters do not show. Usual
     # slips: total[0] += x[i]; total[0] = cuda.atomic.add(...), which stores the OLD value; no bounds check.
     if i < x.size:
-        cuda.atomic.add(total, 0, x[i])
+        cuda.atomic.add(total, 0, max(x[i] - float32(0.25), float32(0)))
     ### END SOLUTION
 
 
@@ -153,8 +155,8 @@ grade("ps03/reduce_atomic", reduce_atomic)
 # %% [markdown]
 # ## 3. The total, as a tree
 #
-# Now all threads stand in one queue. Let them settle among themselves first. Your kernel gets any number of
-# numbers and a grid that may be much smaller, so each thread adds up its share before the block meets at a
+# Now all threads stand in one queue. Let them settle among themselves first, this time for all the rain. Your
+# kernel gets any number of numbers and a grid that may be much smaller, so each thread adds up its share before the block meets at a
 # table in shared memory. Here with eight threads:
 #
 # ```text
@@ -206,7 +208,7 @@ def reduce_tree(x, total):
 grade("ps03/reduce_tree", reduce_tree)
 
 # %% [markdown]
-# On a CUDA GPU, up to three times the time of the copy earns both points.
+# On a CUDA GPU, up to three times the time of a copy earns both points.
 
 # %% grade="ps03/reduce_tree" rubric="time"
 grade("ps03/reduce_tree", reduce_tree, rubric="time")
