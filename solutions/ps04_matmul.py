@@ -165,6 +165,8 @@ naive
 #   +--------+--------+      +---------+
 # ```
 #
+# Two things go wrong in most first versions.
+#
 # - **Barriers.** A thread may read a tile only when all have written it, and may overwrite it only when all
 #   have read it. That is two `cuda.syncthreads()` in each step, and *every* thread of the block must reach
 #   both, also those that have no element of `c`: no early `return` here.
