@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 import statistics
+import time
 from functools import cache
 
 import pytest
@@ -63,7 +64,10 @@ def words_of_cpp():
 
 
 def test_what_is_left_open_ends_with_the_text_and_takes_no_time():
+    start = time.process_time()
     for text in (
+        '\\"' * 100_000,
+        "'a\\\"" * 50_000,
         '"""' + "'" * 3,
         "/*" * 100_000,
         '"' * 100_000,
@@ -71,6 +75,7 @@ def test_what_is_left_open_ends_with_the_text_and_takes_no_time():
         "__global__ '''/*" * 9_000,
     ):
         assert len(tokens(text)) <= 2 * len(text)
+        assert time.process_time() - start < 20  # a search from each quote to the line's end takes minutes
 
 
 def test_two_programs_share_what_both_have():

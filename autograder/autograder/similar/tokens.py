@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 LENGTH = 8  # tokens of one shingle
 Shingle = tuple[str, ...]
-STRING = r"""[rbfuRBFU]{0,2}(?:"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')"""
+STRING = r"""[rbfuRBFU]{0,2}(?:"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?)"""
 WORD = r"(?P<name>[^\W\d]\w*)|(?P<number>\d[\w.]*)|(?P<sign>[^\w\s])"
-# each alternative goes on to its end, or that of the text, so that time grows with the length alone
+# each alternative goes on to its end, or that of the line or text, so that time grows with the length alone
 PYTHON = re.compile(
     r"(?P<comment>\#[^\n]*)"
     r"|(?P<long>[rbfuRBFU]{0,2}(?:\"{3}(?:(?!\"{3}).)*+(?:\"{3}|\Z)|'{3}(?:(?!'{3}).)*+(?:'{3}|\Z)))"
