@@ -9,7 +9,7 @@ import numpy as np
 from warplab.hardware.target import Target
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, KernelTask, Task, task
-from warplab.tasks.rubric import Bound, Case, Item
+from warplab.tasks.rubric import Bound, Case, Item, number
 
 THREADS = 128
 
@@ -204,6 +204,30 @@ class Undiverge(KernelTask):
         for float32 constants.
         """
         return {"out": 4 * (inputs["steps"] + 1) * 2.0**-24}
+
+    def unshared(self, inputs, counters, launch=()):
+        """Unrolled loops fit both jobs into the instructions of bounds(), so there it is looked at directly.
+
+        Mixed, the lanes of one kind sit out two instructions or more in a round of the warp's; of kinds that
+        are apart, none. A round of an even star is two floating-point operations (an FMA), of an odd one one;
+        both for every star, of which a choice throws one away, are three.
+        """
+        rounds = inputs["x"].size * inputs["steps"]
+        issued, done = (counters.get(name, 0.0) for name in ("warp_instructions", "flops"))
+        idle = 32 * issued - counters.get("thread_instructions", 32 * issued)
+        if issued >= self.bounds(inputs)["uniform"].zero:
+            return super().unshared(inputs, counters, launch)
+        if idle > rounds / 2:
+            return (
+                f"{number(idle)} times a lane sits out an instruction of its warp, in {number(rounds)} "
+                "rounds of all stars: stars of both kinds share a warp"
+            )
+        if done > 2.25 * rounds:
+            return (
+                f"{number(done)} floating-point operations where {number(1.5 * rounds)} do all rounds: "
+                "every star gets both jobs, and the result of one is thrown away"
+            )
+        return super().unshared(inputs, counters, launch)
 
     def bounds(self, inputs):
         """A round is one or two operations on v and two or three of the loop: ROUND leaves room for unhandy
