@@ -60,6 +60,17 @@ def test_another_source_or_architecture_is_compiled(home, compilations, source, 
     assert len(compilations) == 2
 
 
+def test_a_course_with_other_headers_of_its_own_compiles_anew(home, compilations, monkeypatch):
+    """Two versions of the course in one home share a cache."""
+    source = "#include <stand_in.h>\n__global__ void put(float *x) { x[0] = VALUE; }"
+    for value in ("1.0f", "2.0f"):
+        monkeypatch.setitem(nvrtc.STAND_INS, "stand_in.h", f"#define VALUE {value}\n")
+        ptx, _ = compiled(source, "put", "sm_90")
+        in_a_new_process()
+        assert ("1073741824" in ptx or "0f40000000" in ptx) == (value == "2.0f")
+    assert len(compilations) == 2
+
+
 def test_a_header_of_the_authors_own_that_changed_is_compiled_again(home, compilations, tmp_path):
     source = f'#include "{tmp_path}/factor.h"\n__global__ void scale(float *x) {{ x[0] *= FACTOR; }}'
     for factor in (3, 3, 4):

@@ -188,6 +188,11 @@ class GlobalRaces(Observer):
     def found_all(self) -> list[Conflict]:
         return list(self.found.values())
 
+    @property
+    def stayed_apart(self) -> bool:
+        """Whether no word that can be written was touched by two threads, whatever lay in it."""
+        return all(watch is None or watch.tables is None for watch in self.watches.values())
+
     def barrier(self, machine, block):
         self.now += 1
         self.barrier_at = self.now

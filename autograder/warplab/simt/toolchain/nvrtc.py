@@ -95,11 +95,13 @@ def prepare(source: str, name: str, path: str = "", folders: tuple[str, ...] = (
 def compile_ptx(prepared: DeviceSource, name: str, arch: str, path: str = "") -> tuple[str, str]:
     """PTX of a source for ``arch`` ("sm_90") and the entry that ``name`` became there (C++ mangles names).
 
-    Kept on disk. Raises CompileError with the compiler's first message.
+    Kept on disk, where courses of other versions look too: by all that the compiler is given. Raises
+    CompileError with the compiler's first message.
     """
-    headers = [(folder, os.stat(folder).st_mtime_ns) for folder in include_folders()]
+    installed = [(folder, os.stat(folder).st_mtime_ns) for folder in include_folders()]
+    given = (_LIMITED, _options(arch), astuple(prepared), _headers_for(prepared), name, path)
     ptx, entry = kept(
-        (nvrtc.nvrtcVersion()[1:], headers, PRELUDE, _LIMITED, _options(arch), astuple(prepared), name, path),
+        (nvrtc.nvrtcVersion()[1:], installed, *given),
         lambda: _compile(prepared, path or file_name(name), _options(arch), name),
     )
     return ptx, entry
@@ -137,11 +139,16 @@ def _compile(prepared: DeviceSource, file: str, options: list[str], kernel: str 
     return _compile_with(prepared, file, options, kernel)
 
 
-def _compile_with(prepared: DeviceSource, file: str, options: list[str], kernel: str) -> tuple[str, str]:
+def _headers_for(prepared: DeviceSource) -> dict[str, str]:
+    """Name and text of each header that the compiler does not find in a folder."""
     own = dict(prepared.headers)
     library = library_for("\n".join((prepared.text, *own.values())))
     headers = {name: "" for name in (*EMPTY, *prepared.missing)}
-    headers |= STAND_INS | own | {PRELUDE_NAME: PRELUDE, LIBRARY_NAME: library}
+    return headers | STAND_INS | own | {PRELUDE_NAME: PRELUDE, LIBRARY_NAME: library}
+
+
+def _compile_with(prepared: DeviceSource, file: str, options: list[str], kernel: str) -> tuple[str, str]:
+    headers = _headers_for(prepared)
     texts, names = [t.encode() for t in headers.values()], [n.encode() for n in headers]
     created = nvrtc.nvrtcCreateProgram(prepared.text.encode(), file.encode(), len(names), texts, names)
     program = _checked(created)
