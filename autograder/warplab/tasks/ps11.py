@@ -45,12 +45,15 @@ class PickGpu(Task):
             ]
 
         def shop(item, stage, need, count=6, cards=None):
-            inputs = {"cards": cards or shelf(count), "need": int(need), "stage": stage}
+            inputs = {"cards": shelf(count) if cards is None else cards, "need": int(need), "stage": stage}
             while cards is None and int(self.reference(inputs)["card"]) in self.mistaken(inputs, item):
                 inputs["cards"] = shelf(count)
             return Case(f"{item}, {stage}, {need / 1e9:.0f} GB", inputs, item)
 
         (first,) = shelf(1)
+        # A thousandth better for each dollar, and dearer.
+        nearly = [first | {"memory": 20 * 10**9}, first | {"memory": 20 * 10**9, "price": 2 * first["price"]}]
+        nearly[1] |= {key: 2.002 * first[key] for key in ("bandwidth", "bf16")}
         draw = [
             first,
             first | {"price": first["price"] / 2, "bf16": first["bf16"] / 2},
@@ -62,6 +65,8 @@ class PickGpu(Task):
             shop("fits", "inference", 250e9),
             shop("fits", "training", 120e9, 12),
             shop("fits", "training", first["memory"], cards=draw),
+            shop("fits", "inference", 14e9, cards=nearly),
+            shop("fits", "inference", 14e9, cards=[]),
             shop(
                 "fits",
                 "training",
@@ -114,9 +119,9 @@ class CostPerToken(Task):
     arguments = ("card", "parameters", "number", "cache", "batch", "share")
     returns = {"tokens": "numbers", "dollars": "numbers"}
     items = (
-        Item("one", 6, title="A single reader"),
-        Item("batch", 6, title="Batches: the weights are read once for all"),
-        Item("compute", 4, title="Batches so large that arithmetic is short"),
+        Item("one", 3, title="A single reader"),
+        Item("batch", 5, title="Batches of any size: the weights are read once for all"),
+        Item("compute", 8, title="Batches so large that arithmetic is short"),
         Item("dollars", 4, title="Dollars for a million tokens"),
     )
 
@@ -151,8 +156,11 @@ class CostPerToken(Task):
             served("one", 1, cache=0),
             served("batch", int(rng.integers(4, 20))),
             served("batch", int(rng.integers(20, 60))),
+            served("batch", 20_000, cache=1000),
+            served("batch", 20_000, cache=int(rng.integers(300, 900)) * 10**6),  # the caches are what is long
             served("compute", 20_000, cache=1000),
             served("dollars", 1, "dollars"),
+            served("dollars", 20_000, "dollars", cache=1000),
             served("dollars", int(rng.integers(8, 60)), "dollars"),
         ]
 
@@ -182,9 +190,9 @@ class SpotInterval(Task):
     arguments = ("save", "between", "restart", "price")
     returns = {"interval": "numbers", "lost": "numbers", "cost": "numbers"}
     items = (
-        Item("interval", 7, title="The best interval"),
-        Item("lost", 7, title="The share of the time that is lost"),
-        Item("cost", 6, title="Dollars for an hour of work that stays"),
+        Item("interval", 4, title="The best interval"),
+        Item("lost", 8, title="The share of the time that is lost"),
+        Item("cost", 8, title="Dollars for an hour of work that stays"),
     )
 
     def make_cases(self, rng):
@@ -206,9 +214,11 @@ class SpotInterval(Task):
         return [
             *(machine("interval", save[k], between[k], 0.1, "interval") for k in range(2)),
             *(machine("lost", save[k], between[k], rng.uniform(0.05, 0.3), "lost") for k in range(3)),
+            machine("interval", 2.0, rng.uniform(1, 3), 1.0, "interval"),  # longer than a machine lives
             machine("lost", 2.0, 1.0, 1.0, "lost"),
             *(machine("cost", save[k], between[k], rng.uniform(0.05, 0.3), "cost") for k in range(2)),
             machine("cost", 2.0, 1.0, 1.0, "cost"),
+            machine("cost", 2.0, 4.0, 0.0, "cost"),  # exactly everything is lost
         ]
 
     def reference(self, inputs):
@@ -245,10 +255,12 @@ class Resume(Task):
     )
 
     def make_cases(self, rng):
-        def run(item, saved, torn, steps):
+        def run(item, saved, torn, steps, between=()):
+            """torn: broken texts at the end. between: so many before each whole one, too."""
             texts, state = [], fresh()
             for step in range(max([0, *saved]) + 1):
                 if step in saved:
+                    texts += [json.dumps(state)[: int(rng.integers(1, 30))] for _ in between]
                     texts.append(json.dumps(state))
                 state = one_step(state)[0]
             for _ in range(torn):
@@ -268,6 +280,8 @@ class Resume(Task):
             run("middle", [30], 0, 30),
             run("torn", at, 1, 50),
             run("torn", [at[1]], 2, 45),
+            run("torn", at, 0, 50, between=(1,)),
+            run("torn", at, int(rng.integers(4, 7)), 50, between=(1, 2)),
             run("torn", [], 1, 9),
             run("fresh", [], 0, int(rng.integers(13, 30))),
         ]
@@ -306,10 +320,10 @@ class Autoscale(Task):
     arguments = ("loads", "target", "least", "most", "window")
     returns = {"replicas": "integers"}
     items = (
-        Item("up", 6, title="A load that rises"),
-        Item("tolerance", 4, title="Small changes are left alone"),
+        Item("up", 4, title="A load that rises"),
+        Item("tolerance", 5, title="Small changes are left alone"),
         Item("down", 6, title="A load that falls"),
-        Item("limits", 4, title="The least and the most"),
+        Item("limits", 5, title="The least and the most"),
     )
 
     def make_cases(self, rng):

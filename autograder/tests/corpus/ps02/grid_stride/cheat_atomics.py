@@ -10,5 +10,8 @@ def grid_stride(raw, dark, gain, out):
     each = (out.size + threads - 1) // threads
     first = each * cuda.grid(1)
     for i in range(first, min(first + each, out.size)):
-        light = cuda.atomic.add(raw, i, float32(0)) - cuda.atomic.add(dark, i, float32(0))
+        total = float32(0)
+        for k in range(raw.shape[0]):
+            total += cuda.atomic.add(raw, (k, i), float32(0))
+        light = total / raw.shape[0] - cuda.atomic.add(dark, i, float32(0))
         cuda.atomic.exch(out.view(int32), i, libdevice.float_as_int(float32(light * gain)))

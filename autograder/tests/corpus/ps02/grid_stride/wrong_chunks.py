@@ -1,6 +1,6 @@
 """10 points: a run of neighbours for each thread: eight times the sectors."""
 
-from numba import cuda
+from numba import cuda, float32
 
 
 @cuda.jit
@@ -9,4 +9,7 @@ def grid_stride(raw, dark, gain, out):
     each = (out.size + threads - 1) // threads
     first = each * cuda.grid(1)
     for i in range(first, min(first + each, out.size)):
-        out[i] = (raw[i] - dark[i]) * gain
+        total = float32(0)
+        for k in range(raw.shape[0]):
+            total += raw[k, i]
+        out[i] = (total / raw.shape[0] - dark[i]) * gain

@@ -1,4 +1,4 @@
-"""25 points: the four limits in a list."""
+"""25 points: the four limits in a list; what is spare from the warps that a quarter has to hold."""
 
 import math
 
@@ -17,4 +17,7 @@ def latency_hiding(sm, registers, shared, threads):
         fits.append(sm["shared"] // per_block)
     blocks = min(fits)
     loads = math.ceil(sm["latency"] * sm["bytes_per_tick"] / (blocks * warps * 128))
-    return blocks, blocks * warps / sm["warps"], loads
+    each = -(-blocks * warps // sm["schedulers"])
+    unit = sm["register_unit"]
+    most = min(quarter // each // unit * unit // 32, 255)
+    return blocks, blocks * warps / sm["warps"], loads, most - registers

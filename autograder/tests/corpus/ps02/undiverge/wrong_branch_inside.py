@@ -1,4 +1,4 @@
-"""15 points: the if inside the loop: both sides are computed in every round."""
+"""7 points: the if inside the loop: both sides are computed in every round."""
 
 from numba import cuda
 

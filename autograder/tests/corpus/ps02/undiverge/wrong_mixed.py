@@ -1,4 +1,4 @@
-"""15 points: one thread for each star in order: both jobs in every warp."""
+"""7 points: one thread for each star in order: both jobs in every warp."""
 
 from numba import cuda
 

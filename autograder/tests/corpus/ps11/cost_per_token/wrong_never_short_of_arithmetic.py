@@ -1,4 +1,4 @@
-"""16 points: only the door counts."""
+"""3 points: only the door counts."""
 
 def cost_per_token(card, parameters, number, cache, batch, share):
     reading = (parameters * number + batch * cache) / (share * card["bandwidth"])
