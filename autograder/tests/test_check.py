@@ -1,6 +1,9 @@
 """grade(): what a student sees; and what is beneath: plain values, honest comparison, points in [0, max]."""
 
 import math
+import re
+import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,8 +13,9 @@ from hypothesis import strategies as st
 import warplab
 from warplab import crossing
 from warplab.crossing.arrays import NotPlain, as_array
+from warplab.crossing.endless import stopped_after
 from warplab.crossing.outcome import Outcome
-from warplab.tasks import scoring
+from warplab.tasks import feedback, scoring
 from warplab.tasks.compare import difference, gradient_check, sum_tolerance
 from warplab.tasks.declaration import Task, task
 from warplab.tasks.feedback import Table, grade, report_on
@@ -47,6 +51,36 @@ class Agreeable:
 
 
 # what grade() returns and shows
+
+
+def test_a_loop_without_end_is_stopped_and_named(monkeypatch):
+    def restless(width, height, block):
+        while width:
+            try:
+                height += 1
+            except ValueError:
+                break
+
+    monkeypatch.setattr(crossing, "stopped_after", lambda: stopped_after(0.1))
+    monkeypatch.setattr(feedback, "PATIENCE_S", 0.0)
+    row = report_on("ps01/launch_plan", restless).lines[0]
+    assert row.reason.partition("stopped after 0.1 s of computing: is there a loop")[1]
+    assert re.search(r"\(line \d+: `", row.reason) and "Which loop has no end" in row.hints[0]
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+
+
+def test_computing_that_ends_in_time_is_left_alone():
+    with stopped_after(5):
+        assert sum(range(1000)) == 499_500
+    with ThreadPoolExecutor() as pool, stopped_after(0.01):  # elsewhere there is no such alarm
+        assert pool.submit(lambda: stopped_after(1).__enter__()).result() is None
+
+
+def test_what_is_true_of_every_case_names_none():
+    def plan(width, height, block):
+        raise NotImplementedError()
+
+    assert report_on("ps01/launch_plan", plan).lines[0].reason.startswith("not written yet")
 
 
 def test_grade_returns_a_built_in_float_and_prints_the_rubric(capsys):
@@ -196,6 +230,8 @@ def test_plain_values_cross(value, kind, want):
         (np.ones(2), "float32", "float64"),
         (np.array([True]), "integers", "bool"),
         (1 + 2j, "numbers", "complex"),
+        (True, "integers", r"got a bool \(True\), expected a whole number: int\(True\) is 1"),
+        (np.nonzero(np.eye(2)), "integers", "several arrays in a list or a tuple, expected one"),
         (np.array([1j]), "complex128", "complex"),
     ],
 )
@@ -277,8 +313,9 @@ def test_an_infinite_tolerance_leaves_a_place_out():
 
 
 def test_shapes_must_match_exactly():
-    assert "3 x 1" in difference("x", np.zeros((3, 1)), np.zeros(3))
+    assert "(3, 1)" in difference("x", np.zeros((3, 1)), np.zeros(3))
     assert "single number" in difference("x", np.array(0.0), np.zeros(1))
+    assert difference("x", np.zeros((3, 4)), np.zeros(4)) == "`x` has shape (3, 4), expected (4,)"
 
 
 @given(st.integers(1, 400), st.integers(0, 2**32))

@@ -28,6 +28,9 @@ SLIPS = {
     "y[0, 0] = 1": "an array of 1 dimension is given 2 indices",
     "y[0] = x[0.5]": "an index must be a whole number, and this one is a float",
     "y[0] = x": "one element cannot hold an array of 1 dimension: an index is missing on the right of the =",
+    "y[0] = np.sqrt(x[0])": "a kernel has no `np.sqrt`, and `math.sqrt` does it to one number (line 3: `y[0]",
+    "y[0] = x.max()": "a kernel cannot call `max` with an array of 1 dimension: take its elements one by one",
+    "y[0] = np.linalg.norm(x)": "a kernel has no `@` and no dot for arrays, and no `np.linalg`",
     "y[0] = x.height": "an array has no `.height` in a kernel; it has shape, size, ndim and dtype",
     "y[0] = cuda.blockIdx.x * cuda.blockDim": "`*` does not go between a whole number and a size in three "
     "directions: take `.x`, `.y` or `.z` of it",

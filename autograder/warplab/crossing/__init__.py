@@ -11,6 +11,7 @@ One module for each kind, each with up to four functions:
 graded these are three, and the same plain data goes between them as messages.
 """
 
+import contextlib
 import math
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from warplab.crossing import driver, function, kernel, ranks, remote_device, timed, vjp
 from warplab.crossing.costliest import checked_access
+from warplab.crossing.endless import stopped_after
 from warplab.crossing.execute import execute
 from warplab.crossing.explain import Refused, explain
 from warplab.crossing.findings import checked_findings
@@ -126,12 +128,16 @@ def run_here(task, case, entry, plan=None, seen=None):
 
 
 def try_here(task, case, entry, plan=None):
-    """The whole way in this process: an Outcome of the case, whatever the student's objects do but Ctrl-C."""
+    """The whole way in this process: an Outcome of the case, whatever the student's objects do but Ctrl-C.
+
+    What computes without end is stopped, but for ranks: their threads cannot be.
+    """
     if task.is_timed(case) and not can_time():
         return Outcome(case.name)
     seen = []
     try:
-        return run_here(task, case, entry, plan, seen).of(case)
+        with contextlib.nullcontext() if task.crossing == "ranks" else stopped_after():
+            return run_here(task, case, entry, plan, seen).of(case)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - a student's SystemExit is a mistake, not an order to us

@@ -79,10 +79,13 @@ def _walk(value, allowed, kind, depth, budget):
     budget[0] -= 1
     if budget[0] < 0:
         raise NotPlain(f"more than {MAX_ELEMENTS:,} numbers came back")
+    if type(value) is np.ndarray:
+        raise NotPlain("got several arrays in a list or a tuple, expected one: np.stack(...) joins them")
     if type(value) not in allowed:
         wanted = "a whole number" if kind == "integers" else "a number"
         shown = f" ({value!r})" if type(value) in (float, bool, str) else ""
-        raise NotPlain(f"got {_name(value)}{shown[:60]}, expected {wanted}")
+        more = f": int({value}) is {int(value)}" if type(value) is bool else ""
+        raise NotPlain(f"got {_name(value)}{shown[:60]}, expected {wanted}{more}")
     return int(value) if type(value) in WHOLE else float(value)
 
 

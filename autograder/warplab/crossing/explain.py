@@ -1,9 +1,15 @@
 """What goes wrong beside the student's code, said in one or two lines that the student can act on."""
 
+import re
 import traceback
 
+from warplab.crossing.endless import Endless
 from warplab.crossing.numba_words import does_not_compile
 from warplab.simt.errors import LaunchError
+
+OF_NUMBA = re.compile(
+    "NRT required|required for linear algebra|^<ufunc '"
+)  # errors that it does not call its own
 
 
 class Refused(Exception):
@@ -14,6 +20,8 @@ def explain(error):
     """One or two lines a student can act on: the message, and the line of their own code it came from."""
     if isinstance(error, Refused | LaunchError):
         return str(error)
+    if isinstance(error, Endless):
+        return f"{error}{_student_line(error)}"
     if isinstance(error, NotImplementedError):
         return "not written yet: the stub is still there" + _student_line(error)
     try:
@@ -21,7 +29,7 @@ def explain(error):
     except BaseException:  # noqa: BLE001 - a student's exception class may fail to print itself
         text = "(its message cannot be shown)"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if type(error).__module__.startswith("numba") or "NRT required" in text:
+    if type(error).__module__.startswith("numba") or OF_NUMBA.search(text):
         return does_not_compile(error)
     where = _student_line(error)
     head = f"{type(error).__name__}: {' '.join(lines[:3])[:400]}" if lines else type(error).__name__

@@ -4,6 +4,7 @@ import ast
 import difflib
 import inspect
 import linecache
+import math
 import re
 import textwrap
 import traceback
@@ -19,7 +20,7 @@ MEANT = {  # a piece of numba's message: what the student did, and what to do in
     ),
     r"NRT required|of type list\(": ARRAYS,
     r"required for linear algebra": (
-        "a kernel has no `@` and no dot for arrays: write the sum as a loop over single numbers"
+        "a kernel has no `@` and no dot for arrays, and no `np.linalg`: write a loop over single numbers"
     ),
     r"name '(\w+)' is not defined": "`{0}` is not defined",
     r"Variable '(\w+)' is not defined": "`{0}` has no value yet on this line",
@@ -41,8 +42,8 @@ MEANT = {  # a piece of numba's message: what the student did, and what to do in
     r"module 'numba\.cuda' has no attribute '(\w+)'": "there is no `cuda.{0}`",
     r"module '(\w+)' has no attribute '__call__'": "`{0}` is a module and no function",
     r"array>|\.array at": (
-        "the shape of a shared or local array must be constants: numbers, or names set outside the kernel, "
-        "where they are also worked out: `SIZE = 2 * TILE * TILE`"
+        "the shape of a shared or local array must be constants: numbers, or names set outside the kernel. "
+        "Work it out there, as in `SIZE = 2 * TILE * TILE`"
     ),
 }
 SYMBOLS = dict(
@@ -84,6 +85,11 @@ def does_not_compile(error, function=None):
 def in_words(text, line=""):
     """numba's message as one clause. line: the student's, for what the message alone does not tell."""
     flat = " ".join(text.split())
+    ufunc = re.fullmatch(r"<ufunc '(\w+)'>", flat)
+    if ufunc:
+        name = ufunc[1]
+        instead = f", and `math.{name}` does it to one number" if hasattr(math, name) else ""
+        return f"a kernel has no `np.{name}`{instead}"
     for sign, meant in MEANT.items():
         found = re.search(sign, flat)
         if found:
@@ -123,7 +129,12 @@ def _signature(text, line):
     called = name if re.fullmatch(r"[\w.]+", name) else "this function"
     if called in ("zeros", "empty", "ones", "array", "zeros_like", "full"):
         return ARRAYS
-    return f"a kernel cannot call {called if called != name else f'`{called}`'} with {' and '.join(told)}"
+    called = called.removeprefix("npy_").removeprefix("array_")  # what numba calls the methods of an array
+    more = (
+        ": take its elements one by one, in a loop" if any(one.startswith("an array") for one in told) else ""
+    )
+    called = called if called == "this function" else f"`{called}`"
+    return f"a kernel cannot call {called} with {' and '.join(told)}{more}"
 
 
 def _index(name, types):

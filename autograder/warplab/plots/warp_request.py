@@ -13,8 +13,8 @@ from warplab.plots.palette import PALETTE
 from warplab.plots.responsive import on_phone
 
 WIDTH, LANE = 480, 15  # of the picture, and of a lane or a bank in it
-SHOWN, SHOWN_ON_PHONE = 720, 400  # CSS pixels, where there is room for them
-LETTERS, LETTERS_ON_PHONE = 9.5, 18  # of 480
+SHOWN, SHOWN_ON_PHONE = 560, 400  # CSS pixels, where there is room for them; a phone has some 300
+LETTERS, LETTERS_ON_PHONE = 12, 18  # of 480
 LANES_TOP, LANES_END = 34, 46
 BELOW, BELOW_ON_PHONE = 100, 150
 SECTOR_HEIGHT, WORDS_HEIGHT, WORD_HEIGHT = 20, 150, 12
@@ -60,7 +60,7 @@ def svg(request, alt):
     ]
     heads = [who, f"one {IN_PTX[request.kind]} of its PTX"]
     heads = heads if on_phone() else [", ".join(heads)]
-    foot = textwrap.wrap(told, 46 if on_phone() else 200)
+    foot = textwrap.wrap(told, 46 if on_phone() else 74)
     top = 1.35 * size * len(heads)  # what stands above the numbers of the lanes
     numbers = _numbers("lane", LANES_TOP - 4, size)
     if request.space == "shared":

@@ -1,5 +1,7 @@
 """Compare plain arrays against expected values, and derive how far apart they may honestly be."""
 
+import re
+
 import numpy as np
 
 from warplab.tasks.wrong_places import pattern
@@ -75,8 +77,9 @@ def difference(name, got, expected, tolerance=0.0, untouched=None, launch=None):
     NaN matches only NaN, and an infinity only the same infinity. Places whose
     tolerance is infinite are not compared at all.
     """
+    who = re.sub(r"^`(\w+)\[(\d+)\]`$", r"`\1` of rank \2", f"`{name}`")
     if got.shape != expected.shape:
-        return f"`{name}` has shape {_shape(got.shape)}, expected {_shape(expected.shape)}"
+        return f"{who} has shape {_shape(got.shape)}, expected {_shape(expected.shape)}"
     wrong = far(got, expected, tolerance)
     count = int(np.count_nonzero(wrong))
     if not count:
@@ -87,11 +90,11 @@ def difference(name, got, expected, tolerance=0.0, untouched=None, launch=None):
             if untouched.dtype.kind == "f" and np.isnan(untouched).all()
             else ""
         )
-        return f"`{name}` was never written to{added}"
+        return f"{who} was never written to{added}"
     if got.ndim == 0:
-        return f"`{name}` is {_value(got[()])}, expected {_value(expected[()])}"
+        return f"{who} is {_value(got[()])}, expected {_value(expected[()])}"
     if got.size <= 4 and got.ndim == 1:
-        return f"`{name}` is [{', '.join(map(_value, got))}], expected [{', '.join(map(_value, expected))}]"
+        return f"{who} is [{', '.join(map(_value, got))}], expected [{', '.join(map(_value, expected))}]"
     places = (
         f"{count:,} of {got.size:,} places"
         if count < got.size
@@ -108,7 +111,7 @@ def difference(name, got, expected, tolerance=0.0, untouched=None, launch=None):
         got, expected, wrong, lambda values, at=...: ~far(values, expected[at], limits[at]), launch
     )
     return (
-        f"`{name}` is wrong at {places}{told and ', ' + told}; "
+        f"{who} is wrong at {places}{told and ', ' + told}; "
         f"first at [{where}]: got {value}, expected {_value(expected[first])}"
     )
 
@@ -129,13 +132,7 @@ def _far_reals(got, expected, tolerance):
 
 
 def _shape(shape):
-    return (
-        "a single number"
-        if shape == ()
-        else " x ".join(map(str, shape))
-        if len(shape) > 1
-        else f"({shape[0]},)"
-    )
+    return str(tuple(shape)) if shape else "() of a single number"
 
 
 def _value(number):

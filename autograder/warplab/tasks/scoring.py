@@ -9,6 +9,7 @@ from warplab.tasks.hints import hints_for, hints_for_failure
 from warplab.tasks.rubric import Line, Report, number
 
 NOT_TIMED = "not timed: there is no CUDA device here, or its clock did not hold still; no points are lost"
+BEFORE_ANY_CASE = re.compile("not written yet|does not compile")  # what is true of every case
 RIGHT = {1: "right", 2: "right in both cases"}
 
 
@@ -114,6 +115,8 @@ def _reason(verdicts):
         return RIGHT.get(len(verdicts), f"right in all {len(verdicts)} cases")
     others = f" (and {len(first_case) - 1} more)" if len(first_case) > 1 else ""
     reason, name = next(iter(first_case.items()))
+    if BEFORE_ANY_CASE.match(reason):
+        return reason
     return f"{name}{others}: {reason}"
 
 

@@ -288,7 +288,7 @@ class SharedTables:
         raise SharedRace(
             f"{thread(int(request.lanes[i]))} {does} {place} ({here}) "
             f"that {'several threads' if rival < 0 else thread(rival)} {done} ({before}), "
-            f"with no barrier between them; {count} accesses clash",
+            f"with no barrier between them; {count:,} accesses clash",
             kernel=program.name,
             where=here,
             hint="put cuda.syncthreads() after the writes and before other threads read, "
