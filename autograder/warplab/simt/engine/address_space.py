@@ -145,14 +145,28 @@ class Access:
     __slots__ = ("source", "region", "offset", "within", "high", "bits", "_low", "_index", "pattern")
 
     def __init__(
-        self, source: np.ndarray, region: Region | None, offset: np.ndarray, within: np.ndarray | None = None
+        self,
+        source: np.ndarray,
+        region: Region | None,
+        offset: np.ndarray,
+        within: np.ndarray | None = None,
+        step: int = 0,
     ):
+        """``step``: what the starts of blocks' or threads' own memory are multiples of, 0 if of any width."""
         self.source, self.region, self.offset = source, region, offset
-        self.within = offset if within is None else within
-        self.high, self._low = int(self.within.view(np.uint64).max()), None
-        if self.high >> 63:  # some offset is negative: a base below the array, or a stray pointer
-            self.high, self._low = int(self.within.max()), int(self.within.min())
-        self.bits = int(np.bitwise_or.reduce(offset))
+        self.within = within = offset if within is None else within
+        self._low = None
+        if within.size == 1:
+            self.high = self.bits = within.item()
+            if self.high < 0:
+                self._low = self.high
+        else:
+            size = within.view(np.uint64)
+            self.high = size.item(size.argmax())  # quicker than max() where there are few
+            if self.high >> 63:  # some offset is negative: a base below the array, or a stray pointer
+                self.high, self._low = int(within.max()), int(within.min())
+            self.bits = int(np.bitwise_or.reduce(within))
+        self.bits |= step
         self._index: dict[int, np.ndarray] = {}
         self.pattern: dict = {}  # counters' results, by (constant offset modulo the period, width)
 
@@ -163,8 +177,11 @@ class Access:
             self._low = int(self.within.min())
         return self._low
 
-    def index(self, shift: int) -> np.ndarray:
+    def index(self, shift: int, offset: int = 0) -> np.ndarray:
+        """The numbers of the elements of ``1 << shift`` bytes that lie ``offset`` bytes behind."""
+        if offset & (1 << shift) - 1:
+            return (self.offset + offset) >> shift
         found = self._index.get(shift)
         if found is None:
             found = self._index[shift] = self.offset >> shift if shift else self.offset
-        return found
+        return found + (offset >> shift) if offset else found

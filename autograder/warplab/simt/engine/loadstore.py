@@ -43,12 +43,14 @@ class LoadStoreUnit:
         if found is not None and found.source is address:
             return found
         if space != "global":
-            base = self.machine.shared_base if space == "shared" else self.machine.local_base
-            within, region = (
-                address.view(np.int64),
-                self.machine.shared if space == "shared" else self.machine.local,
+            m, within = self.machine, address.view(np.int64)
+            region, base, step = (
+                (m.shared, m.shared_base, m.shared_stride)
+                if space == "shared"
+                else (m.local, m.local_base, self.program.local_size)
             )
-            access = Access(address, region, within + (base if group.full else base[group.lanes]), within)
+            offset = within + (base if group.full else base[group.lanes])
+            access = Access(address, region, offset, within, step)
         else:
             region = self.space.find(int(address[0]))
             access = Access(
@@ -93,13 +95,7 @@ class LoadStoreUnit:
         for o in self.observers:
             o.accessed(self.machine, group, site, access, offset, width * count, space, "read", None)
         view = access.region.view(dtype)
-        shift = width.bit_length() - 1
-        if offset % width:
-            index = (access.offset + offset) >> shift
-        else:
-            index = access.index(shift)
-            if offset:
-                index = index + (offset >> shift)
+        index = access.index(width.bit_length() - 1, offset)
         return view[index] if count == 1 else [view[index + i] for i in range(count)]
 
     def _store(self, group, site, address, offset, dtype, values, space):
@@ -124,7 +120,7 @@ class LoadStoreUnit:
         for o in self.observers:
             o.accessed(self.machine, group, site, access, offset, width * len(values), space, "write", values)
         view = access.region.view(dtype)
-        index = (access.offset + offset) >> (width.bit_length() - 1)
+        index = access.index(width.bit_length() - 1, offset)
         for i, value in enumerate(values):
             # where all lanes write one address some lane's value stays: here the last lane's
             view[index + i if i else index] = value[-1] if index.size == 1 < value.size else value
@@ -151,9 +147,8 @@ class LoadStoreUnit:
             o.accessed(
                 self.machine, group, site, access, offset, np.dtype(dtype).itemsize, space, "atomic", None
             )
-        index = np.broadcast_to(
-            (access.offset + offset) >> (np.dtype(dtype).itemsize.bit_length() - 1), (group.size,)
-        )
+        shift = np.dtype(dtype).itemsize.bit_length() - 1
+        index = np.broadcast_to(access.index(shift, offset), (group.size,))
         return update(access.region.view(dtype), index, operation, value, compare, wants_old)
 
     def load_global(self, group, site, address, offset, dtype, count):
@@ -221,7 +216,7 @@ class LoadStoreUnit:
         lane = int(group.lanes[bad[0]] if raw.size > 1 else group.lanes[0])
         at = int(raw[bad[0]]) + offset
         others = (bad.size if raw.size > 1 else group.size) - 1
-        who = self.machine.thread_name(lane) + (f" (and {others} more)" if others else "")
+        who = self.machine.thread_name(lane) + (f" (and {others:,} more)" if others else "")
         region = access.region
         if space == "global":
             address = int(access.source[bad[0]]) + offset
@@ -268,7 +263,7 @@ class LoadStoreUnit:
             place = access.region.place(at)
         elif space == "shared":
             place = self.program.shared_place(at, 1)
-        who = self.machine.thread_name(lane) + (f" (and {others} more)" if others else "")
+        who = self.machine.thread_name(lane) + (f" (and {others:,} more)" if others else "")
         raise MisalignedAccess(
             f"{who} {_verb(what)} {width} bytes at once at {place}, at an address that is not a multiple of "
             f"{width}",

@@ -12,6 +12,8 @@ another.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from warplab.simt.engine import (
@@ -46,6 +48,8 @@ NAMES = {  # what generated code may name, besides its parameters, locals and co
     "warp": warp,
 }
 SPECIAL_DTYPE = "u4"
+DTYPES = {name: np.dtype(name) for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")}
+NAMED_DTYPE = re.compile(rf"\.(view|astype)\('({'|'.join(DTYPES)})'\)")  # a name costs NumPy a look-up
 
 
 class Translator:
@@ -276,7 +280,7 @@ def compiled(translator: Translator, blocks: list[BasicBlock], among: list[Basic
         live_out = set().union(*(among[i].live_in for i in successors(block)))
         body = translator.block(block, live_out)
         sources.append(f"def block_{block.index}(memory, group, registers):\n    {body}\n")
-    namespace = NAMES | translator.constants
-    code = "\n".join(sources)
+    namespace = NAMES | DTYPES | translator.constants
+    code = NAMED_DTYPE.sub(r".\1(\2)", "\n".join(sources))
     exec(compile(code, f"<simt {translator.kernel}>", "exec"), namespace)
     return [namespace[f"block_{b.index}"] for b in blocks]

@@ -78,8 +78,8 @@ class InitialisationCheck(Observer):
                 written[cell] = True
 
     def _parts(self, access, offset: int, width: int) -> list[np.ndarray]:
-        first = (access.offset + offset) // self.unit
-        return [first + part for part in range(max(1, width // self.unit))]
+        first = access.index(self.unit.bit_length() - 1, offset)
+        return [first + part if part else first for part in range(max(1, width // self.unit))]
 
     def _read(self, machine, group, site, access, offset, space, what, parts, known) -> None:
         """Some of the cells that a group reads nobody has written."""
