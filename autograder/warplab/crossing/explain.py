@@ -7,9 +7,8 @@ from warplab.crossing.endless import Endless
 from warplab.crossing.numba_words import does_not_compile
 from warplab.simt.errors import LaunchError
 
-OF_NUMBA = re.compile(
-    "NRT required|required for linear algebra|^<ufunc '"
-)  # errors that it does not call its own
+# errors that numba raises and does not call its own
+OF_NUMBA = re.compile("NRT required|required for linear algebra|^<ufunc '")
 
 
 class Refused(Exception):

@@ -178,8 +178,8 @@ def _messages(drawing):
         alone["send" if got is None else "receive"] += 1
         time = sent if got is None else got
         y = top + step * place[time]
-        half = (a + b) / 2
-        ends = (a, y, half, y) if got is None else (half, y, b, y)
+        # a part of the way that ends between two ranks, as half of the way from 2 to 0 would not
+        ends = (a, y, a + 0.6 * (b - a), y) if got is None else (b - 0.6 * (b - a), y, b, y)
         body.append(_line(*ends, f'stroke="{PALETTE["orange"]}" stroke-width="2" stroke-dasharray="4 3"'))
         body.append(_dot(a if got is None else b, y, PALETTE["orange"]))
     told = f"Messages between {size} ranks, time downwards: {len(rows) - sum(alone.values())} arrived"
