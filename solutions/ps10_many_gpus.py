@@ -83,8 +83,9 @@ puzzle("ps10/bubble", ...)
 # %% [markdown]
 # ## 1. Around the ring
 #
-# Every rank has an array; every rank shall have the sum. In a ring every rank's door passes the same. Cut
-# the array into n pieces (`x.tensor_split(n)` makes nearly equal ones, views of x).
+# Every rank has an array; every rank shall have the sum. Through one rank's door all of them would have to
+# pass; in a ring every door passes the same. Cut the array into n pieces (`x.tensor_split(n)` makes nearly
+# equal ones, views of x).
 #
 # 1. For n - 1 rounds, each rank passes one piece to the next rank and adds the piece that comes to its own.
 #    In round s, rank r passes piece r - s (counted modulo n). At the end rank r has the whole sum of piece
@@ -170,11 +171,11 @@ grade("ps10/data_parallel", data_parallel)
 # %% [markdown]
 # ## 3. A layer cut in two
 #
-# When a layer is too large for one card, cut the layer. In `relu(x @ w1 + b1) @ w2 + b2` give each rank
-# some *columns* of w1, with their numbers of the bias b1. It gets the same columns of the hidden layer, and
-# relu works on each number alone. The second product needs all of the hidden layer, but a sum can be taken
-# in parts: with the *rows* of w2 that belong to its columns, every rank has a summand of the result. The
-# bias b2 is not cut: every rank knows it, and it counts once.
+# In `relu(x @ w1 + b1) @ w2 + b2` give each rank some *columns* of w1, with their numbers of the bias b1.
+# It gets the same columns of the hidden layer, and relu works on each number alone. The second product
+# needs all of the hidden layer, but a sum can be taken in parts: with the *rows* of w2 that belong to its
+# columns, every rank has a summand of the result. The bias b2 is not cut: every rank knows it, and it
+# counts once.
 #
 # ```text
 #   x @ [ A | B ]  =  [ xA | xB ]          [ relu(xA) | relu(xB) ] @ [ C ]  =  relu(xA) C + relu(xB) D
