@@ -68,8 +68,9 @@ puzzle("ps07/outlier", ...)
 # q = row / scale, rounded half to even       # whole numbers, -127 ... 127
 # ```
 #
-# The satellite uses `scale * q` for the row. Rounding moves a weight by at most half a step. So if $\sum
-# |x|$ never exceeds `reach` for the layer's inputs x, an output is off by at most `scale / 2 * reach`.
+# The satellite uses `scale * q` for the row. If $\sum |x|$ never exceeds `reach` for the layer's inputs x, by
+# how much can an output be off? By at most `scale / 2 * reach`, since rounding moves a weight by at most half a
+# step. But you have the weights, and can do better: say the most that some such x really reaches with them.
 
 
 # %% solution="quantize_int8"
@@ -81,16 +82,17 @@ def quantize_int8(w, reach):
 
     q      int8 (rows, n)
     scale  float32 (rows,)
-    bound  (rows,), how far each output may be off
+    bound  (rows,), the most that each output can be off with these weights, for any such x
     """
     ### BEGIN SOLUTION
     # The division comes before the rounding, and the rounding before the cast: astype alone cuts off. Usual slips: one scale for the
-    # whole matrix, which turns small rows into zeros (the chapter's twin); 128 steps, where int8 has 127 above zero; a whole step in
-    # the bound. The bound is honest and loose: the cell below uses about a seventh of it, since errors of both signs cancel.
+    # whole matrix, which turns small rows into zeros (the chapter's twin); 128 steps, where int8 has 127 above zero; half a step in
+    # the bound, which no weight need be off by, or the sum of all errors. The worst x has all of its reach at the worst weight. For
+    # ordinary x the bound is loose: the cell below uses about a seventh of it, since errors of both signs cancel.
     largest = np.abs(w).max(axis=1)
     scale = np.where(largest == 0, np.float32(1), largest / np.float32(127))
     q = np.rint(w / scale[:, None]).astype(np.int8)
-    return q, scale, scale / 2 * reach
+    return q, scale, np.abs(w - scale[:, None] * q).max(axis=1) * reach
     ### END SOLUTION
 
 

@@ -1,4 +1,4 @@
-"""3 points: asks PyTorch, which rounds twice (through float32), has another NaN and knows four formats only."""
+"""0 points: asks PyTorch, which rounds twice (through float32), has another NaN and knows four formats only."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""8 points: right, with a load for every number."""
+"""2 points: right, with a load for every number."""
 
 import warplab
 

@@ -1,4 +1,4 @@
-"""10 points: returns infinities when the scale was too large."""
+"""3 points: returns infinities when the scale was too large."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""4 points: leaves the scale out: what is too small for float16 is gone."""
+"""1 points: leaves the scale out: what is too small for float16 is gone."""
 
 import torch
 

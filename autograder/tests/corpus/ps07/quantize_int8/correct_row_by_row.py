@@ -4,9 +4,10 @@ import numpy as np
 
 
 def quantize_int8(w, reach):
-    q, scales = np.empty(w.shape, np.int8), np.empty(len(w), np.float32)
+    q, scales, bounds = np.empty(w.shape, np.int8), np.empty(len(w), np.float32), []
     for row, weights in enumerate(w.astype(np.float64)):
         scale = max(abs(weights)) / 127 or 1.0
         q[row] = [round(weight / scale) for weight in weights.tolist()]
         scales[row] = scale
-    return q, scales, [float(scale) / 2 * reach for scale in scales]
+        bounds.append(reach * max(abs(weights - scale * q[row])))
+    return q, scales, bounds

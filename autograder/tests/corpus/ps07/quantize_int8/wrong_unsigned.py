@@ -1,4 +1,4 @@
-"""3 points: shifts the smallest number to 0, which is another (asymmetric) scheme."""
+"""8 points: shifts the smallest number to 0, which is another (asymmetric) scheme."""
 
 import numpy as np
 
@@ -8,4 +8,6 @@ def quantize_int8(w, reach):
     step = np.where(high == low, np.float32(1), (high - low) / np.float32(255))
     q = np.rint((w - low) / step - 128).astype(np.int8)
     scale = np.abs(w).max(axis=1) / np.float32(127)
-    return q, np.where(scale == 0, np.float32(1), scale), scale / 2 * reach
+    scale = np.where(scale == 0, np.float32(1), scale)
+    rounded = np.rint(w / scale[:, None]) * scale[:, None]
+    return q, scale, np.abs(w - rounded).max(axis=1) * reach

@@ -1,4 +1,4 @@
-"""18 points: chapter 7's kernel four times over: every tile is loaded for each use."""
+"""10 points: chapter 7's kernel four times over: every tile is loaded for each use."""
 
 import warplab
 

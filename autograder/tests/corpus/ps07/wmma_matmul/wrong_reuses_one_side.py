@@ -1,4 +1,4 @@
-"""19.43 points: keeps a tile of A for two of B, and then fetches the same tiles of B again."""
+"""14.29 points: keeps a tile of A for two of B, and then fetches the same tiles of B again."""
 
 import warplab
 

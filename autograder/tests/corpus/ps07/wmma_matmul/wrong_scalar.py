@@ -1,4 +1,4 @@
-"""13 points: a product of numbers at a time, each lane its own column: right, without Tensor Cores."""
+"""9 points: a product of numbers at a time, each lane its own column: right, without Tensor Cores."""
 
 import warplab
 

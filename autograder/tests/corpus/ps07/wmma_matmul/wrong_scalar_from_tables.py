@@ -1,4 +1,4 @@
-"""13 points: a careful kernel without Tensor Cores: every number is loaded once and multiplied one by one."""
+"""9 points: a careful kernel without Tensor Cores: every number is loaded once and multiplied one by one."""
 
 import warplab
 
