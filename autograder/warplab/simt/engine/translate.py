@@ -12,6 +12,7 @@ another.
 
 from __future__ import annotations
 
+import functools
 import re
 
 import numpy as np
@@ -190,23 +191,8 @@ class Translator:
 
     def constant(self, value, dtype: str) -> str:
         """The name of a constant, which says dtype and value: ``c_u4_7``, ``c_i4_minus_1``, ``c_f4_0_5``."""
-        kind = np.dtype(dtype)
-        if kind.kind in "iu":
-            bits = np.array([int(value) & ((1 << 8 * kind.itemsize) - 1)], dtype=f"u{kind.itemsize}")
-            array = bits.view(kind)
-            name = str(array[0])
-        elif kind.kind == "b":
-            array = np.array([bool(value)])
-            name = str(array[0])
-        else:
-            array = np.array([value], dtype=kind)
-            bits = array.view(f"u{kind.itemsize}")
-            name = f"nan_{bits[0]:x}" if np.isnan(array[0]) else str(array[0])
-        name = name.replace("-", "minus_").replace("+", "").replace(".", "_")
-        key = f"c_{'p' if dtype == '?' else dtype}_{name}"
-        if key not in self.constants:
-            array.setflags(write=False)
-            self.constants[key] = array
+        key, array = _constant(repr(value), value, dtype)
+        self.constants.setdefault(key, array)
         return key
 
     def address_of(self, symbol: str) -> int:
@@ -257,6 +243,27 @@ class Translator:
         return self.use(mem.base, "u8"), mem.offset
 
 
+@functools.lru_cache(maxsize=4096)
+def _constant(text: str, value, dtype: str) -> tuple[str, np.ndarray]:
+    """Name and array of a constant. ``text`` tells 0.0 from -0.0 and from 0, which are equal to Python."""
+    kind = np.dtype(dtype)
+    if kind.kind in "iu":
+        bits = np.array([int(value) & ((1 << 8 * kind.itemsize) - 1)], dtype=f"u{kind.itemsize}")
+        array = bits.view(kind)
+        name = str(array[0])
+    elif kind.kind == "b":
+        array = np.array([bool(value)])
+        name = str(array[0])
+    else:
+        array = np.array([value], dtype=kind)
+        bits = array.view(f"u{kind.itemsize}")
+        name = f"nan_{bits[0]:x}" if np.isnan(array[0]) else str(array[0])
+    name = name.replace("-", "minus_").replace("+", "").replace(".", "_")
+    array.setflags(write=False)
+    return f"c_{'p' if dtype == '?' else dtype}_{name}", array
+
+
+@functools.lru_cache(maxsize=4096)
 def _identifier(name: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in name)
 

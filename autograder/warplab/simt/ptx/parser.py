@@ -462,6 +462,7 @@ _ENTRY = re.compile(
     r"(?P<attrs>[^{;]*)(?P<end>[{;])",
     re.S,
 )
+_BRACE = re.compile(r"[{}]")
 
 
 def parse(ptx: str) -> Module:
@@ -494,9 +495,11 @@ def parse(ptx: str) -> Module:
             continue  # a declaration
         depth, i = 1, pos
         while depth:
-            c = text[i]
-            depth += (c == "{") - (c == "}")
-            i += 1
+            brace = _BRACE.search(text, i)
+            if brace is None:
+                raise PTXSyntaxError(f"the body of {m['name']} has no end")
+            depth += 1 if brace.group() == "{" else -1
+            i = brace.end()
         fn = Function(
             m["name"],
             m["kind"] == "entry",
