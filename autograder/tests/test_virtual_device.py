@@ -161,6 +161,31 @@ def test_a_read_that_does_not_wait_sees_what_was_there_before():
     assert not device.read(y).any()
 
 
+def test_to_watch_the_clock_is_not_to_wait():
+    """The pipeline takes 3 ms. A host that has let 4 ms go by knows of nothing that it is done."""
+    device = pipeline().connect()
+    _, y, _, _ = run_in(device)
+    while device.clock() < 4e-3:
+        pass
+    assert not device.read(y).any()
+    device.synchronize(stream=device.stream())  # of another stream
+    assert not device.read(y).any()
+    device.synchronize(event=device.record())
+    assert device.read(y)[-1] == 999**2
+
+
+def test_what_waits_for_others_cost_the_judge_is_counted(monkeypatch):
+    """Each wait goes through what is not known to be done: many of both are refused in time."""
+    monkeypatch.setattr("warplab.crossing.stream_hazards.MAX_COMPARED", 10_000)
+    device = VirtualDevice(DeviceTiming(), {"x": np.zeros(1)}).connect()
+    free, x = device.stream(), device.host("x")
+    for _ in range(100):
+        device.copy(device.empty(1), x)
+    with pytest.raises(VirtualDeviceError, match="under way at once"):
+        for _ in range(200):
+            device.synchronize(stream=free)
+
+
 def test_streams_without_events_are_refused_where_they_share_an_array():
     device = pipeline().connect()
     with pytest.raises(VirtualDeviceError) as refused:
@@ -349,7 +374,7 @@ def test_an_array_for_the_device_alone_cannot_be_read_by_the_host():
         (lambda d: d.read(d.host("x")[5:5]), "lie outside"),
         (lambda d: d.host("z"), "no host array 'z'; there is x, y"),
         (lambda d: d.empty(0), "positive number"),
-        (lambda d: d.empty(10**9), "16 MiB"),
+        (lambda d: d.empty(10**9), "2,097,152 in all"),
         (lambda d: d.launch("square", *(d.empty(3) for _ in range(5))), "does not read 4 arrays"),
         (lambda d: [d.stream() for _ in range(1000)], "1,000 streams"),
         (lambda d: d.replay(0), "end_capture"),

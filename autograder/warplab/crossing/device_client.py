@@ -80,7 +80,7 @@ class DeviceClient:
         self._ask({"op": "synchronize", "stream": stream, "event": event})
 
     def read(self, array):
-        """What stands in a host array at this moment: copies that are still under way are not in it."""
+        """What stands in a host array: copies that the host has not waited for are not in it."""
         return self._ask({"op": "read", "array": _span(array)})["values"]
 
     def clock(self):

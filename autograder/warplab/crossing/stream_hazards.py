@@ -46,8 +46,8 @@ class StreamHazards:
     def begins(self, stream, operation, writes, reads):
         """A copy or launch is put into a stream. writes, reads: lists of (array, start, stop).
 
-        Raises VirtualDeviceError, which names both, if it shares an array with an operation that is in no
-        order with it.
+        Returns its number in the stream. Raises VirtualDeviceError, which names both, if it shares an array
+        with an operation that is in no order with it.
         """
         clock = self._joined(stream, self.host)
         number = clock[stream] = clock.get(stream, 0) + 1
@@ -62,6 +62,12 @@ class StreamHazards:
                     if not covered or (other.writes and not does_write):
                         kept.append(other)
                 self.open[array] = [*kept, access]
+        return number
+
+    def is_known(self, stream, number):
+        """Whether the host knows that this operation of a stream is done."""
+        self._work(1, "copies to the host")
+        return self.host.get(stream, 0) >= number
 
     def _check(self, access, other, known):
         self._work(1, "parts of one array at once")
@@ -99,6 +105,7 @@ class StreamHazards:
             self._work(len(clock), "streams")
             self.host = latest(self.host, clock)
         for array, accesses in self.open.items():
+            self._work(len(accesses), "parts of arrays")
             self.open[array] = [access for access in accesses if not access.before(self.host)]
 
     def _joined(self, stream, clock):

@@ -3,12 +3,14 @@
 The judge owns a VirtualDevice. A student's code holds a DeviceClient, whose every method is one message
 through `call(message) -> reply`, both plain data; so the two may live in different processes. No real time
 passes: launches and copies keep the device's engines busy for a while, in streams whose order only events and
-synchronisation tie together. Data moves at those virtual times, so a read that does not wait sees what was
-there before. Two operations that share an array without an order between their streams are refused, also
-where this device's timing happens to let them pass.
+synchronisation tie together. Data moves at those virtual times, and the host sees what it has waited for: a
+read that does not wait, or that trusts the clock, sees what was there before. Two operations that share an
+array without an order between their streams are refused, also where this device's timing happens to let them
+pass.
 """
 
 import heapq
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -115,6 +117,8 @@ class VirtualDevice:
         self.bytes = self.computed = self.elements = 0
         self.graphs, self.capturing = [], None
         self.pending, self.sequence = [], 0
+        self.seen = [array.copy() for array in self.arrays]  # host arrays as the host may read them
+        self.unseen = []  # (span, stream, number) of copies to the host that it has not waited for
         self.hazards = StreamHazards()
         self.counts = dict.fromkeys(COUNTS, 0)
         self.spans = []  # (engine, stream, start, seconds, name) of the first operations
@@ -284,6 +288,7 @@ class VirtualDevice:
             until = max(self.ready.values())
         self.hazards.synchronized(message.get("stream"), message.get("event"))
         self.now = max(self.now, until) + self.timing.sync_overhead
+        self._see()
         self.counts["synchronizes"] += 1
         return {}
 
@@ -294,8 +299,7 @@ class VirtualDevice:
                 "this array is for the device alone: copy it there, launch the work, copy the result back"
             )
         self.counts["reads"] += 1
-        self._settle(self.now)
-        return {"values": self.arrays[index][start:stop].copy()}
+        return {"values": self.seen[index][start:stop].copy()}
 
     def _do_clock(self, message):
         self.now += self.timing.clock_overhead
@@ -357,7 +361,9 @@ class VirtualDevice:
                 f"more than {MAX_ELEMENTS:,} elements copied or computed: smaller pieces, or fewer"
             )
         if target is not None:
-            self.hazards.begins(stream, self._told(kind, target, sources), [target], sources)
+            number = self.hazards.begins(stream, self._told(kind, target, sources), [target], sources)
+            if kind == "out":
+                self.unseen.append((target, stream, number))
         engine = "compute" if kind == "launch" else kind
         start = max(self.now, self.ready[stream], self.engine[engine])
         if kind == "launch":
@@ -405,6 +411,14 @@ class VirtualDevice:
             else:
                 index, start, stop = operation.target
                 self.arrays[index][start:stop] = operation.values
+
+    def _see(self):
+        """The host has waited: what it knows to be done is there for it to read."""
+        self._settle(self.now)
+        known = [self.hazards.is_known(stream, number) for _, stream, number in self.unseen]
+        for (index, start, stop), _, _ in itertools.compress(self.unseen, known):
+            self.seen[index][start:stop] = self.arrays[index][start:stop]
+        self.unseen = [copy for copy, over in zip(self.unseen, known, strict=True) if not over]
 
     # what a message may name
 
