@@ -218,29 +218,39 @@ with when_written():
 # over the n rows of *all* parts, and the last part is often smaller than the others. With mean errors 2
 # over 3 rows and 6 over 1 row, the whole is (3·2 + 1·6)/4 = 3, not (2 + 6)/2 = 4. Then the gradient is
 # clipped: if it is longer than `max_norm`, it is scaled down to that length.
+#
+# A damaged file is no reason to lose a night: a part whose gradient has an infinity or a NaN in it is left
+# out, with its rows, as if it had never come.
 
 
 # %% solution="accumulate"
 def accumulate(w, batches, max_norm):
-    """Return the clipped gradient of the mean squared error over all batches, float32 (width,). About 9 lines.
+    """Return the clipped gradient of the mean squared error over all batches, float32 (width,). About 12 lines.
 
     w         float32 (width,), a NumPy array as are all arrays here; torch.tensor(w) makes a tensor of it
     batches   list of [x, y], x float32 (rows, width), y float32 (rows,), rows may differ
     max_norm  a number, or math.inf
 
-    Go through the parts one by one, as if there were room for only one of them.
+    Go through the parts one by one, as if there were room for only one of them. If no part is whole, return zeros.
     """
     ### BEGIN SOLUTION
-    weights = torch.tensor(w, requires_grad=True)
-    total = sum(len(y) for _, y in batches)
+    gradient, rows = torch.zeros(len(w)), 0
     for x, y in batches:
+        weights = torch.tensor(w, requires_grad=True)
         error = functional.mse_loss(torch.tensor(x) @ weights, torch.tensor(y), reduction="sum")
-        (error / total).backward()
-    torch.nn.utils.clip_grad_norm_(weights, max_norm)
-    return weights.grad.numpy()
-    # backward() adds to .grad, which is all that accumulation needs; the rest is weights. A sum divided by all rows is right for any
-    # cut, a mean of means for equal parts only. Clipping is not linear, so it must wait for the end. Usual slips: dividing by the
-    # parts, zeroing in the loop, keeping the losses and going back once (right, and every part stays on the desk), clip_grad_value_.
+        error.backward()
+        if weights.grad.isfinite().all():
+            gradient += weights.grad
+            rows += len(y)
+    gradient /= max(rows, 1)
+    length = gradient.norm()
+    if length > max_norm:
+        gradient *= max_norm / length
+    return gradient.numpy()
+    # A sum divided by all rows is right for any cut, a mean of means for equal parts only; and which rows count is known when the last
+    # part has been looked at, so the division waits. Clipping is not linear, so it waits as well. Usual slips: dividing by the parts, or
+    # by rows that were left out; a gradient that a broken part has been added to already; keeping the losses and going back once
+    # (right, and every part stays on the desk); each number clipped, not the length.
     ### END SOLUTION
 
 
@@ -297,24 +307,30 @@ with when_written():
 #
 # Now the model answers, and keeps for each token a key and a value in every layer: for each of `kv_heads`
 # heads a vector of `head_size` numbers of `number` bytes. (Several of the `heads` of queries may share
-# one.)
+# one.) `local` of its `layers`, never all, look back over the last `window` tokens of a sequence only, and keep
+# no more than those.
 
 
 # %% solution="kv_cache_bytes"
 def kv_cache_bytes(model, batch, tokens, free):
-    """Return (bytes, most). About 3 lines.
+    """Return (bytes, most). About 8 lines.
 
-    model   dictionary with layers, heads, kv_heads, head_size, number
+    model   dictionary with layers, local, window, heads, kv_heads, head_size, number
     batch, tokens  sequences, and tokens in each
 
     bytes   of the cache of the whole batch
-    most    tokens, of all sequences together, whose keys and values fit into `free` bytes
+    most    tokens of the longest single sequence whose keys and values fit into `free` bytes
     """
     ### BEGIN SOLUTION
-    token = 2 * model["layers"] * model["kv_heads"] * model["head_size"] * model["number"]
-    return token * batch * tokens, free // token
-    # Tokens are what a server has room for; how they are spread over sequences is another question, so batch has no part in `most`.
-    # Usual slips: heads for kv_heads, one array for two, bits for bytes.
+    each = 2 * model["kv_heads"] * model["head_size"] * model["number"]
+    layers, local, window = model["layers"], model["local"], model["window"]
+    kept = (layers - local) * tokens + local * min(tokens, window)
+    most = free // (each * layers)
+    if most > window:
+        most = (free // each - local * window) // (layers - local)
+    return each * batch * kept, most
+    # Up to the window all layers grow with the text, beyond it only those that look at all of it: two slopes, and `most` asks on which of
+    # them one ends. Usual slips: heads for kv_heads, one array for two, the window for the whole batch, `batch` in `most`.
     ### END SOLUTION
 
 

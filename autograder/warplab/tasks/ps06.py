@@ -221,7 +221,7 @@ class Accumulate(Task):
     come at once.
 
     error = mean over all rows of (x @ w - y)^2, gradient by w; scaled down to the length max_norm if it is
-    longer. It crosses as a function: going back after each part is the lesson, and a vjp crossing goes back
+    longer. Parts whose gradient is not finite are left out, with their rows; zeros if none is left. It crosses as a function: going back after each part is the lesson, and a vjp crossing goes back
     once, through all parts together.
     """
 
@@ -229,19 +229,23 @@ class Accumulate(Task):
     arguments = ("w", "batches", "max_norm")
     returns = {"gradient": "float32"}
     items = (
-        Item("equal", 6, title="Parts of equal size"),
-        Item("ragged", 8, title="Parts of different sizes"),
+        Item("equal", 2, title="Parts of equal size"),
+        Item("ragged", 3, title="Parts of different sizes"),
         Item("clipped", 6, title="Clipped once, at the end"),
+        Item("broken", 9, title="Parts with an infinity or a NaN are left out"),
     )
 
     def make_cases(self, rng):
-        def batch(item, sizes, max_norm=math.inf):
+        def batch(item, sizes, max_norm=math.inf, broken=()):
             width = int(rng.integers(3, 20))
             truth = rng.normal(size=width)
             batches = []
             for size in sizes:
                 x = rng.normal(0, 1 + rng.random(), (int(size), width)).astype(np.float32)
                 batches.append([x, (x @ truth + rng.normal(0, 0.5, int(size))).astype(np.float32)])
+            for part, value in broken:
+                array = batches[part][int(rng.integers(2))].reshape(-1)
+                array[int(rng.integers(array.size))] = value
             inputs = {
                 "w": rng.normal(size=width).astype(np.float32),
                 "batches": batches,
@@ -258,23 +262,33 @@ class Accumulate(Task):
             batch("ragged", rng.integers(1, 40, 5)),
             batch("clipped", [24, 24, 24], 0.5),
             batch("clipped", [10, 31, 4], 1e6),
+            batch("broken", [9, 20, 6], broken=[(1, np.nan)]),
+            batch("broken", [7, 12, 30, 5], broken=[(0, np.inf), (2, -np.inf)]),
+            batch("broken", [8, 3], broken=[(0, np.nan), (1, np.inf)]),
         ]
 
     def reference(self, inputs):
         w = inputs["w"].astype(np.float64)
-        x = np.concatenate([np.asarray(x, np.float64) for x, _ in inputs["batches"]])
-        y = np.concatenate([np.asarray(y, np.float64) for _, y in inputs["batches"]])
-        gradient = 2 * x.T @ (x @ w - y) / len(x)
-        return {"gradient": gradient * min(1.0, inputs["max_norm"] / np.linalg.norm(gradient))}
+        x, y = self.rows(inputs)
+        gradient = 2 * x.T @ (x @ w - y) / max(1, len(x))
+        length = np.linalg.norm(gradient)
+        return {"gradient": gradient * min(1.0, inputs["max_norm"] / length if length else 1.0)}
+
+    @staticmethod
+    def rows(inputs):
+        """(x, y) of all parts that hold finite numbers only, float64."""
+        parts = [[np.asarray(part, np.float64) for part in batch] for batch in inputs["batches"]]
+        whole = [(x, y) for x, y in parts if np.isfinite(x).all() and np.isfinite(y).all()]
+        none = [(np.zeros((0, len(inputs["w"]))), np.zeros(0))]
+        return tuple(np.concatenate(part) for part in zip(*(whole or none), strict=True))
 
     def tolerance(self, inputs, expected):
         """Sums over the features and over the rows, of float32 products; clipping scales the error with the
         gradient.
         """
         w = np.abs(inputs["w"].astype(np.float64))
-        x = np.concatenate([np.abs(np.asarray(x, np.float64)) for x, _ in inputs["batches"]])
-        y = np.concatenate([np.abs(np.asarray(y, np.float64)) for _, y in inputs["batches"]])
-        return {"gradient": 2 * sum_tolerance(len(w) + len(x) + 8, 2 * x.T @ (x @ w + y) / len(x))}
+        x, y = map(np.abs, self.rows(inputs))
+        return {"gradient": 2 * sum_tolerance(len(w) + len(x) + 8, 2 * x.T @ (x @ w + y) / max(1, len(x)))}
 
 
 @task("ps06/largest_batch", points=15)
@@ -336,21 +350,27 @@ class LargestBatch(Task):
 
 @task("ps06/kv_cache_bytes", points=15)
 class KvCacheBytes(Task):
-    """Bytes of the keys and values of a batch, and the most tokens of which they fit into what is free."""
+    """Bytes of the keys and values of a batch, and the longest sequence whose keys and values fit into what is
+    free. `local` of the layers keep only the last `window` tokens of a sequence.
+    """
 
     entry = "kv_cache_bytes"
     arguments = ("model", "batch", "tokens", "free")
     returns = {"bytes": "integers", "most": "integers"}
     items = (
-        Item("heads", 5, title="A key and a value for every head"),
-        Item("groups", 5, title="Heads that share keys and values"),
-        Item("most", 5, title="Tokens that fit, all sequences together"),
+        Item("heads", 2, title="A key and a value for every head"),
+        Item("groups", 1, title="Heads that share keys and values"),
+        Item("windows", 6, title="Layers that keep the last tokens only"),
+        Item("most", 6, title="The longest sequence that fits"),
     )
 
     def make_cases(self, rng):
-        def server(item, heads, shared, only):
+        def server(item, heads, shared, only, local=0.0, long=False, free=None):
+            layers = int(rng.integers(6, 80))
             model = {
-                "layers": int(rng.integers(2, 80)),
+                "layers": layers,
+                "local": int(local * layers),
+                "window": int(rng.integers(400, 3000)),
                 "heads": heads,
                 "kv_heads": heads // shared,
                 "head_size": int(rng.choice([64, 80, 128])),
@@ -362,6 +382,14 @@ class KvCacheBytes(Task):
                 "tokens": int(rng.integers(1, 8000)),
                 "free": int(rng.integers(10**9, 10**11)),
             }
+            if local:
+                inputs["tokens"] = int(
+                    model["window"] * (rng.uniform(1.5, 4) if long else rng.uniform(0.2, 0.9))
+                )
+                each = 2 * model["kv_heads"] * model["head_size"] * model["number"]
+                inputs["free"] = int(each * (self.kept(model, inputs["tokens"]) + rng.uniform(-0.4, 0.4)))
+            if free is not None:
+                inputs["free"] = free
             return Case(
                 f"{item}, {model['layers']} layers, {heads} heads, {model['kv_heads']} with keys and values",
                 inputs,
@@ -374,14 +402,31 @@ class KvCacheBytes(Task):
             server("heads", 12, 1, "bytes"),
             server("groups", 64, 8, "bytes"),
             server("groups", 40, 40, "bytes"),
+            *(
+                server("windows", 32, 4, "bytes", local, long)
+                for local in (0.5, 0.85)
+                for long in (True, False)
+            ),
             server("most", 32, 1, "most"),
-            server("most", 64, 8, "most"),
+            *(server("most", 64, 8, "most", local, long) for local in (0.5, 0.85) for long in (True, False)),
+            server("most", 64, 8, "most", 0.5, free=100),  # not a single token
         ]
+
+    @staticmethod
+    def kept(model, tokens):
+        """Keys, or values, of a head that a sequence of so many tokens keeps in all layers together."""
+        everywhere = model["layers"] - model["local"]
+        return everywhere * tokens + model["local"] * min(tokens, model["window"])
 
     def reference(self, inputs):
         model = inputs["model"]
-        token = 2 * model["layers"] * model["kv_heads"] * model["head_size"] * model["number"]
+        each = 2 * model["kv_heads"] * model["head_size"] * model["number"]
+        room, window = inputs["free"] // each, model["window"]
+        beyond = room - self.kept(model, window)
+        most = (
+            window + beyond // (model["layers"] - model["local"]) if beyond >= 0 else room // model["layers"]
+        )
         return {
-            "bytes": np.array(token * inputs["batch"] * inputs["tokens"]),
-            "most": np.array(inputs["free"] // token),
+            "bytes": np.array(each * inputs["batch"] * self.kept(model, inputs["tokens"])),
+            "most": np.array(most),
         }

@@ -1,12 +1,13 @@
-"""20 points: the gradient of a straight line, without autograd."""
+"""20 points: the gradient of a straight line, without autograd; broken parts are sorted out first."""
 
 import numpy as np
 
 
 def accumulate(w, batches, max_norm):
-    rows = sum(len(y) for _, y in batches)
+    whole = [(x, y) for x, y in batches if np.isfinite(x).all() and np.isfinite(y).all()]
+    rows = sum(len(y) for _, y in whole)
     gradient = np.zeros(len(w))
-    for x, y in batches:
+    for x, y in whole:
         gradient += 2 * x.T.astype(float) @ (x @ w - y) / rows
     length = np.linalg.norm(gradient)
-    return (gradient * min(1.0, max_norm / length)).astype(np.float32)
+    return (gradient * min(1.0, max_norm / length if length else 1.0)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""6 points: the mean of the parts, whatever their sizes."""
+"""2 points: the mean of the parts, whatever their sizes."""
 
 import torch
 from torch.nn import functional

@@ -1,5 +1,6 @@
 """15 points: forward once, backward twice."""
 
+
 def six_nd(layers, width, context, tokens, gpus, peak, share):
     weights = layers * 12 * width**2
     pairs = layers * 2 * context * width
