@@ -30,8 +30,10 @@ from ptx_generator import (
 from warplab.simt.engine import numeric
 from warplab.simt.engine import program as engine
 from warplab.simt.engine.address_space import AddressSpace
+from warplab.simt.engine.early_and_late import CannotSplit, EarlyAndLate
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.machine import Launch, Machine
+from warplab.simt.engine.repeats import EarlyMachine
 from warplab.simt.toolchain.ptxas import assemble
 
 SEED = int(os.environ.get("PTX_SEED", "0"))
@@ -63,8 +65,11 @@ ELSEWHERE = {
 STRUCTURE = {"ld", "st", "atom", "red", "bra", "ret", "exit", "call", "cvta"}
 
 
-def run(program: Program) -> None:
-    """Run a program on the engine and check it. Raises Mismatch, or whatever the engine raises."""
+def run(program: Program, kept: bool = False) -> bool:
+    """Run a program on the engine and check it. Raises Mismatch, or whatever the engine raises.
+
+    kept: once more by what a launch keeps for others like it. False where that is nothing.
+    """
     writer = Writer(program)
     space = AddressSpace()
     made = engine.Program(writer.text(), "k", "k", space)
@@ -72,12 +77,22 @@ def run(program: Program) -> None:
     trace = np.zeros((FRAMES, max(writer.used, 1), program.threads), np.uint64)
     cells = sum(isinstance(s, Atomic) for s in each(program.statements))
     scratch = np.zeros(program.threads * AREA + CELL_BYTES * cells, np.uint8)
-    params = {}
+    params, regions = {}, []
     for i, array in enumerate((given, trace, scratch)):
         region = space.add(array.reshape(-1).view(np.uint8), f"buffer {i}")
         params[f"k_param_{i}"] = region.base.to_bytes(8, "little")
-    Machine(made, space, Launch((1, 1, 1), (program.threads, 1, 1), 0, params)).run()
+        regions.append(region)
+    machine = Machine(made, space, Launch((1, 1, 1), (program.threads, 1, 1), 0, params))
+    machine.run()
     Checker(program, writer, trace.tolist()).run()
+    if kept:
+        trace[:], scratch[:] = 0, 0
+        try:
+            EarlyMachine(EarlyAndLate(made), machine, regions).kept().run(regions)
+        except CannotSplit:
+            return False
+        Checker(program, writer, trace.tolist()).run()
+    return True
 
 
 def differs(program: Program) -> bool:
@@ -159,6 +174,20 @@ def test_each_form_by_itself():
         except engine.UnsupportedInstruction:
             refused.append(form.name)
     assert not refused
+
+
+@pytest.mark.parametrize(
+    "forms", [FORMS[::40], pytest.param(FORMS, marks=pytest.mark.full)], ids=["some", "all"]
+)
+def test_a_form_gives_the_same_by_what_a_launch_has_kept(forms):
+    alike = 0
+    for i, form in enumerate(forms):
+        program = GENERATOR.of_one(form, f"kept {SEED} {i}")
+        try:
+            alike += run(program, kept=True)
+        except Mismatch as mismatch:
+            pytest.fail(f"{mismatch}\n{Writer(program).text()}", pytrace=False)
+    assert alike > 0.9 * len(forms)
 
 
 def test_every_row_of_the_table_is_written_by_the_generator_or_named_here():
