@@ -495,6 +495,16 @@ def test_an_empty_message_is_news_and_counts_eight_bytes():
     assert hub.counters()["ranks.bytes"] == 8
 
 
+def test_nobody_is_told_how_many_barriers_another_rank_has_come_to():
+    """Two of three are passed, and the third is not: asked about it, the router waits, as the rank must."""
+    hub, barrier = Router(2), {"op": "barrier"}
+    assert hub.call(0, {"posts": [barrier] * 2}) == [(0, {})]
+    assert hub.call(1, {"posts": [barrier] * 3, "test": 1}) == [(1, {})]
+    assert hub.call(1, {"posts": [], "test": 2}) == []
+    assert hub.call(0, {"posts": [barrier]}) == [(0, {}), (1, {})]
+    assert hub.counters()["ranks.bytes"] == 0
+
+
 def test_a_collective_that_fails_tells_nothing_of_the_others_twice():
     """Lengths of an array in an error would be a message for nothing: the case is over for all."""
     hub = Router(2)

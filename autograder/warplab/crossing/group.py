@@ -68,7 +68,7 @@ class RouterWork(dist.Work):
 
     def is_completed(self):
         """Whether the message is through; then nobody has to wait() any more."""
-        return self._over or (self._group.ask("test", self._number)["done"] and self.wait())
+        return self._over or (self._group.ask("test", self._number).get("done", True) and self.wait())
 
     def is_success(self):
         """Whether wait() has returned."""

@@ -2,7 +2,8 @@
 
 A rank's message is {"posts": [...], "wait": n} or {"posts": [...], "test": n} or {"posts": [...]}. Its posts
 are numbered from 0 on, in all its messages together, and "wait" and "test" name one of them. As in gloo and
-NCCL a send is done when the other rank receives it.
+NCCL a send is done when the other rank receives it. A test of a barrier waits: how many of them another rank
+has come to would be a number that nobody counts.
 
     {"op": "send", "peer": 1, "tag": 0, "array": a}          arrays are flat
     {"op": "recv", "peer": 1, "tag": 0}
@@ -47,12 +48,13 @@ class CommError(RuntimeError):
 class Post:
     """One send, receive or collective of a rank.
 
-    whom: what it waits for, in words. array: what it brings, then what it got.
+    whom: what it waits for, in words. array: what it brings, then what it got. barrier: whether it is one.
     """
 
     whom: str
     array: np.ndarray | None = None
     done: bool = False
+    barrier: bool = False
     drawn: list | None = None  # its row of Router.story
 
 
@@ -135,7 +137,7 @@ class Router:
             return {}
         if type(number) is not int or not 0 <= number < len(mine):
             raise CommError(f"rank {rank} has no message number {str(number)[:20]} to wait for")
-        if "test" in message:
+        if "test" in message and not mine[number].barrier:
             return {"done": mine[number].done}
         self.waiting[rank] = mine[number]
         return None
@@ -209,7 +211,7 @@ class Router:
             self._suits(op, options, array)
         text = op if array is None else f"{op} of {array.size:,} {array.dtype}"
         text += f" ({', '.join(f'{name} {value}' for name, value in options.items())})" if options else ""
-        new = Post(f"all ranks to call {text}", array)
+        new = Post(f"all ranks to call {text}", array, barrier=op == "barrier")
         self.posts[rank].append(new)
         self.joined[rank].append((op, options, text, new))
         together = len(self.joined[rank]) - 1
