@@ -50,34 +50,36 @@ def row(name, key):
 @pytest.mark.parametrize(
     ("name", "key", "told"),
     [
-        # 96 x 64 numbers are 192 warps; a load of 4 sectors and a store of 32: 6,912
+        # 88 x 56 numbers are 176 warps, half of them of 24 lanes: 88 loads of 4 sectors and 88 of 3, and a
+        # store of a sector a number: 616 + 4,928
         (
             "ps05/transpose/wrong_naive",
             "sectors",
             "out[col, row] = x[row, col] 32 lanes write 32 sectors of out where 4 would do. "
-            "192 such requests; all 6,912 sectors come from this line.",
+            "176 such requests; all 5,544 sectors come from this line.",
         ),
-        # 31 conflicts and a store of 4 sectors for each of 192 warps are 6,720; the tile's load is 768 more
+        # 88 stores of 32 lanes with 31 conflicts and 88 of 24 with 23 are 4,752, and 616 sectors; the load
+        # is 616
         (
             "ps05/transpose/wrong_no_padding",
             "banks",
             "out[row, col] = tile[tx, ty] 32 lanes read shared memory in 32 wavefronts where 1 would do. "
-            "192 such requests; 6,720 of the 7,488 bank conflicts and sectors come from this line.",
+            "176 such requests; 5,368 of the 5,984 bank conflicts and sectors come from this line.",
         ),
         # a block is 16 x 16, so a warp writes 2 numbers in each of 16 rows
         (
             "ps01/grayscale/wrong_swapped_axes",
             "coalesced",
             "32 lanes write 16 sectors of out where 4 would do. "
-            "200 such requests; all 3,200 sectors written come from this line.",
+            "512 such requests; all 8,192 sectors written come from this line.",
         ),
-        # 72 warps, 96 steps, a load of a and one of b in each; that the loop is unrolled must not show
+        # 60 warps, 88 steps, a load of a and one of b in each; that the loop is unrolled must not show
         (
             "ps04/matmul_tiled/wrong_naive_kernel",
             "requests",
-            "acc += a[row, k] * b[k, col] Warps make 6,912 such requests. "
+            "acc += a[row, k] * b[k, col] Warps make 5,280 such requests. "
             "In this one 32 lanes read 2 sectors of b; "
-            "all 13,824 load requests come from this line.",
+            "all 10,560 load requests come from this line.",
         ),
         # addresses that are a number off waste one sector of five, less than a quarter: the requests are too
         # many, not too wide
@@ -94,6 +96,10 @@ def test_the_row_shows_the_line_that_costs_most_and_what_would_do(name, key, tol
     text, figure = row(name, key)
     assert told in text
     assert figure.count("<svg") == 1 and text.startswith("Line ")
+    wide = float(re.search(r'viewBox="\S+ \S+ (\S+)', figure)[1])
+    letters = min(map(float, re.findall(r'font-size="([\d.]+)"', figure))) / wide
+    assert 300 * letters > 6.5  # pixels on a phone, where a table of checks leaves the picture some 300
+    assert 560 * letters < 14  # and nowhere larger than the text beside it
 
 
 def test_the_line_is_the_one_of_the_students_file():
@@ -192,7 +198,7 @@ def test_whatever_the_ptx_says_of_lines_and_files_the_record_is_small_and_plain(
     access = checked_access(json.loads(json.dumps(result.access)), order.buffers)
     assert set(access) == FIELDS and 0 <= access["line"] <= MAX_LINE
     assert len(json.dumps(access)) < 1000 and "script" not in json.dumps(access)
-    assert access["counted"] == 6912
+    assert access["counted"] == 5544
 
 
 def test_a_million_lines_are_more_than_a_kernel_may_have():
