@@ -315,22 +315,40 @@ def empty(a, b, out):
 
 
 def overhead():
-    """What a launch costs on the engine, and what numba itself does for one: it looks at types and arguments
-    (here arrays on the device) until it hands over to the driver, which is left out.
+    """What a launch costs on the engine, as a whole and by what is kept of others like it, and what numba
+    itself does for one: it looks at types and arguments (here arrays on the device) until it hands over to
+    the driver, which is left out.
     """
     arrays = [cuda.to_device(np.ones(32, np.float32)) for _ in range(3)]
     for name, kernel in (("an empty kernel", empty), ("add, 32 elements", add)):
         launch = kernel[1, 32]
-        ours, own = [], []
-        for _ in range(30):  # in turn, so that what else runs here slows both
-            for spent, handed_over in ((ours, contextlib.nullcontext()), (own, numba_alone())):
-                with handed_over:
-                    launch(*arrays)
+        whole, again, own = [], [], []
+        for _ in range(30):  # in turn, so that what else runs here slows all
+            for spent, under in (
+                (whole, nothing_kept()),
+                (again, contextlib.nullcontext()),
+                (own, numba_alone()),
+            ):
+                with under:
+                    for _ in range(20):
+                        launch(*arrays)
                     spent.append(timed(lambda: [launch(*arrays) for _ in range(50)], 1)[1] / 50)  # noqa: B023
-        name = f"{name}: a launch, numba's own part, ratio"
-        print(
-            f"  {name:<48}{1e6 * min(ours):9.0f} us {1e6 * min(own):9.0f} us CPU {min(ours) / min(own):6.1f}x"
-        )
+        least = min(own)
+        for kind, spent in (("a whole launch", whole), ("one like others", again)):
+            title, ours = f"{name}: {kind}, numba's own part, ratio", min(spent)
+            print(f"  {title:<58}{1e6 * ours:4.0f} us {1e6 * least:4.0f} us CPU {ours / least:6.1f}x")
+
+
+@contextlib.contextmanager
+def nothing_kept():
+    """Every launch runs as a whole."""
+    from warplab.simt.engine import repeats
+
+    before, repeats.WHOLE = repeats.WHOLE, sys.maxsize
+    try:
+        yield
+    finally:
+        repeats.WHOLE = before
 
 
 @contextlib.contextmanager
