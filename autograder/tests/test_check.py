@@ -318,6 +318,11 @@ def test_shapes_must_match_exactly():
     assert difference("x", np.zeros((3, 4)), np.zeros(4)) == "`x` has shape (3, 4), expected (4,)"
 
 
+def test_the_result_of_a_rank_is_not_taken_for_an_element():
+    told = difference("out[1]", np.zeros(5), np.ones(5))
+    assert told.startswith("`out` of rank 1 is wrong at all 5 places") and "first at [0]" in told
+
+
 @given(st.integers(1, 400), st.integers(0, 2**32))
 def test_the_tolerance_admits_every_order_of_summation(terms, seed):
     rng = np.random.default_rng(seed)

@@ -106,6 +106,13 @@ def test_the_engines_of_a_device_have_a_row_each():
     assert starts == sorted(starts) and len(boxes) == 3
 
 
+def test_what_nobody_receives_does_not_end_at_a_rank_on_its_way():
+    picture, _ = svg_of({"kind": "messages", "size": 3, "messages": [[2, 0, 8, 0, None]], "more": False})
+    (line,) = (one for one in ET.fromstring(picture).findall(f"{DOTS}line") if one.get("stroke-dasharray"))
+    end = float(line.get("x2"))
+    assert min(abs(end - 360 * (rank + 0.5) / 3) for rank in range(3)) > 20  # the picture is 360 wide
+
+
 def test_a_message_that_nobody_receives_is_dashed():
     rows = [[0, 1, 8, 1, 2], [1, 0, 8, 3, None], [0, 1, 0, None, 4]]
     picture, told = svg_of({"kind": "messages", "size": 2, "messages": rows, "more": False})
