@@ -156,8 +156,8 @@ grade("ps03/reduce_atomic", reduce_atomic)
 # ## 3. The total, as a tree
 #
 # Now all threads stand in one queue. Let them settle among themselves first, this time for all the rain. Your
-# kernel gets any number of numbers and a grid that may be much smaller, so each thread adds up its share before the block meets at a
-# table in shared memory. Here with eight threads:
+# kernel gets any number of numbers and a grid that may be much smaller, so each thread adds up its share
+# before the block meets at a table in shared memory. Here with eight threads:
 #
 # ```text
 #   table      3  1  7  0  4  1  6  3

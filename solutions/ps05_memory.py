@@ -110,8 +110,8 @@ for (stride, offset), guess in zip(cases, predicted, strict=True):
 # %% [markdown]
 # ## 2. Rows into columns
 #
-# The plotter wants the chart across. A warp that reads along a row and writes down a column touches 32
-# different rows, a whole sector each for four bytes.
+# The plotter wants the chart's rows as columns. A warp that reads along a row and writes down a column
+# touches 32 different rows, a whole sector each for four bytes.
 #
 # Go through a table in shared memory instead, and write along the rows of the *result*. The thread that
 # brought a number in is not the one that takes it out.
@@ -169,7 +169,7 @@ grade("ps05/transpose", transpose, rubric="time")
 #
 # Water evens out its temperature. In one step every place gives to its four neighbours and takes from them:
 #
-# $$\text{out} = x + 0.2\,(\text{up} + \text{down} + \text{left} + \text{right} - 4x),$$
+# $$\text{out} = x + 0.1\,(\text{up} + \text{down} + \text{left} + \text{right} - 4x),$$
 #
 # with 0 outside the chart. Straight from memory, that is five loads for each place. Read into a table
 # first, a block of 32 x 32 needs 34 x 34 numbers: its own and a *halo* of one.
@@ -191,7 +191,7 @@ def stencil_shared(x, out):
     ### BEGIN SOLUTION
     # The zeros go onto the table, so that the formula needs no cases. A row of 34 touches 7 sectors where 32 numbers fill 4; five loads
     # a place would ask for 22. Usual slips: threads without a place leave before they have fetched, the halo outside the chart is left as
-    # it was, tx runs down the columns. A bare 0.2 makes the last line a 64-bit one: right, and slow on most GPUs.
+    # it was, tx runs down the columns. A bare 0.1 makes the last line a 64-bit one: right, and slow on most GPUs.
     tile = cuda.shared.array((34, 34), float32)
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
     top, left = 32 * cuda.blockIdx.y - 1, 32 * cuda.blockIdx.x - 1
@@ -205,7 +205,7 @@ def stencil_shared(x, out):
     if row < x.shape[0] and col < x.shape[1]:
         here = tile[ty + 1, tx + 1]
         around = tile[ty, tx + 1] + tile[ty + 2, tx + 1] + tile[ty + 1, tx] + tile[ty + 1, tx + 2]
-        out[row, col] = here + float32(0.2) * (around - 4 * here)
+        out[row, col] = here + float32(0.1) * (around - 4 * here)
     ### END SOLUTION
 
 
@@ -353,7 +353,7 @@ grade("ps05/softmax_online", softmax_online, rubric="time")
 # %% [markdown]
 # ## 6. Attention without the square *
 #
-# For n pings, vectors of 16 numbers:
+# A small transformer reads n pings, each a vector of 16 numbers:
 #
 # ```python
 # scores = q @ k.T / 4                      # n x n

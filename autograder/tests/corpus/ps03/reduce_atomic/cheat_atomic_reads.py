@@ -9,4 +9,5 @@ def reduce_atomic(x, total):
     each = threads // 32
     i = t % 32 * each + t // 32
     if i < x.size:
-        cuda.atomic.add(total, 0, cuda.atomic.add(x, i, float32(0)))
+        rain = cuda.atomic.add(x, i, float32(0))
+        cuda.atomic.add(total, 0, max(rain - float32(0.25), float32(0)))

@@ -11,7 +11,7 @@ def reduce_atomic(x, total):
     cuda.syncthreads()
     i = cuda.grid(1)
     if i < x.size:
-        cuda.atomic.add(share, 0, x[i])
+        cuda.atomic.add(share, 0, max(x[i] - float32(0.25), float32(0)))
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
         cuda.atomic.add(total, 0, share[0])

@@ -1,4 +1,4 @@
-"""6 points: threads past the end write."""
+"""2 points: threads past the end write."""
 
 from numba import cuda
 

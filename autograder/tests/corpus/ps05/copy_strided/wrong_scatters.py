@@ -1,4 +1,4 @@
-"""3 points: lets the stride spread what is written instead of choosing what is read."""
+"""2 points: lets the stride spread what is written instead of choosing what is read."""
 
 from numba import cuda
 

@@ -14,4 +14,4 @@ def stencil_shared(x, out):
     col, row = cuda.grid(2)
     if row < x.shape[0] and col < x.shape[1]:
         around = at(x, row - 1, col) + at(x, row + 1, col) + at(x, row, col - 1) + at(x, row, col + 1)
-        out[row, col] = at(x, row, col) + float32(0.2) * (around - 4 * at(x, row, col))
+        out[row, col] = at(x, row, col) + float32(0.1) * (around - 4 * at(x, row, col))

@@ -7,5 +7,5 @@ from numba import cuda, float32
 def stencil_shared(x, out):
     col, row = cuda.grid(2)
     if 0 < row < x.shape[0] - 1 and 0 < col < x.shape[1] - 1:
-        x[row, col] += float32(0.2) * (x[row, col + 1] - x[row, col])
+        x[row, col] += float32(0.1) * (x[row, col + 1] - x[row, col])
         out[row, col] = x[row, col]

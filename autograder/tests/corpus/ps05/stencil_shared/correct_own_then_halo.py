@@ -27,4 +27,4 @@ def stencil_shared(x, out):
     cuda.syncthreads()
     if row < x.shape[0] and col < x.shape[1]:
         around = tile[ty - 1, tx] + tile[ty + 1, tx] + tile[ty, tx - 1] + tile[ty, tx + 1]
-        out[row, col] = tile[ty, tx] + 0.2 * (around - 4 * tile[ty, tx])
+        out[row, col] = tile[ty, tx] + 0.1 * (around - 4 * tile[ty, tx])

@@ -19,4 +19,4 @@ def stencil_shared(x, out):
     if inside:
         here = tile[ty + 1, tx + 1]
         around = tile[ty, tx + 1] + tile[ty + 2, tx + 1] + tile[ty + 1, tx] + tile[ty + 1, tx + 2]
-        out[row, col] = here + float32(0.2) * (around - 4 * here)
+        out[row, col] = here + float32(0.1) * (around - 4 * here)
