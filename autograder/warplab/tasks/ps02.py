@@ -34,7 +34,7 @@ class Crossover(Task):
     )
 
     def make_cases(self, rng):
-        def timings(item, overhead, peak_ratio, samples=1, disturbed=0, lucky=False, tie=False):
+        def timings(item, overhead, peak_ratio, samples=1, disturbed=0, lucky=(), tie=False):
             """CPU: time proportional to size^1.5.
 
             GPU: `overhead` seconds, then `peak_ratio` times as fast.
@@ -43,13 +43,15 @@ class Crossover(Task):
             work = 1e-9 * sizes**1.5
             if lucky:  # the win that does not last lies well below the last loss
                 overhead = work[-4]
+            if tie:  # after wins at smaller sizes
+                overhead = work[3]
             cpu = work[:, None] * rng.uniform(0.99, 1.01, (len(sizes), samples))
             gpu = (overhead + work / peak_ratio)[:, None] * rng.uniform(0.99, 1.01, (len(sizes), samples))
             for row in range(len(sizes)):
                 for table in (cpu, gpu):
                     table[row, rng.permutation(samples)[:disturbed]] *= 10
-            if lucky:
-                gpu[1] = cpu[1] / 2
+            for row in lucky:
+                gpu[row] = cpu[row] / 2
             if tie:  # at the largest size neither wins
                 gpu[-1] = cpu[-1]
             inputs = {"sizes": [int(n) for n in sizes], "cpu": cpu, "gpu": gpu}
@@ -63,7 +65,8 @@ class Crossover(Task):
             timings("clean", overhead[1], 5.0, samples=4),
             timings("disturbed", overhead[2], 12.0, samples=9, disturbed=2),
             timings("disturbed", overhead[0], 30.0, samples=9, disturbed=4),
-            timings("lucky", overhead[3] * 3, 15.0, samples=5, lucky=True),
+            timings("lucky", overhead[3] * 3, 15.0, samples=5, lucky=[1]),
+            timings("lucky", overhead[3] * 3, 15.0, samples=5, lucky=[0, 2]),
             timings("never", 0.0, 2.0, samples=3),
             timings("never", overhead[1], 0.8, samples=3),
             timings("never", overhead[2], 15.0, samples=3, tie=True),
@@ -327,7 +330,9 @@ class LatencyHiding(Task):
             kernel("spare", "sm_90", 40, 0, 256, more),  # none: the next one costs a block
             kernel("spare", "sm_90", int(rng.integers(100, 127)), 0, 160, more),  # 15 warps: 4 a quarter
             kernel("spare", "sm_90", 20, 40 * 1024, 128, more),  # shared memory is short, registers are not
-            kernel("spare", "sm_90", int(rng.integers(130, 250)), 200 * 1024, 128, more),  # up to the last one
+            kernel(
+                "spare", "sm_90", int(rng.integers(130, 250)), 200 * 1024, 128, more
+            ),  # up to the last one
             kernel("spare", "sm_80", int(rng.integers(65, 73)), 0, 96, more, **other),
         ]
 

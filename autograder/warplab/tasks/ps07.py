@@ -268,6 +268,7 @@ class LossScaling(Task):
                 f"{item}, batch of {batch}, {width} to {hidden} to 2, scale 2^{scale}", inputs, item, only
             )
 
+        largest = int(rng.integers(12, 20))
         return [
             network("right", 16, 0),
             network("right", 14, int(rng.integers(2, 6))),
@@ -275,8 +276,8 @@ class LossScaling(Task):
             network("small", int(rng.integers(40, 45)), 34, w1=0.06, x=8.0),
             network(
                 "overflow",
-                int(rng.integers(12, 20)),
-                int(rng.integers(30, 41)),
+                largest,
+                largest + int(rng.integers(18, 24)),
                 w1=8.0,
                 only=("grad2", "scale"),
             ),  # the first is all rounding errors

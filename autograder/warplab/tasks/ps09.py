@@ -317,7 +317,7 @@ class Prune24(Task):
         return [
             matrix("pruned", 1, 4),
             matrix("pruned", rng.integers(3, 20), 4 * rng.integers(2, 20)),
-            matrix("draws", 12, 24, True),
+            matrix("draws", 12, 24, True, ()),
             matrix("stored", 1, 8, only=stored),
             matrix("stored", rng.integers(3, 20), 4 * rng.integers(2, 20), only=stored),
         ]

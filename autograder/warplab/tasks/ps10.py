@@ -134,6 +134,8 @@ class DataParallel(Training):
             run("equal", [5, 5, 5], 3, 2),
             run("ragged", [3, 9], 2, 3),
             run("ragged", rng.integers(1, 12, 3), 2, 2),
+            run("ragged", [4, 0, 7], 2, 2),
+            run("ragged", [2, 3], 3, 0),
             run("bucket", rng.permutation([4, 6, 9]), 8, 2),
         ]
 
@@ -258,8 +260,10 @@ class ZeroAdam(RanksTask):
             run("right", 2, 8, 3, "out"),
             run("right", 3, 3 * rng.integers(3, 9) + 1, 2, "out"),
             run("right", 1, 5, 2, "out"),
+            run("right", 4, 2, 2, "out"),
             run("moments", 4, 12, 2, "moments"),
             run("moments", 3, 7, 3, "moments"),
+            run("moments", 4, 2, 1, "moments"),  # two pieces are zeros only
             run("bytes", 4, 48, 2, ""),
         ]
 

@@ -1,5 +1,6 @@
 """20 points: at the best interval both parts are equal."""
 
+
 def spot_interval(save, between, restart, price):
     interval = (2 * save * between) ** 0.5
     lost = interval / between + restart / between
