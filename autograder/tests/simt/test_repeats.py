@@ -24,8 +24,10 @@ def from_the_first(monkeypatch):
 def shortened(monkeypatch):
     """How many launches ran by what was kept."""
     runs = []
-    plain = repeats.Kept.run
-    monkeypatch.setattr(repeats.Kept, "run", lambda kept, regions: (runs.append(1), plain(kept, regions)))
+    plain = repeats.KeptLaunch.run
+    monkeypatch.setattr(
+        repeats.KeptLaunch, "run", lambda kept, regions: (runs.append(1), plain(kept, regions))
+    )
     return runs
 
 

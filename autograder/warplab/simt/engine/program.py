@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +73,7 @@ class Program:
         )
         self.functions, self.sites = translate(fn, self.blocks, symbols, name, self.module.files)
         self.followed = None  # its blocks in another form: see ``engine.following``
-        self.repeats = None  # what is kept for launches alike: see ``engine.repeats``
+        self.repeats: Any = None  # what is kept for launches alike: see ``engine.repeats``
         self.key = hashlib.sha256(ptx.encode()).hexdigest()
 
     def _lay_out(self, space: AddressSpace, shared: dict[tuple, Region]) -> dict[str, int]:

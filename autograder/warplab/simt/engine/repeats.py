@@ -36,7 +36,9 @@ class Repeats:
 
     def __init__(self, program: Program):
         self.program, self.launches = program, 0
-        self.kinds: dict[tuple, Kept | None] = {}  # None of one that came once, or of which nothing is kept
+        self.kinds: dict[
+            tuple, KeptLaunch | None
+        ] = {}  # None of one that came once, or of which nothing is kept
 
     @cached_property
     def parts(self) -> EarlyAndLate | None:
@@ -98,7 +100,7 @@ class Kind:
 
 
 @dataclass
-class Kept:
+class KeptLaunch:
     """Of each block that ran, the late function, what it needs of the early one, and its group's number."""
 
     steps: list[tuple]
@@ -140,10 +142,10 @@ class EarlyMachine(Machine):
         self.steps: list[tuple] = []
         self.numbers: dict[Group, int] = {}
 
-    def kept(self) -> Kept:
+    def kept(self) -> KeptLaunch:
         """Raises CannotSplit where it grows too long, or groups part with loaded values in registers."""
         self.run()
-        return Kept(self.steps, len(self.numbers))
+        return KeptLaunch(self.steps, len(self.numbers))
 
     def _begun(self, index: int, early):
         if not any(map(self.parts.is_late, self.parts.program.blocks[index].instrs)):
