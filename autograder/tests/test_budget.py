@@ -543,3 +543,15 @@ def test_a_sum_of_memory_that_would_take_long_counts_as_too_much(tmp_path, monke
         with monkeypatch.context() as patch:
             patch.setattr(held_memory, most, 10_000)
             assert held_memory.over(limit, str(tmp_path), [])
+
+
+def test_a_namespace_that_is_gone_holds_nothing_more_and_has_used_what_was_last_seen(tmp_path):
+    """Behind bubblewrap its /proc is reached through process 1, which the kernel may kill at any moment."""
+    assert not held_memory.over(1, str(tmp_path / "gone"), [])
+    proc = tmp_path / "proc"
+    (proc / "1").mkdir(parents=True)
+    (proc / "1/stat").write_text(f"1 (a) {' '.join(['S', *['0'] * 10, '3', '4', *['0'] * 6, '5'])}\n")
+    used = ProcessorTime(str(proc))
+    assert used.seconds() == 7 / processor_time.TICKS
+    proc.rename(tmp_path / "elsewhere")
+    assert used.seconds() == 7 / processor_time.TICKS

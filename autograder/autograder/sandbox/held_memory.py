@@ -57,7 +57,10 @@ def over(limit: int, proc: str = "/proc", folders: Iterable[str] = view.WRITABLE
     share with the warm parent in proportion; it walks page tables. Who has so many processes, mappings and
     shared pages that this would take seconds holds too much.
     """
-    pids = [name for name in os.listdir(proc) if name.isdigit() and name != "1"]
+    try:
+        pids = [name for name in os.listdir(proc) if name.isdigit() and name != "1"]
+    except OSError:  # behind bubblewrap the way there leads through process 1, which has just ended
+        return False
     beside = SOCKET * _lines(f"{proc}/1/net/unix") + INODE * sum(map(_files, folders))
     every = [_held(f"{proc}/{pid}") for pid in pids]
     beside += sum(held.of_kernel for held in every)

@@ -22,7 +22,11 @@ class ProcessorTime:
     def seconds(self) -> float:
         """Seconds of user and system time, up to now."""
         seen: dict[tuple[str, int], tuple[int, int]] = {}
-        for name in filter(str.isdigit, os.listdir(self.proc)):
+        try:
+            names = os.listdir(self.proc)
+        except OSError:  # as in held_memory: it ended with its process 1
+            names = []
+        for name in filter(str.isdigit, names):
             try:
                 with open(f"{self.proc}/{name}/stat", "rb") as file:
                     fields = file.read().rpartition(b")")[2].split()
