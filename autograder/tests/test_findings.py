@@ -166,6 +166,11 @@ def test_lines_of_several_launches_are_added_up():
         ("`master`: dtype is float64, expected", "their type is not"),
         ("`out` of rank 0 has shape (4,), expected", "Print the shape"),
         ("CommError: what rank 1 sent is 8 numbers", "of which dtype"),
+        ("VirtualDeviceError: device.empty takes a positive", "in use at the same time"),
+        (
+            "VirtualDeviceError: copy 1 in stream 1 and launch 1 in stream 2 are in no order",
+            "Two operations",
+        ),
         ("NameError: name 'softmax' is not defined", "What is each name in it"),
         ("ValueError: The truth value of an array", "What is each name in it"),
     ],

@@ -5,7 +5,7 @@ import pytest
 
 import warplab
 from warplab.simt.engine.indices import SharedArray
-from warplab.simt.frontends.shared_shapes import shaped
+from warplab.simt.frontends.shared_shapes import named, shaped
 
 RACE = """
 #define WIDTH 16
@@ -52,10 +52,23 @@ def test_a_shape_that_the_source_does_not_say_for_certain_is_left_open(source, s
     assert shape_of(source, size) == ((), 0)
 
 
+def test_ptx_that_travels_without_its_source_says_the_shapes_too():
+    ptx, entry = warplab.cuda_kernel(RACE, "race").compiled("sm_90")
+    told = named(ptx, RACE)
+    assert "$tile$16x17$uint32[1088]" in told and "E4tile" in ptx and "E4tile" not in told
+    travelled = warplab.ptx_kernel(told, entry)
+    with pytest.raises(warplab.SharedRace, match=r"reads tile\[1, 0\]"):
+        travelled[1, 256](np.zeros(256, np.float32), np.zeros(256, np.float32))
+    assert named(ptx, "") == ptx
+
+
 def test_a_race_in_c_names_the_element_by_its_index_tuple():
     kernel = warplab.cuda_kernel(RACE, "race")
-    with pytest.raises(warplab.SharedRace, match=r"\(1, 0, 0\) .* reads tile\[1, 0\] .* thread \(16, 0"):
+    with pytest.raises(
+        warplab.SharedRace, match=r"\(1, 0, 0\) .* reads tile\[1, 0\] .* thread \(16, 0"
+    ) as raised:
         kernel[1, 256](np.zeros(256, np.float32), np.zeros(256, np.float32))
+    assert "put __syncthreads() after" in str(raised.value)  # not numba's word for it
 
 
 def test_an_index_past_the_end_in_c_is_told_with_the_last_one():

@@ -18,6 +18,7 @@ from warplab.hardware.target import Target
 from warplab.simt.errors import LaunchError
 from warplab.simt.frontends.cuda_cpp import CudaKernel
 from warplab.simt.frontends.numba_hook import is_dispatcher, numba_type, ptx_of
+from warplab.simt.frontends.shared_shapes import named
 
 
 def question(task, case):
@@ -70,6 +71,7 @@ def compiled(entry, name, passed, target, arguments=()):
     """
     if type(entry) is CudaKernel:
         ptx, symbol = entry.compiled(target.arch)
+        ptx = named(ptx, entry.source)  # where it runs there is no source
         return Kernel.from_plain({"name": entry.name, "entry": symbol, "modules": [ptx], "abi": "c"})
     check_kernel(entry, name)
     expected = len(inspect.signature(entry.py_func).parameters)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from warplab.simt.engine.indices import SharedArray
+from warplab.simt.engine.indices import SharedArray, shared_array, shared_symbol
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 DECLARATION = re.compile(r"__shared__([^;{}()]*(?:\([^;{}()]*\)[^;{}()]*)*);")
@@ -21,6 +21,8 @@ NUMBER = re.compile(
 )
 SUFFIX = re.compile(r"\b(\d+)[uUlL]+\b")
 BYTES = {"char": 1, "bool": 1, "half": 2, "short": 2, "int": 4, "unsigned": 4, "float": 4, "double": 8}
+VARIABLE = re.compile(r"\.shared\s+(?:\.align\s+\d+\s+)?\.b8\s+([\w$]+)\[(\d+)\]\s*;")
+DTYPES = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}  # any of so many bytes
 DOES = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv}
 
 
@@ -42,6 +44,17 @@ def shaped(arrays: Sequence[SharedArray], source: str) -> list[SharedArray]:
             if None not in sizes and min(sizes) > 0:
                 declared.setdefault(name, set()).add((tuple(sizes), min(kinds, default=None)))
     return [_with_shape(array, declared.get(array.name, set())) for array in arrays]
+
+
+def named(ptx: str, source: str) -> str:
+    """The PTX with names of shared variables that say the shapes: for whom no source comes along."""
+    for number, (symbol, size) in enumerate(VARIABLE.findall(ptx)):
+        [array] = shaped([shared_array(symbol, 0, int(size))], source)
+        if array.shape and array.itemsize in DTYPES:
+            own = f"_cudapy_smem_{number}"  # as numba's arrays begin, whose names say the same
+            told = shared_symbol(own, array.name, array.shape, DTYPES[array.itemsize])
+            ptx = re.sub(rf"(?<![\w$]){re.escape(symbol)}(?![\w$])", told, ptx)
+    return ptx
 
 
 def _with_shape(array: SharedArray, declared) -> SharedArray:

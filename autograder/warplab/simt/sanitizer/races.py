@@ -291,10 +291,15 @@ class SharedTables:
             f"with no barrier between them; {count:,} accesses clash",
             kernel=program.name,
             where=here,
-            hint="put cuda.syncthreads() after the writes and before other threads read, "
+            hint=f"put {barrier_at(here)} after the writes and before other threads read, "
             "and again before the next writes" + ("; atomics are writes too" if " " in does + done else ""),
             acts=acts,
         )
+
+
+def barrier_at(where: str) -> str:
+    """What the barrier of a block is called in the language of a line, "kernel.cu:7" or "cell:7"."""
+    return "__syncthreads()" if ".cu:" in where else "cuda.syncthreads()"
 
 
 def cell_size(program, widest: int = 4) -> int:

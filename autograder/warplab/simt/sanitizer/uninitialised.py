@@ -21,7 +21,7 @@ from warplab.simt.engine.following import StartFollowing
 from warplab.simt.engine.warp import shuffle
 from warplab.simt.errors import UninitialisedRead
 from warplab.simt.observer import Observer
-from warplab.simt.sanitizer.races import cell_size
+from warplab.simt.sanitizer.races import barrier_at, cell_size
 
 # What is known of an unknown value: the site of its load, in which memory, by which lane and at which byte,
 # packed into one int64; 0: it is no unknown value.
@@ -209,11 +209,12 @@ class InitialisationCheck(Observer):
         owner = "no thread of its block has" if space == "shared" else "it has not"
         instr = machine.program.sites[(origin >> SITE_SHIFT) - 1]
         place = "its local memory" if space == "local" else machine.program.shared_place(at, self.unit)
+        where = machine.program.line_of_site((origin >> SITE_SHIFT) - 1)
         raise UninitialisedRead(
             f"{machine.thread_name(lane)} reads {place}, which {owner} written{use}",
             kernel=machine.program.name,
-            where=machine.program.line_of_site((origin >> SITE_SHIFT) - 1),
-            hint="set the array's elements first, and for shared memory put cuda.syncthreads() after that",
+            where=where,
+            hint=f"set the array's elements first, and for shared memory put {barrier_at(where)} after that",
             acts=(machine.act(lane, instr, "reads", place),),
         )
 
