@@ -48,7 +48,7 @@ class Repeats:
         except CannotSplit:
             return None
 
-    def kind_of(self, launch: Launch, space: AddressSpace) -> Kind | None:
+    def kind_of(self, launch: Launch, space: AddressSpace) -> LaunchKind | None:
         """None at a program's first launches, and where nothing can be kept."""
         self.launches += 1
         if self.launches <= WHOLE or launch.blocks * launch.threads > CHUNK_LANES or self.parts is None:
@@ -66,11 +66,11 @@ class Repeats:
                 regions.append(region)
             number = next(i for i, known in enumerate(regions) if known is region)
             key.append((number, address - region.base, region.size, region.writable))
-        return Kind(self, tuple(key), regions)
+        return LaunchKind(self, tuple(key), regions)
 
 
 @dataclass
-class Kind:
+class LaunchKind:
     """What a launch has in common with others, and the ``regions`` that its own pointers point into."""
 
     repeats: Repeats
@@ -193,10 +193,10 @@ class _Finder(LoadStoreUnit):
     def place(self, group, address, offset: int, dtype: str, count: int) -> None:
         access = self.prepare(group, "global", address)
         width = np.dtype(dtype).itemsize
-        region = next((i for i, known in enumerate(self.regions) if known is access.region), None)
-        inside = region is not None and access.low + offset >= 0
-        if not inside or access.high + offset + width * count > access.region.size:
+        number = next((i for i, known in enumerate(self.regions) if known is access.region), None)
+        end = access.high + offset + width * count
+        if number is None or access.low + offset < 0 or end > self.regions[number].size:
             raise CannotSplit  # lanes point into several regions
         first = (access.offset + offset) // width
         indices = [first + i for i in range(count)]
-        self.keep((region, dtype, indices), count * first.nbytes)
+        self.keep((number, dtype, indices), count * first.nbytes)
