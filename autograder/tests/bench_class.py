@@ -34,7 +34,7 @@ from autograder.release.release import solution_files
 from autograder.release.source import source_notebook, stable_json
 from autograder.sample_class.build import submission
 from autograder.sandbox.choose import choose
-from autograder.sandbox.forked import PARENT
+from autograder.sandbox.forked import PARENT, READERS
 from autograder.sandbox.launcher import Launcher
 
 FEW, MORE = (1, 2), (2, 8)  # sizes of the two classes: of nbgrader, which takes its time, and of ours
@@ -136,7 +136,8 @@ def ours(root: Path, name: str, submitted: Path, out: Path, launcher: Launcher) 
     with measured() as spent:
         grading = Grading(root, name, submitted, out, jobs=os.cpu_count() or 1, sandbox=launcher, seed=1)
         rows = list(grading.rows())
-        PARENT.stop()  # what its children used counts once it has ended
+        for parent in (PARENT, READERS):
+            parent.stop()  # what its children used counts once it has ended
     problem = next((row for row in rows if row.status != "graded"), None)
     if problem:
         raise SystemExit(f"{name}: {problem.student} was not graded: {problem.reason}")

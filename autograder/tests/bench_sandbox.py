@@ -4,7 +4,8 @@ for each launcher, then whole submissions.
 A whole submission is judged twice: by the grader (reader, sandbox, executor, judge: four processes), and with
 every call of the same work made directly in one child of a process as warm as the warm parent, which is the
 student's own run time. The difference is what the walls, the conversation, the reading and the comparing
-cost; of it the reader is told apart. Wall-clock time of this machine, the least of several.
+cost; of it the reader, timed alone, is told apart. Wall-clock time of this machine, the least of several,
+which take turns: what else the machine does meets them alike.
 """
 
 import contextlib
@@ -129,11 +130,17 @@ def main():
                 f"{name}: the solution got {verdict.score:g} points ({verdict.reason}), so its time says "
                 "nothing"
             )
-        graded = least(functools.partial(whole, data, assignment, cases, launchers[0]), 5)
-        judged = least(functools.partial(judge_notebook, assignment, checked, cases, launchers[0]), 5)
-        own = min(own_time(assignment, checked, cases) for _ in range(5))
+        rounds = [
+            (
+                least(functools.partial(whole, data, assignment, cases, launchers[0]), 1),
+                own_time(assignment, checked, cases),
+                least(functools.partial(read, data, assignment, launchers[0]), 1),
+            )
+            for _ in range(5)
+        ]
+        graded, own, reading = map(min, zip(*rounds, strict=True))
         worst = max(worst, graded - own)
-        print(f"  {graded:8.1f} {own:8.1f} {graded - own:8.1f} {graded - judged:8.1f}  {name}")
+        print(f"  {graded:8.1f} {own:8.1f} {graded - own:8.1f} {reading:8.1f}  {name}")
     return int(worst > LIMIT_MS)
 
 

@@ -40,7 +40,8 @@ def start(main, words, env=None, **options):
             if env is not None:
                 os.environ.clear()
                 os.environ.update(env)
-            forked.PARENT = forked.WarmParent()  # the other one serves the process that we come from
+            # the others serve the process that we come from
+            forked.PARENT, forked.READERS = forked.WarmParent(), forked.WarmParent("reader")
             main()
             status = 0
         except SystemExit as leaving:
@@ -49,6 +50,7 @@ def start(main, words, env=None, **options):
             traceback.print_exc()
         finally:
             forked.PARENT.stop()
+            forked.READERS.stop()
             sys.stdout.flush()
             os._exit(status)
 

@@ -24,7 +24,7 @@ from autograder.grade import Grading
 from autograder.judge.budget import Lost
 from autograder.sandbox import Limits, bubblewrap, cgroup, view
 from autograder.sandbox.choose import NoSandbox, choose
-from autograder.sandbox.forked import PARENT
+from autograder.sandbox.forked import PARENT, READERS
 
 DANGEROUS = """
     a_million_files appends_to_the_configuration deletes_everything fifty_daemons fills_the_disk fork_bomb
@@ -112,6 +112,7 @@ def test_the_most_dangerous_submissions_get_what_is_honest_in_them_and_do_no_har
             rows = {row.student: row for row in grading.rows()}
             called = callers()
         PARENT.stop()
+        READERS.stop()
         deadline = time.monotonic() + 10
         while (left := descendants(os.getpid())) and time.monotonic() < deadline:
             time.sleep(0.05)

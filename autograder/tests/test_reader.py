@@ -647,3 +647,11 @@ def test_the_readers_limits_leave_room_for_an_honest_notebook_of_twenty_mebibyte
     found = read(data, course[1], launcher)
     assert found.notes == () and asdict(reading.LIMITS)["memory_mib"] <= 2048
     assert np.frombuffer(data, np.uint8).nbytes == len(data)
+
+
+def test_the_readers_warm_parent_has_imported_no_compiler_which_each_fork_would_copy():
+    code = (
+        "import sys; from autograder.sandbox.zygote import warm_up; "
+        "print(warm_up(['reader']), {'numba', 'warplab', 'numpy.random'} & set(sys.modules))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "{} set()\n"

@@ -32,10 +32,12 @@ HAND_OVER_SECONDS = 20.0
 class WarmParent:
     """The zygote as the grader sees it.
 
-    It is started at the first job, and again if it died or the environment changed.
+    It is started at the first job, and again if it died or the environment changed. roles: of the jobs that
+    it will get; a fork costs what the parent has imported, so those who need little have one of their own.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *roles: str) -> None:
+        self.roles = roles
         self.lock = threading.Lock()
         self.process: subprocess.Popen[bytes] | None = None
         self.control: socket.socket | None = None
@@ -78,7 +80,7 @@ class WarmParent:
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "autograder.sandbox.zygote", str(theirs.fileno())],
+                [sys.executable, "-m", "autograder.sandbox.zygote", str(theirs.fileno()), *self.roles],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -107,7 +109,7 @@ def hand_over(control: socket.socket, message: bytes, descriptors: Sequence[int]
             time.sleep(0.05)
 
 
-PARENT = WarmParent()
+PARENT, READERS = WarmParent("student", "executor", "probe"), WarmParent("reader")
 
 
 class Forked:
@@ -136,7 +138,8 @@ class Forked:
         self.lifeline, end = socket.socketpair()
         try:
             with theirs, end:
-                PARENT.start(job, [theirs.fileno(), end.fileno()])
+                parent = READERS if role == "reader" else PARENT
+                parent.start(job, [theirs.fileno(), end.fileno()])
         except StartError:
             self._forget()
             raise

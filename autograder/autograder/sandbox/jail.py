@@ -52,8 +52,12 @@ def lock(student: int, limits: Limits, gpu: bool) -> None:
 
 
 def settle(home: str, environment: Mapping[str, str]) -> None:
-    """Fresh signals, files, folder, environment and random numbers, as in a process just started."""
+    """Fresh signals, files, folder, environment and random numbers, as in a process just started.
+
+    Its allocator is told what suits a process that runs kernels.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    linux.keep_freed_memory()
     own_files()
     os.chdir(home)
     os.umask(0o077)
@@ -62,8 +66,8 @@ def settle(home: str, environment: Mapping[str, str]) -> None:
     sys.argv[:] = [""]
     tempfile.tempdir = None
     random.seed()
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed()
+    if "numpy.random" in sys.modules:  # imported later, it begins afresh by itself
+        sys.modules["numpy.random"].seed()
     if "torch" in sys.modules:
         sys.modules["torch"].default_generator.seed()
 

@@ -20,6 +20,9 @@ MNT_DETACH = 2
 MADV_COLLAPSE = 25
 ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV, ATTR_NOEXEC = 1, 2, 4, 8
 
+# of mallopt(3): how much lies free at the heap's end before it goes back, from which size on memory is mapped
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, KEPT, MAPPED = -1, -3, 64 << 20, 4 << 20
+
 AT_FDCWD, AT_EMPTY_PATH, AT_RECURSIVE = -100, 0x1000, 0x8000
 OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC, MOVE_MOUNT_F_EMPTY_PATH = 1, os.O_CLOEXEC, 4
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
@@ -134,6 +137,16 @@ def into_huge_pages() -> None:
         start += -start % size
         if rights.startswith("rw") and name in ([], ["[heap]"]) and end - start >= size:
             LIBC.madvise(ctypes.c_void_p(start), ctypes.c_size_t((end - start) // size * size), MADV_COLLAPSE)
+
+
+def keep_freed_memory() -> None:
+    """Let the C library keep up to 64 MiB of what this process frees, for what it asks for next.
+
+    Arrays of a kernel's lanes come and go, and each page that went back costs a fault when it comes again.
+    """
+    if hasattr(LIBC, "mallopt"):  # glibc
+        LIBC.mallopt(M_TRIM_THRESHOLD, KEPT)
+        LIBC.mallopt(M_MMAP_THRESHOLD, MAPPED)
 
 
 def _checked(result: int, name: str | None = None) -> int:

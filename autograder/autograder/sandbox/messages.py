@@ -6,6 +6,7 @@ message and the length of each array, which follows it in the .npy format; in th
 line while it comes, the lengths of its arrays before memory is taken for them.
 """
 
+import functools
 import io
 import json
 import math
@@ -241,7 +242,14 @@ Message = (
     | Sampled
 )
 Kind = TypeVar("Kind", bound=Message)
-HINTS = {kind: typing.get_type_hints(kind) for kind in typing.get_args(Message)}
+HINTS = {
+    kind: {
+        name: typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+        for name, hint in typing.get_type_hints(kind).items()
+    }
+    for kind in typing.get_args(Message)
+}  # kind -> {field: the types that it may have}
+PLAIN = frozenset((str, int, bool, type(None)))  # what JSON holds as it is; of floats only finite ones
 
 
 @dataclass(frozen=True)
@@ -382,7 +390,8 @@ class Channel:
         """The body of the next line and room for its arrays, None if it has not all arrived."""
         if not self._buffer:
             return None
-        longest = max(ROOM[kind].text for kind in allowed)
+        rooms = [ROOM[kind] for kind in allowed]
+        longest, most = max(room.text for room in rooms), max(room.values for room in rooms)
         end = self._buffer.find(b"\n", 0, longest)
         if end < 0:
             if len(self._buffer) >= longest:
@@ -390,7 +399,6 @@ class Channel:
             return None
         line = bytes(memoryview(self._buffer)[:end])
         del self._buffer[: end + 1]
-        most = max(ROOM[kind].values for kind in allowed)
         if not _fits(line, most):
             raise BadMessage(f"a message of more than {most:,} values")
         try:
@@ -425,11 +433,11 @@ def _fits(line: bytes, most: int) -> bool:
 def _kind_of(body: object, allowed: tuple[type[Kind], ...]) -> type[Kind]:
     """The type in `allowed` that a message's body names. Raises BadMessage where it is none of them."""
     name = body.get("type") if isinstance(body, dict) else None
-    kind = next((kind for kind in allowed if kind.__name__ == name), None)
-    if kind is None:
-        wanted = " or ".join(sorted(kind.__name__ for kind in allowed))
-        raise BadMessage(f"expected {wanted}, got {str(name)[:40]!r}")
-    return kind
+    for kind in allowed:
+        if kind.__name__ == name:
+            return kind
+    wanted = " or ".join(sorted(kind.__name__ for kind in allowed))
+    raise BadMessage(f"expected {wanted}, got {str(name)[:40]!r}")
 
 
 def typed(body: object, allowed: tuple[type[Kind], ...]) -> Kind:
@@ -440,13 +448,12 @@ def typed(body: object, allowed: tuple[type[Kind], ...]) -> Kind:
     kind = _kind_of(body, allowed)
     fields: dict[str, Any] = body if isinstance(body, dict) else {}
     name, hints = fields.pop("type"), HINTS[kind]
-    if set(fields) != set(hints):
+    if fields.keys() != hints.keys():
         raise BadMessage(
             f"{name} has the fields {', '.join(hints) or 'none'}, got {', '.join(map(str, fields))[:80]}"
         )
-    for key, hint in hints.items():
-        types_of_field = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-        if type(fields[key]) not in types_of_field:
+    for key, possible in hints.items():
+        if type(fields[key]) not in possible:
             raise BadMessage(f"{name}.{key} is a {type(fields[key]).__name__}")
     if isinstance(fields.get("error"), str):
         fields["error"] = fields["error"][:MAX_TEXT]
@@ -507,9 +514,16 @@ def _encode_array(array: np.ndarray) -> list[bytes | memoryview]:
     if array.dtype.kind not in "biuf":
         raise BadMessage(f"arrays of {array.dtype} do not cross")
     array = np.asarray(array, order="C")
+    return [_header(array.dtype.str, array.shape), array.reshape(-1).view(np.uint8).data]
+
+
+@functools.lru_cache(256)
+def _header(descr: str, shape: tuple[int, ...]) -> bytes:
+    """What .npy has before the numbers of an array in C order."""
     stream = io.BytesIO()
-    np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
-    return [stream.getvalue(), array.reshape(-1).view(np.uint8).data]
+    about = {"descr": descr, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, about)
+    return stream.getvalue()
 
 
 def _pack(value: Any, arrays: list[list[bytes | memoryview]]) -> Any:
@@ -518,9 +532,11 @@ def _pack(value: Any, arrays: list[list[bytes | memoryview]]) -> Any:
         arrays.append(_encode_array(value))
         return {ARRAY: len(arrays) - 1}
     if isinstance(value, dict):
-        return {str(key): _pack(inner, arrays) for key, inner in value.items()}
+        return {
+            str(key): inner if type(inner) in PLAIN else _pack(inner, arrays) for key, inner in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_pack(inner, arrays) for inner in value]
+        return [inner if type(inner) in PLAIN else _pack(inner, arrays) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         return {FLOAT: repr(float(value))}
     if isinstance(value, np.generic):
@@ -535,13 +551,14 @@ def _unpack(value: Any, arrays: Sequence[np.ndarray], depth: int = MAX_DEPTH) ->
     if depth < 0:
         raise BadMessage(f"a message whose lists and objects are nested more than {MAX_DEPTH} deep")
     if isinstance(value, dict):
-        if set(value) == {ARRAY}:
-            index = value[ARRAY]
-            if type(index) is not int or not 0 <= index < len(arrays):
-                raise BadMessage("a message names an array that it does not bring")
-            return arrays[index]
-        if set(value) == {FLOAT} and value[FLOAT] in ("nan", "inf", "-inf"):
-            return float(value[FLOAT])
+        if len(value) == 1:
+            if ARRAY in value:
+                index = value[ARRAY]
+                if type(index) is not int or not 0 <= index < len(arrays):
+                    raise BadMessage("a message names an array that it does not bring")
+                return arrays[index]
+            if FLOAT in value and value[FLOAT] in ("nan", "inf", "-inf"):
+                return float(value[FLOAT])
         return {_whole(key): _unpack(inner, arrays, depth - 1) for key, inner in value.items()}
     if isinstance(value, list):
         return [_unpack(inner, arrays, depth - 1) for inner in value]

@@ -4,11 +4,11 @@ Everything else does not exist for it. `visible()` lists it; `build()` makes it,
 All that can be written is one tmpfs of a fixed size.
 """
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
 
-import warplab
 from autograder.sandbox import linux
 
 JOB = "/job"
@@ -31,7 +31,9 @@ PROCESSORS = tuple(f"/sys/devices/system/cpu/{name}" for name in ("online", "pos
 # displays. The driver's libraries are in SYSTEM or LD_LIBRARY_PATH.
 GPU_DEVICES = ("nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps", "dxg")
 PCI = ("/sys/bus/pci", "/sys/devices")  # where the CUDA driver looks for its cards
-WARPLAB = Path(warplab.__path__[0])
+COURSE = importlib.util.find_spec("warplab")  # found and not imported: a reader's warm parent is small
+assert COURSE is not None and COURSE.origin is not None  # it is installed with us
+WARPLAB = Path(COURSE.origin).parent
 MAX_FILES = 20_000
 NAMES = {
     "/etc/passwd": "root:x:0:0::/:/bin/false\nstudent:x:{uid}:{gid}::/job/home:/bin/sh\n",

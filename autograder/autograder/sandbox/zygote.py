@@ -1,9 +1,9 @@
-"""The warm parent: `python -m autograder.sandbox.zygote FD`.
+"""The warm parent: `python -m autograder.sandbox.zygote FD [ROLE...]`.
 
-It has imported what workers need, and forks one keeper per job. It holds nothing to steal: it is started with
-a clean environment and without descriptors but its socket, never sees a submission, a seed or an expected
-value, and never initialises CUDA. A message on the socket is one job as JSON, which names what it will
-import, with two descriptors: the worker's channel and the lifeline. When the socket closes it ends.
+It has imported what the workers of its roles need, and forks one keeper per job. It holds nothing to steal:
+it is started with a clean environment and without descriptors but its socket, never sees a submission, a seed
+or an expected value, and never initialises CUDA. A message on the socket is one job as JSON, which names what
+it will import, with two descriptors: the worker's channel and the lifeline. When the socket closes it ends.
 """
 
 import contextlib
@@ -165,13 +165,13 @@ def write_maps(pid: int, student: int, host_id: int | None) -> bytes:
     return b"mapped"
 
 
-def warm_up() -> dict[str, str]:
-    """Import what workers need.
+def warm_up(roles: Iterable[str] = ()) -> dict[str, str]:
+    """Import what workers need, of some roles or, if none is named, of all.
 
     Returns {module of a role: why it cannot be imported}.
     """
     broken: dict[str, str] = {}
-    for name in ROLES.values():
+    for name in [ROLES[role] for role in roles or ROLES]:
         try:
             importlib.import_module(name)
         except ImportError as problem:
@@ -182,6 +182,6 @@ def warm_up() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    without = warm_up()
+    without = warm_up(sys.argv[2:])
     with socket.socket(fileno=int(sys.argv[1])) as socket_:
         serve(socket_, without)
