@@ -74,7 +74,6 @@ if __name__ == "__main__":
     doctor.LIMITS = doctor.replace(doctor.LIMITS, start_seconds=PATIENCE, total_seconds=PATIENCE)
     place = cgroup.place()
     seen = {
-        "setting": os.environ.get("SETTING", "here"),
         "uid": os.geteuid(),
         "kernel": platform.release(),
         "open files": resource.getrlimit(resource.RLIMIT_NOFILE)[1],

@@ -1,33 +1,84 @@
-"""The threat model's table of settings, made of held.json. Run as a program it prints it."""
+"""The threat model's tables of settings, made of held.json.
+
+Run as a program it prints them. With --record it first takes over what `make vm-test` saw, and writes the
+page's tables anew.
+"""
 
 import json
+import re
+import sys
 from pathlib import Path
 
 HELD = Path(__file__).with_name("held.json")
-HEAD = """| setting | kernel | behind | of 15 attacks held off | memory of all held by | one busy processor |
-|---|---|---|---|---|---|
-"""
+ROOT = Path(__file__).resolve().parents[3]
+SEEN = ROOT / "_build/vm/seen"
+PAGE = ROOT / "chapters/threat-model.md"
+ATTACKED = (
+    "setting | kernel | behind | of 15 attacks held off | memory of all held by | one busy processor".split(
+        " | "
+    )
+)
+GRADED = "setting | kernel | student | status | points | most memory of a job".split(" | ")
 
 
-def rows(seen):
-    """The table's lines for one setting, one a kind of sandbox."""
+def attacked(seen):
+    """The lines of the table of attacks for one setting, one a kind of sandbox."""
     shares = seen["processor seconds of one and of eight"]
     busy = "one process against eight: {} s and {} s".format(*shares) if shares else "not by cgroup"
     for kind, found in seen["sandboxes"].items():
         if isinstance(found, str):
             reason = found.split(", ")[0]
-            yield seen["setting"], seen["kernel"], kind, f"does not start: {reason}", "", ""
+            yield seen["setting"], seen["kernel"], kind, f"no result: {reason}", "", ""
             continue
         lost = [f"{name}: {detail}" for name, detail in found.items() if detail != "held"]
         held = f"{len(found) - len(lost)}" + ("" if not lost else f"; {'; '.join(lost)}")
         yield seen["setting"], seen["kernel"], kind, held, seen["walls"], busy
 
 
-def table():
-    """The Markdown table."""
-    lines = [row for seen in json.loads(HELD.read_text()) for row in rows(seen)]
-    return HEAD + "".join(f"| {' | '.join(row)} |\n" for row in lines)
+def graded(seen):
+    """The lines of the table of classes for one setting, one a student; none where no class was graded."""
+    if not (found := seen.get("class")):
+        return
+    most, may = found["MiB of a job at most"], found["MiB that a job's cgroup allows"]
+    memory = "not counted by a cgroup" if most is None else f"{most:,} of {may:,} MiB"
+    for student, (status, points, reason) in found["rows"].items():
+        how = f"{status}: {reason}" if reason else status
+        told = "not graded" if points is None else f"{points:g} of 30"
+        yield seen["setting"], seen["kernel"], student.replace("_", " "), how, told, memory
+
+
+def tables(settings):
+    """The Markdown tables of what was seen in these settings: attacks, and classes where there are any."""
+    for head, lines_of in ((ATTACKED, attacked), (GRADED, graded)):
+        if lines := [line for seen in settings for line in lines_of(seen)]:
+            yield "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *lines))
+
+
+def kept():
+    """What held.json has."""
+    return json.loads(HELD.read_text())
+
+
+def seen_here(names):
+    """What `make vm-test` has seen so far in the boots with these names."""
+    files = [SEEN / f"{name}.json" for name in names]
+    return [one for file in files if file.exists() for one in json.loads(file.read_text())]
+
+
+def record():
+    """Take what was seen over into held.json, for what it has of the same settings, and onto the page."""
+    fresh = seen_here(sorted(file.stem for file in SEEN.glob("*.json")))
+    again = {(one["setting"], one["machine"]) for one in fresh}
+    older = [one for one in kept() if (one["setting"], one["machine"]) not in again]
+    HELD.write_text(json.dumps(fresh + older, indent=1) + "\n")
+    text = PAGE.read_text()
+    for table in tables(kept()):
+        head = re.escape(table.partition("\n")[0])
+        text = re.sub(rf"{head}\n(\|.*\n)+", lambda _, table=table: table, text)
+    PAGE.write_text(text)
 
 
 if __name__ == "__main__":
-    print(table(), end="")
+    if sys.argv[1:] == ["--record"]:
+        record()
+    print("\n".join(tables(kept())), end="")
