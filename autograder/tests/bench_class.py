@@ -7,8 +7,9 @@ Without options: one round of ps04 and of a set without kernels, and two small c
 set after the other, the two graders in turn. A submission's time is the difference between a larger and a
 smaller class, divided by how many more there are, so that both are told without their start. Then one set in
 classes of several sizes, start and all, and each graded a second time unchanged. Processor time is that of
-the grader and of all processes that it started, whatever else the machine does meanwhile: on one that has
-other work, read that ratio and not the one by the clock. Memory is what the machine had less of.
+the grader and of the processes that it started and somebody waited for. Of ours that is too little: what was
+still in a jail when process 1 of it was killed counts for nobody, so judge by the clock, on a quiet machine.
+Memory is what the machine had less of.
 """
 
 import argparse
