@@ -1,4 +1,4 @@
-"""11 points: chapter 7's kernel: four products an instruction, but every thread fetches for itself."""
+"""4 points: chapter 7's kernel: four products an instruction, but every thread fetches for itself."""
 
 import warplab
 
