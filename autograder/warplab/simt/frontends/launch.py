@@ -67,7 +67,8 @@ def run(
     Warns (GlobalConflict) where threads met in global memory with nothing to order them;
     ``machine.conflicts`` has these too. Warns (BarrierWarning) of barriers that not all threads of a block
     reach, and (UnsetConstant) of constant memory that nobody set. Raises InvalidLaunch for what CUDA refuses,
-    other LaunchError subclasses for what goes wrong while running.
+    other LaunchError subclasses for what goes wrong while running. A launch like others, that nobody else
+    watches, runs by what was kept of them (``engine.repeats``).
     """
     try:
         grid, block = _three(grid), _three(block)
@@ -82,9 +83,8 @@ def run(
             observers.append(constants)
         launch = Launch(grid, block, dynamic_shared, params)
         machine = Machine(program, space, launch, observers, context.sample)
-        kind = None
-        if len(observers) == 3 and context.sample is None:  # nobody else watches
-            kind = _repeats_of(program).kind_of(launch, space)
+        watched = context.observers or context.sample is not None or constants in observers
+        kind = None if watched else _repeats_of(program).kind_of(launch, space)
         if kind is not None and kind.run():
             return machine
         machine.run()
