@@ -25,7 +25,7 @@ def chapter():
     """
     names = {}
     for cell in jupytext.read(BOOK / "01-pixels.md", fmt="md:myst").cells:
-        if cell.cell_type == "code" and re.search(r"^(import |def |f32 |@cuda)", cell.source, re.M):
+        if cell.cell_type == "code" and re.search(r"^(import |def |f32 |image = |@cuda)", cell.source, re.M):
             definitions = (
                 cell.source.split("\n\n")[0] if re.search(r"bench\(|profile\(", cell.source) else cell.source
             )

@@ -314,7 +314,7 @@ class LatencyHiding(Task):
             kernel("registers", "sm_90", 94, 0, 32),
             kernel("registers", "sm_75", int(rng.integers(65, 120)), 0, 192),
             kernel("registers", "sm_90", 255, 0, 256),
-            kernel("registers", "sm_80", int(rng.integers(90, 120)), 0, 96, **other),
+            kernel("registers", "sm_80", int(rng.integers(97, 113)), 0, 96, **other),
             kernel("shared", "sm_90", 32, 32 * 1024, 256),
             kernel("shared", "sm_75", 32, 16 * 1024, 64),
             kernel("shared", "sm_80", 24, int(rng.integers(9_000, 20_000)), 128),
