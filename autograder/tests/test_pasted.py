@@ -162,7 +162,10 @@ def graded(text, chapter, task, plan):
     with warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(io.StringIO()), ended():
         namespace = {**given_to(task.name), "__name__": "submission"}
         exec(compile(text, file, "exec"), namespace)
-        return report_on(task.name, namespace[task.entry], plan).score
+        try:
+            return report_on(task.name, namespace[task.entry], plan).score
+        except TimeoutError:
+            return 0.0
 
 
 @contextlib.contextmanager
