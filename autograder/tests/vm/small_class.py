@@ -69,9 +69,11 @@ def watching(place: Path | None):
 def grade(folder: Path) -> dict[str, object]:
     """{student: [status, points, reason]} and what was seen of memory and of the clock."""
     from autograder.grade import Grading
+    from autograder.judge import reading
     from autograder.sandbox import cgroup
     from autograder.sandbox.forked import SelfSandbox
 
+    reading.LIMITS = replace(reading.LIMITS, start_seconds=START_SECONDS, total_seconds=START_SECONDS)
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(shutil.copytree(folder, Path(scratch, "course")))
         folders = root / "submitted", root / "grades"
