@@ -221,7 +221,9 @@ class Accumulate(Task):
     come at once.
 
     error = mean over all rows of (x @ w - y)^2, gradient by w; scaled down to the length max_norm if it is
-    longer. Parts whose gradient is not finite are left out, with their rows; zeros if none is left. It crosses as a function: going back after each part is the lesson, and a vjp crossing goes back
+    longer. Parts whose gradient is not finite are left out, with their rows; zeros if none is left.
+
+    It crosses as a function: going back after each part is the lesson, and a vjp crossing goes back
     once, through all parts together.
     """
 
@@ -350,8 +352,8 @@ class LargestBatch(Task):
 
 @task("ps06/kv_cache_bytes", points=15)
 class KvCacheBytes(Task):
-    """Bytes of the keys and values of a batch, and the longest sequence whose keys and values fit into what is
-    free. `local` of the layers keep only the last `window` tokens of a sequence.
+    """Bytes of the keys and values of a batch, and the longest sequence whose keys and values fit into
+    what is free. `local` of the layers keep only the last `window` tokens of a sequence.
     """
 
     entry = "kv_cache_bytes"

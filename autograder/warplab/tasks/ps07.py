@@ -21,8 +21,8 @@ class QuantizeInt8(Task):
     """w[row] is about scale[row] * q[row], with scale = max |w[row]| / 127 (1 for a row of zeros) and q
     rounded half to even.
 
-    bound[row] = max |w[row] - scale[row] q[row]| * reach: the most by which w[row] @ x can be off for an x with
-    sum |x| <= reach, reached by an x with all of it where the weight is worst.
+    bound[row] = max |w[row] - scale[row] q[row]| * reach: the most by which w[row] @ x can be off for an x
+    with sum |x| <= reach, reached by an x with all of it where the weight is worst.
     """
 
     entry = "quantize_int8"
@@ -496,8 +496,8 @@ class Int8Matmul(KernelTask):
 
     def bounds(self, inputs):
         """For 32 products of words: two loads, each of one wavefront, and two more for every 16 from memory,
-        which count three times: 2.4, and 2.75 if half of the threads fetch. A kernel that asks memory each time has 6; 8 and more by bytes, 9 from
-        tables 16 words wide. 5 to 6 instructions of warps, 11 where the loop
+        which count three times: 2.4, and 2.75 if half of the threads fetch. A kernel that asks memory each
+        time has 6; 8 and more by bytes, 9 from tables 16 words wide. 5 to 6 instructions of warps, 11 where the loop
         is not unrolled; 21 by bytes, 28 where words are taken apart. Sectors: 16 words of 16 + 16 rows a
         block; tables of 16 bytes a row use half of each sector, and a kernel without tables fetches 9 to
         36 times as many.
@@ -511,7 +511,7 @@ class Int8Matmul(KernelTask):
         sectors = steps / 8 / BLOCK * 2 * 32
         return {
             "words": Bound(
-                "global_read.requests + global_read.requests + global_read.requests + shared_read.wavefronts",
+                f"{3 * 'global_read.requests + '}shared_read.wavefronts",
                 2.8 * steps,
                 5 * steps,
                 "wavefronts at the tables, and three for each request to memory",

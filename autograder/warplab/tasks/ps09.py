@@ -164,7 +164,8 @@ class KvDecode(Task):
     """Attention for new tokens behind those whose keys and values are kept: token t sees all of these and the
     new ones up to itself.
 
-    keys = [keys, x @ wk], values = [values, x @ wv]; out[t] = softmax(q keys[:n+t+1]^T / sqrt(d)) values[:n+t+1],
+    keys = [keys, x @ wk], values = [values, x @ wv];
+    out[t] = softmax(q keys[:n+t+1]^T / sqrt(d)) values[:n+t+1],
     with q = x[t] @ wq and n the number of keys that were given. The tokens behind those are not.
     """
 
