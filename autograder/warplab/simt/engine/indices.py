@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SHARED_SYMBOL = re.compile(r"_cudapy_smem_\d+\$(\w{0,40})\$(\d{1,9}(?:x\d{1,9}){0,7})\$([a-z]+\d{0,3})")
+SHARED_PREFIX = "_cudapy_smem_"  # how the symbols of numba's shared arrays begin
+SHARED_SYMBOL = re.compile(SHARED_PREFIX + r"\d+\$(\w{0,40})\$(\d{1,9}(?:x\d{1,9}){0,7})\$([a-z]+\d{0,3})")
 STATIC_LOCAL = re.compile(r"_ZZ.*E(\d+)(\w+)")  # a variable inside a C++ function, as its name is mangled
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from warplab.simt.engine.indices import SharedArray, shared_array, shared_symbol
+from warplab.simt.engine.indices import SHARED_PREFIX, SharedArray, shared_array, shared_symbol
 
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 DECLARATION = re.compile(r"__shared__([^;{}()]*(?:\([^;{}()]*\)[^;{}()]*)*);")
@@ -51,7 +51,7 @@ def named(ptx: str, source: str) -> str:
     for number, (symbol, size) in enumerate(VARIABLE.findall(ptx)):
         [array] = shaped([shared_array(symbol, 0, int(size))], source)
         if array.shape and array.itemsize in DTYPES:
-            own = f"_cudapy_smem_{number}"  # as numba's arrays begin, whose names say the same
+            own = f"{SHARED_PREFIX}{number}"  # as numba's arrays begin, whose names say the same
             told = shared_symbol(own, array.name, array.shape, DTYPES[array.itemsize])
             ptx = re.sub(rf"(?<![\w$]){re.escape(symbol)}(?![\w$])", told, ptx)
     return ptx
