@@ -1,8 +1,10 @@
 """grade(): what a student sees; and what is beneath: plain values, honest comparison, points in [0, max]."""
 
+import hashlib
 import math
 import re
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -74,6 +76,14 @@ def test_computing_that_ends_in_time_is_left_alone():
         assert sum(range(1000)) == 499_500
     with ThreadPoolExecutor() as pool, stopped_after(0.01):  # elsewhere there is no such alarm
         assert pool.submit(lambda: stopped_after(1).__enter__()).result() is None
+
+
+def test_what_other_threads_compute_is_not_the_loops():
+    """A library's threads on a machine of many cores use up seconds of processor time in a moment."""
+    began = time.process_time()
+    with ThreadPoolExecutor() as pool, stopped_after(0.1):
+        pool.submit(lambda: [hashlib.sha256(bytes(1 << 24)) for _ in range(30)]).result()
+    assert time.process_time() - began > 0.2
 
 
 def test_what_is_true_of_every_case_names_none():
