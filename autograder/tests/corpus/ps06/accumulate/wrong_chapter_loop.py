@@ -1,4 +1,4 @@
-"""5 points: chapter 6's loop: weighted parts, one backward() after the other, and neither clipping nor a look."""
+"""5 points: chapter 6's loop: weighted parts, one backward() after the other, neither clipped nor looked at."""
 
 import torch
 from torch.nn import functional

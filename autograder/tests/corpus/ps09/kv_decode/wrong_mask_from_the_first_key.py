@@ -1,4 +1,4 @@
-"""6 points: the library's causal mask, which counts from the first key: right while nothing is in the cache."""
+"""6 points: the library's causal mask, which counts from the first key: right with nothing in the cache."""
 
 import numpy as np
 import torch
