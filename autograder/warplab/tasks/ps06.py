@@ -265,6 +265,7 @@ class Accumulate(Task):
             batch("clipped", [24, 24, 24], 0.5),
             batch("clipped", [10, 31, 4], 1e6),
             batch("broken", [9, 20, 6], broken=[(1, np.nan)]),
+            batch("broken", [1, 4], broken=[(1, np.nan)]),
             batch("broken", [7, 12, 30, 5], broken=[(0, np.inf), (2, -np.inf)]),
             batch("broken", [8, 3], broken=[(0, np.nan), (1, np.inf)]),
         ]

@@ -499,8 +499,8 @@ class Int8Matmul(KernelTask):
         which count three times: 2.4, and 2.75 if half of the threads fetch. A kernel that asks memory each
         time has 6; 8 and more by bytes, 9 from tables 16 words wide. 5 to 6 instructions of warps, 11 where
         the loop is not unrolled; 21 by bytes, 28 where words are taken apart. Sectors: 16 words of 16 + 16
-        rows a block; tables of 16 bytes a row use half of each sector, and a kernel without tables fetches 9 to
-        36 times as many.
+        rows a block; tables of 16 bytes a row use half of each sector, and a kernel without tables fetches 9
+        to 36 times as many.
 
         Time: the yardstick is the same product in FP32, by the library on CUDA cores (its INT8 product runs
         on Tensor Cores, which this kernel does not use). Two reads from a table for four multiply-adds allow
