@@ -9,13 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import torch.distributed as dist
 from hypothesis import given
 from hypothesis import strategies as st
 
 import warplab
 from warplab import crossing
+from warplab.crossing import ranks
 from warplab.crossing.arrays import NotPlain, as_array
-from warplab.crossing.endless import stopped_after
+from warplab.crossing.endless import join_all, stopped_after
 from warplab.crossing.outcome import Outcome
 from warplab.tasks import feedback, scoring
 from warplab.tasks.compare import difference, gradient_check, sum_tolerance
@@ -76,6 +78,18 @@ def test_computing_that_ends_in_time_is_left_alone():
         assert sum(range(1000)) == 499_500
     with ThreadPoolExecutor() as pool, stopped_after(0.01):  # elsewhere there is no such alarm
         assert pool.submit(lambda: stopped_after(1).__enter__()).result() is None
+
+
+def test_a_rank_without_end_is_stopped_and_named(monkeypatch):
+    def ring(x):
+        while dist.get_rank() == 1:
+            x = x + 0
+        dist.barrier()
+        return x
+
+    monkeypatch.setattr(ranks, "join_all", lambda threads: join_all(threads, 0.2))
+    row = report_on("ps10/ring_all_reduce", ring).lines[0]
+    assert "stopped after 30 s of computing" in row.reason and "Which loop has no end" in row.hints[0]
 
 
 def test_what_other_threads_compute_is_not_the_loops():

@@ -1,15 +1,21 @@
 """A loop without end, stopped in a notebook: a sentence about it, where the kernel would answer no more."""
 
 import contextlib
+import ctypes
+import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 MOST_S = 30  # of processor time of the main thread in one case; a right answer takes a second or two
 
 
 class Endless(BaseException):
     """It has computed for too long. No Exception, so that a student's `except Exception` lets it through."""
+
+    def __init__(self, seconds: float = MOST_S):
+        super().__init__(f"stopped after {seconds:g} s of computing: is there a loop that does not end?")
 
 
 @contextlib.contextmanager
@@ -30,7 +36,7 @@ def stopped_after(seconds=MOST_S):
         if left > 0:  # the timer runs for all threads together
             signal.setitimer(signal.ITIMER_VIRTUAL, max(left, 0.01))
             return
-        raise Endless(f"stopped after {seconds:g} s of computing: is there a loop that does not end?")
+        raise Endless(seconds)
 
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
@@ -39,3 +45,29 @@ def stopped_after(seconds=MOST_S):
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+
+
+def join_all(threads, most_s=MOST_S):
+    """Wait until all these threads have ended. Endless is raised, once, in one that has computed for so long.
+
+    Where there is no /proc to tell a thread's time, none is stopped.
+    """
+    told = set()
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(0.5)
+            for one in threads:
+                if one not in told and one.is_alive() and _computed(one) > most_s:
+                    told.add(one)
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                        ctypes.c_ulong(one.ident), ctypes.py_object(Endless)
+                    )
+
+
+def _computed(thread):
+    """Seconds that a thread has computed, its waiting not counted; 0 where nobody tells."""
+    try:
+        fields = Path(f"/proc/self/task/{thread.native_id}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")

@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 
+from warplab.crossing.endless import join_all
 from warplab.crossing.explain import Refused
 from warplab.crossing.router import Router
 from warplab.crossing.values import check_callable, modified, plain_copy, read_results
@@ -94,8 +95,7 @@ def run_here(task, case, entry, hub):
     with thread_worlds():
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        join_all(threads)
     if errors:
         raise errors[cause({rank: f"{type(error).__name__}: {error}" for rank, error in errors.items()})]
     return answers
