@@ -19,7 +19,7 @@ from warplab.simt.engine import translate
 
 OURS = re.compile(
     r"(v|special|c|kept)_\w+|memory|group|registers|got|parts|total|carry|compared|pair|mask|bool|"
-    + "|".join(translate.NAMES)
+    + "|".join([*translate.NAMES, *translate.DTYPES])
 )
 STATEMENTS = (ast.Assign, ast.Expr, ast.Return, ast.Pass)
 EXPRESSIONS = (

@@ -161,7 +161,7 @@ libc.mmap.restype = ctypes.c_void_p
 start = libc.mmap(None, ctypes.c_size_t(size), 0, 0x4022, -1, ctypes.c_long(0))
 for place in range(0, size, 8192):
     libc.mprotect(ctypes.c_void_p(start + place), ctypes.c_size_t(4096), 1)
-for _ in range(20):
+for _ in range(14):
     if os.fork() == 0:
         time.sleep(60)
 """
