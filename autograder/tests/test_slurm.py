@@ -1,11 +1,13 @@
 """Grading in Slurm jobs, on a Slurm of this machine alone; on Debian apt-get install slurm-wlm munge."""
 
-import dask
 import pytest
-from dask_processes import ONE_VERSION, grader
-from grading import make_course
-from slurm_of_one_node import PARTITION, missing, slurm
-from test_cluster import class_of, scores
+
+dask = pytest.importorskip("dask")
+pytest.importorskip("distributed")
+from dask_processes import ONE_VERSION, grader  # noqa: E402
+from grading import make_course  # noqa: E402
+from slurm_of_one_node import PARTITION, missing, slurm  # noqa: E402
+from test_cluster import class_of, scores  # noqa: E402
 
 
 @pytest.fixture
