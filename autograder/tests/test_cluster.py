@@ -168,12 +168,13 @@ if not hasattr(MachineJudge, "honest"):  # Dask loads a file of this kind more t
 
 
 @pytest.mark.full
-def test_a_submission_that_takes_its_workers_with_it_is_set_aside_and_no_other(tmp_path):
+@pytest.mark.parametrize("workers", [2, 1])
+def test_a_submission_that_takes_its_workers_with_it_is_set_aside_and_no_other(tmp_path, workers):
     root, assignment = make_course(tmp_path / "course")
     class_of(root, assignment, 8)
     hand_in(root / "submitted", "poison", notebook(assignment, launch_plan="# POISON"))
     with Cluster(tmp_path, ONE_VERSION + POISON) as cluster:
-        processes = [cluster.start_worker() for _ in range(2)]
+        processes = [cluster.start_worker() for _ in range(workers)]
         run = grader(root, "--out", "cluster", "--scheduler", cluster.address)
         while run.poll() is None:  # as systemd, Slurm or Kubernetes would
             for number, process in enumerate(processes):

@@ -28,6 +28,7 @@ from autograder.workers.ruling import BadRuling, Ruling, read_ruling, without_gr
 
 LOOK, GLANCE, ANSWER = 1.0, 0.05, 5.0  # seconds between looks at the cluster, at what runs; for one answer
 AHEAD = 2  # submissions that are sent for each thread of a worker: one runs, one waits beside it
+LOSSES = 3  # times that the last worker leaves with a submission: it is tried alone then, and then set aside
 Errors = (OSError, TimeoutError, CommClosedError, ClosedClientError)
 
 
@@ -74,6 +75,7 @@ class DaskPool:
         self.sent, self.silent_since, self.looked = 0, 0.0, 0.0
         self.idle_since: dict[bool, float] = {}
         self.killed: Counter[str] = Counter()
+        self.abandoned: Counter[str] = Counter()  # by submission: times that the last worker left with it
         self.told: dict[str, Any] = {}  # of who is judged
         self.happened = happened
         self.client = connect()
@@ -150,10 +152,10 @@ class DaskPool:
         self.happened, suspects = happened, deque[Commission]()
         try:
             while todo or suspects or self.running:
-                self._look(todo)
-                self._send(todo)
+                self._look(todo, suspects)
                 if suspects and not todo and not self.running:  # each alone, so that no other is blamed
-                    self._submit(suspects.popleft())
+                    todo.append(suspects.popleft())
+                self._send(todo)
                 for one, future in [*self.running.items()]:
                     ruling = self._taken(one, future, todo, suspects)
                     if ruling is not None:
@@ -205,9 +207,10 @@ class DaskPool:
         self.happened.tell("again", student=one.student, submission=one.submission, reason=why)
 
     def _killed(self, one: Commission, suspects: deque[Commission]) -> Ruling | None:
-        """Dask has given up: so many workers died while they had it. Was it this one, or one beside it?"""
+        """So many workers died while they had it. Was it this one, or one beside it?"""
         self.running.pop(one, None)
         self.killed[one.id] += 1
+        self.abandoned[one.id] = 0
         if self.killed[one.id] > 1:
             return without_grade(one.id, "each worker that judged it died, also when it was judged alone")
         suspects.append(one)
@@ -273,8 +276,12 @@ class DaskPool:
             except Errors:
                 pass  # who does not answer keeps nothing of ours: the results go with this client
 
-    def _look(self, todo: deque[Commission]) -> None:
-        """Every second: is the scheduler there, who has joined, who has left, who judges what?"""
+    def _look(self, todo: deque[Commission], suspects: deque[Commission]) -> None:
+        """Every second: is the scheduler there, who has joined, who has left, who judges what?
+
+        What the last worker has left with is sent again under another key, so that Dask, which counts by key,
+        would count a poisoned one's deaths from the beginning each time: they are counted here.
+        """
         if time.monotonic() - self.looked < LOOK:
             return
         try:
@@ -301,7 +308,12 @@ class DaskPool:
             if isinstance(future, Future) and future.status == "pending" and not self._fit(one.timed)
         ]
         self._recall(gone)
-        todo.extendleft(gone)
+        for one in gone:
+            self.abandoned[one.id] += 1
+            if self.abandoned[one.id] < LOSSES:
+                todo.appendleft(one)
+            elif (ruling := self._killed(one, suspects)) is not None:
+                self.running[one] = _Decided(ruling)
 
     def _tell_who_is_judged(self, todo: deque[Commission]) -> None:
         there = sorted((one.student, where) for one in self.running if (where := self._worker_of(one)))
