@@ -539,7 +539,7 @@ def test_a_sum_of_memory_that_would_take_long_counts_as_too_much(tmp_path, monke
     held = held_memory._held(f"/proc/{os.getpid()}")
     limit = 40 * (held.pages + held.of_kernel + (16 << 20))
     assert not held_memory.over(limit, str(tmp_path), [])
-    for most in ("MOST_PIECES", "MOST_MAPPED"):
+    for most in ("MOST_PIECES", "MOST_RESIDENT"):
         with monkeypatch.context() as patch:
             patch.setattr(held_memory, most, 10_000)
             assert held_memory.over(limit, str(tmp_path), [])

@@ -29,9 +29,9 @@ INODE = 1024  # of a temporary file, with its name
 TASK = 32 << 10  # kernel stack, struct task_struct
 MAPPING = 512  # struct vm_area_struct, its place in the tree, its anon_vma
 MOST_MAPPINGS = 65_530  # sysctl vm.max_map_count as most machines have it
-# What a second sum may go through: more takes seconds, in which nobody watches. A hundred idle processes with
-# torch map 20 GiB of the warm parent's, in 90,000 pieces, and are added up in half a second.
-MOST_MAPPED, MOST_PIECES = 128 << 30, 1_000_000
+# What a second sum may go through, pages that processes share counted for each: more takes seconds, in which
+# nobody watches. A hundred idle processes with torch hold 20 GiB so, in 90,000 pieces, and take 0.5 s.
+MOST_RESIDENT, MOST_PIECES = 128 << 30, 1_000_000
 PAGES = ("RssAnon", "RssShmem", "VmSwap")
 TABLES = ("VmPTE", "HugetlbPages")
 SHARED_OUT = ("Pss_Anon", "Pss_Shmem", "SwapPss")
@@ -66,7 +66,7 @@ def over(limit: int, proc: str = "/proc", folders: Iterable[str] = view.WRITABLE
     beside += sum(held.of_kernel for held in every)
     if beside + sum(held.pages + MOST_MAPPINGS * MAPPING for held in every) <= limit:
         return False
-    if sum(held.pages for held in every) > MOST_MAPPED:
+    if sum(held.pages for held in every) > MOST_RESIDENT:
         return True
     pieces = 0
     for held in every:

@@ -11,7 +11,6 @@ One module for each kind, each with up to four functions:
 graded these are three, and the same plain data goes between them as messages.
 """
 
-import contextlib
 import math
 from dataclasses import replace
 
@@ -130,13 +129,13 @@ def run_here(task, case, entry, plan=None, seen=None):
 def try_here(task, case, entry, plan=None):
     """The whole way in this process: an Outcome of the case, whatever the student's objects do but Ctrl-C.
 
-    What computes without end is stopped, but for ranks: their threads cannot be.
+    What computes without end is stopped, and so is a rank in its thread.
     """
     if task.is_timed(case) and not can_time():
         return Outcome(case.name)
     seen = []
     try:
-        with contextlib.nullcontext() if task.crossing == "ranks" else stopped_after():
+        with stopped_after():
             return run_here(task, case, entry, plan, seen).of(case)
     except KeyboardInterrupt:
         raise
