@@ -17,8 +17,8 @@
 # asks another for help. You write kernels that colour one pixel each, and a stopwatch that does not flatter
 # them.
 #
-# **About 3 hours**, after chapter 1. Of 100 points 95 come from the checks (2 only on a CUDA GPU) and 5
-# from your instructor, for the last answer. `help(grade)` says more.
+# **About 3 hours**, after chapter 1. Of the 100 points 2 need a CUDA GPU; `help(grade)` says how they are
+# counted.
 
 # %%
 import statistics
@@ -62,8 +62,7 @@ puzzle("ps01/corner", ...)
 puzzle("ps01/slowest", ...)
 
 # %% [markdown]
-# A picture to work on. Its shape is `(height, width, 3)` and row 0 is at the top, so a pixel is `photo[row,
-# col]`: the row comes first.
+# A picture to work on. A pixel is `photo[row, col]`, three colours; row 0 is at the top.
 
 # %%
 y, x = np.mgrid[0:128, 0:192].astype(np.float32)
@@ -83,9 +82,8 @@ plots.picture((255 * photo).astype(np.uint8), alt=alt, zoom=3)
 #
 # $$\text{grey} = 0.299\,R + 0.587\,G + 0.114\,B .$$
 #
-# A kernel is the body of a loop over the pixels: every thread runs it once, for the pixel that its own
-# position names. `cuda.grid(2)` gives that position, **x first**: x is the column. Neighbours in x
-# should touch neighbours in memory.
+# Every thread runs the kernel once, for the pixel that its own position names. `cuda.grid(2)` gives that
+# position, **x first**: x is the column. Neighbours in x should touch neighbours in memory.
 #
 # Blocks are never cut. An image 37 wide and 20 high gets 3 x 2 blocks of 16 x 16 threads:
 #
@@ -157,8 +155,7 @@ plots.picture((255 * gray).astype(np.uint8), alt=alt, zoom=3)
 # | pixels / threads in a block | 100 / 32 = 3.125 | 50 / 8 = 6.25 |
 # | blocks | 4 | 7 |
 #
-# That launches 128 by 56 threads, 7,168 in all, and 2,168 of them have no pixel. A block more in either
-# direction would be waste; a block fewer would leave pixels without a thread.
+# These blocks have 128 x 56 = 7,168 threads, and 2,168 of them have no pixel.
 
 
 # %% solution="launch_plan"
@@ -190,9 +187,15 @@ grade("ps01/launch_plan", launch_plan)
 # %%
 with when_written():
     (blocks_x, blocks_y), idle = launch_plan(44, 25, (16, 16))
-    caption = f"{blocks_x} x {blocks_y} blocks; {idle:,} threads (hatched) have no pixel."
+    caption = (
+        f"{blocks_x} x {blocks_y} blocks; {idle:,} threads (hatched) have no pixel."
+    )
     alt = "Six blocks over a piece of the photo, sticking out at the right and below."
-    display(plots.show(plots.tiles(photo[60:85, 100:144], (16, 16)), alt=alt, caption=caption))
+    display(
+        plots.show(
+            plots.tiles(photo[60:85, 100:144], (16, 16)), alt=alt, caption=caption
+        )
+    )
 
 # %% [markdown]
 # ## 3. Blur
@@ -211,8 +214,8 @@ with when_written():
 #                     16 / 4 = 4            26 / 6 = 4.33
 # ```
 #
-# Keep the running sum in a local variable, which lives in a register; a sum in `out` goes to memory for
-# every pixel of the window, and one of the checks counts the stores.
+# Keep the running sum in a local variable, which lives in a register. A check counts the stores, and a sum in
+# `out` makes one for every pixel of the window.
 
 
 # %% solution="box_blur"
@@ -251,7 +254,7 @@ def box_blur(image, radius, out):
 grade("ps01/box_blur", box_blur)
 
 # %% [markdown]
-# The same with radius 4. A dark frame means that the sum was divided by 81 everywhere.
+# With radius 4. A dark frame means that the sum was divided by 81 everywhere.
 
 # %%
 blurred = np.zeros_like(gray)
@@ -277,10 +280,9 @@ plots.picture((255 * np.hstack([gray, blurred])).astype(np.uint8), alt=alt, zoom
 # ```
 #
 # For $c = 1$ the sequence is 0, 1, 2, 5: it passes 2 after three steps, so the pixel's value is 3. For $c =
-# -1$ it is 0, -1, 0, -1, and goes on until `max_iterations`.
+# -1$ it goes on, 0, -1, 0, -1, until `max_iterations`.
 #
-# Keep to Python's own numbers of 64 bits here: near the border a rounding decides whether a pixel takes 66
-# steps or 67.
+# Keep to Python's own numbers of 64 bits here: near the border a rounding decides between 66 steps and 67.
 
 
 # %% solution="mandelbrot"
@@ -322,7 +324,7 @@ def mandelbrot(x_min, y_min, step, max_iterations, out):
 grade("ps01/mandelbrot", mandelbrot)
 
 # %% [markdown]
-# The whole set, with at most 60 steps. Bright pixels ran longest; those that never escaped are drawn black.
+# The whole set, with at most 60 steps. Bright pixels ran longest, black ones never escaped.
 
 # %%
 steps = np.zeros((128, 192), np.int32)
@@ -332,8 +334,7 @@ alt = "The Mandelbrot set, black, in a halo that is brightest along its border."
 plots.picture(shade, alt=alt, zoom=3)
 
 # %% [markdown]
-# And what the warps did: the share of lanes that were switched on, averaged over all warp instructions, for
-# three views of equal size. One lies far outside the set, one inside it, and one across its border.
+# The share of lanes that were switched on, averaged over all warp instructions, in three views of the set:
 
 
 # %%
@@ -352,9 +353,9 @@ print(f"border  {efficiency(-0.9, 0.1, 0.3):.3f}")
 # %% [markdown]
 # ## 5. A stopwatch that waits
 #
-# A launch puts the work into a queue and returns after a few microseconds. A stopwatch that is read right
-# after it has timed the queueing. The course's *virtual device*, a queue and a simulated clock, shows it on
-# any machine. Here is work that takes one millisecond, timed wrongly:
+# A launch puts the work into a queue and returns, so a stopwatch that is read right after it has timed the
+# queueing. The course's *virtual device*, a queue and a simulated clock, shows it with work of one
+# millisecond:
 
 # %%
 device = VirtualDevice(DeviceTiming(duration=1e-3, noise=0)).connect()
@@ -365,15 +366,15 @@ device.synchronize()
 print(f"after synchronize()  {1e3 * (device.clock() - start):.4f} ms")
 
 # %% [markdown]
-# Waiting is the first of four things that a good timer does:
+# Three more things spoil a measurement:
 #
-# - somebody's earlier work may still be in the queue when you begin;
-# - the first launches are slow: code is compiled, caches are cold, clocks have not risen. Five launches
-#   before the first sample are enough here, and twenty are the most;
-# - now and then a sample takes forty times as long. A mean carries that into the result, a median does not.
+# - earlier work may still be in the queue when you begin;
+# - the first launches are slow. Five launches before the first sample are enough here, and twenty are the
+#   most;
+# - now and then a sample takes forty times as long, which a mean carries into the result and a median does
+#   not.
 #
-# The device also has time stamps in the queue itself, `event = record()` and `elapsed(first, second)`; use
-# them if you like.
+# You may use the queue's own time stamps instead, `event = record()` and `elapsed(first, second)`.
 
 
 # %% solution="time_it"
@@ -407,7 +408,7 @@ def time_it(device, work, repeats):
 grade("ps01/time_it", time_it)
 
 # %% [markdown]
-# The same work on a device in a bad mood. Your timer should still say one millisecond, give or take 2 %.
+# The same work on a device in a bad mood. Your timer should still say one millisecond, to within 2 %.
 
 # %%
 with when_written():
@@ -424,13 +425,16 @@ with when_written():
 # %% [markdown]
 # ## 6. Predict and explain
 #
-# The view `(-0.9, 0.1, 0.3)` crosses the border of the set. In blocks of 16 x 16 a warp holds a piece of 16
-# x 2 pixels, in blocks of 32 x 8 one of 32 x 1, in blocks of 8 x 32 one of 8 x 4.
+# The view across the border once more, in blocks of three shapes:
 #
-# 1. **Predict**, before you run the cell: which of the three has the highest warp execution efficiency
-#    here, and which the lowest?
+# | block | 32 x 8 | 16 x 16 | 8 x 32 |
+# |---|---|---|---|
+# | piece of a warp | 32 x 1 | 16 x 2 | 8 x 4 |
+#
+# 1. **Predict**, before you run the cell: which of the three has the highest warp execution efficiency, and
+#    which the lowest?
 # 2. **Explain** the order: what does a warp wait for, and what has the shape of its piece to do with it?
-# 3. A view that lies wholly inside the set takes by far the most steps. What is its efficiency, and why?
+# 3. The view inside the set takes by far the most steps. What is its efficiency, and why?
 #
 # About 150 words; a wrong prediction costs nothing.
 
