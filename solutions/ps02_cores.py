@@ -16,8 +16,8 @@
 # A small observatory corrects each night's exposures pixel by pixel, and follows every star through a model
 # of its brightness. It has an ordinary processor and may rent a GPU. Is the rent well spent?
 #
-# **About 3 hours**, after chapter 2. Of 100 points 95 come from the checks (3 only on a CUDA GPU) and 5
-# from your instructor, for the last answer. `help(grade)` says more.
+# **About 3 hours**, after chapter 2. Of the 100 points 3 need a CUDA GPU; `help(grade)` says how they are
+# counted.
 
 # %%
 import math
@@ -64,8 +64,8 @@ puzzle("ps02/one_more", ...)
 # %% [markdown]
 # ## 1. Is it worth the trip?
 #
-# Every job on a GPU begins with the same few microseconds for the launch, and a processor has finished a
-# small image by then. Here are **made-up timings**, three samples for each size.
+# Every job on a GPU begins with a launch, and a processor has finished a small image by then. These timings
+# are **made up**, three samples for each size.
 
 # %%
 rng = np.random.default_rng(2)
@@ -77,7 +77,7 @@ for n, a, b in zip(sizes, cpu, gpu, strict=True):
     print(f"{n:>6} pixels  CPU {a * 1e6} us  GPU {b * 1e6} us")
 
 # %% [markdown]
-# One sample was interrupted, which a median ignores. Find the size from which on the GPU wins:
+# Find the size from which on the GPU wins. A median ignores the sample that was interrupted:
 #
 # ```python
 # gain = log(median(cpu)) - log(median(gpu))   # for each size; positive where the GPU wins
@@ -85,11 +85,10 @@ for n, a, b in zip(sizes, cpu, gpu, strict=True):
 # # against log(size) between these two pass zero?
 # ```
 #
-# Times that grow as a power of the size are straight lines on such paper. With a gain of -0.5 at 1,024
-# pixels and of 1.5 at 4,096, zero is passed a quarter of the way, at 1,024 x 4^0.25 = 1,448 pixels.
+# With a gain of -0.5 at 1,024 pixels and of 1.5 at 4,096, zero is passed a quarter of the way, at 1,024 x
+# 4^0.25 = 1,448 pixels.
 #
-# If the GPU wins at every size that was timed, answer with the first size. If it does not win at the last
-# one, answer `math.inf`.
+# If the GPU wins at every size, answer with the first. If it does not win at the last one, answer `math.inf`.
 
 
 # %% solution="crossover"
@@ -137,13 +136,13 @@ with when_written():
 #
 # $$\text{out} = (\text{mean of raw over the exposures} - \text{dark}) \times \text{gain}.$$
 #
-# The grid is given to you, and it may be much smaller than the image, or larger. Let each thread take
-# several pixels: its own number first, then the one that lies a whole grid further on. With 256 threads,
-# thread 5 takes pixels 5, 261, 517 and so on.
+# The grid is given, and it may be much smaller than the image, or larger. Let each thread take several
+# pixels: its own number first, then the one that lies a whole grid further on. Of 256 threads, thread 5 takes
+# pixels 5, 261, 517 and so on.
 #
-# At every step the 32 threads of a warp stand at 32 neighbouring pixels, which are four sectors. Giving
-# each thread a run of neighbours would also be right, and would ask for 32 sectors at every step. Every
-# number of raw and dark is read once, and every number of out is written once.
+# So at every step a warp reads 32 neighbouring pixels, four sectors. Giving each thread a run of neighbours
+# would also be right, and would ask for 32 sectors at every step. Every number of raw and dark is read once,
+# and every number of out is written once.
 
 
 # %% solution="grid_stride"
@@ -197,8 +196,8 @@ for blocks in 4, 32, 256:
 # %% [markdown]
 # ## 3. Two kinds of star
 #
-# The catalogue alternates. Stars with an even index settle, those with an odd index flicker, and both are
-# followed for `steps` rounds:
+# In the catalogue, stars with an even index settle and those with an odd index flicker. Both are followed for
+# `steps` rounds:
 #
 # ```python
 # v = x[i]
@@ -207,8 +206,7 @@ for blocks in 4, 32, 256:
 # out[i] = v
 # ```
 #
-# With thread i for star i every warp holds both kinds. It has one instruction stream, so it goes through
-# the rounds of the even stars while the odd ones wait, and then the other way round:
+# With thread i for star i every warp holds both kinds, and goes through the rounds of both:
 
 
 # %%
@@ -230,13 +228,13 @@ stars = rng.uniform(-0.45, 0.45, 512).astype(np.float32)
 after = np.zeros_like(stars)
 slow = warplab.profile(mixed[4, 128], stars, 12, after)
 plots.divergence(
-    slow, caption="Both kinds in one warp: half of the lanes wait, first one half, then the other."
+    slow,
+    caption="Both kinds in one warp: half of the lanes wait, first one half, then the other.",
 )
 
 # %% [markdown]
-# Which thread serves which star is your choice, as long as every star is served and `out[i]` belongs to
-# star i. Choose so that a warp has only one kind of star. The issued warp instructions fall by almost half.
-#
+# Which thread serves which star is your choice, as long as every star is served and `out[i]` belongs to star
+# i. Choose so that a warp has only one kind of star, and the issued warp instructions fall by almost half.
 # There is one thread for each star, in blocks of 128, and the number of stars may be odd.
 
 
@@ -277,7 +275,7 @@ grade("ps02/undiverge", undiverge)
 
 # %% [markdown]
 # The price: the stars of a warp now lie two places apart, so that a request covers eight sectors instead of
-# four. With 12 rounds for each load that is a good bargain; with one it might not be.
+# four.
 
 # %%
 quick = warplab.profile(undiverge[4, 128], stars, 12, after)
@@ -290,8 +288,8 @@ for name, p in ("mixed", slow), ("sorted", quick):
 # %% [markdown]
 # ## 4. How many fit, and are they enough?
 #
-# How many blocks an SM holds is decided by four limits: warps, blocks, registers, shared memory. The
-# smallest wins. An SM comes as a dictionary:
+# Four limits decide how many blocks an SM holds: warps, blocks, registers, shared memory. The smallest wins.
+# An SM comes as a dictionary:
 #
 # | key | H100 | meaning |
 # |---|---|---|
@@ -302,12 +300,10 @@ for name, p in ("mixed", slow), ("sorted", quick):
 # | `latency`, `bytes_per_tick` | given | ticks that a load takes; bytes that the SM's share of the door passes in a tick |
 #
 # With 40 registers and blocks of 256 threads, a warp takes 40 x 32 = 1,280 registers, five units exactly. A
-# quarter holds 16,384 // 1,280 = 12 warps, the SM 48, which are 6 blocks of 8 warps. Warps alone would
-# allow 8.
+# quarter holds 16,384 // 1,280 = 12 warps, the SM 48, which are 6 blocks; warps alone would allow 8.
 #
-# Then Little's law: to keep the door full, `latency * bytes_per_tick` bytes must be under way all the time.
-# A load of four bytes by a whole warp is 128 of them. How many such loads must *each* thread have under
-# way?
+# Then Little's law: to keep the door full, `latency * bytes_per_tick` bytes must be under way all the time,
+# 128 for each load of four bytes by a warp. How many loads must *each* thread have under way?
 
 
 # %% solution="latency_hiding"
@@ -337,12 +333,17 @@ def latency_hiding(sm, registers, shared, threads):
 
     def blocks(registers):
         per_warp = -(-registers * 32 // sm["register_unit"]) * sm["register_unit"]
-        return min(*fits, sm["registers"] // sm["schedulers"] // per_warp * sm["schedulers"] // warps)
+        return min(
+            *fits,
+            sm["registers"] // sm["schedulers"] // per_warp * sm["schedulers"] // warps,
+        )
 
     resident = blocks(registers) * warps
     loads = math.ceil(sm["latency"] * sm["bytes_per_tick"] / (resident * 32 * 4))
     spare = 0
-    while registers + spare < 255 and blocks(registers + spare + 1) == blocks(registers):
+    while registers + spare < 255 and blocks(registers + spare + 1) == blocks(
+        registers
+    ):
         spare += 1
     return blocks(registers), resident / sm["warps"], loads, spare
     ### END SOLUTION
@@ -352,7 +353,7 @@ def latency_hiding(sm, registers, shared, threads):
 grade("ps02/latency_hiding", latency_hiding)
 
 # %% [markdown]
-# NVIDIA's assembler says how many registers your own kernels got. Do the two occupancies agree?
+# Your own kernels, with the registers that NVIDIA's assembler gave them. Do the two occupancies agree?
 
 # %%
 with when_written():
@@ -369,7 +370,9 @@ with when_written():
         "bytes_per_tick": 12.8,
     }
     for name, p in ("undiverge", quick), ("mixed", slow):
-        blocks, occupancy, loads, spare = latency_hiding(h100, p.registers, p.shared_bytes, 128)
+        blocks, occupancy, loads, spare = latency_hiding(
+            h100, p.registers, p.shared_bytes, 128
+        )
         print(
             f"{name}: {p.registers} registers, {occupancy:.0%} by hand, {p.occupancy:.0%} in the profile, "
             f"{loads} loads a thread to fill the door, {spare} registers to spare"
@@ -378,17 +381,17 @@ with when_written():
 # %% [markdown]
 # ## 5. Predict and explain
 #
-# A new catalogue holds the two kinds in *random* order. The kernel below serves the stars in whatever
-# `order` it is given: the catalogue's own, or sorted by kind.
+# A new catalogue holds the two kinds in *random* order. This kernel serves the stars in the `order` that it
+# is given: the catalogue's own, or sorted by kind.
 #
-# 1. **Predict**, before you run the cell: in the catalogue's own order, which share of the warps holds both
-#    kinds? By how much will sorting lower the instructions that are issued, for 2 rounds and for 200, and
-#    what will it do to the sectors?
+# 1. **Predict**, before you run the cell: which share of the warps holds both kinds before sorting? By how
+#    much will sorting lower the issued instructions, for 2 rounds and for 200, and what will it do to the
+#    sectors?
 # 2. **Explain** what you see.
-# 3. Sorting takes time of its own. Which of the two jobs would you sort for, and what would you have to
-#    know to be sure?
+# 3. Sorting takes time, too. For which of the two jobs would you sort, and what would you have to know to be
+#    sure?
 #
-# About 150 words; a wrong prediction costs nothing.
+# About 150 words.
 
 
 # %%
@@ -408,7 +411,10 @@ def in_order(x, kind, order, steps, out):
 
 
 kind = rng.integers(0, 2, 512).astype(np.int32)
-for name, order in ("as it comes", np.arange(512)), ("sorted", np.argsort(kind, kind="stable")):
+for name, order in (
+    ("as it comes", np.arange(512)),
+    ("sorted", np.argsort(kind, kind="stable")),
+):
     for steps in 2, 200:
         p = warplab.profile(in_order[4, 128], stars, kind, order, steps, after)
         print(
