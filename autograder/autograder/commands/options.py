@@ -1,0 +1,64 @@
+"""What several commands share: the screen, options with one meaning, and how a command ends."""
+
+import contextlib
+from collections.abc import Generator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from autograder.user_error import UserError
+
+console = Console(highlight=False)
+Root = Annotated[
+    Path | None, typer.Option("--course", help="The course folder (default: found from here upwards).")
+]
+ProblemSet = Annotated[str, typer.Argument(help="Problem set, for example ps04.")]
+GradedSets = Annotated[
+    list[str] | None, typer.Argument(help="Problem sets, for example ps04 (default: all that are graded).")
+]
+Submissions = Annotated[
+    Path | None, typer.Option(help="Folder with one folder per student (default: submitted/).")
+]
+Grades = Annotated[Path | None, typer.Option(help="Folder of `autograder grade` (default: grades/).")]
+RosterFile = Annotated[
+    Path | None,
+    typer.Option(help="CSV file of the class (default: roster.csv in the course folder, if it is there)."),
+]
+
+
+class AnswerIsNo(UserError):
+    """The command worked and its answer is no."""
+
+    status = 1
+
+
+class Stopped(UserError):
+    """Ctrl-C."""
+
+    status = 130
+
+
+@contextlib.contextmanager
+def resumable() -> Generator[None, None, None]:
+    """Ctrl-C, a full disk or a locked gradebook in here is one line, not a traceback."""
+    from sqlalchemy.exc import OperationalError
+
+    try:
+        yield
+    except (OSError, OperationalError) as problem:
+        what = str(getattr(problem, "orig", None) or problem)
+        raise UserError(
+            f"stopped: {what}; what was graded is kept, put that right and run the same command"
+        ) from None
+    except KeyboardInterrupt:
+        raise Stopped("stopped; what was graded is kept, run the same command to go on") from None
+
+
+def shown(path: Path, root: Path) -> Path:
+    """A path relative to the course folder where that is shorter."""
+    try:
+        return path.resolve().relative_to(root)
+    except ValueError:
+        return path

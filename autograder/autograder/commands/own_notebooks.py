@@ -1,0 +1,67 @@
+"""The commands for a notebook of one's own: what a student runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autograder.commands.options import Root
+
+commands = typer.Typer()
+PANEL = "Your own notebook"
+
+
+@commands.command(rich_help_panel=PANEL)
+def validate(
+    files: Annotated[list[Path], typer.Argument(help="Notebooks to check before you hand them in.")],
+    assignment: Annotated[
+        str | None, typer.Option(help="Problem set (default: from the file's name).")
+    ] = None,
+    course: Root = None,
+) -> None:
+    """Check notebooks as the grader will, without running them."""
+    from autograder.discover import written_out
+    from autograder.layout import assignment_of_file, find_root, load_assignment
+    from autograder.validate import Malformed, check_file
+
+    root = find_root(course)
+    bad = False
+    for file in files:
+        name = str(file) if str(file).isprintable() else written_out(str(file))
+        target = load_assignment(root, assignment) if assignment else assignment_of_file(root, file)
+        try:
+            notes = check_file(file, target).notes
+            typer.echo(f"{name}: ready to hand in")
+        except Malformed as malformed:
+            bad, notes = True, malformed.defects
+        for defect in notes:
+            typer.echo(f"{name}: {'' if defect.fatal else 'note, '}{defect}")
+    raise typer.Exit(1 if bad else 0)
+
+
+@commands.command(rich_help_panel=PANEL)
+def check(
+    files: Annotated[list[Path], typer.Argument(help="Notebooks of your own.")],
+    summary: Annotated[
+        Path | None, typer.Option(help="A file that gets the table as well, in Markdown, at its end.")
+    ] = None,
+    course: Root = None,
+) -> None:
+    """Run notebooks of your own here, and show the points of their public checks."""
+    from autograder.layout import assignment_of_file, find_root
+    from autograder.validate import Malformed
+    from autograder.validate.public_checks import markdown, public_checks
+
+    root, complete = find_root(course), True
+    for file in files:
+        try:
+            cells = public_checks(file, assignment_of_file(root, file))
+            complete = complete and all(one.complete for one in cells)
+            told = markdown(file.stem, cells)
+        except Malformed as malformed:
+            complete, told = False, f"### {file.name} cannot be checked: {malformed}\n"
+        typer.echo(told)
+        if summary:
+            with open(summary, "a", encoding="utf-8") as page:
+                page.write(f"{told}\n")
+    raise typer.Exit(0 if complete else 1)

@@ -1,0 +1,168 @@
+"""The commands after grading: pass grades on, look at the class, forget a student."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autograder.commands.options import (
+    AnswerIsNo,
+    GradedSets,
+    Grades,
+    ProblemSet,
+    Root,
+    RosterFile,
+    Submissions,
+    console,
+    shown,
+)
+from autograder.user_error import UserError
+
+commands = typer.Typer()
+PANEL = "Afterwards"
+
+
+@commands.command(rich_help_panel=PANEL)
+def report(
+    names: GradedSets = None,
+    grades: Grades = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="The page (default: class_report.html in that folder).")
+    ] = None,
+    course: Root = None,
+) -> None:
+    """Write one page on the class: how sets and tasks went, what fails most, what is left to do."""
+    from autograder.class_report import write_report
+    from autograder.layout import GRADES, find_root
+    from autograder.show import tell
+
+    root = find_root(course)
+    folder = grades or root / GRADES
+    page = to or folder / "class_report.html"
+    sets = write_report(root, names or (), folder, page)
+    tell(console, f"{shown(page, root)}: {', '.join(one.name for one in sets)}")
+
+
+@commands.command(rich_help_panel=PANEL)
+def similar(
+    assignment: ProblemSet,
+    grades: Grades = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="The page (default: similar/<set>.html in that folder).")
+    ] = None,
+    at_least: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, max=1.0, help="Similarity from which on a pair is named (default: as measured)."
+        ),
+    ] = None,
+    course: Root = None,
+) -> None:
+    """Name the pairs of answers that are more alike than independent ones: for a person, never points."""
+    from autograder.layout import GRADES, find_root, load_assignment
+    from autograder.show import tell
+    from autograder.similar import similar_answers, threshold, write_page
+
+    root = find_root(course)
+    released, folder = load_assignment(root, assignment), grades or root / GRADES
+    least = threshold() if at_least is None else at_least
+    found = similar_answers(released, folder, least)
+    page = to or folder / "similar" / f"{assignment}.html"
+    write_page(released, folder, found, page, least)
+    for pair in found[:20]:
+        tell(console, f"{pair.cell}: {pair.first} and {pair.second}: {100 * pair.similarity:.0f} %")
+    tell(
+        console,
+        f"{len(found)} pairs from {100 * least:.0f} % on; both texts side by side: {shown(page, root)}",
+    )
+
+
+@commands.command(rich_help_panel=PANEL)
+def export(
+    names: GradedSets = None,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            help="csv: one line a student with a total. canvas, moodle, blackboard: what they import, one "
+            "set. gradescope: one results.json a student, one set.",
+        ),
+    ] = "csv",
+    grades: Grades = None,
+    file: Annotated[Path | None, typer.Option(help="Where to write (default: in that folder).")] = None,
+    roster: RosterFile = None,
+    column: Annotated[
+        str | None, typer.Option(help="Head of the grades' column, as the platform has it.")
+    ] = None,
+    drop_lowest: Annotated[
+        int, typer.Option(min=0, help="Of each student's sets, this many do not count.")
+    ] = 0,
+    missing_zero: Annotated[
+        bool, typer.Option("--missing-zero", help="What was not handed in counts 0 (default: it stays open).")
+    ] = False,
+    leave_out_ungraded: Annotated[
+        bool,
+        typer.Option(
+            "--leave-out-ungraded",
+            help="Checks that are ungraded for anybody count for nobody; the set has as many points fewer.",
+        ),
+    ] = False,
+    course: Root = None,
+) -> None:
+    """Write grades for another system. Who has no grade yet is left out and named, and never has a 0."""
+    from autograder.gradebook.passing_on import export as run
+    from autograder.layout import GRADES, find_root
+    from autograder.show import tell
+
+    root = find_root(course)
+    done = run(
+        root,
+        names or (),
+        to,
+        grades or root / GRADES,
+        file=file,
+        roster=roster,
+        column=column,
+        drop=drop_lowest,
+        missing_zero=missing_zero,
+        leave_out_ungraded=leave_out_ungraded,
+    )
+    for student, why in done.left_out:
+        tell(console, f"left out: {student}: {why}")
+    also = f", {len(done.left_out)} left out" if done.left_out else ""
+    tell(console, f"{shown(done.path, root)}: {done.count} students{also}")
+    if done.advice:
+        tell(console, f"note: {done.advice}")
+
+
+@commands.command(rich_help_panel=PANEL)
+def forget(
+    student: Annotated[str, typer.Argument(help="The student, as the folder of submissions is named.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The folder with gradebook.db and grades.csv (default: grades/).")
+    ] = None,
+    submissions: Submissions = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    course: Root = None,
+) -> None:
+    """Remove one student's work, results, feedback and gradebook entries, and say what is left elsewhere."""
+    from autograder.forget import forget as run
+    from autograder.forget import traces_of
+    from autograder.layout import GRADES, SUBMITTED, find_root
+
+    root = find_root(course)
+    out, submissions = out or root / GRADES, submissions or root / SUBMITTED
+    found = traces_of(student, root, out, submissions)
+    if not found and not found.beside:
+        raise UserError(f'nothing here is of "{student}": looked in {out} and {submissions}')
+    for line in found.described():
+        typer.echo(line)
+    if found and not (yes or typer.confirm("Remove all of it?")):
+        raise AnswerIsNo("nothing was removed")
+    left = [*(run(student, root, out, submissions) if found else []), *found.beside]
+    if left:
+        more = f" and {len(left) - 3} more" if len(left) > 3 else ""
+        raise AnswerIsNo(
+            f"{', '.join(str(shown(path, root)) for path in left[:3])}{more} still names {found.student}; "
+            "remove the name there yourself"
+        )

@@ -1,0 +1,178 @@
+"""The commands before a class: try the machine, write and release the problem sets."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autograder.commands.options import AnswerIsNo, ProblemSet, Root, Submissions, console, resumable, shown
+from autograder.user_error import UserError
+
+commands = typer.Typer()
+BEFORE, WRITING = "Before a class", "Write problem sets"
+
+
+@commands.command(rich_help_panel=BEFORE)
+def doctor(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="With --class: problem sets (default: what was handed in).")
+    ] = None,
+    whole_class: Annotated[
+        bool, typer.Option("--class", help="Whether everything is ready to grade this class, too.")
+    ] = False,
+    submissions: Submissions = None,
+    out: Annotated[Path | None, typer.Option(help="Where the grades go (default: grades/).")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Submissions at a time.")] = min(4, os.cpu_count() or 1),
+    course: Root = None,
+) -> None:
+    """Try to break out of the sandbox on this machine, and tell which protections hold."""
+    from autograder.doctor import diagnose
+    from autograder.layout import GRADES, SUBMITTED, find_root
+    from autograder.readiness import check_class, show_class
+    from autograder.sandbox.limits import Limits
+
+    walls = diagnose(console)
+    ready = True
+    if whole_class:
+        root = find_root(course)
+        out, submissions = out or root / GRADES, submissions or root / SUBMITTED
+        ready = show_class(console, check_class(root, names or [], submissions, out, Limits(), jobs))
+    if not walls:
+        raise AnswerIsNo(
+            "without a sandbox `autograder grade` refuses; "
+            "--unsafe grades without, and says so on every grade"
+        )
+    if not ready:
+        raise AnswerIsNo("not ready to grade this class: see the lines marked NOT READY")
+
+
+@commands.command(rich_help_panel=BEFORE)
+def sample(
+    out: Annotated[
+        Path | None, typer.Option(help="Where the class and its grades go (default: _build/sample).")
+    ] = None,
+    course: Root = None,
+) -> None:
+    """Grade the bundled sample class and compare with what each submission must get."""
+    from autograder.layout import find_root
+    from autograder.sample_class import grade_sample
+
+    root = find_root(course)
+    with resumable():
+        wrong = grade_sample(root, out or root / "_build" / "sample", console)
+    if wrong:
+        raise AnswerIsNo(f"{len(wrong)} of the sample grades differ from expected.yml, the first: {wrong[0]}")
+
+
+@commands.command(rich_help_panel=BEFORE)
+def release(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Problem sets, for example ps04 (default: all).")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; fail if exercises/ is out of date.")
+    ] = False,
+    template: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write these sets into this folder, too, as the template of students' repositories, with a "
+            "workflow that runs the public checks at each push."
+        ),
+    ] = None,
+    package: Annotated[
+        str | None,
+        typer.Option(
+            help="What those repositories install: a requirement with [student], or a wheel's file."
+        ),
+    ] = None,
+    course: Root = None,
+) -> None:
+    """Make the students' notebooks in exercises/ from solutions/."""
+    from autograder.layout import find_root
+    from autograder.release import release as run
+    from autograder.release.template_repository import write_template
+
+    if (template is None) != (package is None):
+        raise UserError("--template and --package go together: a template installs what its checks need")
+    root = find_root(course)
+    released = run(root, names or (), check=check)
+    for one in released:
+        if one.state == "drift":
+            raise AnswerIsNo(
+                f"{shown(one.path, root)} is not what solutions/ gives; run `autograder release {one.name}`"
+            )
+        typer.echo(f"{shown(one.path, root)}: {one.state}")
+    if template and package:
+        for path in write_template(root, [one.name for one in released], template, package):
+            typer.echo(f"{template / path}: written")
+
+
+@commands.command("import", rich_help_panel=WRITING)
+def import_(
+    name: ProblemSet,
+    course: Root = None,
+) -> None:
+    """Bring a source notebook that was edited in formgrader (_build/source/) back into solutions/."""
+    from autograder.layout import find_root
+    from autograder.release import import_edits
+
+    root = find_root(course)
+    solution, changed = import_edits(root, name)
+    outcome = f"written; run `autograder release {name}`" if changed else "unchanged"
+    typer.echo(f"{shown(solution, root)}: {outcome}")
+
+
+@commands.command("new-task", rich_help_panel=WRITING)
+def new_task(
+    name: Annotated[str, typer.Argument(help="Problem set and name, for example ps05/gather.")],
+    kind: Annotated[
+        str, typer.Option(help="How it crosses: kernel, driver, function, vjp, device or ranks.")
+    ],
+    language: Annotated[str, typer.Option(help="Of a kernel: numba or cuda-cpp.")] = "numba",
+    course: Root = None,
+) -> None:
+    """Write the skeleton of a new task, in a checkout: class, hints, cells, first answers."""
+    from autograder.layout import find_root
+    from autograder.new_task import next_steps, write_skeleton
+
+    root = find_root(course)
+    for path in write_skeleton(root, name, kind, language):
+        typer.echo(f"{shown(path, root)}: written")
+    typer.echo(next_steps(name))
+
+
+@commands.command(rich_help_panel=WRITING)
+def mutants(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Problem sets or tasks, for example ps04 (default: all).")
+    ] = None,
+    every: Annotated[int, typer.Option(min=1, help="Only each so manyth mutant: a sample.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Mutants at a time.")] = 1,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Forget earlier results; needed after a change of the engine.")
+    ] = False,
+    course: Root = None,
+) -> None:
+    """Test the checks, in a checkout: wrong in one place, each reference solution must lose points."""
+    try:
+        from autograder.mutants.sweep import Sweep
+        from autograder.mutants.table import survivors
+    except ModuleNotFoundError as missing:
+        raise UserError(
+            f"making mutants needs {missing.name}; install the course's tests: make venv, or "
+            'pip install -c autograder/constraints.txt "./autograder[test]"'
+        ) from None
+    from autograder.layout import find_root
+
+    root = find_root(course)
+    results = root / "_build" / "mutants.jsonl"
+    if fresh:
+        results.unlink(missing_ok=True)
+    with resumable():
+        survived = survivors(console, Sweep(root, names or (), every, results), jobs)
+    if survived:
+        raise AnswerIsNo(
+            f"{survived} mutants keep all points: draw a case that tells them from the reference, or write "
+            "why they are right answers into equivalent.yml of the task's corpus"
+        )
