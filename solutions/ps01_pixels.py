@@ -187,15 +187,9 @@ grade("ps01/launch_plan", launch_plan)
 # %%
 with when_written():
     (blocks_x, blocks_y), idle = launch_plan(44, 25, (16, 16))
-    caption = (
-        f"{blocks_x} x {blocks_y} blocks; {idle:,} threads (hatched) have no pixel."
-    )
+    caption = f"{blocks_x} x {blocks_y} blocks; {idle:,} threads (hatched) have no pixel."
     alt = "Six blocks over a piece of the photo, sticking out at the right and below."
-    display(
-        plots.show(
-            plots.tiles(photo[60:85, 100:144], (16, 16)), alt=alt, caption=caption
-        )
-    )
+    display(plots.show(plots.tiles(photo[60:85, 100:144], (16, 16)), alt=alt, caption=caption))
 
 # %% [markdown]
 # ## 3. Blur

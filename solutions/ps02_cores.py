@@ -228,8 +228,7 @@ stars = rng.uniform(-0.45, 0.45, 512).astype(np.float32)
 after = np.zeros_like(stars)
 slow = warplab.profile(mixed[4, 128], stars, 12, after)
 plots.divergence(
-    slow,
-    caption="Both kinds in one warp: half of the lanes wait, first one half, then the other.",
+    slow, caption="Both kinds in one warp: half of the lanes wait, first one half, then the other."
 )
 
 # %% [markdown]
@@ -333,17 +332,12 @@ def latency_hiding(sm, registers, shared, threads):
 
     def blocks(registers):
         per_warp = -(-registers * 32 // sm["register_unit"]) * sm["register_unit"]
-        return min(
-            *fits,
-            sm["registers"] // sm["schedulers"] // per_warp * sm["schedulers"] // warps,
-        )
+        return min(*fits, sm["registers"] // sm["schedulers"] // per_warp * sm["schedulers"] // warps)
 
     resident = blocks(registers) * warps
     loads = math.ceil(sm["latency"] * sm["bytes_per_tick"] / (resident * 32 * 4))
     spare = 0
-    while registers + spare < 255 and blocks(registers + spare + 1) == blocks(
-        registers
-    ):
+    while registers + spare < 255 and blocks(registers + spare + 1) == blocks(registers):
         spare += 1
     return blocks(registers), resident / sm["warps"], loads, spare
     ### END SOLUTION
@@ -370,9 +364,7 @@ with when_written():
         "bytes_per_tick": 12.8,
     }
     for name, p in ("undiverge", quick), ("mixed", slow):
-        blocks, occupancy, loads, spare = latency_hiding(
-            h100, p.registers, p.shared_bytes, 128
-        )
+        blocks, occupancy, loads, spare = latency_hiding(h100, p.registers, p.shared_bytes, 128)
         print(
             f"{name}: {p.registers} registers, {occupancy:.0%} by hand, {p.occupancy:.0%} in the profile, "
             f"{loads} loads a thread to fill the door, {spare} registers to spare"
@@ -411,10 +403,7 @@ def in_order(x, kind, order, steps, out):
 
 
 kind = rng.integers(0, 2, 512).astype(np.int32)
-for name, order in (
-    ("as it comes", np.arange(512)),
-    ("sorted", np.argsort(kind, kind="stable")),
-):
+for name, order in ("as it comes", np.arange(512)), ("sorted", np.argsort(kind, kind="stable")):
     for steps in 2, 200:
         p = warplab.profile(in_order[4, 128], stars, kind, order, steps, after)
         print(
