@@ -16,15 +16,16 @@
 # A weather station has noted the rain of every minute for years. What its keeper wants asks many numbers to
 # become few, or to know their neighbours, so somebody has to wait. The art is to wait seldom.
 #
-# **About 4 hours**, after chapter 3. Of 100 points 95 come from the checks (6 only on a CUDA GPU) and 5
-# from your instructor, for the last answer. The star marks the hard task. `help(grade)` says more.
+# **About 4 hours**, after chapter 3. Of the 100 points 6 need a CUDA GPU; `help(grade)` says how they are
+# counted.
 
 # %%
 import math
 
 import numpy as np
-import warplab
 from numba import cuda, float32, int32
+
+import warplab
 from warplab.check import grade, puzzle, when_written
 
 # %% [markdown]
@@ -60,7 +61,7 @@ puzzle("ps03/lane", ...)
 # %% [markdown]
 # ## 1. What stays serial?
 #
-# The nightly report was run with different numbers of workers. The times are **made up**, some of them
+# The nightly report, run with different numbers of workers. The times are **made up**, some of them
 # disturbed.
 
 # %%
@@ -72,10 +73,10 @@ for n, row in zip(workers, seconds, strict=True):
     print(f"{n:>2} workers: {' '.join(f'{t:6.1f}' for t in row)} s")
 
 # %% [markdown]
-# Amdahl's law says $t(n) = a + b/n$: a part that stays and a part that is shared out. That is a straight
-# line, not in $n$ but in $1/n$. Take the median of each row, fit the line by least squares (`np.polyfit(x,
-# y, 1)` returns its slope and its value at 0), and answer with the serial share $s = a/(a+b)$ and the limit
-# $1/s$ of the speedup. For $t(n) = 3 + 57/n$ the share is 3/60 = 5 %, and the limit 20.
+# Amdahl's law says $t(n) = a + b/n$. That is a straight line, not in $n$ but in $1/n$. Take the median of
+# each row, fit the line by least squares (`np.polyfit(x, y, 1)` returns its slope and its value at 0), and
+# answer with the serial share $s = a/(a+b)$ and the limit $1/s$ of the speedup. For $t(n) = 3 + 57/n$ the
+# share is 3/60 = 5 %, and the limit 20.
 #
 # Noise can make $s$ negative, or larger than 1. Hold it within the two. If nothing is serial, there is no
 # limit: `math.inf`.
@@ -108,8 +109,8 @@ with when_written():
 # %% [markdown]
 # ## 2. The total, first try
 #
-# `total[0] += x[i]` reads, adds and writes, and between the three another thread does the same. See what
-# happens when 1,024 threads try:
+# `total[0] += x[i]` reads, adds and writes, and meanwhile another thread does the same. Here 1,024 threads
+# try:
 
 
 # %%
@@ -126,10 +127,10 @@ hurried[4, 256](rain, total)
 print(f"{total[0]:.2f} of {rain.sum():.2f}")
 
 # %% [markdown]
-# Hardly anything arrived, and the engine says so. An *atomic* addition is all three steps at once.
+# Hardly anything arrived. An *atomic* addition is all three steps at once.
 #
-# Add up with it what ran off. The ground takes in a quarter of a millimetre in a minute, and only what falls
-# beyond that runs into the valley: of 1.0 that is 0.75, of 0.2 nothing. Give each number a thread.
+# Add up with it what ran off. The ground takes in 0.25 mm in a minute, and only what falls beyond that runs
+# into the valley: of 1.0 that is 0.75, of 0.2 nothing. Give each number a thread.
 
 
 # %% solution="reduce_atomic"
@@ -155,9 +156,9 @@ grade("ps03/reduce_atomic", reduce_atomic)
 # %% [markdown]
 # ## 3. The total, as a tree
 #
-# Now all threads stand in one queue. Let them settle among themselves first, this time for all the rain. Your
-# kernel gets any number of numbers and a grid that may be much smaller, so each thread adds up its share
-# before the block meets at a table in shared memory. Here with eight threads:
+# Now all threads stand in one queue. Let those of a block settle among themselves first, this time for all
+# the rain. Your kernel gets any number of numbers and a grid that may be much smaller, so each thread adds up
+# its share before the block meets at a table in shared memory. With eight threads:
 #
 # ```text
 #   table      3  1  7  0  4  1  6  3
@@ -216,12 +217,11 @@ grade("ps03/reduce_tree", reduce_tree, rubric="time")
 # %% [markdown]
 # ## 4. Hand to hand
 #
-# How uneven was the rain? That takes the sum of the *squares*. This time the lanes of a warp exchange their
-# registers: `cuda.shfl_down_sync(mask, value, k)` gives each lane what the lane k further down holds. With
-# k = 16, 8, 4, 2 and 1, lane 0 has the sum of the warp at the end.
+# How uneven was the rain? That takes the sum of the *squares*. Now the lanes of a warp exchange registers:
+# `cuda.shfl_down_sync(mask, value, k)` gives each lane what the lane k further down holds. With k = 16, 8, 4,
+# 2 and 1, lane 0 has the sum of the warp at the end.
 #
-# The table is needed once only, between the eight warps of the block. That makes nine trips to it where the
-# tree made 45.
+# Only the eight warps still need a table, once: nine trips to it where the tree made 45.
 
 
 # %% solution="reduce_shuffle"
@@ -270,7 +270,7 @@ def reduce_shuffle(x, total):
 grade("ps03/reduce_shuffle", reduce_shuffle)
 
 # %% [markdown]
-# Timed as the tree was. How much *time* will the saved trips save, if nearly all of it goes into reading?
+# Timed as the tree was. How much *time* do the saved trips save, if nearly all of it goes into reading?
 
 # %% grade="ps03/reduce_shuffle" rubric="time"
 grade("ps03/reduce_shuffle", reduce_shuffle, rubric="time")
@@ -291,16 +291,16 @@ for kernel, blocks in (reduce_atomic, 256), (reduce_tree, 64), (reduce_shuffle, 
 # %% [markdown]
 # ## 5. A race to mend
 #
-# Warmth moves down into the ground. Take a rod of 256 places, one thread for each, and let every place
-# become the mean of itself and its two neighbours, `rounds` times. The first and the last place have no
-# neighbour on one side and count themselves twice.
+# Warmth moves along a rod of 256 places, one thread for each: let every place become the mean of itself and
+# its two neighbours, `rounds` times. The first and the last place have no neighbour on one side and count
+# themselves twice.
 #
 # ```python
 # for _ in range(rounds):
 #     rod = [(rod[max(t - 1, 0)] + rod[t] + rod[min(t + 1, 255)]) / 3 for t in range(256)]
 # ```
 #
-# A colleague has written the kernel below. The engine stops it:
+# A colleague's kernel is stopped by the engine:
 
 
 # %%
@@ -322,9 +322,8 @@ except warplab.LaunchError as error:
     print(error)
 
 # %% [markdown]
-# Mend it. Two different things can go wrong in a round, and a single barrier prevents only one of them:
-# somebody reads a neighbour's place before the neighbour has written it, or somebody writes a place that a
-# neighbour still wants to read.
+# Mend it. One barrier in a round prevents only one of two mistakes: somebody reads a neighbour's place before
+# the neighbour has written it, or somebody writes a place that a neighbour still wants to read.
 
 
 # %% solution="fix_the_race"
@@ -359,7 +358,7 @@ grade("ps03/fix_the_race", fix_the_race)
 # %% [markdown]
 # ## 6. Running totals *
 #
-# For each minute the rain since the beginning: `out[i] = x[0] + ... + x[i]`. No number need wait for all
+# How much rain had fallen by each minute? `out[i] = x[0] + ... + x[i]`, and no number need wait for all
 # before it:
 #
 # ```text
@@ -370,9 +369,9 @@ grade("ps03/fix_the_race", fix_the_race)
 #   added to the next     4 5 5 7 |10 13 14 14|16 16 21 22
 # ```
 #
-# The blocks of one launch have no meeting point, so this takes several launches, and you write the host
-# code that makes them. It works on arrays that live on a `device`. Their values stay there too; on the host
-# they have only a `shape`, a `size` and a `dtype`. `device.launch` stands for the square brackets:
+# The blocks of one launch have no meeting point, so this takes several launches, and you write the host code
+# that makes them. Its arrays live on a `device`. Their values stay there too; on the host they have only a
+# `shape`, a `size` and a `dtype`. `device.launch` stands for the square brackets:
 #
 # ```python
 # totals = device.empty(shape, "int32")                # a new array, its contents undefined
@@ -446,7 +445,7 @@ def scan(device, x, out):
 grade("ps03/scan", scan)
 
 # %% [markdown]
-# On a CUDA GPU, up to twelve times the time of one copy earns both points for all launches together.
+# On a CUDA GPU, up to twelve times the time of one copy, for all launches together, earns both points.
 
 # %% grade="ps03/scan" rubric="time"
 grade("ps03/scan", scan, rubric="time")
@@ -457,12 +456,12 @@ grade("ps03/scan", scan, rubric="time")
 # `reduce_atomic` and `reduce_tree` add up the same 65,536 numbers, all of them 0.1. In float32 neither gets
 # 6,553.6 exactly.
 #
-# 1. **Predict**, before you run the cell: which of the two is further off, and by about how much? (Near
-#    6,000, neighbouring float32 numbers are 0.0005 apart.)
+# 1. **Predict**, before you run the cell: which is further off, and by about how much? (Near 6,000,
+#    neighbouring float32 numbers are 0.0005 apart.)
 # 2. **Explain** the difference.
-# 3. If you ran each kernel ten times on a GPU, which of them could give ten different results, and why?
+# 3. Which of them could give ten different results in ten runs on a GPU, and why?
 #
-# About 150 words; a wrong prediction costs nothing.
+# About 150 words.
 
 # %%
 tenths = np.full(65_536, 0.1, np.float32)
