@@ -13,18 +13,19 @@
 # %% [markdown]
 # # Problem set 4: Matrix multiplication
 #
-# You write the same product three times. The arithmetic never changes; what changes is how often each
-# number is carried from memory to where it is used: for every multiplication, then for every sixteen, then
-# for every sixty-four. After that you count the products in a network, and turn a convolution into one.
+# You write the same product three times. The arithmetic never changes; what changes is how often each number
+# is carried from memory to where it is used: for every multiplication, then for every sixteen, then for every
+# sixty-four.
 #
-# **About 4 hours**, after chapter 4. Of 100 points 95 come from the checks (8 only on a CUDA GPU) and 5
-# from your instructor, for the last answer. The star marks the hard task. `help(grade)` says more.
+# **About 4 hours**, after chapter 4. Of the 100 points 8 need a CUDA GPU; `help(grade)` says how they are
+# counted.
 
 # %%
 import numpy as np
-import warplab
 from IPython.display import display
 from numba import cuda, float32
+
+import warplab
 from warplab import plots
 from warplab.check import grade, puzzle, when_written
 
@@ -61,9 +62,8 @@ puzzle("ps04/reads", ...)
 puzzle("ps04/small_layer", ...)
 
 # %% [markdown]
-# Matrices are called `a` (M x K), `b` (K x N) and `c` (M x N) throughout, and every element is a 32-bit
-# float. Blocks have 16 x 16 threads, one thread for each element of `c`, until you choose otherwise in part
-# 3.
+# The matrices are `a` (M x K), `b` (K x N) and `c` (M x N), and every element is a 32-bit float. Until part
+# 3, blocks have 16 x 16 threads, one thread for each element of `c`.
 
 # %%
 TILE = 16
@@ -99,8 +99,7 @@ def grid_for(m, n):
 # ```
 #
 # So one thread takes one element, walks along a row of `a` and down a column of `b`, and keeps the sum in a
-# local variable. Start the sum with `float32(0)`: a plain `0.0` is a 64-bit number to the compiler, and
-# most GPUs are slow at those.
+# local variable. Start the sum with `float32(0)`: a plain `0.0` has 64 bits, and most GPUs are slow at those.
 
 
 # %% solution="matmul_naive"
@@ -135,8 +134,7 @@ def matmul_naive(a, b, c):
 grade("ps04/matmul_naive", matmul_naive)
 
 # %% [markdown]
-# For M = N = K = 64 there are 128 warps, and each makes 2 load requests for each of 64 values of k: 16,384.
-# Count them.
+# For M = N = K = 64, each of 128 warps makes 2 load requests for each of 64 values of k: 16,384.
 
 # %%
 a, b, c = matrices(64, 64, 64)
@@ -146,10 +144,10 @@ naive
 # %% [markdown]
 # ## 2. Sixteen uses for each number
 #
-# The 256 threads of a block need only 16 rows of `a` and 16 columns of `b`, and each of those numbers is
-# wanted by 16 threads. So let the block fetch it once. In one *step* each thread copies one element of a 16
-# x 16 tile of `a` and one of `b` into shared memory, and adds 16 products from the two tiles to its sum;
-# then the tiles move on, to the right in `a`, down in `b`.
+# Each number of `a` and `b` that a block needs is wanted by 16 of its threads. So let the block fetch it
+# once. In one *step* each thread copies one element of a 16 x 16 tile of `a` and one of `b` into shared
+# memory, and adds 16 products from the two tiles to its sum; then the tiles move on, to the right in `a`,
+# down in `b`.
 #
 # ```text
 #                                 b
@@ -168,10 +166,9 @@ naive
 # Two things go wrong in most first versions.
 #
 # - **Barriers.** A thread may read a tile only when all have written it, and may overwrite it only when all
-#   have read it. That is two `cuda.syncthreads()` in each step, and *every* thread of the block must reach
-#   both, also those that have no element of `c`: no early `return` here.
-# - **Edges.** M, N and K need not be multiples of 16. Where a tile hangs over the edge, put a 0 into shared
-#   memory.
+#   have read it: two `cuda.syncthreads()` in each step. *Every* thread of the block must reach both, also
+#   those that have no element of `c`: no early `return` here.
+# - **Edges.** M, N and K need not be multiples of 16. Where a tile hangs over the edge, put a 0 into it.
 
 
 # %% solution="matmul_tiled"
@@ -226,8 +223,7 @@ grade("ps04/matmul_tiled", matmul_tiled)
 grade("ps04/matmul_tiled", matmul_tiled, rubric="time")
 
 # %% [markdown]
-# The requests should fall by 16, the width of the tile. The sectors fall by 8 only: the last question of
-# this set asks why.
+# The requests should fall by 16, the width of the tile. The sectors fall by 8 only; the last task asks why.
 
 # %%
 tiled = warplab.profile(matmul_tiled[grid_for(64, 64), (TILE, TILE)], a, b, c)
@@ -238,9 +234,8 @@ for name in ("requests", "sectors"):
 # %% [markdown]
 # ## 3.* Sixteen results for each thread
 #
-# Now the kernel waits for shared memory, which it reads twice for each multiply-add. The cure is the same
-# once more: use what you fetched again. A thread with 4 x 4 elements of `c` makes 16 multiply-adds of 8
-# reads.
+# Now the kernel waits for shared memory, which it reads twice for each multiply-add. The cure is the same:
+# use again what you fetched. A thread with 4 x 4 elements of `c` makes 16 multiply-adds of 8 reads.
 #
 # ```text
 #                  b0  b1  b2  b3
@@ -251,12 +246,12 @@ for name in ("requests", "sectors"):
 # ```
 #
 # One arrangement that works: blocks of 16 x 16 threads, each block a 64 x 64 tile of `c`. Thread (tx, ty)
-# takes rows `ty, ty + 16, ty + 32, ty + 48` of the tile, and columns `tx, tx + 16 ...`, so that
-# neighbouring threads still touch neighbouring columns. In a step the block brings in a 64 x 16 tile of `a`
-# and a 16 x 64 tile of `b`, four elements of each for every thread, neighbours by neighbours along a row:
-# loads that run down a column are as many requests over four times the sectors, and lose their points.
+# takes rows `ty, ty + 16, ty + 32, ty + 48` of the tile, and columns `tx, tx + 16 ...`. In a step the block
+# brings in a 64 x 16 tile of `a` and a 16 x 64 tile of `b`, four elements of each for every thread. Let
+# neighbouring threads load neighbours along a row: loads that run down a column are as many requests over
+# four times the sectors, and lose their points.
 #
-# You choose the launch yourself this time: `plan_register_tiled` returns it.
+# You choose the launch: `plan_register_tiled` returns it.
 
 # %% solution="matmul_register_tiled"
 SIDE = 64  # a block computes SIDE x SIDE elements of c
@@ -334,8 +329,8 @@ grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled, 
 # %% [markdown]
 # ## 4. How much work is in a network?
 #
-# A multiply-add is two floating-point operations (FLOPs), and nearly all of a network's are in the products
-# of three kinds of layer:
+# A multiply-add is two floating-point operations (FLOPs), and three kinds of layer make nearly all of a
+# network's:
 #
 # | layer | its products |
 # |---|---|
@@ -343,8 +338,8 @@ grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled, 
 # | `{"type": "conv2d", "in": 3, "out": 64, "kernel": 7, "stride": 2, "padding": 3, "height": 224, "width": 224}` | each pixel of each of the `out` channels is a sum over `in` x `kernel` x `kernel` products; it yields $\lfloor (h + 2\,\text{padding} - \text{kernel}) / \text{stride} \rfloor + 1$ rows, columns likewise |
 # | `{"type": "attention", "tokens": 128, "width": 768, "heads": 12}` | for each head, all queries with all keys, then the weights with all values; a head is `width / heads` wide |
 #
-# Biases, `relu` and `softmax` are not products: 0. The linear layer above has, with batch 32, 2 x 32 x 784
-# x 100 = 5,017,600 FLOPs.
+# Biases, `relu` and `softmax` are not products: 0. With batch 32 this linear layer has 2 x 32 x 784 x 100 =
+# 5,017,600 FLOPs.
 
 
 # %% solution="count_flops"
@@ -379,7 +374,7 @@ def count_flops(layers, batch):
 grade("ps04/count_flops", count_flops)
 
 # %% [markdown]
-# The first layer of ResNet-50, counted by PyTorch in a real forward pass, and by you:
+# The first layer of ResNet-50, counted in a forward pass of PyTorch, and by you:
 
 # %%
 with when_written():
@@ -397,9 +392,8 @@ with when_written():
 # %% [markdown]
 # ## 5. A convolution is a product
 #
-# A convolution slides a window over an image, and at each place takes the sum of products of window and
-# weights. Once the patches under the window are laid out as columns, every such sum is one element of a
-# matrix product. With one channel and a 2 x 2 window:
+# Lay out the patches of an image under a convolution's window as columns, and every result is one element of
+# a matrix product. With one channel and a 2 x 2 window:
 #
 # ```text
 #     image     patches as columns     weights as a row
@@ -410,11 +404,9 @@ with when_written():
 #               ^ the patch at (0, 0), read row by row
 # ```
 #
-# The first number is `10*1 + 20*2 + 30*4 + 40*5 = 370`. With C channels a column holds the patch of channel
-# 0, then that of channel 1, and so on; with F filters there are F rows. Patches are taken in the order of
-# the output image, along its rows.
-#
-# Real libraries build the columns piece by piece in shared memory and never write them out.
+# The first result is `10*1 + 20*2 + 30*4 + 40*5 = 370`. With C channels a column holds the patch of channel
+# 0, then that of channel 1, and so on; with F filters there are F rows of weights. The order of the columns
+# is that of the output image, along its rows.
 
 
 # %% solution="conv_as_matmul"
@@ -449,7 +441,7 @@ def conv_as_matmul(image, weights, stride):
 grade("ps04/conv_as_matmul", conv_as_matmul)
 
 # %% [markdown]
-# Two 3 x 3 windows that find edges, in one product:
+# Two 3 x 3 filters that find edges, in one product:
 
 # %%
 with when_written():
@@ -466,16 +458,16 @@ with when_written():
 # %% [markdown]
 # ## 6. Predict and explain
 #
-# Take M = N = K = 1024, and a naive and a tiled kernel that both have blocks of 32 x 32 threads, the
-# largest there are. A warp is now one row of 32 threads.
+# Take M = N = K = 1024, and a naive and a tiled kernel that both have blocks of 32 x 32 threads, so that a
+# warp is one row.
 #
 # 1. **Predict** by what factor the *load requests* fall, and by what factor the *sectors* fall. (Do it for
 #    one warp and 32 values of k.)
-# 2. **Explain** why the two factors differ, and why at a tile width of 16 the second was 8.
-# 3. A colleague sees sectors per request *rise* from the naive to the tiled kernel, and concludes that the
-#    tiled one reads memory worse. What do you answer?
+# 2. **Explain** why the two differ, and why at a tile width of 16 the second was 8.
+# 3. A colleague sees sectors per request *rise* in the tiled kernel, and concludes that it reads memory
+#    worse. What do you answer?
 #
-# About 150 words; a wrong prediction costs nothing.
+# About 150 words.
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION
