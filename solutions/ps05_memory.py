@@ -17,8 +17,8 @@
 # computes with them. You write the kernels of its chart room: each is right in a few lines, and good only
 # when it goes through the door seldom.
 #
-# **About 5 hours**, after chapter 5. Of 100 points 95 come from the checks (9 only on a CUDA GPU) and 5
-# from your instructor, for the last answer. The star marks the hard task. `help(grade)` says more.
+# **About 5 hours**, after chapter 5. Of the 100 points 9 need a CUDA GPU; `help(grade)` says how they are
+# counted.
 
 # %%
 import math
@@ -63,8 +63,8 @@ puzzle("ps05/overflow", ...)
 # %% [markdown]
 # ## 1. Every s-th number
 #
-# The sonar writes its channels side by side: depth, echo, temperature, depth, echo, temperature ... To get
-# one, read every s-th number from a first one on:
+# The sonar writes depth, echo, temperature, depth, echo, temperature ... To get one of them, read every s-th
+# number from a first one on:
 #
 # ```python
 # out = x[offset :: stride][: out.size]        # for stride 0: x[offset], again and again
@@ -94,8 +94,7 @@ def copy_strided(x, stride, offset, out):
 grade("ps05/copy_strided", copy_strided)
 
 # %% [markdown]
-# **Predict, then count.** How many sectors does a warp's load touch? Write six numbers into the list before
-# you run the cell.
+# **Predict, then count.** How many sectors does a warp's load touch? Write six numbers into the list first.
 
 # %%
 predicted = [None, None, None, None, None, None]
@@ -113,8 +112,8 @@ for (stride, offset), guess in zip(cases, predicted, strict=True):
 # The plotter wants the chart's rows as columns. A warp that reads along a row and writes down a column
 # touches 32 different rows, a whole sector each for four bytes.
 #
-# Go through a table in shared memory instead, and write along the rows of the *result*. The thread that
-# brought a number in is not the one that takes it out.
+# Go through a table in shared memory, and write along the rows of the *result*. The thread that brought a
+# number in is not the one that takes it out.
 #
 # ```text
 #      x                      table                  out
@@ -167,15 +166,15 @@ grade("ps05/transpose", transpose, rubric="time")
 # %% [markdown]
 # ## 3. Warmth that spreads
 #
-# Water evens out its temperature. In one step every place gives to its four neighbours and takes from them:
+# Water evens out its temperature. In one step
 #
 # $$\text{out} = x + 0.1\,(\text{up} + \text{down} + \text{left} + \text{right} - 4x),$$
 #
-# with 0 outside the chart. Straight from memory, that is five loads for each place. Read into a table
-# first, a block of 32 x 32 needs 34 x 34 numbers: its own and a *halo* of one.
+# with 0 outside the chart. Straight from memory, that is five loads for each place. Through a table, a block
+# of 32 x 32 loads 34 x 34 numbers: its own and a *halo* of one.
 #
-# Two loops, over rows `threadIdx.y, threadIdx.y + 32, ...` below 34 and over columns likewise, share the
-# work out so that neighbours still fetch neighbours.
+# Two loops, over rows `threadIdx.y, threadIdx.y + 32, ...` below 34 and over columns likewise, share the work
+# out so that neighbours still fetch neighbours.
 
 
 # %% solution="stencil_shared"
@@ -213,8 +212,8 @@ def stencil_shared(x, out):
 grade("ps05/stencil_shared", stencil_shared)
 
 # %% [markdown]
-# On a CUDA GPU, up to three times the time of a copy earns all three points. Time the five loads as well:
-# its caches may answer four of them.
+# On a CUDA GPU, up to three times the time of a copy earns all three points. Time the five loads, too: caches
+# may answer four of them.
 
 # %% grade="ps05/stencil_shared" rubric="time"
 grade("ps05/stencil_shared", stencil_shared, rubric="time")
@@ -281,25 +280,23 @@ with when_written():
 # %% [markdown]
 # ## 5. Softmax in two passes
 #
-# A softmax makes shares of scores. The powers of large scores overflow, so one subtracts the row's maximum
-# first:
+# A softmax makes shares of scores. Powers of large ones overflow, so the row's maximum is subtracted first:
 #
 # ```python
 # top = x.max()
 # out = exp(x - top) / exp(x - top).sum()
 # ```
 #
-# Three passes over the row: for the maximum, for the sum, for the result. The first two fit into one. Keep
-# a maximum `top` and a sum `total` so far; when x comes,
+# Three passes over the row: for the maximum, for the sum, for the result. The first two fit into one, with a
+# maximum `top` and a sum `total` so far. When x comes,
 #
 # $$\text{new} = \max(\text{top}, x), \qquad
 # \text{total} \leftarrow \text{total}\cdot e^{\text{top} - \text{new}} + e^{x - \text{new}}, \qquad
 # \text{top} \leftarrow \text{new}.$$
 #
-# Two such pairs merge by the same rule, so the threads of a block can each go through a part of the row and
-# meet in a tree: the new maximum is the larger of the two, and each total is multiplied by the power of its
-# own maximum less the new one before they are added. A thread that had no number brings the pair $(-\infty,
-# 0)$. Beware of $-\infty - (-\infty)$: it is NaN.
+# Two pairs merge by the same rule, so each thread goes through a part of the row, and all meet in a tree: the
+# new maximum is the larger one, and each total is multiplied by $e^{\text{its top} - \text{new}}$ before they
+# are added. A thread that had no number brings $(-\infty, 0)$, and $-\infty - (-\infty)$ is NaN.
 
 
 # %% solution="softmax_online"
@@ -360,10 +357,10 @@ grade("ps05/softmax_online", softmax_online, rubric="time")
 # out = softmax(scores) @ v                 # softmax along each row
 # ```
 #
-# With the trick of task 5 nobody must keep n times n scores: a query goes through the keys once, keeps
-# `top`, `total` and a running weighted sum `acc` of the values, and rescales both when a new maximum comes.
+# With the trick of task 5 nobody keeps n times n scores: a query goes through the keys once, keeps `top`,
+# `total` and a running weighted sum `acc` of the values, and rescales both when a new maximum comes.
 #
-# Every query needs every key, so let the block fetch keys and values into shared memory once for all its 64
+# Every query needs every key, so the block fetches keys and values into shared memory once for its 64
 # queries.
 
 
@@ -421,14 +418,14 @@ grade("ps05/flash_attention", flash_attention)
 # %% [markdown]
 # ## 7. Predict and explain
 #
-# The table of your transpose has rows of 33 words. Suppose that somebody writes 34, or 40, or 48 instead.
+# The table of your transpose has rows of 33 words. Suppose that somebody takes another width.
 #
-# 1. **Predict**, before you run the cell: how many wavefronts does a warp's load of a column take for rows
-#    of 32, 33, 34, 40 and 48 words?
+# 1. **Predict**, before you run the cell: how many wavefronts does a warp's load of a column take for rows of
+#    32, 33, 34, 40 and 48 words?
 # 2. **Explain** the rule behind the five numbers.
 # 3. Which widths, in 4-byte words, would you try for 64-bit numbers, and what would you look at to know?
 #
-# About 150 words; a wrong prediction costs nothing.
+# About 150 words.
 
 
 # %%
