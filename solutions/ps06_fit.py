@@ -16,8 +16,7 @@
 # A small laboratory has one card, a good idea, and no money for a second card. You do the sums before a run
 # stops with "out of memory" after lunch, make the run smaller in two ways, and serve the trained model.
 #
-# **About 4 hours**, after chapter 6, without a GPU. Of 100 points 95 come from the checks and 5 from your
-# instructor, for the last answer. `help(grade)` says more.
+# **About 4 hours**, after chapter 6, without a GPU. `help(grade)` says how points are counted.
 
 # %%
 import torch
@@ -60,9 +59,8 @@ puzzle("ps06/segments", ...)
 # %% [markdown]
 # ## 1. The bill
 #
-# The model is the course's own transformer (`warplab.models.Transformer`): embeddings for the vocabulary
-# and for the positions, `layers` blocks, a norm, and an output layer without a bias. With width w a block
-# has
+# The course's own transformer (`warplab.models.Transformer`) has embeddings for the vocabulary and for the
+# positions, `layers` blocks, a norm, and an output layer without a bias. A block of width w has
 #
 # | part | weights | biases and the like |
 # |---|---|---|
@@ -72,10 +70,10 @@ puzzle("ps06/segments", ...)
 # | out of it | 4 w² | w |
 # | two norms | | 4 w |
 #
-# A recipe says how it is trained: `precision` is "fp32" or "mixed" (16-bit weights and gradients, and an
-# FP32 copy of the weights), `optimizer` is "sgd", "momentum" (one number a parameter, FP32) or "adam"
-# (two). For the way back, a block keeps 16 arrays of batch x tokens x width, in FP32 or in 16 bits. Mixed
-# precision and Adam, for example, keep 2 + 2 + 4 + 8 = 16 bytes for each parameter.
+# A recipe's `precision` is "fp32" or "mixed" (16-bit weights and gradients, and an FP32 copy of the weights),
+# its `optimizer` is "sgd", "momentum" (one number a parameter, FP32) or "adam" (two). Mixed precision and
+# Adam keep 2 + 2 + 4 + 8 = 16 bytes for each parameter. For the way back, a block keeps 16 arrays of batch x
+# tokens x width, in FP32 or in 16 bits.
 
 
 # %% solution="training_bytes"
@@ -108,7 +106,7 @@ def training_bytes(model, recipe, batch, tokens):
 grade("ps06/training_bytes", training_bytes)
 
 # %% [markdown]
-# Is it true? A real model, a real step of Adam, and torch's own record of what it keeps:
+# Is it true? A real step of Adam, and torch's own record of what it keeps:
 
 # %%
 with when_written():
@@ -136,8 +134,8 @@ with when_written():
 # %% [markdown]
 # ## 2. Throw away, and make again
 #
-# For the way back autograd keeps the result of every layer. It could instead keep the input, and run the
-# layers once more. You write that for a stack of simple layers,
+# For the way back autograd keeps the result of every layer. You keep the input instead, and run the layers
+# once more. For the stack
 #
 # ```python
 # def plain(x, w):                        # w: (layers, width, width)
@@ -146,11 +144,11 @@ with when_written():
 #     return x
 # ```
 #
-# as a `torch.autograd.Function`. `forward` computes under `no_grad`, so that nothing is kept but what you
+# write a `torch.autograd.Function`. `forward` computes under `no_grad`, so that nothing is kept but what you
 # give to `ctx.save_for_backward`. `backward` gets the gradient of the result and owes one for each of
-# forward's inputs. In it: take x and w from `ctx.saved_tensors`, detach them, let them require gradients,
-# run `plain` under `torch.enable_grad()`, and ask `torch.autograd.grad` for the rest. `plain` as it stands
-# earns nothing, and neither does whoever keeps what goes into every layer somewhere else.
+# forward's inputs: take x and w from `ctx.saved_tensors`, detach them, let them require gradients, run
+# `plain` under `torch.enable_grad()`, and ask `torch.autograd.grad` for the rest. `plain` as it stands earns
+# nothing, and neither does whoever keeps what goes into every layer somewhere else.
 
 
 # %% solution="checkpointed"
@@ -210,17 +208,16 @@ with when_written():
 # %% [markdown]
 # ## 3. A batch in parts
 #
-# The batch does not fit, so it comes in parts, whose gradients together must be that of the whole. Here the
-# model is a straight line, the error
+# The batch does not fit, so it comes in parts, whose gradients together must be that of the whole. The error
+# is
 #
 # $$E(w) = \frac1n \sum_{i=1}^{n} (x_i\cdot w - y_i)^2$$
 #
-# over the n rows of *all* parts, and the last part is often smaller than the others. With mean errors 2
-# over 3 rows and 6 over 1 row, the whole is (3·2 + 1·6)/4 = 3, not (2 + 6)/2 = 4. Then the gradient is
-# clipped: if it is longer than `max_norm`, it is scaled down to that length.
+# over the n rows of *all* parts, and the last part is often smaller than the others. Mean errors of 2 over 3
+# rows and 6 over 1 row are (3·2 + 1·6)/4 = 3 together, not (2 + 6)/2 = 4. Then the gradient is clipped: if it
+# is longer than `max_norm`, it is scaled down to that length.
 #
-# A damaged file is no reason to lose a night: a part whose gradient has an infinity or a NaN in it is left
-# out, with its rows, as if it had never come.
+# A part whose gradient has an infinity or a NaN in it is left out, with its rows, as if it had never come.
 
 
 # %% solution="accumulate"
@@ -261,8 +258,7 @@ grade("ps06/accumulate", accumulate)
 # ## 4. How much fits beside it?
 #
 # State is paid once, activations for every sequence. With a checkpoint at every layer a sequence keeps each
-# block's input (one array of tokens x width a layer) and, while a block is computed again, that block's 16
-# arrays.
+# block's input (an array of tokens x width) and, while a block is computed again, that block's 16 arrays.
 
 
 # %% solution="largest_batch"
@@ -290,7 +286,7 @@ def largest_batch(model, recipe, tokens, card, checkpoint):
 grade("ps06/largest_batch", largest_batch)
 
 # %% [markdown]
-# A model of the size of GPT-2's largest, with 1,024 tokens, on three cards:
+# The largest GPT-2, with 1,024 tokens, on three cards:
 
 # %%
 with when_written():
@@ -306,9 +302,9 @@ with when_written():
 # ## 5. The server's notebook
 #
 # Now the model answers, and keeps for each token a key and a value in every layer: for each of `kv_heads`
-# heads a vector of `head_size` numbers of `number` bytes. (Several of the `heads` of queries may share
-# one.) `local` of its `layers`, never all, look back over the last `window` tokens of a sequence only, and keep
-# no more than those.
+# heads a vector of `head_size` numbers of `number` bytes. (Several of the `heads` of queries may share one.)
+# `local` of its `layers`, never all, look back over the last `window` tokens of a sequence only, and keep no
+# more than those.
 
 
 # %% solution="kv_cache_bytes"
@@ -340,14 +336,14 @@ grade("ps06/kv_cache_bytes", kv_cache_bytes)
 # %% [markdown]
 # ## 6. Predict and explain
 #
-# A colleague has a model of 13 billion parameters and a card of 24 GB. She proposes to train all its
-# weights there, with mixed precision, a checkpoint at every layer, and batches of a single sequence.
+# A colleague wants to train all weights of a model of 13 billion parameters on a card of 24 GB, with mixed
+# precision, a checkpoint at every layer, and batches of one sequence.
 #
-# 1. **Predict**, before you compute: what is short, and by which factor about?
+# 1. **Predict**: what is short, and by which factor about?
 # 2. **Explain** what each of her three measures makes smaller, and what it leaves as it is.
-# 3. What would have to change so that she can adapt this model on this card at all?
+# 3. How could she adapt this model on this card at all?
 #
-# About 150 words; a wrong prediction costs nothing.
+# About 150 words.
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION
