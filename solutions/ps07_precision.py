@@ -13,12 +13,12 @@
 # %% [markdown]
 # # Problem set 7: Tensor Cores and low precision
 #
-# A satellite no larger than a shoebox photographs glaciers, and every bit that it sends, receives or
-# multiplies is paid for out of the same few watts. A network that learned on the ground goes up in as few
-# bits as it can bear, and answers in integers. You write what lies between.
+# A satellite no larger than a shoebox photographs glaciers, and pays for every bit that it sends, receives or
+# multiplies out of the same few watts. A network that learned on the ground goes up in as few bits as it can
+# bear, and answers in integers. You write what lies between.
 #
-# **About 5 hours**, after chapter 7. Of 100 points 95 come from the checks (5 only on a CUDA GPU) and 5
-# from your instructor, for the last answer. The star marks the hard task. `help(grade)` says more.
+# **About 5 hours**, after chapter 7. Of the 100 points 5 need a CUDA GPU; `help(grade)` says how they are
+# counted.
 
 # %%
 import numpy as np
@@ -60,17 +60,17 @@ puzzle("ps07/outlier", ...)
 # %% [markdown]
 # ## 1. A network by radio
 #
-# A weight in FP32 is 32 bits of radio; as an 8-bit integer it is 8. For each row of a weight matrix (each
-# output) you send a scale, so that the row's largest number becomes 127 or -127:
+# Weights go up as 8-bit integers. For each row of a weight matrix (each output) you send a scale, so that the
+# row's largest number becomes 127 or -127:
 #
 # ```python
 # scale = max(abs(row)) / 127                 # 1 for a row of zeros
 # q = row / scale, rounded half to even       # whole numbers, -127 ... 127
 # ```
 #
-# The satellite uses `scale * q` for the row. If $\sum |x|$ never exceeds `reach` for the layer's inputs x, by
-# how much can an output be off? By at most `scale / 2 * reach`, since rounding moves a weight by at most half a
-# step. But you have the weights, and can do better: say the most that some such x really reaches with them.
+# The satellite uses `scale * q` for the row. If $\sum |x|$ never exceeds `reach` for an input x, an output is
+# off by at most `scale / 2 * reach`, since rounding moves a weight by at most half a step. But you have the
+# weights, and can do better: say the most that some such x really reaches with them.
 
 
 # %% solution="quantize_int8"
@@ -100,8 +100,8 @@ def quantize_int8(w, reach):
 grade("ps07/quantize_int8", quantize_int8)
 
 # %% [markdown]
-# Made-up weights, one row a hundred times larger than the others. How much of the bound do a thousand
-# made-up inputs use?
+# Made-up weights, with one row a hundred times larger. How much of the bound do a thousand made-up inputs
+# use?
 
 # %%
 with when_written():
@@ -117,8 +117,8 @@ with when_written():
 # %% [markdown]
 # ## 2. Every bit counts
 #
-# What the satellite measures goes down as short floating-point numbers. A format is a sign bit, then
-# `exponent_bits`, then `fraction_bits`, with the bias $2^{\text{exponent bits} - 1} - 1$:
+# Measurements come down as short floating-point numbers: a sign bit, then `exponent_bits`, then
+# `fraction_bits`, with the bias $2^{\text{exponent bits} - 1} - 1$:
 #
 # | | exponent bits | fraction bits | infinities |
 # |---|---|---|---|
@@ -127,9 +127,9 @@ with when_written():
 # | FP8 E5M2 | 5 | 2 | yes |
 # | FP8 E4M3 | 4 | 3 | no |
 #
-# Let `power` be the exponent of the power of two at or below |x|, but never less than 1 - bias. Numbers
-# there are $2^{\text{power} - \text{fraction bits}}$ apart. Count in such steps, and the code (without the
-# sign) falls out:
+# Let `power` be the exponent of the power of two at or below |x|, but never less than 1 - bias. Numbers there
+# are $2^{\text{power} - \text{fraction bits}}$ apart. Count in such steps, and the code (without the sign)
+# falls out:
 #
 # ```python
 # steps = round(abs(x) / 2 ** (power - fraction_bits))           # half to even, as Python does
@@ -138,13 +138,12 @@ with when_written():
 #
 # For 0.1 in FP16, power is -4, steps are round(0.1 / 2⁻¹⁴) = 1638, and the code is 1638 + (-4 + 15 - 1) ·
 # 1024 = 11878, binary 0 01011 1001100110. The leading 1 of the steps (1024) adds the one that the exponent
-# field lacks; when rounding carries into the next power the exponent moves on by itself; and a subnormal,
-# which has no leading 1, gets exponent 0.
+# field lacks; a subnormal has none and gets exponent 0; when rounding carries into the next power the
+# exponent moves on by itself.
 #
-# Two ends are left. *With* infinities, whatever rounds beyond the largest number gets infinity's code: all
-# exponent bits 1, fraction 0. E4M3 has ordinary numbers in its last exponent too, up to 448; what is too
-# large, infinity included, becomes the largest number. A NaN gets sign 0 and all other bits 1, in every
-# format.
+# *With* infinities, whatever rounds beyond the largest number gets infinity's code: all exponent bits 1,
+# fraction 0. E4M3 has ordinary numbers in its last exponent too, up to 448; what is too large, infinity
+# included, becomes the largest number. A NaN gets sign 0 and all other bits 1, in every format.
 
 
 # %% solution="encode_float"
@@ -199,9 +198,8 @@ with when_written():
 # %% [markdown]
 # ## 3. A whisper in sixteen bits
 #
-# On the ground the network learns, in FP16. A batch is a small `share` of all pictures, and its gradients
-# are so small that FP16 has nothing between them and zero. So the *loss* is multiplied by a scale, and the
-# gradients are divided by it:
+# On the ground the network learns, in FP16. A batch is a small `share` of all pictures, and its gradients are
+# too small for FP16. So the *loss* is multiplied by a scale, and the gradients are divided by it:
 #
 # ```python
 # grad1, grad2 = torch.autograd.grad(loss * scale, (w1, w2))     # float16
@@ -248,8 +246,7 @@ def loss_scaling(w1, w2, x, y, share, scale):
 grade("ps07/loss_scaling", loss_scaling)
 
 # %% [markdown]
-# One batch of made-up numbers, and a share of a millionth. How many of the first layer's 512 gradients are
-# zero?
+# One made-up batch, a share of a millionth. How many of the first layer's 512 gradients are zero?
 
 # %%
 with when_written():
@@ -264,8 +261,8 @@ with when_written():
 # %% [markdown]
 # ## 4. Tiles for the warp
 #
-# The ground station's GPU has Tensor Cores. In chapter 7's WMMA kernel a warp makes one tile of C, so every
-# tile of A and B that it loads is used once. Let a warp make **2 x 2** tiles of C, 32 x 32 numbers:
+# The ground station's GPU has Tensor Cores. In chapter 7's WMMA kernel a warp uses every tile that it loads
+# once. Let a warp make **2 x 2** tiles of C, 32 x 32 numbers:
 #
 # ```text
 #                   b[0]   b[1]                for every 16 steps of k:
@@ -278,12 +275,12 @@ with when_written():
 # ```
 #
 # A and B may be windows of wider matrices: the rows of A are `lda` numbers apart, those of B `ldb`. So A's
-# tile at (row, step) begins at `A + row * lda + step`, and `lda` is also what `load_matrix_sync` has to
-# know. C is not a window: its rows are n apart.
+# tile at (row, step) begins at `A + row * lda + step`, and `load_matrix_sync` has to know `lda`. C is not a
+# window: its rows are n apart.
 #
 # m, n and k are multiples of 16, not always of 32. Where the last warp has no second row or column of tiles
-# it may skip it, or do the last tile twice, `min(row + 16, m - 16)`. In C++, an array of two fragments is
-# `TileA a[2];`, and two whole numbers are `int row[2] = {first, second};`.
+# it may skip it, or do the last tile twice, `min(row + 16, m - 16)`. In C++, two fragments are `TileA a[2];`,
+# and two whole numbers `int row[2] = {first, second};`.
 
 # %% solution="wmma_matmul"
 source = r"""
@@ -340,8 +337,8 @@ grade("ps07/wmma_matmul", wmma_matmul)
 grade("ps07/wmma_matmul", wmma_matmul, rubric="time")
 
 # %% [markdown]
-# **Predict, then count.** For a product of 128 x 128 x 128, chapter 7's kernel makes 64 x 8 x 2 = 1,024
-# requests to load, 16 sectors each. What does yours need?
+# **Predict, then count.** For 128 x 128 x 128, chapter 7's kernel makes 64 x 8 x 2 = 1,024 requests to load,
+# 16 sectors each. What does yours need?
 
 # %%
 predicted_requests, predicted_sectors = None, None
@@ -361,14 +358,14 @@ print(f"{p.warp_instructions:,} instructions of warps, for {128**3:,} products o
 # Y = X.astype(int32) @ W.astype(int32).T         # exact
 # ```
 #
-# is all the arithmetic. A row holds `words` words of four int8 numbers, so that X and W arrive as pointers
-# to `int`. Chapter 7's kernel has the instruction, `__dp4a`. What it lacks is chapter 4's idea. Blocks have
-# 16 x 16 threads: fetch 16 words of 16 rows of X and of W onto two tables, meet, use every word sixteen
-# times, meet again.
+# is all the arithmetic. A row holds `words` words of four int8 numbers, so that X and W arrive as pointers to
+# `int`. Chapter 7's kernel has the instruction, `__dp4a`, but not chapter 4's idea. Blocks have 16 x 16
+# threads: fetch 16 words of 16 rows of X and of W onto two tables, meet, use every word sixteen times, meet
+# again.
 #
 # Both matrices lie row by row along k, so let threads that are neighbours in x fetch words that are
-# neighbours in a row, from X *and* from W. Then thread (x, y) fetches for row y of W's table and reads row
-# x of it: 16 threads, 16 rows. A table 17 words wide has them in different banks.
+# neighbours in a row, from X *and* from W. Thread (x, y) then fetches row y of W's table and reads row x: 16
+# threads, 16 rows. A table 17 words wide has them in different banks.
 
 # %% solution="int8_matmul"
 source = r"""
@@ -416,8 +413,8 @@ grade("ps07/int8_matmul", int8_matmul)
 grade("ps07/int8_matmul", int8_matmul, rubric="time")
 
 # %% [markdown]
-# The two ends meet. A small network learns a hundred pictures in FP32 (stripes in noise stand in for
-# glaciers), and goes up with your quantiser and your kernel.
+# A small network learns a hundred pictures in FP32 (stripes in noise stand in for glaciers), and goes up with
+# your quantiser and your kernel.
 
 # %%
 with when_written():
@@ -456,18 +453,17 @@ with when_written():
 # %% [markdown]
 # ## 6. Predict and explain
 #
-# To see how bright a picture is, 4,096 numbers are added, each 0.3, so that the sum should be 1,228.8. They
-# are added one after the other; or in blocks of 64, whose sums are then added one after the other; or in
-# pairs, as in a tree. All sums are rounded to the format.
+# To see how bright a picture is, 4,096 numbers of 0.3 are added: one after the other; or in blocks of 64, and
+# then the blocks' sums; or in pairs, as in a tree. The sum should be 1,228.8, but every step is rounded to
+# the format.
 #
-# 1. **Predict**, before you run the cell, the three results in FP16 and in BF16. To within a tenth is good
-#    enough.
+# 1. **Predict**, before you run the cell, the three results in FP16 and in BF16, to within a tenth.
 # 2. **Explain**: where does the long sum stop, and why there? Why can it be too *large* before that? Why do
-#    the other two ways do better, although they round as often?
-# 3. A Tensor Core that keeps only some 14 bits of its sums is said to be good enough if the sums are
-#    carried over to FP32 every 128 terms or so. Which of the three ways is that?
+#    the other two do better, although they round as often?
+# 3. A Tensor Core that keeps only some 14 bits of its sums is said to be good enough if they are carried over
+#    to FP32 every 128 terms or so. Which of the three ways is that?
 #
-# About 150 words; a wrong prediction costs nothing.
+# About 150 words.
 
 
 # %%
