@@ -16,8 +16,8 @@
 # A restaurant at the sea. The cook calls out orders, the kitchen works behind a door, boats bring fish and
 # take away boxes. You keep the three out of each other's way.
 #
-# **About 5 hours**, after chapter 8. Of 100 points 95 come from the checks (3 only on a CUDA GPU) and 5
-# from your instructor, for the last answer. The star marks the hard task. `help(grade)` says more.
+# **About 5 hours**, after chapter 8. Of the 100 points 3 need a CUDA GPU; `help(grade)` says how they are
+# counted.
 
 # %%
 import math
@@ -69,8 +69,8 @@ puzzle("ps08/orders", ...)
 #
 # In one kernel a number is read once, stays in a register until it is finished, and is written once.
 #
-# A trap: in Python `0.5` is a double, and in a kernel it makes doubles of everything it meets. Wrap
-# constants: `float32(0.5)`. (`math.tanh` of a float32 is a float32.)
+# A trap: `0.5` is a double, and makes doubles of everything it meets. Wrap constants: `float32(0.5)`.
+# (`math.tanh` of a float32 is a float32.)
 
 
 # %% solution="fused_bias_gelu"
@@ -106,14 +106,14 @@ grade("ps08/fused_bias_gelu", fused_bias_gelu, rubric="time")
 # %% [markdown]
 # ## 2. Tell autograd
 #
-# PyTorch cannot look into a kernel, so somebody must say what its gradient is. A `torch.autograd.Function`
-# has a `forward`, which keeps what will be needed, and a `backward`, which gets the gradient of the result
-# and returns one for each input. With $t = \tanh(c(z + az^3))$, $a = 0.044715$,
+# PyTorch cannot look into a kernel, so somebody must say what its gradient is: a `torch.autograd.Function`.
+# Its `forward` keeps what will be needed by `backward`, which gets the gradient of the result and returns one
+# for each input. With $t = \tanh(c(z + az^3))$, $a = 0.044715$,
 #
 # $$\text{gelu}'(z) = \frac{1 + t}{2} + \frac z2\,(1 - t^2)\,c\,(1 + 3az^2).$$
 #
-# Write one, and keep x and the bias only. The rest is cheap to compute again. And mind the bias: it serves
-# every row, so its gradient is a sum over rows.
+# Write one, and keep x and the bias only; the rest is cheap to compute again. Mind the bias: it serves every
+# row, so its gradient is a sum over rows.
 
 
 # %% solution="custom_function"
@@ -156,8 +156,8 @@ grade("ps08/custom_function", custom_function)
 # ## 3. Boats and kitchen
 #
 # A *virtual device*, whose clock is simulated, has one engine for work, one for copies in, one for copies
-# out. Whatever is put into one *stream* happens in order; different streams do not wait for each other. In
-# a single stream two of the three engines always stand still:
+# out. Whatever is put into one *stream* happens in order; different streams do not wait for each other. In a
+# single stream two of the three engines always stand still:
 
 # %%
 host = {"x": np.arange(12_000.0), "y": np.zeros(12_000)}
@@ -174,16 +174,19 @@ print("after waiting ", client.read(y)[:4])
 print(f"{1e6 * device.counters()['device.seconds']:.1f} us on the virtual clock")
 
 # %% [markdown]
-# Cut the array into pieces, and give the pieces to three streams in turn: while one piece is worked on, the
-# next comes in and the last goes out. `x[a:b]` is a part of an array, `device.stream()` makes a stream, and
-# copy and launch take one: `device.copy(target, source, stream)`, `device.launch("square", target, source,
-# stream=stream)`.
+# Cut the array into pieces, and give the pieces to three streams in turn: while one is worked on, the next
+# comes in and the last goes out.
 #
-# The device has room for six pieces, and no more: its arrays have to be used again. What
-# `device.empty(size)` gives is full of NaN: a NaN in your result was read too early, or from the wrong
-# array. Two streams that write and read one array with nothing between them that orders them are an error
-# here, even where today's times would let them pass; different arrays, or different parts of one, are free.
-# What is right must be right at any speed.
+# ```python
+# part, stream = x[a:b], device.stream()
+# device.copy(target, source, stream)
+# device.launch("square", target, source, stream=stream)
+# ```
+#
+# The device has room for six pieces, and no more: its arrays have to be used again. `device.empty(size)` is
+# full of NaN: a NaN in your result was read too early, or from the wrong array. Two streams that write and
+# read one array with nothing between them that orders them are an error here, at any speed; different arrays,
+# or different parts of one, are free.
 
 
 # %% solution="overlap"
@@ -217,7 +220,7 @@ grade("ps08/overlap", overlap)
 # %% [markdown]
 # ## 4. Cheat the stopwatch
 #
-# Here is a timer that looks careful. It even waits.
+# This timer looks careful. It even waits.
 
 
 # %%
@@ -231,9 +234,9 @@ def careless(device, run):
 
 
 # %% [markdown]
-# Competitions for fast kernels have been won against such timers. Write a `cheat` that really launches the
-# work, once, and that this timer believes to be ten times as fast as it is, or better. Then write a timer,
-# `careful`, that is not cheated, and that still times honest work rightly. Use `device.clock()` or events.
+# Write a `cheat` that really launches the work, once, and that this timer believes to be ten times as fast as
+# it is, or better. Then write a timer, `careful`, that is not cheated, and that still times honest work
+# rightly. Use `device.clock()` or events.
 
 
 # %% solution="cheat_the_timer"
@@ -274,9 +277,9 @@ grade("ps08/cheat_the_timer", cheat_the_timer)
 # %% [markdown]
 # ## 5. Read what the compiler wrote
 #
-# PTX is text, one instruction a line. It tells how often a thread goes to global memory, whether its
-# variables had to be *spilled* to local memory, and whether a product and a sum were left apart that one
-# FMA could have done. Some lines of your own kernel:
+# PTX tells how often a thread goes to global memory, whether its variables had to be *spilled* to local
+# memory, and whether a product and a sum were left apart that one FMA could have done. It is text, one
+# instruction a line; some of your own kernel's:
 
 # %%
 compiled = fused_bias_gelu.compile("void(float32[:, ::1], float32[::1], float32[:, ::1])")
@@ -292,8 +295,8 @@ print(
 # %% [markdown]
 # Write the reader. A line may have a predicate in front, `@%p1` or `@!%p1`, and a comment behind, from `//`
 # on; a line that is nothing but a comment counts for nothing. An instruction begins with its name, and the
-# parts of the name are separated by points: `ld.global.nc.v4.f32` is one load from global memory, whatever
-# its width. The first operand is what is written: in `mul.f32 %f3, %f1, %f2;` it is `%f3`.
+# parts of the name are separated by points: `ld.global.nc.v4.f32` is one load from global memory. The first
+# operand is written: in `mul.f32 %f3, %f1, %f2;` it is `%f3`.
 
 
 # %% solution="read_ptx"
@@ -338,13 +341,13 @@ with when_written():
 # %% [markdown]
 # ## 6. The orders that repeat *
 #
-# Three tiny works a hundred times over keep the *cook* busy, not the kitchen. A graph is a list of orders,
-# written down once: between `device.capture()` and `graph = device.end_capture()` launches are noted and
-# not carried out. `device.replay(graph)` then gives them all for the price of one. Noting a launch costs
-# the host as much as giving the order, so note each work once, not once a round.
+# Three tiny works a hundred times over keep the *cook* busy, not the kitchen. Between `device.capture()` and
+# `graph = device.end_capture()` launches are noted and not carried out; `device.replay(graph)` then gives
+# them all for the price of one. Noting a launch costs the host as much as giving the order, so note each work
+# once, not once a round.
 #
-# The works are called "double", "shift" and "square", and belong in this order: `device.launch("double", b,
-# a)` fills b from a. After `rounds` rounds the result is in y.
+# The works are "double", "shift" and "square", in this order: `device.launch("double", b, a)` fills b from a.
+# After `rounds` rounds the result is in y.
 
 
 # %% solution="capture_graph"
@@ -379,14 +382,14 @@ grade("ps08/capture_graph", capture_graph)
 # %% [markdown]
 # ## 7. Predict and explain
 #
-# The job of task 3 in 1, 2, 3, 6, 24 and 96 pieces, on a simulated device on which every order costs the
-# host 5 µs and every copy has a latency of 10 µs.
+# The job of task 3 in 1, 2, 3, 6, 24 and 96 pieces, on a simulated device with 5 µs of the host for every
+# order and 10 µs of latency for every copy.
 #
-# 1. **Predict**: how does the total time go with the number of pieces? Sketch it before you run the cell.
+# 1. **Predict** how the total time goes with the number of pieces: sketch it before you run the cell.
 # 2. Run it, and **explain** both ends of the curve.
-# 3. With a hundred times as much data, would the best number of pieces be smaller or larger? Why?
+# 3. With a hundred times the data, would the best number of pieces be smaller or larger? Why?
 #
-# About 150 words; a wrong prediction costs nothing.
+# About 150 words.
 
 # %%
 with when_written():
