@@ -16,8 +16,7 @@
 # A railway station wants an information desk that answers in any language. At night a model learns; by day
 # it answers. The same weights, two very different bills.
 #
-# **About 5 hours**, after chapter 9, without a GPU. Of 100 points 95 come from the checks and 5 from your
-# instructor, for the last answer. The star marks the hard task. `help(grade)` says more.
+# **About 5 hours**, after chapter 9, without a GPU. `help(grade)` says how points are counted.
 
 # %%
 import math
@@ -66,18 +65,16 @@ puzzle("ps09/half", ...)
 # %% [markdown]
 # ## 1. One step of the night
 #
-# In mixed precision the gradient comes in 16 bits, multiplied by a `scale` so that small numbers do not
-# vanish.
+# The gradient comes in 16 bits, multiplied by a `scale` so that small numbers do not vanish.
 #
-# 1. If any number of the gradient is infinite or NaN, the scale was too large. Skip the step: nothing
-#    changes but the scale, which is halved, and the count of good steps, which goes back to 0.
+# 1. If any number of it is infinite or NaN, the scale was too large. Skip the step: nothing changes but the
+#    scale, which is halved, and the count of good steps, which goes back to 0.
 # 2. Otherwise, in **float32**: divide by the scale, add to the momentum (0.9 of the old one), move the
 #    *master* weights by `lr` times the momentum. One more good step; after the fourth in a row the scale is
 #    doubled and the count goes to 0.
 # 3. The 16-bit weights for the next forward pass are made from the master.
 #
-# Why the master? Next to 1.0 the numbers of float16 are 0.001 apart, and a step of 0.0001 would be rounded
-# away.
+# Why the master? Near 1.0 the numbers of float16 are 0.001 apart, and a step of 0.0001 is rounded away.
 
 
 # %% solution="train_step"
@@ -129,11 +126,10 @@ with when_written():
 # %% [markdown]
 # ## 2. How many nights?
 #
-# For every token, every weight takes part in one multiplication and one addition forward, and in twice as
-# many on the way back: $6ND$, with N weights in the blocks ($12\,\text{width}^2$ a layer) and D tokens.
-# Attention adds what no weight takes part in, scores and weighted values: $2 \cdot 2 \cdot \text{context}
-# \cdot \text{width}$ a layer and token forward (counting all pairs, as the usual formula does), and twice
-# that backward.
+# A token makes every weight multiply and add once forward, and twice on the way back: $6ND$, with N weights
+# in the blocks ($12\,\text{width}^2$ a layer) and D tokens. Attention adds scores and weighted values, in
+# which no weight takes part: $2 \cdot 2 \cdot \text{context} \cdot \text{width}$ a layer and token forward
+# (counting all pairs), and twice that backward.
 
 
 # %% solution="six_nd"
@@ -169,8 +165,7 @@ with when_written():
 # %% [markdown]
 # ## 3. Remember what you have read
 #
-# Tokens come one by one. The new one's query looks at the keys and values of all tokens so far, so those
-# are worth keeping:
+# The new one's query looks at the keys and values of all tokens so far, so those are worth keeping:
 #
 # ```python
 # q, k, v = x[t] @ wq, x[t] @ wk, x[t] @ wv      # k and v go into the cache
@@ -178,8 +173,8 @@ with when_written():
 # out[t] = weights @ values
 # ```
 #
-# Here some tokens have been read already, or none: their keys and values are in the cache that you get, and
-# nobody has the tokens themselves any more. Read the new ones, and return the cache with them behind the rest.
+# Some tokens may have been read already: their keys and values are in the cache that you get, and nobody has
+# the tokens themselves any more. Read the new ones, and return the cache with them behind the rest.
 
 
 # %% solution="kv_decode"
@@ -214,9 +209,9 @@ grade("ps09/kv_decode", kv_decode)
 # %% [markdown]
 # ## 4. What no code can beat
 #
-# For each token all weights go through the door, and the reader's cache. That bounds the tokens a second of
-# one reader. More readers share the weights, until the arithmetic, 2 FLOP a weight and reader, takes as
-# long as the reading (leave the caches out for this one). And the desk must hold it all.
+# For each token all weights go through the door, and the reader's cache. More readers share the weights,
+# until the arithmetic, 2 FLOP a weight and reader, takes as long as the reading (leave the caches out for
+# this one). And the desk must hold it all.
 
 
 # %% solution="decode_bound"
@@ -263,9 +258,9 @@ with when_written():
 # %% [markdown]
 # ## 5. Two of four
 #
-# Since Ampere, Tensor Cores can skip zeros, if they come in a fixed pattern: of every four neighbours in a
-# row, two. The simplest way to get there keeps the two of largest magnitude. Stored are the values that
-# stay, and for each its place among the four, in two bits.
+# Since Ampere, Tensor Cores can skip zeros in a fixed pattern: of every four neighbours in a row, two. The
+# simplest way keeps the two of largest magnitude. Stored are the values that stay, and for each its place
+# among the four.
 #
 # ```text
 #   w        0.1  -0.9   0.4   0.2 |  0.5   0.5  -0.5   0.1
@@ -304,14 +299,12 @@ grade("ps09/prune_24", prune_24)
 # %% [markdown]
 # ## 6. The queue at the desk *
 #
-# A batch is cheaper than as many single answers: it takes `fixed + each * size` seconds. So a server that
-# is free waits a little for company. It starts as soon as it is free **and** either `most` travellers are
-# there or the oldest has waited for `patience` seconds. It takes those who have come by then, oldest first,
-# at most `most`.
+# A batch is cheaper than as many single answers: it takes `fixed + each * size` seconds. So the server waits
+# for company. It starts as soon as it is free **and** either `most` travellers are there or the oldest has
+# waited for `patience` seconds. It takes those who have come by then, oldest first, at most `most`.
 #
-# An example: arrivals at 0.0, 0.1 and 0.5, most 2, patience 0.3, fixed 0.2, each 0.1. The second fills the
-# batch at 0.1, so that both are done at 0.1 + 0.2 + 2 * 0.1 = 0.5. The third waits until 0.8 and is done at
-# 1.1.
+# With arrivals at 0.0, 0.1 and 0.5, most 2, patience 0.3, fixed 0.2, each 0.1, the second fills the batch at
+# 0.1, and both are done at 0.1 + 0.2 + 2 * 0.1 = 0.5. The third waits until 0.8 and is done at 1.1.
 
 
 # %% solution="batch_server"
@@ -346,8 +339,8 @@ def batch_server(arrivals, most, patience, fixed, each):
 grade("ps09/batch_server", batch_server)
 
 # %% [markdown]
-# A rush of 400 travellers, with made-up arrivals. How many leave the desk each second, and how long does
-# the unluckiest of twenty wait?
+# A rush of 400 travellers, with made-up arrivals. How many leave the desk each second, and how long does the
+# unluckiest of twenty wait?
 
 # %%
 with when_written():
@@ -365,15 +358,13 @@ with when_written():
 # %% [markdown]
 # ## 7. Predict and explain
 #
-# The table above shows the load, the throughput and the wait.
-#
-# 1. **Predict**, for 25 travellers a second: what would a `patience` of 0, and of 0.5 seconds, do to
-#    throughput and to waiting?
+# 1. **Predict**, for 25 travellers a second in the table above: what would a `patience` of 0, and of 0.5
+#    seconds, do to throughput and to waiting?
 # 2. Change the cell and run it. **Explain** what you see.
-# 3. "Many requests at once reduce the latency." Where in the table is that true, where is it false, and
-#    what would be a better sentence?
+# 3. "Many requests at once reduce the latency." Where in the table is that true, where false, and what would
+#    be a better sentence?
 #
-# About 150 words; a wrong prediction costs nothing.
+# About 150 words.
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION
