@@ -16,13 +16,12 @@
 # An orchestra without a conductor. Every desk has the score, or only a page of it; what keeps them together
 # is what they pass to each other. You write the passing.
 #
-# **About 5 hours**, after chapter 10, without a GPU. Of 100 points 95 come from the checks and 5 from your
-# instructor, for the last answer. The star marks the hard task. `help(grade)` says more.
+# **About 5 hours**, after chapter 10, without a GPU. `help(grade)` says how points are counted.
 #
 # **Ranks.** Your functions run once for every *rank*, all at the same time, and talk through
-# `torch.distributed`. The group of all ranks is open already. Here in the notebook the ranks are threads;
-# when your work is graded each is a process of its own, so keep nothing in global variables. Every byte
-# between them is counted. A rank has its arguments, which are tensors, and these:
+# `torch.distributed`, whose group is open already. Here the ranks are threads; when your work is graded each
+# is a process, so keep nothing in global variables. Every byte between them is counted. A rank has its
+# arguments and these:
 #
 # | | |
 # |---|---|
@@ -35,13 +34,11 @@
 # | `dist.all_gather_single(tensor, piece)` | fill `tensor` with all ranks' pieces, in order (older: `all_gather_into_tensor`) |
 # | `dist.broadcast(tensor, frm)`, `dist.barrier()` | fill it with one rank's; wait until all are here |
 #
-# A tensor that receives must have the length and the dtype of the one that is sent: `torch.empty_like`
-# makes one. A tensor on its way must not be changed before its `wait()`. If nobody can go on, the check
-# says who waits for whom.
+# A tensor that receives must have the length and the dtype of the one that is sent: `torch.empty_like` makes
+# one. A tensor on its way must not be changed before its `wait()`.
 #
-# To try a function in real processes: `from warplab.models.rank_pool import Ranks`, `rooms = Ranks(2)`,
-# `rooms.run(ring_all_reduce, torch.ones(6))` (the same tensor for each rank), `rooms.close()`. It runs
-# under `torchrun` as it stands.
+# To try a function in real processes, with one tensor for all: `from warplab.models.rank_pool import Ranks`,
+# `rooms = Ranks(2)`, `rooms.run(ring_all_reduce, torch.ones(6))`, `rooms.close()`.
 
 # %%
 import torch
@@ -84,8 +81,7 @@ puzzle("ps10/bubble", ...)
 # ## 1. Around the ring
 #
 # Every rank has an array; every rank shall have the sum. Through one rank's door all of them would have to
-# pass; in a ring every door passes the same. Cut the array into n pieces (`x.tensor_split(n)` makes nearly
-# equal ones, views of x).
+# pass; in a ring every door passes the same. Cut the array into n pieces: `x.tensor_split(n)`, views of x.
 #
 # 1. For n - 1 rounds, each rank passes one piece to the next rank and adds the piece that comes to its own.
 #    In round s, rank r passes piece r - s (counted modulo n). At the end rank r has the whole sum of piece
@@ -93,11 +89,11 @@ puzzle("ps10/bubble", ...)
 # 2. For n - 1 rounds, finished pieces are passed on and replace what is there. In round s, rank r passes
 #    piece r + 1 - s.
 #
-# Each rank sends $2\frac{n-1}{n}$ of an array, however many ranks there are: pieces may differ in length,
-# and no zeros that fill a piece up are sent.
+# Each rank sends $2\frac{n-1}{n}$ of an array, however many ranks there are: pieces may differ in length, and
+# no zeros that fill a piece up are sent.
 #
-# If everybody in a circle sends first, nobody receives: let each begin a send, receive, and then wait for
-# its send. This is the one task in which `dist.all_reduce` is closed.
+# If everybody in a circle sends first, nobody receives: let each begin a send, receive, and then wait for its
+# send. This is the one task in which `dist.all_reduce` is closed.
 
 
 # %% solution="ring_all_reduce"
@@ -134,13 +130,12 @@ grade("ps10/ring_all_reduce", ring_all_reduce)
 # %% [markdown]
 # ## 2. A copy of the model in each room
 #
-# Data parallel: every rank has all weights and some of the rows. The error is the mean of $(x \cdot w -
-# y)^2$ over the rows of *all* ranks, and its gradient by the weights is $\frac{2}{\text{rows}}\, x^T (x w -
-# y)$. After each step all ranks must have the same weights, as if one process had seen all rows.
+# Every rank has all weights and some of the rows. The error is the mean of $(x \cdot w - y)^2$ over the rows
+# of *all* ranks, and its gradient is $\frac{2}{\text{rows}}\, x^T (x w - y)$. After each step all ranks must
+# have the same weights, as if one process had seen all rows.
 #
 # The weights come as a list, a vector for each layer, and a row of x has a number for each weight of all
 # layers together. A short message costs as much time as a longer one. Reduce all of them in one.
-# (`dist.all_reduce` is open from here on.)
 
 
 # %% solution="data_parallel"
@@ -171,11 +166,10 @@ grade("ps10/data_parallel", data_parallel)
 # %% [markdown]
 # ## 3. A layer cut in two
 #
-# In `relu(x @ w1 + b1) @ w2 + b2` give each rank some *columns* of w1, with their numbers of the bias b1.
-# It gets the same columns of the hidden layer, and relu works on each number alone. The second product
-# needs all of the hidden layer, but a sum can be taken in parts: with the *rows* of w2 that belong to its
-# columns, every rank has a summand of the result. The bias b2 is not cut: every rank knows it, and it
-# counts once.
+# In `relu(x @ w1 + b1) @ w2 + b2` give each rank some *columns* of w1, with their numbers of the bias b1. It
+# gets the same columns of the hidden layer, and relu works on each number alone. With the *rows* of w2 that
+# belong to its columns, every rank has a summand of the result. The bias b2 is not cut: every rank knows it,
+# and it counts once.
 #
 # ```text
 #   x @ [ A | B ]  =  [ xA | xB ]          [ relu(xA) | relu(xB) ] @ [ C ]  =  relu(xA) C + relu(xB) D
@@ -211,10 +205,9 @@ grade("ps10/tensor_parallel_mlp", tensor_parallel_mlp)
 # Adam keeps two moments for every weight. In data parallel training every rank keeps all of them. ZeRO lets
 # rank r keep those of piece r only:
 #
-# 1. *reduce-scatter*: the first half of a ring, after which each rank has the sum of one piece of the
-#    gradients;
+# 1. *reduce-scatter*: each rank gets the sum of one piece of the gradients;
 # 2. it updates its moments and its piece of the weights;
-# 3. *all-gather*: the second half, after which every rank has all weights.
+# 3. *all-gather*: every rank gets all weights.
 #
 # The bytes are those of one all-reduce. Take the mean of the gradients over the ranks. Adam's step t, from
 # 1 on:
@@ -225,9 +218,8 @@ grade("ps10/tensor_parallel_mlp", tensor_parallel_mlp)
 # w -= lr * (m / (1 - 0.9**t)) / (torch.sqrt(v / (1 - 0.999**t)) + 1e-8)
 # ```
 #
-# Both halves want pieces of *equal* length. If the weights do not divide by n, libraries fill them up with
-# zeros at the end, and so shall you: `torch.nn.functional.pad(tensor, (0, k))` puts k zeros behind. Piece r
-# of the filled-up weights belongs to rank r.
+# Both want pieces of *equal* length. If the weights do not divide by n, libraries fill them up with zeros at
+# the end, and so shall you: `torch.nn.functional.pad(tensor, (0, k))` puts k zeros behind.
 
 
 # %% solution="zero_adam"
@@ -304,8 +296,7 @@ def scaling_model(gpus, compute, gradient_bytes, bandwidth, latency):
 grade("ps10/scaling_model", scaling_model)
 
 # %% [markdown]
-# A billion parameters, 16-bit gradients, links of 50 GB/s and 10 microseconds. (All of it assumed, nothing
-# measured.)
+# A billion parameters, 16-bit gradients, links of 50 GB/s and 10 microseconds, all of it **assumed**:
 
 # %%
 with when_written():
@@ -319,8 +310,7 @@ with when_written():
 # ## 6. A chain of rooms *
 #
 # Each rank has one layer, `tanh(x @ w)`. Only the first has the data, cut into micro-batches: while rank 1
-# works on the first of them, rank 0 can work on the second. If a layer takes one *tick* for a micro-batch,
-# three ranks and four micro-batches look like this:
+# works on the first of them, rank 0 can work on the second. With one *tick* for each micro-batch:
 #
 # ```text
 #   tick      0  1  2  3  4  5
@@ -329,7 +319,7 @@ with when_written():
 #   rank 2    .  .  0  1  2  3
 # ```
 #
-# The dots are the *bubble*: $p - 1$ of $m + p - 1$ ticks on every rank.
+# The dots are the *bubble*.
 #
 # Only the first rank knows how many micro-batches there are, so the number has to travel along, in a tensor
 # of its own (`torch.tensor([len(x)])` holds whole numbers).
@@ -378,14 +368,14 @@ grade("ps10/pipeline", pipeline)
 # %% [markdown]
 # ## 7. Predict and explain
 #
-# In task 5, double the bandwidth, or halve the latency, or overlap the reduction with the computing so that
-# only the longer of the two counts.
+# In task 5, double the bandwidth, or halve the latency, or overlap reduction and computing so that only the
+# longer counts.
 #
 # 1. **Predict**, for 16 and for 1,024 GPUs: which of the three helps most?
 # 2. Try it. **Explain** the result with the three parts of t(n).
-# 3. What else can you do about the third part, which no link makes smaller?
+# 3. What else can you do about the third part?
 #
-# About 150 words; a wrong prediction costs nothing.
+# About 150 words.
 
 # %%
 with when_written():
