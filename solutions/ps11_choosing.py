@@ -16,8 +16,7 @@
 # A museum wants its visitors to ask questions of the paintings. There is a model that can answer, a budget
 # that cannot be discussed, and you.
 #
-# **About 3 hours**, after chapter 11, without a GPU. Of 100 points 95 come from the checks and 5 from your
-# instructor, for the last answer. The star marks the hard task. `help(grade)` says more.
+# **About 3 hours**, after chapter 11, without a GPU. `help(grade)` says how points are counted.
 
 # %%
 import json
@@ -62,9 +61,8 @@ puzzle("ps11/three", ...)
 # %% [markdown]
 # ## 1. Which card?
 #
-# First what must fit, then what the work is short of. Serving reads all weights for every token and is
-# short of bandwidth; training in large batches is short of arithmetic. Divide what is short by the price,
-# and take the best of the cards that are large enough.
+# Serving reads all weights for every token and is short of bandwidth; training in large batches is short of
+# arithmetic. Divide what is short by the price, and take the best of the cards that are large enough.
 #
 # A card is a dictionary with `memory` (bytes), `bandwidth` (bytes/s), `bf16` (FLOP/s, dense) and `price`
 # (dollars an hour).
@@ -94,7 +92,7 @@ def pick_gpu(cards, need, stage):
 grade("ps11/pick_gpu", pick_gpu)
 
 # %% [markdown]
-# Three real cards, with prices **made up** for the exercise. Does the answer change with today's?
+# Three real cards, with **made-up** prices. Does the answer change with today's?
 
 # %%
 with when_written():
@@ -119,14 +117,14 @@ with when_written():
 # %% [markdown]
 # ## 2. What does an answer cost?
 #
-# A server decodes for a batch of readers at once. One step makes a token for each of them, and takes as
-# long as the longer of two things:
+# A server decodes for a batch of readers. One step makes a token for each of them, and takes as long as the
+# longer of two things:
 #
 # - reading: all weights once, and each reader's cache, at `share` times the bandwidth;
 # - arithmetic: two FLOP a parameter for each reader, at `share` times the peak.
 #
-# For 7 billion parameters of 2 bytes and one reader without a cache, 1 TB/s and a share of 0.5, that is 14
-# GB / 0.5 TB/s = 28 ms, 36 tokens a second. At 3.60 dollars an hour a million tokens cost 28 dollars.
+# For 7 billion parameters of 2 bytes and one reader without a cache, 1 TB/s and a share of 0.5, that is 14 GB
+# / 0.5 TB/s = 28 ms, 36 tokens a second. At 3.60 dollars an hour a million tokens cost 28 dollars.
 
 
 # %% solution="cost_per_token"
@@ -164,14 +162,13 @@ with when_written():
 # %% [markdown]
 # ## 3. When to save
 #
-# A spot machine is cheap because it may be taken away, on average every `between` hours. What was computed
-# since the last save is then lost: half an interval, on average. Saving takes `save` hours each time. For
-# an interval T the lost share of the time is
+# A cheap spot machine is taken away every `between` hours, on average. What was computed since the last save
+# is then lost: half an interval, on average. For an interval T the lost share of the time is
 #
 # $$\frac{\text{save}}{T} + \frac{T}{2\,\text{between}} + \frac{\text{restart}}{\text{between}},$$
 #
-# least at $T = \sqrt{2\cdot\text{save}\cdot\text{between}}$. If the formula gives more than 1, everything
-# is lost, and no money buys an hour of work.
+# least at $T = \sqrt{2\cdot\text{save}\cdot\text{between}}$. More than 1 means that everything is lost, and
+# no money buys an hour of work.
 
 
 # %% solution="spot_interval"
@@ -203,7 +200,7 @@ grade("ps11/spot_interval", spot_interval)
 # %% [markdown]
 # ## 4. Go on as if nothing had happened
 #
-# Here is a training run in miniature. `one_step(state)` returns the next state and the loss. The state is a
+# A training run in miniature: `one_step(state)` returns the next state and the loss. The state is a
 # dictionary: the step, the weights `w`, the optimiser's momentum `m`, and the state `rng` of the random
 # numbers that choose the data.
 
@@ -215,12 +212,12 @@ for _ in range(3):
 print(json.dumps(state))
 
 # %% [markdown]
-# That last line is a save. When the machine dies, what is left is a list of such texts, oldest first. If it
-# died *while* saving, the last one is torn: it ends in the middle, and `json.loads` raises a `ValueError`.
+# That last line is a save. When the machine dies, a list of such texts is left. If it died *while* saving,
+# one is torn: it ends in the middle, and `json.loads` raises a `ValueError`.
 #
-# Go on from the newest save that is whole, or from `fresh()` if there is none. The losses must be the same
-# as if nothing had happened, to the last bit. So nothing may be forgotten: not the momentum, nor the step
-# that the learning rate depends on, nor the random numbers.
+# Go on from the newest save that is whole, or from `fresh()` if there is none. The losses must be the same as
+# if nothing had happened, to the last bit, so nothing may be forgotten: not the momentum, nor the step that
+# the learning rate depends on, nor the random numbers.
 
 
 # %% solution="resume"
@@ -261,15 +258,14 @@ grade("ps11/resume", resume)
 # %% [markdown]
 # ## 5. As many as the crowd needs *
 #
-# On rainy days everybody goes to the museum. Kubernetes' autoscaler looks at a metric, here the load on
-# each replica, and sets
+# Kubernetes' autoscaler looks at a metric, here the load on each replica, and sets
 #
 # $$\text{wanted} = \left\lceil \text{replicas} \times \frac{\text{metric}}{\text{target}} \right\rceil,$$
 #
 # unless metric / target lies within 0.1 of 1, when it leaves things alone. What is wanted is held between
-# `least` and `most`. Going up is done at once. Going down waits: the replicas fall only to the largest
-# number that was wanted at any of the last `window` ticks, the present one included, because a crowd that
-# left for a minute may come back. With target 10, least 1, most 100 and window 3, beginning with 1 replica:
+# `least` and `most`. Going up is done at once. Going down waits, because a crowd may come back: the replicas
+# fall only to the largest number that was wanted at any of the last `window` ticks, the present one included.
+# With target 10, least 1, most 100 and window 3:
 #
 # ```text
 #   load        40   40   20   20   20   5
@@ -313,15 +309,15 @@ with when_written():
 # %% [markdown]
 # ## 6. Predict and explain
 #
-# The table under task 2 shows a larger batch making tokens cheaper. The museum's director concludes that
-# all visitors should be served in one batch of 512.
+# The table under task 2 shows a larger batch making tokens cheaper. The director concludes that all visitors
+# should be served in one batch of 512.
 #
 # 1. **Predict**: as the batch grows, what happens to the dollars for a million tokens, and to the tokens a
 #    second for each reader? Where does it stop getting cheaper?
 # 2. **Explain** both with the two times of a step, and with what has to lie on the desk.
 # 3. What would you tell the director?
 #
-# About 150 words; a wrong prediction costs nothing.
+# About 150 words.
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION
