@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
+from mistune import HTMLRenderer
 from nbconvert.exporters import HTMLExporter, NotebookExporter
 from nbconvert.filters import Highlight2HTML
-from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from nbconvert.filters.markdown_mistune import MarkdownWithMath
 from nbformat import NotebookNode
 from traitlets import Bool
 
@@ -28,6 +29,7 @@ from autograder.sandbox.choose import choose
 from autograder.user_error import UserError
 
 MOST_CHARACTERS, LONGEST_LINE = 10_000, 2_000  # that formgrader renders; the problem sets have 3,020 and 318
+ELSEWHERE = ("https://", "http://", "mailto:")
 
 
 class Judge(NotebookExporter):
@@ -116,8 +118,36 @@ def markdown2html(source: str) -> str:
     """
     if not is_soon_read(source):
         return as_it_is(source)
-    renderer = IPythonRenderer(escape=True, allow_harmful_protocols=False)
-    return MarkdownWithMath(renderer=renderer).render(source)
+    return MarkdownWithMath(renderer=Quiet(escape=True)).render(source)
+
+
+class Quiet(HTMLRenderer):
+    """HTML that does nothing in a browser until somebody clicks on a link, and names no part of the page.
+
+    nbconvert's renderer, which MarkdownWithMath expects, passes a diagram's text on as HTML, ends with an
+    error at a pasted image, and gives headings ids: formgrader finds its fields for points by ids. An image
+    is a request with the instructor's cookies, so that one of /logout would end their session.
+    """
+
+    def image(self, text: str, url: str, title: str | None = None) -> str:
+        """What it is called and where it would come from."""
+        return f"[{text}: {html.escape(url)}]"
+
+    def link(self, text: str, url: str, title: str | None = None) -> str:
+        """A link to elsewhere, which learns nothing of this server; any other as text."""
+        if not url.lower().startswith(ELSEWHERE):
+            return f"{text} ({html.escape(url)})"
+        return f'<a href="{html.escape(url)}" target="_blank" rel="noopener noreferrer">{text}</a>'
+
+    def inline_math(self, body: str) -> str:
+        """For MathJax, as the two below."""
+        return f"${html.escape(body)}$"
+
+    def block_math(self, body: str) -> str:
+        return f"$${html.escape(body)}$$"
+
+    def latex_environment(self, name: str, body: str) -> str:
+        return f"\\begin{{{html.escape(name)}}}{html.escape(body)}\\end{{{html.escape(name)}}}"
 
 
 def highlight_code(source: str, language: str | None = None, metadata: dict[str, Any] | None = None) -> str:

@@ -43,7 +43,10 @@ grade("ps04/matmul_register_tiled", matmul_register_tiled)
 """
 MARKUP = (
     "The host *waits*: `a < b`.\n\n<script>document.title = 'taken'</script><img src='x' "
-    "onerror='document.title = \"taken\"'>\n\n[more](javascript:document.title='taken')"
+    "onerror='document.title = \"taken\"'>\n\n[more](javascript:document.title='taken')\n\n"
+    "```mermaid\n</pre><script>document.title = 'taken'</script>\n```\n\n"
+    "![out](/logout) [out](/logout) ![pasted](attachment:screen.png)\n\n"
+    "# time_it-test\n\n[paper](https://arxiv.org/abs/1804.06826) says $a < b$"
 )
 
 
@@ -80,8 +83,9 @@ def page_of(root, student):
 
 
 def submission(root, assignment, **sources):
-    """A right notebook, whose written answer carries markup and whose last cell is raw."""
+    """A right notebook, whose written answer carries markup and stands first, and whose last cell is raw."""
     document = notebook(assignment, **answers(root) | {"explain": MARKUP} | sources)
+    document["cells"].sort(key=lambda cell: cell["metadata"].get("nbgrader", {}).get("grade_id") != "explain")
     document["cells"].append(
         {
             "cell_type": "raw",
@@ -261,6 +265,12 @@ def test_markup_in_an_answer_is_text_in_formgrader_and_in_the_feedback(course, s
     )
     assert answer.locator("em").inner_text() == "waits"
     assert page.locator("#notebook script, #notebook img, #notebook a[href^='javascript']").count() == 0
+    shown = answer.inner_text()
+    assert "[out: /logout] out (/logout) [pasted: attachment:screen.png]" in shown
+    assert "</pre><script>document.title = 'taken'</script>" in shown
+    assert "says $a < b$" in shown  # MathJax comes from elsewhere, and nothing does here
+    assert page.locator("[id='time_it-test']").count() == 1, "a heading is no field for points"
+    assert page.locator("#notebook .rendered_html a").all_inner_texts() == ["paper"]
     assert not re.search(
         r"<script|<img|javascript:document", page_of(root, "ada").replace("[more](javascript", "")
     )

@@ -496,7 +496,7 @@ def test_formgrader_renders_no_text_for_minutes(render, source):
 
 
 def test_formgrader_renders_what_people_write(root):
-    assert '<h1 id="a">' in markdown2html("# a\n" + "A sentence of an answer. " * 40)
+    assert "<h1>a</h1>" in markdown2html("# a\n" + "A sentence of an answer. " * 40)
     assert '<span class="k">def</span>' in highlight_code("def f():\n    return 1\n")
     for path in (root / "exercises").glob("*/*.ipynb"):
         for cell in json.loads(path.read_text())["cells"]:
