@@ -131,13 +131,13 @@ def grayscale(rgb, out):
 grade("ps01/grayscale", grayscale)
 
 # %% [markdown]
-# On a CUDA GPU, up to twice the time of a copy earns both points.
+# On a CUDA GPU, full points up to twice a copy's time.
 
 # %% grade="ps01/grayscale" rubric="time"
 grade("ps01/grayscale", grayscale, rubric="time")
 
 # %% [markdown]
-# Your picture, of 12 x 8 blocks without an idle thread:
+# Your picture, in 12 x 8 blocks:
 
 # %%
 gray = np.zeros((128, 192), np.float32)
@@ -182,7 +182,7 @@ def launch_plan(width, height, block):
 grade("ps01/launch_plan", launch_plan)
 
 # %% [markdown]
-# A corner of our photo, 44 x 25 pixels, under blocks of 16 x 16:
+# A corner of the photo under your blocks:
 
 # %%
 with when_written():
@@ -402,7 +402,7 @@ def time_it(device, work, repeats):
 grade("ps01/time_it", time_it)
 
 # %% [markdown]
-# The same work on a device in a bad mood. Your timer should still say one millisecond, to within 2 %.
+# A device in a bad mood. Your timer should still say one millisecond, to within 2 %.
 
 # %%
 with when_written():
