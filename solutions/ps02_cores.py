@@ -174,7 +174,7 @@ def grid_stride(raw, dark, gain, out):
 grade("ps02/grid_stride", grid_stride)
 
 # %% [markdown]
-# On a CUDA GPU, up to twice the time of a copy earns all three points.
+# On a CUDA GPU, full points up to twice a copy's time.
 
 # %% grade="ps02/grid_stride" rubric="time"
 grade("ps02/grid_stride", grid_stride, rubric="time")
