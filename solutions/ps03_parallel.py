@@ -209,7 +209,7 @@ def reduce_tree(x, total):
 grade("ps03/reduce_tree", reduce_tree)
 
 # %% [markdown]
-# On a CUDA GPU, up to three times the time of a copy earns both points.
+# On a CUDA GPU, full points up to three times a copy's time.
 
 # %% grade="ps03/reduce_tree" rubric="time"
 grade("ps03/reduce_tree", reduce_tree, rubric="time")
@@ -445,7 +445,7 @@ def scan(device, x, out):
 grade("ps03/scan", scan)
 
 # %% [markdown]
-# On a CUDA GPU, up to twelve times the time of one copy, for all launches together, earns both points.
+# On a CUDA GPU, full points up to twelve times one copy's time, for all launches together.
 
 # %% grade="ps03/scan" rubric="time"
 grade("ps03/scan", scan, rubric="time")
