@@ -217,7 +217,7 @@ def matmul_tiled(a, b, c):
 grade("ps04/matmul_tiled", matmul_tiled)
 
 # %% [markdown]
-# On a CUDA GPU, up to twenty times the library's time earns all three points.
+# On a CUDA GPU, full points up to twenty times the library's time.
 
 # %% grade="ps04/matmul_tiled" rubric="time"
 grade("ps04/matmul_tiled", matmul_tiled, rubric="time")
@@ -321,7 +321,7 @@ def matmul_register_tiled(a, b, c):
 grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled)
 
 # %% [markdown]
-# On a CUDA GPU, a third of the library's speed earns all five points.
+# On a CUDA GPU, full points from a third of the library's speed on.
 
 # %% grade="ps04/matmul_register_tiled" rubric="time"
 grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled, "time")
