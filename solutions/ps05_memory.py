@@ -158,7 +158,7 @@ def transpose(x, out):
 grade("ps05/transpose", transpose)
 
 # %% [markdown]
-# On a CUDA GPU, up to twice the time of a copy earns all three points.
+# On a CUDA GPU, full points up to twice a copy's time.
 
 # %% grade="ps05/transpose" rubric="time"
 grade("ps05/transpose", transpose, rubric="time")
@@ -212,8 +212,8 @@ def stencil_shared(x, out):
 grade("ps05/stencil_shared", stencil_shared)
 
 # %% [markdown]
-# On a CUDA GPU, up to three times the time of a copy earns all three points. Time the five loads, too: caches
-# may answer four of them.
+# On a CUDA GPU, full points up to three times a copy's time. Time the five loads, too: caches may answer four
+# of them.
 
 # %% grade="ps05/stencil_shared" rubric="time"
 grade("ps05/stencil_shared", stencil_shared, rubric="time")
@@ -261,8 +261,7 @@ def roofline_place(flops, bytes_moved, seconds, peak, bandwidth):
 grade("ps05/roofline_place", roofline_place)
 
 # %% [markdown]
-# Your stencil under the roofs of two cards. (The bytes are those asked of the caches; what reaches the
-# memory itself is less.)
+# Your stencil under the roofs of two cards, by the bytes asked of the caches; fewer reach the memory.
 
 # %%
 with when_written():
@@ -342,7 +341,7 @@ def softmax_online(x, out):
 grade("ps05/softmax_online", softmax_online)
 
 # %% [markdown]
-# On a CUDA GPU, up to four times the time of a copy earns all three points.
+# On a CUDA GPU, full points up to four times a copy's time.
 
 # %% grade="ps05/softmax_online" rubric="time"
 grade("ps05/softmax_online", softmax_online, rubric="time")
