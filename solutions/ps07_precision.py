@@ -169,7 +169,7 @@ def encode_float(x, exponent_bits, fraction_bits, infinities):
     code = steps + (power + bias - 1) * 2.0**fraction_bits
     last = sign - 2**fraction_bits if infinities else sign - 2
     code = np.where(np.isnan(x), sign - 1, np.minimum(code, last))
-    return (code + sign * np.signbit(x)).astype(int)
+    return (code + sign * (np.signbit(x) & ~np.isnan(x))).astype(int)
     ### END SOLUTION
 
 
@@ -331,7 +331,7 @@ wmma_matmul = warplab.cuda_kernel(source, "wmma_matmul")
 grade("ps07/wmma_matmul", wmma_matmul)
 
 # %% [markdown]
-# On a CUDA GPU, up to fifteen times the library's time earns all three points.
+# On a CUDA GPU, full points up to fifteen times the library's time.
 
 # %% grade="ps07/wmma_matmul" rubric="time"
 grade("ps07/wmma_matmul", wmma_matmul, rubric="time")
@@ -407,7 +407,7 @@ int8_matmul = warplab.cuda_kernel(source, "int8_matmul")
 grade("ps07/int8_matmul", int8_matmul)
 
 # %% [markdown]
-# On a CUDA GPU, up to six times the library's time earns both points.
+# On a CUDA GPU, full points up to six times the library's time.
 
 # %% grade="ps07/int8_matmul" rubric="time"
 grade("ps07/int8_matmul", int8_matmul, rubric="time")
