@@ -98,7 +98,7 @@ def fused_bias_gelu(x, bias, out):
 grade("ps08/fused_bias_gelu", fused_bias_gelu)
 
 # %% [markdown]
-# On a CUDA GPU, up to three times the time of a copy earns all three points.
+# On a CUDA GPU, full points up to three times a copy's time.
 
 # %% grade="ps08/fused_bias_gelu" rubric="time"
 grade("ps08/fused_bias_gelu", fused_bias_gelu, rubric="time")
