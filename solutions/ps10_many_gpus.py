@@ -17,28 +17,6 @@
 # is what they pass to each other. You write the passing.
 #
 # **About 5 hours**, after chapter 10, without a GPU. `help(grade)` says how points are counted.
-#
-# **Ranks.** Your functions run once for every *rank*, all at the same time, and talk through
-# `torch.distributed`, whose group is open already. Here the ranks are threads; when your work is graded each
-# is a process, so keep nothing in global variables. Every byte between them is counted. A rank has its
-# arguments and these:
-#
-# | | |
-# |---|---|
-# | `dist.get_rank()`, `dist.get_world_size()` | who am I, how many are we |
-# | `dist.send(tensor, to)` | send a tensor to a rank; waits until it receives |
-# | `dist.recv(tensor, frm)` | fill a tensor with what a rank sends here; waits for it |
-# | `work = dist.isend(tensor, to)`, `dist.irecv(tensor, frm)` | the same without waiting; `work.wait()` waits, and must be called |
-# | `dist.all_reduce(tensor)` | fill the tensor with the sum of all ranks' tensors |
-# | `dist.reduce_scatter_single(piece, tensor)` | fill `piece` with this rank's part of that sum (older: `reduce_scatter_tensor`) |
-# | `dist.all_gather_single(tensor, piece)` | fill `tensor` with all ranks' pieces, in order (older: `all_gather_into_tensor`) |
-# | `dist.broadcast(tensor, frm)`, `dist.barrier()` | fill it with one rank's; wait until all are here |
-#
-# A tensor that receives must have the length and the dtype of the one that is sent: `torch.empty_like` makes
-# one. A tensor on its way must not be changed before its `wait()`.
-#
-# To try a function in real processes, with one tensor for all: `from warplab.models.rank_pool import Ranks`,
-# `rooms = Ranks(2)`, `rooms.run(ring_all_reduce, torch.ones(6))`, `rooms.close()`.
 
 # %%
 import torch
@@ -76,6 +54,37 @@ puzzle("ps10/moments", ...)
 
 # %%
 puzzle("ps10/bubble", ...)
+
+# %% [markdown]
+# ## How ranks talk
+#
+# Your functions run once for every *rank*, all at the same time, and talk through
+# `torch.distributed`, whose group is open already. Here the ranks are threads; when your work is graded each
+# is a process, so keep nothing in global variables. Every byte between them is counted. A rank has its
+# arguments and these:
+#
+# | | |
+# |---|---|
+# | `dist.get_rank()`, `dist.get_world_size()` | who am I, how many are we |
+# | `dist.send(tensor, to)` | send a tensor to a rank; waits until it receives |
+# | `dist.recv(tensor, frm)` | fill a tensor with what a rank sends here; waits for it |
+# | `work = dist.isend(tensor, to)`, `dist.irecv(tensor, frm)` | the same without waiting; `work.wait()` waits, and must be called |
+# | `dist.all_reduce(tensor)` | fill the tensor with the sum of all ranks' tensors |
+# | `dist.reduce_scatter_single(piece, tensor)` | fill `piece` with this rank's part of that sum (older: `reduce_scatter_tensor`) |
+# | `dist.all_gather_single(tensor, piece)` | fill `tensor` with all ranks' pieces, in order (older: `all_gather_into_tensor`) |
+# | `dist.broadcast(tensor, frm)`, `dist.barrier()` | fill it with one rank's; wait until all are here |
+#
+# A tensor that receives must have the length and the dtype of the one that is sent: `torch.empty_like` makes
+# one. A tensor on its way must not be changed before its `wait()`.
+#
+# To try a function in real processes, with one tensor for all:
+#
+# ```python
+# from warplab.models.rank_pool import Ranks
+# rooms = Ranks(2)
+# rooms.run(ring_all_reduce, torch.ones(6))
+# rooms.close()
+# ```
 
 # %% [markdown]
 # ## 1. Around the ring
