@@ -27,13 +27,11 @@ from ptx_generator import (
     shrunk,
 )
 
-from warplab.simt.engine import numeric
+from warplab.simt.engine import numeric, repeats
 from warplab.simt.engine import program as engine
 from warplab.simt.engine.address_space import AddressSpace
-from warplab.simt.engine.early_and_late import CannotSplit, EarlyAndLate
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.machine import Launch, Machine
-from warplab.simt.engine.repeats import EarlyMachine
 from warplab.simt.toolchain.ptxas import assemble
 
 SEED = int(os.environ.get("PTX_SEED", "0"))
@@ -68,7 +66,7 @@ STRUCTURE = {"ld", "st", "atom", "red", "bra", "ret", "exit", "call", "cvta"}
 def run(program: Program, kept: bool = False) -> bool:
     """Run a program on the engine and check it. Raises Mismatch, or whatever the engine raises.
 
-    kept: once more by what a launch keeps for others like it. False where that is nothing.
+    kept: twice more, noting what launches keep for others like it, and by that. False where that is nothing.
     """
     writer = Writer(program)
     space = AddressSpace()
@@ -82,15 +80,26 @@ def run(program: Program, kept: bool = False) -> bool:
         region = space.add(array.reshape(-1).view(np.uint8), f"buffer {i}")
         params[f"k_param_{i}"] = region.base.to_bytes(8, "little")
         regions.append(region)
-    machine = Machine(made, space, Launch((1, 1, 1), (program.threads, 1, 1), 0, params))
+    launch = Launch((1, 1, 1), (program.threads, 1, 1), 0, params)
+    machine = Machine(made, space, launch)
     machine.run()
     Checker(program, writer, trace.tolist()).run()
-    if kept:
+    if not kept:
+        return True
+    alike = repeats.Repeats(made)
+    alike.launches = repeats.WHOLE
+    kind = alike.kind_of(launch, space)
+    if kind is None:
+        return False
+    for again in (False, True):
         trace[:], scratch[:] = 0, 0
-        try:
-            EarlyMachine(EarlyAndLate(made), machine, regions).kept().run(regions)
-        except CannotSplit:
-            return False
+        if again:
+            if not kind.run():
+                return False
+        else:
+            machine = kind.recorder(machine)
+            machine.run()
+            kind.learn(machine, values_mattered=False)
         Checker(program, writer, trace.tolist()).run()
     return True
 

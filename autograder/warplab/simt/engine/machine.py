@@ -139,6 +139,27 @@ class Group:
         return Group(self.machine, self.lanes[keep], regs, False)
 
 
+def joined(held: list[dict], places: list, size: int, names: frozenset[str]) -> dict[str, np.ndarray]:
+    """The registers ``names`` of a group of ``size`` lanes, of which ``places`` come from those who ``held``
+    them.
+    """
+    regs = {}
+    for name in names:
+        parts = [h.get(name) for h in held]
+        known = [p for p in parts if p is not None]
+        if not known:
+            continue
+        if all(p is not None and p.size == 1 for p in parts) and all(p[0] == known[0][0] for p in known):
+            regs[name] = known[0]
+            continue
+        # what a group never wrote reads as zero
+        whole = regs[name] = np.zeros(size, known[0].dtype)
+        for part, place in zip(parts, places):
+            if part is not None:
+                whole[place] = part
+    return regs
+
+
 class Machine:
     """Executes one program for one launch. ``observers`` are told what happens (``simt/observer.py``)."""
 
@@ -163,6 +184,7 @@ class Machine:
             )
         self.observers = list(observers)
         self.memory = LoadStoreUnit(self)
+        self.functions = program.functions
         self.shared_size = program.shared_static + launch.dynamic_shared
         self.shared_stride = (
             -(-self.shared_size // 128) * 128
@@ -298,7 +320,7 @@ class Machine:
 
     def _run(self, first: int, start: Group) -> list[Group]:
         """Run ``start`` from block ``first`` until all its lanes have left; the groups as they left."""
-        blocks, functions = self.program.blocks, self.program.functions
+        blocks, functions = self.program.blocks, self.functions
         ready: dict[int, list[Group]] = {first: [start]}
         waiting: list[tuple[int, Group]] = []
         done: list[Group] = []
@@ -376,41 +398,33 @@ class Machine:
                     else:
                         polls = 0  # a lane left the loop, or may have
                         for to, mask in ((block.target, guard), (block.next, ~guard)):
-                            ready.setdefault(to, []).append(group.split(mask, blocks[to].live_in))
+                            ready.setdefault(to, []).append(self._split(group, mask, blocks[to].live_in))
                         break
                 if ready and not boost and (min(ready) <= index or polls >= patience):
                     ready.setdefault(index, []).append(group)
                     break
         return done
 
+    def _split(self, group: Group, mask: np.ndarray, live: frozenset[str]) -> Group:
+        return group.split(mask, live)
+
     def _merge(self, groups: list[Group], live: frozenset[str]) -> Group:
+        lanes, full, places = self._together(groups)
+        return Group(self, lanes, joined([g.regs for g in groups], places, lanes.size, live), full)
+
+    def _together(self, groups: list[Group]) -> tuple[np.ndarray, bool, list]:
+        """The lanes of all groups, whether they are the whole chunk, and where each group's are."""
         lanes = np.concatenate([g.lanes for g in groups])
-        full = lanes.size == self.lanes
+        if lanes.size == self.lanes:
+            return self.all_lanes, True, [g.lanes for g in groups]
         ends = np.cumsum([g.size for g in groups])
-        places = [slice(end - g.size, end) for g, end in zip(groups, ends)]  # where each group's lanes go
-        if full:
-            places, lanes = [g.lanes for g in groups], self.all_lanes
-        elif np.any(lanes[1:] < lanes[:-1]):
+        places: list = [slice(end - g.size, end) for g, end in zip(groups, ends)]
+        if np.any(lanes[1:] < lanes[:-1]):
             order = np.argsort(lanes, kind="stable")
             rank = np.empty(order.size, np.int64)
             rank[order] = np.arange(order.size)
             places, lanes = [rank[place] for place in places], lanes[order]
-        regs = {}
-        for name in live:
-            parts = [g.regs.get(name) for g in groups]
-            known = [p for p in parts if p is not None]
-            if not known:
-                continue
-            if all(p is not None and p.size == 1 for p in parts) and all(p[0] == known[0][0] for p in known):
-                regs[name] = known[0]
-                continue
-            joined = regs[name] = np.zeros(
-                lanes.size, known[0].dtype
-            )  # what a group never wrote reads as zero
-            for part, place in zip(parts, places):
-                if part is not None:
-                    joined[place] = part
-        return Group(self, lanes, regs, full)
+        return lanes, False, places
 
     def _spinning(self, group: Group) -> str:
         """Who is still running, and what they looked at last."""

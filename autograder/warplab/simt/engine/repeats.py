@@ -1,44 +1,47 @@
-"""Launches like an earlier one: what they compute before they look at memory is computed once and kept.
+"""Launches like an earlier one: what they have in common is computed once and kept.
 
 A program that launches small kernels launches few of them, on arrays of the same sizes, again and again. Of a
-kernel that comes apart (``early_and_late``) and is launched often, a kind's third launch and later ones run
+kernel that comes apart (``early_and_late``) and is launched often, a kind's second launch and later ones run
 the late instructions only: loads, what is computed from loaded values, and stores, on places that were found
-and checked before. Nothing that comes from memory is kept, and nothing that goes there.
+and checked before. Nothing is kept that comes from memory, but for the arrays named below, and nothing that
+goes there.
 
-Launches are of a kind if they agree in grid, block and every parameter that the kernel loads. Of a pointer
-that is only ever added to no more has to agree than where in its array it points, how large that is, whether
-it may be written, and which other pointers point into it. Launches that somebody watches (``profile``,
-``step``) run as a whole, and so do all of a kind in which threads meet at a word that is written.
+Launches are of a kind if they agree in grid, block, every parameter that the kernel loads, and every byte of
+the arrays that its addresses follow from. Of a pointer that is only ever added to no more has to agree than
+where in its array it points, how large that is, whether it may be written, and which other pointers point
+into it. A branch that follows from loaded floats must go as it went: where it does not, and nothing has been
+written yet, the launch runs as a whole. So do launches that somebody watches (``profile``, ``step``), and all
+of a kind in which the checks of memory had to look at values.
 """
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from functools import cached_property
+from types import SimpleNamespace
 
 import numpy as np
 
 from warplab.simt.engine.address_space import AddressSpace, Region
-from warplab.simt.engine.early_and_late import CannotSplit, EarlyAndLate
+from warplab.simt.engine.atomics import update
+from warplab.simt.engine.early_and_late import OWN, CannotSplit, EarlyAndLate, Parameter
 from warplab.simt.engine.loadstore import LoadStoreUnit
-from warplab.simt.engine.machine import CHUNK_LANES, Group, Launch, Machine
+from warplab.simt.engine.machine import CHUNK_LANES, Group, Launch, Machine, joined
 from warplab.simt.engine.program import Program
 from warplab.simt.observer import Observer
 
 WHOLE = 16  # launches of a program before it is taken apart, which takes as long as some of them
-KINDS = 32  # of a program's launches
-STEPS, BYTES = 256, 1 << 20  # of what is kept of one
+CONTENTS = 1 << 10  # bytes of an array that addresses follow from
+STEPS, BYTES = 1 << 11, 1 << 22  # of what is kept of one launch
+KINDS, ALL_BYTES = 256, 1 << 25  # of a program's launches
 
 
 class Repeats:
     """The launches of one program, by kind."""
 
     def __init__(self, program: Program):
-        self.program, self.launches = program, 0
-        self.kinds: dict[
-            tuple, KeptLaunch | None
-        ] = {}  # None of one that came once, or of which nothing is kept
+        self.program, self.launches, self.bytes = program, 0, 0
+        self.kinds: dict[tuple, KeptLaunch | None] = {}  # the last one used last; None where nothing is kept
 
     @cached_property
     def parts(self) -> EarlyAndLate | None:
@@ -55,148 +58,272 @@ class Repeats:
             return None
         key: list = [launch.grid, launch.block, launch.dynamic_shared]
         regions: list[Region] = []
-        for (name, offset, size), is_pointer in self.parts.parameters.items():
+        numbers: dict[Parameter, int] = {}
+        contents: set[int] = set()
+        for parameter, is_pointer in self.parts.parameters.items():
+            name, offset, size = parameter
             value = bytes(launch.params[name][offset : offset + size])
-            address = int.from_bytes(value, "little")
-            region = space.find(address) if is_pointer else None
+            region = space.find(int.from_bytes(value, "little")) if is_pointer else None
             if region is None:
                 key.append(value)
                 continue
-            if all(region is not known for known in regions):
+            number = next((i for i, known in enumerate(regions) if known is region), len(regions))
+            if number == len(regions):
                 regions.append(region)
-            number = next(i for i, known in enumerate(regions) if known is region)
-            key.append((number, address - region.base, region.size, region.writable))
-        return LaunchKind(self, tuple(key), regions)
+            numbers[parameter] = number
+            key += number, int.from_bytes(value, "little") - region.base, region.size, region.writable
+            if parameter in self.parts.contents:
+                if region.size > CONTENTS:
+                    return None
+                contents.add(number)
+                key.append(region.data.tobytes())
+        return LaunchKind(self, tuple(key), regions, numbers, contents)
+
+    def keep(self, key: tuple, kept: KeptLaunch | None) -> None:
+        """Note what is kept of a kind; forget those that were not launched for longest if it is too much."""
+        self.forget(key)
+        self.kinds[key] = kept
+        self.bytes += kept.bytes if kept else 0
+        while len(self.kinds) > KINDS or self.bytes > ALL_BYTES:
+            self.forget(next(iter(self.kinds)))
+
+    def forget(self, key: tuple) -> None:
+        kept = self.kinds.pop(key, None)
+        self.bytes -= kept.bytes if kept else 0
 
 
 @dataclass
 class LaunchKind:
-    """What a launch has in common with others, and the ``regions`` that its own pointers point into."""
+    """What a launch has in common with others, and the ``regions`` that its own pointers point into: their
+    ``numbers`` by parameter, and those of which the ``contents`` are the same too.
+    """
 
     repeats: Repeats
     key: tuple
     regions: list[Region]
+    numbers: dict[Parameter, int]
+    contents: set[int]
 
     def run(self) -> bool:
-        """Run the launch by what is kept of its kind; False if nothing is."""
-        kept = self.repeats.kinds.get(self.key)
-        if kept is not None:
-            kept.run(self.regions)
-        return kept is not None
+        """Run the launch by what is kept of its kind; False if nothing is, or other branches were taken."""
+        kinds = self.repeats.kinds
+        kept = kinds.get(self.key)
+        if kept is None or not self._stay(kept.written) or not kept.run(self.regions):
+            return False
+        kinds[self.key] = kinds.pop(self.key)
+        return True
 
-    def learn(self, machine: Machine) -> None:
-        """Note a launch that has run to its end, with no conflict; keep what can be of the second."""
-        kinds, parts = self.repeats.kinds, self.repeats.parts
-        assert parts is not None
-        if self.key not in kinds:
-            if len(kinds) >= KINDS:
-                del kinds[next(iter(kinds))]
-            kinds[self.key] = None
-        elif self.key not in parts.refused:
-            try:
-                kinds[self.key] = EarlyMachine(parts, machine, self.regions).kept()
-            except CannotSplit:
-                parts.refused.add(self.key)
+    def _stay(self, written: set[int]) -> bool:
+        """Whether the contents that addresses follow from stay as they are while these regions change."""
+        return not any(
+            np.may_share_memory(self.regions[i].data, self.regions[j].data)
+            for i in written
+            for j in self.contents
+        )
+
+    def recorder(self, machine: Machine) -> Machine:
+        """A machine for a launch of the kind that notes what can be kept; ``machine`` if that is nothing."""
+        if self.key in self.repeats.kinds and self.repeats.kinds[self.key] is None:
+            return machine
+        return Recorder(self, machine)
+
+    def learn(self, machine: Machine, values_mattered: bool) -> None:
+        """Keep what is noted of a launch that has run to its end."""
+        if isinstance(machine, Recorder):
+            kept = None if values_mattered or machine.doubts else machine.kept()
+            self.repeats.keep(self.key, kept if kept and self._stay(kept.written) else None)
 
 
 @dataclass
 class KeptLaunch:
-    """Of each block that ran, the late function, what it needs of the early one, and its group's number."""
+    """Each step that has something late: its function, what it needs of the early part, its group's number,
+    and which way a late branch went, None where the way is early.
+    """
 
-    steps: list[tuple]
+    steps: list[list]
     groups: int
+    own: list[int]  # bytes of shared and of local memory
+    params: dict
+    written: set[int]  # numbers of regions
+    bytes: int
 
-    def run(self, regions: list[Region]) -> None:
-        memory, registers = _Places(regions), [{} for _ in range(self.groups)]
+    def run(self, regions: list[Region]) -> bool:
+        """False if a branch goes another way; nothing that anybody sees has been done then."""
+        memory = _Places(regions, self)
         with np.errstate(all="ignore"):
-            for late, known, group in self.steps:
-                late(memory, known, registers[group])
+            for late, known, group, expected in self.steps:
+                guard = late(memory, known, memory.registers[group])
+                if expected is not None and (guard != expected).any():
+                    return False
+        return True
 
 
 class _Places:
-    """Memory as late functions see it: a place is a region's number, a dtype, and indices for each part."""
+    """Memory as late functions see it: a place is a region's number, and indices for each part."""
 
-    def __init__(self, regions: list[Region]):
-        self.regions = regions
+    def __init__(self, regions: list[Region], kept: KeptLaunch):
+        own = [Region(0, np.empty(size, np.uint8), "") for size in kept.own]
+        self.regions, self.params = [*regions, *own], kept.params
+        self.registers: list[dict] = [{} for _ in range(kept.groups)]
 
-    def load(self, place) -> list[np.ndarray]:
-        region, dtype, indices = place
-        view = self.regions[region].view(dtype)
-        return [view[index] for index in indices]
+    def param(self, name: str, offset: int, dtype: str) -> np.ndarray:
+        return np.frombuffer(self.params[name], dtype, 1, offset)
 
-    def store(self, place, values) -> None:
-        region, dtype, indices = place
-        view = self.regions[region].view(dtype)
+    def _load(self, group, site, place, offset, dtype, count):
+        number, indices = place
+        view = self.regions[number].view(dtype)
+        return view[indices[0]] if count == 1 else [view[index] for index in indices]
+
+    load_global = load_shared = load_local = _load
+
+    def _store(self, group, site, place, offset, dtype, values) -> None:
+        number, indices = place
+        view = self.regions[number].view(dtype)
         for index, value in zip(indices, values):
             view[index] = value[-1] if index.size == 1 < value.size else value
 
+    store_global = store_shared = store_local = _store
 
-class EarlyMachine(Machine):
-    """Runs the early part of a launch that is known to end well: it looks at no memory and changes none."""
+    def atomic(
+        self, group, site, space, place, offset, dtype, operation, value, compare=None, wants_old=True
+    ):
+        number, (index,) = place
+        return update(self.regions[number].view(dtype), index, operation, value, compare, wants_old)
 
-    def __init__(self, parts: EarlyAndLate, of: Machine, regions: list[Region]):
-        self.parts, program = parts, copy.copy(of.program)
-        program.functions = [self._begun(i, early) for i, early in enumerate(parts.early_functions)]
-        super().__init__(program, of.space, of.launch, [_Splits(parts.late)])
-        self.memory = _Finder(self, regions)
-        self.steps: list[tuple] = []
+
+def _parted(memory: _Places, known, registers: dict) -> None:
+    """The step in which some lanes of a group become one of their own."""
+    source, keep, names = known
+    for name, value in memory.registers[source].items():
+        if name in names:
+            registers[name] = value if value.size == 1 else value[keep]
+
+
+def _merged(memory: _Places, known, registers: dict) -> None:
+    """The step in which several groups become one."""
+    sources, places, size, names = known
+    registers.update(joined([memory.registers[source] for source in sources], places, size, names))
+
+
+class Recorder(Machine):
+    """Runs a launch as a whole, and notes what its late instructions need."""
+
+    def __init__(self, kind: LaunchKind, machine: Machine):
+        assert kind.repeats.parts is not None
+        self.parts = kind.repeats.parts
+        super().__init__(
+            machine.program, machine.space, machine.launch, [*machine.observers, _Branches()], None
+        )
+        self.functions = self.parts.noting_functions
+        self.memory = _Notes(self, kind)
+        self.steps: list[list] = []
         self.numbers: dict[Group, int] = {}
+        self.bytes, self.fits, self.written = 0, True, set()
 
-    def kept(self) -> KeptLaunch:
-        """Raises CannotSplit where it grows too long, or groups part with loaded values in registers."""
-        self.run()
-        return KeptLaunch(self.steps, len(self.numbers))
+    def kept(self) -> KeptLaunch | None:
+        if not self.fits:
+            return None
+        own = [self.shared.size, self.local.size]
+        own = [size if name in self.parts.late_memory else 0 for name, size in zip(OWN, own)]
+        return KeptLaunch(self.steps, len(self.numbers), own, self.launch.params, self.written, self.bytes)
 
-    def _begun(self, index: int, early):
-        if not any(map(self.parts.is_late, self.parts.program.blocks[index].instrs)):
-            return early
+    def step(self, function, known, group: Group, size: int = 0) -> None:
+        self.count(size)
+        self.fits &= len(self.steps) < STEPS
+        if self.fits:
+            self.steps.append([function, known, self.number(group), None])
 
-        def begun(memory, group, registers):
-            number = self.numbers.setdefault(group, len(self.numbers))
-            memory.known = []
-            self.steps.append((self.parts.late_functions[index], memory.known, number))
-            if len(self.steps) > STEPS:
-                raise CannotSplit
-            return early(memory, group, registers)
+    def count(self, size: int) -> None:
+        self.bytes += size
+        self.fits &= self.bytes <= BYTES
 
-        return begun
+    def number(self, group: Group) -> int:
+        return self.numbers.setdefault(group, len(self.numbers))
+
+    def _split(self, group: Group, mask: np.ndarray, live: frozenset[str]) -> Group:
+        part = super()._split(group, mask, live)
+        if names := live & self.parts.late:
+            keep = np.flatnonzero(mask)
+            self.step(_parted, (self.number(group), keep, names), part, keep.nbytes)
+        return part
 
     def _merge(self, groups: list[Group], live: frozenset[str]) -> Group:
-        if live & self.parts.late:
-            raise CannotSplit
-        return super()._merge(groups, live)
+        whole = super()._merge(groups, live)
+        if names := live & self.parts.late:
+            _, _, places = self._together(groups)
+            known = [self.number(g) for g in groups], places, whole.size, names
+            self.step(_merged, known, whole, 8 * whole.size)
+        return whole
 
 
-class _Splits(Observer):
-    def __init__(self, late: set[str]):
-        self.late = late
+class _Branches(Observer):
+    """Notes the ways of late branches."""
 
     def branched(self, machine, group, block, guard, uniform):
-        blocks = machine.program.blocks
-        if not uniform and (blocks[block.target].live_in | blocks[block.next].live_in) & self.late:
-            raise CannotSplit
+        if machine.fits and machine.parts.decides_late(block):
+            machine.steps[-1][-1] = guard
+            machine.fits = not machine.written
 
 
-class _Finder(LoadStoreUnit):
-    """Finds the places of loads and stores, and keeps what late instructions need."""
+class _Notes(LoadStoreUnit):
+    """Does what the program asks for, and is told first what its late part needs."""
 
-    def __init__(self, machine: Machine, regions: list[Region]):
+    def __init__(self, machine: Recorder, kind: LaunchKind):
         super().__init__(machine)
-        self.regions, self.known, self.bytes = regions, [], 0
+        self.kind, self.known = kind, []
 
-    def keep(self, value, size: int = 0) -> None:
-        self.bytes += size or value.nbytes
-        if self.bytes > BYTES:
-            raise CannotSplit
+    def begin(self, group: Group, block: int) -> None:
+        """A block that has something late."""
+        self.known = []
+        self.machine.step(self.machine.parts.late_functions[block], self.known, group)
+
+    def keep(self, value: np.ndarray) -> None:
+        """A value that a late instruction reads."""
+        self.machine.count(value.nbytes)
         self.known.append(value)
 
-    def place(self, group, address, offset: int, dtype: str, count: int) -> None:
-        access = self.prepare(group, "global", address)
-        width = np.dtype(dtype).itemsize
-        number = next((i for i, known in enumerate(self.regions) if known is access.region), None)
-        end = access.high + offset + width * count
-        if number is None or access.low + offset < 0 or end > self.regions[number].size:
-            raise CannotSplit  # lanes point into several regions
-        first = (access.offset + offset) // width
-        indices = [first + i for i in range(count)]
-        self.keep((number, dtype, indices), count * first.nbytes)
+    def keep_lanes(self, group: Group) -> None:
+        """What a late instruction of the warp asks a group for."""
+        table, row, column = group.table, group.row, group.column
+        self.known.append(SimpleNamespace(table=table, row=row, column=column, size=group.size))
+
+    def early(self, group: Group, address: np.ndarray, origins: frozenset) -> int | None:
+        """The number of the region that an access through pointers from these parameters goes to; None, and
+        nothing is kept of the launch, if it goes to none of theirs.
+        """
+        region = self.prepare(group, "global", address).region
+        numbers = {self.kind.numbers.get(origin) for origin in origins} - {None}
+        number = next((i for i in numbers if self.kind.regions[i] is region), None)
+        self.machine.fits &= number is not None
+        return number
+
+    def late(
+        self,
+        group: Group,
+        space: str,
+        address: np.ndarray,
+        offset: int,
+        width: int,
+        count: int,
+        way: str,
+        origins,
+    ) -> None:
+        """A late access, ``way`` a load, a store or an atomic, to ``count`` elements of ``width`` bytes."""
+        access = self.prepare(group, space, address)
+        if space in OWN:
+            number = len(self.kind.regions) + OWN.index(space)
+        else:
+            found = self.early(group, address, origins)
+            if found is None:
+                return
+            number = found
+            if way != "load":
+                self.machine.written.add(number)
+        if access.low + offset < 0 or access.high + offset + width * count > access.region.size:
+            self.machine.fits = False  # lanes point into several regions, or outside
+            return
+        first = access.index(width.bit_length() - 1, offset)
+        if way == "atomic":
+            first = np.broadcast_to(first, (group.size,))
+        self.machine.count(count * first.nbytes)
+        self.known.append((number, [first + i if i else first for i in range(count)]))

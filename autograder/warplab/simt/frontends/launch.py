@@ -77,7 +77,8 @@ def run(
             p.name: v.ljust(p.size, b"\0") for p, v in zip(program.function.params, values, strict=True)
         }
         conflicts = GlobalRaces(context.replicas)
-        observers = [InitialisationCheck(), RaceDetector(), conflicts, *context.observers]
+        checks = [InitialisationCheck(), RaceDetector(), conflicts]
+        observers = [*checks, *context.observers]
         constants = UnsetConstants()
         if constants.can_be_read(program):
             observers.append(constants)
@@ -87,9 +88,11 @@ def run(
         kind = None if watched else _repeats_of(program).kind_of(launch, space)
         if kind is not None and kind.run():
             return machine
+        if kind is not None:
+            machine = kind.recorder(machine)
         machine.run()
-        if kind is not None and conflicts.stayed_apart:
-            kind.learn(machine)
+        if kind is not None:
+            kind.learn(machine, any(check.values_mattered for check in checks))
     finally:
         for region in regions:
             space.remove(region)

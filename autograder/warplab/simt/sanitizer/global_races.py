@@ -172,6 +172,7 @@ class GlobalRaces(Observer):
     def __init__(self, replicas: bool = False):
         self.replicas = replicas
         self.now = 0
+        self.looked = False  # at values
         self.watches: dict[int, Watch | None] = {}
         self.found: dict[frozenset[str], Conflict] = {}
         self.kinds: dict[tuple[int, str], Kind] = {}
@@ -189,9 +190,9 @@ class GlobalRaces(Observer):
         return list(self.found.values())
 
     @property
-    def stayed_apart(self) -> bool:
-        """Whether no word that can be written was touched by two threads, whatever lay in it."""
-        return all(watch is None or watch.tables is None for watch in self.watches.values())
+    def values_mattered(self) -> bool:
+        """Whether it follows from the values that were written that nothing, or what, was found."""
+        return self.looked or bool(self.found)
 
     def barrier(self, machine, block):
         self.now += 1
@@ -415,6 +416,7 @@ class RegionTables:
             return
         for part, (cell, lost) in enumerate(zip(cells, doubles)):
             if lost.size:
+                races.looked = True
                 winner = self.last[WRITE][cell[lost]] & THREAD
                 bits = self._bits(touch, part)
                 lost = lost[bits[lost] != bits[np.searchsorted(touch.thread, winner)]]
@@ -444,6 +446,7 @@ class RegionTables:
             if touch.kind.by_hand and name == WRITE:
                 clash &= races.fence_at[rival // machine.launch.threads] == 0
         if clash.any() and touch.kind.name == WRITE and name != STRONG_WRITE:
+            races.looked = True
             clash &= self._bits(touch, part)[bad] != self._now(touch, part, bad)
         if races.replicas and touch.kind.name == WRITE and name == READ:
             same_block = thread // machine.launch.threads == rival // machine.launch.threads

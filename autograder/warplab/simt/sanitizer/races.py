@@ -57,6 +57,7 @@ class RaceDetector(Observer):
 
     def __init__(self):
         self.kinds: dict[tuple[int, str], Kind] = {}
+        self.values_mattered = False  # what two threads wrote to one cell had to be equal
         self.done_with_chunk()
 
     def done_with_chunk(self):
@@ -151,6 +152,7 @@ class RaceDetector(Observer):
         self.tables = self.tables or SharedTables(machine, self.kinds)
         for request in self.log:
             self.tables.enter(request)
+        self.values_mattered |= self.tables.values_mattered
         self.log, self.seen = [], set()
 
 
@@ -216,6 +218,7 @@ class SharedTables:
         self.unit = cell_size(machine.program)
         self.cells = machine.shared.size // self.unit
         self.touched: dict[str, Touched] = {}
+        self.values_mattered = False
         self.value = np.zeros(self.cells, np.uint64)
         self.by_hand = np.zeros(len(machine.program.sites), bool)
         self.by_hand[[site for (site, _), kind in kinds.items() if kind.by_hand]] = True
@@ -245,6 +248,7 @@ class SharedTables:
                     ordered = before
                 clash = ~before
                 if clash.any() and other == WRITE and name == WRITE:
+                    self.values_mattered = True
                     clash &= self.value[cell] != bits
                 if clash.any() and request.fence_at is not None and request.kind.by_hand and other == WRITE:
                     clash &= request.last_fence(others.warp[cell]) == 0
@@ -254,6 +258,7 @@ class SharedTables:
                     self._refuse(request, i, int(cell[i]), rival, there, other, int(clash.sum()))
             mine.add(cell, request, mine.ordered(cell, request) if ordered is None else ordered)
             if bits is not None:
+                self.values_mattered |= bool((mine.lane[cell] == SEVERAL).any())
                 self._record_value(request, cell, bits)
 
     def _record_value(self, request: Request, cell, bits) -> None:

@@ -37,6 +37,7 @@ class InitialisationCheck(Observer):
     """
 
     def __init__(self):
+        self.values_mattered = False  # of what nobody wrote, to whether it matters
         self._forget()
 
     def _forget(self):
@@ -83,6 +84,7 @@ class InitialisationCheck(Observer):
 
     def _read(self, machine, group, site, access, offset, space, what, parts, known) -> None:
         """Some of the cells that a group reads nobody has written."""
+        self.values_mattered = True
         at = np.broadcast_to(access.within + offset, group.lanes.shape)
         code = (site + 1 << SITE_SHIFT) | (LOCAL_BIT if space == "local" else 0)
         fresh = code | group.lanes << BYTE_BITS | at
