@@ -18,7 +18,7 @@ c.CourseDirectory.submitted_directory = "submitted"
 c.CourseDirectory.autograded_directory = "grades/autograded"
 c.CourseDirectory.feedback_directory = "grades/feedback"
 c.CourseDirectory.db_url = f"sqlite:///{root / 'grades' / 'gradebook.db'}"
-(root / "grades").mkdir(exist_ok=True)
+(root / "grades").mkdir(mode=0o700, exist_ok=True)
 # nbgrader calls the program alembic when it makes a gradebook; it stands beside this
 # Python, on the PATH or not.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"

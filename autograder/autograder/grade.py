@@ -151,7 +151,7 @@ class Grading:
         self.regrade = regrade
         self.happened = happened or Happenings()
         try:
-            self.out.mkdir(parents=True, exist_ok=True)
+            self.out.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.happened.log_to(self.out / "log.jsonl")
             self.seed = results.secret_seed(self.out) if seed is None else seed
         except (OSError, ValueError) as problem:

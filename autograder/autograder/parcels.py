@@ -59,6 +59,10 @@ class Sending:
     first, apart, isolation = "all", False, ELSEWHERE
 
     def __init__(self, folder: Path, shards: int, runner: str) -> None:
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # seeds of hidden inputs go into it
+        except OSError as problem:
+            raise UserError(f"cannot write to {folder}: {problem.strerror}; choose another --to") from None
         self.folder = folder
         self.device: tuple[str, str] = (runner, "")
         self.places = itertools.cycle(range(1, shards + 1))

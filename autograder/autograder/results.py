@@ -85,11 +85,11 @@ def with_attempt(before: Attempts, content: str, fresh: int) -> tuple[Attempts, 
 
 
 def seed_of_round(seed: int, number: int) -> int:
-    """The seed of one round of inputs: the folder's own for the first, and a hash of it for each further one.
+    """The seed of one round of inputs, a hash of the folder's own.
 
-    Who knows the inputs of one round knows nothing of another's.
+    A machine that judges gets it: who knows one round's knows nothing of another's.
     """
-    return seed if number == 0 else int(key_of(seed, number)[:15], 16)
+    return int(key_of(seed, number)[:15], 16)
 
 
 def read_record(path: Path) -> StoredRecord | None:

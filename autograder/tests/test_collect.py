@@ -158,6 +158,7 @@ def test_a_canvas_archive_is_matched_by_the_persons_number_and_the_latest_upload
         '"Turing, Alan",10,S10,alan,A,',
     )
     rows, into = take(archive, roster)
+    assert oct(into.stat().st_mode)[-3:] == "700"
     assert (into / "ada" / "ps01" / FILE).read_text() == "new"
     assert {name: (row.state, row.why) for name, row in rows.items()} == {
         "ada": ("new", "late, says Canvas"),

@@ -226,6 +226,7 @@ def test_nothing_that_students_get_names_the_seed(course, tmp_path):
     run(course, tmp_path / "submitted", out, seed=None)
     seed = (out / ".seed").read_text().strip()
     assert oct((out / ".seed").stat().st_mode)[-3:] == "600"
+    assert oct(out.stat().st_mode)[-3:] == "700", "who has an account on this machine reads no grade"
     for path in [*out.rglob("*.html"), *out.rglob("*.ipynb"), *out.rglob("*.json"), out / "grades.csv"]:
         assert seed not in path.read_text()
 

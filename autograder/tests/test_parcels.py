@@ -82,6 +82,7 @@ def scores(out):
 def sent_and_judged(command):
     status, told = command("send", "ps01", "--to", "shards", "--shards", 2)
     assert status == 0 and "3 of 3 submissions sent to 2 shards" in told
+    assert oct((command.root / "shards").stat().st_mode)[-3:] == "700"
     for shard in ("1", "2"):
         status, told = command("judge", f"shards/{shard}", "--jobs", 1)
         assert status == 0, told

@@ -54,6 +54,7 @@ def collect(
             )
     times_file = into / f"{assignment.name}.received.csv"
     times = received_times(times_file) if times_file.exists() else {}
+    into.mkdir(mode=0o700, parents=True, exist_ok=True)  # everybody's work lies in it
     for student, found in mine.items():
         row, received = _take_in(student, found, assignment, into)
         rows.append(row)
