@@ -18,7 +18,7 @@ from autograder import cli
 from autograder.layout import load_assignment
 from autograder.results import Results
 from autograder.similar import similar_answers, threshold
-from autograder.similar.compared import given_in, write_page
+from autograder.similar.compared import OWN_CELLS, given_in, write_page
 from autograder.similar.pairs import LEAST, MEASURED, own, pairs, similarity
 from autograder.similar.tokens import LENGTH, lines_of, shingles, tokens
 
@@ -213,6 +213,30 @@ def test_a_disguised_copy_is_found_and_nobody_else(course):
     assert [(one.cell, one.first, one.second, one.similarity) for one in found] == [
         ("matmul_tiled", "ada", "bob", 1.0)
     ]
+
+
+def test_a_copy_hides_neither_in_a_further_cell_nor_in_a_text_that_is_executed(tmp_path):
+    assignment = load_assignment(CORPUS.parents[2], "ps04")
+    _, texts = measured_parts()["ps04/matmul_tiled"]
+    kernel = texts["reference"]
+    for student, text in {
+        "ada": kernel,
+        "bob": disguised(kernel),
+        "cy": f"source = '''\n{kernel}'''\nexec(source)",
+        "dan": assignment.cells["matmul_tiled"].source,
+        "eve": "",
+    }.items():
+        document = notebook(assignment, matmul_tiled="matmul_tiled = matmul")
+        further = {"cell_type": "code", "id": "s-1", "metadata": {}, "source": text, "outputs": []}
+        document["cells"].insert(3, further)
+        hand_in(tmp_path / "autograded", student, document, f"ps04/{assignment.filename}")
+        record = {"student": student, "assignment": "ps04", "key": "", "status": "graded", "reason": ""}
+        Results(tmp_path, "ps04").write(student, record | {"verdict": None, "notes": [], "isolation": ""})
+    found = similar_answers(assignment, tmp_path)
+    assert {one.cell for one in found} == {OWN_CELLS}
+    assert [(one.first, one.second) for one in found] == [("ada", "bob"), ("ada", "cy"), ("bob", "cy")]
+    write_page(assignment, tmp_path, found, tmp_path / "p.html", 0.85)
+    assert 'class="both"' in (tmp_path / "p.html").read_text()
 
 
 def test_untouched_stubs_are_nobodys_work():

@@ -11,16 +11,21 @@ from autograder.similar.tokens import lines_of
 from autograder.user_error import UserError
 from warplab.rendering import render
 
+OWN_CELLS = "cells of their own"
 MOST_SHOWN, MOST_TOLD = 50, 500  # pairs whose texts stand on the page, pairs in its table
 
 
 def answers_of(assignment: Assignment, grades: Path) -> dict[str, dict[str, str]]:
-    """{cell: {student: text}} of the code that students wrote. UserError where nothing is graded."""
+    """{cell: {student: text}} of the code that students wrote. UserError where nothing is graded.
+
+    What somebody wrote into further cells, and only calls in an answer, stands under OWN_CELLS.
+    """
     found: dict[str, dict[str, str]] = {
         name: {}
         for name, spec in assignment.cells.items()
         if spec.kind == "solution" and spec.cell_type == "code"
-    }
+    } | {OWN_CELLS: {}}
+    given = assignment.given()
     students = Results(grades, assignment.name).all()
     if not students:
         raise UserError(
@@ -30,15 +35,17 @@ def answers_of(assignment: Assignment, grades: Path) -> dict[str, dict[str, str]
         file = grades / "autograded" / student / assignment.name / assignment.filename
         notebook = read_autograded(file)
         for cell in notebook["cells"] if notebook else ():
-            name = cell["metadata"].get("nbgrader", {}).get("grade_id")
-            if name in found:
-                found[name][student] = cell["source"]
+            name = cell["metadata"].get("nbgrader", {}).get("grade_id", OWN_CELLS)
+            text = cell["source"]
+            if name in found and cell["cell_type"] == "code" and text.strip() not in given:
+                found[name][student] = f"{found[name].get(student, '')}\n{text}".lstrip("\n")
     return found
 
 
 def given_in(assignment: Assignment, cell: str) -> str:
-    """What nobody wrote: the cell's stub and the notebook's own code."""
-    return "\n".join([assignment.cells[cell].source, *sorted(assignment.given())])
+    """What nobody wrote: the cell's stub, or all of them, and the notebook's own code."""
+    stubs = [spec.source for name, spec in assignment.cells.items() if cell in (name, OWN_CELLS)]
+    return "\n".join([*stubs, *sorted(assignment.given())])
 
 
 def similar_answers(assignment: Assignment, grades: Path, at_least: float | None = None) -> list[Pair]:

@@ -21,6 +21,7 @@ CUDA_CPP = re.compile(
     rf"(?P<comment>//[^\n]*|/\*(?:(?!\*/).)*+(?:\*/|\Z))|(?P<text>{STRING})|{WORD}", re.DOTALL
 )
 EDGES = re.compile(r"""\A[rbfuRBFU]{0,2}(?:\"{3}|'{3})|(?:\"{3}|'{3})\Z""")
+A_VALUE_FOLLOWS = ("(", "[", ",", "=", "+")
 KERNEL = re.compile(r"__(global|device)__")
 CPP_WORDS = """
 auto bool break case char const constexpr continue default do double else enum extern float for if inline int
@@ -32,7 +33,7 @@ KNOWN = frozenset((*keyword.kwlist, *dir(builtins), *CPP_WORDS))
 
 
 def tokens(source: str) -> list[tuple[str, int]]:
-    """(token, its line from 0 on) of Python, and of CUDA C++ in its long strings; docstrings are left out.
+    """(token, its line from 0 on) of Python, and of what its long strings hold; docstrings are left out.
 
     A name of the program's own is "name", unless it follows a dot; every number is "number", a text "text".
     """
@@ -47,6 +48,8 @@ def _tokens(source: str, language: re.Pattern[str], line: int) -> Iterator[tuple
         kind, text = match.lastgroup, match.group()
         if kind == "long" and KERNEL.search(text):
             yield from _tokens(EDGES.sub("", text), CUDA_CPP, line)
+        elif kind == "long" and before in A_VALUE_FOLLOWS:
+            yield from _tokens(EDGES.sub("", text), PYTHON, line)  # for exec, perhaps
         elif kind == "name":
             yield (text if text in KNOWN or before == "." else "name"), line
         elif kind in ("number", "text"):
