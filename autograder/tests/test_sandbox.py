@@ -102,6 +102,18 @@ def test_the_wall_holds(kind, name):
     assert finding.holds, f"{finding.protection}: {finding.detail}"
 
 
+def test_an_attempt_for_which_the_machine_is_too_slow_is_told_as_not_made():
+    program = """import os, signal
+from autograder.sandbox import probe
+print(probe.memory_of_many({"seconds": 0.001, "memory_mib": 8192}, ""), flush=True)
+os.killpg(0, signal.SIGKILL)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, start_new_session=True, check=False
+    )
+    assert run.stdout == "not tried: in 0.001 s only 0 of twelve processes had their memory\n"
+
+
 @pytest.fixture(params=[*kinds(), pytest.param(Unsafe, id="unsafe")])
 def launcher(request):
     if request.param is not Unsafe:

@@ -19,7 +19,6 @@ from autograder.sandbox import linux
 
 NAMESPACES = ("user", "mnt", "pid", "net", "ipc", "uts", "cgroup")
 NOBODY = 2**22 + 1  # one more than the highest process id
-PATIENCE = 50.0  # seconds
 TOPS = ("/tmp", "/root", "/home", "/work", "/var", "/mnt", "/media", "/srv", "/opt", "/run", "/etc", "/job")
 
 
@@ -28,7 +27,7 @@ class Given(TypedDict):
 
     attempts: names of those to make. namespaces: the grader's, by kind. canaries: paths of planted files.
     secret: a text in the grader's environment. abstract: name of its socket. pid: its own. warplab: that
-    folder. The rest are limits.
+    folder. seconds: how long many processes may take to come to an attack. The rest are limits.
     """
 
     attempts: list[str]
@@ -38,6 +37,7 @@ class Given(TypedDict):
     abstract: str
     pid: int
     warplab: str
+    seconds: float
     processes: int
     disk_mib: int
     file_mib: int
@@ -267,7 +267,7 @@ def memory_of_many(given: Given, _: str) -> str:
     import mmap
 
     told, tell = socket.socketpair()
-    told.settimeout(PATIENCE)
+    told.settimeout(given["seconds"])
     for _child in range(12):
         if os.fork() == 0:
             block, chunk = mmap.mmap(-1, given["memory_mib"] << 17, mmap.MAP_PRIVATE), bytes(1 << 20)
@@ -275,8 +275,11 @@ def memory_of_many(given: Given, _: str) -> str:
                 block.write(chunk)
             tell.send(b"x")
             signal.pause()
-    for _child in range(12):
-        told.recv(1)  # a machine may be too slow to tell: then TimeoutError, and nothing is claimed
+    for came in range(12):
+        try:
+            told.recv(1)
+        except TimeoutError:
+            return f"not tried: in {given['seconds']:g} s only {came} of twelve processes had their memory"
     signal.sigtimedwait([], 2)  # a keeper looks ten times a second
     limit = given["memory_mib"]
     return f"twelve processes wrote {limit * 3 // 2} MiB, the limit is {limit} MiB"
