@@ -22,7 +22,7 @@ class Person:
     """One line of a roster. student: the id under which grades are kept, as the folder's name gives it.
 
     id: as the roster writes it. lms_user_id: the learning platform's number for this person. section and
-    sis_user_id are what Canvas has besides.
+    sis_user_id are what Canvas has besides. participant: whether the number is surely that of Moodle's files.
     """
 
     student: str
@@ -33,6 +33,7 @@ class Person:
     lms_user_id: str = ""
     sis_user_id: str = ""
     section: str = ""
+    participant: bool = False
 
     @property
     def names(self) -> set[str]:
@@ -95,4 +96,5 @@ def _person(row: dict[str, str], table: tuple[str, ...]) -> Person:
         lms.removeprefix("Participant "),
         row.get("sis user id", "") or row.get("sis_user_id", ""),
         row.get("section", ""),
+        lms.startswith("Participant "),
     )

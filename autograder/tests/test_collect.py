@@ -193,6 +193,24 @@ def test_a_moodle_archive_is_matched_by_name_and_two_of_one_name_are_refused_wit
     assert [(into / name / "ps01" / FILE).read_text() for name in ("j1", "j2")] == ["one", "other"]
 
 
+def test_who_takes_a_classmates_name_in_moodle_hands_in_nothing_for_or_against_them(take, tmp_path):
+    """Many a Moodle lets people change their names; the participant's number they cannot change."""
+    hers = {"Ada Lovelace_31_assignsubmission_file/ps01_tiny.ipynb": "hers"}
+    eves = {"Ada  lovelace._77_assignsubmission_file/ps01_tiny.ipynb": "eve's"}
+    roster = roster_file(
+        tmp_path / "worksheet.csv",
+        "Identifier,Full name,Email address,Status,Grade",
+        "Participant 31,Ada Lovelace,ada@example.org,Submitted,",
+        "Participant 77,Eve Moriarty,eve@example.org,Submitted,",
+    )
+    rows, into = take(packed(tmp_path / "both.zip", hers | eves), roster)
+    assert (into / "ada@example.org" / "ps01" / FILE).read_text() == "hers"
+    told = "the number 77 is another's in the roster: somebody has taken this name"
+    assert (rows["Ada  lovelace._77"].state, rows["Ada  lovelace._77"].why) == ("refused", told)
+    rows, _ = take(packed(tmp_path / "eves.zip", eves), roster)
+    assert rows["ada@example.org"].state == "nothing"
+
+
 def test_moodles_grading_worksheet_is_a_roster(tmp_path):
     roster = roster_file(
         tmp_path / "worksheet.csv",
@@ -381,6 +399,15 @@ def test_nothing_of_a_repository_runs_and_no_link_or_large_file_store_is_followe
 def test_only_the_protocol_that_was_asked_for_is_fetched(take, tmp_path, address):
     rows, _ = take(listed(tmp_path / "list.csv", ("eve", address, "", "")))
     assert "does not begin with https://" in rows["eve"].why
+
+
+def test_a_servers_words_do_not_steer_the_terminal(take, tmp_path, monkeypatch):
+    program = tmp_path / "git"
+    program.write_text("#!/bin/sh\nprintf 'remote: \\033]0;taken\\007\\342\\200\\256 gone\\n' >&2; exit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    (tmp_path / "list.csv").write_text("student,repository\neve,https://localhost/eve\n")
+    assert take(tmp_path / "list.csv")[0]["eve"].why == "git: remote: \ufffd]0;taken\ufffd\ufffd gone"
 
 
 def test_a_repository_cannot_name_a_program_where_local_ones_are_fetched(take, tmp_path):

@@ -89,10 +89,13 @@ def _student(owner: Owner, roster: Mapping[str, Person]) -> str:
         found = numbered
     else:
         found = [one for one in roster.values() if letters(owner.name) in one.names]
-        found = [one for one in found if one in numbered] if len(found) > 1 else found
+        sure = any(one.participant for one in numbered)
+        found = [one for one in found if one in numbered] if len(found) > 1 or sure else found
     if len(found) != 1:
         raise Refusal(
             "nobody in the roster has this number" if owner.by_number and not found
+            else f"the number {owner.number} is another's in the roster: somebody has taken this name"
+            if numbered and not found
             else "nobody in the roster has this name" if not found
             else f"{len(found)} in the roster have this name or number"
         )  # fmt: skip

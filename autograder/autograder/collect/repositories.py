@@ -20,6 +20,7 @@ from pathlib import Path
 
 from autograder.collect.handed_in import HandedIn, Owner, Refusal, unfit
 from autograder.layout import Assignment
+from autograder.reader.contents import shown
 from autograder.receipt import utc
 from autograder.user_error import UserError
 from autograder.validate.validate import MAX_BYTES
@@ -167,7 +168,7 @@ def git(folder: str, protocol: str, *words: str) -> bytes:
         process.wait()
     if process.returncode:
         told = error.decode("utf-8", "replace").strip().splitlines() or [f"status {process.returncode}"]
-        raise Refusal(f"git: {told[-1][:200]}")
+        raise Refusal(f"git: {shown(told[-1], 200)}")  # perhaps in the words of a student's own server
     return out
 
 
