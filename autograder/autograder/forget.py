@@ -98,7 +98,10 @@ def forget(name: str, root: Path, out: Path, submissions: Path) -> list[Path]:
         found = traces_of(name, root, out, submissions)
         pattern = word(name, found.student)
         for folder in found.folders:
-            shutil.rmtree(folder)
+            if folder.is_symlink():
+                folder.unlink()  # what it leads to is another's
+            else:
+                shutil.rmtree(folder)
         for path in found.files:
             path.unlink()
         if found.in_gradebook:

@@ -150,3 +150,12 @@ def test_a_damaged_gradebook_is_one_line_that_names_it_and_stays_as_it_is(tmp_pa
     assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
     assert "gradebook.db is damaged or no gradebook" in done.stderr
     assert (tmp_path / "g/gradebook.db").read_text() == "garbage, not a database"
+
+
+def test_a_link_in_a_students_place_is_removed_and_what_it_leads_to_stays(graded):
+    root, out, submissions = graded
+    shutil.rmtree(submissions / GONE)
+    (submissions / GONE).symlink_to(submissions / STAYS)
+    assert forget(GONE, root, out, submissions) == []
+    assert not (submissions / GONE).is_symlink() and list((submissions / STAYS).rglob("*.ipynb"))
+    assert not (out / "feedback" / GONE).exists()
