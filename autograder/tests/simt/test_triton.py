@@ -484,3 +484,17 @@ def test_what_tutorials_ask_of_the_driver():
     compiled = double.warmup(x, BLOCK=128, grid=(1,))
     compiled._init_handles()
     assert compiled.n_regs > 0 and compiled.metadata.shared == 0 and (x == 1).all()
+
+
+@triton.jit
+def dots_of_rows(x, y, out, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    row, column = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
+    at = row[:, None] * COLUMNS + column[None, :]
+    tl.store(out + row, tl.sum(tl.load(x + at) * tl.load(y + at), axis=1))
+
+
+def test_threads_that_hold_a_sum_together_and_round_it_differently_do_not_race():
+    """Its 4 sums are held by 128 threads; of two lanes one adds its x * y rounded, the other unrounded."""
+    x, y, out = torch.randn(4, 32), torch.randn(4, 32), torch.zeros(4)
+    dots_of_rows[(1,)](x, y, out, ROWS=4, COLUMNS=32)
+    torch.testing.assert_close(out, (x * y).sum(1))

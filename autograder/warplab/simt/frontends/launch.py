@@ -77,7 +77,7 @@ def run(
             p.name: v.ljust(p.size, b"\0") for p, v in zip(program.function.params, values, strict=True)
         }
         conflicts = GlobalRaces(context.replicas)
-        checks = [InitialisationCheck(), RaceDetector(), conflicts]
+        checks = [InitialisationCheck(), RaceDetector(context.replicas), conflicts]
         observers = [*checks, *context.observers]
         constants = UnsetConstants()
         if constants.can_be_read(program):

@@ -9,6 +9,10 @@ warp since its last ``syncwarp``, or of several warps: whatever comes after all 
 Writing one and the same value twice is benign. Volatile accesses count as strong only in a kernel that has a
 fence: without one they are how warps were once programmed without ``syncwarp``, which is a race. A barrier of
 part of a block ends the interval for the whole block.
+
+With ``replicas`` threads may hold one element of a tensor together, as Triton's do, and all of them write it
+with one instruction. What each computed differs in its last bit where the compiler fused a product with one
+side of a sum (``fma(p, q, shuffled)``): any of them will do.
 """
 
 from __future__ import annotations
@@ -55,7 +59,8 @@ class Request:
 class RaceDetector(Observer):
     """Observer that raises SharedRace, naming both source lines, both threads and the word."""
 
-    def __init__(self):
+    def __init__(self, replicas: bool = False):
+        self.replicas = replicas
         self.kinds: dict[tuple[int, str], Kind] = {}
         self.values_mattered = False  # what two threads wrote to one cell had to be equal
         self.done_with_chunk()
@@ -149,7 +154,7 @@ class RaceDetector(Observer):
             self._compare(machine)
 
     def _compare(self, machine):
-        self.tables = self.tables or SharedTables(machine, self.kinds)
+        self.tables = self.tables or SharedTables(machine, self.kinds, self.replicas)
         for request in self.log:
             self.tables.enter(request)
         self.values_mattered |= self.tables.values_mattered
@@ -213,8 +218,8 @@ class SharedTables:
     A cell is a word, or less if the kernel has narrower accesses.
     """
 
-    def __init__(self, machine, kinds: dict[tuple[int, str], Kind]):
-        self.machine = machine
+    def __init__(self, machine, kinds: dict[tuple[int, str], Kind], replicas: bool):
+        self.machine, self.replicas = machine, replicas
         self.unit = cell_size(machine.program)
         self.cells = machine.shared.size // self.unit
         self.touched: dict[str, Touched] = {}
@@ -250,6 +255,8 @@ class SharedTables:
                 if clash.any() and other == WRITE and name == WRITE:
                     self.values_mattered = True
                     clash &= self.value[cell] != bits
+                    if self.replicas:
+                        clash &= others.site[cell] != request.site
                 if clash.any() and request.fence_at is not None and request.kind.by_hand and other == WRITE:
                     clash &= request.last_fence(others.warp[cell]) == 0
                 if clash.any():
@@ -265,7 +272,7 @@ class SharedTables:
         """The value that is there now; lanes of one request that write one cell must agree on it."""
         self.value[cell] = bits
         lost = np.flatnonzero(self.value[cell] != bits)
-        if lost.size:
+        if lost.size and not self.replicas:
             i = int(lost[0])
             won = np.flatnonzero((cell == cell[i]) & (bits == self.value[cell[i]]))[0]
             rival = int(request.lanes[won])
