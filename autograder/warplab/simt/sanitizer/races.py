@@ -297,14 +297,19 @@ class SharedTables:
         acts = (self.machine.act(int(request.lanes[i]), program.sites[request.site], does, place),)
         if rival >= 0:
             acts = (self.machine.act(rival, program.sites[there], done, place), *acts)
+        hint = f"put {barrier_at(here)} after the writes and before other threads read, and again before "
+        hint += "the next writes; atomics are writes too" if " " in does + done else "the next writes"
+        if there == request.site and does == "writes":
+            hint = (
+                f"let one of these threads write, or put {barrier_at(here)} between them if they take turns"
+            )
         raise SharedRace(
             f"{thread(int(request.lanes[i]))} {does} {place} ({here}) "
             f"that {'several threads' if rival < 0 else thread(rival)} {done} ({before}), "
-            f"with no barrier between them; {count:,} accesses clash",
+            f"with no barrier between them; accesses that clash: {count:,}",
             kernel=program.name,
             where=here,
-            hint=f"put {barrier_at(here)} after the writes and before other threads read, "
-            "and again before the next writes" + ("; atomics are writes too" if " " in does + done else ""),
+            hint=hint,
             acts=acts,
         )
 
