@@ -98,6 +98,15 @@ def test_out_of_bounds_in_global_memory_names_array_and_index():
         tall[1, 32](np.ones(1, np.float32), np.zeros((80, 48), np.float32))
 
 
+def test_a_place_behind_the_last_row_has_its_other_index_too():
+    @cuda.jit
+    def wide(out):
+        out[cuda.threadIdx.x, 48] = 1.0
+
+    with pytest.raises(warplab.OutOfBounds, match=r"\[80, 0\] is the same place as \[79, 48\]"):
+        wide[1, 80](np.zeros((80, 48), np.float32))
+
+
 def test_out_of_bounds_in_dynamic_shared_memory_says_how_much_there_is():
     with pytest.raises(
         warplab.OutOfBounds, match=r"writes table\[16\], and the block has 64 bytes of shared memory"

@@ -245,6 +245,8 @@ class LoadStoreUnit:
             place = "its local memory"
             message = f"{who} {_verb(what)} {width} bytes outside of its local memory, which has {size} bytes"
         hint = "the bounds check before this line, and the order of the indices (row, column)"
+        if space == "global":
+            hint += _other_name(region, at)
         if space == "shared" and self.program.dynamic_symbols:
             hint = (
                 "the bytes of dynamic shared memory in the launch, kernel[grid, block, stream, bytes]; "
@@ -279,6 +281,21 @@ def _extent(region) -> str:
     if region.shape and 0 not in region.shape:
         return f"whose last element is {last_index(region.shape)}"
     return f"which has {region.size // region.itemsize:,} elements"
+
+
+def _other_name(region, byte: int) -> str:
+    """Of a place behind a table's last row: the index of that row that leads there, maybe the one meant."""
+    element = (byte - region.start) // region.itemsize
+    if (
+        len(region.shape) != 2
+        or 0 in region.shape
+        or region.order == "F"
+        or element < region.size // region.itemsize
+    ):
+        return ""
+    rows, columns = region.shape
+    behind = region.index(byte)
+    return f"; {behind} is the same place as [{rows - 1}, {element - (rows - 1) * columns}]"
 
 
 def _slots(address: np.ndarray) -> np.ndarray:
