@@ -21,7 +21,7 @@ help:
 	@echo "make record     measure on this GPU what the book has no record of   (EXPERIMENT=name: only that one)"
 	@echo "make gpu-test   the tests that need a CUDA device"
 	@echo "make gpu-hour   records, tests and comparisons on a CUDA machine, in calls of under nine minutes   (MINUTES=..., OUT=folder)"
-	@echo "make vm-test    which walls stand under other kernels and settings, in a virtual Debian   (SETTING=name: one boot again; as root; QEMU, mmdebstrap)"
+	@echo "make vm-test    which walls stand under other kernels and settings, in a virtual Debian   (SETTING=name: one boot again; MACHINE=uml: in seconds; as root)"
 	@echo "make lint       form, names, layers and types, without running anything   (make format: mend the form)"
 	@echo "make venv | book | exercises | sample     one step of make course"
 
@@ -76,7 +76,7 @@ gpu-hour:
 	@PYTHONPATH=autograder $(GPU_PYTHON) -m workshop.gpu_hour --minutes $(MINUTES) --out $(OUT)
 
 vm-test: venv
-	@SETTING=$(SETTING) $(RUN) autograder/tests/vm/machine.py
+	@SETTING=$(SETTING) MACHINE=$(MACHINE) $(RUN) autograder/tests/vm/machine.py
 
 # Like gpu-test it runs on a bare machine; WARPLAB_COMMIT names the commit where there is no git.
 record:

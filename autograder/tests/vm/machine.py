@@ -1,8 +1,10 @@
 """`make vm-test`: the attacks of `autograder doctor`, and a small class, in the settings of settings.yml.
 
 A boot of a Debian with its own kernel takes minutes, in QEMU without acceleration. `make vm-test` tries what
-has no result yet, `make vm-test SETTING=delegated` one boot again. Needs root on a Debian with mmdebstrap,
-e2fsprogs and qemu-system-x86, and 8 GB of disk. All that it makes stands in _build/vm.
+has no result yet, `make vm-test SETTING=delegated` one boot again. `MACHINE=uml` boots user-mode Linux
+instead, a kernel of Debian's that is a program and takes seconds, has one processor and no Landlock. Needs
+root on a Debian with mmdebstrap, e2fsprogs, and qemu-system-x86 or user-mode-linux, and 8 GB of disk. All
+that it makes stands in _build/vm.
 """
 
 import json
@@ -23,7 +25,8 @@ ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).parent
 FOLDER = ROOT / "_build/vm"
 SETTINGS: dict[str, "Boot"] = yaml.safe_load((HERE / "settings.yml").read_text())
-PROGRAMS = ("mmdebstrap", "mke2fs", "qemu-system-x86_64")
+PROGRAMS = {"qemu": "qemu-system-x86_64", "uml": "linux.uml"}
+MACHINES = {"qemu": "QEMU without acceleration", "uml": "user-mode Linux"}
 MIRROR = "http://deb.debian.org/debian"
 PACKAGES = """systemd-sysv dbus dbus-user-session libpam-systemd linux-image-cloud-amd64 initramfs-tools
     apparmor bubblewrap util-linux procps kmod libffi8 libsqlite3-0 libbz2-1.0 liblzma5 libuuid1
@@ -47,13 +50,13 @@ FailureAction=poweroff-force
 [Service]
 Type=oneshot
 TimeoutStartSec=infinity
-ExecStart=/bin/sh /dev/vdc
+ExecStart=/bin/sh -c "exec sh /dev/[vu]*dc"
 """
 SCRIPT = """exec >/dev/ttyS1 2>&1
 stty -F /dev/ttyS1 raw -echo
 export PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 chmod 755 /root
-mkdir -p /carried && mount -o ro /dev/vdb /carried
+mkdir -p /carried && mount -o ro /dev/[vu]*db /carried
 mounts="-v /usr:/usr:ro -v /carried:/carried:ro -e PYTHONDONTWRITEBYTECODE -e PYTHONUNBUFFERED"
 for place in {places}; do
     mkdir -p $place && mount --bind /carried$place $place
@@ -156,22 +159,9 @@ def script(boot: Boot) -> str:
     return SCRIPT.format(places=places, before=boot.get("before", ""), tries="\n".join(lines))
 
 
-def tried(name: str, commit: str) -> list[dict[str, Any]]:
-    """What was seen of a commit in the settings of one boot that were tried to the end.
-
-    Shows what the machine says meanwhile.
-    """
-    boot, start = SETTINGS[name], time.monotonic()
-    text = script(boot).encode()
-    (FOLDER / f"{name}.script").write_bytes(text + b"\n" * (-len(text) % 4096))
-    debian = boot["debian"]
-    provenance = {
-        "machine": f"QEMU without acceleration, Debian {NUMBERS[debian]}",
-        "date": date.today().isoformat(),
-        "commit": commit,
-    }
-    emulator = "qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 3072 -no-reboot"
-    command = ["timeout", str(MOST_SECONDS), *emulator.split()]
+def emulated(name: str, debian: str) -> list[str]:
+    """The command that boots a setting in QEMU; what the setting's script says is its stdout."""
+    command = "qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 3072 -no-reboot".split()
     command += "-nic none -display none -monitor none".split()
     for file, how in {
         f"{debian}.ext4": "snapshot",
@@ -182,17 +172,48 @@ def tried(name: str, commit: str) -> list[dict[str, Any]]:
     command += ["-kernel", f"{FOLDER}/{debian}.vmlinuz", "-initrd", f"{FOLDER}/{debian}.initrd.img"]
     masked = [f"systemd.mask={unit}" for unit in SLOW]
     command += ["-append", " ".join(["root=/dev/vda rw console=ttyS0 panic=-1", *masked])]
-    command += ["-serial", f"file:{FOLDER}/{name}.console", "-serial", "stdio"]
+    return [*command, "-serial", f"file:{FOLDER}/{name}.console", "-serial", "stdio"]
+
+
+def user_mode(name: str, debian: str) -> list[str]:
+    """The command that boots a setting in user-mode Linux; what the setting's script says is its stdout."""
+    changes = FOLDER / f"{name}.changes"
+    changes.unlink(missing_ok=True)
+    command = [f"ubd0={changes},{FOLDER}/{debian}.ext4", f"ubd1r={FOLDER}/course.ext4"]
+    command += [f"ubd2r={FOLDER}/{name}.script", "root=/dev/ubda", "rw", "mem=3072M", f"umid={name}"]
+    command += ["security=apparmor", "con=null", "con0=null,fd:2", "ssl1=null,fd:1"]
+    return ["linux.uml", *command, *[f"systemd.mask={unit}" for unit in SLOW]]
+
+
+def tried(name: str, commit: str, machine: str) -> list[dict[str, Any]]:
+    """What was seen of a commit in the settings of one boot that were tried to the end.
+
+    machine: one of MACHINES. Shows what it says meanwhile.
+    """
+    boot, start = SETTINGS[name], time.monotonic()
+    text = script(boot).encode()
+    (FOLDER / f"{name}.script").write_bytes(text + b"\n" * (-len(text) % 4096))
+    debian = boot["debian"]
+    provenance = {
+        "machine": f"{MACHINES[machine]}, Debian {NUMBERS[debian]}",
+        "date": date.today().isoformat(),
+        "commit": commit,
+    }
+    command = (user_mode if machine == "uml" else emulated)(name, debian)
     seen: list[dict[str, Any]] = []
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        env=os.environ | {"TMPDIR": str(FOLDER)},
-    ) as machine:
-        for line in machine.stdout or ():
+    with (
+        open(FOLDER / f"{name}.{machine}", "w") as console,
+        subprocess.Popen(
+            ["timeout", str(MOST_SECONDS), *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=console,
+            text=True,
+            errors="replace",
+            env=os.environ | ({"TMPDIR": str(FOLDER)} if machine == "qemu" else {}),
+        ) as running,
+    ):
+        for line in running.stdout or ():
             if line.startswith("{"):
                 seen[-1] |= json.loads(line) | provenance
                 line = "    that was seen\n"
@@ -208,38 +229,41 @@ def told(seen: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in seen.items() if key not in ("as", "graded")}
 
 
-def main(wanted: str) -> None:
+def main(wanted: str, machine: str) -> None:
     """Try one setting, or all that have no result yet; then print the table of what was seen."""
     if wanted and wanted not in SETTINGS:
         raise SystemExit(f"make: no setting is called {wanted}; there are {', '.join(SETTINGS)}")
-    if missing := [name for name in PROGRAMS if not shutil.which(name)]:
-        raise SystemExit(
-            f"make: vm-test needs {', '.join(missing)} (Debian: mmdebstrap, e2fsprogs, qemu-system-x86)"
-        )
+    if machine not in MACHINES:
+        raise SystemExit(f"make: no machine is called {machine}; there are {', '.join(MACHINES)}")
+    programs = ("mmdebstrap", "mke2fs", PROGRAMS[machine])
+    if missing := [name for name in programs if not shutil.which(name)]:
+        packages = "mmdebstrap, e2fsprogs, qemu-system-x86 or user-mode-linux"
+        raise SystemExit(f"make: vm-test needs {', '.join(missing)} (Debian: {packages})")
     if os.geteuid() != 0:
         raise SystemExit("make: vm-test builds a Debian, for which it must be root")
     table.SEEN.mkdir(parents=True, exist_ok=True)
-    todo = [wanted] if wanted else [name for name in SETTINGS if not (table.SEEN / f"{name}.json").exists()]
-    if todo:
-        commit = build_course()
-        print(f"the course as of commit {commit}", flush=True)
+    kept = {name: table.SEEN / f"{name}.{machine}.json" for name in SETTINGS}
+    todo = [wanted] if wanted else [name for name, file in kept.items() if not file.exists()]
+    commit = build_course() if todo else ""
     broken = []
     for name in todo:
         boot = SETTINGS[name]
         if not (FOLDER / f"{boot['debian']}.ext4").exists():
             print(f"a Debian {boot['debian']}", flush=True)
             build_system(boot["debian"])
-        print(f"{name}:", flush=True)
-        found = tried(name, commit)
+        print(f"{name}, commit {commit}:", flush=True)
+        found = tried(name, commit, machine)
         if len(found) == len(boot["tries"]):
-            (table.SEEN / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
+            kept[name].write_text(json.dumps(found, indent=1) + "\n")
         else:
             broken.append(name)
-    print("\n".join(table.tables(table.seen_here(SETTINGS))), end="")
+    print("\n".join(table.tables(table.seen_here())), end="")
     if broken:
-        raise SystemExit(f"make: not all was tried in {', '.join(broken)}; {FOLDER}/*.console tells more")
+        raise SystemExit(
+            f"make: not all was tried in {', '.join(broken)}; {FOLDER} has the consoles"
+        )
 
 
 if __name__ == "__main__":
     os.nice(12)
-    main(os.environ.get("SETTING", ""))
+    main(os.environ.get("SETTING", ""), os.environ.get("MACHINE") or "qemu")

@@ -63,15 +63,14 @@ def kept():
     return json.loads(HELD.read_text())
 
 
-def seen_here(names):
-    """What `make vm-test` has seen so far in the boots with these names."""
-    files = [SEEN / f"{name}.json" for name in names]
-    return [one for file in files if file.exists() for one in json.loads(file.read_text())]
+def seen_here():
+    """What `make vm-test` has seen so far."""
+    return [one for file in sorted(SEEN.glob("*.json")) for one in json.loads(file.read_text())]
 
 
 def record():
     """Take what was seen over into held.json, for what it has of the same settings, and onto the page."""
-    fresh = seen_here(sorted(file.stem for file in SEEN.glob("*.json")))
+    fresh = seen_here()
     again = {(one["setting"], one["machine"]) for one in fresh}
     older = [one for one in kept() if (one["setting"], one["machine"]) not in again]
     HELD.write_text(json.dumps(fresh + older, indent=1) + "\n")
