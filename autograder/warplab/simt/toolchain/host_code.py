@@ -390,7 +390,7 @@ class _Scope:
         plain = "__host__" not in words and d.head
         if words[:1] == ["static_assert"]:
             sort, names = "either", ("static_assert",)
-        elif any(w in self.spaces for w in words):
+        elif any(w in self.spaces for w in words) or words[:1] in (["texture"], ["surface"]):
             sort = "device"
         elif d.function and words[:1] not in (["typedef"], ["using"]):
             ending = tokens[-2].text if len(tokens) > 1 else ""

@@ -16,6 +16,7 @@ from cuda import pathfinder
 from cuda.bindings import nvrtc
 
 from warplab.simt.errors import LaunchError
+from warplab.simt.toolchain.compiler_notes import NAME_FILE, meanings, on_the_name, worth_saying
 from warplab.simt.toolchain.disk import kept
 from warplab.simt.toolchain.host_code import DeviceSource, without_host_code
 from warplab.simt.toolchain.standard_headers import (
@@ -180,7 +181,10 @@ def _said(log: str, prepared: DeviceSource, file: str, kernel: str) -> str:
         return unknown_kernel
     if not errors:
         return log
-    mark, text = next((e for e in errors if e[0]["file"] in own), errors[0])
+    if all(mark["file"] == NAME_FILE for mark, _ in errors):
+        if said := on_the_name(log, kernel, dict(prepared.kernels)):
+            return said
+    mark, text = worth_saying([e for e in errors if e[0]["file"] in own] or errors)
     text = text[: found.start()] if (found := _TAIL.search(text)) else text
     place = mark["file"]
     lines = text.rstrip().split("\n")
@@ -220,4 +224,4 @@ def _notes(error: str, prepared: DeviceSource) -> list[str]:
     missing = [name for name in prepared.missing if "." in name and not OF_C.match(name)]
     if not notes and missing and re.search("undefined|does not apply|is not a t", error):
         notes.append(f"  taken for empty, because there is no such file: {', '.join(missing)}")
-    return notes
+    return notes + meanings(error)

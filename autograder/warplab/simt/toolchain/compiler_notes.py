@@ -1,0 +1,73 @@
+"""What a compiler's error means for those who pasted a kernel: sentences for what NVRTC words for itself."""
+
+from __future__ import annotations
+
+import re
+
+#: What NVRTC calls the kernel's name, which it compiles as a line of its own.
+NAME_FILE = "__nv_name_map"
+
+_UNDEFINED = re.compile(r'identifier "([^"]+)" is undefined|has no member "([^"]+)"')
+_MEANINGS = tuple(
+    (re.compile(pattern), text)
+    for pattern, text in (
+        (
+            r'device-side kernel launch|identifier "cuda[A-Z]\w+" is undefined',
+            "a kernel that launches kernels or calls CUDA's runtime (dynamic parallelism) does not run here: "
+            "let the host do it",
+        ),
+        (
+            r'identifier "__(shfl|shfl_up|shfl_down|shfl_xor|ballot|any|all)" is undefined',
+            "CUDA has it as {0}_sync, with one argument more: first the mask of the lanes that take part, "
+            "0xffffffff for all",
+        ),
+        (
+            r'namespace "std" has no member',
+            "a kernel has no containers, strings and streams of the host: it has plain arrays, and printf",
+        ),
+        (
+            r'"(?:texture|surface)"|(?:texture|surface) is not a template',
+            "texture and surface references are gone since CUDA 12: read a plain array, or __ldg(&array[i])",
+        ),
+        (
+            r'"curand',
+            "CUDA's generators of random numbers (cuRAND) do not run here: "
+            "pass numbers in an array, or write a generator of your own",
+        ),
+    )
+)
+
+
+def meanings(error: str) -> list[str]:
+    """A sentence on an error's first line, none for what it says well enough itself."""
+    unknown = _UNDEFINED.search(error)
+    name = unknown[1] if unknown else ""
+    return [f"  {text.format(name)}" for pattern, text in _MEANINGS if pattern.search(error)][:1]
+
+
+def worth_saying(errors: list[tuple[re.Match, str]]) -> tuple[re.Match, str]:
+    """Of the errors (place, text) of one compilation the one that tells most: the first, or the unknown type
+    in the parameters of a kernel, for which NVRTC first says that it does not take it for a function.
+    """
+    first, text = errors[0]
+    if "does not apply here" not in text:
+        return first, text
+    same_line = [e for e in errors if e[0]["line"] == first["line"] and _UNDEFINED.search(e[1])]
+    return (same_line or errors)[0]
+
+
+def on_the_name(log: str, kernel: str, kernels: dict[str, bool]) -> str:
+    """What is wrong with the name of a kernel that the source has, by NVRTC's errors on that name alone."""
+    unknown = _UNDEFINED.search(log)
+    name = unknown[1] or unknown[2] if unknown else ""
+    if name and any(name == known.rpartition("::")[2] for known in kernels):
+        return (
+            f"{name} stands under an #if that is not true here: "
+            "put the #define that it asks for at the top of the source"
+        )
+    if name:
+        return (
+            f"the source has no {name} outside its functions; template arguments are types and "
+            "constants, as in <float> or <16>"
+        )
+    return ""
