@@ -48,7 +48,26 @@ def test_block_edges_are_drawn_where_the_launch_covers_the_array():
 def test_a_strip_says_where_it_begins_and_ends(shape, ends):
     picture, _ = svg_of(drawn(shape, np.s_[..., 3:]))
     texts = [text.text for text in ET.fromstring(picture).findall(f"{DOTS}text")]
-    assert " ".join(texts[1:]) == ends
+    assert " ".join(texts[-2:]) == ends
+
+
+def test_a_short_row_is_drawn_number_by_number():
+    want, got = np.array([4.0, 4, 2, 2, 2, 0]), np.array([4, 2, 2, np.nan, 99, 0])
+    drawing = values("replicas", got, want, ~np.isclose(got, want))
+    assert drawing["curve"]["expected"] == [
+        83,
+        83,
+        50,
+        50,
+        50,
+        17,
+    ]  # a quarter of the range lies on either side
+    assert drawing["curve"]["got"] == [83, 50, 50, None, 100, 17] and drawing["curve"]["range"] == ["0", "4"]
+    picture, told = svg_of(drawing)
+    colours = [dot.get("fill") for dot in ET.fromstring(picture).findall(f"{DOTS}circle")]
+    assert len(colours) == 6 and len(set(colours)) == 3 and colours[3] == "none"
+    assert "hollow is no number" in told and "lies further out" in told
+    assert values("out", got[:5], want[:5], got[:5] != want[:5]) is None
 
 
 @settings(max_examples=25, deadline=None)
@@ -82,6 +101,17 @@ def test_no_value_is_too_odd_to_be_drawn(value):
         with np.errstate(all="ignore"):
             drawing = values("out", got, want, np.ones(got.shape, bool))
         assert svg_of(drawing)[0].startswith("<svg")
+        json.dumps(drawing, allow_nan=False)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.7e308, 5e-324, 0.0])
+@pytest.mark.filterwarnings("error")
+def test_no_value_is_too_odd_for_a_curve(value):
+    got = np.array([value, -value, 0.0] * 4)
+    for want in (got[::-1].copy(), np.zeros(12), np.full(12, np.nan), np.arange(12.0)):
+        with np.errstate(all="ignore"):
+            drawing = values("out", got, want, np.ones(12, bool))
+        assert svg_of(drawing)[0].startswith("<svg") and "nan" not in svg_of(drawing)[0].replace("range", "")
         json.dumps(drawing, allow_nan=False)
 
 

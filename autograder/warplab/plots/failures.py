@@ -29,6 +29,8 @@ def _values(drawing):
     for n in shape:
         places *= n
     alt = f"{drawing['name']}, {size}: {count:,} of {places:,} places are wrong."
+    if "curve" in drawing:
+        return _curve(drawing, alt)
     if "got" not in drawing:
         wide, tall = (WIDTH - 2) / columns, 22
         body = [_text(WIDTH / 2, 12, f"where {drawing['name']} is wrong"), _map(wrong, 1, 18, wide, tall)]
@@ -56,6 +58,37 @@ def _values(drawing):
         "Black is the least value that is expected, white the largest, purple no number; right, orange is "
         f"wrong{_lines(drawing)}.",
     )
+
+
+def _curve(drawing, alt):
+    """A row of numbers: what was expected as steps, what came as dots."""
+    curve, wrong = drawing["curve"], drawing["wrong"][0]
+    left, top, tall = 62, 20, 96
+    wide = (WIDTH - left - 3) / len(wrong)
+    body = [_text((left + WIDTH) / 2, 12, drawing["name"])]
+    for text, level in zip(curve["range"], (100 / 6, 500 / 6), strict=True):  # a quarter of the range outside
+        if curve["range"][0] != curve["range"][1] or level < 50:
+            body.append(_text(left - 6, top + tall * (1 - level / 100) + 4, text, "end"))
+    body += [_frame(left, top, wide * len(wrong), tall), *_edges(drawing, left, top, wide * len(wrong), tall)]
+    steps = "".join(
+        f"M{left + place * wide:.4g} {top + tall * (1 - level / 100):.4g}h{wide:.4g}"
+        for place, level in enumerate(curve["expected"])
+        if level is not None
+    )
+    body.append(
+        f'<path d="{steps}" fill="none" stroke="currentColor" stroke-width="2" stroke-opacity="0.6"/>'
+    )
+    for place, level in enumerate(curve["got"]):
+        at = left + (place + 0.5) * wide, top + tall * (1 - (level or 0) / 100)
+        body.append(_dot(*at, PALETTE["blue" if wrong[place] == "0" else "orange"], level is None))
+    for place, side in ((0, "start"), (-1, "end")):
+        end = ", ".join(str(n - 1 if place else 0) for n in drawing["shape"])
+        body.append(_text(WIDTH if place else left, top + tall + 16, f"[{end}]", side))
+    told = "Strokes are what was expected, dots what came: orange is wrong, blue is right"
+    told += ", hollow is no number" if None in curve["got"] else ""
+    told += ", and a dot on the frame lies further out" if {0, 100} & set(curve["got"]) else ""
+    alt = f"{alt} {told}."
+    return _framed(body, top + tall + 22, alt), f"{told}{_lines(drawing)}."
 
 
 def _lines(drawing):
@@ -231,5 +264,6 @@ def _frame(x, y, width, height):
     )
 
 
-def _dot(x, y, colour):
-    return f'<circle cx="{x:.4g}" cy="{y:.4g}" r="3" fill="{colour}"/>'
+def _dot(x, y, colour, hollow=False):
+    inside = f'fill="none" stroke="{colour}"' if hollow else f'fill="{colour}"'
+    return f'<circle cx="{x:.4g}" cy="{y:.4g}" r="3" {inside}/>'

@@ -12,6 +12,7 @@ from warplab.tasks.compare import far
 from warplab.tasks.wrong_places import covering
 
 ROWS, COLUMNS = 24, 36  # cells of a picture, at most; a larger array is shown in fewer
+FEWEST, FEWEST_IN_A_ROW = 16, 6  # places that are worth a picture, and that are worth a curve
 SHADES = "0123456789abcdef"  # of a cell, from the smallest value to the largest; "." is no number
 
 
@@ -48,9 +49,9 @@ def _values(task, case, outcome):
 
 
 def values(name, got, want, wrong, launch=()):
-    """The drawing of an array with wrong places; None of fewer than 16 places, or more than two axes."""
+    """The drawing of an array with wrong places; None of too few places, or of more than two axes."""
     image = got.ndim == 3 and got.shape[2] in (3, 4)
-    if got.size < 16 or not (got.ndim in (1, 2) or image):
+    if not (got.ndim in (1, 2) or image) or got.size < (FEWEST_IN_A_ROW if got.ndim == 1 else FEWEST):
         return None
     shape = got.shape[:2] if image else got.shape
     if image:
@@ -69,8 +70,14 @@ def values(name, got, want, wrong, launch=()):
         "wrong": _shaded(_shrunk(wrong.reshape(rows, columns), grid, np.max), 0.0, 1.0),
         "block": np.atleast_1d(block).tolist(),
     }
+    low, high = _range(want)
+    if strip and got.size <= 2 * COLUMNS:
+        drawn["curve"] = {
+            "range": [f"{low + 0.0:.4g}", f"{high + 0.0:.4g}"],
+            "got": _levels(got.ravel(), low, high),
+            "expected": _levels(want.ravel(), low, high),
+        }
     if not strip:
-        low, high = _range(want)
         drawn["got"] = _shaded(_shrunk(got, grid, np.mean), low, high)
         drawn["expected"] = _shaded(_shrunk(want, grid, np.mean), low, high)
     return drawn
@@ -96,6 +103,16 @@ def _range(want):
     """What is black and what is white: the least and the largest number that is expected."""
     finite = want[np.isfinite(want)].astype(float)
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+
+
+def _levels(row, low, high):
+    """Heights from 0 to 100 in a picture with a quarter of the range above it and below; None: no number."""
+    scale = max(abs(low), abs(high)) or 1.0
+    row, low, high = row.astype(float) / scale, low / scale, high / scale
+    room = (high - low) / 4 or 0.25
+    share = (row - low + room) / (high - low + 2 * room)
+    heights = np.clip(np.nan_to_num(100 * share, nan=0.0, posinf=100.0, neginf=0.0), 0, 100).round()
+    return [None if np.isnan(one) else int(height) for one, height in zip(row, heights, strict=True)]
 
 
 def _shaded(array, low, high):
