@@ -11,7 +11,7 @@ not come apart.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from warplab.simt.engine.following import CARRIED
@@ -38,92 +38,135 @@ class CannotSplit(Exception):
     """A program does not come apart."""
 
 
+@dataclass(frozen=True)
+class _Access:
+    """A plain load, a plain store or an atomic: ``way`` is "load", "store" or "atomic". ``stored`` are the
+    registers that it puts into memory or compares with it.
+    """
+
+    space: str
+    way: str
+    address: Mem
+    stored: set[str]
+    is_float: bool
+
+    @property
+    def base(self) -> set[str]:
+        """The register of the address, none where it is a constant."""
+        return {self.address.base.name} if isinstance(self.address.base, Reg) else set()
+
+
+class _Step:
+    """What must be known of an instruction. Raises CannotSplit where it is one that cannot be split off."""
+
+    def __init__(self, instr: Instr):
+        self.instr, self.access = instr, _access(instr)
+        self.read, self.written = registers_read(instr, INSTRUCTIONS), registers_written(instr, INSTRUCTIONS)
+        self.parameters = dict(_loaded_by(instr)) if loads_parameter(instr) else {}
+        row = effects_of(instr, INSTRUCTIONS)
+        alone = row.memory == "none" and instr.opcode not in NOT_ALONE and "cc" not in instr.mods
+        computes = alone and (row.writes(instr) or instr.opcode in SILENT)
+        if not (self.parameters or self.access or computes):
+            raise CannotSplit
+
+
 class EarlyAndLate:
     """The two parts of a program. Raises CannotSplit where there are no two."""
 
     def __init__(self, program: Program):
         self.program, blocks = program, program.blocks
-        self.instrs = [i for b in blocks for i in b.instrs]
         self.barriers = [b.branch for b in blocks if b.end == "barrier" and b.branch is not None]
         if program.routines or any("red" in barrier.mods for barrier in self.barriers):
             raise CannotSplit
-        if not all(loads_parameter(i) or _touches(i) or _computes(i) for i in self.instrs):
-            raise CannotSplit
+        self.steps = {id(i): _Step(i) for b in blocks for i in b.instrs}
+        self.accesses = [step for step in self.steps.values() if step.access]
         self.needed = self._needed()
         self.late, self.late_memory = self._late()
         if not self.late.isdisjoint(self._places()):
             raise CannotSplit
-        for instr in filter(self.is_late, self.instrs):
-            if any(map(is_special, registers_read(instr, INSTRUCTIONS))):
-                raise CannotSplit
+        late = [step for step in self.steps.values() if self.is_late(step.instr)]
+        if any(map(is_special, set().union(*(step.read for step in late)))):
+            raise CannotSplit
         values, self.origins = self._numbers()
-        self.contents = self._contents()
+        if not all(self.origins_of(step.access) for step in self.accesses if step.access.space == "global"):
+            raise CannotSplit
+        # of the parameters those that point to arrays from whose contents addresses or branches follow
+        self.contents = set().union(*self.early_loads.values())
         self.parameters = {p: p not in values for p in self._loaded()}
         if not {name for name, _, _ in self.parameters} <= {p.name for p in program.function.params}:
             raise CannotSplit
 
     @cached_property
     def noting_functions(self) -> list:
-        """The program's functions; those with accesses to memory or something late also tell ``memory`` of
-        it.
-        """
-        touching = [b for b in self.program.blocks if self.is_part_late(b) or any(map(_touches, b.instrs))]
-        return self._with(_NotingTranslator(self), touching, self.program.functions)
+        """The program's functions; those with something late also tell ``memory`` what that needs."""
+        return self._with(_NotingTranslator(self), self.program.functions)
 
     @cached_property
     def late_functions(self) -> list:
         """By block what is late in it, None where nothing is."""
-        blocks = self.program.blocks
-        return self._with(
-            _LateTranslator(self), list(filter(self.is_part_late, blocks)), [None] * len(blocks)
-        )
+        return self._with(_LateTranslator(self), [None] * len(self.program.blocks))
 
-    def _with(self, translator: Translator, blocks: list[BasicBlock], functions: list) -> list:
-        """``functions``, but for these blocks what the translator makes of them."""
-        functions = list(functions)
-        for block, function in zip(blocks, compiled(translator, blocks, self.program.blocks)):
+    @cached_property
+    def early_loads(self) -> dict[int, frozenset[Parameter]]:
+        """Of each early load from global memory, by site, the parameters that its address may come from."""
+        numbers = {id(instr): number for number, instr in enumerate(self.program.sites)}
+        there = (step for step in self.accesses if step.access.space == "global")
+        early = (step for step in there if not self.is_late(step.instr))
+        return {numbers[id(step.instr)]: self.origins_of(step.access) for step in early}
+
+    def _with(self, translator: Translator, functions: list) -> list:
+        """``functions``, but for the blocks that have something late what the translator makes of them."""
+        functions, blocks = list(functions), self.program.blocks
+        mine = [b for b in blocks if self.decides_late(b) or any(map(self.is_late, b.instrs))]
+        for block, function in zip(mine, compiled(translator, mine, blocks)):
             functions[block.index] = function
         return functions
-
-    def is_part_late(self, block: BasicBlock) -> bool:
-        return self.decides_late(block) or any(map(self.is_late, block.instrs))
 
     def decides_late(self, block: BasicBlock) -> bool:
         """Whether a block ends in a branch that follows from loaded values."""
         guard = block.branch.guard if block.end == "branch" and block.branch is not None else None
         return guard is not None and guard.name in self.late
 
+    def access(self, instr: Instr) -> _Access | None:
+        return self.steps[id(instr)].access
+
     def is_late(self, instr: Instr) -> bool:
-        if _touches(instr):
-            return self._is_late_access(instr, self.late, self.late_memory)
-        return not self.late.isdisjoint(registers_written(instr, INSTRUCTIONS))
+        return self._is_late(self.steps[id(instr)], self.late, self.late_memory)
 
     def early_of(self, instr: Instr) -> list[str]:
         """The early registers that a late instruction reads, but for its address."""
-        read = _stored(instr) if _touches(instr) else registers_read(instr, INSTRUCTIONS)
-        return sorted(read - self.late)
+        step = self.steps[id(instr)]
+        return sorted((step.access.stored if step.access else step.read) - self.late)
+
+    def origins_of(self, access: _Access) -> frozenset[Parameter]:
+        """The parameters that an address may come from."""
+        return frozenset().union(*(self.origins.get(register, ()) for register in access.base))
 
     def _places(self) -> set[str]:
         """The registers that addresses and barriers name."""
-        bases = (_address(i).base for i in filter(_touches, self.instrs))
         operands = (operand for barrier in self.barriers for operand in barrier.operands)
-        return {item.name for item in (*bases, *operands) if isinstance(item, Reg)}
+        return set().union(
+            *(step.access.base for step in self.accesses), {op.name for op in operands if isinstance(op, Reg)}
+        )
 
     def _needed(self) -> set[str]:
         """The registers from which addresses, barriers and branches follow, loaded floats left aside."""
         guards = (b.branch.guard for b in self.program.blocks if b.branch is not None)
         needed = self._places() | {guard.name for guard in guards if guard is not None}
+        stored = {
+            space: set().union(*(s.access.stored for s in self.accesses if s.access.space == space))
+            for space in OWN
+        }
         size = -1
         while size != len(needed):
             size = len(needed)
-            for instr in self.instrs:
-                if needed.isdisjoint(registers_written(instr, INSTRUCTIONS)):
+            for step in reversed(self.steps.values()):
+                if needed.isdisjoint(step.written):
                     continue
-                if not _touches(instr):
-                    needed |= registers_read(instr, INSTRUCTIONS)
-                elif space_of(instr) in OWN and not _is_float(instr):
-                    same = (i for i in self.instrs if _touches(i) and space_of(i) == space_of(instr))
-                    needed |= set().union(*map(_stored, same))
+                if not step.access:
+                    needed |= step.read
+                elif step.access.space in OWN and not step.access.is_float:
+                    needed |= stored[step.access.space]
         return needed
 
     def _late(self) -> tuple[set[str], set[str]]:
@@ -133,27 +176,27 @@ class EarlyAndLate:
         size = -1
         while size != len(late) + len(memory):
             size = len(late) + len(memory)
-            for instr in self.instrs:
-                written = registers_written(instr, INSTRUCTIONS)
-                if _touches(instr):
-                    if _is_atomic(instr) or not late.isdisjoint(_stored(instr) | written):
-                        memory |= {space_of(instr)} & set(OWN)
-                    came = self._is_late_access(instr, late, memory)
-                else:
-                    came = not late.isdisjoint(registers_read(instr, INSTRUCTIONS))
-                if came:
-                    late |= written
+            for step in self.steps.values():
+                access = step.access
+                if access and access.space in OWN:
+                    if access.way == "atomic" or not late.isdisjoint(access.stored | step.written):
+                        memory.add(access.space)
+                if self._is_late(step, late, memory) or not (access or late.isdisjoint(step.read)):
+                    late |= step.written
         return late, memory
 
-    def _is_late_access(self, instr: Instr, late: set[str], memory: set[str]) -> bool:
-        if space_of(instr) in OWN:
-            return space_of(instr) in memory
-        written = registers_written(instr, INSTRUCTIONS)
-        early = not self.needed.isdisjoint(written) and late.isdisjoint(written)
-        return instr.opcode != "ld" or _is_float(instr) or not early
+    def _is_late(self, step: _Step, late: set[str], memory: set[str]) -> bool:
+        access = step.access
+        if not late.isdisjoint(step.written):
+            return True
+        if access is None:
+            return False
+        if access.space in OWN:
+            return access.space in memory
+        return access.way != "load" or access.is_float or self.needed.isdisjoint(step.written)
 
     def _loaded(self) -> list[Parameter]:
-        return [p for i in filter(loads_parameter, self.instrs) for _, p in _loaded_by(i)]
+        return [p for step in self.steps.values() for p in step.parameters.values()]
 
     def _numbers(self) -> tuple[set[Parameter], dict[str, set[Parameter]]]:
         """The parameters that are no pointers, or not only added to; by register from which of the others
@@ -162,7 +205,7 @@ class EarlyAndLate:
         values = {parameter for parameter in self._loaded() if parameter[2] != 8}
         while True:
             origins = self._origins(values)
-            used = set().union(*(_as_numbers(instr, origins) for instr in self.instrs))
+            used = set().union(*(_as_numbers(step, origins) for step in self.steps.values()))
             if used <= values:
                 return values, origins
             values |= used
@@ -170,70 +213,36 @@ class EarlyAndLate:
     def _origins(self, values: set[Parameter]) -> dict[str, set[Parameter]]:
         """By register, the parameters that the address in it may come from, but for those in ``values``."""
         origins: dict[str, set[Parameter]] = {}
+        for step in self.steps.values():
+            for register, parameter in step.parameters.items():
+                origins.setdefault(register, set()).update({parameter} - values)
+        passing = [step for step in self.steps.values() if step.instr.opcode in PASSED_ON]
         size = -1
         while size != sum(map(len, origins.values())):
             size = sum(map(len, origins.values()))
-            for instr in self.instrs:
-                if loads_parameter(instr):
-                    for register, parameter in _loaded_by(instr):
-                        origins.setdefault(register, set()).update({parameter} - values)
-                elif instr.opcode in PASSED_ON:
-                    read = registers_read(instr, INSTRUCTIONS)
-                    for register in registers_written(instr, INSTRUCTIONS):
-                        found = origins.setdefault(register, set())
-                        found.update(*(origins.get(r, ()) for r in read))
+            for step in passing:
+                found = set().union(*(origins[r] for r in step.read if r in origins))
+                for register in step.written if found else ():
+                    origins[register] = origins.get(register, set()) | found
         return origins
 
-    def _contents(self) -> set[Parameter]:
-        """The parameters that point to arrays from whose contents addresses or branches follow."""
-        in_global = [i for i in self.instrs if _touches(i) and space_of(i) == "global"]
-        if not all(map(self.origins_of, in_global)):
-            raise CannotSplit
-        return set().union(*(self.origins_of(i) for i in in_global if not self.is_late(i)))
 
-    def origins_of(self, instr: Instr) -> frozenset[Parameter]:
-        """The parameters that the address of a load, a store or an atomic may come from."""
-        base = _address(instr).base
-        return frozenset(self.origins.get(base.name, ()) if isinstance(base, Reg) else ())
-
-
-def _touches(instr: Instr) -> bool:
-    """Whether an instruction is a plain load, a plain store or an atomic in memory that it names."""
-    if space_of(instr) not in ("global", *OWN):
-        return False
-    return _is_atomic(instr) or (instr.opcode in ("ld", "st") and PLAIN.issuperset(instr.mods))
-
-
-def _is_atomic(instr: Instr) -> bool:
-    return instr.opcode in ("atom", "red")
-
-
-def _is_float(instr: Instr) -> bool:
-    named = last_type(instr.mods)
-    return named is not None and TYPES[named].is_float
-
-
-def _computes(instr: Instr) -> bool:
-    """Whether an instruction computes registers of a lane from those of its warp's lanes, or no register."""
-    row = effects_of(instr, INSTRUCTIONS)
-    if row.memory != "none" or instr.opcode in NOT_ALONE or "cc" in instr.mods:
-        return False
-    return row.writes(instr) or instr.opcode in SILENT
-
-
-def _address(instr: Instr) -> Mem:
-    """Of a load, a store or an atomic."""
-    address = next((operand for operand in instr.operands if isinstance(operand, Mem)), None)
-    if address is None or not isinstance(address.base, Reg | Sym):
-        raise CannotSplit
-    return address
-
-
-def _stored(instr: Instr) -> set[str]:
-    """The registers that a load (none), a store or an atomic puts into memory or compares with it."""
-    behind = instr.operands[instr.operands.index(_address(instr)) + 1 :] if instr.opcode != "ld" else ()
+def _access(instr: Instr) -> _Access | None:
+    """What an instruction is as an access to memory that it names, None if it is no plain one."""
+    way, space = effects_of(instr, INSTRUCTIONS).memory, space_of(instr)
+    if space not in ("global", *OWN):
+        return None
+    if instr.opcode not in ("atom", "red") and not (
+        instr.opcode in ("ld", "st") and PLAIN.issuperset(instr.mods)
+    ):
+        return None
+    address = next(operand for operand in instr.operands if isinstance(operand, Mem))
+    if not isinstance(address.base, Reg | Sym):
+        return None
+    behind = () if way == "load" else instr.operands[instr.operands.index(address) + 1 :]
     items = [item for op in behind for item in (op.items if isinstance(op, Vec) else (op,))]
-    return {item.name for item in items if isinstance(item, Reg)}
+    stored = {item.name for item in items if isinstance(item, Reg)}
+    return _Access(space, way, address, stored, TYPES[last_type(instr.mods)].is_float)
 
 
 def _loaded_by(instr: Instr) -> Iterator[tuple[str, Parameter]]:
@@ -244,16 +253,13 @@ def _loaded_by(instr: Instr) -> Iterator[tuple[str, Parameter]]:
         yield item.name, (address.base.name, address.base.offset + address.offset + i * width, width)
 
 
-def _as_numbers(instr: Instr, origins: dict[str, set[Parameter]]) -> set[Parameter]:
+def _as_numbers(step: _Step, origins: dict[str, set[Parameter]]) -> set[Parameter]:
     """The parameters among ``origins`` that an instruction takes for numbers: it does more than add."""
-    if _touches(instr):
-        read = _stored(instr)
-    else:
-        read = registers_read(instr, INSTRUCTIONS)
+    instr, read = step.instr, step.access.stored if step.access else step.read
+    if not step.access and instr.opcode in PASSED_ON and instr.mods[-1] in ADDRESSES:
         pointers = [op for op in instr.operands[1:] if isinstance(op, Reg) and origins.get(op.name)]
-        if instr.opcode in PASSED_ON and instr.mods[-1] in ADDRESSES and len(pointers) < 2:
-            if instr.opcode != "mov" or not any(isinstance(op, Vec) for op in instr.operands):
-                return set()
+        if len(pointers) < 2 and not any(isinstance(op, Vec) for op in instr.operands):
+            return set()
     return set().union(*(origins.get(register, set()) for register in read))
 
 
@@ -275,10 +281,7 @@ class _NotingTranslator(_PartTranslator):
     """Emits all, and before a late instruction what tells ``memory`` the early values that it needs."""
 
     def block(self, block: BasicBlock, live_out: set[str]) -> str:
-        body = super().block(block, live_out)
-        if not self.parts.is_part_late(block):
-            return body
-        return f"memory.begin(group, {block.index})\n    {body}"
+        return f"memory.begin(group, {block.index})\n    {super().block(block, live_out)}"
 
     def _handler(self, instr: Instr):
         handler = super()._handler(instr)
@@ -286,9 +289,6 @@ class _NotingTranslator(_PartTranslator):
         def noted(code, instr):
             if self.parts.is_late(instr):
                 self._note(instr)
-            elif _touches(instr) and space_of(instr) == "global":
-                base, _ = self.base_and_offset(_address(instr))
-                self.emit(f"memory.early(group, {base}, {self._origins(instr)})")
             handler(code, instr)
 
         return noted
@@ -298,20 +298,16 @@ class _NotingTranslator(_PartTranslator):
             self.emit(f"memory.keep({self.use(Reg(register), self.canonical(register))})")
         if instr.opcode in OF_WARP:
             self.emit("memory.keep_lanes(group)")
-        if not _touches(instr):
+        access = self.parts.access(instr)
+        if not access:
             return
-        base, offset = self.base_and_offset(_address(instr))
+        base, offset = self.base_and_offset(access.address)
         vector = next((op for op in instr.operands if isinstance(op, Vec)), None)
         width, count = TYPES[last_type(instr.mods)].bytes, len(vector.items) if vector else 1
-        where = f"{space_of(instr)!r}, {base}, {offset}, {width}, {count}"
-        way = effects_of(instr, INSTRUCTIONS).memory
-        self.emit(f"memory.late(group, {where}, {way!r}, {self._origins(instr)})")
-
-    def _origins(self, instr: Instr) -> str:
-        """The name of a constant."""
-        name = f"c_origins_{self.site(instr)}"
-        self.constants[name] = self.parts.origins_of(instr)
-        return name
+        origins = f"c_origins_{self.site(instr)}"
+        self.constants[origins] = self.parts.origins_of(access)
+        where = f"{access.space!r}, {base}, {offset}, {width}, {count}"
+        self.emit(f"memory.late(group, {where}, {access.way!r}, {origins})")
 
 
 class _LateTranslator(_PartTranslator):

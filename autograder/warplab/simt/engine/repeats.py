@@ -26,14 +26,14 @@ from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.atomics import update
 from warplab.simt.engine.early_and_late import OWN, CannotSplit, EarlyAndLate, Parameter
 from warplab.simt.engine.loadstore import LoadStoreUnit
-from warplab.simt.engine.machine import CHUNK_LANES, Group, Launch, Machine, joined
+from warplab.simt.engine.machine import Group, Launch, Machine, joined
 from warplab.simt.engine.program import Program
 from warplab.simt.observer import Observer
 
-WHOLE = 16  # launches of a program before it is taken apart, which takes as long as some of them
+WHOLE = 8  # launches of a program before it is taken apart, which takes as long as some of them
 CONTENTS = 1 << 10  # bytes of an array that addresses follow from
-STEPS, BYTES = 1 << 11, 1 << 22  # of what is kept of one launch
-KINDS, ALL_BYTES = 256, 1 << 25  # of a program's launches
+STEPS, BYTES = 1 << 11, 1 << 24  # of what is kept of one launch
+KINDS, ALL_BYTES = 256, 1 << 26  # of a program's launches
 
 
 class Repeats:
@@ -54,30 +54,42 @@ class Repeats:
     def kind_of(self, launch: Launch, space: AddressSpace) -> LaunchKind | None:
         """None at a program's first launches, and where nothing can be kept."""
         self.launches += 1
-        if self.launches <= WHOLE or launch.blocks * launch.threads > CHUNK_LANES or self.parts is None:
+        if self.launches <= WHOLE or self.parts is None:
             return None
         key: list = [launch.grid, launch.block, launch.dynamic_shared]
+        known: dict[int, int] = {}  # the numbers of regions, by address
         regions: list[Region] = []
         numbers: dict[Parameter, int] = {}
         contents: set[int] = set()
-        for parameter, is_pointer in self.parts.parameters.items():
-            name, offset, size = parameter
-            value = bytes(launch.params[name][offset : offset + size])
-            region = space.find(int.from_bytes(value, "little")) if is_pointer else None
+        for parameter, part, is_pointer, content_matters in self.compared:
+            value = launch.params[parameter[0]][part]
+            address = int.from_bytes(value, "little") if is_pointer else 0
+            region = space.find(address) if is_pointer else None
             if region is None:
                 key.append(value)
                 continue
-            number = next((i for i, known in enumerate(regions) if known is region), len(regions))
+            number = numbers[parameter] = known.setdefault(region.base, len(known))
             if number == len(regions):
                 regions.append(region)
-            numbers[parameter] = number
-            key += number, int.from_bytes(value, "little") - region.base, region.size, region.writable
-            if parameter in self.parts.contents:
-                if region.size > CONTENTS:
+            data = region.data
+            key += number, address - region.base, data.size, region.writable
+            if content_matters:
+                if data.size > CONTENTS:
                     return None
                 contents.add(number)
-                key.append(region.data.tobytes())
+                key.append(data.tobytes())
         return LaunchKind(self, tuple(key), regions, numbers, contents)
+
+    @cached_property
+    def compared(self) -> list[tuple]:
+        """Each parameter that is loaded, where its bytes lie, whether it is a pointer that is only added to,
+        and whether what it points to matters.
+        """
+        assert self.parts is not None
+        return [
+            (p, slice(p[1], p[1] + p[2]), is_pointer, p in self.parts.contents)
+            for p, is_pointer in self.parts.parameters.items()
+        ]
 
     def keep(self, key: tuple, kept: KeptLaunch | None) -> None:
         """Note what is kept of a kind; forget those that were not launched for longest if it is too much."""
@@ -162,8 +174,9 @@ class _Places:
     """Memory as late functions see it: a place is a region's number, and indices for each part."""
 
     def __init__(self, regions: list[Region], kept: KeptLaunch):
-        own = [Region(0, np.empty(size, np.uint8), "") for size in kept.own]
-        self.regions, self.params = [*regions, *own], kept.params
+        self.regions, self.params = regions, kept.params
+        if any(kept.own):
+            self.regions = [*regions, *(Region(0, np.empty(size, np.uint8), "") for size in kept.own)]
         self.registers: list[dict] = [{} for _ in range(kept.groups)]
 
     def param(self, name: str, offset: int, dtype: str) -> np.ndarray:
@@ -219,13 +232,17 @@ class Recorder(Machine):
         self.steps: list[list] = []
         self.numbers: dict[Group, int] = {}
         self.bytes, self.fits, self.written = 0, True, set()
+        self.own: list[int] = []
 
     def kept(self) -> KeptLaunch | None:
         if not self.fits:
             return None
-        own = [self.shared.size, self.local.size]
-        own = [size if name in self.parts.late_memory else 0 for name, size in zip(OWN, own)]
+        own = [size if name in self.parts.late_memory else 0 for name, size in zip(OWN, self.own)]
         return KeptLaunch(self.steps, len(self.numbers), own, self.launch.params, self.written, self.bytes)
+
+    def _start_chunk(self, first: int, count: int) -> None:
+        super()._start_chunk(first, count)
+        self.own = self.own or [self.shared.size, self.local.size]  # the first chunk is the largest
 
     def step(self, function, known, group: Group, size: int = 0) -> None:
         self.count(size)
@@ -287,7 +304,12 @@ class _Notes(LoadStoreUnit):
         table, row, column = group.table, group.row, group.column
         self.known.append(SimpleNamespace(table=table, row=row, column=column, size=group.size))
 
-    def early(self, group: Group, address: np.ndarray, origins: frozenset) -> int | None:
+    def _load(self, group, site, address, offset, dtype, count, space):
+        if space == "global" and site in self.machine.parts.early_loads:
+            self._number(group, address, self.machine.parts.early_loads[site])
+        return super()._load(group, site, address, offset, dtype, count, space)
+
+    def _number(self, group: Group, address: np.ndarray, origins: frozenset[Parameter]) -> int | None:
         """The number of the region that an access through pointers from these parameters goes to; None, and
         nothing is kept of the launch, if it goes to none of theirs.
         """
@@ -313,7 +335,7 @@ class _Notes(LoadStoreUnit):
         if space in OWN:
             number = len(self.kind.regions) + OWN.index(space)
         else:
-            found = self.early(group, address, origins)
+            found = self._number(group, address, origins)
             if found is None:
                 return
             number = found

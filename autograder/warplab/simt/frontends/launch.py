@@ -76,20 +76,20 @@ def run(
         params = {
             p.name: v.ljust(p.size, b"\0") for p, v in zip(program.function.params, values, strict=True)
         }
+        launch, constants = Launch(grid, block, dynamic_shared, params), UnsetConstants()
+        machine = Machine(program, space, launch, context.observers, context.sample)
+        reads_constants = constants.can_be_read(program)
+        watched = context.observers or context.sample is not None or reads_constants
+        kind = None if watched else _repeats_of(program).kind_of(launch, space)
+        if kind is not None:
+            if kind.run():
+                return machine
+            machine = kind.recorder(machine)
         conflicts = GlobalRaces(context.replicas)
         checks = [InitialisationCheck(), RaceDetector(context.replicas), conflicts]
-        observers = [*checks, *context.observers]
-        constants = UnsetConstants()
-        if constants.can_be_read(program):
-            observers.append(constants)
-        launch = Launch(grid, block, dynamic_shared, params)
-        machine = Machine(program, space, launch, observers, context.sample)
-        watched = context.observers or context.sample is not None or constants in observers
-        kind = None if watched else _repeats_of(program).kind_of(launch, space)
-        if kind is not None and kind.run():
-            return machine
-        if kind is not None:
-            machine = kind.recorder(machine)
+        machine.observers[:0] = checks
+        if reads_constants:
+            machine.observers.append(constants)
         machine.run()
         if kind is not None:
             kind.learn(machine, any(check.values_mattered for check in checks))
