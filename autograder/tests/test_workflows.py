@@ -275,7 +275,8 @@ def keep(folder, target, paths):
     found = [one for path in paths for one in folder.glob(path)]
     everything = [path for one in found for path in (one, *one.rglob("*")) if path.is_file()]
     assert not any(set('":<>|*?\r\n') & set(str(path.relative_to(folder))) for path in everything)
-    base = folder / os.path.commonpath([path.rpartition("/")[0] if "*" in path else path for path in paths])
+    files = [path for path in paths if "*" in path or (folder / path).is_file()]
+    base = folder / os.path.commonpath([path.rpartition("/")[0] if path in files else path for path in paths])
     for one in found:
         into = target / one.relative_to(base)
         if one.is_dir():
