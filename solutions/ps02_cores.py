@@ -180,8 +180,7 @@ grade("ps02/grid_stride", grid_stride)
 grade("ps02/grid_stride", grid_stride, rubric="time")
 
 # %% [markdown]
-# On three grids the sectors stay, the instructions do not: every thread works out where to begin and when
-# to stop.
+# On three grids the sectors stay, and the instructions do not. Why?
 
 # %%
 raw = rng.integers(200, 4000, (3, 32_768)).astype(np.float32)
