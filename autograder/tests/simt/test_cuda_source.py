@@ -464,3 +464,15 @@ def test_what_the_compiler_words_for_itself_is_told_to_readers_too(source, name,
 def test_the_computer_is_linux_for_a_source_that_asks():
     source = "#if !defined(__linux__)\n#error which computer is this?\n#endif\n__global__ void k() {}"
     warplab.cuda_kernel(source, "k")[1, 1]()
+
+
+def test_dynamic_shared_memory_is_called_what_its_kernel_calls_it():
+    """The other kernels of a source have names of their own for the same bytes."""
+    kernels = [
+        f"__global__ void of_{name}(int* x) {{ extern __shared__ int {name}[]; {name}[threadIdx.x] = x[0]; }}"
+        for name in ("mine", "yours", "theirs")
+    ]
+    for name in ("mine", "yours", "theirs"):
+        kernel = warplab.cuda_kernel("\n".join(kernels), f"of_{name}")
+        with pytest.raises(warplab.OutOfBounds, match=rf"writes {name}\[16\]"):
+            kernel[1, 32, 0, 64](np.zeros(1, np.int32))

@@ -16,7 +16,18 @@ from warplab.simt.errors import InvalidLaunch, UnsupportedInstruction
 from warplab.simt.ptx.blocks import split, successors
 from warplab.simt.ptx.inline import CannotInline, inline_calls
 from warplab.simt.ptx.link import link
-from warplab.simt.ptx.parser import Address, Module, Reg, Variable, meets_grid_wide, parse
+from warplab.simt.ptx.parser import (
+    Address,
+    Function,
+    Instr,
+    Mem,
+    Module,
+    Reg,
+    Sym,
+    Variable,
+    meets_grid_wide,
+    parse,
+)
 from warplab.simt.ptx.stored import touched_through
 
 MAX_CALLS = 150  # depth of recursive calls
@@ -119,9 +130,11 @@ class Program:
                 symbols[v.name] = region.base
         if self.dynamic_symbols:
             self.shared_static = -(-self.shared_static // 16) * 16
+            named = _named_in(self.function) & {*self.dynamic_symbols}
             for name in self.dynamic_symbols:
                 symbols[name] = self.shared_static
-                self.shared_arrays.append(shared_array(name, self.shared_static, 0))
+                if name in named or not named:  # other kernels of the source have names of their own for it
+                    self.shared_arrays.append(shared_array(name, self.shared_static, 0))
         self.local_size = -(-self.local_size // 16) * 16
         self.frame_size = 0  # bytes of local memory that each call of a recursive function takes
         for v in framed:
@@ -242,3 +255,10 @@ class Program:
             kernel=self.name,
             hint="clocks and SM numbers have no meaning on the engine: run on a CUDA GPU",
         )
+
+
+def _named_in(function: Function) -> set[str]:
+    """The symbols that a function's instructions name."""
+    operands = [op for item in function.body if isinstance(item, Instr) for op in item.operands]
+    bases = [op.base if isinstance(op, Mem) else op for op in operands]
+    return {base.name for base in bases if isinstance(base, Sym)}
