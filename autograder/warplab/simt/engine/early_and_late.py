@@ -22,7 +22,7 @@ from warplab.simt.engine.translate import Translator, compiled
 from warplab.simt.ptx.blocks import BasicBlock, is_special, loads_parameter, registers_read, registers_written
 from warplab.simt.ptx.effects import effects_of
 from warplab.simt.ptx.parser import Instr, Mem, Reg, Sym, Vec
-from warplab.simt.ptx.ptx_types import TYPES, last_type
+from warplab.simt.ptx.ptx_types import TYPES, dtype_of, last_type
 
 OF_WARP = {"activemask", "elect", "match", "redux", "shfl", "vote"}
 NOT_ALONE = {*CARRIED, "mma", "movmatrix", "extern", "recurse", "results", "createpolicy", "trap", "call"}
@@ -306,20 +306,21 @@ class _NotingTranslator(_PartTranslator):
         width, count = TYPES[last_type(instr.mods)].bytes, len(vector.items) if vector else 1
         origins = f"c_origins_{self.site(instr)}"
         self.constants[origins] = self.parts.origins_of(access)
-        where = f"{access.space!r}, {base}, {offset}, {width}, {count}"
+        dtype = None if access.way == "atomic" else dtype_of(instr.mods)
+        where = f"{access.space!r}, {base}, {offset}, {width}, {dtype!r}, {count}"
         self.emit(f"memory.late(group, {where}, {access.way!r}, {origins})")
 
 
 class _LateTranslator(_PartTranslator):
-    """Emits what is late. The functions' second argument, ``group``, is what the noting ones have kept; an
-    address is a place there.
+    """Emits what is late. The functions' second argument, ``group``, is what the noting ones have kept:
+    values, and for an address a view of memory, by number, and indices.
     """
 
     def block(self, block: BasicBlock, live_out: set[str]) -> str:
         self.taken = 0
         if not self.parts.decides_late(block):
             block = replace(block, end="fall", branch=None)
-        return f"known = group\n    {super().block(block, live_out & self.parts.late)}"
+        return f"known, views = group, memory.views\n    {super().block(block, live_out & self.parts.late)}"
 
     def _handler(self, instr: Instr):
         handler = super()._handler(instr)
@@ -333,11 +334,28 @@ class _LateTranslator(_PartTranslator):
                 self.local[register] = variable, self.canonical(register)
             if instr.opcode in OF_WARP:
                 self.emit(f"group = {self._next_kept()}")
-            handler(code, instr)
+            access = self.parts.access(instr)
+            if access is None or access.way == "atomic":
+                handler(code, instr)
+            else:
+                self._move(instr, access)
 
         return late
 
+    def _move(self, instr: Instr, access: _Access) -> None:
+        """A load or a store, where nothing is left to check."""
+        dtype, view = dtype_of(instr.mods), f"views[{self._next_kept()}]"
+        value = instr.operands[0 if access.way == "load" else 1]
+        for item in value.items if isinstance(value, Vec) else (value,):
+            index = self._next_kept()
+            if access.way == "load":
+                self.define(item, f"{view}[{index}]", dtype)
+            else:
+                self.emit(f"value = {self.use(item, dtype)}")
+                self.emit(f"{view}[{index}] = value[-1] if {index}.size == 1 < value.size else value")
+
     def base_and_offset(self, mem: Mem) -> tuple[str, int]:
+        """Of an atomic."""
         return self._next_kept(), 0
 
     def _next_kept(self) -> str:

@@ -28,6 +28,7 @@ from warplab.simt.ptx.parser import (
     meets_grid_wide,
     parse,
 )
+from warplab.simt.ptx.ptx_types import TYPES
 from warplab.simt.ptx.stored import touched_through
 
 MAX_CALLS = 150  # depth of recursive calls
@@ -171,6 +172,11 @@ class Program:
     def touched(self) -> dict[str, list | None]:
         """What the addresses of stores, loads and atomics are computed from: see ``touched_through``."""
         return touched_through(self.function, INSTRUCTIONS)
+
+    @cached_property
+    def narrowest(self) -> int:
+        """Bytes of the narrowest of its accesses, at most 8."""
+        return min([8, *(TYPES[m].bytes for i in self.sites for m in i.mods[-1:] if m in TYPES)])
 
     @cached_property
     def fences(self) -> bool:

@@ -155,13 +155,14 @@ class KeptLaunch:
     steps: list[list]
     groups: int
     own: list[int]  # bytes of shared and of local memory
+    views: list[tuple[int, str]]  # of regions, by number, as elements of a dtype
     params: dict
     written: set[int]  # numbers of regions
     bytes: int
 
     def run(self, regions: list[Region]) -> bool:
         """False if a branch goes another way; nothing that anybody sees has been done then."""
-        memory = _Places(regions, self)
+        memory = _Memory(regions, self)
         with np.errstate(all="ignore"):
             for late, known, group, expected in self.steps:
                 guard = late(memory, known, memory.registers[group])
@@ -170,41 +171,25 @@ class KeptLaunch:
         return True
 
 
-class _Places:
-    """Memory as late functions see it: a place is a region's number, and indices for each part."""
+class _Memory:
+    """Memory as late functions see it: ``views`` of regions as elements of a dtype."""
 
     def __init__(self, regions: list[Region], kept: KeptLaunch):
-        self.regions, self.params = regions, kept.params
         if any(kept.own):
-            self.regions = [*regions, *(Region(0, np.empty(size, np.uint8), "") for size in kept.own)]
+            regions = [*regions, *(Region(0, np.empty(size, np.uint8), "") for size in kept.own)]
+        self.regions, self.params = regions, kept.params
+        self.views = [regions[number].view(dtype) for number, dtype in kept.views]
         self.registers: list[dict] = [{} for _ in range(kept.groups)]
 
     def param(self, name: str, offset: int, dtype: str) -> np.ndarray:
         return np.frombuffer(self.params[name], dtype, 1, offset)
 
-    def _load(self, group, site, place, offset, dtype, count):
-        number, indices = place
-        view = self.regions[number].view(dtype)
-        return view[indices[0]] if count == 1 else [view[index] for index in indices]
-
-    load_global = load_shared = load_local = _load
-
-    def _store(self, group, site, place, offset, dtype, values) -> None:
-        number, indices = place
-        view = self.regions[number].view(dtype)
-        for index, value in zip(indices, values):
-            view[index] = value[-1] if index.size == 1 < value.size else value
-
-    store_global = store_shared = store_local = _store
-
-    def atomic(
-        self, group, site, space, place, offset, dtype, operation, value, compare=None, wants_old=True
-    ):
-        number, (index,) = place
+    def atomic(self, group, site, space, place, offset, dtype, operation, value, compare, wants_old):
+        number, index = place
         return update(self.regions[number].view(dtype), index, operation, value, compare, wants_old)
 
 
-def _parted(memory: _Places, known, registers: dict) -> None:
+def _parted(memory: _Memory, known, registers: dict) -> None:
     """The step in which some lanes of a group become one of their own."""
     source, keep, names = known
     for name, value in memory.registers[source].items():
@@ -212,7 +197,7 @@ def _parted(memory: _Places, known, registers: dict) -> None:
             registers[name] = value if value.size == 1 else value[keep]
 
 
-def _merged(memory: _Places, known, registers: dict) -> None:
+def _merged(memory: _Memory, known, registers: dict) -> None:
     """The step in which several groups become one."""
     sources, places, size, names = known
     registers.update(joined([memory.registers[source] for source in sources], places, size, names))
@@ -233,12 +218,14 @@ class Recorder(Machine):
         self.numbers: dict[Group, int] = {}
         self.bytes, self.fits, self.written = 0, True, set()
         self.own: list[int] = []
+        self.views: dict[tuple[int, str], int] = {}
 
     def kept(self) -> KeptLaunch | None:
         if not self.fits:
             return None
         own = [size if name in self.parts.late_memory else 0 for name, size in zip(OWN, self.own)]
-        return KeptLaunch(self.steps, len(self.numbers), own, self.launch.params, self.written, self.bytes)
+        views, groups = list(self.views), len(self.numbers)
+        return KeptLaunch(self.steps, groups, own, views, self.launch.params, self.written, self.bytes)
 
     def _start_chunk(self, first: int, count: int) -> None:
         super()._start_chunk(first, count)
@@ -294,9 +281,9 @@ class _Notes(LoadStoreUnit):
         self.known = []
         self.machine.step(self.machine.parts.late_functions[block], self.known, group)
 
-    def keep(self, value: np.ndarray) -> None:
-        """A value that a late instruction reads."""
-        self.machine.count(value.nbytes)
+    def keep(self, value, size: int = 0) -> None:
+        """What a late instruction reads."""
+        self.machine.count(size or value.nbytes)
         self.known.append(value)
 
     def keep_lanes(self, group: Group) -> None:
@@ -319,17 +306,7 @@ class _Notes(LoadStoreUnit):
         self.machine.fits &= number is not None
         return number
 
-    def late(
-        self,
-        group: Group,
-        space: str,
-        address: np.ndarray,
-        offset: int,
-        width: int,
-        count: int,
-        way: str,
-        origins,
-    ) -> None:
+    def late(self, group, space, address, offset, width, dtype, count, way, origins) -> None:
         """A late access, ``way`` a load, a store or an atomic, to ``count`` elements of ``width`` bytes."""
         access = self.prepare(group, space, address)
         if space in OWN:
@@ -346,6 +323,9 @@ class _Notes(LoadStoreUnit):
             return
         first = access.index(width.bit_length() - 1, offset)
         if way == "atomic":
-            first = np.broadcast_to(first, (group.size,))
-        self.machine.count(count * first.nbytes)
-        self.known.append((number, [first + i if i else first for i in range(count)]))
+            self.keep((number, np.broadcast_to(first, (group.size,))), 8 * group.size)
+            return
+        views = self.machine.views
+        self.known.append(views.setdefault((number, dtype), len(views)))
+        for i in range(count):
+            self.keep(first + i if i else first)

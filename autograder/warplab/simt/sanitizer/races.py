@@ -23,7 +23,6 @@ import numpy as np
 
 from warplab.simt.errors import SharedRace
 from warplab.simt.observer import Observer
-from warplab.simt.ptx.ptx_types import TYPES
 from warplab.simt.sanitizer.ordering import CLASHES, READ, STRONG_WRITE, WRITE, Kind, kind_of, verb
 
 LONGEST_LOG = 512  # requests; each holds arrays of one element a lane
@@ -321,7 +320,7 @@ def barrier_at(where: str) -> str:
 
 def cell_size(program, widest: int = 4) -> int:
     """Bytes of the cells that memory is watched in: ``widest``, or the narrowest access of the program."""
-    return min([widest, *(TYPES[m].bytes for i in program.sites for m in i.mods[-1:] if m in TYPES)])
+    return min(widest, program.narrowest)
 
 
 def _bits(values: np.ndarray, shape) -> np.ndarray:
