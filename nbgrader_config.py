@@ -40,3 +40,9 @@ c.HTMLExporter.filters = {
     "markdown2html": "autograder.plugins.markdown2html",
     "highlight_code": "autograder.plugins.highlight_code",
 }
+# Its templates take names and addresses for HTML, too.
+c.HTMLExporter.preprocessors = ["autograder.plugins.PlainNames"]
+if "nbgrader.server_extensions.formgrader.formgrader" in sys.modules:
+    from autograder.plugins import escaping_environment
+
+    sys.modules["nbgrader.server_extensions.formgrader.formgrader"].Environment = escaping_environment

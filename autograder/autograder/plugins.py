@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
+from jinja2 import Environment
+from markupsafe import Markup
 from mistune import HTMLRenderer
 from nbconvert.exporters import HTMLExporter, NotebookExporter
 from nbconvert.filters import Highlight2HTML
 from nbconvert.filters.markdown_mistune import MarkdownWithMath
+from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
 from traitlets import Bool
 
@@ -155,6 +158,28 @@ def highlight_code(source: str, language: str | None = None, metadata: dict[str,
     if not is_soon_read(source):
         return as_it_is(source)
     return Highlight2HTML(pygments_lexer="ipython3")(source, language, metadata)
+
+
+class PlainNames(Preprocessor):
+    """Escapes what formgrader's page of a submission says of the student: its template takes it for HTML."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """Leaves the notebook as it is."""
+        told = ("student", "first_name", "last_name", "notebook_path")
+        return nb, resources | {key: html.escape(resources[key]) for key in told if resources.get(key)}
+
+
+def escaping_environment(**options: Any) -> Environment:
+    """For formgrader's other pages: what stands in an address, or in a student's name, is text there.
+
+    Stock nbgrader's environment escapes nothing, so that a link to formgrader itself may hold a script.
+    """
+    return Environment(autoescape=True, finalize=_escaped, **options)
+
+
+def _escaped(value: object) -> object:
+    """As Jinja2 does it, but with the apostrophe of O'Brien, whose id stands in a script's text."""
+    return Markup(html.escape(value, quote=False).replace('"', "&#34;")) if type(value) is str else value
 
 
 def is_soon_read(source: str) -> bool:

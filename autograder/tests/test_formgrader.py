@@ -11,9 +11,11 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from grading import TINY, answers, hand_in, make_course, notebook
+from nbgrader.api import Gradebook
 
 import warplab
 from autograder.grade import Grading
@@ -48,6 +50,9 @@ MARKUP = (
     "![out](/logout) [out](/logout) ![pasted](attachment:screen.png)\n\n"
     "# time_it-test\n\n[paper](https://arxiv.org/abs/1804.06826) says $a < b$"
 )
+
+
+TAKER = "<img src=x onerror=\"document.title='taken'\">"  # a name; a folder's has no slash
 
 
 def command(root, program, *words):
@@ -99,11 +104,14 @@ def submission(root, assignment, **sources):
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    """(root, assignment): 40 points, of which 5 are timed and 5 written; two students, graded."""
+    """(root, assignment): 40 points, of which 5 are timed and 5 written; three students, graded."""
     root, assignment = make_course(tmp_path_factory.mktemp("formgrader") / "course", TINY + TIMED)
     hand_in(root / "submitted", "ada/ps01", submission(root, assignment))
     hand_in(root / "submitted", "bob/ps01", notebook(assignment))
+    hand_in(root / "submitted", f"{TAKER}/ps01", notebook(assignment))
     grade(root)
+    with Gradebook(f"sqlite:///{root / 'grades/gradebook.db'}") as book:
+        book.update_or_create_student(TAKER, first_name=TAKER, last_name=f"O'Brien {TAKER}")
     return root, assignment
 
 
@@ -274,6 +282,33 @@ def test_markup_in_an_answer_is_text_in_formgrader_and_in_the_feedback(course, s
     assert not re.search(
         r"<script|<img|javascript:document", page_of(root, "ada").replace("[more](javascript", "")
     )
+
+
+SCRIPTS = (
+    quote("\";document.title='taken';\""),
+    quote("</script><script>document.title='taken'</script>", safe=""),
+)
+
+
+def test_what_stands_in_an_address_or_a_name_is_text_in_formgrader(course, server, page):
+    """A link to formgrader itself may stand in an answer or a mail, and names come from platforms."""
+    places = ("manage_students/{}", "manage_students/{}/ps01", "gradebook/{}", "gradebook/ps01/{}")
+    places += ("manage_submissions/{}",)
+    for address in [place.format(script) for place in places for script in SCRIPTS]:
+        page.goto(f"{server}/formgrader/{address}", wait_until="load")
+        assert page.title() != "taken", address
+    for address in ("manage_submissions/ps01", "manage_students", f"manage_students/{quote(TAKER)}/ps01"):
+        page.goto(f"{server}/formgrader/{address}", wait_until="networkidle")
+        assert page.title() != "taken" and page.locator("img[src=x]").count() == 0, address
+
+
+def test_a_students_name_is_text_on_the_page_of_a_submission(course, server, page):
+    root, _ = course
+    with Gradebook(f"sqlite:///{root / 'grades/gradebook.db'}") as book:
+        one = book.find_submission_notebook("ps01_tiny", "ps01", TAKER).id
+    page.goto(f"{server}/formgrader/submissions/{one}/", wait_until="networkidle")
+    assert page.title() == "ps01_tiny" and page.locator("img[src=x]").count() == 0
+    assert "O'Brien <img" in page.locator("body").text_content()
 
 
 def test_the_tables_of_the_judge_are_readable_in_formgrader(course, server, page):
