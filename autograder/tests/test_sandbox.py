@@ -25,7 +25,7 @@ from autograder.doctor import ATTEMPTS, examine
 from autograder.grade import Grading
 from autograder.judge.budget import Budget, Lost
 from autograder.judge.process import Process
-from autograder.sandbox import Limits, cgroup, landlock, seccomp
+from autograder.sandbox import Limits, bubblewrap, cgroup, landlock, seccomp
 from autograder.sandbox.choose import SANDBOXES, NoSandbox, choose, problem_of
 from autograder.sandbox.forked import PARENT, Unsafe
 from autograder.sandbox.launcher import often_imported
@@ -549,3 +549,34 @@ def test_an_ordinary_user_has_every_protection_too(tmp_path):
     ran = subprocess.run(command, capture_output=True, text=True, cwd="/", env=wide)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "│ NO" not in ran.stdout
+
+
+NO_LANDLOCK = """import ctypes, errno, struct
+from autograder import doctor
+from autograder.sandbox.forked import Bubblewrap
+
+# load the call's number; landlock_create_ruleset: ENOSYS; all others: allowed
+lines = [(0x20, 0, 0, 0), (0x15, 0, 1, 444), (6, 0, 0, 0x50000 | errno.ENOSYS), (6, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in lines))
+filter = struct.pack("HL", len(lines), ctypes.addressof(code))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, filter, 0, 0) == 0
+print(doctor.attack(Bubblewrap(), ["landlock", "secrets", "writing"]))
+"""
+
+
+@pytest.mark.slow
+def test_where_the_kernel_has_no_landlock_bubblewrap_hides_process_1_and_closes_dev(tmp_path):
+    """bwrap's own process 1 would show the student the keeper's pipe."""
+    if not bubblewrap.program():
+        pytest.skip("bwrap is not installed")
+    ready = []
+    if os.geteuid() == 0:
+        needs_open_course()
+        ready = ["unshare", "-m", "sh", "-c", AS_USER, "sh", str(tmp_path), sys.base_prefix]
+        if subprocess.run([*ready, "true"], capture_output=True).returncode:
+            pytest.skip("this root may not make a mount namespace")
+    run = [*ready, sys.executable, "-c", NO_LANDLOCK]
+    ran = subprocess.run(run, capture_output=True, text=True, cwd="/")
+    found = {"landlock": "could write /proc/self/comm", "secrets": "", "writing": ""}
+    assert ran.stdout == f"{(found, True)}\n", ran.stderr

@@ -46,6 +46,7 @@ def command(bwrap: str, job: JailedJob, channel: int, report: int, info: int) ->
         "ALL",
     ]
     line += ["--die-with-parent", "--new-session", "--hostname", "jail", "--info-fd", str(info), "--clearenv"]
+    line += ["--as-pid-1"]  # our process 1 hides itself, bwrap's shows the student its descriptors
     for key, value in job.environment.items():
         line += ["--setenv", key, value]
     for path in [*view.visible(job.gpu), *own]:
@@ -62,7 +63,7 @@ def command(bwrap: str, job: JailedJob, channel: int, report: int, info: int) ->
     share = (job.limits.disk_mib << 20) // len(view.WRITABLE)
     for path in view.WRITABLE:
         line += ["--size", str(share), "--tmpfs", path]
-    line += ["--remount-ro", "/", "--chdir", f"{view.JOB}/home"]
+    line += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", f"{view.JOB}/home"]
     return [
         *map(str, line),
         "--",

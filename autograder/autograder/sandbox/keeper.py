@@ -134,6 +134,8 @@ def become_init(job: JailedJob, channel: int, report: int, info: int) -> NoRetur
     """Process 1 of the jail (without walls, or behind bubblewrap's: one that reaps)."""
     linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
     os.close(info)
+    if job.walls == "bubblewrap":
+        linux.prctl(linux.PR_SET_DUMPABLE, 0)  # the worker must not reach `report` through our /proc/1/fd
     if job.walls == "own":
         with building("cgroup namespace"):
             linux.unshare(linux.CLONE_NEWCGROUP)

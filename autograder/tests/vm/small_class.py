@@ -75,7 +75,8 @@ def grade(folder: Path) -> dict[str, object]:
 
     reading.LIMITS = replace(reading.LIMITS, start_seconds=START_SECONDS, total_seconds=START_SECONDS)
     with tempfile.TemporaryDirectory() as scratch:
-        root = Path(shutil.copytree(folder, Path(scratch, "course")))
+        others = shutil.ignore_patterns("grades")  # closed to all but who made it
+        root = Path(shutil.copytree(folder, Path(scratch, "course"), ignore=others))
         folders = root / "submitted", root / "grades"
         grading = Grading(root, "ps01", *folders, seconds=SECONDS, jobs=5, sandbox=SelfSandbox())
         grading.limits = replace(
