@@ -9,6 +9,7 @@ from datetime import datetime
 
 import pytest
 from grading import hand_in, make_course, notebook
+from test_hostile_folders import without_roots_eyes
 
 from autograder import cli
 from autograder.collect import collect
@@ -308,6 +309,20 @@ def test_the_exchange_gives_the_latest_notebook_with_its_time(course, take, tmp_
     assert (into / "ada" / "ps01" / FILE).read_text() == "new"
     assert "link to a place outside" in rows["eve"].why
     assert received_times(into / "ps01.received.csv") == {"ada": datetime(2026, 3, 2, 9, 30, 0, 500_000)}
+
+
+def test_in_the_exchange_a_closed_folder_costs_its_owner_alone(take, tmp_path):
+    for user in ("ada", "eve"):
+        hand_in(tmp_path / "inbound", f"{user}+ps01+2026-03-01 10:00:00 UTC", "x", FILE)
+    closed = tmp_path / "inbound" / "eve+ps01+2026-03-01 10:00:00 UTC"
+    closed.chmod(0)
+    try:
+        with without_roots_eyes():
+            rows, into = take(tmp_path / "inbound")
+    finally:
+        closed.chmod(0o755)
+    assert (into / "ada" / "ps01" / FILE).exists()
+    assert (rows["eve"].state, rows["eve"].why) == ("refused", "its folder cannot be read: Permission denied")
 
 
 def test_in_the_exchange_a_folder_of_anothers_never_replaces_ones_own(take, tmp_path, monkeypatch):

@@ -64,11 +64,19 @@ def _exchange(source: Path, assignment: Assignment, _: object) -> Iterator[Hande
         user, _, stamp, *_ = home.name.split("+")
         received = exchange_time(home)
         path = home / assignment.filename
-        missing = "" if path.exists() or path.is_symlink() else f"no {assignment.filename}"
+        missing = _missing(path)
         read = None if missing else partial(_plain, path, home)
         note = _owner_note(home, user)
         order = ("another's" if note else "own", stamp)
         yield HandedIn(Owner(student=user), home.name, read, order, received, note, missing)
+
+
+def _missing(path: Path) -> str:
+    """Why there is no such file; "" if there is one. A student may close the folder that it lies in."""
+    try:
+        return "" if path.exists() or path.is_symlink() else f"no {path.name}"
+    except OSError as problem:
+        return f"its folder cannot be read: {problem.strerror}"
 
 
 def _owner_note(home: Path, user: str) -> str:
