@@ -3,11 +3,13 @@
 Each kernel is launched several times on fresh numbers; here no launch is too early to be kept.
 """
 
+import math
+import sys
 import warnings
 
 import numpy as np
 import pytest
-from numba import cuda, float32
+from numba import cuda, float32, int32
 
 import warplab
 from warplab.simt.engine import repeats
@@ -117,13 +119,12 @@ CASES = [  # kernel, grid, block, makes the arguments, what must be in the last 
     (numbered, 2, 32, lambda: (numbers(64),), lambda _: i * i, True),
     (gather, 2, 32, lambda: (numbers(64), np.random.default_rng().permutation(64), numbers(64)),
      lambda x, index, _: x[index], False),
+    (gather, 2, 32, lambda: (numbers(64), (7 * i) % 64, numbers(64)), lambda x, index, _: x[index], True),
     (only_positive, 2, 32, lambda: (numbers(64), numbers(64)), lambda x, old: np.where(x > 0, x, old), False),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kernel, grid, block, make, expected, kept", CASES, ids=[
-    case[0].py_func.__name__ for case in CASES
-])  # fmt: skip
+@pytest.mark.parametrize("kernel, grid, block, make, expected, kept", CASES)
 def test_every_launch_of_a_kind_gives_what_its_own_numbers_give(
     shortened, kernel, grid, block, make, expected, kept
 ):
@@ -224,3 +225,222 @@ def test_no_more_than_so_many_kinds_are_kept():
             kernel[1, 64](numbers(n), numbers(n), numbers(n))
     (compiled,) = kernel.overloads.values()
     assert len(compiled._warplab_program[1].repeats.kinds) == repeats.KINDS
+
+
+@cuda.jit
+def broadcast(out, shape, x, strides):
+    """A map of a small tensor library: where a thread reads follows from arrays of numbers."""
+    i = cuda.grid(1)
+    if i < out.size:
+        index = cuda.local.array(4, int32)
+        rest, at = i, 0
+        for d in range(len(shape) - 1, -1, -1):
+            index[d] = rest % shape[d]
+            rest //= shape[d]
+        for d in range(len(shape)):
+            at += index[d] * strides[d]
+        out[i] = -x[at]
+
+
+@cuda.jit
+def block_sums(x, out):
+    partial = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    partial[t] = x[cuda.grid(1)]
+    cuda.syncthreads()
+    stride = 32
+    while stride > 0:
+        if t < stride:
+            partial[t] += partial[t + stride]
+        cuda.syncthreads()
+        stride //= 2
+    if t == 0:
+        out[cuda.blockIdx.x] = partial[0]
+
+
+@cuda.jit
+def warp_sums(x, out):
+    """What it holds in a register goes through a branch that parts the lanes, and back."""
+    total = x[cuda.grid(1)]
+    for step in (16, 8, 4, 2, 1):
+        total += cuda.shfl_down_sync(0xFFFFFFFF, total, step)
+    if cuda.threadIdx.x % 32 < 8:
+        total = 3 * total + x[cuda.threadIdx.x]
+    if cuda.any_sync(0xFFFFFFFF, total > -1e9):
+        out[cuda.grid(1)] = total
+
+
+@cuda.jit
+def counted(x, total):
+    cuda.atomic.add(total, cuda.threadIdx.x % 2, x[cuda.grid(1)])
+
+
+@cuda.jit
+def running(x, out):
+    """Local memory that holds what was loaded."""
+    kept = cuda.local.array(4, float32)
+    for k in range(4):
+        kept[k] = x[4 * cuda.grid(1) + k]
+    total = float32(0)
+    for k in range(4):
+        total += kept[3 - k]
+        out[4 * cuda.grid(1) + k] = total
+
+
+def shapes_of(*shape):
+    return np.array(shape, np.int32)
+
+
+ALIKE = [  # kernel, grid, block, makes the arguments
+    (broadcast, 1, 32, lambda: (numbers(24), shapes_of(2, 3, 4), numbers(24), shapes_of(1, 8, 2))),
+    (block_sums, 3, 64, lambda: (numbers(192), numbers(3))),
+    (warp_sums, 2, 64, lambda: (numbers(128), numbers(128))),
+    (counted, 2, 64, lambda: (numbers(128), numbers(2))),
+    (running, 2, 32, lambda: (numbers(256), numbers(256))),
+]
+
+
+@pytest.mark.parametrize("kernel, grid, block, make", ALIKE, ids=[case[0].py_func.__name__ for case in ALIKE])
+def test_what_is_kept_does_to_the_last_bit_what_the_whole_launch_does(
+    shortened, monkeypatch, kernel, grid, block, make
+):
+    for _ in range(4):
+        given = make()
+        whole, again = ([a.copy() for a in given] for _ in range(2))
+        with monkeypatch.context() as patch:
+            patch.setattr(repeats, "WHOLE", sys.maxsize)
+            kernel[grid, block](*whole)
+        kernel[grid, block](*again)
+        assert [a.tobytes() for a in again] == [a.tobytes() for a in whole]
+    assert len(shortened) == 3
+
+
+def test_other_shapes_give_other_places(shortened):
+    kernel = cuda.jit(broadcast.py_func)
+    for _ in range(3):
+        for shape, strides in (((2, 12), (1, 2)), ((12, 2), (1, 12)), ((24,), (1,)), ((2, 12), (0, 1))):
+            x, out = numbers(24), numbers(24)
+            kernel[1, 32](out, shapes_of(*shape), x, shapes_of(*strides))
+            right = np.lib.stride_tricks.as_strided(x, shape, [4 * stride for stride in strides])
+            np.testing.assert_array_equal(out, -right.reshape(-1))
+    assert len(shortened) == 8
+
+
+def test_a_shape_that_changes_on_the_device_is_seen(shortened):
+    kernel = cuda.jit(broadcast.py_func)
+    shape, strides = cuda.to_device(shapes_of(24)), cuda.to_device(shapes_of(1))
+    for step in (1, 1, 0, 1, 0):
+        strides.copy_to_device(shapes_of(step))
+        x, out = numbers(24), numbers(24)
+        kernel[1, 32](out, shape, x, strides)
+        np.testing.assert_array_equal(out, -x if step else np.full(24, -x[0]))
+    assert len(shortened) == 3
+
+
+@cuda.jit
+def overwrites(index, x, y, z, out):
+    """Where each thread reads may be what it has just written."""
+    i = cuda.grid(1)
+    x[i] = y[i]
+    out[i] = z[index[i]]
+
+
+@pytest.mark.parametrize("place", [cuda.to_device, lambda array: array], ids=["device", "host"])
+def test_an_index_that_the_launch_itself_changes_is_not_taken_for_the_same(shortened, place):
+    kernel = cuda.jit(overwrites.py_func)
+    for _ in range(4):
+        old, new = np.arange(32), np.random.default_rng().permutation(32)
+        index, z, out = place(old), numbers(32), numbers(32)
+        kernel[1, 32](index, index, new, z, out)
+        np.testing.assert_array_equal(out, z[new])
+    assert not shortened
+    for _ in range(4):
+        new, z, out = np.random.default_rng().permutation(32), numbers(32), numbers(32)
+        kernel[1, 32](place(np.arange(32)), place(np.arange(32)), new, z, out)
+        np.testing.assert_array_equal(out, z[:32])
+    assert len(shortened) == 3
+
+
+@cuda.jit
+def rectified(x, out):
+    i = cuda.grid(1)
+    if x[i] > 0:
+        out[i] = math.exp(x[i])
+    else:
+        out[i] = 0
+
+
+def test_a_branch_that_follows_from_numbers_runs_as_a_whole_where_it_goes_another_way(shortened):
+    sign = np.where(np.arange(32) % 3, F(1), F(-1))
+    for flipped in (1, 1, 1, -1, -1, 1, 1):
+        x, out = flipped * sign * np.abs(numbers(32)), numbers(32)
+        rectified[1, 32](x, out)
+        np.testing.assert_allclose(out, np.where(x > 0, np.exp(x), 0), rtol=1e-5)
+    assert len(shortened) in (4, 7)  # 7: the compiler made no branch of it
+
+
+@cuda.jit
+def adds_and_looks(x, total, out):
+    i = cuda.grid(1)
+    total[i] += x[i]
+    if total[i] > 0:
+        out[i] = total[i]
+
+
+def test_nothing_is_done_twice_where_a_branch_comes_behind_a_write(shortened):
+    for sign in (1, 1, -1, 1):
+        x, total, out = sign * np.abs(numbers(32)), np.zeros(32, F), np.zeros(32, F)
+        adds_and_looks[1, 32](x, total, out)
+        np.testing.assert_array_equal(total, x)
+        np.testing.assert_array_equal(out, np.maximum(x, 0))
+
+
+@cuda.jit
+def all_write(x, out):
+    cell = cuda.shared.array(1, float32)
+    cell[0] = x[cuda.threadIdx.x]
+    cuda.syncthreads()
+    out[cuda.threadIdx.x] = cell[0]
+
+
+def test_threads_that_agreed_once_are_watched_again(shortened):
+    """Writing one value together is no race; writing two is."""
+    for _ in range(3):
+        all_write[1, 32](np.full(32, 5, F), numbers(32))
+    with pytest.raises(warplab.SharedRace):
+        all_write[1, 32](numbers(32), numbers(32))
+    assert not shortened
+
+
+@cuda.jit
+def same_word(x, out):
+    out[0] = x[cuda.grid(1)]
+
+
+def test_threads_that_left_a_word_as_it_was_are_watched_again(shortened):
+    for _ in range(3):
+        same_word[2, 32](np.full(64, 5, F), np.full(1, 5, F))
+    with pytest.warns(warplab.GlobalConflict):
+        same_word[2, 32](numbers(64), numbers(1))
+    assert not shortened
+
+
+@cuda.jit
+def beyond_the_tile(x, mask, out):
+    """The last thread reads what nobody wrote, and throws it away where the mask says so."""
+    tile = cuda.shared.array(33, int32)
+    t = cuda.threadIdx.x
+    tile[t] = x[t]
+    cuda.syncthreads()
+    out[t] = tile[t + 1] & mask[t]
+
+
+def test_what_nobody_wrote_is_looked_for_again(shortened):
+    x, mask = np.arange(32, dtype=np.int32), np.full(32, -1, np.int32)
+    mask[31] = 0
+    for _ in range(3):
+        beyond_the_tile[1, 32](x, mask, x.copy())
+    mask[31] = 1
+    with pytest.raises(warplab.UninitialisedRead):
+        beyond_the_tile[1, 32](x, mask, x.copy())
+    assert not shortened

@@ -143,7 +143,8 @@ class LaunchKind:
         """Keep what is noted of a launch that has run to its end."""
         if isinstance(machine, Recorder):
             kept = None if values_mattered or machine.doubts else machine.kept()
-            self.repeats.keep(self.key, kept if kept and self._stay(kept.written) else None)
+            if kept is None or self._stay(kept.written):
+                self.repeats.keep(self.key, kept)
 
 
 @dataclass
