@@ -1,14 +1,21 @@
-"""numba's compiler, with what `numba_compiling` keeps, makes the PTX that it makes without."""
+"""numba's compiler, with what `numba_compiling` keeps and `numba_shortcuts` leaves out, makes the PTX that it
+makes without.
+"""
 
+import functools
 import gc
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numba import cuda
+from numba.cuda import lowering
+from numba.cuda.core import errors, typeinfer
 
 import warplab
 
@@ -22,6 +29,7 @@ import numpy as np
 from numba import cuda, float32
 from numba.core.types import functions
 from numba.cuda import float64, int32, int64
+from numba.cuda.cudadrv import nvvm
 from numba.cuda.np.numpy_support import from_dtype
 
 
@@ -68,12 +76,28 @@ def picked(x, records, out):
     out[i] = abs(total) if i != 3 and not total < 0 else min(max(i, 2), 5)
 
 
+def called(x, out):
+    i = cuda.grid(1)
+    twice = lambda value: value + value
+
+    def folded(x, scale=2):
+        low, high = (x % 3.0, math.fmod(x, 7.0)) if scale > 1 else (x, x)
+        return math.hypot(low, high) ** scale
+
+    total = 0.0
+    for part in (float64(x[i]), 2.5, math.pi):
+        total += twice(part) + part // 3
+    total += folded(x[0]) * math.pow(x[i], 0.5)
+    out[i] = total / 3 if not math.isnan(total) else math.sin(total)
+
+
 def compiled():
     f, g = float32[:, ::1], float64[::1]
     records = from_dtype(np.dtype([("weight", np.float32), ("n", np.int16)]))[::1]
     for kernel, types in (
         (tiled, (f, f, f)), (mixed, (g, int32, g)), (mixed, (float32[::1], int64, g)),
         (counted, (int32[::1], int32[::1])), (picked, (f, records, float32[::1])),
+        (called, (float64[::1], g)), (called, (float32[:], g)),
     ):
         for options in ({"lineinfo": True}, {}, {"fastmath": True}):
             ptx, _ = cuda.compile_ptx(kernel, types, cc=(9, 0), **options)
@@ -81,37 +105,132 @@ def compiled():
             yield [line for line in ptx.splitlines() if "_ZN08NumbaEnv" not in line]
 
 
+TRIPLE = 'target triple = "nvptx64-nvidia-cuda"\\ntarget datalayout = "' + nvvm.NVVM().data_layout + '"\\n'
+WRONG = (
+    "garbage",
+    "define void @f() { ret i32 1 }",
+    "declare double @llvm.sin.f64(double)\\ndefine double @f(double %x) {\\n"
+    "%y = call double @llvm.sin.f64(double %x)\\nret double %y\\n}",
+)
+
+
+def refusals():
+    for text in WRONG:
+        try:
+            nvvm.compile_ir(TRIPLE + text, arch="compute_90")
+            yield "compiled"
+        except Exception as error:
+            yield repr(error)
+
+
 stock = functions.BaseFunction.get_call_type
-if len(sys.argv) > 1:
-    spec = importlib.util.spec_from_file_location("numba_compiling", sys.argv[1])
-    compiling = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(compiling)
-    compiling.install()
-print(json.dumps([functions.BaseFunction.get_call_type is stock, list(compiled())]))
+for number, path in enumerate(sys.argv[1:]):
+    spec = importlib.util.spec_from_file_location(f"ours_{number}", path)
+    ours = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(ours)
+    ours.install()
+print(json.dumps([functions.BaseFunction.get_call_type is stock, list(compiled()), list(refusals())]))
 """
 
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
-    """[whether numba's own functions are in place, PTX], without and with ours."""
+    """[whether numba's own functions are in place, PTX, why wrong code is refused], without and with ours."""
     script = tmp_path_factory.mktemp("compared") / "kernels.py"
     script.write_text(KERNELS)
-    ours = Path(warplab.__file__).parent / "simt" / "frontends" / "numba_compiling.py"
+    frontends = Path(warplab.__file__).parent / "simt" / "frontends"
+    ours = frontends / "numba_compiling.py", frontends / "numba_shortcuts.py"
     started = [
         subprocess.Popen([sys.executable, script, *more], stdout=subprocess.PIPE, text=True)
-        for more in ([], [ours])
+        for more in ([], ours)
     ]
     return [json.loads(process.communicate()[0].splitlines()[-1]) for process in started]
 
 
 def test_it_stands_in_numbas_place(compared):
-    assert [own for own, _ in compared] == [True, False]
+    assert [own for own, *_ in compared] == [True, False]
 
 
 def test_every_kernel_has_the_ptx_that_numba_alone_makes(compared):
-    (_, plain), (_, ours) = compared
-    assert len(plain) == 15 and all("\tret;" in ptx for ptx in plain)
+    (_, plain, _), (_, ours, _) = compared
+    assert len(plain) == 21 and all("\tret;" in ptx for ptx in plain)
     assert ours == plain
+
+
+def test_wrong_code_is_refused_as_numba_alone_refuses_it(compared):
+    (*_, plain), (*_, ours) = compared
+    assert len(plain) == 3 and "compiled" not in plain
+    assert ours == plain
+
+
+def one_line(function):
+    return function
+
+
+def with_options(*given, **named):
+    return one_line
+
+
+@one_line
+def below_one(x): ...
+
+
+@with_options("(", (1, 2), key="@one_line")
+def below_two_lines(x): ...
+
+
+@one_line
+@with_options(cache=True, link=3.5)
+
+# a line of its own
+def below_several(x): ...
+
+
+@with_options("""
+def below_text(x): ...
+""")
+def below_text(x): ...
+
+
+@with_options(debug=False)
+def spread(x): ...
+
+
+@functools.wraps(below_one)
+def wrapper(x): ...
+
+
+@pytest.mark.parametrize(
+    "function", [below_one, below_two_lines, below_several, below_text, spread, wrapper, one_line]
+)
+def test_a_definition_is_found_on_the_line_where_numba_finds_it(function):
+    found = lowering.get_func_def_lineno
+    assert found(function) == found.__wrapped__(function)
+
+
+def test_an_error_says_in_which_statement_it_was_found():
+    with pytest.raises(Exception, match="(?s)nobody_knows_it.*During: Pass nopython_type_inference"):
+        wrong[1, 4](np.zeros(4, np.int32))
+
+
+def test_a_warning_of_type_inference_has_the_kernels_line_and_others_stay():
+    network, fixer = typeinfer.ConstraintNetwork(), errors.WarningsFixer(errors.NumbaWarning)
+
+    class Constraint:
+        loc = SimpleNamespace(filename="kernel.py", line=7)
+
+        def __call__(self, typeinfer):
+            warnings.warn("of numba", errors.NumbaPerformanceWarning, stacklevel=1)
+            warnings.warn("of somebody else", UserWarning, stacklevel=1)
+
+    network.append(Constraint())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert network.propagate(SimpleNamespace(warnings=fixer)) == []
+        fixer.flush()
+    said = [(str(w.message), w.filename.rpartition("/")[2]) for w in caught]
+    assert said == [("of somebody else", "test_numba_compiling.py"), ("of numba", "kernel.py")]
+    assert caught[1].lineno == 7
 
 
 @cuda.jit

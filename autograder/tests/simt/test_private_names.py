@@ -1,4 +1,4 @@
-"""Private names of numba and cuda.core stand in two files: a new version of either is the work of these.
+"""Private names of numba and cuda.core stand in three files: a new version of either is the work of these.
 
 The rule for every other file of warplab:
 - from numba and cuda.core it imports only what their documented modules export (PUBLIC), and no name with an
@@ -21,9 +21,9 @@ import warplab
 
 PACKAGE = Path(warplab.__file__).parent
 HOOK = PACKAGE / "simt" / "frontends" / "numba_hook.py"
-COMPILING = HOOK.with_name("numba_compiling.py")
+COMPILING = HOOK.with_name("numba_compiling.py"), HOOK.with_name("numba_shortcuts.py")
 TORCH_HOOK = HOOK.with_name("torch_hook.py")  # the same for torch
-FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path not in (HOOK, COMPILING, TORCH_HOOK)]
+FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path not in (HOOK, *COMPILING, TORCH_HOOK)]
 FOREIGN = ("numba", "numba_cuda", "cuda.core", "llvmlite")
 PUBLIC = {"numba", "numba.cuda", "numba.extending", "cuda.core", "llvmlite.binding", "llvmlite.ir"}
 PUBLIC_MODULES = {

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable
 
 import numpy as np
 
@@ -51,6 +52,8 @@ NAMES = {  # what generated code may name, besides its parameters, locals and co
 SPECIAL_DTYPE = "u4"
 DTYPES = {name: np.dtype(name) for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")}
 NAMED_DTYPE = re.compile(rf"\.(view|astype)\('({'|'.join(DTYPES)})'\)")  # a name costs NumPy a look-up
+
+_handlers: dict[tuple, Callable] = {}  # of what was translated before, by opcode and modifiers
 
 
 class Translator:
@@ -90,6 +93,12 @@ class Translator:
         return "\n    ".join(self.lines or ["pass"])
 
     def _handler(self, instr: Instr):
+        handler = _handlers.get((instr.opcode, instr.mods))
+        if handler is None:
+            handler = _handlers[instr.opcode, instr.mods] = self._find_handler(instr)
+        return handler
+
+    def _find_handler(self, instr: Instr):
         row = INSTRUCTIONS.get(instr.opcode)
         if row is None:
             raise self.unsupported(instr)

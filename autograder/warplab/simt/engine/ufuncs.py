@@ -1,8 +1,8 @@
 """Functions of each lane that NumPy has not, as ufuncs: fused multiply-add, ``.ftz``, ``min`` and ``max``,
 and C's division of integers.
 
-LLVM, which numba brings, compiles their loops, in ten milliseconds each when first used in a process;
-``numba.vectorize`` takes a third of a second before its first, which is longer than most kernels run.
+LLVM, which numba brings, compiles their loops when a process first uses them, without optimizing: the loops
+are written in vectors already, and what optimizing them takes is longer than most kernels run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import llvmlite.ir as ir
 import numpy as np
 from numpy._core import _multiarray_umath
 
-STEP = 32  # bytes of each array at a time: a register of most processors
+STEP = 128  # bytes of each array at a time: enough to outweigh what a turn of the loop costs beside them
 INDEX, BYTE, POINTER = ir.IntType(64), ir.IntType(8), ir.PointerType()
 FLOATS = {"f": ir.FloatType(), "d": ir.DoubleType()}  # by NumPy's letter
 _kept: list = []  # what NumPy's ufuncs point to, and do not own
@@ -95,8 +95,7 @@ FUNCTIONS = {  # name: how many sources, and what makes the result of them
 def ufunc(name: str, letter: str) -> np.ufunc:
     """The ufunc of a function in ``FUNCTIONS`` for NumPy's type of that letter, float32 ("f") for one."""
     count, _ = FUNCTIONS[name]
-    machine = _target_machine()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_loop(name, letter)), machine)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_loop(name, letter)), _target_machine())
     engine.finalize_object()
     loops = (ctypes.c_void_p * 1)(engine.get_function_address(name))
     data = (ctypes.c_void_p * 1)()
@@ -125,7 +124,7 @@ def _target_machine():
     llvm.initialize_native_asmprinter()
     features = llvm.get_host_cpu_features().flatten()
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=1)
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=0)
 
 
 def _loop(name: str, letter: str) -> str:
@@ -153,14 +152,13 @@ def _loop(name: str, letter: str) -> str:
 
     count, array, step = build.load(counts, typ=INDEX), entries(arrays, POINTER), entries(steps, INDEX)
     in_vectors = build.icmp_signed("==", step[-1], INDEX(width))
-    starts, strides = [], []
+    starts, strides, nothing = [], [], ir.Constant(vector, ir.Undefined)
     for start, stride in zip(array[:-1], step[:-1]):
         same = build.icmp_signed("==", stride, INDEX(0))
         dense = build.icmp_signed("==", stride, INDEX(width))
         in_vectors = build.and_(in_vectors, build.or_(same, dense))
-        copies, first = ir.Constant(vector, ir.Undefined), build.load(start, typ=kind, align=width)
-        for lane in range(lanes):
-            copies = build.insert_element(copies, first, ir.IntType(32)(lane))
+        first = build.insert_element(nothing, build.load(start, typ=kind, align=width), ir.IntType(32)(0))
+        copies = build.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(ir.IntType(32), lanes), None))
         on_stack = build.alloca(vector)
         build.store(copies, on_stack, align=width)
         starts.append(build.select(same, on_stack, start))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 
 from warplab.simt.ptx.effects import EffectsByOpcode, effects_of
@@ -213,6 +214,7 @@ def loads_parameter(instr: Instr) -> bool:
     return instr.opcode == "ld" and "param" in instr.mods and isinstance(instr.operands[1].base, Sym)
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def is_special(name: str) -> bool:
     """True of ``%tid.x`` and its kin, which the hardware provides."""
     stem = name.lstrip("%").split(".")[0]

@@ -199,10 +199,14 @@ def parse_number(text: str) -> int | float:
 
 
 _AT_COMMA_OR_BRACKET = re.compile(r"[\[{(\]}),]")
+_BRACKET = re.compile(r"[\[{(\]})]")
 
 
 def _split(text: str) -> list[str]:
     """The parts between commas that stand in no brackets."""
+    if not _BRACKET.search(text):
+        parts = [part.strip() for part in text.split(",")]
+        return parts if parts[-1] else parts[:-1]
     parts, depth, start = [], 0, 0
     for found in _AT_COMMA_OR_BRACKET.finditer(text):
         c = found.group()
@@ -336,9 +340,8 @@ def parse_instruction(statement: str, line: int, file: int) -> Instr:
     """One statement without its semicolon."""
     t = " ".join(statement.split())
     guard = None
-    m = re.match(r"@(!?)\s*(%?[\w$]+)\s+(.*)$", t)
     rest = t
-    if m:
+    if t[:1] == "@" and (m := re.match(r"@(!?)\s*(%?[\w$]+)\s+(.*)$", t)):
         guard, rest = Reg(m.group(2), bool(m.group(1))), m.group(3)
     head, _, tail = rest.partition(" ")
     if not _HEAD.fullmatch(head) or head.startswith(OURS):
@@ -346,8 +349,8 @@ def parse_instruction(statement: str, line: int, file: int) -> Instr:
     opcode, *mods = head.split(".")
     if opcode == "call":
         return Instr("call", tuple(mods), (tail,), guard, line, file, t)
-    operands = tuple(parse_operand(p) for p in _split(tail))
-    mods = (m.partition("::")[0] if m in SUB_QUALIFIED else m for m in mods if m)
+    operands = tuple(map(parse_operand, _split(tail)))
+    mods = [m.partition("::")[0] if m in SUB_QUALIFIED else m for m in mods if m]
     return Instr(opcode, tuple(mods), operands, guard, line, file, t)
 
 
