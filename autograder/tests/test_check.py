@@ -340,6 +340,10 @@ def test_shapes_must_match_exactly():
     assert "(3, 1)" in difference("x", np.zeros((3, 1)), np.zeros(3))
     assert "single number" in difference("x", np.array(0.0), np.zeros(1))
     assert difference("x", np.zeros((3, 4)), np.zeros(4)) == "`x` has shape (3, 4), expected (4,)"
+    assert difference("x", np.zeros(11), np.zeros(10)) == "`x` has 11 numbers, expected 10 numbers"
+    assert (
+        difference("x", np.array(0.0), np.zeros(10)) == "`x` has a single number, no row, expected 10 numbers"
+    )
 
 
 def test_the_result_of_a_rank_is_not_taken_for_an_element():

@@ -171,8 +171,8 @@ def test_lines_of_several_launches_are_added_up():
         ("`short`: got a bool (False), expected", "their type is not"),
         ("`master`: dtype is float64, expected", "their type is not"),
         ("`out` of rank 0 has shape (4,), expected (4, 5)", "Print the shape"),
-        ("`losses` has shape (33,), expected (20,)", "too many or missing"),
-        ("`replicas` has shape () of a single number, expected (10,)", "take the place of the last"),
+        ("`losses` has 33 numbers, expected 20 numbers", "too many or missing"),
+        ("`replicas` has a single number, no row, expected 10 numbers", "take the place of the last"),
         ("`card`: got a dict, expected a whole number", "the thing itself"),
         ("what goes into each of the 5 layers is kept, as `plain` keeps it", "still held"),
         ("RuntimeError: element 0 of tensors does not require grad", "has noted nothing"),
@@ -192,6 +192,14 @@ def test_lines_of_several_launches_are_added_up():
 )
 def test_a_failure_of_a_kind_that_every_task_knows_has_hints_of_its_own(sentence, hint):
     assert hint in hints_for_failure(sentence)[0]
+
+
+def test_the_same_hints_stand_at_the_first_row_alone():
+    report = report_on(
+        "ps11/autoscale", lambda loads, target, least, most, window: [least] * (len(loads) + 1)
+    )
+    first, *others = report.lines
+    assert first.hints and not any(line.hints for line in others) and "numbers, expected" in others[0].reason
 
 
 def test_a_wrong_value_has_the_hints_of_its_row():

@@ -67,6 +67,10 @@ def test_a_launch_beside_the_check_is_told_in_the_same_words():
     with pytest.raises(Exception) as raised:
         kernel[1, 1](np.zeros(1, np.float32))
     assert "does not compile: `not_there` is not defined (line " in crossing.explain(raised.value)
+    led, told = raised.value._render_traceback_()  # what IPython shows, in the place of numba's own frames
+    assert "kernel[1, 1](" in led and told.startswith(
+        "TypingError: does not compile: `not_there` is not defined"
+    )
 
 
 def test_an_untouched_kernel_is_a_stub_and_not_a_kernel_that_writes_nothing():

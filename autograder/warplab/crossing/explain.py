@@ -4,8 +4,8 @@ import re
 import traceback
 
 from warplab.crossing.endless import Endless
-from warplab.crossing.numba_words import does_not_compile
 from warplab.simt.errors import LaunchError
+from warplab.simt.frontends.numba_words import does_not_compile
 
 # errors that numba raises and does not call its own
 OF_NUMBA = re.compile("NRT required|required for linear algebra|^<ufunc '")

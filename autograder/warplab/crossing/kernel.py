@@ -9,7 +9,6 @@ import inspect
 import numpy as np
 
 from warplab.crossing.explain import Refused
-from warplab.crossing.numba_words import does_not_compile
 from warplab.crossing.orders import Kernel, LaunchStep, Order, judges_buffers
 from warplab.crossing.plan import checked_plan
 from warplab.crossing.values import check_callable, plain_copy
@@ -18,6 +17,7 @@ from warplab.hardware.target import Target
 from warplab.simt.errors import LaunchError
 from warplab.simt.frontends.cuda_cpp import CudaKernel
 from warplab.simt.frontends.numba_hook import is_dispatcher, numba_type, ptx_of
+from warplab.simt.frontends.numba_words import does_not_compile
 from warplab.simt.frontends.shared_shapes import named
 
 

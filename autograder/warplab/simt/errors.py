@@ -27,6 +27,13 @@ class Act:
     line: int
 
 
+def led_here(error: BaseException) -> list[str]:
+    """The lines of a notebook or a script of the reader's that led to an error, the outermost first."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not any(part in f.filename for part in NOT_THEIRS)]
+    return [f"line {frame.lineno}: {frame.line}" for frame in own if frame.line]
+
+
 class LaunchError(RuntimeError):
     """A kernel launch was refused or stopped. ``str(error)`` is the text for the student.
 
@@ -55,10 +62,7 @@ class LaunchError(RuntimeError):
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows: the lines of the notebook that led here, and the text; nothing of ours."""
-        frames = traceback.extract_tb(self.__traceback__)
-        own = [f for f in frames if not any(part in f.filename for part in NOT_THEIRS)]
-        led = [f"line {frame.lineno}: {frame.line}" for frame in own if frame.line]
-        return [*led, f"{type(self).__name__}: {self}"]
+        return [*led_here(self), f"{type(self).__name__}: {self}"]
 
 
 class InvalidLaunch(LaunchError):

@@ -79,6 +79,8 @@ def difference(name, got, expected, tolerance=0.0, untouched=None, launch=None):
     """
     who = re.sub(r"^`(\w+)\[(\d+)\]`$", r"`\1` of rank \2", f"`{name}`")
     if got.shape != expected.shape:
+        if got.ndim < 2 and expected.ndim == 1:  # a list is no shape to who made it
+            return f"{who} has {_count(got)}, expected {_count(expected)}"
         return f"{who} has shape {_shape(got.shape)}, expected {_shape(expected.shape)}"
     wrong = far(got, expected, tolerance)
     count = int(np.count_nonzero(wrong))
@@ -129,6 +131,10 @@ def _far_reals(got, expected, tolerance):
         near = np.abs(got - expected) <= tolerance
     same = (got == expected) | (np.isnan(got) & np.isnan(expected))
     return ~(same | (near & np.isfinite(got) & np.isfinite(expected)) | np.isinf(tolerance))
+
+
+def _count(row):
+    return f"{row.size:,} numbers" if row.size != 1 else "1 number" if row.ndim else "a single number, no row"
 
 
 def _shape(shape):

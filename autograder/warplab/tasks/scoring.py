@@ -54,9 +54,12 @@ def judge(task, cases, outcomes):
 
 
 def _warned_once(lines):
-    """The lines with each of the engine's warnings at the first row that it is about."""
-    told = set()
+    """The lines, with hints and warnings of the engine that are the same at the first of them alone."""
+    told, hinted = set(), set()
     for line in lines:
+        if line.hints in hinted:
+            line = replace(line, hints=())
+        hinted.add(line.hints)
         fresh = {_form(text): text for text in reversed(line.warnings) if _form(text) not in told}
         told.update(fresh)
         yield replace(line, warnings=tuple(reversed(fresh.values())))

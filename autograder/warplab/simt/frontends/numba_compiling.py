@@ -3,7 +3,7 @@
 Compiling a kernel is what a student's first launch and the grading of a class wait for, and most of that time
 is numba's. Each function here stands in for one of numba's or llvmlite's and gives the same result: every
 kernel has the PTX that it has without (``tests/simt/test_numba_compiling.py`` compares). What is kept is kept
-within a process.
+within a process. And a kernel that does not compile says so in a notebook in the course's words.
 
 Beside ``numba_hook`` this is the only file that touches private names of numba and llvmlite.
 """
@@ -25,6 +25,9 @@ from numba.cuda.core import postproc as numba_postproc
 from numba.cuda.core import targetconfig as numba_targetconfig
 from numba.cuda.core import transforms as numba_transforms
 from numba.cuda.typing import context as numba_typing
+
+from warplab.simt.errors import led_here
+from warplab.simt.frontends.numba_words import does_not_compile
 
 OPERATORS = ("_operator", "builtins")  # where Python has what numba types as an operator
 PLAIN = (types.Number, types.Boolean, types.Array, types.NoneType)
@@ -49,6 +52,7 @@ def install() -> None:
     _leave_out_lives_of_variables()
     _leave_out_types_of_variables()
     _collect_no_garbage()
+    _say_in_words_what_is_refused()
 
 
 def _compare_flags_quickly() -> None:
@@ -275,6 +279,26 @@ def _leave_out_types_of_variables() -> None:
         return plain_of_function(self, line, function, argmap)
 
     builder._var_type, builder._di_subroutine_type = var_type, di_subroutine_type
+
+
+def _say_in_words_what_is_refused() -> None:
+    """IPython asks an error how to show it: a kernel that does not compile, without numba's frames."""
+    plain = numba_dispatcher._Kernel.__init__
+
+    @functools.wraps(plain)
+    def init(self, py_func, *args, **kwargs):
+        try:
+            plain(self, py_func, *args, **kwargs)
+        except Exception as error:
+            if not hasattr(error, "_render_traceback_"):
+                vars(error)["_render_traceback_"] = functools.partial(_shown, error, py_func)
+            raise
+
+    numba_dispatcher._Kernel.__init__ = init
+
+
+def _shown(error: Exception, function) -> list[str]:
+    return [*led_here(error), f"{type(error).__name__}: {does_not_compile(error, function)}"]
 
 
 def _collect_no_garbage() -> None:
