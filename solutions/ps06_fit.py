@@ -78,7 +78,7 @@ puzzle("ps06/segments", ...)
 
 # %% solution="training_bytes"
 def training_bytes(model, recipe, batch, tokens):
-    """Return (parameters, state, activations), the last two in bytes. About 8 lines.
+    """Return (parameters, state, activations), whole numbers, the last two in bytes. About 8 lines.
 
     model          dictionary with vocabulary, context, width, layers, heads
     recipe         dictionary with precision and optimizer

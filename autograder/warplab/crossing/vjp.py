@@ -25,8 +25,8 @@ def answer(question, names, entry, plan, call):
     """y = entry(*inputs as tensors), then the gradients of sum(y * grad_out).
 
     It counts "saved_bytes", of distinct storages that autograd saved or that were made on the way and live
-    on; "made_bytes", those of them that are not the inputs'; and "functions", the torch.autograd.Functions of
-    the student's on the way back.
+    on; "made_bytes", those of them that are not the inputs'; "functions", the torch.autograd.Functions of
+    the student's on the way back; and "operations", autograd's own on the way back that keep a tensor for it.
     """
     import torch
 
@@ -60,7 +60,7 @@ def answer(question, names, entry, plan, call):
         tensor.untyped_storage().data_ptr() for tensor in tensors.values() if type(tensor) is torch.Tensor
     }
     saved |= still_there(made, {y.untyped_storage().data_ptr(), *ours, *saved})
-    functions = functions_behind(torch, y)
+    functions, operations = steps_behind(torch, y)
     gradients = torch.autograd.grad(y, wanted, upstream, allow_unused=True)
     outputs = {"y": _array("y", y)}
     for name, tensor, gradient in zip(question["wanted"], wanted, gradients, strict=True):
@@ -79,6 +79,7 @@ def answer(question, names, entry, plan, call):
             "saved_bytes": float(sum(saved.values())),
             "made_bytes": float(sum(size for place, size in saved.items() if place not in ours)),
             "functions": float(functions),
+            "operations": float(operations),
         },
     }
 
@@ -119,15 +120,24 @@ def still_there(made, besides):
     return held()
 
 
-def functions_behind(torch, y):
-    """How many torch.autograd.Functions lie between a result and its inputs."""
+def steps_behind(torch, y):
+    """How many torch.autograd.Functions lie between a result and its inputs, and how many operations that
+    autograd differentiates itself, with a tensor that it keeps: not a sum or a view, which need none.
+    """
     seen, ahead = set(), [y.grad_fn]
     while ahead:
         node = ahead.pop()
         if node is not None and node not in seen:
             seen.add(node)
             ahead += [following for following, _ in node.next_functions]
-    return sum(isinstance(node, torch.autograd.function.BackwardCFunction) for node in seen)
+    functions = {node for node in seen if isinstance(node, torch.autograd.function.BackwardCFunction)}
+    return len(functions), sum(keeps_a_tensor(torch, node) for node in seen - functions)
+
+
+def keeps_a_tensor(torch, node):
+    """Whether one of autograd's own operations keeps a tensor for the way back."""
+    kept = (getattr(node, name) for name in dir(node) if name.startswith("_saved_"))
+    return any(isinstance(value, torch.Tensor) for value in kept)
 
 
 def _array(name, tensor):

@@ -281,7 +281,7 @@ class VjpTask(Task):
     crossing = "vjp"
     differentiable = ()
     dtype = "float32"
-    measured = ("saved_bytes", "made_bytes", "functions")
+    measured = ("saved_bytes", "made_bytes", "functions", "operations")
 
     def forward(self, inputs):
         raise NotImplementedError

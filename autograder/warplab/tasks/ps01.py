@@ -151,9 +151,12 @@ class LaunchPlan(Task):
             plan("ragged", 1920, 1080, (16, 16), ("grid",)),
             plan("ragged", 1, 1, (32, 8), ("grid",)),
             plan("ragged", 100_003, 1, (128, 2), ("grid",)),
+            # 2^24 + 1 is no float32, and 1,025 over 1,024 is hardly above 1: + 0.99 does not round it up.
+            plan("ragged", 16_777_217, 1025, (1, 1024), ("grid",)),
             plan("idle", 1920, 1080, (16, 16), ("idle",)),
             plan("idle", 1, 1, (32, 32), ("idle",)),
             plan("idle", 7680, 4320, (32, 8), ("idle",)),
+            plan("idle", 16_777_217, 1025, (1, 1024), ("idle",)),
         ]
         for item, only in (("ragged", ("grid",)), ("idle", ("idle",))):
             block = (int(rng.choice([4, 8, 16, 32])), int(rng.choice([3, 5, 8, 16])))
@@ -193,14 +196,15 @@ class BoxBlur(ImageKernel):
             }
             return Case(f"{item}, {width} x {height}, radius {radius}", inputs, item)
 
-        odd = [int(n) for n in 2 * rng.integers(9, 30, 4) + 1]
+        odd = [int(n) for n in 2 * rng.integers(9, 30, 3) + 1]
         return [
             blur("interior", *sides(rng), 1, False),
-            blur("interior", odd[0], odd[1], 2, False),
-            blur("interior", 41, 37, rng.integers(7, 13), False),
+            # sizes that the blocks cover: a missing guard costs the borders and the tiny ones, no more
+            blur("interior", 48, 32, 2, False),
+            blur("interior", 32, 48, rng.integers(7, 13), False),
             blur("borders", *sides(rng), 1),
-            blur("borders", 37, odd[1], 3),
-            blur("borders", odd[2], odd[3], 2),
+            blur("borders", 37, odd[0], 3),
+            blur("borders", odd[1], odd[2], 2),
             blur("borders", 19, 23, 0),
             blur("tiny", 1, 1, 2),
             blur("tiny", 1, 7, 3),

@@ -2,6 +2,7 @@
 Cores and in INT8.
 """
 
+import math
 import re
 
 import numpy as np
@@ -121,7 +122,7 @@ class EncodeFloat(Task):
 
     def make_cases(self, rng):
         def numbers(item, name, x):
-            drawn = int(rng.choice([3, 6, 7])), int(rng.integers(1, 10)), bool(rng.integers(2))
+            drawn = int(rng.choice([3, 6, 7])), int(rng.integers(2, 10)), bool(rng.integers(2))
             bits = name if isinstance(name, tuple) else self.formats.get(name) or drawn
             exponent, fraction, infinities = bits
             name = name if name in self.formats else f"{exponent} exponent and {fraction} fraction bits"
@@ -131,7 +132,7 @@ class EncodeFloat(Task):
             return Case(f"{item}, {name}", inputs, item)
 
         def ordinary(smallest, fraction):
-            size = rng.uniform(1, 1.7, 30) * 2.0 ** rng.integers(smallest + 1, 1 - smallest, 30)
+            size = rng.uniform(1, 1.7, 30) * 2.0 ** rng.integers(smallest, 2 - smallest, 30)
             return np.concatenate([size * rng.choice([-1, 1], 30), [0.0, -0.0, 1.0, 2.0**smallest]])
 
         def halves(smallest, fraction):
@@ -142,7 +143,7 @@ class EncodeFloat(Task):
                     [2 ** (fraction + 1) - 1],
                 ]
             )
-            return (steps + 0.5) * 2.0 ** (rng.integers(smallest, -smallest, len(steps)) - fraction)
+            return (steps + 0.5) * 2.0 ** (rng.integers(smallest, 1 - smallest, len(steps)) - fraction)
 
         def small(smallest, fraction):
             steps = np.concatenate(
@@ -154,7 +155,7 @@ class EncodeFloat(Task):
             )
             return steps * 2.0 ** (smallest - fraction)
 
-        def around(largest):
+        def around(largest, second_nan=np.nan):
             """From the last number to beyond the half step after it, which would go to the next one."""
 
             def x(smallest, fraction):
@@ -169,6 +170,7 @@ class EncodeFloat(Task):
                     -np.inf,
                     -largest - step,
                     np.nan,
+                    second_nan,
                     1.0,
                 ]
 
@@ -183,11 +185,12 @@ class EncodeFloat(Task):
             )
 
         few = int(rng.integers(2, 10))
+        forms = (*self.formats, None, (2, few, True), (3, 1, False))  # and the shortest fields there may be
         return [
-            *(numbers("normal", name, ordinary) for name in (*self.formats, None)),
-            *(numbers("ties", name, halves) for name in (*self.formats, None)),
-            *(numbers("subnormal", name, small) for name in (*self.formats, None)),
-            numbers("overflow", "FP16", around(65504.0)),
+            *(numbers("normal", form, ordinary) for form in forms),
+            *(numbers("ties", form, halves) for form in forms),
+            *(numbers("subnormal", form, small) for form in forms),
+            numbers("overflow", "FP16", around(65504.0, -np.nan)),
             numbers("overflow", "E5M2", around(57344.0)),
             numbers("overflow", "BF16", around((2 - 2.0**-7) * 2.0**127)),
             numbers("overflow", (6, few, True), around((2 - 2.0**-few) * 2.0**31)),
@@ -201,7 +204,10 @@ class EncodeFloat(Task):
         """With the number whose code is wrong: a place in an array that nobody has seen says little."""
         wrong = super().wrong_result(case, outcome)
         first = re.search(r"first at \[(\d+)\]", wrong or "")
-        return f"{wrong}, for x = {float(case.inputs['x'][int(first[1])])!r}" if first else wrong
+        if not first:
+            return wrong
+        x = float(case.inputs["x"][int(first[1])])
+        return f"{wrong}, for x = {'-' * (math.isnan(x) and math.copysign(1, x) < 0)}{x!r}"
 
     def reference(self, inputs):
         x, fraction = inputs["x"], inputs["fraction_bits"]

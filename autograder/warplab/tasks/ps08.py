@@ -9,7 +9,7 @@ import numpy as np
 from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, KernelTask, Task, VjpTask, task
-from warplab.tasks.rubric import Bound, Case, Item
+from warplab.tasks.rubric import Bound, Case, Item, number
 
 UNIT = 2.0**-24  # unit roundoff of float32
 C = math.sqrt(2 / math.pi)
@@ -116,7 +116,8 @@ class CustomFunction(VjpTask):
             return Case(f"{item}, {rows} x {cols}", inputs, item)
 
         return [
-            layer("y", 1, int(rng.integers(3, 12))),
+            # so many that a constant of four digits shows on some
+            layer("y", 1, int(rng.integers(48, 64))),
             layer("rows", int(rng.integers(3, 9)), 5),
             layer("rows", 2, 1),
             layer("saved", 16, 32),
@@ -137,9 +138,17 @@ class CustomFunction(VjpTask):
         }
 
     def wrong_result(self, case, outcome):
-        """Autograd can go back through plain operations by itself: nobody has told it anything then."""
-        if outcome and not outcome.error and outcome.counters.get("functions") == 0:
+        """Autograd can go back through plain operations by itself: nobody has told it anything then, nor by a
+        Function before or behind them that does something else.
+        """
+        counters = outcome.counters if outcome and not outcome.error else {}
+        if counters.get("functions") == 0:
             return "autograd goes back through its own operations: no torch.autograd.Function is on the way"
+        if operations := counters.get("operations", 0):
+            return (
+                "beside your Function autograd goes back through operations of its own "
+                f"({number(operations)}): gelu(x + bias) belongs into forward, and its slope into backward"
+            )
         return super().wrong_result(case, outcome)
 
     def bounds(self, inputs):

@@ -6,7 +6,7 @@ import numpy as np
 
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import RanksTask, Task, task
-from warplab.tasks.rubric import Bound, Case, Item
+from warplab.tasks.rubric import Bound, Case, Item, number
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # of Adam in `zero_adam`
 BUSIEST = "bytes sent by the busiest rank"
@@ -414,6 +414,17 @@ class Pipeline(RanksTask):
 
     def tolerance_of(self, rank, inputs, expected):
         return {"out": 1e-12 * self.world(inputs)}
+
+    def wrong_result(self, case, outcome):
+        """Ticks are what a rank says of itself; that micro-batches went one at a time, messages tell."""
+        hops = (self.world(case.inputs) - 1) * len(case.inputs["x"][0])
+        sent = outcome.counters.get("ranks.messages", hops) if outcome and not outcome.error else hops
+        if case.item != "right" and sent < hops:
+            return (
+                f"{number(sent)} messages, where micro-batches that go one at a time take {number(hops)}: "
+                "no rank can begin before it has one"
+            )
+        return super().wrong_result(case, outcome)
 
     def bounds(self, inputs):
         """Each rank but the last sends every micro-batch once, and perhaps their number."""

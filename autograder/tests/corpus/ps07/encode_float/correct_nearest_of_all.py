@@ -34,5 +34,5 @@ def encode_float(x, exponent_bits, fraction_bits, infinities):
             if values[above] != size:
                 down, up = Fraction(size) - values[above - 1], values[above] - Fraction(size)
                 code = above - 1 if down < up or (down == up and (above - 1) % 2 == 0) else above
-        codes.append(code + sign * bool(np.signbit(number)))
+        codes.append(code + sign * bool(np.signbit(number) and number == number))
     return codes

@@ -20,5 +20,5 @@ def encode_float(x, exponent_bits, fraction_bits, infinities):
             power = int(np.frexp(size)[1]) - 1
             fraction = round((float(np.ldexp(size, -power)) - 1) * whole) % whole
             code = min((power + bias) << fraction_bits | fraction, last)
-        codes.append(code + sign * bool(np.signbit(number)))
+        codes.append(code + sign * bool(np.signbit(number) and number == number))
     return codes
