@@ -155,6 +155,16 @@ def test_lines_of_several_launches_are_added_up():
             "(cell:4) that thread (0, 0, 0) of block (0, 0, 0) writes (cell:4), with no barrier",
             "Several threads write one place",
         ),
+        (
+            "shared-memory race in kernel k, cell:4: thread (1, 0, 0) of block (0, 0, 0) writes table[1] "
+            "(cell:4) that several threads read (cell:4), with no barrier",
+            "One line is named twice",
+        ),
+        (
+            "global-memory conflict in kernel k, cell:9: thread (0, 0, 0) of block (0, 0, 0) writes element "
+            "[0] of argument 'out' (float32[768]) that thread (0, 0, 0) of block (2, 0, 0) writes (cell:9)",
+            "for thread 0 of block 1",
+        ),
         ("not all threads of a block come to every barrier: those wait", "wait at one barrier"),
         ("uninitialised read in kernel k", "Which thread should have filled"),
         ("barrier divergence in kernel k", "wait at one barrier"),
