@@ -66,6 +66,7 @@ cp -r /carried/matplotlib /tmp && chmod -R a+rwX /tmp/matplotlib && export MPLCO
 ada="runuser -u ada -- env HOME=/home/ada XDG_RUNTIME_DIR=/run/user/1000"
 ada="$ada DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/1000/bus"
 cd /
+until test -S /run/user/1000/bus; do sleep 1; done
 echo "booted: $(uname -r)"
 {before}
 {tries}
@@ -221,7 +222,7 @@ def tried(name: str, commit: str, machine: str) -> list[dict[str, Any]]:
                 seen.append(dict(boot["tries"][len(seen)]))
                 line = f"{seen[-1]['setting']}\n"
             print(f"  {time.monotonic() - start:5.0f} s  {line.rstrip()}", flush=True)
-    return [told(one) for one in seen if "sandboxes" in one and ("class" in one or not one.get("graded"))]
+    return [told(one) for one in seen if "sandboxes" in one]
 
 
 def told(seen: dict[str, Any]) -> dict[str, Any]:
@@ -253,15 +254,15 @@ def main(wanted: str, machine: str) -> None:
             build_system(boot["debian"])
         print(f"{name}, commit {commit}:", flush=True)
         found = tried(name, commit, machine)
-        if len(found) == len(boot["tries"]):
+        attacked = len(found) == len(boot["tries"])
+        if attacked:
             kept[name].write_text(json.dumps(found, indent=1) + "\n")
-        else:
+        graded = (one for one, how in zip(found, boot["tries"], strict=False) if how.get("graded"))
+        if not attacked or any("class" not in one for one in graded):
             broken.append(name)
     print("\n".join(table.tables(table.seen_here())), end="")
     if broken:
-        raise SystemExit(
-            f"make: not all was tried in {', '.join(broken)}; {FOLDER} has the consoles"
-        )
+        raise SystemExit(f"make: not all was tried in {', '.join(broken)}; {FOLDER} has the consoles")
 
 
 if __name__ == "__main__":
