@@ -199,7 +199,8 @@ with when_written():
 # ## 3. A whisper in sixteen bits
 #
 # On the ground the network learns, in FP16. A batch is a small `share` of all pictures, and its gradients are
-# too small for FP16. So the *loss* is multiplied by a scale, and the gradients are divided by it:
+# so small that FP16 makes them 0. So the *loss* is multiplied by a scale, and the gradients are divided by
+# it:
 #
 # ```python
 # grad1, grad2 = torch.autograd.grad(loss * scale, (w1, w2))     # float16
@@ -261,8 +262,8 @@ with when_written():
 # %% [markdown]
 # ## 4. Tiles for the warp
 #
-# The ground station's GPU has Tensor Cores. In chapter 7's WMMA kernel a warp uses every tile that it loads
-# once. Let a warp make **2 x 2** tiles of C, 32 x 32 numbers:
+# The ground station's GPU has Tensor Cores. In chapter 7's WMMA kernel a warp uses each tile that it loads
+# only once. Let a warp make **2 x 2** tiles of C, 32 x 32 numbers:
 #
 # ```text
 #                   b[0]   b[1]                for every 16 steps of k:

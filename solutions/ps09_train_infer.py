@@ -67,8 +67,8 @@ puzzle("ps09/half", ...)
 #
 # The gradient comes in 16 bits, multiplied by a `scale` so that small numbers do not vanish.
 #
-# 1. If any number of it is infinite or NaN, the scale was too large. Skip the step: nothing changes but the
-#    scale, which is halved, and the count of good steps, which goes back to 0.
+# 1. If any number of the gradient is infinite or NaN, the scale was too large. Skip the step: nothing changes
+#    but the scale, which is halved, and the count of good steps, which goes back to 0.
 # 2. Otherwise, in **float32**: divide by the scale, add to the momentum (0.9 of the old one), move the
 #    *master* weights by `lr` times the momentum. One more good step; after the fourth in a row the scale is
 #    doubled and the count goes to 0.
@@ -165,7 +165,8 @@ with when_written():
 # %% [markdown]
 # ## 3. Remember what you have read
 #
-# The new one's query looks at the keys and values of all tokens so far, so those are worth keeping:
+# Tokens come one by one. The new one's query looks at the keys and values of all tokens so far, so those are
+# worth keeping:
 #
 # ```python
 # q, k, v = x[t] @ wq, x[t] @ wk, x[t] @ wv      # k and v go into the cache

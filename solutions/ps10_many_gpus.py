@@ -90,7 +90,8 @@ puzzle("ps10/bubble", ...)
 # ## 1. Around the ring
 #
 # Every rank has an array; every rank shall have the sum. Through one rank's door all of them would have to
-# pass; in a ring every door passes the same. Cut the array into n pieces: `x.tensor_split(n)`, views of x.
+# pass; in a ring every door passes the same. Cut the array into n pieces: `x.tensor_split(n)` gives nearly
+# equal ones, views of x.
 #
 # 1. For n - 1 rounds, each rank passes one piece to the next rank and adds the piece that comes to its own.
 #    In round s, rank r passes piece r - s (counted modulo n). At the end rank r has the whole sum of piece
