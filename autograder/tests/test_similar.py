@@ -215,6 +215,13 @@ def test_a_disguised_copy_is_found_and_nobody_else(course):
     ]
 
 
+def enter(grades, student, document, assignment):
+    """As a judge leaves it, as far as similarity needs it."""
+    hand_in(grades / "autograded", student, document, f"ps04/{assignment.filename}")
+    record = {"student": student, "assignment": "ps04", "key": "", "status": "graded", "reason": ""}
+    Results(grades, "ps04").write(student, record | {"verdict": None, "notes": [], "isolation": ""})
+
+
 def test_a_copy_hides_neither_in_a_further_cell_nor_in_a_text_that_is_executed(tmp_path):
     assignment = load_assignment(CORPUS.parents[2], "ps04")
     _, texts = measured_parts()["ps04/matmul_tiled"]
@@ -229,9 +236,7 @@ def test_a_copy_hides_neither_in_a_further_cell_nor_in_a_text_that_is_executed(t
         document = notebook(assignment, matmul_tiled="matmul_tiled = matmul")
         further = {"cell_type": "code", "id": "s-1", "metadata": {}, "source": text, "outputs": []}
         document["cells"].insert(3, further)
-        hand_in(tmp_path / "autograded", student, document, f"ps04/{assignment.filename}")
-        record = {"student": student, "assignment": "ps04", "key": "", "status": "graded", "reason": ""}
-        Results(tmp_path, "ps04").write(student, record | {"verdict": None, "notes": [], "isolation": ""})
+        enter(tmp_path, student, document, assignment)
     found = similar_answers(assignment, tmp_path)
     assert {one.cell for one in found} == {OWN_CELLS}
     assert [(one.first, one.second) for one in found] == [("ada", "bob"), ("ada", "cy"), ("bob", "cy")]
@@ -260,6 +265,18 @@ def test_the_page_marks_what_both_have_and_escapes_what_they_wrote(course, tmp_p
     page = (tmp_path / "p.html").read_text()
     assert 'class="both"' in page and "<script" not in page and "http" not in page.split("</head>")[1]
     assert "<b>eve" not in page
+
+
+def test_ten_friends_with_endless_answers_make_no_endless_page(tmp_path):
+    assignment = load_assignment(CORPUS.parents[2], "ps04")
+    shared = "\n".join(f"x = a.f{number}(b) + c" for number in range(20)) + "\n" * 190_000
+    for number in range(4):
+        enter(tmp_path, f"s{number}", notebook(assignment, matmul_tiled=shared), assignment)
+    found = similar_answers(assignment, tmp_path)
+    assert len(found) == 6
+    write_page(assignment, tmp_path, found, tmp_path / "p.html", 0.85)
+    page = (tmp_path / "p.html").read_text()
+    assert len(page) < 1_000_000 and page.count("... and 188,020 more lines") == 12
 
 
 def test_shared_lines_are_found_in_both_texts():
