@@ -140,6 +140,11 @@ def secret_seed(out: str | Path) -> int:
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        os.write(handle, f"{secrets.randbits(63)}\n".encode())
-        os.close(handle)
+        try:
+            os.write(handle, f"{secrets.randbits(63)}\n".encode())
+        except OSError:  # a full disk, and an empty file would stand in the way of every later run
+            file.unlink()
+            raise
+        finally:
+            os.close(handle)
     return int(file.read_text())

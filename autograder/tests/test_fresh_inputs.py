@@ -14,7 +14,7 @@ from grading import answers, hand_in, judged_here, make_course, notebook
 from autograder.grade import Grading
 from autograder.gradebook import CourseGradebook
 from autograder.judge.judge import CellVerdict, Verdict, _judged
-from autograder.results import seed_of_round
+from autograder.results import secret_seed, seed_of_round
 from autograder.sandbox import Unsafe
 from autograder.workers import machine_judge
 from warplab import crossing
@@ -167,10 +167,18 @@ def test_a_round_tells_nothing_of_another():
     seeds = [seed_of_round(SEED, number) for number in range(200)]
     assert len({SEED, *seeds}) == 201
     told = {seed_of_round(seeds[0], number) for number in range(200)}
-    assert not told & set(seeds), (
-        "a machine that judged in the first round knows the others"
-    )
+    assert not told & set(seeds), "a machine that judged in the first round knows the others"
     assert min(abs(one - other) for at, one in enumerate(seeds) for other in seeds[:at]) > 8
+
+
+def test_a_disk_that_is_full_at_the_first_run_leaves_no_empty_seed(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+        patch.setattr("os.write", full)
+        secret_seed(tmp_path)
+    assert secret_seed(tmp_path) == secret_seed(tmp_path) == int((tmp_path / ".seed").read_text())
 
 
 def same(one, other):
