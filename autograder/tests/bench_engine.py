@@ -319,9 +319,15 @@ def overhead():
     itself does for one: it looks at types and arguments (here arrays on the device) until it hands over to
     the driver, which is left out.
     """
-    arrays = [cuda.to_device(np.ones(32, np.float32)) for _ in range(3)]
-    for name, kernel in (("an empty kernel", empty), ("add, 32 elements", add)):
-        launch = kernel[1, 32]
+    vectors = [np.ones(32, np.float32) for _ in range(3)]
+    rows = (
+        ("an empty kernel", empty, 32, vectors),
+        ("add, 32 elements", add, 32, vectors),
+        ("generic map, 24 elements", generic_map, 32, (*tensor(2, 3, 4), *tensor(2, 1, 4))),
+        ("a block's sum, 128 elements", reduce_tree, 128, (np.ones(128, np.float32), np.ones(1, np.float32))),
+    )
+    for name, kernel, threads, on_host in rows:
+        launch, arrays = kernel[1, threads], [cuda.to_device(array) for array in on_host]
         whole, again, own = [], [], []
         for _ in range(30):  # in turn, so that what else runs here slows all
             for spent, under in (
@@ -330,13 +336,31 @@ def overhead():
                 (own, numba_alone()),
             ):
                 with under:
-                    for _ in range(20):
+                    for _ in range(10):
                         launch(*arrays)
-                    spent.append(timed(lambda: [launch(*arrays) for _ in range(50)], 1)[1] / 50)  # noqa: B023
+                    spent.append(timed(lambda: [launch(*arrays) for _ in range(20)], 1)[1] / 20)  # noqa: B023
         least = min(own)
         for kind, spent in (("a whole launch", whole), ("one like others", again)):
             title, ours = f"{name}: {kind}, numba's own part, ratio", min(spent)
-            print(f"  {title:<58}{1e6 * ours:4.0f} us {1e6 * least:4.0f} us CPU {ours / least:6.1f}x")
+            print(f"  {title:<66}{1e6 * ours:5.0f} us {1e6 * least:4.0f} us CPU {ours / least:6.1f}x")
+
+
+def training():
+    """A training step of a small network with a student's tensor library, as wholes and by what is kept."""
+    import tensor_library  # here: its kernels are the engine's
+
+    network = tensor_library.Network()
+    for _ in range(20):
+        network.step()
+    spent = {}
+    for name, under in (
+        ("whole launches", nothing_kept()),
+        ("launches like others", contextlib.nullcontext()),
+    ):
+        with under:
+            spent[name] = timed(network.step, 20)[1]
+    for name, seconds in spent.items():
+        print(f"  {'a training step of a small network, ' + name:<60}{1e3 * seconds:9.2f} ms CPU")
 
 
 @contextlib.contextmanager
@@ -418,6 +442,7 @@ def main():
     larger()
     small()
     overhead()
+    training()
     compiling()
     print(
         f"  peak memory (target 1,024 MiB) {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} "

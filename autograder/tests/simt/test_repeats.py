@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+import tensor_library
 from numba import cuda, float32, int32
 
 import warplab
@@ -444,3 +445,24 @@ def test_what_nobody_wrote_is_looked_for_again(shortened):
     with pytest.raises(warplab.UninitialisedRead):
         beyond_the_tile[1, 32](x, mask, x.copy())
     assert not shortened
+
+
+def test_a_student_s_network_learns_the_same_by_what_is_kept(shortened, monkeypatch):
+    ours, whole = tensor_library.Network(), tensor_library.Network()
+    x, y = ours.x.numpy(), ours.y.numpy()
+    w1, b1, w2, b2 = (w.numpy() for w in ours.weights)
+    for _ in range(4):
+        ours.step()
+        with monkeypatch.context() as patch:
+            patch.setattr(repeats, "WHOLE", sys.maxsize)
+            whole.step()
+        before = x @ w1 + b1
+        hidden = np.maximum(before, 0)
+        error = 1 / (1 + np.exp(-(hidden @ w2 + b2))) - y
+        back = error @ w2.T * (before > 0)
+        gradients = x.T @ back, back.sum(0), hidden.T @ error, error.sum(0)
+        w1, b1, w2, b2 = (w - g / len(x) for w, g in zip((w1, b1, w2, b2), gradients))
+    assert [w.numpy().tobytes() for w in ours.weights] == [w.numpy().tobytes() for w in whole.weights]
+    for got, right in zip(ours.weights, (w1, b1, w2, b2)):
+        np.testing.assert_allclose(got.numpy(), right, rtol=1e-9)
+    assert len(shortened) > 60  # of 3 steps; each has 22 launches

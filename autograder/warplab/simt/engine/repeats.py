@@ -25,8 +25,9 @@ import numpy as np
 from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.atomics import update
 from warplab.simt.engine.early_and_late import OWN, CannotSplit, EarlyAndLate, Parameter
+from warplab.simt.engine.groups import Group, joined
 from warplab.simt.engine.loadstore import LoadStoreUnit
-from warplab.simt.engine.machine import Group, Launch, Machine, joined
+from warplab.simt.engine.machine import Launch, Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.observer import Observer
 
@@ -137,11 +138,11 @@ class LaunchKind:
         """A machine for a launch of the kind that notes what can be kept; ``machine`` if that is nothing."""
         if self.key in self.repeats.kinds and self.repeats.kinds[self.key] is None:
             return machine
-        return Recorder(self, machine)
+        return NotingMachine(self, machine)
 
     def learn(self, machine: Machine, values_mattered: bool) -> None:
         """Keep what is noted of a launch that has run to its end."""
-        if isinstance(machine, Recorder):
+        if isinstance(machine, NotingMachine):
             kept = None if values_mattered or machine.doubts else machine.kept()
             if kept is None or self._stay(kept.written):
                 self.repeats.keep(self.key, kept)
@@ -204,7 +205,7 @@ def _merged(memory: _Memory, known, registers: dict) -> None:
     registers.update(joined([memory.registers[source] for source in sources], places, size, names))
 
 
-class Recorder(Machine):
+class NotingMachine(Machine):
     """Runs a launch as a whole, and notes what its late instructions need."""
 
     def __init__(self, kind: LaunchKind, machine: Machine):
@@ -273,7 +274,7 @@ class _Branches(Observer):
 class _Notes(LoadStoreUnit):
     """Does what the program asks for, and is told first what its late part needs."""
 
-    def __init__(self, machine: Recorder, kind: LaunchKind):
+    def __init__(self, machine: NotingMachine, kind: LaunchKind):
         super().__init__(machine)
         self.kind, self.known = kind, []
 

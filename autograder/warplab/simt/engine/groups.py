@@ -1,0 +1,93 @@
+"""Groups: the lanes that stand at one place of a program, and how their registers part and come together."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from warplab.simt.engine.address_space import Access
+from warplab.simt.engine.warp import WarpTable
+
+
+class Group:
+    """Lanes (sorted indices into the chunk) at one place of the program, with their registers."""
+
+    def __init__(self, machine, lanes: np.ndarray, regs: dict[str, np.ndarray], full: bool):
+        self.machine, self.lanes, self.regs, self.full = machine, lanes, regs, full
+        self._special: dict[str, np.ndarray] = {}
+        self.accesses: dict[tuple[str, int], Access] = {}
+
+    @property
+    def size(self) -> int:
+        return self.lanes.size
+
+    def special(self, name: str) -> np.ndarray:
+        v = self._special.get(name)
+        if v is None:
+            v = self.machine.special(name)
+            if v.size > 1 and not self.full:
+                v = v[self.lanes]
+            self._special[name] = v
+        return v
+
+    @cached_property
+    def warp(self) -> np.ndarray:
+        """Warp number of each lane, in the chunk."""
+        return self.machine.warp_of_lane if self.full else self.machine.warp_of_lane[self.lanes]
+
+    @cached_property
+    def firsts(self) -> np.ndarray:
+        """Where in the group each warp's first lane stands."""
+        new = np.ones(self.size, bool)
+        new[1:] = self.warp[1:] != self.warp[:-1]
+        return np.flatnonzero(new)
+
+    @cached_property
+    def row(self) -> np.ndarray:
+        """Rank of each lane's warp among the warps that have a lane in this group: 0, 0, ..., 1, 1, ..."""
+        steps = np.zeros(self.size, np.int64)
+        steps[self.firsts[1:]] = 1
+        return np.cumsum(steps)
+
+    @cached_property
+    def warps(self) -> int:
+        return self.machine.warps if self.full else self.firsts.size
+
+    @cached_property
+    def column(self) -> np.ndarray:
+        """Lane number within the warp, 0 to 31."""
+        column = self.machine.column_of_lane
+        return column if self.full else column[self.lanes]
+
+    @cached_property
+    def table(self) -> WarpTable:
+        """The group's lanes laid out by warp, for shuffles and votes."""
+        return WarpTable(self)
+
+    def split(self, mask: np.ndarray, live: frozenset[str]) -> Group:
+        """The lanes where ``mask`` holds, with the registers that are live there."""
+        keep = np.flatnonzero(mask)
+        regs = {k: (v if v.size == 1 else v[keep]) for k, v in self.regs.items() if k in live}
+        return Group(self.machine, self.lanes[keep], regs, False)
+
+
+def joined(held: list[dict], places: list, size: int, names: frozenset[str]) -> dict[str, np.ndarray]:
+    """The registers ``names`` of a group of ``size`` lanes, of which ``places`` come from those who ``held``
+    them.
+    """
+    regs = {}
+    for name in names:
+        parts = [h.get(name) for h in held]
+        known = [p for p in parts if p is not None]
+        if not known:
+            continue
+        if all(p is not None and p.size == 1 for p in parts) and all(p[0] == known[0][0] for p in known):
+            regs[name] = known[0]
+            continue
+        # what a group never wrote reads as zero
+        whole = regs[name] = np.zeros(size, known[0].dtype)
+        for part, place in zip(parts, places):
+            if part is not None:
+                whole[place] = part
+    return regs
