@@ -8,7 +8,9 @@ GPU counts them wherever NumPy put the buffer.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +20,7 @@ REGION_SHIFT = 36
 FIRST_SLOT = (
     1 << 12
 )  # the slots below hold the addresses of this process: managed memory has one address for both
+REMEMBERED = 1 << 14  # regions that were unmapped, of which a program of small launches has many
 
 
 @dataclass
@@ -68,8 +71,7 @@ class Region:
         return v
 
 
-@dataclass(frozen=True)
-class Freed:
+class Freed(NamedTuple):
     """What is remembered of a region that was unmapped."""
 
     base: int
@@ -85,7 +87,7 @@ class AddressSpace:
     def __init__(self):
         self.regions: dict[int, Region] = {}
         self._next = FIRST_SLOT
-        self._freed: dict[int, Freed] = {}
+        self._freed: OrderedDict[int, Freed] = OrderedDict()
         self.heap: dict[
             int, int
         ] = {}  # regions that kernels allocated themselves, and how many of their parts are in use
@@ -112,6 +114,8 @@ class AddressSpace:
         key = region.base >> REGION_SHIFT
         if self.regions.pop(key, None) is not None:
             self._freed[key] = Freed(region.base, region.label, region.itemsize, region.shape, region.order)
+            if len(self._freed) > REMEMBERED:
+                self._freed.popitem(last=False)
 
     def find(self, address: int) -> Region | None:
         """The region whose slot ``address`` lies in, also if the address is outside the region itself."""
@@ -124,13 +128,11 @@ class AddressSpace:
 
 def as_bytes(array: np.ndarray) -> np.ndarray:
     """The memory of a contiguous array as one uint8 vector, sharing it."""
-    order = "C" if array.flags.c_contiguous else "F"
-    flat = array.reshape(-1, order=order)
-    if flat.size == 0:
+    if array.size == 0:
         return np.empty(0, np.uint8)
-    if not np.shares_memory(flat, array):
+    if not array.flags.forc:
         raise ValueError("the array is not contiguous")
-    return flat.view(np.uint8)
+    return array.reshape(-1, order="C" if array.flags.c_contiguous else "F").view(np.uint8)
 
 
 class Access:

@@ -14,6 +14,8 @@ from warplab.simt.engine.address_space import AddressSpace, Region, as_bytes
 from warplab.simt.errors import InvalidLaunch
 from warplab.simt.frontends.torch_tensors import array_of, is_tensor, memory_of
 
+HINTS = (cuda.In, cuda.Out)  # an InOut is an Out
+
 
 def flatten(names, argument_types, values, space: AddressSpace, extensions=()):
     """Parameters in order, the regions mapped for host values, and what to call after the launch.
@@ -120,7 +122,7 @@ def _hinted(hint):
 
 
 def _one(name, ty, value, space, out, regions, after):
-    if isinstance(value, cuda.In | cuda.Out):  # an InOut is an Out
+    if isinstance(value, HINTS):
         value = _hinted(value)
     if isinstance(ty, types.Array):
         _array(name, value, space, out, regions)
