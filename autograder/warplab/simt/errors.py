@@ -100,7 +100,7 @@ class MisalignedAccess(MemoryError_):
 
 
 class UninitialisedRead(MemoryError_):
-    """A thread read shared or local memory that was never written."""
+    """A thread used shared or local memory that was never written, or a lane's value that is not there."""
 
     kind = "uninitialised read"
 

@@ -8,8 +8,8 @@ class Observer:
     ``block`` is a basic block of the program.
 
     ``accessed``: ``what`` is "read", "write" (with its ``values``, before they are stored) or "atomic";
-    ``offset`` and ``width`` are bytes. ``fence``: ``wide`` if it reaches other thread blocks. ``done``: a
-    chunk of thread blocks has ended.
+    ``offset`` and ``width`` are bytes. ``missed``: lanes shuffle the value of one that takes no part.
+    ``fence``: ``wide`` if it reaches other thread blocks. ``done``: a chunk of thread blocks has ended.
     """
 
     def executed(self, machine, group, block): ...
@@ -17,6 +17,8 @@ class Observer:
     def branched(self, machine, group, block, guard, uniform): ...
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values): ...
+
+    def missed(self, machine, group, site): ...
 
     def barrier(self, machine, block): ...
 

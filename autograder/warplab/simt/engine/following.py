@@ -179,11 +179,13 @@ class FollowingTranslator(Translator):
         self.emit(f"shadow.chosen(group, {d!r}, {a!r}, {b!r}, {p!r}, {self.use(instr.operands[3], '?')})")
 
     def _shuffle(self, instr: Instr) -> None:
-        d, value, b, c, _ = instr.operands
+        d, value, b, c, mask = instr.operands
         mode = next(m for m in instr.mods if m in ("up", "down", "bfly", "idx"))
-        lanes = f"{self.use(b, 'u4')}, {self.use(c, 'u4')}"
+        lanes = f"{self.use(b, 'u4')}, {self.use(c, 'u4')}, {self.use(mask, 'u4')}"
+        known = self.numbers.get((self.index, id(self.instr)))
+        site = known[0] if known else len(self.memory_sites)  # the next, which the handler is about to take
         names = f"{_names((d,))!r}, {_names((value,))!r}, {_names((b, c))!r}"
-        self.emit(f"shadow.shuffled(group, {names}, {mode!r}, {lanes})")
+        self.emit(f"shadow.shuffled(group, {names}, {mode!r}, {lanes}, {site})")
 
     def _masked(self, instr: Instr, written) -> None:
         """``and``, ``or`` and products of integers, whose result one operand alone may decide."""

@@ -205,6 +205,10 @@ class LoadStoreUnit:
         for o in self.observers:
             o.warp_barrier(self.machine, group)
 
+    def missed(self, group, site: int) -> None:
+        for o in self.observers:
+            o.missed(self.machine, group, site)
+
     def fence(self, group, wide: bool) -> None:
         for o in self.observers:
             o.fence(self.machine, group, wide)

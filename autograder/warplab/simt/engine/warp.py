@@ -34,10 +34,11 @@ class WarpTable:
 
 
 def shuffle(table: WarpTable, mode: str, value, b, c, mask):
-    """``shfl.sync``: (value from the source lane, whether the source was in range).
+    """``shfl.sync``: (value from the source lane, whether the source was in range, missing sources).
 
     Undefined is what a lane gets of one that is not there, or where ``mask`` does not name both: all bits are
-    1, which is NaN for a float.
+    1, which is NaN for a float. Of these lanes ``missing`` has the source's number plus 1, of others 0; it is
+    None where all values are defined.
     ``c`` packs the segment mask and the clamp, as the PTX manual's pseudo-code reads them.
     """
     lane = table.column.astype(np.int64)
@@ -62,9 +63,11 @@ def shuffle(table: WarpTable, mode: str, value, b, c, mask):
     values = np.full((table.rows, 32), undefined)
     values[table.row, table.column] = value
     got, mask = values[table.row, source], np.broadcast_to(mask, lane.shape).astype(np.int64)
+    there = table.present[table.row, source]
     if (mask != 0xFFFFFFFF).any():
-        got = np.where((mask >> lane) & (mask >> source) & 1, got, undefined)
-    return got, good
+        named = ((mask >> lane) & (mask >> source) & 1).astype(bool)
+        got, there = np.where(named, got, undefined), there & named
+    return got, good, None if there.all() else np.where(there, 0, source + 1)
 
 
 def vote(table: WarpTable, mode: str, flag: np.ndarray, mask: np.ndarray):

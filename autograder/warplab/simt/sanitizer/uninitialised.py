@@ -1,4 +1,4 @@
-"""Reads of shared or local memory that no thread has written:
+"""Reads of shared or local memory that no thread has written, and of lanes that take no part in a shuffle:
 on a GPU they give whatever was there before.
 
 Such a value is no error until it matters: kernels read a tile beyond its edge, or a lane that the last
@@ -27,7 +27,6 @@ from warplab.simt.sanitizer.races import barrier_at, cell_size
 # packed into one int64; 0: it is no unknown value.
 LANE_BITS = BYTE_BITS = 22
 SITE_SHIFT, LOCAL_BIT = LANE_BITS + BYTE_BITS + 1, 1 << LANE_BITS + BYTE_BITS
-ALL_LANES = np.uint32(0xFFFFFFFF)
 
 
 class InitialisationCheck(Observer):
@@ -77,6 +76,12 @@ class InitialisationCheck(Observer):
         if what != "read":
             for cell in self._parts(access, offset, width):
                 written[cell] = True
+
+    def missed(self, machine, group, site):
+        self.values_mattered = True
+        if self.machine is None and site in machine.followed.places and not machine.program.routines:
+            self.machine = machine
+            raise StartFollowing(self, site)
 
     def _parts(self, access, offset: int, width: int) -> list[np.ndarray]:
         first = access.index(self.unit.bit_length() - 1, offset)
@@ -164,10 +169,15 @@ class InitialisationCheck(Observer):
         right = b if b is None else np.where(a_decides if a is None else a_decides & (a == 0), 0, b)
         self._put_all(group, written, _either(left, right))
 
-    def shuffled(self, group, written, value, lanes, mode: str, b, c):
+    def shuffled(self, group, written, value, lanes, mode: str, b, c, mask, site: int):
         unknown, source = self._held(group, value), self._held(group, lanes)
-        if unknown is not None:
-            unknown = shuffle(group.table, mode, unknown, b, c, ALL_LANES)[0]
+        held = np.zeros(group.lanes.shape, np.int64) if unknown is None else unknown
+        got, _, missing = shuffle(group.table, mode, held, b, c, mask)
+        if missing is not None:
+            fresh = (site + 1 << SITE_SHIFT) | group.lanes << BYTE_BITS | missing - 1
+            unknown = np.where(missing > 0, fresh, got)
+        elif unknown is not None:
+            unknown = got
         self._put_all(group, written[:1], _either(unknown, source))
         self._put_all(group, written[1:], source)
 
@@ -210,6 +220,15 @@ class InitialisationCheck(Observer):
         space = "local" if origin & LOCAL_BIT else "shared"
         owner = "no thread of its block has" if space == "shared" else "it has not"
         instr = machine.program.sites[(origin >> SITE_SHIFT) - 1]
+        if instr.opcode == "shfl":
+            raise UninitialisedRead(
+                f"{machine.thread_name(lane)} takes the value of lane {at} of its warp, which has no part in "
+                f"this shuffle{use}",
+                kernel=machine.program.name,
+                where=machine.program.line_of_site((origin >> SITE_SHIFT) - 1),
+                hint="the mask names all lanes that exchange, and each of them comes here: blocks of a "
+                "multiple of 32 threads, or offsets and a width that stay within the lanes there are",
+            )
         place = "its local memory" if space == "local" else machine.program.shared_place(at, self.unit)
         where = machine.program.line_of_site((origin >> SITE_SHIFT) - 1)
         raise UninitialisedRead(
