@@ -46,6 +46,7 @@ class Process:
             self.running = launcher.launch(role, budget.for_a_process().shared_by(ranks), imports)
         except StartError as problem:
             raise self._not_started(problem) from None
+        self.running.channel.settimeout(TICK)
         self.channel = Channel(self.running.channel)
 
     def _come_up(self) -> None:
@@ -105,13 +106,10 @@ class Process:
 
     def send(self, message: Message) -> None:
         """Send one message; a process that does not read within its time is lost."""
-        self.running.channel.settimeout(max(self.deadline - time.monotonic(), TICK))
         try:
-            self.channel.send(message)
+            self.channel.send(message, self.in_time)
         except Closed:
             raise self.lost() from None
-        except TimeoutError:
-            raise self.late() from None
 
     def receive(self, allowed: tuple[type[Kind], ...]) -> Kind:
         """The next message.
@@ -119,8 +117,11 @@ class Process:
         Raises Lost when time is up, the process ends, or what it says is no such message.
         """
         while (message := self.take(allowed)) is None:
-            self.wait([self])
-            self.fill()
+            self.in_time()
+            try:
+                self.fill()
+            except TimeoutError:
+                self.wait([self])
         return message
 
     def take(self, allowed: tuple[type[Kind], ...]) -> Kind | None:

@@ -15,7 +15,7 @@ import select
 import socket
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -308,20 +308,31 @@ class Channel:
 
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
+        self._arrived = select.poll()
+        self._arrived.register(connection, select.POLLIN)
         self.allowances: tuple[Allowance, ...] = ()
         self._buffer = bytearray()  # of a line, and what came with its last piece
         self._coming: tuple[object, list[np.ndarray]] | None = None  # a line's body, and room for its arrays
         self._full, self._filled = 0, 0  # arrays that are there, and bytes of the next one
 
-    def send(self, message: Message) -> None:
+    def send(self, message: Message, unread: Callable[[], None] | None = None) -> None:
         """Send one message.
 
-        Raises Closed if nobody is there, TimeoutError if the socket has a timeout and nobody reads.
+        unread: called as long as not all of it is read, at least each time that the socket's timeout is over;
+        it may raise. Raises Closed if nobody is there.
         """
         try:
             parts = encode(message)
             for part in parts if sum(map(len, parts)) > PIECE else [b"".join(parts)]:
-                self.socket.sendall(part)
+                sent = 0
+                while sent < len(part):
+                    try:
+                        sent += self.socket.send(memoryview(part)[sent:])
+                    except TimeoutError:
+                        if unread is None:
+                            raise
+                    if unread and sent < len(part):
+                        unread()
         except (BrokenPipeError, ConnectionResetError):
             raise Closed from None
 
@@ -353,7 +364,7 @@ class Channel:
         if self._buffer or self._coming:
             return True
         try:
-            return bool(select.select([self.socket], [], [], 0)[0] and self.socket.recv(1, socket.MSG_PEEK))
+            return bool(self._arrived.poll(0) and self.socket.recv(1, socket.MSG_PEEK))
         except ConnectionResetError:
             return False
 

@@ -98,6 +98,12 @@ class Task:
             case.memo["expected"] = want, self.tolerance(case.inputs, want)
         return case.memo["expected"]
 
+    def bounds_of(self, case):
+        """bounds() of a case's inputs, worked out once."""
+        if "bounds" not in case.memo:
+            case.memo["bounds"] = self.bounds(case.inputs)
+        return case.memo["bounds"]
+
     def is_timed(self, case):
         """Whether this case belongs to a timed row."""
         return bool(case.item) and self.item(case.item).kind == "time"
@@ -106,7 +112,7 @@ class Task:
         """The counters that the row of this case adds up; none but for a structure row."""
         if not case.item or self.item(case.item).kind != "structure":
             return ()
-        return tuple(self.bounds(case.inputs)[case.item].counter.split(" + "))
+        return tuple(self.bounds_of(case)[case.item].counter.split(" + "))
 
     def item(self, key):
         """The rubric row with this key."""

@@ -143,7 +143,7 @@ def _points_of_case(task, item, case, outcome):
         return CaseVerdict(case.name, 0.0, wrong) if wrong else CaseVerdict(case.name, 1.0)
     if wrong:  # and how to save sectors is no help with that
         return CaseVerdict(case.name, 0.0, f"only counted for a right result: {wrong}", hints_help=False)
-    bound, counters = task.bounds(case.inputs)[item.key], _finite(outcome.counters)
+    bound, counters = task.bounds_of(case)[item.key], _finite(outcome.counters)
     dodged = task.needless_atomics(bound, counters)
     dodged = dodged or task.unshared(case.inputs, counters, outcome.launch)
     dodged = dodged or task.parted(item.key, outcome.findings)
