@@ -5,7 +5,8 @@ is numba's. Each function here stands in for one of numba's or llvmlite's and gi
 kernel has the PTX that it has without (``tests/simt/test_numba_compiling.py`` compares). What is kept is kept
 within a process. And a kernel that does not compile says so in a notebook in the course's words.
 
-Beside ``numba_hook`` this is the only file that touches private names of numba and llvmlite.
+Beside ``numba_hook`` and ``numba_shortcuts`` this is the only file that touches private names of numba and
+llvmlite.
 """
 
 from __future__ import annotations
@@ -25,9 +26,6 @@ from numba.cuda.core import postproc as numba_postproc
 from numba.cuda.core import targetconfig as numba_targetconfig
 from numba.cuda.core import transforms as numba_transforms
 from numba.cuda.typing import context as numba_typing
-
-from warplab.simt.errors import led_here
-from warplab.simt.frontends.numba_words import does_not_compile
 
 OPERATORS = ("_operator", "builtins")  # where Python has what numba types as an operator
 PLAIN = (types.Number, types.Boolean, types.Array, types.NoneType)
@@ -298,6 +296,10 @@ def _say_in_words_what_is_refused() -> None:
 
 
 def _shown(error: Exception, function) -> list[str]:
+    # here, so that the rest can stand in numba's place without the engine, as its test has it
+    from warplab.simt.errors import led_here
+    from warplab.simt.frontends.numba_words import does_not_compile
+
     return [*led_here(error), f"{type(error).__name__}: {does_not_compile(error, function)}"]
 
 
