@@ -25,7 +25,7 @@ from autograder.doctor import ATTEMPTS, examine
 from autograder.grade import Grading
 from autograder.judge.budget import Budget, Lost
 from autograder.judge.process import Process
-from autograder.sandbox import Limits, bubblewrap, cgroup, landlock, seccomp
+from autograder.sandbox import Limits, bubblewrap, cgroup, landlock, probe, seccomp
 from autograder.sandbox.choose import SANDBOXES, NoSandbox, choose, problem_of
 from autograder.sandbox.forked import PARENT, Unsafe
 from autograder.sandbox.launcher import often_imported
@@ -100,6 +100,10 @@ def test_the_wall_holds(kind, name):
         pytest.skip("this kernel has no Landlock")
     finding = findings(kind)[name]
     assert finding.holds, f"{finding.protection}: {finding.detail}"
+
+
+def test_a_process_of_the_jails_own_with_the_graders_number_is_none_outside():
+    assert probe.processes({"pid": os.getpid()}, "") == "sees other processes"
 
 
 def test_an_attempt_for_which_the_machine_is_too_slow_is_told_as_not_made():

@@ -163,11 +163,10 @@ def processes(given: Given, _: str) -> str:
     seen = [name for name in os.listdir("/proc") if name.isdigit()]
     if len(seen) > 3:  # itself, process 1, and behind bubblewrap its parent
         found.append("sees other processes")
-    try:
-        os.kill(given["pid"], 0)
-        found.append(f"could signal {given['pid']}")
-    except OSError:
-        pass
+    if str(given["pid"]) not in seen:  # the grader may be process 1 of a container, as another is in here
+        with contextlib.suppress(OSError):
+            os.kill(given["pid"], 0)
+            found.append(f"could signal {given['pid']}")
     return ", ".join(found)
 
 
