@@ -347,6 +347,7 @@ class Autoscale(Task):
         rising = [1]
         while rising[-1] < 60:
             rising.append(math.ceil(1.25 * rising[-1]) + int(rng.integers(1, 4)))
+        few = int(rng.integers(4, 10))
         steady = 10 * int(rng.integers(4, 10))  # the load of so many tenths of it
         return [
             day("up", for_replicas(*rising)),
@@ -364,6 +365,8 @@ class Autoscale(Task):
                 window=4,
             ),
             day("limits", [0, 0, 1000, 0, 0, 0], least=2, most=7, window=2),
+            # The run begins with the least, so that its first load is within a tenth of the target.
+            day("tolerance", [10.6 * few, 15 * few], least=few, most=20),
             day("tolerance", [50, *rng.integers(46, 55, 12)]),
             day("tolerance", [400, 439.8, 360.2, 440.2]),  # just within a tenth, and just beyond it
             # A tick that is let alone counts in the window, too, and with the present number.
