@@ -476,3 +476,12 @@ def test_dynamic_shared_memory_is_called_what_its_kernel_calls_it():
         kernel = warplab.cuda_kernel("\n".join(kernels), f"of_{name}")
         with pytest.raises(warplab.OutOfBounds, match=rf"writes {name}\[16\]"):
             kernel[1, 32, 0, 64](np.zeros(1, np.int32))
+
+
+def test_a_null_pointer_is_passed_as_0_and_none_is_told_so():
+    source = "__global__ void k(int* x, const int* bias) { x[0] = bias ? bias[0] : 7; }\n"
+    x = np.zeros(1, np.int32)
+    warplab.cuda_kernel(source, "k")[1, 1](x, 0)
+    assert x[0] == 7
+    with pytest.raises(warplab.InvalidLaunch, match="a NoneType; .*, and 0 for a null pointer"):
+        warplab.cuda_kernel(source, "k")[1, 1](x, None)

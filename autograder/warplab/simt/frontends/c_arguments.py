@@ -124,7 +124,9 @@ def record(value, name: str, place: Place, kernel: str) -> tuple[bytes, int]:
         one = _of_dataclass(value, name, place, kernel)
         return one.tobytes(), one.dtype.alignment
     raise InvalidLaunch(
-        f"argument {name} is a {type(value).__name__}; pass arrays, numbers and structs", kernel=kernel
+        f"argument {name} is a {type(value).__name__}; pass arrays, numbers and structs"
+        + (", and 0 for a null pointer" if value is None else ""),
+        kernel=kernel,
     )
 
 
