@@ -7,6 +7,9 @@ the student in an attribute or a variable of their own.
 import contextlib
 import copy
 import gc
+import tracemalloc
+
+import numpy as np
 
 from warplab.crossing.arrays import NotPlain, as_array
 from warplab.crossing.explain import Refused
@@ -25,8 +28,9 @@ def answer(question, names, entry, plan, call):
     """y = entry(*inputs as tensors), then the gradients of sum(y * grad_out).
 
     It counts "saved_bytes", of distinct storages that autograd saved or that were made on the way and live
-    on; "made_bytes", those of them that are not the inputs'; "functions", the torch.autograd.Functions of
-    the student's on the way back; and "operations", autograd's own on the way back that keep a tensor for it.
+    on, NumPy's among them; "made_bytes", those of them that are not the inputs'; "functions", the
+    torch.autograd.Functions of the student's on the way back; and "operations", autograd's own on the way
+    back that keep a tensor for it.
     """
     import torch
 
@@ -44,8 +48,13 @@ def answer(question, names, entry, plan, call):
         saved[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    with living(torch) as made, torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        y = entry(*tensors.values())
+    tracemalloc.start()
+    try:
+        with living(torch) as made, torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+            y = entry(*tensors.values())
+        saved |= arrays_still_there()
+    finally:
+        tracemalloc.stop()
     if type(y) is not torch.Tensor:
         raise Refused(f"`{names[0]}` must return a tensor, and it returned {described(y)}")
     if y.shape != upstream.shape:
@@ -103,6 +112,13 @@ def living(torch):
 
     with SeesTensors():
         yield made
+
+
+def arrays_still_there():
+    """{place: bytes} of NumPy's memory that was taken since tracemalloc began and is still held."""
+    only = tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)
+    traces = tracemalloc.take_snapshot().filter_traces([only]).traces
+    return {("NumPy", place): trace.size for place, trace in enumerate(traces)}
 
 
 def still_there(made, besides):
