@@ -128,7 +128,7 @@ class Translator:
         """The dtype that a register is kept in between blocks."""
         kind = self.fn.regs.get(name)
         if kind is None:
-            raise self.unsupported(self.instr, f"register {name} is not declared")
+            raise self.unsupported(self.instr, f"it has no register {name}")
         if TYPES[kind].register is None:
             raise self.unsupported(self.instr, f"a register of type .{kind}")
         return TYPES[kind].register
