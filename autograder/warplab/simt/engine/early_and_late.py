@@ -87,6 +87,10 @@ class EarlyAndLate:
         late = [step for step in self.steps.values() if self.is_late(step.instr)]
         if any(map(is_special, set().union(*(step.read for step in late)))):
             raise CannotSplit
+        shuffles = [step.instr for step in late if step.instr.opcode == "shfl"]
+        lanes = {op.name for instr in shuffles for op in instr.operands[2:] if isinstance(op, Reg)}
+        if not self.late.isdisjoint(lanes):  # which lanes take part is looked at once
+            raise CannotSplit
         values, self.origins = self._numbers()
         if not all(self.origins_of(step.access) for step in self.accesses if step.access.space == "global"):
             raise CannotSplit
