@@ -447,6 +447,44 @@ def test_what_nobody_wrote_is_looked_for_again(shortened):
     assert not shortened
 
 
+@cuda.jit
+def beyond_the_warp(x, mask, out):
+    """The last thread asks a lane that the block does not have, and throws the answer away likewise."""
+    t = cuda.threadIdx.x
+    out[t] = cuda.shfl_down_sync(0xFFFFFFFF, x[t], 1) & mask[t]
+
+
+def test_a_lane_that_is_not_there_is_looked_for_again(shortened):
+    x, mask = np.arange(16, dtype=np.int32), np.full(16, -1, np.int32)
+    mask[15] = 0
+    for _ in range(3):
+        beyond_the_warp[1, 16](x, mask, x.copy())
+    mask[15] = 1
+    with pytest.raises(warplab.UninitialisedRead):
+        beyond_the_warp[1, 16](x, mask, x.copy())
+    assert not shortened
+
+
+@cuda.jit
+def from_lane(x, lane, out):
+    """Which lane is asked is what an array says."""
+    t = cuda.threadIdx.x
+    out[t] = cuda.shfl_sync(0xFFFFFFFF, x[t], lane[t])
+
+
+def test_lanes_that_an_array_names_are_seen_to_change(shortened):
+    x, lane, out = (
+        np.arange(32, dtype=np.int32),
+        np.arange(32, dtype=np.int32)[::-1].copy(),
+        np.zeros(32, np.int32),
+    )
+    for _ in range(3):
+        from_lane[1, 32](x, lane, out)
+        assert out.tolist() == x[lane].tolist()
+        lane += 1
+        lane %= 32
+
+
 def test_a_student_s_network_learns_the_same_by_what_is_kept(shortened, monkeypatch):
     ours, whole = tensor_library.Network(), tensor_library.Network()
     x, y = ours.x.numpy(), ours.y.numpy()
