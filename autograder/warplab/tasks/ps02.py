@@ -9,7 +9,7 @@ import numpy as np
 from warplab.hardware.target import Target
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, KernelTask, Task, task
-from warplab.tasks.rubric import Bound, Case, Item, number
+from warplab.tasks.rubric import Bound, Case, Item, number, so_many
 
 THREADS = 128
 
@@ -186,7 +186,7 @@ class Undiverge(KernelTask):
     def make_cases(self, rng):
         def sky(item, count, steps):
             inputs = {"x": rng.uniform(-0.45, 0.45, count).astype(np.float32), "steps": steps}
-            return Case(f"{item}, {count} stars, {steps} rounds", inputs, item)
+            return Case(f"{item}, {so_many(count, 'star')}, {so_many(steps, 'round')}", inputs, item)
 
         return [
             sky("even", 512, int(rng.integers(10, 20))),

@@ -6,15 +6,10 @@ import numpy as np
 
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, DriverTask, KernelTask, Task, task
-from warplab.tasks.rubric import Bound, Case, Item, number
+from warplab.tasks.rubric import Bound, Case, Item, number, so_many
 
 BLOCK = 256
 WARPS = BLOCK // 32
-
-
-def of(count, noun):
-    """1 block, 2 blocks, 1,000 blocks."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 @task("ps03/amdahl_fit", points=15)
@@ -44,7 +39,7 @@ class AmdahlFit(Task):
                 row[rng.permutation(samples)[:disturbed]] *= 5
             inputs = {"workers": [int(n) for n in workers], "seconds": table}
             return Case(
-                f"{item}, {len(workers)} numbers of workers, {samples} sample{'s' if samples > 1 else ''}",
+                f"{item}, {len(workers)} numbers of workers, {so_many(samples, 'sample')}",
                 inputs,
                 item,
             )
@@ -84,7 +79,9 @@ class Reduction(KernelTask):
             "total": np.zeros(1, np.float32),
             "blocks": int(blocks),
         }
-        return Case(f"{item}, {of(count, 'number')}, {of(blocks, 'block')} of {BLOCK}", inputs, item)
+        return Case(
+            f"{item}, {so_many(count, 'number')}, {so_many(blocks, 'block')} of {BLOCK}", inputs, item
+        )
 
     def result(self, inputs):
         return {"total": ((1,), "float32")}
@@ -319,7 +316,7 @@ class FixTheRace(KernelTask):
     def make_cases(self, rng):
         def rods(item, blocks, rounds):
             inputs = {"x": rng.random(blocks * BLOCK, dtype=np.float32) * 100, "rounds": int(rounds)}
-            told = f"{of(blocks, 'rod')} of {BLOCK} places, {of(rounds, 'round')}"
+            told = f"{so_many(blocks, 'rod')} of {BLOCK} places, {so_many(rounds, 'round')}"
             return Case(f"{item}, {told}", inputs, item)
 
         return [
@@ -377,7 +374,9 @@ class Scan(DriverTask):
 
     @staticmethod
     def numbers(rng, item, count):
-        return Case(f"{item}, {of(count, 'number')}", {"x": rng.integers(-1000, 1000, count, np.int32)}, item)
+        return Case(
+            f"{item}, {so_many(count, 'number')}", {"x": rng.integers(-1000, 1000, count, np.int32)}, item
+        )
 
     def make_cases(self, rng):
         more_totals_than_a_block_scans = BLOCK * int(rng.integers(BLOCK + 1, BLOCK + 20)) + 1

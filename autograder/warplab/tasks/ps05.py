@@ -6,7 +6,7 @@ import numpy as np
 
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, KernelTask, Task, task
-from warplab.tasks.rubric import Bound, Case, Item
+from warplab.tasks.rubric import Bound, Case, Item, so_many
 
 TILE = 32
 ROW_BLOCK = 128
@@ -34,7 +34,7 @@ class CopyStrided(KernelTask):
         def copy(item, count, stride, offset):
             x = rng.random(count * stride + offset + 1, dtype=np.float32)
             inputs = {"x": x, "stride": int(stride), "offset": int(offset), "count": int(count)}
-            return Case(f"{item}, {count} numbers, stride {stride}, offset {offset}", inputs, item)
+            return Case(f"{item}, {so_many(count, 'number')}, stride {stride}, offset {offset}", inputs, item)
 
         return [
             copy("plain", 512, 1, 0),
@@ -281,7 +281,7 @@ class SoftmaxOnline(KernelTask):
     @staticmethod
     def rows(rng, item, count, length, size=1.0, centre=0.0):
         x = (centre + size * rng.normal(size=(count, int(length)))).astype(np.float32)
-        return Case(f"{item}, {count} rows of {length}", {"x": x}, item)
+        return Case(f"{item}, {so_many(count, 'row')} of {length}", {"x": x}, item)
 
     def make_cases(self, rng):
         below = self.rows(rng, "large", 1, 200, 30.0, -900.0)
@@ -357,7 +357,7 @@ class FlashAttention(KernelTask):
             inputs["q"] *= np.float32(size)
             if sign:
                 inputs["q"], inputs["k"] = np.abs(inputs["q"]), sign * np.abs(inputs["k"])
-            return Case(f"{item}, {count} tokens", inputs, item)
+            return Case(f"{item}, {so_many(count, 'token')}", inputs, item)
 
         return [
             tokens("aligned", 64),

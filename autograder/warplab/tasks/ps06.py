@@ -9,7 +9,7 @@ import numpy as np
 from warplab.models.vram import activation_bytes
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import Task, VjpTask, task
-from warplab.tasks.rubric import Bound, Case, Item
+from warplab.tasks.rubric import Bound, Case, Item, so_many
 
 UNIT = 2.0**-24  # unit roundoff of float32
 MOMENTS = {"sgd": 0, "momentum": 4, "adam": 8}  # bytes a parameter that the optimiser keeps, in FP32
@@ -70,7 +70,8 @@ class TrainingBytes(Task):
                 "batch": int(rng.integers(2, 64)),
                 "tokens": int(rng.integers(*tokens)),
             }
-            told = f"{item}, {layers} layers of {width}, {trained['precision']}, {trained['optimizer']}"
+            size = f"{so_many(layers, 'layer')} of {width}"
+            told = f"{item}, {size}, {trained['precision']}, {trained['optimizer']}"
             return Case(told, inputs, item, (item,))
 
         def any_size():
@@ -135,7 +136,9 @@ class Checkpointed(VjpTask):
                 "w": rng.normal(0, 0.8 / math.sqrt(width), (layers, width, width)).astype(np.float32),
                 "grad_out": rng.normal(0, 1, (batch, width)).astype(np.float32),
             }
-            return Case(f"{item}, {layers} layers of {width} x {width}, batch of {batch}", inputs, item)
+            return Case(
+                f"{item}, {so_many(layers, 'layer')} of {width} x {width}, batch of {batch}", inputs, item
+            )
 
         return [
             stack("right", 5, 4, 5),
@@ -312,7 +315,7 @@ class LargestBatch(Task):
             }
             inputs["card"] = int(state * share) if share < 1 else state + int(share * self.one(inputs))
             return Case(
-                f"{item}, {model['layers']} layers of {model['width']}, "
+                f"{item}, {so_many(model['layers'], 'layer')} of {model['width']}, "
                 f"card of {inputs['card'] / 1e9:.2f} GB",
                 inputs,
                 item,
@@ -389,7 +392,8 @@ class KvCacheBytes(Task):
             if free is not None:
                 inputs["free"] = free
             return Case(
-                f"{item}, {model['layers']} layers, {heads} heads, {model['kv_heads']} with keys and values",
+                f"{item}, {so_many(model['layers'], 'layer')}, {so_many(heads, 'head')}, "
+                f"{model['kv_heads']} with keys and values",
                 inputs,
                 item,
                 (only,),

@@ -8,7 +8,7 @@ import numpy as np
 
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import Task, task
-from warplab.tasks.rubric import Case, Item
+from warplab.tasks.rubric import Case, Item, so_many
 
 UNIT = 2.0**-24  # unit roundoff of float32
 MOMENTUM, PATIENCE = 0.9, 4  # of train_step: the scale doubles after so many good steps in a row
@@ -139,7 +139,9 @@ class SixNd(Task):
                 "share": float(rng.uniform(0.2, 0.6)),
             }
             only = "days" if item == "long" else item
-            return Case(f"{item}, {layers} layers of {width}, context {context}", inputs, item, (only,))
+            return Case(
+                f"{item}, {so_many(layers, 'layer')} of {width}, context {context}", inputs, item, (only,)
+            )
 
         return [
             run("rule", 96, 12_288, 2048),
@@ -191,7 +193,7 @@ class KvDecode(Task):
                 name: (rng.normal(size=(width, width)) / math.sqrt(width)).astype(np.float32)
                 for name in ("wq", "wk", "wv")
             }
-            name = f"{item}, {known} tokens of {width} and {tokens} more"
+            name = f"{item}, {so_many(known, 'token')} of {width} and {tokens} more"
             return Case(name, inputs, item, only)
 
         def apart(item):
@@ -391,7 +393,9 @@ class BatchServer(Task):
             }
             if even:
                 inputs |= {"fixed": 0.25, "each": 0.125}
-            return Case(f"{item}, {count} requests, at most {most}, patience {patience:g} s", inputs, item)
+            return Case(
+                f"{item}, {so_many(count, 'request')}, at most {most}, patience {patience:g} s", inputs, item
+            )
 
         return [
             desk("one", 1, 1, 0.0, 1.0),

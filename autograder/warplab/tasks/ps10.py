@@ -6,7 +6,7 @@ import numpy as np
 
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import RanksTask, Task, task
-from warplab.tasks.rubric import Bound, Case, Item, number
+from warplab.tasks.rubric import Bound, Case, Item, number, so_many
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # of Adam in `zero_adam`
 BUSIEST = "bytes sent by the busiest rank"
@@ -124,7 +124,7 @@ class DataParallel(Training):
             }
             return Case(
                 f"{item}, {len(rows)} ranks with {', '.join(str(int(n)) for n in rows)} rows, "
-                f"{layers} layers, {steps} steps",
+                f"{so_many(layers, 'layer')}, {so_many(steps, 'step')}",
                 inputs,
                 item,
             )
@@ -250,7 +250,7 @@ class ZeroAdam(RanksTask):
                 "lr": float(rng.uniform(0.001, 0.1)),
             }
             return Case(
-                f"{item}, {ranks} ranks, {count} weights, {steps} steps",
+                f"{item}, {ranks} ranks, {so_many(count, 'weight')}, {so_many(steps, 'step')}",
                 inputs,
                 item,
                 tuple(f"{only}[{r}]" for r in range(ranks)) if only else (),

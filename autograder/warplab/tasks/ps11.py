@@ -9,7 +9,7 @@ import numpy as np
 
 from warplab.models.miniature import flat, fresh, one_step
 from warplab.tasks.declaration import Task, task
-from warplab.tasks.rubric import Case, Item
+from warplab.tasks.rubric import Case, Item, so_many
 
 TOLERANCE = 0.1  # of the autoscaler: the documented default of Kubernetes
 
@@ -267,7 +267,7 @@ class Resume(Task):
                 whole = json.dumps(one_step(state)[0])
                 texts.append(whole[: int(rng.integers(0, len(whole) - 1))])
             return Case(
-                f"{item}, {len(saved)} saves, {torn} torn, to step {steps}",
+                f"{item}, {so_many(len(saved), 'save')}, {torn} torn, to step {steps}",
                 {"saves": texts, "steps": int(steps)},
                 item,
             )
@@ -336,7 +336,7 @@ class Autoscale(Task):
                 "most": int(most),
                 "window": int(window),
             }
-            return Case(f"{item}, {len(inputs['loads'])} ticks, window {window}", inputs, item)
+            return Case(f"{item}, {so_many(len(inputs['loads']), 'tick')}, window {window}", inputs, item)
 
         def for_replicas(*counts):
             """Loads that these want, never near the target of those before, so that the tolerance has a row

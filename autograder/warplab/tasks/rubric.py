@@ -125,6 +125,11 @@ def in_rubric(kind, rubric):
     return (kind == "time") == (rubric == "time")
 
 
+def so_many(count, noun):
+    """1 block, 2 blocks, 1,000 blocks."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def number(value):
     """A total with thousands separators, or a small number with three digits: 16,384 and 0.75."""
     return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:,.3g}"
