@@ -5,7 +5,7 @@ import numpy as np
 from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, KernelTask, Task, task
-from warplab.tasks.rubric import Bound, Case, Item
+from warplab.tasks.rubric import Bound, Case, Item, so_many
 
 BLOCK = (16, 16)
 LUMA = (0.299, 0.587, 0.114)
@@ -286,7 +286,7 @@ class Mandelbrot(ImageKernel):
                 "height": height,
                 "width": width,
             }
-            return Case(f"{item}, {width} x {height}, at most {limit} steps", inputs, item)
+            return Case(f"{item}, {width} x {height}, at most {so_many(limit, 'step')}", inputs, item)
 
         x, y = rng.uniform(-0.8, -0.7), rng.uniform(0.05, 0.15)
         deep = -0.743643887 - rng.uniform(3e-6, 6e-6), 0.131825904 - rng.uniform(1e-6, 3e-6)

@@ -116,7 +116,7 @@ class GridStride(KernelTask):
             "gain": float(np.float32(rng.uniform(0.5, 2.0))),
             "blocks": blocks,
         }
-        name = f"{item}, {exposures} x {count:,} pixels, {blocks:,} blocks of {THREADS}"
+        name = f"{item}, {exposures} x {so_many(count, 'pixel')}, {so_many(blocks, 'block')} of {THREADS}"
         return Case(name, inputs, item)
 
     def make_cases(self, rng):

@@ -244,7 +244,9 @@ class Accumulate(Task):
                 "max_norm": float(max_norm),
             }
             return Case(
-                f"{item}, {len(sizes)} parts of {', '.join(str(int(n)) for n in sizes)}", inputs, item
+                f"{item}, {so_many(len(sizes), 'part')} of {', '.join(str(int(n)) for n in sizes)}",
+                inputs,
+                item,
             )
 
         return [

@@ -9,7 +9,7 @@ import numpy as np
 
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import KernelTask, Task, task
-from warplab.tasks.rubric import Bound, Case, Item, number
+from warplab.tasks.rubric import Bound, Case, Item, number, so_many
 
 UNIT = 2.0**-24  # unit roundoff of float32
 HALF, TINY = 2.0**-11, 2.0**-25  # of float16: unit roundoff, and half of the smallest subnormal
@@ -467,7 +467,9 @@ class Int8Matmul(KernelTask):
             name: rng.integers(*numbers, (rows, 4 * words), np.int8) for name, rows in (("X", m), ("W", n))
         }
         return Case(
-            f"{item}, {m} and {n} rows of {words} words", inputs | {"m": m, "n": n, "words": words}, item
+            f"{item}, {m} and {so_many(n, 'row')} of {so_many(words, 'word')}",
+            inputs | {"m": m, "n": n, "words": words},
+            item,
         )
 
     def make_cases(self, rng):

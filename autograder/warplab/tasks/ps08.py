@@ -9,7 +9,7 @@ import numpy as np
 from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, KernelTask, Task, VjpTask, task
-from warplab.tasks.rubric import Bound, Case, Item, number
+from warplab.tasks.rubric import Bound, Case, Item, number, so_many
 
 UNIT = 2.0**-24  # unit roundoff of float32
 C = math.sqrt(2 / math.pi)
@@ -184,7 +184,7 @@ class Overlap(Task):
         def job(item, pieces, pace=1.0):
             inputs = {"x": rng.random(int(rng.integers(2, 5)) * 24_000), "pieces": pieces, "pace": pace}
             told = "" if pace == 1 else f", work {pace:g} times as long as a copy"
-            return Case(f"{item}, {pieces} pieces{told}", inputs, item)
+            return Case(f"{item}, {so_many(pieces, 'piece')}{told}", inputs, item)
 
         # 4 and 5 pieces: of three streams another one is the last.
         slow, fast = float(rng.integers(2, 6)), 1 / float(rng.integers(2, 6))
@@ -384,7 +384,7 @@ class CaptureGraph(Task):
     def make_cases(self, rng):
         def rounds(item, count):
             return Case(
-                f"{item}, {count} rounds",
+                f"{item}, {so_many(count, 'round')}",
                 {"x": rng.random(int(rng.integers(4, 30))), "rounds": int(count)},
                 item,
             )

@@ -282,7 +282,9 @@ class DecodeBound(Task):
             }
             if room is not None:
                 card["memory"] = int(parameters * number + room * inputs["cache"])
-            told = f"{item}, {parameters / 1e9:.0f} B parameters of {number:g} bytes"
+            told = (
+                f"{item}, {parameters / 1e9:.0f} B parameters of {number:g} byte{'' if number == 1 else 's'}"
+            )
             return Case(told, inputs, item, (item,))
 
         def readers():

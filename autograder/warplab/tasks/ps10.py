@@ -46,7 +46,7 @@ class RingAllReduce(RanksTask):
     def make_cases(self, rng):
         def ring(item, ranks, count):
             return Case(
-                f"{item}, {ranks} ranks, {count} numbers",
+                f"{item}, {so_many(ranks, 'rank')}, {so_many(count, 'number')}",
                 {"x": [rng.normal(size=int(count)) for _ in range(ranks)]},
                 item,
             )
@@ -123,7 +123,7 @@ class DataParallel(Training):
                 "lr": float(rng.uniform(0.01, 0.05)),
             }
             return Case(
-                f"{item}, {len(rows)} ranks with {', '.join(str(int(n)) for n in rows)} rows, "
+                f"{item}, {so_many(len(rows), 'rank')} with {', '.join(str(int(n)) for n in rows)} rows, "
                 f"{so_many(layers, 'layer')}, {so_many(steps, 'step')}",
                 inputs,
                 item,
@@ -188,7 +188,7 @@ class TensorParallelMlp(RanksTask):
                 "w2": [rng.normal(size=(int(n), int(width))) for n in hidden[:ranks]],
                 "b2": rng.normal(size=int(width)),
             }
-            return Case(f"{item}, {ranks} ranks, {batch} x {width}", inputs, item)
+            return Case(f"{item}, {so_many(ranks, 'rank')}, {batch} x {width}", inputs, item)
 
         return [
             layer("right", 2, 3, 4, [8, 8]),
@@ -250,7 +250,7 @@ class ZeroAdam(RanksTask):
                 "lr": float(rng.uniform(0.001, 0.1)),
             }
             return Case(
-                f"{item}, {ranks} ranks, {so_many(count, 'weight')}, {so_many(steps, 'step')}",
+                f"{item}, {so_many(ranks, 'rank')}, {so_many(count, 'weight')}, {so_many(steps, 'step')}",
                 inputs,
                 item,
                 tuple(f"{only}[{r}]" for r in range(ranks)) if only else (),
@@ -391,7 +391,12 @@ class Pipeline(RanksTask):
             ]
             w = [rng.normal(size=(width, width)) / np.sqrt(width) for _ in range(ranks)]
             names = tuple(f"{only}[{r}]" for r in range(ranks)) if only else ()
-            return Case(f"{item}, {ranks} ranks, {micro} micro-batches", {"x": x, "w": w}, item, names)
+            return Case(
+                f"{item}, {so_many(ranks, 'rank')}, {micro} micro-batch{'' if micro == 1 else 'es'}",
+                {"x": x, "w": w},
+                item,
+                names,
+            )
 
         return [
             line("right", 2, 3, "out"),
