@@ -574,6 +574,8 @@ def test_where_the_kernel_has_no_landlock_bubblewrap_hides_process_1_and_closes_
     """bwrap's own process 1 would show the student the keeper's pipe."""
     if not bubblewrap.program():
         pytest.skip("bwrap is not installed")
+    if ROOT.is_relative_to("/tmp"):
+        pytest.skip("bubblewrap's jail has a /tmp of its own, and the course lies in this one")
     ready = []
     if os.geteuid() == 0:
         needs_open_course()
