@@ -1,11 +1,11 @@
 """`make bench`: the SIMT engine, checks on, against numba's own simulator on the same kernels, in one run.
 
-The simulator must be chosen before numba is imported, so it runs in a child process
-(this file with --simulator), and the
-kernels stand here: a module of warplab would bring the engine along. Times are of this
-machine's CPU and compare two ways of running a kernel without a GPU; neither is a GPU's
-time. Each is the least of several, by the clock and as CPU time of
-the process: where other work shares the cores, the second is the one to compare.
+The simulator must be chosen before numba is imported, so it runs in a child process (this file with
+--simulator), and the kernels stand here: a module of warplab would bring the engine along. Times are of this
+machine's CPU and compare two ways of running a kernel without a GPU; neither is a GPU's time. Each is the
+least of several, by the clock and as CPU time of the process: where other work shares the cores, the second
+is the one to compare. Launches run as a whole, as a first one does, except where a row says "like others" or
+"like earlier ones".
 
 First launches, compilation included, are timed in a process of their own each, a copy of this one before it
 has compiled anything: "its first" is that process's first kernel of all, and pays for what a process loads
@@ -439,8 +439,9 @@ def larger():
         ("tiled matmul, 256 x 256 x 256 (target 500 ms)", lambda: multiply(a, b, c)),
         ("the same under profile()", lambda: warplab.profile(multiply, a, b, c)),
     ]:
-        launch()
-        clock, work = timed(launch, 9)
+        with nothing_kept():
+            launch()
+            clock, work = timed(launch, 9)
         print(f"  {name:<48}{1e3 * clock:9.1f} ms {1e3 * work:9.1f} ms CPU")
 
 
@@ -454,7 +455,9 @@ def main():
     first = {name: [in_fresh_processes(3, name, after) for after in (False, True)] for name in launches()}
     once = in_fresh_processes(3, None, False)
     warm_up()
-    engine = measure(9)
+    with nothing_kept():
+        engine = measure(9)
+    alike = measure(9)
     print(f"{'':<14}{'by the clock':>32}{'CPU time':>32}   first launch: CPU time, ratio by clock, CPU")
     print(
         f"{'kernel':<14}"
@@ -474,9 +477,11 @@ def main():
             line += f"   {1e3 * spent[1]:6.0f} ms {cold[after][0][-1]:6.1f}x {cold[after][1][-1]:6.1f}x"
         print(line)
     print(
-        f"median ratio, warm (target 400x): {statistics.median(warm[0]):.0f}x by the clock, "
+        f"median ratio, warm, whole launches (target 400x): {statistics.median(warm[0]):.0f}x by the clock, "
         f"{statistics.median(warm[1]):.0f}x of CPU time"
     )
+    kept = statistics.median(simulator[name][1][0] / again[0] for name, (_, again) in alike.items())
+    print(f"median ratio of launches like earlier ones: {kept:.0f}x by the clock")
     for after, title in ((True, "after another kernel (target 15x)"), (False, "as a process's first kernel")):
         print(
             f"smallest ratio of a first launch {title}: {min(cold[after][0]):.1f}x by the clock, "
