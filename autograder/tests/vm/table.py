@@ -13,30 +13,39 @@ HELD = Path(__file__).with_name("held.json")
 ROOT = Path(__file__).resolve().parents[3]
 SEEN = ROOT / "_build/vm/seen"
 PAGE = ROOT / "chapters/threat-model.md"
-ATTACKED = ["setting", "kernel", "commit", "behind", "of 15 attacks held off", "memory of all held by"]
-ATTACKED += ["one busy processor"]
-GRADED = "setting | kernel | commit | student | status | points | most memory of a job".split(" | ")
+ATTACKED = ["setting", "kernel, commit", "behind", "of 15 attacks held off", "memory and processors"]
+REFUSED = ["setting where it does not start", "kernel, commit", "behind", "reason"]
+GRADED = ["setting", "kernel, commit", "student", "status", "points", "most memory of a job"]
 
 
 def where(seen):
     """Where something was seen, and of which commit."""
-    return seen["setting"], seen["kernel"], seen.get("commit", "not noted")
+    return seen["setting"], f"{seen['kernel']}, {seen.get('commit', 'not noted')}"
+
+
+def tried(seen):
+    """The sandboxes that are meant for a setting's user, and what was seen behind each."""
+    for kind, found in seen["sandboxes"].items():
+        if not str(found).startswith("bubblewrap is for ordinary users"):
+            yield kind, found
 
 
 def attacked(seen):
-    """The lines of the table of attacks for one setting, one a kind of sandbox that is meant for its user."""
+    """The lines of the table of attacks for one setting, one a kind of sandbox that started."""
     shares = seen["processor seconds of one and of eight"]
-    busy = "one process against eight: {} s and {} s".format(*shares) if shares else "not by cgroup"
-    for kind, found in seen["sandboxes"].items():
+    busy = "; one busy process against eight: {} s and {} s".format(*shares) if shares else ""
+    for kind, found in tried(seen):
+        if isinstance(found, dict):
+            lost = [f"{name}: {detail}" for name, detail in found.items() if detail != "held"]
+            held = f"{len(found) - len(lost)}" + ("" if not lost else f"; {'; '.join(lost)}")
+            yield *where(seen), kind, held, seen["walls"] + busy
+
+
+def refused(seen):
+    """The lines of the table of sandboxes that did not start in one setting."""
+    for kind, found in tried(seen):
         if isinstance(found, str):
-            reason = found.split(", ")[0]
-            if reason.startswith("bubblewrap is for ordinary users"):
-                continue
-            yield *where(seen), kind, f"no result: {reason}", "", ""
-            continue
-        lost = [f"{name}: {detail}" for name, detail in found.items() if detail != "held"]
-        held = f"{len(found) - len(lost)}" + ("" if not lost else f"; {'; '.join(lost)}")
-        yield *where(seen), kind, held, seen["walls"], busy
+            yield *where(seen), kind, found.split(", ")[0]
 
 
 def graded(seen):
@@ -52,8 +61,8 @@ def graded(seen):
 
 
 def tables(settings):
-    """The Markdown tables of what was seen in these settings: attacks, and classes where there are any."""
-    for head, lines_of in ((ATTACKED, attacked), (GRADED, graded)):
+    """The Markdown tables of what was seen in these settings: attacks, refusals, classes."""
+    for head, lines_of in ((ATTACKED, attacked), (REFUSED, refused), (GRADED, graded)):
         if lines := [line for seen in settings for line in lines_of(seen)]:
             yield "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *lines))
 
