@@ -33,7 +33,7 @@ def tried(seen):
 def attacked(seen):
     """The lines of the table of attacks for one setting, one a kind of sandbox that started."""
     shares = seen["processor seconds of one and of eight"]
-    busy = "; one busy process against eight: {} s and {} s".format(*shares) if shares else ""
+    busy = "; {} : {} s".format(*shares) if shares else ""
     for kind, found in tried(seen):
         if isinstance(found, dict):
             lost = [f"{name}: {detail}" for name, detail in found.items() if detail != "held"]
