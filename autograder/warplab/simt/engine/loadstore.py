@@ -298,8 +298,7 @@ def _other_name(region, byte: int) -> str:
     ):
         return ""
     rows, columns = region.shape
-    behind = region.index(byte)
-    return f"; {behind} is the same place as [{rows - 1}, {element - (rows - 1) * columns}]"
+    return f"; if your indices were [{rows - 1}, {element - (rows - 1) * columns}], that is the same place"
 
 
 def _slots(address: np.ndarray) -> np.ndarray:
