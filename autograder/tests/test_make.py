@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import threading
+import time
 import tomllib
 from collections import Counter, namedtuple
 from importlib.metadata import distributions
@@ -66,6 +68,23 @@ def test_a_missing_venv_module_names_the_package_to_install(tmp_path):
     with pytest.raises(bootstrap.Stop) as error:
         bootstrap.check_venv_module(str(python))
     assert "apt-get install python3.11-venv" in one_line(error)
+
+
+def test_a_second_set_up_waits_for_the_first(tmp_path):
+    said, order = [], []
+
+    def second():
+        with bootstrap.alone(tmp_path, said.append):
+            order.append("second")
+
+    with bootstrap.alone(tmp_path, said.append):
+        thread = threading.Thread(target=second)
+        thread.start()
+        while not said:
+            time.sleep(0.01)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"] and said == ["  another make is setting this up; waiting for it"]
 
 
 def test_no_network_is_one_line_and_not_a_traceback(tmp_path, monkeypatch):

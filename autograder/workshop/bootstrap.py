@@ -7,11 +7,13 @@ its lock, pyproject.toml or Python change.
 """
 
 import argparse
+import fcntl
 import hashlib
 import re
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -152,6 +154,19 @@ def fingerprint(root, python_version):
     return digest.hexdigest()
 
 
+@contextmanager
+def alone(root, say):
+    """Hold the set-up of `root`: two that install into one environment at once leave a broken one."""
+    (root / "_build").mkdir(exist_ok=True)
+    with open(str(root / "_build" / "install.lock"), "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("  another make is setting this up; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def make_venv(root, venv, torch, say):
     """Create or bring up to date the environment `venv`; returns True where something was installed."""
     own, stamp = venv / "bin" / "python", venv / ".course-stamp"
@@ -188,10 +203,14 @@ def main(arguments=None):
         "--torch", choices=["", "cpu"], default="", help="cpu: take PyTorch's CPU build from its own index"
     )
     options = parser.parse_args(arguments)
+    venv = Path(options.venv).absolute()
+
+    def say(text):
+        print(text, flush=True)
+
     try:
-        changed = make_venv(
-            ROOT, Path(options.venv).absolute(), options.torch, say=lambda text: print(text, flush=True)
-        )
+        with alone(ROOT, say):
+            changed = make_venv(ROOT, venv, options.torch, say)
     except Stop as reason:
         print(f"make: {reason}", file=sys.stderr)
         return 1
