@@ -146,6 +146,14 @@ def test_bit_instructions(instruction, expected):
     assert (out[:, 0] == expected).all()
 
 
+def test_lanes_that_come_together_with_zeros_of_both_signs_keep_them():
+    out = run(
+        "setp.lt.u32 %p1, %r1, 16; @%p1 bra LOW; mov.f32 %f1, 0f80000000; bra.uni MEET; "
+        "LOW: mov.f32 %f1, 0f00000000; MEET: st.global.f32 [%rd1], %f1;"
+    )
+    np.testing.assert_array_equal(out[:, 0] >> 31, LANE >= 16)
+
+
 def test_a_guarded_instruction_runs_only_in_lanes_whose_guard_holds():
     out = run(
         "mov.u32 %r2, 1; setp.lt.u32 %p1, %r1, 5; @%p1 mov.u32 %r2, 9; @!%p1 add.u32 %r2, %r2, 1; "

@@ -82,7 +82,7 @@ def joined(held: list[dict], places: list, size: int, names: frozenset[str]) -> 
         known = [p for p in parts if p is not None]
         if not known:
             continue
-        if all(p is not None and p.size == 1 for p in parts) and all(p[0] == known[0][0] for p in known):
+        if len(known) == len(parts) and all(_same(p, known[0]) for p in known):
             regs[name] = known[0]
             continue
         # what a group never wrote reads as zero
@@ -91,3 +91,8 @@ def joined(held: list[dict], places: list, size: int, names: frozenset[str]) -> 
             if part is not None:
                 whole[place] = part
     return regs
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether both are one number for all lanes, and the same: to ``==`` 0 and -0 are equal."""
+    return one.size == other.size == 1 and one[0] == other[0] and one.tobytes() == other.tobytes()
