@@ -49,20 +49,20 @@ def command(bwrap: str, job: JailedJob, channel: int, report: int, info: int) ->
     line += ["--as-pid-1"]  # our process 1 hides itself, bwrap's shows the student its descriptors
     for key, value in job.environment.items():
         line += ["--setenv", key, value]
+    line += ["--proc", "/proc", "--tmpfs", "/dev"]  # not bwrap's --dev: the kernel counts terminals for all
+    share = (job.limits.disk_mib << 20) // len(view.WRITABLE)
+    for path in view.WRITABLE:  # before the folders that are shown, which may lie in one of these
+        line += ["--size", str(share), "--tmpfs", path]
     for path in [*view.visible(job.gpu), *own]:
         line += ["--symlink", os.readlink(path), path] if os.path.islink(path) else ["--ro-bind", path, path]
     for path in view.covered():
         line += ["--tmpfs", path, "--remount-ro", path]
-    line += ["--proc", "/proc", "--tmpfs", "/dev"]  # not bwrap's --dev: the kernel counts terminals for all
     for path in view.devices(job.gpu):
         line += ["--dev-bind", path, path]
     for path, target in view.LINKS.items():
         line += ["--symlink", target, path]
     for path in () if view.has_gpu(job.gpu) else beside_processes():
         line += ["--tmpfs", path, "--remount-ro", path] if path.is_dir() else ["--ro-bind", os.devnull, path]
-    share = (job.limits.disk_mib << 20) // len(view.WRITABLE)
-    for path in view.WRITABLE:
-        line += ["--size", str(share), "--tmpfs", path]
     line += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", f"{view.JOB}/home"]
     return [
         *map(str, line),

@@ -50,7 +50,7 @@ def visible(gpu: bool) -> list[str]:
     wanted = [sys.prefix, sys.base_prefix, *SYSTEM, str(WARPLAB), *libraries]
     wanted += PCI if has_gpu(gpu) else PROCESSORS
     there = {os.path.normpath(path) for path in wanted if path.startswith("/") and os.path.lexists(path)}
-    paths = sorted(there - {"/"})
+    paths = sorted(there - {"/", *WRITABLE})
     return [path for path in paths if not any(path.startswith(f"{other}/") for other in paths)]
 
 
