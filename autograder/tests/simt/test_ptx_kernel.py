@@ -131,3 +131,46 @@ def test_registers_in_a_row_may_have_names_without_a_percent_sign():
     x = np.arange(32, dtype=np.float32)
     warplab.ptx_kernel(text, "scale")[1, 32](x, 2.0, np.uint32(32))
     assert (x == 4 * np.arange(32)).all()
+
+
+CHOOSE = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry choose(.param .b32 one, .param .u64 out, .param .b32 other)
+{
+    .reg .b64 %rd<6>;
+    .reg .b32 %r<3>;
+    .reg .pred %p;
+    mov.u32 %r0, %tid.x;
+    and.b32 %r1, %r0, 1;
+    setp.eq.u32 %p, %r1, 0;
+    mov.b64 %rd0, one;
+    mov.b64 %rd1, other;
+    selp.b64 %rd2, %rd0, %rd1, %p;
+    ld.param.b32 %r2, [%rd2];
+    ld.param.u64 %rd3, [out];
+    mul.wide.u32 %rd4, %r0, 4;
+    add.s64 %rd5, %rd3, %rd4;
+    st.global.b32 [%rd5], %r2;
+    ret;
+}
+"""
+
+
+def test_which_parameter_is_loaded_may_be_chosen_by_each_thread():
+    kernel, out = warplab.ptx_kernel(CHOOSE, "choose"), np.zeros(64, np.int32)
+    kernel[1, 64](np.int32(7), out, np.int32(9))
+    assert out.tolist() == [7, 9] * 32
+
+
+def test_what_lies_beyond_the_parameters_cannot_be_loaded():
+    kernel = warplab.ptx_kernel(CHOOSE.replace("[%rd2]", "[%rd2+4]"), "choose")
+    with pytest.raises(warplab.OutOfBounds, match="parameters, which have 20 bytes"):
+        kernel[1, 64](np.int32(7), np.zeros(64, np.int32), np.int32(9))
+
+
+def test_a_parameters_address_is_none_in_memory():
+    text = CHOOSE.replace("mov.b64 %rd0, one;", "mov.b64 %rd3, one;\ncvta.param.u64 %rd0, %rd3;")
+    with pytest.raises(warplab.UnsupportedInstruction, match="the address of a parameter as one of memory"):
+        warplab.ptx_kernel(text, "choose")[1, 64](np.int32(7), np.zeros(64, np.int32), np.int32(9))

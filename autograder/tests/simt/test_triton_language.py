@@ -179,3 +179,19 @@ def test_products(dtype, warps):
     )
     dot[(1,)](x, y, out, N=32, num_warps=warps)
     assert torch.equal(out, x.to(out.dtype) @ y.to(out.dtype))
+
+
+@triton.jit
+def one_or_other(x, y, out, first):
+    if first:
+        tl.store(out, tl.load(x))
+    else:
+        tl.store(out, tl.load(y))
+
+
+@pytest.mark.parametrize("first", [1000, 0])
+def test_a_branch_between_two_tensors(first):
+    """LLVM makes of it a choice between the addresses of two parameters."""
+    x, y, out = torch.ones(1), torch.full((1,), 2.0), torch.empty(1)
+    one_or_other[(1,)](x, y, out, first)
+    assert out == (x if first else y)

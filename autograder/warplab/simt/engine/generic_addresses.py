@@ -10,6 +10,7 @@ import numpy as np
 
 SPACE_SHIFT = np.uint64(60)
 WINDOW = {"shared": 1 << 60, "local": 1 << 61}
+PARAMETERS = 1 << 21  # where the space of parameters begins, which generic addresses do not reach
 SPACE_OF_WINDOW = {start >> 60: space for space, start in WINDOW.items()}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from warplab.simt.engine.address_space import REGION_SHIFT, Access
 from warplab.simt.engine.atomics import update
-from warplab.simt.engine.generic_addresses import in_several_spaces, resolve, space_keys
+from warplab.simt.engine.generic_addresses import PARAMETERS, in_several_spaces, resolve, space_keys
 from warplab.simt.engine.indices import index_text, last_index
 from warplab.simt.errors import MisalignedAccess, OutOfBounds, UseAfterFree
 
@@ -32,6 +32,22 @@ class LoadStoreUnit:
     def param(self, name: str, offset: int, dtype: str) -> np.ndarray:
         data = self.machine.launch.params[name]
         return np.frombuffer(data, dtype, 1, offset)
+
+    def param_at(self, group, site, address: np.ndarray, offset: int, dtype: str) -> np.ndarray:
+        """What lies at addresses in the space of parameters: LLVM chooses between two parameters so."""
+        parameters = self.program.function.params
+        data = np.zeros(max(p.offset + p.size for p in parameters), np.uint8)
+        for p in parameters:
+            data[p.offset : p.offset + p.size] = np.frombuffer(self.machine.launch.params[p.name], np.uint8)
+        width, at = np.dtype(dtype).itemsize, address.view(np.int64) + (offset - PARAMETERS)
+        if at.min() < 0 or at.max() + width > data.size:
+            raise OutOfBounds(
+                f"a thread reads outside of the kernel's parameters, which have {data.size} bytes",
+                kernel=self.program.name,
+                where=self.program.line_of_site(site),
+                hint="the index into the parameter",
+            )
+        return data[at[:, np.newaxis] + np.arange(width)].view(dtype)[:, 0]
 
     def prepare(self, group, space: str, address: np.ndarray) -> Access:
         """Prepare (or find again) the addresses of one register value.

@@ -39,6 +39,8 @@ def mov(code, instr):
 def cvta(code, instr):
     """``cvta``: from an address in a space to a generic one, with ``.to`` back."""
     d, a = instr.operands
+    if space_of(instr) == "param":
+        raise code.unsupported(instr, "the address of a parameter as one of memory")
     base = WINDOW.get(space_of(instr), 0)
     if not base:
         code.define(d, code.use(a, "u8"), "u8")
@@ -53,11 +55,14 @@ def load(code, instr):
     targets = d.items if isinstance(d, Vec) else (d,)
     space = space_of(instr)
     if space == "param":
-        if not isinstance(address.base, Sym):
-            raise code.unsupported(instr)
         for i, item in enumerate(targets):
-            offset = address.base.offset + address.offset + i * int(dtype[1])
-            code.define(item, f"memory.param({address.base.name!r}, {offset}, '{dtype}')", dtype)
+            offset = address.offset + i * int(dtype[1])
+            if isinstance(address.base, Sym):
+                got = f"memory.param({address.base.name!r}, {address.base.offset + offset}, '{dtype}')"
+            else:
+                at = f"group, {code.site(instr)}, {code.use(address.base, 'u8')}"
+                got = f"memory.param_at({at}, {offset}, '{dtype}')"
+            code.define(item, got, dtype)
         return
     base, offset = code.base_and_offset(address)
     loaded = f"memory.load_{space}(group, {code.site(instr)}, {base}, {offset}, '{dtype}', {len(targets)})"

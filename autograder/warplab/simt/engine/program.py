@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from warplab.simt.engine.address_space import AddressSpace, Region
+from warplab.simt.engine.generic_addresses import PARAMETERS
 from warplab.simt.engine.indices import SharedArray, array_at, last_index, shared_array
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.translate import translate
@@ -94,7 +95,7 @@ class Program:
         shared: variables in global and constant memory that programs of the same source laid out, by name and
         initial contents; those that hold functions' addresses are each program's own.
         """
-        symbols: dict[str, int] = {}
+        symbols: dict[str, int] = {p.name: PARAMETERS + p.offset for p in self.function.params}
         self.shared_static = self.local_size = 0
         self.dynamic_symbols: list[str] = []
         self.shared_arrays: list[SharedArray] = []
