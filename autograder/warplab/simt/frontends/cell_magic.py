@@ -7,7 +7,7 @@ from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 from warplab.simt.frontends.cuda_cpp import CudaKernel
-from warplab.simt.toolchain.nvrtc import CompileError, prepare
+from warplab.simt.toolchain.nvrtc import CompileError, OverloadedKernel, prepare
 
 MAGIC = "%%cuda"
 _KERNEL = re.compile(r"__global__\b[^;{}]*?\b(\w+)\s*\(")  # also in a source that is not C++ yet
@@ -35,24 +35,30 @@ def bind_kernels(arguments: str, source: str, namespace: MutableMapping[str, Any
     After a mistake none of these names is bound, so that no earlier kernel of that name runs in its place.
     Raises CompileError with the compiler's first message.
     """
-    instances = dict(_instances(arguments))
-    for name in {*_KERNEL.findall(source), *instances}:
+    prepared = prepare(source, "")
+    set_aside = [name for name, _ in prepared.host]  # a kernel without its __global__ is among them
+    earlier = [name for name in set_aside if isinstance(namespace.get(name), CudaKernel)]
+    for name in {*_KERNEL.findall(source), *_BOUND.findall(arguments), *earlier}:
         namespace.pop(name, None)
+    instances = dict(_instances(arguments))
+    plain = {name.rpartition("::")[2]: name for name, template in prepared.kernels if not template}
     kernels: dict[str, CudaKernel] = {}
-    plain = _plain_kernels(source)
-    for name, kernel in {**{k.rpartition("::")[2]: k for k in plain}, **instances}.items():
-        kernels[name] = CudaKernel(source, kernel)
+    refused: CompileError | None = None
+    for name, kernel in {**plain, **instances}.items():
+        try:
+            kernels[name] = CudaKernel(source, kernel)
+        except OverloadedKernel as error:  # as of a template, one says which
+            if name in instances:
+                raise
+            refused = error
     if not kernels:
-        raise CompileError(
-            "the cell has no kernel to bind",
-            hint=f"__global__ void name(...), and for a template: {MAGIC} name=name<float>",
-        )
+        templates = [name.rpartition("::")[2] for name, template in prepared.kernels if template]
+        functions = [name for name in set_aside if re.search(rf"\bvoid\s+{re.escape(name)}\s*\(", source)]
+        hint = f"__global__ void {(*functions, 'name')[0]}(...)"
+        if templates:
+            hint = f"{MAGIC} {templates[0]}={templates[0]}<float>, with the arguments of the template"
+        raise refused or CompileError("the cell has no kernel to bind", hint=hint)
     namespace.update(kernels)
-
-
-def _plain_kernels(source: str) -> list[str]:
-    """The kernels of a source that are no templates, with their namespaces."""
-    return [name for name, template in prepare(source, "").kernels if not template]
 
 
 def _instances(arguments: str) -> Iterator[tuple[str, str]]:

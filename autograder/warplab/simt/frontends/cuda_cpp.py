@@ -37,7 +37,7 @@ from warplab.simt.frontends.space import SPACE
 from warplab.simt.frontends.symbols import Symbol, mangled, parameter_types, probe, probed
 from warplab.simt.frontends.torch_tensors import is_tensor, refuse
 from warplab.simt.ptx.parser import meets_grid_wide, parse
-from warplab.simt.toolchain.nvrtc import CompileError, compile_ptx, prepare
+from warplab.simt.toolchain.nvrtc import CompileError, compile_ptx, prepare, text_of
 
 _variables: dict[tuple[str, str, str], dict[tuple, Region]] = {}  # of each source, for all of its kernels
 
@@ -162,12 +162,12 @@ def cuda_kernel(source: str | os.PathLike[str], name: str) -> CudaKernel:
 
 
 def _cuda_kernel(source: str | os.PathLike[str], name: str) -> CudaKernel:
-    if isinstance(source, str) and ("\n" in source or "{" in source or not source.endswith((".cu", ".cuh"))):
+    if isinstance(source, str) and (not source.strip() or any(mark in source for mark in "\n{;")):
         return CudaKernel(source, name)
-    path = Path(source).absolute()
+    path = Path(source).expanduser().absolute()
     if not path.is_file():
         raise CompileError(f"there is no file {path}", kernel=name)
-    return CudaKernel(path.read_text(encoding="utf-8", errors="replace"), name, str(path))
+    return CudaKernel(text_of(path), name, str(path))
 
 
 def _dims(dims) -> tuple[int, ...]:

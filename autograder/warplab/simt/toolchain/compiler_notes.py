@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 #: What NVRTC calls the kernel's name, which it compiles as a line of its own.
 NAME_FILE = "__nv_name_map"
+
+#: What NVRTC says of a name that several kernels have.
+OVERLOADED = "cannot determine which instance of overloaded function"
 
 _UNDEFINED = re.compile(r'identifier "([^"]+)" is undefined|has no member "([^"]+)"')
 _MEANINGS = tuple(
@@ -22,7 +26,7 @@ _MEANINGS = tuple(
             "0xffffffff for all",
         ),
         (
-            r'namespace "std" has no member',
+            r'namespace "std" has no member|qualified name is not allowed\n.*\bstd\s*::',
             "a kernel has no containers, strings and streams of the host: it has plain arrays, and printf",
         ),
         (
@@ -31,18 +35,32 @@ _MEANINGS = tuple(
         ),
         (
             r'"curand',
-            "CUDA's generators of random numbers (cuRAND) do not run here: "
-            "pass numbers in an array, or write a generator of your own",
+            "CUDA's generators of random numbers (cuRAND) are a package of their own: "
+            "pip install nvidia-curand; else pass numbers in an array, or write a generator of your own",
         ),
     )
 )
 
 
-def meanings(error: str) -> list[str]:
-    """A sentence on an error's first line, none for what it says well enough itself."""
-    unknown = _UNDEFINED.search(error)
+def meanings(lines: list[str]) -> list[str]:
+    """A sentence on an error, the author's line below it; none for what it says well enough itself."""
+    error = "\n".join(lines)
+    unknown = _UNDEFINED.search(lines[0])
     name = unknown[1] if unknown else ""
-    return [f"  {text.format(name)}" for pattern, text in _MEANINGS if pattern.search(error)][:1]
+    said = [f"  {text.format(name)}" for pattern, text in _MEANINGS if pattern.search(error)][:1]
+    return said or _unknown_characters(lines)
+
+
+def _unknown_characters(lines: list[str]) -> list[str]:
+    """A sentence on the letter, quotation mark or space that the compiler takes for no token."""
+    strange = [c for line in lines[1:] for c in line if not c.isascii()]
+    if "unrecognized token" not in lines[0] or not strange:
+        return []
+    name = unicodedata.name(strange[0], "without a name").lower()
+    return [
+        f"  '{strange[0]}' (U+{ord(strange[0]):04X}, {name}) may stand in comments and strings alone: "
+        "elsewhere NVRTC takes ASCII"
+    ]
 
 
 def worth_saying(errors: list[tuple[re.Match, str]]) -> tuple[re.Match, str]:
@@ -58,6 +76,14 @@ def worth_saying(errors: list[tuple[re.Match, str]]) -> tuple[re.Match, str]:
 
 def on_the_name(log: str, kernel: str, kernels: dict[str, bool]) -> str:
     """What is wrong with the name of a kernel that the source has, by NVRTC's errors on that name alone."""
+    base = kernel.partition("<")[0].strip()
+    if OVERLOADED in log:
+        return (
+            f"several kernels are named {base}: give each a name of its own, or name one "
+            f"with its parameters, as in (void(*)(float*, int)){base}"
+        )
+    if base != kernel.strip() and kernels.get(base) is False:
+        return f"{base} is no template: its name is {base} alone"
     unknown = _UNDEFINED.search(log)
     name = unknown[1] or unknown[2] if unknown else ""
     if name and any(name == known.rpartition("::")[2] for known in kernels):

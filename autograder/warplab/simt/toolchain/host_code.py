@@ -31,6 +31,9 @@ _DEFINE = re.compile(r"(?P<name>\w+)(?P<call>\()?(?P<body>.*)", re.S)
 _INCLUDE = re.compile(r'(?P<open>["<])(?P<name>[^">]+)[">]')
 _USING = re.compile(r"using\s+namespace\s+(\w+(?:\s*::\s*\w+)*)\s*;")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_JOINED = re.compile(
+    r'(\bextern\s*"C")(?=__)'
+)  # extern "C"__global__, which is a literal of one's own to C++17
 
 SPACES = frozenset("__global__ __device__ __constant__ __shared__ __managed__".split())
 _CLASSES = frozenset("struct class union enum".split())
@@ -178,6 +181,7 @@ def _read(text, name, find) -> dict[str, SourceFile]:
         at, content = waiting.pop()
         if at in files:
             continue
+        content = _JOINED.sub(r"\1 ", content.replace("\ufeff", ""))
         tokens = [
             Token(m.lastgroup, m.group(), m.start())
             for m in _TOKEN.finditer(content)

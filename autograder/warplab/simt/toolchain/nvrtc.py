@@ -6,6 +6,7 @@ Headers (mma.h, cuda_fp16.h, cooperative_groups.h ...) come from the wheels. Hos
 
 from __future__ import annotations
 
+import codecs
 import functools
 import os
 import re
@@ -16,7 +17,7 @@ from cuda import pathfinder
 from cuda.bindings import nvrtc
 
 from warplab.simt.errors import LaunchError
-from warplab.simt.toolchain.compiler_notes import NAME_FILE, meanings, on_the_name, worth_saying
+from warplab.simt.toolchain.compiler_notes import NAME_FILE, OVERLOADED, meanings, on_the_name, worth_saying
 from warplab.simt.toolchain.disk import kept
 from warplab.simt.toolchain.host_code import DeviceSource, without_host_code
 from warplab.simt.toolchain.standard_headers import (
@@ -35,7 +36,9 @@ _OURS = frozenset((PRELUDE_NAME, LIBRARY_NAME))
 _LIMITED = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
 _NEEDS_LIBCUXX = re.compile(r"\bcuda\s*::|<\s*(?:cuda|cub|thrust)/")
 _MESSAGE = re.compile(
-    r"^(?P<file>[^\n(]+)\((?P<line>\d+)\): (?P<kind>(?:catastrophic )?error|warning|remark)\b", re.M
+    r"^(?:(?P<file>[^\n(]+)\((?P<line>\d+)\)|(?P<end>At end of source)): "
+    r"(?P<kind>(?:catastrophic )?error|warning|remark)\b",
+    re.M,
 )
 _TAIL = re.compile(
     r"^(Remark:|Note #|\d+ (catastrophic )?errors? detected|Compilation terminated|Error limit)", re.M
@@ -46,6 +49,10 @@ class CompileError(LaunchError):
     """NVRTC refused the source; the message has its first error, with the author's own file and line."""
 
     kind = "compile error"
+
+
+class OverloadedKernel(CompileError):
+    """The name is that of several kernels, which differ in the types of their parameters."""
 
 
 @functools.cache
@@ -72,6 +79,13 @@ def file_name(name: str) -> str:
     return f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}.cu"
 
 
+def text_of(path: Path) -> str:
+    """The text of a C++ file: UTF-8, or UTF-16 where its first bytes say so."""
+    with path.open("rb") as file:
+        wide = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return path.read_text(encoding="utf-16" if wide else "utf-8", errors="replace")
+
+
 def prepare(source: str, name: str, path: str = "", folders: tuple[str, ...] = ()) -> DeviceSource:
     """``source`` for NVRTC: its host code set aside, the author's own headers read. ``name``: the kernel.
 
@@ -83,7 +97,7 @@ def prepare(source: str, name: str, path: str = "", folders: tuple[str, ...] = (
         beside = os.path.normpath(os.path.join(os.getcwd(), os.path.dirname(by), header))
         if not quoted or not os.path.isfile(beside):
             return None
-        return beside, Path(beside).read_text(encoding="utf-8", errors="replace")
+        return beside, text_of(Path(beside))
 
     def known(header: str) -> bool:
         installed = any(os.path.isfile(os.path.join(f, header)) for f in (*folders, *include_folders()))
@@ -158,10 +172,11 @@ def _compile_with(prepared: DeviceSource, file: str, options: list[str], kernel:
             _checked(nvrtc.nvrtcAddNameExpression(program, kernel.encode()))
         (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            log = _buffer(_checked(nvrtc.nvrtcGetProgramLogSize(program)))
-            _checked(nvrtc.nvrtcGetProgramLog(program, log))
-            message = _said(log.decode(errors="replace").strip("\0 \n"), prepared, file, kernel)
-            raise CompileError(message, kernel=kernel or file)
+            said = _buffer(_checked(nvrtc.nvrtcGetProgramLogSize(program)))
+            _checked(nvrtc.nvrtcGetProgramLog(program, said))
+            log = said.decode(errors="replace").strip("\0 \n")
+            refused = OverloadedKernel if OVERLOADED in log else CompileError
+            raise refused(_said(log, prepared, file, kernel), kernel=kernel or file)
         entry = _checked(nvrtc.nvrtcGetLoweredName(program, kernel.encode())).decode() if kernel else ""
         ptx = _buffer(_checked(nvrtc.nvrtcGetPTXSize(program)))
         _checked(nvrtc.nvrtcGetPTX(program, ptx))
@@ -172,7 +187,7 @@ def _compile_with(prepared: DeviceSource, file: str, options: list[str], kernel:
 
 def _said(log: str, prepared: DeviceSource, file: str, kernel: str) -> str:
     """The compiler's first error in the author's own file, with what the reader can do about it."""
-    own = {file, *dict(prepared.headers)}
+    own = {file, *dict(prepared.headers), None}  # None: at the end of the source
     marks = list(_MESSAGE.finditer(log))
     ends = [m.start() for m in marks[1:]] + [len(log)]
     errors = [(m, log[m.start() : end]) for m, end in zip(marks, ends) if "error" in m["kind"]]
@@ -190,14 +205,18 @@ def _said(log: str, prepared: DeviceSource, file: str, kernel: str) -> str:
     lines = text.rstrip().split("\n")
     last = next((i for i, line in enumerate(lines) if line.strip() == "^"), len(lines))
     lines = [line for line in lines[: last + 1] if not any(name in line for name in _OURS)]
-    if place not in own:  # in CUDA's own header: where the author's file led there
+    if mark["end"]:
+        lines[0] = lines[0].replace(mark["end"], f"{os.path.basename(file)}, at its end", 1)
+        lines[1:] = [re.sub(r"note #[\w-]+:", "note:", line) for line in lines[1:]]
+    elif place not in own:  # in CUDA's own header: where the author's file led there
         came = [m for m in re.finditer(r'at line (\d+) of "?([^"\n]+)', text) if m[2] in own]
         lines = [lines[0] if lines else text.split("\n")[0]]
         lines += [f"  from {os.path.basename(m[2])}({m[1]})" for m in came[:1]]
-    lines[0] = lines[0].replace(place, os.path.basename(place), 1)
+    notes = _notes(lines, prepared)
+    lines[0] = lines[0].replace(place or "", os.path.basename(place or ""), 1)
     if len(errors) > 1:
         lines.append(f"({len(errors) - 1} more error{'s' if len(errors) > 2 else ''})")
-    return "\n".join([*lines, *_notes(lines[0], prepared)])
+    return "\n".join([*lines, *notes])
 
 
 def _no_such_kernel(prepared: DeviceSource, kernel: str) -> str:
@@ -212,8 +231,9 @@ def _no_such_kernel(prepared: DeviceSource, kernel: str) -> str:
     return f"the source has no kernel {kernel!r}; {there}"
 
 
-def _notes(error: str, prepared: DeviceSource) -> list[str]:
+def _notes(lines: list[str], prepared: DeviceSource) -> list[str]:
     """What is known of a name that the compiler does not know: it is host code, or its header is missing."""
+    error = lines[0]
     host = dict(prepared.host)
     unknown = [name.rpartition("::")[2] for name in re.findall(r'"([\w:]+)"', error)]
     notes = [
@@ -224,4 +244,4 @@ def _notes(error: str, prepared: DeviceSource) -> list[str]:
     missing = [name for name in prepared.missing if "." in name and not OF_C.match(name)]
     if not notes and missing and re.search("undefined|does not apply|is not a t", error):
         notes.append(f"  taken for empty, because there is no such file: {', '.join(missing)}")
-    return notes + meanings(error)
+    return notes + meanings(lines)

@@ -107,7 +107,8 @@ template <class T> __host__ __device__ constexpr void swap(T& a, T& b) { T c = a
 
 
 def _prelude() -> str:
-    lines = ["#pragma once", "#define __linux__ 1", _INTEGERS]
+    # C++17 refuses register, which older kernels put before their variables, and nvcc takes it
+    lines = ["#pragma once", "#define __linux__ 1", "#define register", _INTEGERS]
     lines += [f"#ifndef {name}\n#define {name} {value}\n#endif" for name, value in _LIMITS.items()]
     lines += [_NUMBERS, *(f"template <> struct whole<{t}> {{ typedef double type; }};" for t in _WHOLE)]
     lines.append("template <class A, class B> using both = decltype(typename whole<A>::type() + ")
