@@ -20,7 +20,9 @@ F = np.float32
 
 @pytest.fixture(autouse=True)
 def from_the_first(monkeypatch):
+    """A kind's first launch runs as a whole, its second by steps, the others by the function made of them."""
     monkeypatch.setattr(repeats, "WHOLE", 0)
+    monkeypatch.setattr(repeats, "OFTEN", 1)
 
 
 @pytest.fixture

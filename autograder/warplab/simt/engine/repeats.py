@@ -16,6 +16,7 @@ of a kind in which the checks of memory had to look at values.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
@@ -29,12 +30,14 @@ from warplab.simt.engine.groups import Group, joined
 from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.machine import Launch, Machine
 from warplab.simt.engine.program import Program
+from warplab.simt.engine.straight import straight
 from warplab.simt.observer import Observer
 
 WHOLE = 8  # launches of a program before it is taken apart, which takes as long as some of them
 CONTENTS = 1 << 10  # bytes of an array that addresses follow from
 STEPS, BYTES = 1 << 11, 1 << 24  # of what is kept of one launch
 KINDS, ALL_BYTES = 256, 1 << 26  # of a program's launches
+OFTEN = 16  # launches by what is kept before a function is made of that, which takes as long as some of them
 
 
 class Repeats:
@@ -160,28 +163,43 @@ class KeptLaunch:
     views: list[tuple[int, str]]  # of regions, by number, as elements of a dtype
     params: dict
     written: set[int]  # numbers of regions
+    atomics: set[int]  # of regions, and of own memory behind them
     bytes: int
+    runs: int = 0
+    straight: Callable | None = None  # what is made of the steps, and whether it needs own memory
+    needs_own: bool = False
 
     def run(self, regions: list[Region]) -> bool:
         """False if a branch goes another way; nothing that anybody sees has been done then."""
-        memory = _Memory(regions, self)
+        if self.straight is not None:
+            with np.errstate(all="ignore"):
+                return self.straight(self._with_own(regions) if self.needs_own else regions)
+        memory = _Memory(self._with_own(regions), self)
         with np.errstate(all="ignore"):
             for late, known, group, expected in self.steps:
                 guard = late(memory, known, memory.registers[group])
                 if expected is not None and (guard != expected).any():
                     return False
+        self.runs += 1
+        if self.runs == OFTEN and (made := straight(self, regions)):
+            self.straight, self.needs_own = made
+            self.steps = []
         return True
+
+    def _with_own(self, regions: list[Region]) -> list[Region]:
+        if not any(self.own):
+            return regions
+        return [*regions, *(Region(0, np.empty(size, np.uint8), "") for size in self.own)]
 
 
 class _Memory:
     """Memory as late functions see it: ``views`` of regions as elements of a dtype."""
 
     def __init__(self, regions: list[Region], kept: KeptLaunch):
-        if any(kept.own):
-            regions = [*regions, *(Region(0, np.empty(size, np.uint8), "") for size in kept.own)]
         self.regions, self.params = regions, kept.params
         self.views = [regions[number].view(dtype) for number, dtype in kept.views]
         self.registers: list[dict] = [{} for _ in range(kept.groups)]
+        self.joined = joined
 
     def param(self, name: str, offset: int, dtype: str) -> np.ndarray:
         return np.frombuffer(self.params[name], dtype, 1, offset)
@@ -205,7 +223,7 @@ def _parted(memory: _Memory, known, registers: dict) -> None:
 def _merged(memory: _Memory, known, registers: dict) -> None:
     """The step in which several groups become one."""
     sources, places, size, names = known
-    registers.update(joined([memory.registers[source] for source in sources], places, size, names))
+    registers.update(memory.joined([memory.registers[source] for source in sources], places, size, names))
 
 
 class NotingMachine(Machine):
@@ -221,7 +239,7 @@ class NotingMachine(Machine):
         self.memory = _Notes(self, kind)
         self.steps: list[list] = []
         self.numbers: dict[Group, int] = {}
-        self.bytes, self.fits, self.written = 0, True, set()
+        self.bytes, self.fits, self.written, self.atomics = 0, True, set(), set()
         self.own: list[int] = []
         self.views: dict[tuple[int, str], int] = {}
 
@@ -230,7 +248,8 @@ class NotingMachine(Machine):
             return None
         own = [size if name in self.parts.late_memory else 0 for name, size in zip(OWN, self.own)]
         views, groups = list(self.views), len(self.numbers)
-        return KeptLaunch(self.steps, groups, own, views, self.launch.params, self.written, self.bytes)
+        params, written, atomics = self.launch.params, self.written, self.atomics
+        return KeptLaunch(self.steps, groups, own, views, params, written, atomics, self.bytes)
 
     def _start_chunk(self, first: int, count: int) -> None:
         super()._start_chunk(first, count)
@@ -328,6 +347,7 @@ class _Notes(LoadStoreUnit):
             return
         first = access.index(width.bit_length() - 1, offset)
         if way == "atomic":
+            self.machine.atomics.add(number)
             self.keep((number, np.broadcast_to(first, (group.size,))), 8 * group.size)
             return
         views = self.machine.views

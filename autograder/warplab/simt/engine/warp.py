@@ -5,6 +5,8 @@ A table has one row of 32 columns a warp.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 
@@ -17,6 +19,13 @@ class WarpTable:
         self.row, self.column, self.rows = group.row, group.column, group.warps
         self.present = np.zeros((self.rows, 32), bool)
         self.present[self.row, self.column] = True
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """Where in the group each lane stands, -1 for one that is not there."""
+        places = np.full((self.rows, 32), -1)
+        places[self.row, self.column] = np.arange(self.row.size)
+        return places
 
     def spread(self, values: np.ndarray) -> np.ndarray:
         """Per-lane values as a table; absent lanes hold zero."""
@@ -59,15 +68,15 @@ def shuffle(table: WarpTable, mode: str, value, b, c, mask):
         source = (lane & segment) | (b & ~segment)
         good = source <= most
     source = np.where(good, source, lane)
-    undefined = np.array(-1).astype(value.dtype)
-    values = np.full((table.rows, 32), undefined)
-    values[table.row, table.column] = value
-    got, mask = values[table.row, source], np.broadcast_to(mask, lane.shape).astype(np.int64)
-    there = table.present[table.row, source]
+    at, mask = table.places[table.row, source], np.broadcast_to(mask, lane.shape).astype(np.int64)
+    there = at >= 0
     if (mask != 0xFFFFFFFF).any():
-        named = ((mask >> lane) & (mask >> source) & 1).astype(bool)
-        got, there = np.where(named, got, undefined), there & named
-    return got, good, None if there.all() else np.where(there, 0, source + 1)
+        there &= ((mask >> lane) & (mask >> source) & 1).astype(bool)
+    got = value[at if value.size > 1 else np.zeros_like(at)]
+    if there.all():
+        return got, good, None
+    undefined = np.array(-1).astype(value.dtype)
+    return np.where(there, got, undefined), good, np.where(there, 0, source + 1)
 
 
 def vote(table: WarpTable, mode: str, flag: np.ndarray, mask: np.ndarray):
