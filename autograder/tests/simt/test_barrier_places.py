@@ -115,3 +115,25 @@ def test_barriers_that_are_not_aligned_meet_within_a_warp_too():
 def test_what_cannot_meet_is_barrier_divergence(split, one, other):
     with pytest.raises(warplab.BarrierDivergence, match="wait at two different barriers"):
         meets(split, one, other)
+
+
+TURNS = """
+extern "C" __global__ void k(const int* x, int* turn, int* out) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    s[t] = x[blockIdx.x * 64 + t];
+    if (t == 0) { while (atomicAdd(turn, 0) != blockIdx.x) {} __threadfence(); }
+    MEET;
+    out[t] += s[63 - t];
+    MEET;
+    if (t == 0) { __threadfence(); atomicExch(turn, blockIdx.x + 1); }
+}"""
+
+
+@pytest.mark.parametrize("meet", ["__syncthreads()", 'asm volatile("bar.sync 1, 64;" ::: "memory")'])
+def test_a_block_passes_its_barrier_while_others_spin_until_it_has_done_its_work(meet):
+    x, out = np.arange(256, dtype=np.int32), np.zeros(64, np.int32)
+    warned(
+        lambda: warplab.cuda_kernel(TURNS.replace("MEET", meet), "k")[4, 64](x, np.zeros(1, np.int32), out)
+    )
+    np.testing.assert_array_equal(out, x.reshape(4, 64)[:, ::-1].sum(axis=0))

@@ -43,6 +43,59 @@ def release(machine, waiting):
     return _all(machine, waiting), []
 
 
+def release_early(machine, waiting, ready):
+    """The same while other threads still run, as they may be spinning until those who wait here have passed:
+    blocks of which every thread waits, and counted barriers that have their threads.
+
+    ready: groups of those who run, by place.
+    """
+    program = machine.program
+    if any("grid" in program.blocks[i].branch.mods for i, _ in waiting):
+        return [], waiting
+    counted = [(i, g) for i, g in waiting if _count(program, i, g) is not None]
+    passing = _counted(machine, counted) if counted else []
+    if not passing:
+        lanes = np.concatenate([g.lanes for groups in ready.values() for g in groups])
+        busy = np.zeros(machine.blocks, bool)
+        busy[machine.block_of_lane[lanes]] = True
+        stay = [(i, g, busy[machine.block_of_lane[g.lanes]]) for i, g in waiting]
+        whole = [(i, _part(g, ~stays)) for i, g, stays in stay if not stays.all()]
+        if not whole:
+            return [], waiting
+        passing, left = release(machine, whole)
+        waiting = [*left, *((i, _part(g, stays)) for i, g, stays in stay if stays.any())]
+    gone = {id(g) for _, g in passing}
+    tell_who_met(machine, passing, all_of_them=False)
+    return passing, [(i, g) for i, g in waiting if id(g) not in gone]
+
+
+def _part(group, mask):
+    """Some of the lanes that wait at a barrier, with all their registers."""
+    return group if mask.all() else group.split(mask, frozenset(group.regs))
+
+
+def tell_who_met(machine, passing, all_of_them: bool) -> None:
+    """Tell the observers who passes: all threads that live, at one barrier a block, or who has met whom."""
+    program = machine.program
+    if all_of_them and all(_count(program, i, g) is None for i, g in passing):
+        for o in machine.observers:
+            o.barrier(machine, program.blocks[passing[0][0]])
+        return
+    lanes = np.concatenate([g.lanes for _, g in passing])
+    numbers = [_number(program, i, g) for i, g in passing]
+    number = np.repeat(numbers, [g.size for _, g in passing])
+    order = np.argsort(lanes)
+    together = (machine.block_of_lane[lanes] * 16 + number)[order]
+    for o in machine.observers:
+        o.met(machine, lanes[order], together)
+
+
+def _number(program, index: int, group) -> int:
+    instr = program.blocks[index].branch
+    operands = instr.operands[1:] if "red" in instr.mods else instr.operands
+    return _value(program, operands[0], group) if operands else 0
+
+
 def _all(machine, waiting, others=()):
     """Barriers for whole thread blocks: each block's threads must wait at barriers of one number, and the
     threads of a warp at the same place.
@@ -131,13 +184,13 @@ def _counted(machine, counted):
     program = machine.program
     tally: dict[tuple[int, int], int] = {}
     for index, group in counted:
-        name = _value(program, program.blocks[index].branch.operands[0], group)
+        name = _number(program, index, group)
         blocks, lanes = np.unique(machine.block_of_lane[group.lanes], return_counts=True)
         for block, n in zip(blocks.tolist(), lanes.tolist()):
             tally[block, name] = tally.get((block, name), 0) + n
     passing = []
     for index, group in counted:
-        name = _value(program, program.blocks[index].branch.operands[0], group)
+        name = _number(program, index, group)
         want = _count(program, index, group)
         if all(
             tally[block, name] == want for block in np.unique(machine.block_of_lane[group.lanes]).tolist()

@@ -15,7 +15,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from warplab.simt.engine.address_space import AddressSpace, Region
-from warplab.simt.engine.barriers import note_who_left, release
+from warplab.simt.engine.barriers import note_who_left, release, release_early, tell_who_met
+from warplab.simt.engine.clocks import is_clock
 from warplab.simt.engine.following import Followed, StartFollowing, follow
 from warplab.simt.engine.groups import Group, joined
 from warplab.simt.engine.loadstore import LoadStoreUnit
@@ -253,14 +254,16 @@ class Machine:
         while ready or waiting:
             if not ready:
                 passing, waiting = release(self, waiting)
-                for o in self.observers:
-                    o.barrier(self, blocks[passing[0][0]])
+                tell_who_met(self, passing, all_of_them=not waiting)
                 for index, group in passing:
                     ready.setdefault(index + 1, []).append(group)
                 continue
-            if (
-                polls >= patience and len(ready) > 1
-            ):  # the lowest lanes spin: the others get a turn, one place after the other
+            if polls >= patience and (waiting or len(ready) > 1):
+                # the lowest lanes spin: the others get a turn, one place after the other
+                if waiting:
+                    passing, waiting = release_early(self, waiting, ready)
+                    for index, group in passing:
+                        ready.setdefault(index + 1, []).append(group)
                 polls, turn, boost, patience = 0, turn + 1, BOOST, 4
             index = sorted(ready)[turn % len(ready)] if boost else min(ready)
             groups = ready.pop(index)
@@ -321,7 +324,8 @@ class Machine:
                         for to, mask in ((block.target, guard), (block.next, ~guard)):
                             ready.setdefault(to, []).append(self._split(group, mask, blocks[to].live_in))
                         break
-                if ready and not boost and (min(ready) <= index or polls >= patience):
+                spins = polls >= patience
+                if not boost and (ready and (spins or min(ready) <= index) or spins and waiting):
                     ready.setdefault(index, []).append(group)
                     break
         return done

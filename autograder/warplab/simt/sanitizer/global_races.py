@@ -200,6 +200,10 @@ class GlobalRaces(Observer):
         if "grid" in block.branch.mods:
             self.grid_barrier_at = self.now
 
+    def met(self, machine, lanes, together):
+        self.now += 1
+        self.barrier_at = self.now
+
     def warp_barrier(self, machine, group):
         self.now += 1
         if self.warp_at is None:

@@ -173,6 +173,9 @@ class Touched:
         self.site = np.zeros(cells, np.int32)
         self.empty, self.strong = True, strong
 
+    def met(self, machine, lanes, together):
+        self.barrier(machine, None)
+
     def ordered(self, cell, request: Request) -> np.ndarray:
         """Whether all who touched the cell did so before the request's lane does; True if nobody did."""
         if self.empty:
