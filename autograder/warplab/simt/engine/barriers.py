@@ -32,13 +32,12 @@ def release(machine, waiting):
         return _grid(machine, waiting)
     counted = [(i, g) for i, g in waiting if _count(program, i, g) is not None]
     if counted:
-        passing = _counted(machine, counted)
-        if not passing and len(counted) == len(waiting):
-            _stuck(machine, waiting)
-        if passing:
-            gone = {id(g) for _, g in passing}
-            return passing, [(i, g) for i, g in waiting if id(g) not in gone]
+        passing, staying = _counted(machine, counted)
         waiting_for_all = [(i, g) for i, g in waiting if _count(program, i, g) is None]
+        if passing:
+            return passing, [*waiting_for_all, *staying]
+        if not waiting_for_all:
+            _stuck(machine, waiting)
         return _all(machine, waiting_for_all, others=counted), counted
     return _all(machine, waiting), []
 
@@ -53,20 +52,28 @@ def release_early(machine, waiting, ready):
     if any("grid" in program.blocks[i].branch.mods for i, _ in waiting):
         return [], waiting
     counted = [(i, g) for i, g in waiting if _count(program, i, g) is not None]
-    passing = _counted(machine, counted) if counted else []
-    if not passing:
+    passing, staying = _counted(machine, counted)
+    if passing:
+        waiting = [*staying, *((i, g) for i, g in waiting if _count(program, i, g) is None)]
+    else:
         lanes = np.concatenate([g.lanes for groups in ready.values() for g in groups])
         busy = np.zeros(machine.blocks, bool)
         busy[machine.block_of_lane[lanes]] = True
-        stay = [(i, g, busy[machine.block_of_lane[g.lanes]]) for i, g in waiting]
-        whole = [(i, _part(g, ~stays)) for i, g, stays in stay if not stays.all()]
+        whole, waiting = _apart(waiting, [~busy[machine.block_of_lane[g.lanes]] for _, g in waiting])
         if not whole:
             return [], waiting
         passing, left = release(machine, whole)
-        waiting = [*left, *((i, _part(g, stays)) for i, g, stays in stay if stays.any())]
-    gone = {id(g) for _, g in passing}
+        waiting = [*waiting, *left]
     tell_who_met(machine, passing, all_of_them=False)
-    return passing, [(i, g) for i, g in waiting if id(g) not in gone]
+    return passing, waiting
+
+
+def _apart(waiting, masks):
+    """Those of whom the masks are true, and the others."""
+    parts = [(i, g, mask) for (i, g), mask in zip(waiting, masks)]
+    return [(i, _part(g, m)) for i, g, m in parts if m.any()], [
+        (i, _part(g, ~m)) for i, g, m in parts if not m.all()
+    ]
 
 
 def _part(group, mask):
@@ -180,24 +187,20 @@ def _grid(machine, waiting):
 
 
 def _counted(machine, counted):
-    """Groups whose counted barrier has its number of threads, block by block."""
+    """Who waits at a counted barrier that has its threads, block by block, and who at another."""
     program = machine.program
-    tally: dict[tuple[int, int], int] = {}
+    tally: dict[int, np.ndarray] = {}
     for index, group in counted:
-        name = _number(program, index, group)
-        blocks, lanes = np.unique(machine.block_of_lane[group.lanes], return_counts=True)
-        for block, n in zip(blocks.tolist(), lanes.tolist()):
-            tally[block, name] = tally.get((block, name), 0) + n
-    passing = []
+        here = np.bincount(machine.block_of_lane[group.lanes], minlength=machine.blocks)
+        number = _number(program, index, group)
+        tally[number] = tally.get(number, 0) + here
+    complete = []
     for index, group in counted:
-        name = _number(program, index, group)
-        want = _count(program, index, group)
-        if all(
-            tally[block, name] == want for block in np.unique(machine.block_of_lane[group.lanes]).tolist()
-        ):
-            passing.append((index, group))
+        has_all = tally[_number(program, index, group)] == _count(program, index, group)
+        complete.append(has_all[machine.block_of_lane[group.lanes]])
+    passing, staying = _apart(counted, complete)
     _vote(machine, passing)
-    return passing
+    return passing, staying
 
 
 def _vote(machine, groups) -> None:

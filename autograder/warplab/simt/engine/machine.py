@@ -16,7 +16,6 @@ import numpy as np
 
 from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.barriers import note_who_left, release, release_early, tell_who_met
-from warplab.simt.engine.clocks import is_clock
 from warplab.simt.engine.following import Followed, StartFollowing, follow
 from warplab.simt.engine.groups import Group, joined
 from warplab.simt.engine.loadstore import LoadStoreUnit
