@@ -93,6 +93,35 @@ def test_what_nvcc_takes_and_nvrtc_alone_does_not(source):
     assert x[0] == 1
 
 
+OF_OTHER_TIMES = """
+__constant__ float scale;
+__device__ float old(float x) { return __shfl_xor(x, 1); }
+template <class T> struct Twice { __device__ T operator()(T x) { return x + x; } };
+struct Pair { float a, b; };
+__device__ Pair operator+(Pair p, Pair q) { return {p.a + q.a, p.b + q.b}; }
+__global__ void first(float* x) { x[0] = old(x[0]); first<<<1, 1>>>(x); }
+__global__ void k(float* x) {
+    Pair sum = Pair{x[0], 1.0f} + Pair{1.0f, 1.0f};
+    x[0] = scale * Twice<float>()(sum.a);
+}
+"""
+
+
+def test_a_kernel_runs_though_another_of_its_file_does_not_compile():
+    k = warplab.cuda_kernel(OF_OTHER_TIMES, "k")
+    k.symbol("scale").set(10)
+    x = np.full(1, 2.0, np.float32)
+    k[1, 1](x)
+    assert x[0] == 60
+    assert "__shfl_xor_sync" in said_of(OF_OTHER_TIMES, "first")
+
+
+def test_of_several_mistakes_that_of_the_kernel_itself_is_told():
+    assert 'k.cu(10): error: identifier "bias" is undefined' in said_of(
+        OF_OTHER_TIMES.replace("scale * ", "bias * ")
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "cell", "said"),
     [

@@ -53,7 +53,15 @@ class CudaKernel:
         self.source, self.name, self.path = source, name, path
         self.prepared = prepare(source, name, path)
         self._programs: dict[str, Program] = {}
-        self.compiled(engine_target().arch)  # a mistake shows here, not at the first launch
+        arch = engine_target().arch
+        try:
+            self.compiled(arch)  # a mistake shows here, not at the first launch
+        except CompileError:
+            alone = prepare(source, name, path, alone=True)
+            if alone.text == self.prepared.text or name.partition("<")[0].strip() not in dict(alone.kernels):
+                raise
+            self.prepared = alone  # another kernel of the file may be for other times or other machines
+            self.compiled(arch)
 
     def __getitem__(self, configuration):
         grid, block, *rest = configuration
@@ -80,7 +88,7 @@ class CudaKernel:
         """The ``__constant__`` or ``__device__`` variable ``name``, to ``get()`` and ``set()``.
 
         All kernels of one source share its variables, and they last as long as the process; on CUDA each
-        instance of a template has its own. Raises InvalidLaunch where the source has none of that name.
+        instance of a template has its own, and each kernel of a file in which another does not compile. Raises InvalidLaunch where the source has none of that name.
         """
         arch = (device() if device().kind == "cuda" else engine_target()).arch
         ptx, _ = self.compiled(arch)

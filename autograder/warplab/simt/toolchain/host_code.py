@@ -118,10 +118,12 @@ def without_host_code(
     wanted: str,
     find: Callable[[str, str, bool], tuple[str, str] | None],
     known: Callable[[str], bool],
+    alone: bool = False,
 ) -> DeviceSource:
     """``text`` of the file ``name`` as NVRTC can compile it.
 
-    wanted: the kernel as C++ names it, ``kernel<Square, 16>``. find(header, file that includes it, quoted)
+    wanted: the kernel as C++ names it, ``kernel<Square, 16>``; alone: with what it mentions and nothing else
+    of the device. find(header, file that includes it, quoted)
     gives (name, text) of a header of the author's own, or None; known(header) says whether NVRTC has it.
     """
     files = _read(text, name, find)
@@ -130,7 +132,7 @@ def without_host_code(
         file.items = list(_Scope(file, macros).items())
     items = [item for file in files.values() for item in file.items]
     kernels = {item.namespace + n: item.template for item in items if item.kernel for n in item.names}
-    kept = _reached(items, macros, set(_WORD.findall(wanted)))
+    kept = _reached(items, macros, set(_WORD.findall(wanted)), alone)
     host, missing, texts = {}, [], {}
     aliases = {
         n
@@ -518,14 +520,18 @@ def _names(tokens: list[Token], d: _Declaration) -> tuple[str, ...]:
     return tuple(dict.fromkeys(w for w in out if w and w not in _KEYWORDS))
 
 
-def _reached(items, macros, wanted: set[str]) -> set[int]:
-    """The ids of the items that stay: the device's and what they mention, macros replaced by their bodies."""
+def _reached(items, macros, wanted: set[str], alone: bool) -> set[int]:
+    """The ids of the items that stay: the device's and what they mention, macros replaced by their bodies.
+
+    alone: of the device's, too, those alone that are reached from the names ``wanted``.
+    """
     by_name: dict[str, list[SourceItem]] = {}
     for item in items:
         for name in item.names:
-            if item.sort == "either":
+            if item.sort == "either" or alone and item.sort == "device":
                 by_name.setdefault(name, []).append(item)
-    kept = {id(item) for item in items if item.sort == "device" or item.sort == "either" and not item.names}
+    kept = {id(item) for item in items if item.sort != "host" and not item.names}
+    kept |= {id(item) for item in items if item.sort == "device" and not alone}
     waiting = set(wanted).union(*(item.mentions for item in items if id(item) in kept))
     seen: set[str] = set()
     while waiting:

@@ -34,7 +34,7 @@ LIBRARY_NAME = "warplab_library.cuh"
 _OURS = frozenset((PRELUDE_NAME, LIBRARY_NAME))
 # NVIDIA's own switch: cooperative_groups.h without libcu++, which takes a second to read
 _LIMITED = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
-_NEEDS_LIBCUXX = re.compile(r"\bcuda\s*::|<\s*(?:cuda|cub|thrust)/")
+_NEEDS_LIBCUXX = re.compile(r"\bcuda\s*::|<\s*(?:cuda|cub)/")
 _MESSAGE = re.compile(
     r"^(?:(?P<file>[^\n(]+)\((?P<line>\d+)\)|(?P<end>At end of source)): "
     r"(?P<kind>(?:catastrophic )?error|warning|remark)\b",
@@ -86,11 +86,13 @@ def text_of(path: Path) -> str:
     return path.read_text(encoding="utf-16" if wide else "utf-8", errors="replace")
 
 
-def prepare(source: str, name: str, path: str = "", folders: tuple[str, ...] = ()) -> DeviceSource:
+def prepare(
+    source: str, name: str, path: str = "", folders: tuple[str, ...] = (), alone: bool = False
+) -> DeviceSource:
     """``source`` for NVRTC: its host code set aside, the author's own headers read. ``name``: the kernel.
 
     path: the file that it came from, beside which its headers lie; else they lie in the current folder.
-    folders: where further headers lie.
+    folders: where further headers lie. alone: the kernel without the others of the source.
     """
 
     def find(header: str, by: str, quoted: bool) -> tuple[str, str] | None:
@@ -103,7 +105,7 @@ def prepare(source: str, name: str, path: str = "", folders: tuple[str, ...] = (
         installed = any(os.path.isfile(os.path.join(f, header)) for f in (*folders, *include_folders()))
         return header in EMPTY or header in STAND_INS or installed and not FOR_HOST.match(header)
 
-    return without_host_code(source, path or file_name(name), name, find, known)
+    return without_host_code(source, path or file_name(name), name, find, known, alone)
 
 
 @functools.lru_cache(maxsize=128)
@@ -243,5 +245,6 @@ def _notes(lines: list[str], prepared: DeviceSource) -> list[str]:
     ]
     missing = [name for name in prepared.missing if "." in name and not OF_C.match(name)]
     if not notes and missing and re.search("undefined|does not apply|is not a t", error):
-        notes.append(f"  taken for empty, because there is no such file: {', '.join(missing)}")
+        where = "; headers of your own are looked for beside the file that includes them"
+        notes.append(f"  taken for empty, because there is no such file: {', '.join(missing)}{where}")
     return notes + meanings(lines)
