@@ -11,6 +11,7 @@ from warplab.hardware.device import Device, DeviceError, device
 from warplab.models import vram
 from warplab.simt.errors import (
     BarrierDivergence,
+    BarrierMisuse,
     BarrierWarning,
     InvalidLaunch,
     KernelAssertion,
@@ -41,6 +42,7 @@ from warplab.timing.bench import NotTimed, Timing, bench
 
 __all__ = [
     "BarrierDivergence",
+    "BarrierMisuse",
     "BarrierWarning",
     "CompileError",
     "Device",

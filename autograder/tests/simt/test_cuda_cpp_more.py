@@ -429,8 +429,7 @@ extern "C" __global__ void k(float* x)
         "cp.async.bulk.commit_group;",
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
         "[%1], [%0, {%1, %1}], [%1];",
-        "cp.async.mbarrier.arrive.shared.b64 [%1];",
-        "mbarrier.init.shared.b64 [%1], 1;",
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%1], 16;",
         "griddepcontrol.wait;",
         "barrier.cluster.arrive.aligned;",
         "sured.b.1d.add.u32.trap [%0, {%1}], %1;",
@@ -442,7 +441,9 @@ extern "C" __global__ void k(float* x)
     ],
 )
 def test_the_rest_is_refused_by_name_and_line(statement):
-    said = statement.split()[0].strip(";").replace("shared::cluster", "shared")  # a cluster is one block here
+    said = (
+        statement.split()[0].strip(";").replace("shared::cluster", "shared").replace("shared::cta", "shared")
+    )  # a cluster is one block here
     with pytest.raises(
         warplab.LaunchError,
         match=rf"unsupported instruction in kernel k, k.cu:5: .*`{said}`",

@@ -49,6 +49,7 @@ ELSEWHERE = {
     "extern": "what ptx.inline makes of printf and malloc: test_external.py",
     "fence": "nothing to see: memory is always up to date",
     "membar": "nothing to see: memory is always up to date",
+    "mbarrier": "phases of an object: test_mbarriers.py",
     "nanosleep": "nothing to see: time is not kept",
     "prefetch": "nothing to see: a hint",
     "ldmatrix": "tiles of a warp: test_tensor.py",

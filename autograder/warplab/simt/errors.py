@@ -123,6 +123,12 @@ class BarrierWarning(UserWarning):
     """
 
 
+class BarrierMisuse(LaunchError):
+    """An mbarrier is used as the PTX manual does not allow: uninitialised, twice, by too many, as data."""
+
+    kind = "misuse of an mbarrier"
+
+
 class NoProgress(LaunchError):
     """The step budget ran out: an endless loop, or threads that wait for each other."""
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from warplab.simt.engine.knowledge import Knowledge
 from warplab.simt.errors import UnfinishedCopy
 from warplab.simt.observer import Observer
 
@@ -26,12 +27,17 @@ class AsyncCopies(Observer):
 
     def _forget(self):
         self.owner: np.ndarray | None = None
+        self.knowledge: Knowledge | None = None
+
+    def published(self, machine, group, knowledge):
+        self.knowledge = knowledge
 
     def _start(self, machine):
         words = machine.shared.size // WORD
         self.owner = np.full(words, NOBODY, np.int64)  # the lane whose copy fills this word
         self.number = np.zeros(words, np.int64)  # and the group of that copy
         self.line = np.zeros(words, np.int64)
+        self.moment = np.zeros(words, np.int64)  # of the copy, where mbarriers are in use
         self.committed = np.zeros(machine.lanes, np.int64)
         self.finished = np.zeros(machine.lanes, np.int64)
 
@@ -47,6 +53,7 @@ class AsyncCopies(Observer):
                 self.committed[group.lanes],
                 site,
             )
+            self.moment[word] = self.knowledge.now if self.knowledge else 0
 
     def commit(self, group):
         if self.owner is not None:
@@ -73,6 +80,8 @@ class AsyncCopies(Observer):
                 continue
             owner = self.owner[word]
             pending = (owner != NOBODY) & (self.number[word] >= self.finished[owner])
+            if self.knowledge is not None and pending.any():
+                pending &= ~self.knowledge.has_copies(group.lanes, owner, self.moment[word])
             if pending.any():
                 self._raise(machine, group, site, int(np.flatnonzero(pending)[0]), word)
 
@@ -88,8 +97,17 @@ class AsyncCopies(Observer):
             where=here,
             hint="__pipeline_wait_prior(n) or cp.async.wait_group n: "
             "n is the number of later groups that may still be on their way; "
-            "then __syncthreads()",
+            "then __syncthreads(); or a wait at the barrier at which the copy arrives",
         )
 
     def done(self, machine):
         self._forget()
+
+
+def copies(memory) -> AsyncCopies:
+    """The machine's watch over asynchronous copies, set up at the first of them."""
+    found = next((o for o in memory.observers if isinstance(o, AsyncCopies)), None)
+    if found is None:
+        found = AsyncCopies()
+        memory.observers.append(found)
+    return found

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from warplab.simt.engine.async_copies import AsyncCopies
+from warplab.simt.engine import mbarrier
+from warplab.simt.engine.async_copies import copies
 from warplab.simt.ptx.parser import Imm
 
 
@@ -17,10 +18,14 @@ def cp(code, instr):
     """``cp.async`` of 4, 8 or 16 bytes, its commits and waits; the bulk copies of the TMA are refused."""
     form = instr.mods[1] if instr.mods[:1] == ("async",) and len(instr.mods) > 1 else ""
     if form == "commit_group":
-        code.emit("cp_async.copies(memory).commit(group)")
+        code.emit("async_copies.copies(memory).commit(group)")
     elif form in ("wait_group", "wait_all"):
         pending = int(instr.operands[0].value) if instr.operands else -1
-        code.emit(f"cp_async.copies(memory).wait(group, {pending})")
+        code.emit(f"async_copies.copies(memory).wait(group, {pending})")
+    elif form == "mbarrier":
+        code.emit(
+            f"mbarrier.track({mbarrier.place(code, instr, instr.operands[0])}, {'noinc' in instr.mods})"
+        )
     elif form in ("ca", "cg"):
         _start_copy(code, instr)
     else:
@@ -37,15 +42,6 @@ def _start_copy(code, instr) -> None:
     given = code.use(rest[0], "u4") if rest else "None"
     where = f"{there}, {offset}, {here}, {start}"
     code.emit(f"cp_async.copy(memory, group, {sites}, {where}, {int(size.value)}, {given})")
-
-
-def copies(memory) -> AsyncCopies:
-    """The machine's watch over asynchronous copies, set up at the first of them."""
-    found = next((o for o in memory.observers if isinstance(o, AsyncCopies)), None)
-    if found is None:
-        found = AsyncCopies()
-        memory.observers.append(found)
-    return found
 
 
 def copy(memory, group, sites, there, offset, here, start, size: int, given):

@@ -25,7 +25,10 @@ from warplab.simt.ptx.parser import Instr, Mem, Reg, Sym, Vec
 from warplab.simt.ptx.ptx_types import TYPES, dtype_of, last_type
 
 OF_WARP = {"activemask", "elect", "match", "redux", "shfl", "vote"}
-NOT_ALONE = {*CARRIED, "mma", "movmatrix", "extern", "recurse", "results", "createpolicy", "trap", "call"}
+NOT_ALONE = {
+    *CARRIED,
+    *("mma", "movmatrix", "mbarrier", "extern", "recurse", "results", "createpolicy", "trap", "call"),
+}
 SILENT = {"bar", "barrier", "fence", "membar", "nanosleep", "prefetch"}  # they change no register
 PASSED_ON = {"mov", "cvta", "add"}  # what a pointer may go through and stay one
 ADDRESSES = {"u64", "s64", "b64"}

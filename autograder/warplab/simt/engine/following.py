@@ -149,7 +149,7 @@ class FollowingTranslator(Translator):
             values = _names(operands[1:], every=True)
             self.emit(f"shadow.begin_store({values!r}, {self.program.place(instr)!r})")
             return "shadow.begin_store((), '')"
-        if memory != "none" or opcode == "extern":
+        if memory != "none" or opcode in ("extern", "mbarrier"):
             how = "feeds an atomic with it" if memory == "atomic" else "uses it"
             if not (opcode == "wmma" and memory == "tile" and "mma" in instr.mods):
                 self._use(instr, [Reg(r) for r in read], how)

@@ -29,6 +29,7 @@ from warplab.simt.engine import (
     external,
     fp16,
     matrix_moves,
+    mbarrier,
     movement,
     numeric,
     packed,
@@ -53,7 +54,7 @@ from warplab.simt.ptx.ptx_types import FLOATS, HALVES, INTEGERS, PAIRS, PREDICAT
 
 Handler = Callable[..., None]  # of a translate.Translator and the instruction
 ANY = frozenset({None, *TYPES})  # the instruction names no type, or its handler reads them itself
-BITS_16, BITS_32 = frozenset({"b16"}), frozenset({"b32"})
+BITS_16, BITS_32, BITS_64 = frozenset({"b16"}), frozenset({"b32"}), frozenset({"b64"})
 WHOLE_32 = frozenset({"s32", "u32"})
 SINGLE = frozenset({"f32"})
 
@@ -71,7 +72,7 @@ OF_TILES = "sync aligned row col satfinite rn " + " ".join(
 )
 
 ATOMIC = f"global shared {WEAK_OR_STRONG} noftz {' '.join(atomics.OPERATIONS)}"
-COPIED = f"async commit_group wait_group wait_all global shared {LEVELS}"
+COPIED = f"async commit_group wait_group wait_all mbarrier arrive noinc global shared {LEVELS}"
 OF_MATRICES = "sync aligned m8n8 x1 x2 x4 trans shared"
 
 
@@ -412,6 +413,20 @@ INSTRUCTIONS: dict[str, Instruction] = {
         )
         for name, handler in (("bar", movement.warp_barrier), ("barrier", _ends_its_block))
     },
+    "mbarrier": Instruction(
+        handlers={
+            BITS_64: takes(
+                "init inval arrive arrive_drop noComplete test_wait try_wait parity pending_count "
+                "release acquire relaxed cta shared",
+                mbarrier.mbarrier,
+            )
+        },
+        writes=unless("init", "inval"),
+        flops=no_flops,
+        polls=when("test_wait", "try_wait"),
+        barrier=never,
+        memory="none",
+    ),
     "bra": acts(takes("uni", _ends_its_block)),
     "ret": acts(takes("uni", _ends_its_block)),
     "exit": acts(_ends_its_block),

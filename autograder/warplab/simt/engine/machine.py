@@ -16,6 +16,7 @@ import numpy as np
 
 from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.barriers import note_who_left, release, release_early, tell_who_met
+from warplab.simt.engine.clocks import is_clock
 from warplab.simt.engine.following import Followed, StartFollowing, follow
 from warplab.simt.engine.groups import Group, joined
 from warplab.simt.engine.loadstore import LoadStoreUnit
@@ -24,6 +25,7 @@ from warplab.simt.errors import Act, InvalidLaunch, NoProgress, StackOverflow
 from warplab.simt.observer import Observer
 
 CHUNK_LANES = 1 << 15
+PHASED_LANES = 1 << 12  # with mbarriers, where the checks keep what each thread knows of the others
 CHUNK_SHARED, CHUNK_LOCAL = (
     1 << 24,
     1 << 28,
@@ -101,6 +103,7 @@ class Machine:
             )
         self.observers = list(observers)
         self.functions = program.functions
+        self.waits_in_vain = False  # a group has just asked an mbarrier: the others first
         self.shared_size = program.shared_static + launch.dynamic_shared
         self.shared_stride = (
             -(-self.shared_size // 128) * 128
@@ -118,7 +121,7 @@ class Machine:
         """
         threads, local = self.launch.threads, self.program.local_size
         fit = (
-            CHUNK_LANES // threads,
+            (PHASED_LANES if self.program.has_mbarriers else CHUNK_LANES) // threads,
             CHUNK_SHARED // max(1, self.shared_stride),
             CHUNK_LOCAL // max(1, local * threads),
         )
@@ -213,6 +216,8 @@ class Machine:
                 )
             address = self.grid_workspace.base
             return np.array([address >> 32 if stem == "envreg1" else address & 0xFFFFFFFF])
+        if is_clock(name) and self.program.clock_is_idle:
+            return np.zeros(1)
         raise self.program.unsupported_register(name)
 
     def _run_chunk(self) -> None:
@@ -286,6 +291,8 @@ class Machine:
                 except StartFollowing as found:
                     functions = self.followed.functions
                     guard = follow(self, group, found)
+                if self.waits_in_vain:
+                    polls, boost, self.waits_in_vain = patience, 0, False
                 for o in of_blocks:
                     o.executed(self, group, block)
                 if block.end == "fall":

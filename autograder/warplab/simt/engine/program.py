@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from warplab.simt.engine.address_space import AddressSpace, Region
+from warplab.simt.engine.clocks import is_clock, only_sleeps
 from warplab.simt.engine.generic_addresses import PARAMETERS
 from warplab.simt.engine.indices import SharedArray, array_at, last_index, shared_array
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.translate import translate
 from warplab.simt.errors import InvalidLaunch, UnsupportedInstruction
-from warplab.simt.ptx.blocks import split, successors
+from warplab.simt.ptx.blocks import registers_read, split, successors
 from warplab.simt.ptx.inline import CannotInline, inline_calls
 from warplab.simt.ptx.link import link
 from warplab.simt.ptx.parser import (
@@ -175,6 +176,15 @@ class Program:
         return touched_through(self.function, INSTRUCTIONS)
 
     @cached_property
+    def has_mbarriers(self) -> bool:
+        return any(i.opcode == "mbarrier" for b in self.blocks for i in b.instrs)
+
+    @cached_property
+    def clock_is_idle(self) -> bool:
+        """Whether it is of no matter what the kernel reads off clocks: see ``only_sleeps``."""
+        return only_sleeps(self.blocks)
+
+    @cached_property
     def narrowest(self) -> int:
         """Bytes of the narrowest of its accesses, at most 8."""
         return min([8, *(TYPES[m].bytes for i in self.sites for m in i.mods[-1:] if m in TYPES)])
@@ -257,10 +267,20 @@ class Program:
         return UnsupportedInstruction(why, kernel=self.name, where=self.line_of_site(site))
 
     def unsupported_register(self, name: str) -> UnsupportedInstruction:
+        instrs = (i for b in self.blocks for i in b.instrs)
+        readers = [i for i in instrs if f"%{name}" in registers_read(i, INSTRUCTIONS)]
+        why, hint = "", "SM numbers have no meaning on the engine: run on a CUDA GPU"
+        if is_clock(name):
+            why = ": it has no clock, and what it counts is no time"
+            hint = (
+                "warplab.bench on a GPU for how long a launch takes, warplab.profile for what it does; "
+                "a thread that waits for another looks at what that one writes"
+            )
         return UnsupportedInstruction(
-            f"the SIMT engine does not provide the register %{name}",
+            f"the SIMT engine does not provide the register %{name}{why}",
             kernel=self.name,
-            hint="clocks and SM numbers have no meaning on the engine: run on a CUDA GPU",
+            where=self.place(readers[0]) if readers else "",
+            hint=hint,
         )
 
 

@@ -19,11 +19,13 @@ from collections.abc import Callable
 import numpy as np
 
 from warplab.simt.engine import (
+    async_copies,
     cp_async,
     external,
     fp8,
     fp16,
     matrix_moves,
+    mbarrier,
     numeric,
     packed,
     rounding,
@@ -38,11 +40,13 @@ from warplab.simt.ptx.ptx_types import TYPES, last_type
 
 NAMES = {  # what generated code may name, besides its parameters, locals and constants
     "np": np,
+    "async_copies": async_copies,
     "cp_async": cp_async,
     "external": external,
     "fp16": fp16,
     "fp8": fp8,
     "matrix_moves": matrix_moves,
+    "mbarrier": mbarrier,
     "numeric": numeric,
     "packed": packed,
     "rounding": rounding,

@@ -21,12 +21,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from warplab.simt.engine.knowledge import Knowledge, Known
 from warplab.simt.errors import SharedRace
 from warplab.simt.observer import Observer
-from warplab.simt.sanitizer.ordering import CLASHES, READ, STRONG_WRITE, WRITE, Kind, kind_of, verb
+from warplab.simt.sanitizer.ordering import (
+    CLASHES,
+    NOBODY,
+    READ,
+    SEVERAL,
+    STRONG_WRITE,
+    WRITE,
+    ByThread,
+    Kind,
+    kind_of,
+    verb,
+)
 
 LONGEST_LOG = 512  # requests; each holds arrays of one element a lane
-NOBODY, SEVERAL = -1, -2
 
 
 @dataclass
@@ -49,6 +60,8 @@ class Request:
     values: tuple | None
     fence_at: np.ndarray | None
     meeting_at: np.ndarray | None
+    known: Known | None  # where mbarriers are in use
+    thread: np.ndarray  # of the chunk's lanes, within their blocks
 
     def last_fence(self, warp: np.ndarray) -> np.ndarray:
         """When each of the warps fenced last; of SEVERAL, any of them; 0 before the first time."""
@@ -68,6 +81,7 @@ class RaceDetector(Observer):
         self.now = 0
         self.fence_at: np.ndarray | None = None  # by warp
         self.meeting_at: np.ndarray | None = None
+        self.knowledge: Knowledge | None = None
         self._start()
 
     def _start(self):
@@ -89,6 +103,19 @@ class RaceDetector(Observer):
         self.now += 1
         self.fence_at = self._marked(self.fence_at, group)
 
+    def published(self, machine, group, knowledge):
+        """An arrival at an mbarrier; where fences are in use it is one too, and a wait is a strong access."""
+        self.knowledge = knowledge
+        self.seen.clear()
+        if self.fence_at is not None:
+            self.fence(machine, group, wide=False)
+
+    def taken_over(self, machine, group, knowledge):
+        self.seen.clear()
+        if self.fence_at is not None:
+            self.now += 1
+            self.meeting_at = self._marked(self.meeting_at, group)
+
     def _marked(self, moments, group) -> np.ndarray:
         """A copy, as the log keeps the moments of before, in which the group's warps are at this one."""
         self.seen.clear()
@@ -108,7 +135,7 @@ class RaceDetector(Observer):
         if space != "shared":
             return
         if kind.name != WRITE:
-            key = (id(access), offset, site if kind.strong else READ)
+            key = (id(access), offset, width, site if kind.strong else READ)
             if key in self.seen:
                 return
             self.seen.add(key)
@@ -129,6 +156,8 @@ class RaceDetector(Observer):
                 values,
                 self.fence_at,
                 self.meeting_at,
+                None if self.knowledge is None else self.knowledge.of(group.lanes),
+                machine.thread_of_lane,
             )
         )
         if len(self.log) >= LONGEST_LOG:
@@ -136,13 +165,16 @@ class RaceDetector(Observer):
 
     def _kind(self, machine, site: int, what: str) -> Kind:
         program = machine.program
-        kind = kind_of(program.sites[site], what, program.fences, program.guesses)
+        kind = kind_of(program.sites[site], what, program.fences, program.guesses, several_blocks=False)
         self.kinds[site, what] = kind
         return kind
 
     def barrier(self, machine, block):
         self._end(machine)
         self._start()
+
+    def met(self, machine, lanes, together):
+        self.barrier(machine, None)
 
     def done(self, machine):
         self._end(machine)
@@ -172,9 +204,7 @@ class Touched:
         self.time = np.zeros(cells, np.int64)
         self.site = np.zeros(cells, np.int32)
         self.empty, self.strong = True, strong
-
-    def met(self, machine, lanes, together):
-        self.barrier(machine, None)
+        self.by_thread: ByThread | None = None  # where mbarriers are in use
 
     def ordered(self, cell, request: Request) -> np.ndarray:
         """Whether all who touched the cell did so before the request's lane does; True if nobody did."""
@@ -186,6 +216,10 @@ class Touched:
         out |= warp == NOBODY
         if request.fence_at is not None and not out.all():
             out |= self._released(cell, warp, request)
+        if request.known is not None and not out.all():
+            if self.by_thread is None:  # the first such request: whoever came before has the moment 0
+                self.by_thread = ByThread(self.lane.size, request.known.threads)
+            out |= self.by_thread.known(self.lane[cell], cell, request)
         return out
 
     def _released(self, cell, warp, request: Request) -> np.ndarray:
@@ -199,6 +233,7 @@ class Touched:
     def add(self, cell, request: Request, ordered: np.ndarray) -> None:
         """Put the request's lanes in the place of who is ``ordered`` before them, and with the others."""
         joins = None if self.empty or ordered.all() else ~ordered
+        before = None if request.known is None else self.lane[cell]
         foreign = None if joins is None else joins & (self.warp[cell] != request.warp)
         self.empty = False
         self.lane[cell], self.warp[cell] = request.lanes, request.warp
@@ -212,6 +247,10 @@ class Touched:
         if joins is not None:
             self.lane[cell[joins]] = SEVERAL
             self.warp[cell[foreign]] = SEVERAL
+        if request.known is not None:
+            if self.by_thread is None:
+                self.by_thread = ByThread(self.lane.size, request.known.threads)
+            self.by_thread.add(before, self.lane[cell] == SEVERAL, cell, request, ordered)
 
 
 class SharedTables:

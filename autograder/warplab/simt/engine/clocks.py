@@ -1,0 +1,97 @@
+"""Clocks: the engine has none. A kernel that reads one is refused, unless all that it decides is how long a
+thread sleeps.
+
+The library behind ``cuda::barrier`` and ``cuda::pipeline`` waits so: it asks, reads ``%globaltimer``, sleeps
+the longer the more time has passed, and asks again. Whatever that clock says, the kernel computes the same,
+so there it may stand still.
+"""
+
+from __future__ import annotations
+
+from warplab.simt.engine.instructions import INSTRUCTIONS
+from warplab.simt.ptx.blocks import BasicBlock, registers_read, registers_written, successors
+from warplab.simt.ptx.effects import effects_of
+from warplab.simt.ptx.parser import Instr
+
+ELSEWHERE = {"call", "extern", "mbarrier", "recurse", "results", "trap"}  # they do more than they write
+
+
+def is_clock(register: str) -> bool:
+    return register.lstrip("%").startswith(("clock", "globaltimer"))
+
+
+def only_sleeps(blocks: list[BasicBlock]) -> bool:
+    """Whether nothing but how long a thread sleeps follows from what the kernel reads off clocks."""
+    instrs = [i for b in blocks for i in (*b.instrs, *([b.branch] if b.branch is not None else []))]
+    timed: set[str] = set()
+    size = -1
+    while size < len(timed):
+        size = len(timed)
+        for i in instrs:
+            if _is_timed(i, timed):
+                timed |= registers_written(i, INSTRUCTIONS)
+    for block in blocks:
+        if not all(_computes(i) for i in block.instrs if _is_timed(i, timed)):
+            return False
+        if block.branch is not None and _is_timed(block.branch, timed):
+            if block.end != "branch" or not _meets_again(blocks, block):
+                return False
+    return True
+
+
+def _is_timed(instr: Instr, timed: set[str]) -> bool:
+    return any(name in timed or is_clock(name) for name in registers_read(instr, INSTRUCTIONS))
+
+
+def _computes(instr: Instr) -> bool:
+    """Whether an instruction does nothing but write its registers, or sleeps."""
+    row = effects_of(instr, INSTRUCTIONS)
+    quiet = row.memory == "none" and instr.opcode in INSTRUCTIONS and instr.opcode not in ELSEWHERE
+    return quiet and (row.writes(instr) or instr.opcode == "nanosleep")
+
+
+def _meets_again(blocks: list[BasicBlock], block: BasicBlock) -> bool:
+    """Whether both ways of a branch lead to one block, on paths without a loop that only compute and sleep,
+    and nothing that they compute is used from there on.
+    """
+    after = _always_after(blocks)
+    later = after[block.index] - {block.index}
+    if not later:
+        return False
+    join = max(later, key=lambda index: len(after[index]))
+    between: set[int] = set()
+    ahead = successors(block)
+    while ahead:
+        index = ahead.pop()
+        if index != join and index not in between:
+            between.add(index)
+            ahead += successors(blocks[index])
+    written: set[str] = set()
+    for index in between:
+        b = blocks[index]
+        if b.end in ("barrier", "exit") or not all(map(_computes, b.instrs)):
+            return False
+        written = written.union(*(registers_written(i, INSTRUCTIONS) for i in b.instrs))
+    return not _has_loop(blocks, between | {block.index}, join) and not written & blocks[join].live_in
+
+
+def _has_loop(blocks: list[BasicBlock], among: set[int], join: int) -> bool:
+    left = set(among)
+    while ends := {i for i in left if not left & {*successors(blocks[i])} - {join}}:
+        left -= ends
+    return bool(left)
+
+
+def _always_after(blocks: list[BasicBlock]) -> list[set[int]]:
+    """Of each block those that every path from it to an end of the kernel goes through, itself too."""
+    everything = set(range(len(blocks)))
+    after = [set(everything) for _ in blocks]
+    changed = True
+    while changed:
+        changed = False
+        for b in reversed(blocks):
+            ways = [after[i] for i in successors(b)]
+            new = (set.intersection(*ways) if ways else set()) | {b.index}
+            if new != after[b.index]:
+                after[b.index], changed = new, True
+    return after
