@@ -31,20 +31,21 @@ from warplab.simt.errors import Act
 from warplab.simt.observer import Observer
 from warplab.simt.ptx.effects import effects_of
 from warplab.simt.sanitizer.ordering import (
+    BLOCK_WRITE,
     CLASHES,
     READ,
-    STRONG_READ,
+    STRONG_KINDS,
     STRONG_WRITE,
     WRITE,
     Kind,
     kind_of,
     verb,
 )
-from warplab.simt.sanitizer.races import cell_size
+from warplab.simt.sanitizer.races import barrier_at, cell_size
+from warplab.simt.sanitizer.releases import Releases
 
 THREAD_BITS = 32
 THREAD = (1 << THREAD_BITS) - 1
-IN_CUDA = "cuda.syncthreads()", "cuda.atomic"
 SPAN = 4  # a stretch of this many cells a lane is checked for double use by marking its cells
 ALONE, IN_WARP, IN_BLOCK, APART = range(4)  # how far apart those are who touched a cell
 
@@ -159,7 +160,8 @@ class Conflict:
     count: int = 0
 
     def __str__(self) -> str:
-        said = f"{self.text}, and nothing orders the two; {self.count:,} such conflicts"
+        plural = "" if self.count == 1 else "s"
+        said = f"{self.text}, and nothing orders the two; {self.count:,} such conflict{plural}"
         return f"{said}\n  Look at: {self.advice}"
 
 
@@ -178,11 +180,7 @@ class GlobalRaces(Observer):
         self.kinds: dict[tuple[int, str], Kind] = {}
         self.barrier_at = self.grid_barrier_at = 0
         self.warp_at: np.ndarray | None = None
-        # moments by block of the grid, None before the first fence: the last fence of any scope, the last
-        # that reaches other blocks, the last strong access
-        self.fence_at: np.ndarray | None = None
-        self.wide_fence_at: np.ndarray | None = None
-        self.meeting_at: np.ndarray | None = None
+        self.releases: Releases | None = None  # from the first fence on, or the first barrier of some
         self.reachable: set[int] | None | str = "unknown"
 
     @property
@@ -197,12 +195,16 @@ class GlobalRaces(Observer):
     def barrier(self, machine, block):
         self.now += 1
         self.barrier_at = self.now
-        if "grid" in block.branch.mods:
+        grid = "grid" in block.branch.mods
+        if grid:
             self.grid_barrier_at = self.now
+        if self.releases is not None:
+            self.releases.barrier(self.now, grid)
 
     def met(self, machine, lanes, together):
+        self._begin(machine)
         self.now += 1
-        self.barrier_at = self.now
+        self.releases.met(lanes + machine.first_block * machine.launch.threads, together, self.now)
 
     def warp_barrier(self, machine, group):
         self.now += 1
@@ -210,25 +212,32 @@ class GlobalRaces(Observer):
             self.warp_at = np.zeros(machine.launch.blocks * -(-machine.launch.threads // 32), np.int64)
         first = machine.first_block * -(-machine.launch.threads // 32)
         self.warp_at[first + group.warp] = self.now
+        if self.releases is not None and self.releases.grain == 1:
+            self.releases.met(self._threads(machine, group), group.warp, self.now)
 
     def fence(self, machine, group, wide):
-        if self.fence_at is None:
-            blocks = machine.launch.blocks
-            self.fence_at, self.wide_fence_at, self.meeting_at = np.zeros((3, blocks), np.int64)
+        self._begin(machine)
         self.now += 1
-        self._mark(self.fence_at, machine, group)
-        if wide:
-            self._mark(self.wide_fence_at, machine, group)
+        self.releases.fence(self._threads(machine, group), self.now, wide)
 
-    def _mark(self, moments: np.ndarray, machine, group) -> None:
-        first = machine.first_block
-        blocks = (
-            slice(first, first + machine.blocks) if group.full else first + machine.block_of_lane[group.lanes]
-        )
-        moments[blocks] = self.now
+    def published(self, machine, group, knowledge):
+        self.fence(machine, group, wide=False)
+
+    def taken_over(self, machine, group, knowledge):
+        self.now += 1
+        if self.releases is not None:
+            self.releases.take_all(self._threads(machine, group))
+
+    def _begin(self, machine):
+        if self.releases is None:
+            moments = self.grid_barrier_at, self.barrier_at, self.warp_at
+            self.releases = Releases(machine.launch, *moments)
+
+    def _threads(self, machine, group) -> np.ndarray:
+        return group.lanes + machine.first_block * machine.launch.threads
 
     def ordered(self, machine, thread, rival, time, far=ALONE) -> np.ndarray:
-        """Whether what ``rival`` did at ``time`` comes before what ``thread`` does now, by barriers.
+        """Whether what ``rival`` did at ``time`` comes before what ``thread`` does now, by barriers of all.
 
         ``far``: so do the accesses of others before it, who are so far apart.
         """
@@ -240,25 +249,18 @@ class GlobalRaces(Observer):
             out |= (warp == _warp(rival, size)) & (time < self.warp_at[warp]) & (far <= IN_WARP)
         return out
 
-    def released(self, machine, thread, rival, time, strong: bool) -> np.ndarray:
-        """Whether it does by release and acquire.
-
-        A strong write may itself be the release, with the fence before it.
-        """
-        size = machine.launch.threads
-        block, other = thread // size, rival // size
-        fenced = np.where(block == other, self.fence_at[other], self.wide_fence_at[other])
-        return (fenced > (0 if strong else time)) & (self.meeting_at[block] >= time)
-
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
-        if space != "global" or access.region is None:
+        if space == "local" or (space == "shared" and not machine.program.fences) or access.region is None:
             return
         kind = self.kinds.get((site, what)) or self._kind(machine, site, what)
         if kind.releases:
             self.fence(machine, group, kind.releases == "wide")
         self.now += 1
-        if kind.strong and self.fence_at is not None:
-            self._mark(self.meeting_at, machine, group)
+        if kind.strong and self.releases is not None:
+            first = machine.first_block * machine.launch.threads
+            self._at_flags(machine, access.region, group.lanes + first, access.offset + offset, width, site)
+        if space == "shared":
+            return
         base = access.region.base
         if base not in self.watches:
             self.watches[base] = Watch(access.region) if self._may_clash(machine, base) else None
@@ -283,6 +285,20 @@ class GlobalRaces(Observer):
             watch.tabulate(self, machine, cell_size(machine.program, widest=8))
         watch.tables.enter(self, machine, touch)
 
+    def _at_flags(self, machine, region, thread, at, width: int, site: int, sets=False) -> None:
+        """Strong accesses to bytes ``at`` of a region. ``sets``: a plain store that counts as one."""
+        instr = machine.program.sites[site]
+        way = "store" if sets else effects_of(instr, INSTRUCTIONS).memory
+        word = at >> 2
+        if region is machine.shared:
+            word = -1 - word - (machine.first_block * machine.shared_stride >> 2)
+        else:
+            word = word + (region.base >> 2)
+        for part in range(max(1, width >> 2)):
+            self.releases.strong(
+                word + part, thread, self.now, way != "store", way != "load", "cas" in instr.mods
+            )
+
     def _kind(self, machine, site: int, what: str) -> Kind:
         kind = self.kinds[site, what] = kind_of(
             machine.program.sites[site], what, guesses=machine.program.guesses
@@ -298,27 +314,19 @@ class GlobalRaces(Observer):
         self, machine, region, touch: Touch, lane: int, rival: int, did: str, there: int, count: int
     ) -> None:
         """Note a conflict: the lane's thread now, the rival's with instruction ``there`` before."""
-        program, size = machine.program, machine.launch.threads
+        program = machine.program
         here, before = program.line_of_site(touch.site), program.line_of_site(there)
         key = frozenset({here, before})
         if key not in self.found:
             thread = int(touch.thread[lane])
             element = region.place(int(touch.at[lane]))
-            apart = thread // size != rival // size
-            barrier, atomic = ("tl.debug_barrier()", "tl.atomic_add") if self.replicas else IN_CUDA
-            advice = (
-                f"blocks run in any order: write to another array, combine with {atomic}, "
-                "or launch two kernels"
-                if apart
-                else f"put a barrier, {barrier}, between the two, or write to another array"
-            )
             instr = program.sites[touch.site]
             does, done = verb(instr, touch.kind.name), verb(program.sites[there], did)
             self.found[key] = Conflict(
                 f"global-memory conflict in kernel {program.name}, {here}: {machine.name_of(thread)} "
                 f"{does} {element} that "
                 f"{machine.name_of(rival)} {done} ({before})",
-                advice,
+                self._advice(machine, touch, thread, rival, did, there),
                 program.file_of(instr.file),
                 instr.line,
                 (
@@ -327,6 +335,30 @@ class GlobalRaces(Observer):
                 ),
             )
         self.found[key].count += count
+
+    def _advice(self, machine, touch: Touch, thread: int, rival: int, did: str, there: int) -> str:
+        """What to do about a conflict, in the words of the kernel's language."""
+        where, size = machine.program.line_of_site(touch.site), machine.launch.threads
+        barrier, atomic, fence = barrier_at(where), "cuda.atomic", "cuda.threadfence()"
+        if self.replicas:
+            barrier, atomic = "tl.debug_barrier()", "tl.atomic_add"
+        elif ".cu:" in where:
+            atomic, fence = "atomicAdd", "__threadfence()"
+        if {touch.kind.name, did} <= {*STRONG_KINDS}:
+            return f"the scope, .cta: it holds within one block, and others need {atomic} of the whole device"
+        if thread // size == rival // size:
+            if there == touch.site and touch.kind.name == WRITE == did:
+                return f"let one of these threads write, give each its own element, or combine with {atomic}"
+            return f"put a barrier, {barrier}, between the two, or write to another array"
+        if self.releases is not None and not self.replicas:
+            return (
+                "the flag, lock or counter that lets the later one pass must be set behind the access of the "
+                f"earlier one, with {fence} between the two, by that thread or by one that it has met at "
+                f"{barrier}; and the later one waits for that very flag"
+            )
+        return (
+            f"blocks run in any order: write to another array, combine with {atomic}, or launch two kernels"
+        )
 
 
 class RegionTables:
@@ -396,8 +428,8 @@ class RegionTables:
             before[joins] >> THREAD_BITS,
         )
         late = ~races.ordered(machine, here, rival, time, apart)
-        if races.fence_at is not None:
-            late &= ~races.released(machine, here, rival, time, touch.kind.strong)
+        if races.releases is not None:
+            late &= ~races.releases.before(here, rival, time, touch.kind.strong)
         if late.any():
             self.met.add(name)
             joins, here, rival, apart = joins[late], here[late], rival[late], apart[late]
@@ -408,25 +440,32 @@ class RegionTables:
     def enter(self, races: GlobalRaces, machine, touch: Touch) -> None:
         """Check one request against all before it and within itself, then record it."""
         cells = self.cells(touch)
-        if races.fence_at is not None and touch.kind.name == WRITE:
+        if races.releases is not None and touch.kind.name == WRITE:
             if self._opens(races, machine, touch, cells):
                 touch.kind = Kind(STRONG_WRITE)
+                races._at_flags(machine, self.region, touch.thread, touch.at, touch.width, touch.site, True)
         for name in CLASHES[touch.kind.name]:
             if name in self.last:
                 for part, cell in enumerate(cells):
                     self._meet(races, machine, touch, cell, name, part)
         doubles = self.record(races, machine, touch, cells)
-        if touch.kind.name != WRITE:
+        name = touch.kind.name
+        if name not in (WRITE, BLOCK_WRITE):
             return
         for part, (cell, lost) in enumerate(zip(cells, doubles)):
-            if lost.size:
+            if not lost.size:
+                continue
+            winner = self.last[name][cell[lost]] & THREAD
+            if name == WRITE:
                 races.looked = True
-                winner = self.last[WRITE][cell[lost]] & THREAD
                 bits = self._bits(touch, part)
                 lost = lost[bits[lost] != bits[np.searchsorted(touch.thread, winner)]]
+            else:
+                size = machine.launch.threads
+                lost = lost[touch.thread[lost] // size != winner // size]
             if lost.size:
-                rival = int(self.last[WRITE][cell[lost[0]]] & THREAD)
-                races.report(machine, self.region, touch, int(lost[0]), rival, WRITE, touch.site, lost.size)
+                rival = int(self.last[name][cell[lost[0]]] & THREAD)
+                races.report(machine, self.region, touch, int(lost[0]), rival, name, touch.site, lost.size)
 
     def _meet(self, races: GlobalRaces, machine, touch: Touch, cell, name: str, part: int) -> None:
         token = self.last[name][cell]
@@ -444,15 +483,20 @@ class RegionTables:
         mine = token & THREAD == thread
         token[mine] = self.second[name][cell[bad[mine]]]
         rival, time = token & THREAD, token >> THREAD_BITS
-        if races.fence_at is not None and clash.any():
-            strong = name in (STRONG_READ, STRONG_WRITE)
-            clash &= ~races.released(machine, thread, rival, time, strong)
+        if races.releases is not None and clash.any():
+            strong = name in STRONG_KINDS
+            clash &= ~races.releases.before(thread, rival, time, strong)
             if touch.kind.by_hand and name == WRITE:
-                clash &= races.fence_at[rival // machine.launch.threads] == 0
-        if clash.any() and touch.kind.name == WRITE and name != STRONG_WRITE:
+                set_by_hand = clash & races.releases.has_fenced(rival)
+                if set_by_hand.any():
+                    races.releases.take(thread[set_by_hand], rival[set_by_hand])
+                    clash &= ~set_by_hand
+        if touch.kind.strong and name in STRONG_KINDS:  # the scope of one is its block
+            clash &= thread // machine.launch.threads != rival // machine.launch.threads
+        if clash.any() and touch.kind.name == WRITE and name not in (STRONG_WRITE, BLOCK_WRITE):
             races.looked = True
             clash &= self._bits(touch, part)[bad] != self._now(touch, part, bad)
-        if races.replicas and touch.kind.name == WRITE and name == READ:
+        if races.replicas and name == READ:
             same_block = thread // machine.launch.threads == rival // machine.launch.threads
             clash &= ~(same_block & self._read_too(thread, cell[bad], time))
         found = np.flatnonzero(clash)
@@ -475,8 +519,8 @@ class RegionTables:
 
     def _opens(self, races: GlobalRaces, machine, touch: Touch, cells) -> bool:
         """Whether a plain store behind a fence answers those who look at its cells for a flag or a lock."""
-        strong = self.last.keys() & {STRONG_READ, STRONG_WRITE}
-        if not strong or not (races.fence_at[touch.thread // machine.launch.threads] > 0).all():
+        strong = self.last.keys() & set(STRONG_KINDS)
+        if not strong or not races.releases.has_fenced(touch.thread).all():
             return False
         looks = np.zeros(touch.thread.size, bool)
         for name in strong:
@@ -551,6 +595,8 @@ def _clashing_regions(machine) -> set[int] | None:
     stored, updated = _reached(machine, "store"), _reached(machine, "atomic")
     if stored is None or not (updated is None or updated):
         return stored
+    if any("cta" in instr.mods for instr in machine.program.sites):  # scopes may be too narrow
+        return None if updated is None else stored | updated
     loaded = _reached(machine, "load")
     if updated is None:
         return None if loaded is None else stored | loaded
