@@ -53,6 +53,20 @@ def test_arguments_for_what_is_no_template():
     assert said_of(KERNEL, "k<float>").endswith("k is no template: its name is k alone")
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("k<float>", "does not fit the parameters of the template k"),
+        ("k<3, float>", "does not fit"),
+        ("k<float 3>", 'the name k<float 3>: expected a ">"'),
+        ("k<float, n>", "has no n outside its functions"),
+    ],
+)
+def test_template_arguments_that_do_not_fit(name, said):
+    text = said_of("template <class T, int N> __global__ void k(T* x) { x[0] = N; }\n", name)
+    assert said in text and "__nv_name" not in text
+
+
 def test_a_class_with_parts_of_the_host():
     source = "struct Log { std::shared_ptr<int> p; };\n__global__ void k(Log* log) {}\n"
     assert "has plain arrays, and printf" in said_of(source)

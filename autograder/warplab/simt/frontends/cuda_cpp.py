@@ -28,6 +28,7 @@ from warplab.simt.engine.address_space import Region
 from warplab.simt.engine.machine import Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.errors import InvalidLaunch
+from warplab.simt.frontends import torch_hook
 from warplab.simt.frontends.arguments import host_array, mapped
 from warplab.simt.frontends.c_arguments import parameters
 from warplab.simt.frontends.launch import LaunchContext, run, translated
@@ -88,7 +89,8 @@ class CudaKernel:
         """The ``__constant__`` or ``__device__`` variable ``name``, to ``get()`` and ``set()``.
 
         All kernels of one source share its variables, and they last as long as the process; on CUDA each
-        instance of a template has its own, and each kernel of a file in which another does not compile. Raises InvalidLaunch where the source has none of that name.
+        instance of a template has its own, and each kernel of a file in which another does not compile.
+        Raises InvalidLaunch where the source has none of that name.
         """
         arch = (device() if device().kind == "cuda" else engine_target()).arch
         ptx, _ = self.compiled(arch)
@@ -148,6 +150,9 @@ class ConfiguredKernel:
         types = parameter_types(program.entry)
         values = parameters(program.function.params, args, place, program.name, types)
         return run(program, values, regions, self.griddim, self.blockdim, self.sharedmem, SPACE, context)
+
+
+torch_hook.LAUNCHES.append(ConfiguredKernel)
 
 
 def cuda_kernel(source: str | os.PathLike[str], name: str) -> CudaKernel:

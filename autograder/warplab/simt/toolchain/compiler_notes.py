@@ -84,6 +84,8 @@ def on_the_name(log: str, kernel: str, kernels: dict[str, bool]) -> str:
         )
     if base != kernel.strip() and kernels.get(base) is False:
         return f"{base} is no template: its name is {base} alone"
+    if "instance of function template" in log:
+        return f"{kernel} does not fit the parameters of the template {base}: how many, of which kind"
     unknown = _UNDEFINED.search(log)
     name = unknown[1] or unknown[2] if unknown else ""
     if name and any(name == known.rpartition("::")[2] for known in kernels):
@@ -96,4 +98,5 @@ def on_the_name(log: str, kernel: str, kernels: dict[str, bool]) -> str:
             f"the source has no {name} outside its functions; template arguments are types and "
             "constants, as in <float> or <16>"
         )
-    return ""
+    error = re.search(r"error: (.*)", log)
+    return f"the name {kernel}: {error[1]}" if error else ""

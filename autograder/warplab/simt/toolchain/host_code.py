@@ -10,6 +10,9 @@ wheels for every student, and it loses the thread where a macro such as ``CHECK(
 
 from __future__ import annotations
 
+import bisect
+import functools
+import operator
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -64,6 +67,9 @@ class Token:
         return self.start + len(self.text)
 
 
+_START = operator.attrgetter("start")
+
+
 @dataclass
 class SourceItem:
     """A declaration at the level of a file, a namespace or a class, from ``start`` to ``end`` of the text.
@@ -93,6 +99,16 @@ class SourceFile:
     tokens: list[Token]
     items: list[SourceItem]
     includes: list[tuple[int, int, str, bool]]  # where a header's name starts and ends, it, whether quoted
+
+    @functools.cached_property
+    def directives(self) -> list[Token]:
+        """The preprocessor's lines among the tokens, in their order."""
+        return [token for token in self.tokens if token.kind == "directive"]
+
+    @functools.cached_property
+    def line_ends(self) -> list[int]:
+        """Where each line ends."""
+        return [m.start() for m in re.finditer("\n", self.text)]
 
 
 @dataclass(frozen=True)
@@ -561,18 +577,18 @@ def _declared_first(file: SourceFile, aliases: set[str]) -> list[tuple[int, int,
 
 def _place(file: SourceFile, item: SourceItem) -> str:
     """``file:line`` where an item starts."""
-    return f"{file.name.rsplit('/', 1)[-1]}:{file.text.count(chr(10), 0, item.start) + 1}"
+    return f"{file.name.rsplit('/', 1)[-1]}:{bisect.bisect_left(file.line_ends, item.start) + 1}"
 
 
 def _blanked(file: SourceFile, item: SourceItem) -> str:
     """Blanks and line ends in place of an item; its ``#if`` and ``#define`` stay."""
     text = file.text[item.start : item.end]
     out = list(re.sub(r"[^\n]", " ", text))
-    for token in file.tokens:
-        if token.kind == "directive" and item.start <= token.start < item.end:
-            if _directive(token)[0] not in ("pragma", "include", "error"):
-                at = token.start - item.start
-                out[at : at + len(token.text)] = token.text
+    first, last = (bisect.bisect_left(file.directives, at, key=_START) for at in (item.start, item.end))
+    for token in file.directives[first:last]:
+        if _directive(token)[0] not in ("pragma", "include", "error"):
+            at = token.start - item.start
+            out[at : at + len(token.text)] = token.text
     return "".join(out)
 
 
