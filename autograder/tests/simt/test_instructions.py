@@ -96,6 +96,8 @@ def test_the_last_type_of_an_instruction_chooses_its_handler():
         ("ld.global.L2::cache_later.u32 %r2, [%rd1];", r"\(modifier .L2::cache_later\)"),
         ("st.async.u32 [%rd1], %r1;", r"`st.async.u32` \(modifier .async\)"),
         ("atom.global.add.later.u32 %r2, [%rd1], 1;", r"\(modifier .later\)"),
+        ("cvt.u32 %r2, %r1;", r"`cvt.u32` \(type\)"),
+        ("cvt.f32.s16x2 %f1, %r1;", r"`cvt.f32.s16x2` \(type\)"),
         ("bar.sync.later 0;", r"`bar.sync.later` \(modifier .later\)"),
         ("bra.later L; L:", r"`bra.later` \(modifier .later\)"),
         ("@%p1 bar.sync.later 0;", r"\(modifier .later\)"),

@@ -79,6 +79,16 @@ def test_blocks_split_at_branches_labels_and_guarded_instructions():
     assert blocks[1].live_in == {"%rd1", "%p1"}
 
 
+@pytest.mark.parametrize("last, end", [("bra AGAIN;", "jump"), ("@%p1 bra AGAIN;", "branch"), ("", "exit")])
+def test_a_body_may_end_in_a_jump_back_or_without_a_return(last, end):
+    text = PTX.replace("    ret;\n}", f"AGAIN:\n    add.f32 %f3, %f3, %f3;\n    {last}\n}}")
+    blocks = split(parse(text).functions["scale"], INSTRUCTIONS)
+    body = next(
+        b for b in blocks if any(i.mods == ("f32",) and i.operands[1] == Reg("%f3") for i in b.instrs)
+    )
+    assert body.end == end and body.target == (-1 if end == "exit" else body.index)
+
+
 @pytest.mark.parametrize(
     "text, value",
     [

@@ -154,6 +154,17 @@ def test_lanes_that_come_together_with_zeros_of_both_signs_keep_them():
     np.testing.assert_array_equal(out[:, 0] >> 31, LANE >= 16)
 
 
+@pytest.mark.parametrize("last", ["@%p1 bra AGAIN;", "@!%p1 bra DONE; bra AGAIN; DONE:", "bar.sync 0;"])
+def test_a_kernel_may_end_without_a_return(last):
+    """ptxas takes it too: a thread that goes past the last instruction is done."""
+    body = f"""mov.u32 %r2, 0;
+        AGAIN: add.u32 %r2, %r2, 3; setp.lt.u32 %p1, %r2, %r1;
+        st.global.u32 [%rd1], %r2; {last} }}
+        .func unused() {{"""
+    expected = 3 if "bar" in last else np.maximum((LANE + 2) // 3 * 3, 3)
+    np.testing.assert_array_equal(run(body)[:, 0], expected)
+
+
 def test_a_guarded_instruction_runs_only_in_lanes_whose_guard_holds():
     out = run(
         "mov.u32 %r2, 1; setp.lt.u32 %p1, %r1, 5; @%p1 mov.u32 %r2, 9; @!%p1 add.u32 %r2, %r2, 1; "

@@ -7,7 +7,7 @@ path leads from one to the other.
 
 import itertools
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -170,6 +170,54 @@ def disagreements(seeds, space: str, fences: bool = False) -> list:
 @pytest.mark.parametrize("space", ["shared", "global"])
 def test_the_sanitizer_finds_what_brute_force_finds(space, fences):
     assert not disagreements(range(60), space, fences)
+
+
+# A cell's summary where it is easily wrong. Actors 0 to 2 are of one warp, 3 and 4 of another, 5 is of the
+# second block.
+SUMMARIES = {
+    "several read before one of them writes": (
+        Statement("read", "global", (1, 2), 2),
+        Statement("write", "global", (2,), 2),
+    ),
+    "a cell that nobody touched beside one that somebody did": (
+        Statement("read", "global", (1,)),
+        Statement("read", "global", (0, 1), 0, step=1),
+        Statement("atomic", "global", (1,), 0, step=1),
+    ),
+    "another block's read behind those of a warp that has met": (
+        Statement("read", "global", (5,)),
+        Statement("read", "global", (0,)),
+        Statement("read", "global", (1,)),
+        Statement("warp"),
+        Statement("write", "global", (1,)),
+    ),
+    "another block's read behind those of a block that has met": (
+        Statement("read", "global", (5,)),
+        Statement("read", "global", (0,)),
+        Statement("read", "global", (1,)),
+        Statement("block"),
+        Statement("write", "global", (1,)),
+    ),
+    "another warp's read behind those of a warp that has met": (
+        Statement("read", "global", (3,)),
+        Statement("read", "global", (0,)),
+        Statement("read", "global", (1,)),
+        Statement("warp"),
+        Statement("write", "global", (1,)),
+    ),
+    "reads of a warp that has met": (
+        Statement("read", "global", (0, 1, 2)),
+        Statement("warp"),
+        Statement("write", "global", (1,)),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SUMMARIES)
+@pytest.mark.parametrize("space", ["shared", "global"])
+def test_a_summary_forgets_nobody(what, space):
+    program = [replace(s, space=space) if s.space else s for s in SUMMARIES[what]]
+    assert found_by_the_sanitizer(program, False) == races_by_brute_force(program, False)
 
 
 @pytest.mark.full

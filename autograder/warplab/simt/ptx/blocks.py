@@ -131,6 +131,8 @@ def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
             current.end, current.branch = "barrier", item
         else:
             current.instrs.append(item)
+    if blocks[-1].end in ("branch", "barrier"):  # a body need not end in ret
+        new()
     if blocks[-1].end == "fall":
         blocks[-1].end = "exit"
     for block, label in jumps:
