@@ -69,8 +69,8 @@ STRUCTURE = {"ld", "st", "atom", "red", "bra", "ret", "exit", "call", "cvta"}
 def run(program: Program, kept: bool = False) -> bool:
     """Run a program on the engine and check it. Raises Mismatch, or whatever the engine raises.
 
-    kept: three times more, noting what launches keep for others like it, by that, and by the function that is
-    made of it, which is on other numbers than the two before. False where nothing is kept.
+    kept: four times more, noting what launches keep for others like it, twice by that, and by the function
+    that is made of it, each on other numbers than the one before. False where nothing is kept.
     """
     writer = Writer(program)
     space = AddressSpace()
@@ -98,16 +98,17 @@ def run(program: Program, kept: bool = False) -> bool:
         return False
     own = given.copy()
     others = own if 0 in kind.contents else np.roll(own, 1, axis=1)  # what is kept is not of these numbers
-    with mock.patch.object(repeats, "OFTEN", 1):
-        for again in (0, 1, 2):
-            trace[:], scratch[:], given[:] = 0, 0, own if again == 2 else others
+    with mock.patch.object(repeats, "OFTEN", 2):
+        for again in range(4):
+            checked = again % 2 or others is own
+            trace[:], scratch[:], given[:] = 0, 0, own if checked else others
             if again == 0:
                 machine = kind.recorder(machine)
                 machine.run()
                 kind.learn(machine, values_mattered=False)
             elif not kind.run():
                 return False
-            if again == 2 or others is own:
+            if checked:
                 Checker(program, writer, trace.tolist()).run()
     return True
 

@@ -32,6 +32,7 @@ NOT_ALONE = {
 SILENT = {"bar", "barrier", "fence", "membar", "nanosleep", "prefetch"}  # they change no register
 PASSED_ON = {"mov", "cvta", "add"}  # what a pointer may go through and stay one
 ADDRESSES = {"u64", "s64", "b64"}
+SHIFTED = PASSED_ON | {"or"}  # what an address may go through and stay in its memory
 PLAIN = {"global", "nc", "shared", "local", "v2", "v4", "v8", *TYPES}  # modifiers of loads and stores
 OWN = ("shared", "local")  # memory that a launch begins with unwritten
 Parameter = tuple[str, int, int]  # its name, an offset in it, and how many bytes are loaded
@@ -44,7 +45,8 @@ class CannotSplit(Exception):
 @dataclass(frozen=True)
 class _Access:
     """A plain load, a plain store or an atomic: ``way`` is "load", "store" or "atomic". ``stored`` are the
-    registers that it puts into memory or compares with it.
+    registers that it puts into memory or compares with it. ``generic``: it names no memory; its address seems
+    to lie in ``space``.
     """
 
     space: str
@@ -52,6 +54,7 @@ class _Access:
     address: Mem
     stored: set[str]
     is_float: bool
+    generic: bool
 
     @property
     def base(self) -> set[str]:
@@ -62,8 +65,8 @@ class _Access:
 class _Step:
     """What must be known of an instruction. Raises CannotSplit where it is one that cannot be split off."""
 
-    def __init__(self, instr: Instr):
-        self.instr, self.access = instr, _access(instr)
+    def __init__(self, instr: Instr, windows: dict[str, set[str]]):
+        self.instr, self.access = instr, _access(instr, windows)
         self.read, self.written = registers_read(instr, INSTRUCTIONS), registers_written(instr, INSTRUCTIONS)
         self.parameters = dict(_loaded_by(instr)) if loads_parameter(instr) else {}
         row = effects_of(instr, INSTRUCTIONS)
@@ -81,7 +84,8 @@ class EarlyAndLate:
         self.barriers = [b.branch for b in blocks if b.end == "barrier" and b.branch is not None]
         if program.routines or any("red" in barrier.mods for barrier in self.barriers):
             raise CannotSplit
-        self.steps = {id(i): _Step(i) for b in blocks for i in b.instrs}
+        windows = _windows([i for b in blocks for i in b.instrs])
+        self.steps = {id(i): _Step(i, windows) for b in blocks for i in b.instrs}
         self.accesses = [step for step in self.steps.values() if step.access]
         self.needed = self._needed()
         self.late, self.late_memory = self._late()
@@ -95,6 +99,12 @@ class EarlyAndLate:
         if not self.late.isdisjoint(lanes):  # which lanes take part is looked at once
             raise CannotSplit
         values, self.origins = self._numbers()
+        # the parameters on both sides of a sum: in a launch those of one side at most may be pointers
+        self.sums = [
+            (frozenset(self.origins[a]), frozenset(self.origins[b]))
+            for a, b in (_summands(step, self.origins) for step in self.steps.values())
+            if b
+        ]
         if not all(self.origins_of(step.access) for step in self.accesses if step.access.space == "global"):
             raise CannotSplit
         # of the parameters those that point to arrays from whose contents addresses or branches follow
@@ -120,6 +130,12 @@ class EarlyAndLate:
         there = (step for step in self.accesses if step.access.space == "global")
         early = (step for step in there if not self.is_late(step.instr))
         return {numbers[id(step.instr)]: self.origins_of(step.access) for step in early}
+
+    @cached_property
+    def generic(self) -> dict[int, str]:
+        """Of each access that names no memory, by site, the one that it seems to go to."""
+        numbers = {id(instr): number for number, instr in enumerate(self.program.sites)}
+        return {numbers[id(step.instr)]: step.access.space for step in self.accesses if step.access.generic}
 
     def _with(self, translator: Translator, functions: list) -> list:
         """``functions``, but for the blocks that have something late what the translator makes of them."""
@@ -234,9 +250,34 @@ class EarlyAndLate:
         return origins
 
 
-def _access(instr: Instr) -> _Access | None:
-    """What an instruction is as an access to memory that it names, None if it is no plain one."""
+def _windows(instrs: list[Instr]) -> dict[str, set[str]]:
+    """By register, which of a launch's own memories a generic address in it may lie in."""
+    windows: dict[str, set[str]] = {}
+    shifts = []
+    for instr in instrs:
+        if instr.opcode == "cvta" and "to" not in instr.mods and space_of(instr) in OWN:
+            windows.setdefault(instr.operands[0].name, set()).add(space_of(instr))
+        elif instr.opcode in SHIFTED and isinstance(instr.operands[0], Reg):
+            read = [op.name for op in instr.operands[1:] if isinstance(op, Reg)]
+            shifts.append((instr.operands[0].name, read))
+    size = -1
+    while size != sum(map(len, windows.values())):
+        size = sum(map(len, windows.values()))
+        for written, read in shifts:
+            found = set().union(*(windows[register] for register in read if register in windows))
+            if found:
+                windows[written] = windows.get(written, set()) | found
+    return windows
+
+
+def _access(instr: Instr, windows: dict[str, set[str]]) -> _Access | None:
+    """What an instruction is as an access to one memory, None if it is no plain one."""
     way, space = effects_of(instr, INSTRUCTIONS).memory, space_of(instr)
+    generic = space == "generic" and instr.opcode in ("ld", "st")
+    if generic:
+        bases = [op.base for op in instr.operands if isinstance(op, Mem)]
+        own = windows.get(bases[0].name, set()) if bases and isinstance(bases[0], Reg) else set()
+        space = "global" if not own else next(iter(own)) if len(own) == 1 else "generic"
     if space not in ("global", *OWN):
         return None
     if instr.opcode not in ("atom", "red") and not (
@@ -249,7 +290,7 @@ def _access(instr: Instr) -> _Access | None:
     behind = () if way == "load" else instr.operands[instr.operands.index(address) + 1 :]
     items = [item for op in behind for item in (op.items if isinstance(op, Vec) else (op,))]
     stored = {item.name for item in items if isinstance(item, Reg)}
-    return _Access(space, way, address, stored, TYPES[last_type(instr.mods)].is_float)
+    return _Access(space, way, address, stored, TYPES[last_type(instr.mods)].is_float, generic)
 
 
 def _loaded_by(instr: Instr) -> Iterator[tuple[str, Parameter]]:
@@ -260,13 +301,25 @@ def _loaded_by(instr: Instr) -> Iterator[tuple[str, Parameter]]:
         yield item.name, (address.base.name, address.base.offset + address.offset + i * width, width)
 
 
+def _summands(step: _Step, origins: dict[str, set[Parameter]]) -> tuple[str | None, str | None]:
+    """The one or two registers of which an instruction makes a pointer, by no more than adding to it; None
+    for each that there is not.
+    """
+    instr = step.instr
+    if step.access or instr.opcode not in PASSED_ON or instr.mods[-1] not in ADDRESSES:
+        return None, None
+    pointers = [op.name for op in instr.operands[1:] if isinstance(op, Reg) and origins.get(op.name)]
+    if any(isinstance(op, Vec) for op in instr.operands):
+        return None, None
+    first, second = (*pointers, None, None)[:2]
+    return first, second
+
+
 def _as_numbers(step: _Step, origins: dict[str, set[Parameter]]) -> set[Parameter]:
     """The parameters among ``origins`` that an instruction takes for numbers: it does more than add."""
-    instr, read = step.instr, step.access.stored if step.access else step.read
-    if not step.access and instr.opcode in PASSED_ON and instr.mods[-1] in ADDRESSES:
-        pointers = [op for op in instr.operands[1:] if isinstance(op, Reg) and origins.get(op.name)]
-        if len(pointers) < 2 and not any(isinstance(op, Vec) for op in instr.operands):
-            return set()
+    read = step.access.stored if step.access else step.read
+    if _summands(step, origins)[0]:
+        return set()
     return set().union(*(origins.get(register, set()) for register in read))
 
 
@@ -315,7 +368,7 @@ class _NotingTranslator(_PartTranslator):
         self.constants[origins] = self.parts.origins_of(access)
         dtype = None if access.way == "atomic" else dtype_of(instr.mods)
         where = f"{access.space!r}, {base}, {offset}, {width}, {dtype!r}, {count}"
-        self.emit(f"memory.late(group, {where}, {access.way!r}, {origins})")
+        self.emit(f"memory.late(group, {where}, {access.way!r}, {origins}, {access.generic})")
 
 
 class _LateTranslator(_PartTranslator):

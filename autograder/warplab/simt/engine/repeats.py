@@ -16,7 +16,7 @@ of a kind in which the checks of memory had to look at values.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
@@ -26,6 +26,8 @@ import numpy as np
 from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.atomics import update
 from warplab.simt.engine.early_and_late import OWN, CannotSplit, EarlyAndLate, Parameter
+from warplab.simt.engine.following import Followed
+from warplab.simt.engine.generic_addresses import resolve
 from warplab.simt.engine.groups import Group, joined
 from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.machine import Launch, Machine
@@ -45,7 +47,10 @@ class Repeats:
 
     def __init__(self, program: Program):
         self.program, self.launches, self.bytes = program, 0, 0
+        self.allowed: tuple | None = None  # the configuration whose limits were checked last, and the Target
         self.kinds: dict[tuple, KeptLaunch | None] = {}  # the last one used last; None where nothing is kept
+        # those in which reads of what nobody wrote were followed and came to nothing, whatever is loaded
+        self.harmless: set[tuple] = set()
 
     @cached_property
     def parts(self) -> EarlyAndLate | None:
@@ -65,8 +70,8 @@ class Repeats:
         regions: list[Region] = []
         numbers: dict[Parameter, int] = {}
         contents: set[int] = set()
-        for parameter, part, is_pointer, content_matters in self.compared:
-            value = launch.params[parameter[0]][part]
+        for parameter, name, part, is_pointer, content_matters in self.compared:
+            value = launch.params[name] if part is None else launch.params[name][part]
             address = int.from_bytes(value, "little") if is_pointer else 0
             region = space.find(address) if is_pointer else None
             if region is None:
@@ -82,17 +87,28 @@ class Repeats:
                     return None
                 contents.add(number)
                 key.append(data.tobytes())
+        for sides in self.parts.sums:
+            if all(any(parameter in numbers for parameter in side) for side in sides):
+                return None
         return LaunchKind(self, tuple(key), regions, numbers, contents)
 
     @cached_property
     def compared(self) -> list[tuple]:
-        """Each parameter that is loaded, where its bytes lie, whether it is a pointer that is only added to,
-        and whether what it points to matters.
+        """Each parameter that is loaded, the name of the one that it is a part of, which bytes of that it is
+        (None: all), whether it is a pointer that is only added to, and whether what it points to matters.
         """
-        assert self.parts is not None
+        parts = self.parts
+        assert parts is not None
+        sizes = {p.name: p.size for p in self.program.function.params}
         return [
-            (p, slice(p[1], p[1] + p[2]), is_pointer, p in self.parts.contents)
-            for p, is_pointer in self.parts.parameters.items()
+            (
+                p,
+                p[0],
+                None if p[2] == sizes[p[0]] else slice(p[1], p[1] + p[2]),
+                is_pointer,
+                p in parts.contents,
+            )
+            for p, is_pointer in parts.parameters.items()
         ]
 
     def keep(self, key: tuple, kept: KeptLaunch | None) -> None:
@@ -143,10 +159,26 @@ class LaunchKind:
             return machine
         return NotingMachine(self, machine)
 
-    def learn(self, machine: Machine, values_mattered: bool) -> None:
-        """Keep what is noted of a launch that has run to its end."""
-        if isinstance(machine, NotingMachine):
-            kept = None if values_mattered or machine.doubts else machine.kept()
+    @property
+    def is_harmless(self) -> bool:
+        """Whether no read of what nobody wrote need be looked for."""
+        return self.key in self.repeats.harmless
+
+    def learn(self, machine: Machine, values_mattered: bool, deciders: Collection[str] = frozenset()) -> None:
+        """Keep what is noted of a launch that has run to its end.
+
+        deciders: the registers because of whose values what nobody wrote came to nothing.
+        """
+        if not isinstance(machine, NotingMachine):
+            return
+        if values_mattered or machine.doubts or not machine.parts.late.isdisjoint(deciders):
+            self.repeats.keep(self.key, None)
+        elif machine.follows:  # and has noted no more from there on: the next launch will
+            if len(self.repeats.harmless) == KINDS:
+                self.repeats.harmless.clear()
+            self.repeats.harmless.add(self.key)
+        else:
+            kept = machine.kept()
             if kept is None or self._stay(kept.written):
                 self.repeats.keep(self.key, kept)
 
@@ -241,6 +273,7 @@ class NotingMachine(Machine):
         self.numbers: dict[Group, int] = {}
         self.bytes, self.fits, self.written, self.atomics = 0, True, set(), set()
         self.own: list[int] = []
+        self.follows = False
         self.views: dict[tuple[int, str], int] = {}
 
     def kept(self) -> KeptLaunch | None:
@@ -254,6 +287,11 @@ class NotingMachine(Machine):
     def _start_chunk(self, first: int, count: int) -> None:
         super()._start_chunk(first, count)
         self.own = self.own or [self.shared.size, self.local.size]  # the first chunk is the largest
+
+    @property
+    def followed(self) -> Followed:
+        self.follows = True
+        return super().followed
 
     def step(self, function, known, group: Group, size: int = 0) -> None:
         self.count(size)
@@ -316,9 +354,18 @@ class _Notes(LoadStoreUnit):
         self.known.append(SimpleNamespace(table=table, row=row, column=column, size=group.size))
 
     def _load(self, group, site, address, offset, dtype, count, space):
+        self._is_there(site, space)
         if space == "global" and site in self.machine.parts.early_loads:
             self._number(group, address, self.machine.parts.early_loads[site])
         return super()._load(group, site, address, offset, dtype, count, space)
+
+    def _store(self, group, site, address, offset, dtype, values, space):
+        self._is_there(site, space)
+        super()._store(group, site, address, offset, dtype, values, space)
+
+    def _is_there(self, site: int, space: str) -> None:
+        """Nothing is kept of a launch in which a generic address lies in another memory than it seemed to."""
+        self.machine.fits &= self.machine.parts.generic.get(site, space) == space
 
     def _number(self, group: Group, address: np.ndarray, origins: frozenset[Parameter]) -> int | None:
         """The number of the region that an access through pointers from these parameters goes to; None, and
@@ -330,8 +377,13 @@ class _Notes(LoadStoreUnit):
         self.machine.fits &= number is not None
         return number
 
-    def late(self, group, space, address, offset, width, dtype, count, way, origins) -> None:
+    def late(self, group, space, address, offset, width, dtype, count, way, origins, generic) -> None:
         """A late access, ``way`` a load, a store or an atomic, to ``count`` elements of ``width`` bytes."""
+        if generic:
+            found, address = resolve(address)
+            if found != space:
+                self.machine.fits = False
+                return
         access = self.prepare(group, space, address)
         if space in OWN:
             number = len(self.kind.regions) + OWN.index(space)

@@ -72,27 +72,39 @@ def run(
     """
     try:
         grid, block = _three(grid), _three(block)
-        check_limits(program, grid, block, dynamic_shared, context.target.limits)
+        repeats, configuration = _repeats_of(program), (grid, block, dynamic_shared)
+        if repeats.allowed != (configuration, context.target):
+            check_limits(program, grid, block, dynamic_shared, context.target.limits)
+            repeats.allowed = configuration, context.target
         params = {
-            p.name: v.ljust(p.size, b"\0") for p, v in zip(program.function.params, values, strict=True)
+            p.name: v if len(v) == p.size else v.ljust(p.size, b"\0")
+            for p, v in zip(program.function.params, values, strict=True)
         }
-        launch, constants = Launch(grid, block, dynamic_shared, params), UnsetConstants()
-        machine = Machine(program, space, launch, context.observers, context.sample)
-        reads_constants = constants.can_be_read(program)
+        launch, reads_constants = (
+            Launch(grid, block, dynamic_shared, params),
+            UnsetConstants.can_be_read(program),
+        )
         watched = context.observers or context.sample is not None or reads_constants
-        kind = None if watched else _repeats_of(program).kind_of(launch, space)
+        kind = None if watched else repeats.kind_of(launch, space)
+        if kind is not None and kind.run():
+            return Machine(program, space, launch)
+        machine, constants = (
+            Machine(program, space, launch, context.observers, context.sample),
+            UnsetConstants(),
+        )
         if kind is not None:
-            if kind.run():
-                return machine
             machine = kind.recorder(machine)
         conflicts = GlobalRaces(context.replicas)
-        checks = [InitialisationCheck(), RaceDetector(context.replicas), conflicts]
+        unwritten, races = InitialisationCheck(), RaceDetector(context.replicas)
+        checks = (
+            [races, conflicts] if kind is not None and kind.is_harmless else [unwritten, races, conflicts]
+        )
         machine.observers[:0] = checks
         if reads_constants:
             machine.observers.append(constants)
         machine.run()
         if kind is not None:
-            kind.learn(machine, any(check.values_mattered for check in checks))
+            kind.learn(machine, races.values_mattered or conflicts.values_mattered, unwritten.deciders)
     finally:
         for region in regions:
             space.remove(region)
@@ -113,6 +125,8 @@ def _repeats_of(program: Program) -> Repeats:
 
 
 def _three(dims) -> tuple[int, int, int]:
+    if type(dims) is tuple and len(dims) == 3 and type(dims[0]) is type(dims[1]) is type(dims[2]) is int:
+        return dims
     given = (dims,) if isinstance(dims, int) else tuple(map(int, dims))
     x, y, z = given + (1,) * (3 - len(given))
     return x, y, z

@@ -36,7 +36,7 @@ class InitialisationCheck(Observer):
     """
 
     def __init__(self):
-        self.values_mattered = False  # of what nobody wrote, to whether it matters
+        self.deciders: set[str] = set()  # registers by whose values what nobody wrote was thrown away
         self._forget()
 
     def _forget(self):
@@ -78,7 +78,6 @@ class InitialisationCheck(Observer):
                 written[cell] = True
 
     def missed(self, machine, group, site):
-        self.values_mattered = True
         if self.machine is None and site in machine.followed.places and not machine.program.routines:
             self.machine = machine
             raise StartFollowing(self, site)
@@ -89,7 +88,6 @@ class InitialisationCheck(Observer):
 
     def _read(self, machine, group, site, access, offset, space, what, parts, known) -> None:
         """Some of the cells that a group reads nobody has written."""
-        self.values_mattered = True
         at = np.broadcast_to(access.within + offset, group.lanes.shape)
         code = (site + 1 << SITE_SHIFT) | (LOCAL_BIT if space == "local" else 0)
         fresh = code | group.lanes << BYTE_BITS | at
@@ -155,8 +153,10 @@ class InitialisationCheck(Observer):
         self._put_all(group, written, unknown)
 
     def chosen(self, group, written, a, b, p, takes_a):
+        decider = p
         a, b, p = (self._held(group, names) for names in (a, b, p))
         if a is not None or b is not None:
+            self.deciders.update(decider)
             nothing = np.zeros(1, np.int64)
             chosen = np.where(takes_a, nothing if a is None else a, nothing if b is None else b)
             p = chosen if p is None else np.maximum(chosen, p)
@@ -164,7 +164,10 @@ class InitialisationCheck(Observer):
 
     def masked(self, group, written, a, b, a_decides, b_decides):
         """Where ``a`` is known and decides the result, ``b`` is of no matter, and the other way round."""
+        deciders = {*a, *b}
         a, b = self._held(group, a), self._held(group, b)
+        if a is not None or b is not None:
+            self.deciders |= deciders
         left = a if a is None else np.where(b_decides if b is None else b_decides & (b == 0), 0, a)
         right = b if b is None else np.where(a_decides if a is None else a_decides & (a == 0), 0, b)
         self._put_all(group, written, _either(left, right))
