@@ -43,7 +43,25 @@ SLIPS = {
     "cuda.syncthread()": "there is no `cuda.syncthread`; did you mean `cuda.syncthreads`? (line 3",
     "cuda.atomic.add(y, 1.0)": "an atomic takes three things: the array, the index in it, and the value",
     "y[0] = math(3)": "`math` is a module and no function",
+    'print(f"x is {x[0]}")': "a kernel makes and formats no texts; its `print` takes the parts one by one",
+    'print("x is %f" % x[0])': "a kernel makes and formats no texts; its `print` takes the parts one by one",
+    'print("x is {}".format(x[0]))': "a kernel makes and formats no texts; its `print` takes the parts",
+    "print(x)": "a kernel prints numbers, and this is an array (line 3: `print(x)`)",
+    "seen = {}; seen[1] = 2": "a kernel has no dictionaries and no sets: use arrays (line 3",
+    "try: y[0] = x[0]\n    except ValueError: y[0] = 0": "a kernel has no `try`: ask with an `if`",
+    "y[0] = twice(x[0])": "a device function of numba-cuda cannot call itself: write a loop",
+    "outside[0] = x[0]": "an array from outside the kernel can only be read",
+    "cuda.synchronize()": "`cuda.synchronize` is for the host; in a kernel `cuda.syncthreads()` waits",
+    "y[0] = np.random.rand()": "a kernel has no `numpy.random.rand`: numba.cuda.random has generators for",
+    "y[0] = math.comb(3, 2)": "a kernel has no `math.comb` (line 3: `y[0] = math.comb(3, 2)`)",
+    "y[cuda.threadIdx] = 1": "an index must be a whole number, and this one is a size in three directions",
+    "x += 1": "a kernel has no `np.add` and no arithmetic with whole arrays",
 }
+
+
+@cuda.jit(device=True)
+def twice(n):
+    return n if n < 1 else 2 + twice(n - 1)
 
 
 @pytest.mark.parametrize("body", SLIPS)
@@ -51,6 +69,7 @@ def test_a_slip_in_a_kernel_is_told_in_words(body):
     source, name = f"@cuda.jit\ndef kernel(x, y):\n    {body}\n", "<a student's cell>"
     linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
     namespace = {"cuda": cuda, "float32": float32, "np": np, "math": math, "host": lambda x: x.nothing}
+    namespace |= {"outside": np.zeros(3, np.float32), "twice": twice}
     exec(compile(source, name, "exec"), namespace)
     passed = [["float32", 1, "array"]] * 2
     with pytest.raises(crossing.Refused) as raised:
@@ -71,6 +90,22 @@ def test_a_launch_beside_the_check_is_told_in_the_same_words():
     assert "kernel[1, 1](" in led and told.startswith(
         "TypingError: does not compile: `not_there` is not defined"
     )
+
+
+def test_a_call_with_too_few_arguments_and_records_that_are_not_aligned_are_told_in_words():
+    @cuda.jit
+    def kernel(x, n):
+        x[0].b = n
+
+    told = {
+        "the number of arguments is 2 where it is defined, and 1 where it is called": (np.zeros(1),),
+        "make the dtype with align=True": (np.zeros(1, [("a", np.int8), ("b", np.float64)]), 1.0),
+        "an argument is an array of Python objects: give it a type": (np.array([1, None]), 1.0),
+    }
+    for words, arguments in told.items():
+        with pytest.raises(Exception) as raised:
+            kernel[1, 1](*arguments)
+        assert words in raised.value._render_traceback_()[-1]
 
 
 def test_an_untouched_kernel_is_a_stub_and_not_a_kernel_that_writes_nothing():

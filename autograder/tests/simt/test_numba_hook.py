@@ -4,6 +4,8 @@ And the host API on the engine.
 """
 
 import inspect
+import subprocess
+import sys
 
 import numba_cuda
 import numpy as np
@@ -51,6 +53,7 @@ def test_the_private_names_are_where_the_hook_expects_them():
         (dispatcher._Kernel, "bind"),
         (dispatcher.CUDADispatcher, "call"),
         (dispatcher, "_LaunchConfiguration"),
+        (dispatcher, "normalize_kernel_dimensions"),
         (codegen.CUDACodeLibrary, "get_cufunc"),
         (codegen.CUDACodeLibrary, "get_ltoir"),
         (debuginfo.DIBuilder, "_var_type"),
@@ -68,6 +71,70 @@ def double(x):
     i = cuda.grid(1)
     if i < x.size:
         x[i] *= 2
+
+
+@cuda.jit("void(float32[:, ::1], int32)")
+def declared(x, n):
+    x[0, 1] = n
+
+
+@pytest.mark.parametrize(
+    "arguments, told, instead",
+    [
+        ((np.zeros((2, 2)), 1), "'x' is array(float64, 2d, C), and the", "x.astype(np.float32)"),
+        ((torch.zeros(2, 2).double(), 1), "'x' is array(float64, 2d, C), and the", "x.astype(np.float32)"),
+        ((np.zeros((2, 2), np.int32), 1), "'x' is array(int32, 2d, C), and the", "x.astype(np.float32)"),
+        ((np.zeros((2, 2), "f4", "F"), 1), "'x' is array(float32, 2d, F)", "np.ascontiguousarray(x)"),
+        ((np.zeros(4, np.float32), 1), "'x' is array(float32, 1d, C)", "leave the signature out"),
+        ((np.zeros((2, 2), np.float32), 1.5), "'n' is float64, and the kernel's signature says", "int(n)"),
+        ((1.5, 1), "'x' is float64, and the kernel's signature says array", "leave the signature out"),
+        ((np.zeros((2, 2), np.float32),), "1 arguments for a kernel that takes 2", ""),
+        (([[0.0, 0.0]], 1), "argument 'x' is a list, and a kernel takes arrays", "np.array(values"),
+    ],
+)
+def test_what_does_not_fit_the_one_signature_is_refused_and_not_read_as_other_bytes(arguments, told, instead):
+    for call in (declared[1, 1], lambda *given: warplab.profile(declared[1, 1], *given)):
+        with pytest.raises(warplab.InvalidLaunch) as refused:
+            call(*arguments)
+        assert told in str(refused.value) and instead in refused.value.hint
+
+
+def test_what_fits_the_one_signature_runs():
+    for x in (np.zeros((2, 2), np.float32), cuda.to_device(np.zeros((2, 2), np.float32)), torch.zeros(2, 2)):
+        declared[1, 1](x, True)
+        assert x[0, 1] == 1
+    x = np.zeros((2, 2), np.float32)
+    declared[1, 1](cuda.InOut(x), np.uint8(7))
+    assert x[0, 1] == 7
+
+
+def test_lists_names_and_fractions_of_blocks_are_refused_in_words():
+    with pytest.raises(warplab.InvalidLaunch, match="argument 'x' is a list, and a kernel takes arrays"):
+        double[1, 4]([1.0, 2.0])
+    with pytest.raises(warplab.InvalidLaunch, match="arguments by their places, and x is given by name"):
+        double[1, 4](x=np.zeros(4))
+    with pytest.raises(TypeError, match="griddim must be a sequence of integers") as refused:
+        double[10 / 4, 4](np.zeros(10))
+    led, told = refused.value._render_traceback_()
+    assert "double[10 / 4, 4]" in led and told.endswith("-(-n // 256) is n / 256 rounded up, a whole number")
+
+
+def test_a_device_says_what_its_architecture_has_and_where_a_cards_numbers_are():
+    device, limits = cuda.get_current_device(), numba_hook.numba_driver.driver.target.limits
+    assert device.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR == limits.shared_per_sm
+    assert device.compute_capability == (device.COMPUTE_CAPABILITY_MAJOR, device.COMPUTE_CAPABILITY_MINOR)
+    assert device.TOTAL_CONSTANT_MEMORY == 65536
+    with pytest.raises(AttributeError, match=r"attribute CLOCK_RATE.*warplab\.specs\.get"):
+        device.CLOCK_RATE  # noqa: B018
+
+
+def test_a_kernel_without_a_source_is_compiled_without_a_word():
+    """In a process of its own: pytest has filters of warnings of its own."""
+    text = (
+        "import warplab, numpy; from numba import cuda; print(cuda.reduce(lambda a, b: a + b)(numpy.ones(9)))"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=100)
+    assert done.stdout.endswith("9.0\n") and "Warning" not in done.stderr
 
 
 def test_device_arrays_are_copied_there_and_back():

@@ -146,6 +146,45 @@ def test_a_tensor_that_requires_a_gradient_is_refused(run):
         run(torch.zeros(8, device="meta"), torch.zeros(8))
 
 
+@pytest.mark.parametrize(
+    "view, told, instead",
+    [
+        (torch.ones(4, dtype=torch.complex64).conj(), "a view that torch conjugates", "resolve_conj()"),
+        (torch.ones(4, dtype=torch.complex64).conj().imag, "a view that torch negates", "resolve_neg()"),
+        (torch.eye(3).to_sparse(), "a tensor that is sparse_coo", "tensor.values()"),
+        (torch.eye(3).to_mkldnn(), "a tensor that is _mkldnn", "its parts"),
+    ],
+)
+def test_a_tensor_whose_memory_has_other_numbers_is_refused(view, told, instead):
+    source = "__global__ void copied(void* x, float* out) { out[threadIdx.x] = ((float*)x)[threadIdx.x]; }"
+    for call in (doubled[1, 8], warplab.cuda_kernel(source, "copied")[1, 4]):
+        with pytest.raises(warplab.InvalidLaunch, match=told) as refused:
+            call(view, torch.zeros(4))
+        assert instead in refused.value.hint
+
+
+# torch.compile
+
+
+def test_torch_compile_goes_around_a_launch():
+    twice = warplab.cuda_kernel(
+        "__global__ void twice(const float* x, float* out) { out[threadIdx.x] = 2 * x[threadIdx.x]; }",
+        "twice",
+    )
+
+    def both(x):
+        out, again = torch.empty_like(x), torch.empty_like(x)
+        doubled[1, 32](x + 1, out)
+        twice[1, 8](out, again)
+        return again - 1
+
+    x = torch.arange(8.0)
+    assert torch.compile(both, backend="eager")(x).tolist() == [4 * i + 3 for i in range(8)]
+    torch.compiler.reset()
+    with pytest.raises(Exception, match="a kernel is launched"):
+        torch.compile(both, backend="eager", fullgraph=True)(x)
+
+
 # memory shared both ways
 
 
@@ -271,7 +310,7 @@ def test_gradcheck_passes_a_function_made_of_numba_kernels():
         lambda: torch.zeros(3).to("cuda:0"),
         lambda: torch.nn.Linear(2, 2).to("cuda"),
         lambda: torch.as_tensor(np.zeros(3), device="cuda"),
-        lambda: torch.cuda.synchronize(),
+        lambda: torch.cuda.get_device_properties(0),
     ],
 )
 @pytest.mark.skipif(torch.cuda.is_available(), reason="here torch has CUDA, and the engine was asked for")
@@ -281,6 +320,29 @@ def test_who_asks_torch_for_cuda_is_told_what_to_write(ask):
     told = str(refused.value)
     assert told.endswith(torch_hook.INSTEAD) and told.count("warplab.torch_device") == 1
     assert len(told) > len(torch_hook.INSTEAD) + 20  # torch's own words stand before it
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: torch.cuda.synchronize(),
+        lambda: torch.cuda.Event(enable_timing=True),
+        lambda: torch.cuda.Stream(),
+        lambda: torch.cuda.CUDAGraph(),
+        lambda: torch.cuda.set_device(0),
+        lambda: torch.cuda.device(0).__enter__(),
+        lambda: torch.cuda.memory_summary(),
+        lambda: torch.cuda.nvtx.range_push("part"),
+        lambda: torch.zeros(3).pin_memory(),
+    ],
+)
+@pytest.mark.skipif(torch.cuda.is_available(), reason="here torch has CUDA, and the engine was asked for")
+def test_what_only_cuda_has_is_told_to_be_left_out(ask):
+    with pytest.raises((AssertionError, RuntimeError)) as refused:
+        ask()
+    assert str(refused.value).startswith("torch.") and str(refused.value).endswith(torch_hook.LEAVE_OUT)
+    with pytest.raises(ValueError):  # a mistake of another kind stays what it is
+        torch.cuda.set_device("cpu")
 
 
 def test_torchs_private_names_are_where_the_hook_expects_them():

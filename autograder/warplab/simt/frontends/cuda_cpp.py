@@ -152,7 +152,7 @@ class ConfiguredKernel:
         return run(program, values, regions, self.griddim, self.blockdim, self.sharedmem, SPACE, context)
 
 
-torch_hook.LAUNCHES.append(ConfiguredKernel)
+torch_hook.LAUNCHES.append((ConfiguredKernel, "__call__"))
 
 
 def cuda_kernel(source: str | os.PathLike[str], name: str) -> CudaKernel:

@@ -45,7 +45,7 @@ from numba.cuda import dispatcher as numba_dispatcher
 from numba.cuda import lowering as numba_lowering
 from numba.cuda import types
 from numba.cuda.core import config
-from numba.cuda.core.errors import NumbaPerformanceWarning
+from numba.cuda.core.errors import NumbaDebugInfoWarning, NumbaPerformanceWarning
 from numba.cuda.cudadrv import devicearray as numba_devicearray
 from numba.cuda.cudadrv import devices as numba_devices
 from numba.cuda.cudadrv import driver as numba_driver
@@ -54,13 +54,13 @@ from numba.cuda.memory_management import nrt as numba_nrt
 from numba.cuda.misc import firstlinefinder as numba_lines
 from numba.cuda.np.numpy_support import from_dtype
 
-from warplab.hardware.target import LaunchLimits, Target
+from warplab.hardware.target import Target
 from warplab.simt.engine.indices import shared_symbol
 from warplab.simt.engine.machine import Machine
 from warplab.simt.engine.program import Program
-from warplab.simt.errors import InvalidLaunch
-from warplab.simt.frontends import numba_compiling, numba_shortcuts, torch_hook
-from warplab.simt.frontends.arguments import describe, flatten
+from warplab.simt.errors import InvalidLaunch, led_here
+from warplab.simt.frontends import absent, numba_compiling, numba_shortcuts, torch_hook
+from warplab.simt.frontends.arguments import HINTS, check_signature, describe, flatten
 from warplab.simt.frontends.launch import LaunchContext, run, translated
 from warplab.simt.frontends.linking import linked_ptx
 from warplab.simt.frontends.loaded import LoadedKernel, clear_exception, raise_exception
@@ -92,6 +92,8 @@ ATTRIBUTES = {
     "MULTIPROCESSOR_COUNT": 1,
     "MANAGED_MEMORY": 1,
     "CONCURRENT_MANAGED_ACCESS": 1,
+    "COOPERATIVE_LAUNCH": 1,
+    "TOTAL_CONSTANT_MEMORY": 64 << 10,  # of all capabilities, says the programming guide's table
 }
 
 
@@ -119,9 +121,9 @@ def core_stream(stream):
 def compiled_for(dispatcher, args):
     """numba's kernel of a ``@cuda.jit`` function for the types of ``args``.
 
-    Raises InvalidLaunch for a tensor that it does not take.
+    Raises InvalidLaunch for arguments that it does not take.
     """
-    _check_tensors(dispatcher, args)
+    _check_arguments(dispatcher, args)
     return dispatcher.compile(tuple(dispatcher.typeof_pyval(a) for a in args))
 
 
@@ -173,8 +175,9 @@ def _header_folders() -> tuple[str, ...]:
     return tuple(folder for folder in (config.CUDA_NVRTC_EXTRA_SEARCH_PATHS or "").split(":") if folder)
 
 
-def _attributes(limit: LaunchLimits) -> dict[str, int]:
+def _attributes(target: Target) -> dict[str, int]:
     """Each CU_DEVICE_ATTRIBUTE that the engine has."""
+    limit = target.limits
     return ATTRIBUTES | {
         "MAX_THREADS_PER_BLOCK": limit.max_threads_per_block,
         "MAX_BLOCK_DIM_X": limit.max_block_dim[0],
@@ -186,6 +189,12 @@ def _attributes(limit: LaunchLimits) -> dict[str, int]:
         "MAX_SHARED_MEMORY_PER_BLOCK": limit.max_static_shared,
         "MAX_THREADS_PER_MULTIPROCESSOR": limit.max_threads_per_sm,
         "MAX_REGISTERS_PER_BLOCK": limit.registers_per_sm,
+        "MAX_REGISTERS_PER_MULTIPROCESSOR": limit.registers_per_sm,
+        "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": limit.max_shared_per_block,
+        "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": limit.shared_per_sm,
+        "MAX_BLOCKS_PER_MULTIPROCESSOR": limit.max_blocks_per_sm,
+        "COMPUTE_CAPABILITY_MAJOR": target.capability[0],
+        "COMPUTE_CAPABILITY_MINOR": target.capability[1],
     }
 
 
@@ -221,7 +230,7 @@ class EngineDriver(numba_driver.Driver):
         return object.__new__(cls)
 
     def __init__(self, target: Target):
-        self.target, self._attributes = target, _attributes(target.limits)
+        self.target, self._attributes = target, _attributes(target)
         self.devices, self.is_initialized, self.initialization_error, self.pid = {}, True, None, None
         self._memory: dict[int, object] = {}
         self._host: dict[int, np.ndarray] = {}
@@ -262,7 +271,10 @@ class EngineDriver(numba_driver.Driver):
     def cuDeviceGetAttribute(self, code, device):
         name = code.name.removeprefix("CU_DEVICE_ATTRIBUTE_")
         if name not in self._attributes:
-            raise AttributeError(f"the SIMT engine has no device attribute {name}")
+            raise AttributeError(
+                f"the SIMT engine has no device attribute {name}: it stands for an architecture, not for a "
+                "card. warplab.specs.get('h100-sxm') has what is known of one"
+            )
         return self._attributes[name]
 
     # memory
@@ -470,6 +482,8 @@ def ask_for_line_information() -> None:
     """Compile every kernel with line information; code generation is the same with and without."""
     if "init" in _original:
         return
+    # of functions without a source, as of a lambda, numba says that their lines are unknown: nobody asked
+    warnings.filterwarnings("ignore", category=NumbaDebugInfoWarning, append=True)
     numba_compiling.install()
     numba_shortcuts.install()
     plain = _original["init"] = numba_dispatcher.CUDADispatcher.__init__
@@ -555,6 +569,7 @@ def install(target: Target) -> None:
     _count_kernel_allocations()
     _take_torch_tensors()
     _share_with_torch()
+    absent.install()
 
 
 def _count_kernel_allocations() -> None:
@@ -582,14 +597,69 @@ def _take_torch_tensors() -> None:
 
     @functools.wraps(plain)
     def call(self, args, launch_config):
-        _check_tensors(self, args)
-        return plain(self, args, launch_config)
+        _check_arguments(self, args)
+        try:
+            return plain(self, args, launch_config)
+        except Exception:
+            _check_lists(self, args)
+            raise
 
     numba_dispatcher.CUDADispatcher.call = call
 
+    def launch(self, *args, **named):
+        if named:
+            raise InvalidLaunch(
+                f"a kernel takes its arguments by their places, and {', '.join(named)} is given by name",
+                kernel=self.dispatcher.py_func.__name__,
+            )
+        return self.dispatcher.call(args, self)
+
+    numba_dispatcher._LaunchConfiguration.__call__ = launch
+    normalized = numba_dispatcher.normalize_kernel_dimensions
+
+    @functools.wraps(normalized)
+    def normalize_kernel_dimensions(grid, block):
+        try:
+            return normalized(grid, block)
+        except (TypeError, ValueError) as error:  # tests of others want the type and the text: IPython alone
+            words = "" if None in (grid, block) else "; -(-n // 256) is n / 256 rounded up, a whole number"
+            told = f"{type(error).__name__}: {str(error).strip()}{words}"
+            vars(error)["_render_traceback_"] = functools.partial(_shown, error, told)
+            raise
+
+    numba_dispatcher.normalize_kernel_dimensions = normalize_kernel_dimensions
+
+
+def _check_lists(dispatcher, args) -> None:
+    """Raises InvalidLaunch for a list among the arguments: what compiles for it no launch would take."""
+    for name, value in zip(inspect.signature(dispatcher.py_func).parameters, args, strict=False):
+        if isinstance(value, list | set | dict):
+            raise InvalidLaunch(
+                f"argument '{name}' is a {type(value).__name__}, and a kernel takes arrays, numbers and "
+                "tuples of them",
+                kernel=dispatcher.py_func.__name__,
+                hint="np.array(values, dtype=np.float32)",
+            ) from None
+
+
+def _shown(error: Exception, told: str) -> list[str]:
+    """The lines that IPython shows of an error: the reader's, and what is told."""
+    return [*led_here(error), told]
+
+
+def _check_arguments(dispatcher, args) -> None:
+    """Raises InvalidLaunch for a tensor that numba cannot take, or what does not fit the one signature."""
+    _check_tensors(dispatcher, args)
+    if dispatcher.specialized and not dispatcher.extensions:
+        _check_lists(dispatcher, args)
+        [kernel] = dispatcher.overloads.values()
+        plain = [value.value if isinstance(value, HINTS) else value for value in args]
+        given = [dispatcher.typeof_pyval(value) for value in plain]
+        names = inspect.signature(dispatcher.py_func).parameters
+        check_signature(dispatcher.py_func.__name__, names, kernel.argument_types, given)
+
 
 def _check_tensors(dispatcher, args) -> None:
-    """Raises InvalidLaunch for a tensor among the arguments that numba cannot take."""
     for number, value in enumerate(args):
         if not is_tensor(value):
             continue
@@ -626,6 +696,8 @@ def _share_with_torch() -> None:
 
     numba_devicearray.DeviceNDArray.__dlpack__ = export
     numba_devicearray.DeviceNDArray.__dlpack_device__ = lambda self: (1, 0)  # DLPack's number of the CPU
+    torch_hook.LAUNCHES.append((numba_dispatcher.CUDADispatcher, "__getitem__"))
+    torch_hook.LAUNCHES.append((numba_dispatcher._LaunchConfiguration, "__call__"))
     torch_hook.install(_on_host)
 
 

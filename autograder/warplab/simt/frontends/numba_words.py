@@ -13,7 +13,39 @@ ARRAYS = (
     "a kernel cannot make a list or a new array, and adding or copying slices makes one: "
     "use single numbers, in a loop"
 )
+TEXTS = (
+    'a kernel makes and formats no texts; its `print` takes the parts one by one, as in `print("x is", x[i])`'
+)
 MEANT = {  # a piece of numba's message: what the student did, and what to do instead
+    r">>> (?:add|mod|getitem)\(.*(?:Literal\[str\]|unicode_type)": TEXTS,
+    r"Unknown attribute '\w+' of type (?:Literal\[str\]|unicode_type)": TEXTS,
+    r"DictType|of type set\(": "a kernel has no dictionaries and no sets: use arrays",
+    r"set_try_status|exception_match": "a kernel has no `try`: ask with an `if` before the line that fails",
+    r"insert_unresolved_ref": (
+        "a device function of numba-cuda cannot call itself: write a loop, with a local array for a stack"
+    ),
+    r"of type \w+ is not aligned": (
+        "a field of the record is not where its type may stand in memory: make the dtype with align=True"
+    ),
+    r"printing unimplemented for values of type array": "a kernel prints numbers, and this is an array",
+    r"non-precise type array\(pyobject": (
+        "an argument is an array of Python objects: give it a type of numbers, as in array.astype(np.float32)"
+    ),
+    r"Cannot modify readonly array": (
+        "an array from outside the kernel can only be read, and keeps the values that it has now: pass it as "
+        "an argument"
+    ),
+    r"Signature mismatch: (\d+) argument types given, but function takes (\d+)": (
+        "the number of arguments is {1} where it is defined, and {0} where it is called"
+    ),
+    r"Unknown attribute 'synchronize' of type Module\(<module 'numba.cuda'": (
+        "`cuda.synchronize` is for the host; in a kernel `cuda.syncthreads()` waits for the block's threads"
+    ),
+    r"Unknown attribute '(\w+)' of type Module\(<module '((?:numpy\.)?random)'": (
+        "a kernel has no `{1}.{0}`: numba.cuda.random has generators for threads, "
+        "create_xoroshiro128p_states on the host and xoroshiro128p_uniform_float32 in the kernel"
+    ),
+    r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'": "a kernel has no `{1}.{0}`",
     r"to none for '\$": "a kernel returns nothing: write the result into one of its arrays",
     r"missing a required argument: 'dtype'": (
         "a shared or local array needs a type as well as a shape: `cuda.shared.array((16, 16), float32)`"
@@ -88,8 +120,11 @@ def in_words(text, line=""):
     ufunc = re.fullmatch(r"<ufunc '(\w+)'>", flat)
     if ufunc:
         name = ufunc[1]
-        instead = f", and `math.{name}` does it to one number" if hasattr(math, name) else ""
-        return f"a kernel has no `np.{name}`{instead}"
+        if hasattr(math, name):
+            return f"a kernel has no `np.{name}`, and `math.{name}` does it to one number"
+        return (
+            f"a kernel has no `np.{name}` and no arithmetic with whole arrays: use single numbers, in a loop"
+        )
     for sign, meant in MEANT.items():
         found = re.search(sign, flat)
         if found:
@@ -104,7 +139,7 @@ def in_words(text, line=""):
 
 
 def _did_you_mean(sign, found):
-    if "numba" not in sign:
+    if not sign.startswith("module 'numba"):
         return ""
     from numba import cuda
 
@@ -148,6 +183,8 @@ def _index(name, types):
         return f"{_type(types[0])} is given {given} indices"
     if "float" in types[1]:
         return "an index must be a whole number, and this one is a float: use // instead of /, or int(...)"
+    if "Dim3" in types[1]:
+        return "an index must be a whole number, and this one is a size in three directions: take `.x` of it"
     if "setitem" in name and len(types) > 2:
         value = re.match(r"array\(\w+, (\d)d", types[2])
         if value:

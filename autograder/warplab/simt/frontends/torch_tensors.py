@@ -50,10 +50,12 @@ def array_of(tensor, name: str) -> np.ndarray:
 
 
 def refuse(tensor, name: str, kind: str = "cpu") -> None:
-    """Raises InvalidLaunch for a tensor that requires a gradient, as numba refuses it, or lies elsewhere.
+    """Raises InvalidLaunch for a tensor that requires a gradient, as numba refuses it, or lies elsewhere, or
+    whose memory does not hold its numbers.
 
     kind: of the device whose tensors the kernel takes; the SIMT engine takes the CPU's.
     """
+    refuse_other_numbers(tensor, name)
     if tensor.requires_grad:
         raise InvalidLaunch(
             f"argument '{name}' is a tensor that requires a gradient, and autograd does not see what a "
@@ -68,6 +70,24 @@ def refuse(tensor, name: str, kind: str = "cpu") -> None:
         raise InvalidLaunch(
             f"argument '{name}' is a tensor on {tensor.device}, and {reads}",
             hint=f"tensor.to('{kind}'), or make it with device=warplab.torch_device",
+        )
+
+
+def refuse_other_numbers(tensor, name: str) -> None:
+    """Raises InvalidLaunch for a tensor whose memory does not hold its numbers, one after the other."""
+    if tensor.layout is not sys.modules["torch"].strided or tensor.is_quantized:
+        parts = "int_repr()" if tensor.is_quantized else "values(), and indices() or crow_indices() beside it"
+        what = "quantized" if tensor.is_quantized else str(tensor.layout).removeprefix("torch.")
+        raise InvalidLaunch(
+            f"argument '{name}' is a tensor that is {what}, and a kernel takes plain numbers in memory",
+            hint=f"its parts as arguments: tensor.{parts}",
+        )
+    if tensor.is_conj() or tensor.is_neg():
+        call = "resolve_conj()" if tensor.is_conj() else "resolve_neg()"
+        does = "conjugates" if tensor.is_conj() else "negates"
+        raise InvalidLaunch(
+            f"argument '{name}' is a view that torch {does} when it reads it: its memory has other numbers",
+            hint=f"tensor.{call}, a copy with the numbers",
         )
 
 

@@ -33,6 +33,7 @@ from warplab.simt.engine.machine import Machine
 from warplab.simt.errors import InvalidLaunch
 from warplab.simt.frontends.launch import LaunchContext, run, translated
 from warplab.simt.frontends.space import SPACE
+from warplab.simt.frontends.torch_tensors import refuse_other_numbers
 from warplab.simt.toolchain.ptxas import assemble
 
 #: What Triton's compiler is asked for: of sm_90 it would make instructions (wgmma) that the engine has not.
@@ -323,6 +324,7 @@ class _Parameters:
         at = value.data_ptr()
         while hasattr(value, "base"):  # triton.reinterpret's wrapper: another dtype on a tensor
             value = value.base
+        refuse_other_numbers(value, name)
         if value.device.type != "cpu":
             raise InvalidLaunch(
                 f"argument '{name}' is a tensor on {value.device}, and the engine runs on the CPU",
