@@ -28,14 +28,14 @@ def release(machine, waiting):
     Raises BarrierDivergence if threads of one block wait at barriers that cannot all be met.
     """
     program = machine.program
+    counted = [(i, g) for i, g in waiting if _count(program, i, g) is not None]
+    passing, staying = _counted(machine, counted)
+    waiting_for_all = [(i, g) for i, g in waiting if _count(program, i, g) is None]
+    if passing:
+        return passing, [*waiting_for_all, *staying]
     if any("grid" in program.blocks[i].branch.mods for i, _ in waiting):
         return _grid(machine, waiting)
-    counted = [(i, g) for i, g in waiting if _count(program, i, g) is not None]
     if counted:
-        passing, staying = _counted(machine, counted)
-        waiting_for_all = [(i, g) for i, g in waiting if _count(program, i, g) is None]
-        if passing:
-            return passing, [*waiting_for_all, *staying]
         if not waiting_for_all:
             _stuck(machine, waiting)
         return _all(machine, waiting_for_all, others=counted), counted
@@ -178,8 +178,16 @@ def _note(machine, index: int, doubt: str) -> None:
 
 
 def _grid(machine, waiting):
+    """Some wait at a barrier of the grid: blocks that are all at other barriers pass these first."""
     program = machine.program
     here = [(i, g) for i, g in waiting if "grid" in program.blocks[i].branch.mods]
+    at_grid = np.zeros(machine.blocks, bool)
+    for _, group in here:
+        at_grid[machine.block_of_lane[group.lanes]] = True
+    first, others = _apart(waiting, [~at_grid[machine.block_of_lane[g.lanes]] for _, g in waiting])
+    if first:
+        passing, left = release(machine, first)
+        return passing, [*others, *left]
     for index, group in waiting:
         if index != here[0][0]:
             _diverged(machine, int(machine.block_of_lane[group.lanes[0]]), here[0][0], index, waiting)

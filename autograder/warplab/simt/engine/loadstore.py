@@ -14,6 +14,8 @@ from warplab.simt.engine.generic_addresses import PARAMETERS, in_several_spaces,
 from warplab.simt.engine.indices import index_text, last_index
 from warplab.simt.errors import MisalignedAccess, OutOfBounds, UseAfterFree
 
+ALL_LANES = 0xFFFFFFFF
+
 
 class LoadStoreUnit:
     """Memory as the lanes of one machine see it.
@@ -217,7 +219,19 @@ class LoadStoreUnit:
         slots = np.unique((address + np.uint64(offset & (1 << 64) - 1)) >> np.uint64(REGION_SHIFT))
         return slots.size > 1 and all(int(s) in self.space.regions for s in slots)
 
-    def warp_barrier(self, group) -> None:
+    def warp_barrier(self, group, mask) -> None:
+        """``syncwarp``, by all lanes of their warps or by those in each one's mask."""
+        if not (mask == ALL_LANES).all():
+            first = group.lanes - group.column  # of each one's warp
+            pairs = np.unique(np.stack(np.broadcast_arrays(first, mask.astype(np.int64))), axis=1)
+            threads = self.machine.thread_of_lane[pairs[0]][:, np.newaxis] + np.arange(32)
+            there = threads < self.machine.launch.threads
+            named = (pairs[1][:, np.newaxis] >> np.arange(32) & 1).astype(bool)
+            if (there & ~named).any():
+                together, column = np.nonzero(there & named)
+                for o in self.observers:
+                    o.met(self.machine, pairs[0][together] + column, together)
+                return
         for o in self.observers:
             o.warp_barrier(self.machine, group)
 

@@ -108,4 +108,4 @@ def fence(code, instr):
 def warp_barrier(code, instr):
     if "warp" not in instr.mods:
         raise code.unsupported(instr)
-    code.emit("memory.warp_barrier(group)")
+    code.emit(f"memory.warp_barrier(group, {code.use(instr.operands[0], 'u4')})")

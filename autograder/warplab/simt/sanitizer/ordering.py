@@ -15,13 +15,15 @@ observes. What is a chain of such steps is one too: whoever passes a barrier tak
 before it.
 
 The order by threads, barriers, ``syncwarp`` and mbarriers (``engine.knowledge``) is decided exactly in shared
-memory; in global memory an arrival counts as a fence of its block, and a wait as a strong access. Of release
-and acquire it is only asked whether a fence and a later strong access are there, not whether the one observed
-the other (which flag, which lock, which value), and for a whole warp or block at once; a barrier or
-``syncwarp`` of some counts for all. Both err towards silence. A plain store by threads that have fenced
-counts as strong where it meets strong loads, a compare-and-swap or an exchange: so locks are opened and flags
-set by hand. And a plain load of what a compare-and-swap then expects to find counts as strong, for a wrong
-guess costs it another turn: so atomics that the hardware has not are made of it.
+memory; in global memory an arrival counts as a fence of its block, and a wait takes over what was released
+there. Release and acquire are followed from flag to flag in global memory (``releases``). In shared memory it
+is only asked whether a fence and a later strong access of the reader's warp are there, which errs towards
+silence; so do the readers who need no fence of their own. A plain store by threads that have fenced counts as
+strong where it meets strong loads, a compare-and-swap or an exchange: so locks are opened and flags set by
+hand. And a plain load of what a compare-and-swap then expects to find counts as strong, for a wrong guess
+costs it another turn: so atomics that the hardware has not are made of it.
+
+Shuffles and votes order no memory: only ``syncwarp`` does, and a ``syncwarp`` of some lanes for these.
 """
 
 from __future__ import annotations
@@ -39,14 +41,17 @@ READ, WRITE, STRONG_READ, STRONG_WRITE = "read", "write", "strong read", "strong
 NOBODY, SEVERAL = -1, -2  # in the place of a lane
 PIECE = 1 << 11  # lanes for which the moments of all threads of their block are looked at together
 BLOCK_READ, BLOCK_WRITE = "read in its block", "write in its block"  # strong ones of scope .cta
-STRONG_KINDS = STRONG_READ, STRONG_WRITE, BLOCK_READ, BLOCK_WRITE
+VOLATILE_READ, VOLATILE_WRITE = "volatile read", "volatile write"  # strong ones for other warps
+STRONG_KINDS = STRONG_READ, STRONG_WRITE, BLOCK_READ, BLOCK_WRITE, VOLATILE_READ, VOLATILE_WRITE
 CLASHES = {
-    READ: (WRITE, STRONG_WRITE, BLOCK_WRITE),
+    READ: (WRITE, STRONG_WRITE, BLOCK_WRITE, VOLATILE_WRITE),
     WRITE: (WRITE, READ, *STRONG_KINDS),
     STRONG_READ: (WRITE, BLOCK_WRITE),
     STRONG_WRITE: (WRITE, READ, BLOCK_READ, BLOCK_WRITE),
     BLOCK_READ: (WRITE, STRONG_WRITE, BLOCK_WRITE),
-    BLOCK_WRITE: (WRITE, READ, *STRONG_KINDS),
+    BLOCK_WRITE: (WRITE, READ, STRONG_READ, STRONG_WRITE, BLOCK_READ, BLOCK_WRITE),
+    VOLATILE_READ: (WRITE, VOLATILE_WRITE),
+    VOLATILE_WRITE: (WRITE, READ, VOLATILE_READ),
 }
 STRONG = {"relaxed", "acquire", "release", "acq_rel", "mmio"}
 RELEASE = {"release", "acq_rel"}
@@ -57,7 +62,7 @@ WIDE = {"gl", "gpu", "sys", "cluster"}  # scopes of fences that reach other bloc
 class Kind:
     """What an instruction's accesses are to the other threads.
 
-    ``name`` is one of the six above. ``releases`` is the scope of the fence that it brings along: "cta",
+    ``name`` is one of the eight above. ``releases`` is the scope of the fence that it brings along: "cta",
     "wide", or "" without one. ``by_hand``: it looks at a flag or a lock, which a plain store behind a fence
     may set.
     """
@@ -91,6 +96,8 @@ def kind_of(
         return Kind(what)
     releases = "" if not mods & RELEASE else "cta" if "cta" in mods else "wide"
     narrow = several_blocks and "cta" in mods
+    if not (several_blocks or atomic or mods & STRONG):
+        return Kind(VOLATILE_READ, by_hand=True) if what == "read" else Kind(VOLATILE_WRITE)
     if what == "read":
         return Kind(BLOCK_READ if narrow else STRONG_READ, releases, by_hand=True)
     return Kind(BLOCK_WRITE if narrow else STRONG_WRITE, releases, by_hand=bool(mods & {"cas", "exch"}))
@@ -101,7 +108,7 @@ def verb(instr: Instr, name: str, several: bool = False) -> str:
     s = "" if several else "s"
     if effects_of(instr, INSTRUCTIONS).memory == "atomic":
         return f"update{s} atomically"
-    return f"read{s}" if name in (READ, STRONG_READ, BLOCK_READ) else f"write{s}"
+    return f"read{s}" if name in (READ, STRONG_READ, BLOCK_READ, VOLATILE_READ) else f"write{s}"
 
 
 class ByThread:

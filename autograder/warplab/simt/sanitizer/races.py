@@ -7,8 +7,9 @@ atomics only, needs no comparison, which is why correct tiled kernels pay almost
 all that a cell's summary must hold of those who touched it is one thread, or that they were several of one
 warp since its last ``syncwarp``, or of several warps: whatever comes after all of them takes their place.
 Writing one and the same value twice is benign. Volatile accesses count as strong only in a kernel that has a
-fence: without one they are how warps were once programmed without ``syncwarp``, which is a race. A barrier of
-part of a block ends the interval for the whole block.
+fence, and there for other warps: else they are how warps were once programmed without ``syncwarp``, which is
+a race. After a barrier of part of a block, and a ``syncwarp`` of part of a warp, ``engine.knowledge`` says
+who has met whom.
 
 With ``replicas`` threads may hold one element of a tensor together, as Triton's do, and all of them write it
 with one instruction. What each computed differs in its last bit where the compiler fused a product with one
@@ -30,6 +31,8 @@ from warplab.simt.sanitizer.ordering import (
     READ,
     SEVERAL,
     STRONG_WRITE,
+    VOLATILE_READ,
+    VOLATILE_WRITE,
     WRITE,
     ByThread,
     Kind,
@@ -37,6 +40,7 @@ from warplab.simt.sanitizer.ordering import (
     verb,
 )
 
+VOLATILES = VOLATILE_READ, VOLATILE_WRITE
 LONGEST_LOG = 512  # requests; each holds arrays of one element a lane
 
 
@@ -82,6 +86,7 @@ class RaceDetector(Observer):
         self.fence_at: np.ndarray | None = None  # by warp
         self.meeting_at: np.ndarray | None = None
         self.knowledge: Knowledge | None = None
+        self.own: Knowledge | None = None  # where there are no mbarriers
         self._start()
 
     def _start(self):
@@ -96,6 +101,8 @@ class RaceDetector(Observer):
             self.epoch = np.zeros(machine.warps, np.int64)
         self.epoch[np.unique(group.warp)] += 1
         self.seen.clear()
+        if self.knowledge is not None and self.knowledge is self.own:
+            self.knowledge.join(group.lanes, group.warp)
 
     def fence(self, machine, group, wide):
         if self.fence_at is None:
@@ -105,6 +112,9 @@ class RaceDetector(Observer):
 
     def published(self, machine, group, knowledge):
         """An arrival at an mbarrier; where fences are in use it is one too, and a wait is a strong access."""
+        if self.knowledge is not knowledge and self.knowledge is not None:
+            self._end(machine)
+            self._start()  # other moments begin
         self.knowledge = knowledge
         self.seen.clear()
         if self.fence_at is not None:
@@ -174,14 +184,18 @@ class RaceDetector(Observer):
         self._start()
 
     def met(self, machine, lanes, together):
-        self.barrier(machine, None)
+        self.seen.clear()
+        if self.knowledge is None:
+            self.knowledge = self.own = Knowledge(machine)
+        if self.knowledge is self.own:
+            self.knowledge.join(lanes, together)
 
     def done(self, machine):
         self._end(machine)
         self.done_with_chunk()
 
     def _end(self, machine):
-        if WRITE in self.did or self.did >= {READ, STRONG_WRITE}:
+        if any(other in self.did for name in self.did for other in CLASHES[name]):
             self._compare(machine)
 
     def _compare(self, machine):
@@ -283,7 +297,7 @@ class SharedTables:
             cell = first + part
             bits = None
             if request.values is not None:
-                bits = _bits(request.values[part * len(request.values) // parts], cell.shape)
+                bits = self._bits(request, part, parts, cell.shape)
             ordered = None
             for other in CLASHES[name]:
                 others = self.touched.get(other)
@@ -298,6 +312,8 @@ class SharedTables:
                     clash &= self.value[cell] != bits
                     if self.replicas:
                         clash &= others.site[cell] != request.site
+                if name in VOLATILES and other in VOLATILES:
+                    clash &= others.warp[cell] == request.warp
                 if clash.any() and request.fence_at is not None and request.kind.by_hand and other == WRITE:
                     clash &= request.last_fence(others.warp[cell]) == 0
                 if clash.any():
@@ -308,6 +324,18 @@ class SharedTables:
             if bits is not None:
                 self.values_mattered |= bool((mine.lane[cell] == SEVERAL).any())
                 self._record_value(request, cell, bits)
+
+    def _bits(self, request: Request, part: int, parts: int, shape) -> np.ndarray:
+        """What the lanes write into one part of their cells, as uint64."""
+        count = len(request.values)
+        values = request.values[part * count // parts]
+        raw = values.view(f"u{values.dtype.itemsize}") if values.dtype.kind != "b" else values
+        raw = raw.astype(np.uint64)
+        if parts > count:  # several cells a value
+            raw = raw >> np.uint64(8 * self.unit * (part % (parts // count))) & np.uint64(
+                (1 << 8 * self.unit) - 1
+            )
+        return np.broadcast_to(raw, shape)
 
     def _record_value(self, request: Request, cell, bits) -> None:
         """The value that is there now; lanes of one request that write one cell must agree on it."""
@@ -363,9 +391,3 @@ def barrier_at(where: str) -> str:
 def cell_size(program, widest: int = 4) -> int:
     """Bytes of the cells that memory is watched in: ``widest``, or the narrowest access of the program."""
     return min(widest, program.narrowest)
-
-
-def _bits(values: np.ndarray, shape) -> np.ndarray:
-    """The values' bit patterns as uint64, one a lane."""
-    raw = values.view(f"u{values.dtype.itemsize}") if values.dtype.kind != "b" else values
-    return np.broadcast_to(raw.astype(np.uint64), shape)

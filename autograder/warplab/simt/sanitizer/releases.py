@@ -83,9 +83,10 @@ class Releases:
 
     def met(self, threads: np.ndarray, together: np.ndarray, now: int) -> None:
         """Threads with one number in ``together`` have met."""
-        if self.per_block == 1:
-            return
         actors = self.of(threads)
+        if self.grain > 1 and (self.per_block == 1 or np.unique(together).size == np.unique(actors).size):
+            self.knows[actors, actors] = self.knows[actors, actors + self.actors] = now
+            return
         order = np.argsort(together, kind="stable")
         for part in np.split(actors[order], np.flatnonzero(np.diff(together[order])) + 1):
             self.meet(np.unique(part), now)
