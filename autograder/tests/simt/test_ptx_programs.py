@@ -44,6 +44,48 @@ def test_a_recursive_function_returns_to_each_lane_its_own_result():
     np.testing.assert_array_equal(out[:, 0], np.array([1, 1, 2, 6, 24, 120, 720, 5040])[LANE % 8])
 
 
+def test_each_call_of_a_recursive_function_has_local_memory_of_its_own():
+    again = """.local .align 4 .b8 own[4]; .reg .b64 %rd<2>;
+    mov.u64 %rd1, own; st.local.u32 [%rd1], %r1; CALL ld.local.u32 %r1, [%rd1];"""
+    functions = FACTORIAL.replace("CALL", again.replace("CALL", call("factorial", "%r2", "%r3")))
+    out = run(
+        "and.b32 %r5, %r1, 7;" + call("factorial", "%r5", "%r6") + "st.global.u32 [%rd1], %r6;",
+        functions=functions,
+    )
+    np.testing.assert_array_equal(out[:, 0], np.array([1, 1, 2, 6, 24, 120, 720, 5040])[LANE % 8])
+
+
+PARTS = """
+.func (.param .align 4 .b8 func_retval0[8]) parts(.param .align 4 .b8 parts_param_0[12])
+{
+    .reg .b32 %r<5>;
+    ld.param.u32 %r1, [parts_param_0];
+    ld.param.v2.u32 {%r2, %r3}, [parts_param_0+4];
+    sub.u32 %r4, %r1, %r2;
+    st.param.b32 [func_retval0+0], %r4;
+    st.param.b32 [func_retval0+4], %r3;
+    ret;
+}
+"""
+
+
+def test_a_struct_goes_into_a_function_and_comes_back_in_its_parts():
+    body = """{
+        .param .align 4 .b8 param0[12]; .param .align 4 .b8 retval0[8];
+        mov.u32 %r2, 100; mov.u32 %r3, 7;
+        st.param.b32 [param0+0], %r2; st.param.v2.b32 [param0+4], {%r1, %r3};
+        call.uni (retval0), parts, (param0);
+        ld.param.v2.b32 {%r4, %r5}, [retval0+0];
+    } st.global.v2.u32 [%rd1], {%r4, %r5};"""
+    out = run(body, functions=PARTS, words=2)
+    np.testing.assert_array_equal(out, np.stack([100 - LANE, np.full(32, 7)], axis=1))
+
+
+def test_a_null_pointer_is_told():
+    with pytest.raises(OutOfBounds, match="reads address 0x8, where nothing is allocated"):
+        run("mov.u64 %rd3, 0; ld.global.u32 %r2, [%rd3+8]; st.global.u32 [%rd1], %r2;")
+
+
 def test_a_recursion_without_an_end_overflows_the_stack():
     loop = SQUARE.replace("mul.lo.s32 %r2, %r1, %r1;", call("square", "%r1", "%r2"))
     with pytest.raises(StackOverflow, match="calls nest deeper than 150"):

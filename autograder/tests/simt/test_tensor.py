@@ -174,6 +174,13 @@ def test_an_accumulator_crosses_layouts_and_padded_shared_memory():
     assert (p.global_load.requests, p.global_load.sectors) == (1, 32)
 
 
+def test_an_accumulator_is_stored_by_columns():
+    source = SHARED.replace("f, 20, wmma::mem_row_major", "f, 20, wmma::mem_col_major")
+    x, out = np.arange(256, dtype=np.float32).reshape(16, 16), np.zeros((16, 16), np.float32)
+    warplab.cuda_kernel(source, "scale")[1, 32](x, out, 8)
+    np.testing.assert_array_equal(out, 2 * x)
+
+
 def test_a_read_of_the_tile_without_syncwarp_is_a_race():
     with pytest.raises(warplab.SharedRace):
         warplab.cuda_kernel(SHARED.replace("__syncwarp();", ""), "scale")[1, 32](

@@ -9,6 +9,7 @@ import random
 import numpy as np
 import pytest
 from numba import cuda, float32
+from ptx_runner import run
 
 import warplab
 from warplab.simt.engine.address_space import AddressSpace
@@ -154,6 +155,79 @@ def test_a_shadow_that_loses_a_value_is_found_out(monkeypatch, part):
     with pytest.raises(AssertionError):
         for seed in range(400):
             judge(seed)
+
+
+# %r5: of lanes 16 to 31 what nobody has written, of the others 5; %p2 is true.
+HALF_WRITTEN = """
+    mov.u32 %r2, words; shl.b32 %r3, %r1, 2; add.u32 %r2, %r2, %r3; mov.u32 %r4, 5;
+    setp.lt.u32 %p1, %r1, 16; setp.eq.u32 %p2, %r1, %r1;
+    @%p1 st.shared.u32 [%r2], %r4;
+    mov.u32 %r6, 0xFFFFFFFF; add.cc.u32 %r7, %r6, 1;
+    ld.shared.u32 %r5, [%r2];
+"""
+WORDS = ".shared .align 4 .b8 words[128];"
+
+
+@pytest.mark.parametrize(
+    "statement, result",
+    [  # result None: the unknown value matters
+        ("and.b32 %r9, %r5, 0;", 0),
+        ("and.b32 %r9, 0, %r5;", 0),
+        ("and.b32 %r9, %r5, -1;", None),
+        ("or.b32 %r9, %r5, -1;", 0xFFFFFFFF),
+        ("or.b32 %r9, -1, %r5;", 0xFFFFFFFF),
+        ("or.b32 %r9, %r5, 0;", None),
+        ("or.b32 %r9, 0, %r5;", None),
+        ("xor.b32 %r9, %r5, %r5;", None),
+        ("mul.lo.u32 %r9, %r5, 0;", 0),
+        ("mul.lo.u32 %r9, %r5, 1;", None),
+        ("setp.ne.and.u32 %p3, %r5, 5, !%p2; selp.b32 %r9, 1, 2, %p3;", 2),
+        ("setp.ne.and.u32 %p3, %r5, 5, %p2; selp.b32 %r9, 1, 2, %p3;", None),
+        ("setp.ne.or.u32 %p3, %r5, 5, %p2; selp.b32 %r9, 1, 2, %p3;", 1),
+        ("setp.ne.or.u32 %p3, %r5, 5, !%p2; selp.b32 %r9, 1, 2, %p3;", None),
+        ("setp.ne.xor.u32 %p3, %r5, 5, %p2; selp.b32 %r9, 1, 2, %p3;", None),
+        ("setp.ne.u32 %p4, %r5, 5; or.pred %p3, %p4, %p2; selp.b32 %r9, 1, 2, %p3;", 1),
+        ("setp.ne.u32 %p4, %r5, 5; and.pred %p3, %p4, %p2; selp.b32 %r9, 1, 2, %p3;", None),
+        ("selp.b32 %r9, %r4, %r5, %p2;", 5),
+        ("selp.b32 %r9, %r5, %r4, %p2;", None),
+        ("st.shared.u32 [%r2], %r5; mov.u32 %r9, 4;", 4),
+        ("st.shared.u32 [%r2], %r5; ld.shared.u32 %r9, [%r2];", None),
+        ("addc.u32 %r9, %r4, %r4;", 11),  # with the carry of before the load
+        ("addc.u32 %r9, %r4, %r5;", None),
+    ],
+)
+def test_what_decides_a_result_alone(statement, result):
+    def finished():
+        return run(f"{HALF_WRITTEN} {statement} st.global.u32 [%rd1], %r9;", regs=WORDS)
+
+    if result is None:
+        with pytest.raises(UninitialisedRead, match=r"thread \(16, 0, 0\) .* stores it to global memory"):
+            finished()
+    else:
+        assert set(finished()[:, 0].tolist()) == {result}
+
+
+@pytest.mark.parametrize(
+    "mode, amount, source",
+    [
+        ("up", "1, 0", lambda lane: max(lane - 1, 0)),
+        ("down", "1, 31", lambda lane: min(lane + 1, 31)),
+        ("bfly", "16, 31", lambda lane: lane ^ 16),
+        ("bfly", "1, 31", lambda lane: lane ^ 1),
+        ("idx", "%r8, 31", lambda lane: (lane + 8) % 32),
+    ],
+)
+def test_a_shuffle_takes_along_what_is_unknown_of_its_source(mode, amount, source):
+    known = [source(lane) < 16 for lane in range(32)]
+    body = f"""{HALF_WRITTEN} add.u32 %r8, %r1, 8; and.b32 %r8, %r8, 31;
+        shfl.sync.{mode}.b32 %r9, %r5, {amount}, -1;
+        mov.u32 %r10, MASK; shr.u32 %r10, %r10, %r1; and.b32 %r10, %r10, 1; setp.ne.u32 %p3, %r10, 0;
+        @%p3 st.global.u32 [%rd1], %r9;"""
+    out = run(body.replace("MASK", str(sum(1 << i for i in range(32) if known[i]))), regs=WORDS)
+    assert out[:, 0].tolist() == [5 * k for k in known]
+    for lane in (i for i in range(32) if not known[i]):
+        with pytest.raises(UninitialisedRead, match=rf"thread \({lane}, 0, 0\) of block .* stores it"):
+            run(body.replace("MASK", str(1 << lane)), regs=WORDS)
 
 
 @cuda.jit
