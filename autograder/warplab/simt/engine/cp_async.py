@@ -28,6 +28,12 @@ def cp(code, instr):
         )
     elif form in ("ca", "cg"):
         _start_copy(code, instr)
+    elif form == "bulk":
+        raise code.unsupported(
+            instr,
+            "a copy of the unit that compute capability 9.0 has for them; with the environment variable "
+            "WARPLAB_ARCH=sm_80 cuda::memcpy_async is compiled to copies that the engine does",
+        )
     else:
         raise code.unsupported(instr)
 

@@ -73,6 +73,7 @@ OF_TILES = "sync aligned row col satfinite rn " + " ".join(
 
 ATOMIC = f"global shared {WEAK_OR_STRONG} noftz {' '.join(atomics.OPERATIONS)}"
 COPIED = f"async commit_group wait_group wait_all mbarrier arrive noinc global shared {LEVELS}"
+IN_BULK = "bulk bulk_group tensor 1d 2d 3d 4d 5d tile prefetch L2 read mbarrier::complete_tx::bytes"
 OF_MATRICES = "sync aligned m8n8 x1 x2 x4 trans shared"
 
 
@@ -378,7 +379,9 @@ INSTRUCTIONS: dict[str, Instruction] = {
         barrier=never,
         memory="atomic",
     ),
-    "cp": moves_tile({ANY: takes(COPIED, cp_async.cp)}, writes=never, memory="copy", flops=no_flops),
+    "cp": moves_tile(
+        {ANY: takes(f"{COPIED} {IN_BULK}", cp_async.cp)}, writes=never, memory="copy", flops=no_flops
+    ),
     "prefetch": acts(takes("global local L1 L2 L2::evict_last L2::evict_normal", movement.nothing)),
     "createpolicy": computes(
         {
