@@ -748,3 +748,17 @@ def test_an_address_that_is_taken_for_a_number_is_each_launch_s_own(statement, n
         kernel[1, 32](array, out)
         at = [start + 8 * lane for lane in range(32)]
         assert out.tolist() == [number(a) if number else a + start for a in at]
+
+
+def test_messages_name_an_array_by_its_last_launch(shortened):
+    """What is said of a device array is kept with it, and holds until another is said to lie there."""
+    x, out = cuda.to_device(numbers(6, 6)), cuda.to_device(numbers(36))
+    part = x.ravel()
+    for _ in range(3):
+        add[1, 36](part, part, out)
+        row_sums[1, 6](x, out)
+    with pytest.raises(warplab.OutOfBounds, match=r"element \[36\] of argument 'x' \(float32\[36\]\)"):
+        shifted[1, 36](part, out)
+    row_sums[1, 6](x, out)
+    with pytest.raises(warplab.OutOfBounds, match=r"element \[36\] of argument 'x' \(float32\[36\]\)"):
+        shifted[1, 36](part, out)

@@ -41,10 +41,11 @@ class Region:
     order: str = "C"
     start: int = 0  # the byte at which that array begins
     views: dict[str, np.ndarray] = field(default_factory=dict)
+    told: tuple | None = None  # what was said last of the array in it, if that can be said again
 
     def holds(self, array, label: str) -> Region:
         """Note which array lies in the region; returns the region."""
-        self.label, self.itemsize = label, max(array.dtype.itemsize, 1)
+        self.label, self.itemsize, self.told = label, max(array.dtype.itemsize, 1), None
         self.shape, self.order = tuple(array.shape), "C"
         if len(self.shape) > 1 and not array.flags["C_CONTIGUOUS"]:
             self.order, self.shape = ("F", self.shape) if array.flags["F_CONTIGUOUS"] else ("C", ())
