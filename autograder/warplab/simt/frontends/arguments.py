@@ -33,6 +33,40 @@ def flatten(names, argument_types, values, space: AddressSpace, extensions=()):
     return out, regions, after
 
 
+def check_signature(kernel: str, names, declared, given) -> None:
+    """Raises InvalidLaunch where the types of the arguments are not those of the kernel's one signature.
+
+    numba does not look: it would read an array's bytes as the type, and by the layout, of the signature.
+    """
+    if len(declared) != len(given):
+        raise InvalidLaunch(f"{len(given)} arguments for a kernel that takes {len(declared)}", kernel=kernel)
+    for name, ours, theirs in zip(names, declared, given, strict=False):
+        instead = []
+        if isinstance(ours, types.Array) and isinstance(theirs, types.Array):
+            if _kind(ours.dtype) != _kind(theirs.dtype):
+                instead.append(f"{name}.astype(np.{ours.dtype})")
+            elif ours.layout not in ("A", theirs.layout) and (ours.ndim > 1 or theirs.layout == "A"):
+                instead.append(f"np.ascontiguousarray({name})")
+            fits = ours.ndim == theirs.ndim and not instead
+        else:
+            fits = isinstance(ours, types.Array) == isinstance(theirs, types.Array)
+            if isinstance(ours, types.Integer) and isinstance(theirs, types.Float):
+                fits, instead = False, [f"int({name})"]
+        if not fits:
+            instead.append("leave the signature out: numba then compiles for what it is given")
+            raise InvalidLaunch(
+                f"argument '{name}' is {theirs}, and the kernel's signature says {ours}",
+                kernel=kernel,
+                hint="; or ".join(instead),
+            )
+
+
+def _kind(ty):
+    """What two types of elements have in common whose bytes mean the same, signs aside."""
+    whole = isinstance(ty, types.Integer | types.Boolean)
+    return ("whole", getattr(ty, "bitwidth", 8)) if whole else ty
+
+
 def host_array(value, name: str = "") -> np.ndarray | None:
     """The NumPy view of a host array or CPU torch tensor, sharing memory; None for anything else.
 
