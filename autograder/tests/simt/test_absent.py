@@ -37,7 +37,8 @@ def test_who_imports_a_library_for_gpus_is_told_what_to_write(statement, instead
 
 def test_who_only_looks_whether_it_is_there_is_told_that_it_is_not():
     assert any(isinstance(finder, absent._LastFinder) for finder in sys.meta_path)
-    assert all(absent._LastFinder().find_spec(name) is None for name in [*absent.INSTEAD, "not_there"])
+    for name in [*absent.INSTEAD, "not_there"]:
+        importlib.util.find_spec(name)  # no error: libraries ask so whether they may use CuPy
 
 
 def test_cuda_core_asks_for_a_driver_and_is_told_what_runs_here():

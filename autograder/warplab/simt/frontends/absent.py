@@ -1,11 +1,13 @@
 """What other libraries for GPUs need and this computer has not: their errors say what runs on the engine.
 
-``tests/simt/test_absent.py`` is the canary for the private names of Python's import and cuda.pathfinder.
+``tests/simt/test_absent.py`` is the canary for the private names of cuda.pathfinder.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib.util
+import inspect
 import sys
 
 from cuda.pathfinder import DynamicLibNotFoundError
@@ -49,7 +51,8 @@ class _LastFinder:
     def find_spec(self, name, path=None, target=None):
         if name not in INSTEAD:
             return None
-        asks = sys._getframe(1).f_back
-        if asks is None or asks.f_code.co_name != "_find_and_load_unlocked":
-            return None  # somebody only looks whether the module is there, as importlib.util.find_spec does
+        frame = inspect.currentframe()
+        asks = frame and frame.f_back and frame.f_back.f_back  # behind the import system's own search
+        if asks is None or asks.f_code is importlib.util.find_spec.__code__:
+            return None  # somebody only looks whether the module is there
         raise ModuleNotFoundError(f"No module named {name!r}\nwarplab: {INSTEAD[name]}.", name=name)
