@@ -270,6 +270,9 @@ class Program:
         instrs = (i for b in self.blocks for i in b.instrs)
         readers = [i for i in instrs if f"%{name}" in registers_read(i, INSTRUCTIONS)]
         why, hint = "", "SM numbers have no meaning on the engine: run on a CUDA GPU"
+        if name.startswith("reserved_smem"):
+            why = ": shared memory that CUDA keeps for cooperative tiles of more than a warp"
+            hint = "cg::tiled_partition<32>(block) and a sum of the warps' results in shared memory"
         if is_clock(name):
             why = ": it has no clock, and what it counts is no time"
             hint = (

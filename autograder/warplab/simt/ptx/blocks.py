@@ -220,4 +220,4 @@ def loads_parameter(instr: Instr) -> bool:
 def is_special(name: str) -> bool:
     """True of ``%tid.x`` and its kin, which the hardware provides."""
     stem = name.lstrip("%").split(".")[0]
-    return stem in SPECIAL or stem.startswith(("lanemask_", "clock", "globaltimer"))
+    return stem in SPECIAL or stem.startswith(("lanemask_", "clock", "globaltimer", "reserved_smem"))
