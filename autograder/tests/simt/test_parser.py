@@ -24,12 +24,13 @@ PTX = """
 .target sm_90a
 .address_size 64
 .const .align 4 .b8 table[8] = {1, 2, 3, 4, 0xff};
-.visible .shared .align 4 .b8 tile[1024];
+.visible .shared .align 16 .b8 tile[1024];
+.shared .v2 .f32 pair;
 .visible .entry scale(
     .param .u64 scale_param_0,
     .param .align 8 .b8 scale_param_1[24]
 )
-.maxntid 128, 1, 1
+.maxntid 16, 4, 2
 {
     .reg .pred %p<2>;
     .reg .f32 %f<4>;
@@ -51,9 +52,10 @@ $L_end:
 def test_a_module_has_its_version_target_variables_and_files():
     m = parse(PTX)
     assert (m.version, m.target, m.files) == ("9.0", "sm_90a", {1: "/tmp/lesson.py"})
-    table, tile = m.variables
+    table, tile, pair = m.variables
     assert (table.space, table.size, table.data) == ("const", 8, bytes([1, 2, 3, 4, 255, 0, 0, 0]))
     assert (tile.space, tile.size, tile.data) == ("shared", 1024, None)
+    assert [v.align for v in m.variables] == [4, 16, 8] and pair.size == 8
 
 
 def test_a_function_has_parameters_at_offsets_and_a_thread_limit():
@@ -70,6 +72,32 @@ def test_instructions_carry_guard_operands_and_source_line():
     assert load.line == 8
     jump = next(i for i in body if isinstance(i, Instr) and i.opcode == "bra")
     assert jump.guard == Reg("%p1", negated=True) and jump.line == 7
+
+
+def test_inlined_code_is_at_the_line_that_called_it():
+    """Through two files, however deep, to the first line of a function's own file."""
+    text = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k()
+{
+    .reg .b32 %r<9>;
+    .loc 1 10 2
+    mov.u32 %r1, 1;
+    .loc 2 70 5, function_name $L_a, inlined_at 1 12 3
+    mov.u32 %r2, 2;
+    .loc 3 90 6, function_name $L_b, inlined_at 2 70 5
+    mov.u32 %r3, 3;
+    .loc 2 71 7, function_name $L_a, inlined_at 1 13 4
+    mov.u32 %r4, 4;
+    .loc 1 0 0
+    mov.u32 %r5, 5;
+    ret;
+}
+.file 1 "kernel.py"
+"""
+    body = parse(text).functions["k"].body
+    assert [(i.file, i.line) for i in body[:5]] == [(1, 10), (1, 12), (1, 12), (1, 13), (1, 13)]
 
 
 def test_blocks_split_at_branches_labels_and_guarded_instructions():

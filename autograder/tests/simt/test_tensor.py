@@ -4,6 +4,7 @@ ldmatrix and its kin.
 
 import numpy as np
 import pytest
+from ptx_runner import run
 
 import warplab
 
@@ -359,6 +360,32 @@ def test_ldmatrix_gives_each_lane_its_two_elements(count, trans):
         np.testing.assert_array_equal(out[:, i], fragment(held[i]))
     np.testing.assert_array_equal(out[:, 3], fragment(held[0].T))  # movmatrix
     np.testing.assert_array_equal(back[:count], held[:count])  # stmatrix
+
+
+ROWS = """
+    mov.u32 %r2, words; shl.b32 %r3, %r1, 4; add.u32 %r3, %r2, %r3; shl.b32 %r4, %r1, 1; add.u32 %r5, %r4, 1;
+    st.shared.v4.u32 [%r3], {%r4, %r5, %r4, %r5}; bar.warp.sync -1;
+"""
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_ldmatrix_of_one_row_for_all_lanes(count):
+    """All give the address of row 3, whose words are 6, 7, 6, 7: lane l gets word l % 4."""
+    targets = ", ".join(f"%r{10 + i}" for i in range(count))
+    body = f"""{ROWS} add.u32 %r2, %r2, 48;
+        ldmatrix.sync.aligned.m8n8.x{count}.shared.b16 {{{targets}}}, [%r2];
+        st.global.u32 [%rd1], %r{9 + count};"""
+    out = run(body, regs=".shared .align 16 .b8 words[512];")
+    np.testing.assert_array_equal(out[:, 0], np.tile([6, 7, 6, 7], 8))
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_ldmatrix_of_part_of_a_warp_is_refused(count):
+    targets = ", ".join(f"%r{10 + i}" for i in range(count))
+    body = f"""{ROWS} setp.lt.u32 %p1, %r1, 8;
+        @%p1 ldmatrix.sync.aligned.m8n8.x{count}.shared.b16 {{{targets}}}, [%r3];"""
+    with pytest.raises(warplab.LaunchError, match="8 of the 32 threads"):
+        run(body, regs=".shared .align 16 .b8 words[512];")
 
 
 @pytest.mark.parametrize(
