@@ -1,4 +1,4 @@
-"""The engine has no clock: who reads one is refused, but for loops in which it only says how long to sleep."""
+"""The engine has no clock: who reads one is refused, unless it only says how long to sleep."""
 
 import numpy as np
 import pytest

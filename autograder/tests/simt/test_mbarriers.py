@@ -148,7 +148,7 @@ MISUSES = {
     ),
     "by too many": (
         INIT.format(2) + "mbarrier.arrive.noComplete.shared.b64 _, [bar], 3;",
-        "phase 0, for which all of its 2 arrivals are made",
+        "phase 0, whose 2 arrivals are all made",
     ),
     "that nobody waited for": (
         INIT.format(1) + "mbarrier.arrive.shared.b64 _, [bar]; mbarrier.arrive.shared.b64 _, [bar];",
@@ -259,7 +259,7 @@ def test_what_is_written_before_an_arrival_is_there_after_the_wait():
             r"reads tile\[",
         ),
         ({"sync": ""}, warplab.SharedRace, "arrives at bar .*nothing puts that after its initialisation"),
-        ({"count": 32}, warplab.BarrierMisuse, "all of its 32 arrivals are made"),
+        ({"count": 32}, warplab.BarrierMisuse, "whose 32 arrivals are all made"),
         ({"count": 65}, warplab.NoProgress, r"wait.* for phase 0 of the mbarrier bar .*64 of 65 arrivals"),
     ],
 )

@@ -14,6 +14,10 @@ before the next arrival, the token of another object or of an earlier phase, and
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from warplab.simt.engine.async_copies import copies
@@ -94,6 +98,16 @@ class Mbarriers(Observer):
         """Numbers of the objects' phases, this one or the one before: an object has two, in turn."""
         return 2 * self.number[words] + (self.phase[words] - back & 1)
 
+    def signal(self, words: np.ndarray, count: np.ndarray) -> None:
+        """Make arrivals, and begin the next phase where they were the last."""
+        self.in_vain = 0
+        np.subtract.at(self.pending, words, count)
+        ended = np.unique(words[self.pending[words] == 0])
+        if ended.size:
+            self.phase[ended] += 1
+            self.pending[ended], self.waited[ended] = self.expected[ended], False
+            self.knowledge.opened(self.phases(ended))
+
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if not self.started:
             return
@@ -157,35 +171,51 @@ def objects(memory) -> Mbarriers:
     return found
 
 
-def init(memory, group, site, space, base, offset, count):
-    machine, words = memory.machine, _words(memory, group, site, space, base, offset)
-    found = objects(memory)
-    count = np.broadcast_to(count, words.shape).astype(np.int64)
-    if (bad := (count < 1) | (count > MOST)).any():
+@dataclass(frozen=True)
+class _Use:
+    """The objects that the lanes of one instruction name, by their words of the chunk's shared memory."""
+
+    found: Mbarriers
+    machine: Any
+    group: Any
+    site: int
+    words: np.ndarray
+
+    def refuse(self, bad: np.ndarray, does: Callable[[int], str] | str, hint: str) -> None:
+        """Raise BarrierMisuse if any lane is ``bad``. does: what the first of them does, by its place among
+        the lanes; ``{}`` is the object.
+        """
+        if not bad.any():
+            return
         i = int(np.flatnonzero(bad)[0])
-        _refuse(
-            found,
-            machine,
-            group,
-            site,
-            words,
-            i,
-            f"initialises {{}} for {count[i]:,} arrivals",
-            f"the count, which is 1 to {MOST:,}",
-        )
-    again = found.live[words] | (_turn(words) > 0)
-    if again.any():
-        i = int(np.flatnonzero(again)[0])
-        _refuse(
-            found,
-            machine,
-            group,
-            site,
-            words,
-            i,
-            "initialises {} again",
-            "let one thread initialise it, once; mbarrier.inval ends its life",
-        )
+        text = (does if isinstance(does, str) else does(i)).format(self.name(i))
+        raise _misuse(self.machine, int(self.group.lanes[i]), self.site, text, hint)
+
+    def name(self, i: int) -> str:
+        return self.found.name(self.machine, int(self.words[i]))
+
+    @property
+    def within(self) -> np.ndarray:
+        """The words, counted in the block's own shared memory."""
+        return (self.words * SIZE % self.machine.shared_stride // SIZE).astype(np.uint64)
+
+    def tell(self, event: str, group) -> None:
+        for observer in self.machine.observers:
+            getattr(observer, event)(self.machine, group, self.found.knowledge)
+
+
+def init(memory, group, site, space, base, offset, count):
+    use = _use(memory, group, site, space, base, offset)
+    found, words = use.found, use.words
+    count = np.broadcast_to(count, words.shape).astype(np.int64)
+    wrong = (count < 1) | (count > MOST)
+    use.refuse(
+        wrong, lambda i: f"initialises {{}} for {count[i]:,} arrivals", f"the count, which is 1 to {MOST:,}"
+    )
+    again = found.live[words] | (_before(words, ONE) > 0)
+    use.refuse(
+        again, "initialises {} again", "let one thread initialise it, once; mbarrier.inval ends its life"
+    )
     found.live[words] = True
     found.expected[words] = found.pending[words] = count
     found.phase[words], found.waited[words] = 0, True
@@ -195,37 +225,31 @@ def init(memory, group, site, space, base, offset, count):
     found.numbers += words.size
     found.knowledge.now += 1
     found.knowledge.opened(np.concatenate([found.phases(words), found.phases(words, back=1)]))
-    for o in memory.observers:
-        o.published(machine, group, found.knowledge)
+    use.tell("published", group)
 
 
 def inval(memory, group, site, space, base, offset):
-    found, words = _live(memory, group, site, space, base, offset, "invalidates {}")
-    found.live[words] = False
+    use = _live(memory, group, site, space, base, offset, "invalidates {}")
+    use.found.live[use.words] = False
 
 
 def arrive(memory, group, site, space, base, offset, count, drops: bool, incomplete: bool, orders: bool):
     """The tokens. ``incomplete``: the arrival must not complete the phase."""
-    found, words = _live(memory, group, site, space, base, offset, "arrives at {}")
-    machine = memory.machine
+    use = _live(memory, group, site, space, base, offset, "arrives at {}")
+    found, words = use.found, use.words
     count = np.broadcast_to(count, words.shape).astype(np.int64)
-    if (count < 1).any():
-        i = int(np.flatnonzero(count < 1)[0])
-        _refuse(found, machine, group, site, words, i, "arrives at {} with the count 0", "the count")
+    use.refuse(count < 1, "arrives at {} with the count 0", "the count")
     before = found.pending[words] - _before(words, count)
-    left = before - count
-    _arrivals(found, machine, group, site, words, left, incomplete)
-    phase = found.phase[words]
+    _refuse_arrivals(use, before - count, incomplete)
+    token = MARK | (INCOMPLETE if incomplete else np.uint64(0)) | before.astype(np.uint64)
+    token |= use.within << WORD_SHIFT | (found.phase[words].astype(np.uint64) & PHASE_MASK) << PHASE_SHIFT
     if orders:
         found.knowledge.publish(group.lanes, found.phases(words))
-        for o in memory.observers:
-            o.published(machine, group, found.knowledge)
+        use.tell("published", group)
     if drops:
         np.subtract.at(found.expected, words, count)
-    _signal(found, words, count)
-    token = MARK | (INCOMPLETE if incomplete else np.uint64(0)) | before.astype(np.uint64)
-    token |= (words * SIZE % machine.shared_stride >> 3).astype(np.uint64) << WORD_SHIFT
-    return token | (phase.astype(np.uint64) & PHASE_MASK) << PHASE_SHIFT
+    found.signal(words, count)
+    return token
 
 
 def track(memory, group, site, space, base, offset, counted: bool):
@@ -233,101 +257,61 @@ def track(memory, group, site, space, base, offset, counted: bool):
 
     counted: this arrival is among those that the phase expects (``.noinc``); else it is added and made.
     """
-    found, words = _live(memory, group, site, space, base, offset, "lets copies arrive at {}")
-    machine, one = memory.machine, np.ones(words.shape, np.int64)
+    use = _live(memory, group, site, space, base, offset, "lets copies arrive at {}")
+    found, words = use.found, use.words
     if counted:
-        _arrivals(found, machine, group, site, words, found.pending[words] - _before(words, one) - 1, False)
-    elif (found.pending[words] >= MOST).any():
-        i = int(np.flatnonzero(found.pending[words] >= MOST)[0])
-        _refuse(
-            found,
-            machine,
-            group,
-            site,
-            words,
-            i,
-            f"makes {{}} expect more than {MOST:,} arrivals",
-            "its count",
-        )
+        _refuse_arrivals(use, found.pending[words] - _before(words, ONE) - 1, False)
+    else:
+        full = found.pending[words] >= MOST
+        use.refuse(full, f"makes {{}} expect more than {MOST:,} arrivals", "its count")
     copies(memory)
     found.knowledge.publish_copies(group.lanes, found.phases(words))
-    for o in memory.observers:
-        o.published(machine, group, found.knowledge)
+    use.tell("published", group)
     if counted:
-        _signal(found, words, one)
+        found.signal(words, np.ones(words.shape, np.int64))
 
 
 def wait(memory, group, site, space, base, offset, sought, parity: bool, orders: bool):
     """Whether the phase is complete, by lane. sought: its token, or with ``parity`` its lowest bit."""
-    found, words = _live(memory, group, site, space, base, offset, "waits for {}")
-    machine, now = memory.machine, found.phase[words]
+    use = _live(memory, group, site, space, base, offset, "waits for {}")
+    found, words = use.found, use.words
     sought = np.broadcast_to(sought, words.shape)
     if parity:
-        if (sought > 1).any():
-            i = int(np.flatnonzero(sought > 1)[0])
-            _refuse(
-                found,
-                machine,
-                group,
-                site,
-                words,
-                i,
-                f"waits for {{}} with the parity {sought[i]}",
-                "the parity of a phase is 0 or 1",
-            )
-        complete = (now & 1) != sought
+        use.refuse(sought > 1, lambda i: f"waits for {{}} with the parity {sought[i]}", "a parity is 0 or 1")
+        complete = found.phase[words] % 2 != sought
     else:
-        complete = _by_token(found, machine, group, site, words, sought)
+        complete = found.phase[words] > _phase_of(use, sought)
     if complete.any():
         found.in_vain = 0
-        lanes, there = group.lanes[complete], words[complete]
+        there = words[complete]
         found.waited[there] = True
         if orders:
-            found.knowledge.take_over(lanes, found.phases(there, back=1))
-            part = group if complete.all() else group.split(complete, frozenset())
-            for o in memory.observers:
-                o.taken_over(machine, part, found.knowledge)
+            found.knowledge.take_over(group.lanes[complete], found.phases(there, back=1))
+            use.tell("taken_over", group if complete.all() else group.split(complete, frozenset()))
     else:
         found.in_vain += 1
-        machine.waits_in_vain = True
+        use.machine.waits_in_vain = True
         if found.in_vain > IN_VAIN:
-            _never(found, machine, group, site, int(words[0]))
+            _never(use)
     return complete
 
 
-def _by_token(found, machine, group, site, words, token):
-    of_this = (token & MARK) > 0
-    of_this &= (token >> WORD_SHIFT & WORD_MASK) == (words * SIZE % machine.shared_stride >> 3).astype(
-        np.uint64
+def _phase_of(use: _Use, token: np.ndarray) -> np.ndarray:
+    """The phase that each token is of: this one of its object, or the one before."""
+    foreign = (token & MARK == 0) | (token >> WORD_SHIFT & WORD_MASK != use.within)
+    use.refuse(
+        foreign,
+        "waits for {} with a token that it did not give",
+        "which barrier the token comes from: what arrive() of the same barrier returned",
     )
-    if not of_this.all():
-        i = int(np.flatnonzero(~of_this)[0])
-        _refuse(
-            found,
-            machine,
-            group,
-            site,
-            words,
-            i,
-            "waits for {} with a token that it did not give",
-            "which barrier the token comes from: what arrive() of the same barrier returned",
-        )
-    phase = (token >> PHASE_SHIFT & PHASE_MASK).astype(np.int64)
-    late = found.phase[words] - phase > 1
-    if late.any():
-        i = int(np.flatnonzero(late)[0])
-        _refuse(
-            found,
-            machine,
-            group,
-            site,
-            words,
-            i,
-            f"waits for phase {phase[i]} of {{}}, which is in phase {found.phase[words][i]} by now",
-            "a token is good until the phase after its own is complete: the number of threads that the "
-            "barrier was initialised for, and who arrives without having waited",
-        )
-    return found.phase[words] > phase
+    phase, now = (token >> PHASE_SHIFT & PHASE_MASK).astype(np.int64), use.found.phase[use.words]
+    use.refuse(
+        now - phase > 1,
+        lambda i: f"waits for phase {phase[i]} of {{}}, which is in phase {now[i]} by now",
+        "a token is good until the phase after its own is complete: the number of threads that the barrier "
+        "was initialised for, and who arrives without having waited",
+    )
+    return phase
 
 
 def pending_count(memory, group, site, token):
@@ -335,28 +319,19 @@ def pending_count(memory, group, site, token):
     bad = (token & (MARK | INCOMPLETE)) != (MARK | INCOMPLETE)
     if bad.any():
         lane = int(group.lanes[np.flatnonzero(bad)[0] if bad.size > 1 else 0])
-        raise _misuse(
-            memory.machine,
-            lane,
-            site,
-            "asks for the pending count of what is no token of an arrive.noComplete",
-            "which instruction the state comes from",
-        )
+        does = "asks for the pending count of what is no token of an arrive.noComplete"
+        raise _misuse(memory.machine, lane, site, does, "which instruction the state comes from")
     return (token & PENDING_MASK).astype(np.uint32)
 
 
-def _words(memory, group, site, space, base, offset) -> np.ndarray:
-    """The word of the chunk's shared memory that each lane names."""
+def _use(memory, group, site, space, base, offset) -> _Use:
     machine = memory.machine
     if space == "generic":
         space, base = ("", base) if in_several_spaces(base) else resolve(base)
         if space != "shared":
+            does = "uses an mbarrier outside shared memory"
             raise _misuse(
-                machine,
-                int(group.lanes[0]),
-                site,
-                "uses an mbarrier outside shared memory",
-                "where the barrier is declared: __shared__",
+                machine, int(group.lanes[0]), site, does, "where the barrier is declared: __shared__"
             )
     access = memory.prepare(group, "shared", base)
     at, size = access.within + offset, machine.shared_size
@@ -364,128 +339,81 @@ def _words(memory, group, site, space, base, offset) -> np.ndarray:
         memory.fault(group, site, access, offset, SIZE, size, "shared", "write")
     if (at % SIZE).any():
         memory.misaligned(group, site, access, offset, SIZE, "shared", "write")
-    return np.broadcast_to(access.offset + offset >> 3, (group.size,))
+    words = np.broadcast_to((access.offset + offset) // SIZE, (group.size,))
+    return _Use(objects(memory), machine, group, site, words)
 
 
-def _live(memory, group, site, space, base, offset, does: str) -> tuple[Mbarriers, np.ndarray]:
-    """The objects that the lanes name, which must be initialised, and that with an order."""
-    machine, words = memory.machine, _words(memory, group, site, space, base, offset)
-    found = objects(memory)
-    dead = ~found.live[words]
-    if dead.any():
-        i = int(np.flatnonzero(dead)[0])
-        _refuse(
-            found,
-            machine,
-            group,
-            site,
-            words,
-            i,
-            f"{does}, which is no initialised mbarrier",
-            "init() by one thread and a __syncthreads() before the first use; none after inval",
-        )
-    maker = found.maker[words]
-    unknown = ~found.knowledge.before(group.lanes, maker, found.made_at[words])
+def _live(memory, group, site, space, base, offset, does: str) -> _Use:
+    """Of objects that must be initialised, and that with an order."""
+    use = _use(memory, group, site, space, base, offset)
+    found = use.found
+    use.refuse(
+        ~found.live[use.words],
+        f"{does}, which is no initialised mbarrier",
+        "init() by one thread and a __syncthreads() before the first use; none after inval",
+    )
+    maker = found.maker[use.words]
+    unknown = ~found.knowledge.before(group.lanes, maker, found.made_at[use.words])
     if unknown.any() and not found.knowledge.fenced:
         i = int(np.flatnonzero(unknown)[0])
-        program, thread = machine.program, machine.thread_name
+        thread, program = use.machine.thread_name, use.machine.program
         raise SharedRace(
-            f"{thread(int(group.lanes[i]))} {does.format(found.name(machine, int(words[i])))}, and nothing "
-            f"puts that after its initialisation by {thread(int(maker[i]))}",
+            f"{thread(int(group.lanes[i]))} {does.format(use.name(i))}, and nothing puts that after its "
+            f"initialisation by {thread(int(maker[i]))}",
             kernel=program.name,
             where=program.line_of_site(site),
             hint="a __syncthreads() between the initialisation of a barrier and its first use",
         )
-    return found, words
-
-
-def _turn(words: np.ndarray) -> np.ndarray:
-    """How many lanes before each name the same object."""
-    return _before(words, np.ones(words.shape, np.int64))
+    return use
 
 
 def _before(words: np.ndarray, count: np.ndarray) -> np.ndarray:
     """How much the lanes before each add to the same object."""
+    count = np.broadcast_to(count, words.shape)
     order = np.argsort(words, kind="stable")
-    ordered, sums = words[order], np.cumsum(count[order])
+    ordered, before = words[order], np.cumsum(count[order]) - count[order]
     new = np.r_[True, ordered[1:] != ordered[:-1]]
     out = np.empty(words.size, np.int64)
-    before = sums - count[order]
     out[order] = before - before[new][np.cumsum(new) - 1]
     return out
 
 
-def _arrivals(found, machine, group, site, words, left, incomplete: bool) -> None:
-    """Refuse arrivals that a phase does not allow; ``left`` are pending after each."""
-    if (left < 0).any():
-        i = int(np.flatnonzero(left < 0)[0])
-        expected = int(found.expected[words[i]])
-        _refuse(
-            found,
-            machine,
-            group,
-            site,
-            words,
-            i,
-            f"arrives at {{}} in phase {found.phase[words[i]]}, for which all of its {expected:,} arrivals "
-            "are made",
-            "the number of threads that the barrier was initialised for, and whether each waits "
-            "for a phase before it arrives in the next",
-        )
-    if not found.waited[words].all():
-        i = int(np.flatnonzero(~found.waited[words])[0])
-        phase = int(found.phase[words[i]])
-        _refuse(
-            found,
-            machine,
-            group,
-            site,
-            words,
-            i,
-            f"arrives at {{}} in phase {phase}, and nobody has waited for phase {phase - 1}",
-            "a wait for each phase, and the number of threads that the barrier was initialised for",
-        )
-    if incomplete and (left < 1).any():
-        i = int(np.flatnonzero(left < 1)[0])
-        _refuse(
-            found,
-            machine,
-            group,
-            site,
-            words,
-            i,
+def _refuse_arrivals(use: _Use, left: np.ndarray, incomplete: bool) -> None:
+    """Refuse what a phase does not allow; ``left``: the pending arrivals after each."""
+    found, words = use.found, use.words
+    phase, expected = found.phase[words], found.expected[words]
+    use.refuse(
+        left < 0,
+        lambda i: f"arrives at {{}} in phase {phase[i]}, whose {expected[i]:,} arrivals are all made",
+        "the number of threads that the barrier was initialised for, and whether each waits for a phase "
+        "before it arrives in the next",
+    )
+    use.refuse(
+        ~found.waited[words],
+        lambda i: f"arrives at {{}} in phase {phase[i]}, and nobody has waited for phase {phase[i] - 1}",
+        "a wait for each phase, and the number of threads that the barrier was initialised for",
+    )
+    if incomplete:
+        use.refuse(
+            left < 1,
             "completes a phase of {} with arrive.noComplete",
             "the count: the last arrival of a phase is one without .noComplete",
         )
 
 
-def _signal(found, words, count) -> None:
-    """Make the arrivals, and begin the next phase where they were the last."""
-    found.in_vain = 0
-    np.subtract.at(found.pending, words, count)
-    ended = np.unique(words[found.pending[words] == 0])
-    if ended.size:
-        found.phase[ended] += 1
-        found.pending[ended], found.waited[ended] = found.expected[ended], False
-        found.knowledge.opened(found.phases(ended))
-
-
-def _never(found, machine, group, site, word: int):
-    arrived, expected = int(found.expected[word] - found.pending[word]), int(found.expected[word])
-    others = group.size - 1
-    who = machine.thread_name(int(group.lanes[0])) + (f" and {others} more wait" if others else " waits")
+def _never(use: _Use):
+    found, word, lanes = use.found, int(use.words[0]), use.group.lanes
+    expected = int(found.expected[word])
+    others = f" and {lanes.size - 1} more wait" if lanes.size > 1 else " waits"
     raise NoProgress(
-        f"{who} for phase {found.phase[word]} of the mbarrier {found.name(machine, word)} and will for ever: "
-        f"{arrived:,} of {expected:,} arrivals are made, and no thread makes another",
-        kernel=machine.program.name,
-        where=machine.program.line_of_site(site),
+        f"{use.machine.thread_name(int(lanes[0]))}{others} for phase {found.phase[word]} of the mbarrier "
+        f"{use.name(0)} and will for ever: {expected - int(found.pending[word]):,} of {expected:,} arrivals "
+        "are made, and no thread makes another",
+        kernel=use.machine.program.name,
+        where=use.machine.program.line_of_site(use.site),
         hint="the number of arrivals that the barrier was initialised for; a branch or a return by which "
         "some threads do not arrive; two threads that each wait for what the other does afterwards",
     )
-
-
-def _refuse(found, machine, group, site, words, i: int, does: str, hint: str):
-    raise _misuse(machine, int(group.lanes[i]), site, does.format(found.name(machine, int(words[i]))), hint)
 
 
 def _misuse(machine, lane: int, site: int, does: str, hint: str) -> BarrierMisuse:
