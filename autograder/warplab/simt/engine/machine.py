@@ -16,9 +16,9 @@ import numpy as np
 
 from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.barriers import note_who_left, release, release_early, tell_who_met
-from warplab.simt.engine.clocks import is_clock
 from warplab.simt.engine.following import Followed, StartFollowing, follow
 from warplab.simt.engine.groups import Group, joined
+from warplab.simt.engine.idle_clocks import is_clock
 from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.program import MAX_CALLS, Program
 from warplab.simt.errors import Act, InvalidLaunch, NoProgress, StackOverflow

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from warplab.simt.engine.address_space import AddressSpace, Region
-from warplab.simt.engine.clocks import is_clock, only_sleeps
 from warplab.simt.engine.generic_addresses import PARAMETERS
+from warplab.simt.engine.idle_clocks import is_clock, only_sleeps
 from warplab.simt.engine.indices import SharedArray, array_at, last_index, shared_array
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.translate import translate
