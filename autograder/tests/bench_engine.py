@@ -143,6 +143,24 @@ def reduce_tree(x, out):
 
 
 @cuda.jit
+def block_and_warp_sums(x, out):
+    partial = cuda.shared.array(32, float32)
+    t = cuda.threadIdx.x
+    total = x[cuda.grid(1)]
+    for step in (16, 8, 4, 2, 1):
+        total += cuda.shfl_down_sync(0xFFFFFFFF, total, step)
+    if t % 32 == 0:
+        partial[t // 32] = total
+    cuda.syncthreads()
+    if t < 32:
+        total = partial[t] if t < cuda.blockDim.x // 32 else float32(0)
+        for step in (16, 8, 4, 2, 1):
+            total += cuda.shfl_down_sync(0xFFFFFFFF, total, step)
+        if t == 0:
+            out[cuda.blockIdx.x] = total
+
+
+@cuda.jit
 def histogram(x, bins):
     i = cuda.grid(1)
     if i < x.size:
@@ -353,8 +371,8 @@ def empty(a, b, out):
 
 def overhead():
     """What a launch costs on the engine, as a whole and by what is kept of others like it, and what numba
-    itself does for one: it looks at types and arguments (here arrays on the device) until it hands over to
-    the driver, which is left out.
+    itself does for one: it looks at types and arguments (here arrays on the device, the same ones each time)
+    until it hands over to the driver, which is left out.
     """
     vectors = [np.ones(32, np.float32) for _ in range(3)]
     rows = (
@@ -362,6 +380,8 @@ def overhead():
         ("add, 32 elements", add, 32, vectors),
         ("generic map, 24 elements", generic_map, 32, (*tensor(2, 3, 4), *tensor(2, 1, 4))),
         ("a block's sum, 128 elements", reduce_tree, 128, (np.ones(128, np.float32), np.ones(1, np.float32))),
+        ("a sum by shuffles, 256 elements", block_and_warp_sums, 256, (np.ones(256, np.float32), vectors[0])),
+        ("a product of tiles, 16 x 16", matmul_tiled, (16, 16), [np.ones((16, 16), np.float32)] * 3),
     )
     for name, kernel, threads, on_host in rows:
         launch, arrays = kernel[1, threads], [cuda.to_device(array) for array in on_host]
