@@ -55,6 +55,7 @@ SLIPS = {
     "y[0] = np.random.rand()": "a kernel has no `numpy.random.rand`: numba.cuda.random has generators for",
     "y[0] = math.comb(3, 2)": "a kernel has no `math.comb` (line 3: `y[0] = math.comb(3, 2)`)",
     "y[cuda.threadIdx] = 1": "an index must be a whole number, and this one is a size in three directions",
+    "from pdb import set_trace; set_trace()": "a kernel cannot import, and no debugger stops in it",
     "x += 1": "a kernel has no `np.add` and no arithmetic with whole arrays",
 }
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from numba import cuda
-from numba.cuda import codegen, debuginfo, dispatcher
+from numba.cuda import codegen, debuginfo, dispatcher, types
 from numba.cuda.core import config
 from numba.cuda.core.errors import NumbaPerformanceWarning
 from numba.cuda.cudadrv import devices, driver
@@ -106,6 +106,14 @@ def test_what_fits_the_one_signature_runs():
     x = np.zeros((2, 2), np.float32)
     declared[1, 1](cuda.InOut(x), np.uint8(7))
     assert x[0, 1] == 7
+
+    @cuda.jit(types.void(types.CPointer(types.float32), types.UniTuple(types.int32, 2)))
+    def by_address(p, pair):
+        p[0] = pair[0] - pair[1]
+
+    there = cuda.to_device(x)
+    by_address[1, 1](there.device_ctypes_pointer, (9, 4))
+    assert there[0, 0] == 5
 
 
 def test_lists_names_and_fractions_of_blocks_are_refused_in_words():

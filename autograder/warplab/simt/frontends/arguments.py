@@ -33,15 +33,18 @@ def flatten(names, argument_types, values, space: AddressSpace, extensions=()):
     return out, regions, after
 
 
-def check_signature(kernel: str, names, declared, given) -> None:
-    """Raises InvalidLaunch where the types of the arguments are not those of the kernel's one signature.
+def check_signature(kernel: str, names, declared, values, typeof) -> None:
+    """Raises InvalidLaunch where arrays and numbers have not the types of the kernel's one signature.
 
     numba does not look: it would read an array's bytes as the type, and by the layout, of the signature.
+    typeof(value): numba's type of it.
     """
-    if len(declared) != len(given):
-        raise InvalidLaunch(f"{len(given)} arguments for a kernel that takes {len(declared)}", kernel=kernel)
-    for name, ours, theirs in zip(names, declared, given, strict=False):
-        instead = []
+    if len(declared) != len(values):
+        raise InvalidLaunch(f"{len(values)} arguments for a kernel that takes {len(declared)}", kernel=kernel)
+    for name, ours, value in zip(names, declared, values, strict=False):
+        if not isinstance(ours, types.Array | types.Number | types.Boolean):
+            continue
+        theirs, instead = typeof(value.value if isinstance(value, HINTS) else value), []
         if isinstance(ours, types.Array) and isinstance(theirs, types.Array):
             if _kind(ours.dtype) != _kind(theirs.dtype):
                 instead.append(f"{name}.astype(np.{ours.dtype})")

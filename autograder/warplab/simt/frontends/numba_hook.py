@@ -60,7 +60,7 @@ from warplab.simt.engine.machine import Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.errors import InvalidLaunch, led_here
 from warplab.simt.frontends import absent, numba_compiling, numba_shortcuts, torch_hook
-from warplab.simt.frontends.arguments import HINTS, check_signature, describe, flatten
+from warplab.simt.frontends.arguments import check_signature, describe, flatten
 from warplab.simt.frontends.launch import LaunchContext, run, translated
 from warplab.simt.frontends.linking import linked_ptx
 from warplab.simt.frontends.loaded import LoadedKernel, clear_exception, raise_exception
@@ -653,10 +653,9 @@ def _check_arguments(dispatcher, args) -> None:
     if dispatcher.specialized and not dispatcher.extensions:
         _check_lists(dispatcher, args)
         [kernel] = dispatcher.overloads.values()
-        plain = [value.value if isinstance(value, HINTS) else value for value in args]
-        given = [dispatcher.typeof_pyval(value) for value in plain]
-        names = inspect.signature(dispatcher.py_func).parameters
-        check_signature(dispatcher.py_func.__name__, names, kernel.argument_types, given)
+        function = dispatcher.py_func
+        names = inspect.signature(function).parameters
+        check_signature(function.__name__, names, kernel.argument_types, args, dispatcher.typeof_pyval)
 
 
 def _check_tensors(dispatcher, args) -> None:

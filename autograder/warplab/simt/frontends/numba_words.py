@@ -21,6 +21,9 @@ MEANT = {  # a piece of numba's message: what the student did, and what to do in
     r"Unknown attribute '\w+' of type (?:Literal\[str\]|unicode_type)": TEXTS,
     r"DictType|of type set\(": "a kernel has no dictionaries and no sets: use arrays",
     r"set_try_status|exception_match": "a kernel has no `try`: ask with an `if` before the line that fails",
+    r"IMPORT_NAME": (
+        "a kernel cannot import, and no debugger stops in it: import above it, and look with warplab.step"
+    ),
     r"insert_unresolved_ref": (
         "a device function of numba-cuda cannot call itself: write a loop, with a local array for a stack"
     ),
