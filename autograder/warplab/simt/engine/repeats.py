@@ -47,6 +47,8 @@ class Repeats:
 
     def __init__(self, program: Program):
         self.program, self.launches, self.bytes = program, 0, 0
+        self.names = [p.name for p in program.function.params]
+        self.sizes = [p.size for p in program.function.params]
         self.allowed: tuple | None = None  # the configuration whose limits were checked last, and the Target
         self.kinds: dict[tuple, KeptLaunch | None] = {}  # the last one used last; None where nothing is kept
         # those in which reads of what nobody wrote were followed and came to nothing, whatever is loaded
@@ -87,8 +89,8 @@ class Repeats:
                     return None
                 contents.add(number)
                 key.append(data.tobytes())
-        for sides in self.parts.sums:
-            if all(any(parameter in numbers for parameter in side) for side in sides):
+        for one, other in self.parts.sums:
+            if not (numbers.keys().isdisjoint(one) or numbers.keys().isdisjoint(other)):
                 return None
         return LaunchKind(self, tuple(key), regions, numbers, contents)
 
@@ -99,7 +101,7 @@ class Repeats:
         """
         parts = self.parts
         assert parts is not None
-        sizes = {p.name: p.size for p in self.program.function.params}
+        sizes = dict(zip(self.names, self.sizes))
         return [
             (
                 p,

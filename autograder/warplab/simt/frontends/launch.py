@@ -76,10 +76,11 @@ def run(
         if repeats.allowed != (configuration, context.target):
             check_limits(program, grid, block, dynamic_shared, context.target.limits)
             repeats.allowed = configuration, context.target
-        params = {
-            p.name: v if len(v) == p.size else v.ljust(p.size, b"\0")
-            for p, v in zip(program.function.params, values, strict=True)
-        }
+        params = dict(zip(repeats.names, values, strict=True))
+        if [*map(len, values)] != repeats.sizes:
+            params = {
+                name: params[name].ljust(size, b"\0") for name, size in zip(repeats.names, repeats.sizes)
+            }
         launch, reads_constants = (
             Launch(grid, block, dynamic_shared, params),
             UnsetConstants.can_be_read(program),
