@@ -9,7 +9,7 @@ import numpy as np
 from warplab.simt.engine.fp16 import close, open_
 from warplab.simt.engine.movement import space_of
 from warplab.simt.ptx.parser import Reg
-from warplab.simt.ptx.ptx_types import HALVES, TYPES, last_type, unsigned
+from warplab.simt.ptx.ptx_types import HALVES, TYPES, last_type
 
 
 def _increment(old, value):
@@ -94,28 +94,17 @@ def update(
 
 
 OPERATIONS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
-SPACES = ("global", "shared", "generic")
-SIGNLESS = (
-    "add",
-    "exch",
-    "and",
-    "or",
-    "xor",
-    "cas",
-)  # the same bits come out for signed and unsigned integers
 
 
 def atomic(code, instr):
     """``atom`` returns what was there, ``red`` does not."""
     operation = next((mod for mod in instr.mods if mod in OPERATIONS), None)
     kind, space = last_type(instr.mods), space_of(instr)
-    if operation is None or (kind in HALVES and operation != "add") or space not in SPACES:
+    if operation is None or (kind in HALVES and operation != "add"):
         raise code.unsupported(instr)
     dtype = TYPES[kind].bits if kind in HALVES else TYPES[kind].value
     if kind in HALVES:
         operation = f"add.{kind}"
-    elif operation in SIGNLESS:
-        dtype = unsigned(dtype)
     operands = list(instr.operands)
     target = operands.pop(0) if instr.opcode == "atom" else None
     base, offset = code.base_and_offset(operands.pop(0))

@@ -247,7 +247,7 @@ class LoadStoreUnit:
         where = self.program.line_of_site(site)
         raw = access.offset if space == "global" else access.source.view(np.int64)
         bad = np.flatnonzero((raw + offset < 0) | (raw + offset + width > size))
-        lane = int(group.lanes[bad[0]] if raw.size > 1 else group.lanes[0])
+        lane = int(group.lanes[bad[0]])
         at = int(raw[bad[0]]) + offset
         others = (bad.size if raw.size > 1 else group.size) - 1
         who = self.machine.thread_name(lane) + (f" (and {others:,} more)" if others else "")

@@ -9,7 +9,7 @@ import numpy as np
 
 from warplab.simt.engine.ufuncs import ufunc
 
-I4, I8, U2, U4, U8, F2, F4, F8 = (np.dtype(d) for d in ("i4", "i8", "u2", "u4", "u8", "f2", "f4", "f8"))
+I4, I8, U4, U8, F8 = (np.dtype(d) for d in ("i4", "i8", "u4", "u8", "f8"))
 
 
 def two_sum(a, b):
