@@ -405,7 +405,8 @@ class EngineDriver(numba_driver.Driver):
 
     def cuEventElapsedTime(self, start, end):
         raise NotImplementedError(
-            "the SIMT engine has no event times: they would be this CPU's and say nothing about a GPU"
+            "the SIMT engine has no event times: they would be this CPU's and say nothing about a GPU. "
+            "warplab.profile(kernel[grid, block], *arguments) counts what a GPU would have to do"
         )
 
 
