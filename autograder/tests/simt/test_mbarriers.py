@@ -630,3 +630,105 @@ def test_a_pipeline_of_a_block(name, threads):
     ]:  # without a release the next wait is for the same
         with pytest.raises(found, match=f"{name}.cu"):
             kernel[1, threads](x, y, 7, mistake)
+
+
+class Threads:
+    """Which of 64 threads' accesses come before which, by vector clocks, one for each thread."""
+
+    def __init__(self):
+        self.clocks = np.zeros((64, 64), int)  # [who knows, of whom]: accesses so far
+        self.published = {}
+        self.accesses = {}  # by cell: (thread, its number, whether it writes)
+        self.raced = False
+
+    def access(self, thread: int, cell: int, writes: bool) -> None:
+        before = self.accesses.setdefault(cell, [])
+        self.raced |= any(
+            other != thread and (wrote or writes) and self.clocks[thread, other] < number
+            for other, number, wrote in before
+        )
+        self.clocks[thread, thread] += 1
+        before.append((thread, self.clocks[thread, thread], writes))
+
+    def arrive(self, thread: int, barrier: int) -> None:
+        known = self.published.get(barrier, np.zeros(64, int))
+        self.published[barrier] = np.maximum(known, self.clocks[thread])
+
+    def wait(self, thread: int, barrier: int) -> None:
+        self.clocks[thread] = np.maximum(self.clocks[thread], self.published[barrier])
+
+    def meet(self, threads) -> None:
+        self.clocks[threads] = self.clocks[threads].max(axis=0)
+
+
+def meeting(rng: random.Random) -> tuple[str, bool]:
+    """A program of 64 threads that read, write, arrive and wait by turns, and whether it has a race."""
+    threads, barriers, lines = Threads(), 0, []
+    begin = ["setp.ne.u32 p, %t, 0;", "@p bra S;"]
+
+    def some() -> range:
+        low, high = rng.choice([(0, 64)] * 6 + [(0, 32), (32, 64), (0, 1), (8, 40), (0, 16), (40, 64)])
+        chosen = range(low, high)
+        lines.extend([f"setp.lt.u32 p, %t, {chosen.start};", f"@p bra E{len(lines)};"])
+        lines.extend([f"setp.ge.u32 p, %t, {chosen.stop};", f"@p bra {lines[-1].split()[-1]}"])
+        return chosen
+
+    for step in range(rng.randint(4, 14)):
+        what = rng.choice(
+            ["read", "write", "round", "round", "round", "syncwarp"] + ["bar"] * (step % 4 == 3)
+        )
+        if what in ("read", "write"):
+            chosen, times, plus = some(), rng.choice([0, 1, 1, 1, 1]), rng.choice([0, 0, 16, 32])
+            lines.append(f"mad.lo.u32 %a, %t, {times}, {plus}; and.b32 %a, %a, 63; shl.b32 %a, %a, 2;")
+            lines.append("mov.u32 %n, tile; add.u32 %a, %a, %n;")
+            lines.append(f"mad.lo.u32 %n, %t, 100, {step + 7};")
+            lines.append("ld.shared.u32 %n, [%a];" if what == "read" else "st.shared.u32 [%a], %n;")
+            for t in chosen:
+                threads.access(t, (t * times + plus) & 63, what == "write")
+        elif what == "round":
+            at = f"[bars+{8 * barriers}]"
+            chosen = some()
+            begin.append(f"mbarrier.init.shared.b64 {at}, {len(chosen)};")
+            lines.append(f"mbarrier.arrive.shared.b64 _, {at};")
+            for t in chosen:
+                threads.arrive(t, barriers)
+            end(lines)
+            chosen = some()
+            lines.append(
+                f"W{barriers}: mbarrier.test_wait.parity.shared.b64 p, {at}, 0; @!p bra W{barriers};"
+            )
+            for t in chosen:
+                threads.wait(t, barriers)
+            barriers += 1
+        elif what == "syncwarp":
+            lines.append("bar.warp.sync -1;")
+            threads.meet(slice(0, 32))
+            threads.meet(slice(32, 64))
+        else:
+            lines.append("bar.sync 0;")
+            threads.meet(slice(0, 64))
+        end(lines)
+    head = "mov.u32 %n, tile; mad.lo.u32 %a, %t, 4, %n; st.shared.u32 [%a], %t; bar.sync 0;"
+    return f".shared .align 8 .b8 bars[{8 * barriers + 8}];\n" + "\n".join(
+        [*begin, "S:", head, *lines]
+    ), threads.raced
+
+
+def end(lines: list[str]) -> None:
+    """Put the label to which those branch who take no part in a step."""
+    labels = {line.split()[-1] for line in lines if line.startswith("@p bra E")}
+    lines.extend(f"{label.rstrip(';')}:" for label in sorted(labels - {f"{x[:-1]};" for x in lines}))
+
+
+def test_random_meetings_race_where_vector_clocks_say_so():
+    rng, raced = random.Random(3), 0
+    for _ in range(40):
+        body, races = meeting(rng)
+        raced += races
+        try:
+            run(body, 64)
+        except warplab.SharedRace:
+            assert races, body
+        else:
+            assert not races, body
+    assert 5 < raced < 35
