@@ -296,7 +296,13 @@ class GlobalRaces(Observer):
             word = word + (region.base >> 2)
         for part in range(max(1, width >> 2)):
             self.releases.strong(
-                word + part, thread, self.now, way != "store", way != "load", "cas" in instr.mods
+                word + part,
+                thread,
+                self.now,
+                reads=way != "store",
+                writes=way != "load",
+                tries="cas" in instr.mods,
+                narrow="cta" in instr.mods,
             )
 
     def _kind(self, machine, site: int, what: str) -> Kind:
@@ -430,6 +436,9 @@ class RegionTables:
         late = ~races.ordered(machine, here, rival, time, apart)
         if races.releases is not None:
             late &= ~races.releases.before(here, rival, time, touch.kind.strong)
+            kept = joins[~late & (apart > ALONE)]
+            kept = kept[self._unordered(races, machine, touch.thread[kept], second[cell[kept]], name)]
+            far[cell[kept]] = so_far[kept]
         if late.any():
             self.met.add(name)
             joins, here, rival, apart = joins[late], here[late], rival[late], apart[late]
@@ -484,8 +493,13 @@ class RegionTables:
         token[mine] = self.second[name][cell[bad[mine]]]
         rival, time = token & THREAD, token >> THREAD_BITS
         if races.releases is not None and clash.any():
-            strong = name in STRONG_KINDS
-            clash &= ~races.releases.before(thread, rival, time, strong)
+            clash &= ~races.releases.before(thread, rival, time, name in STRONG_KINDS)
+            hidden = np.flatnonzero(~clash & (far > ALONE) & ~mine)
+            tokens = self.second[name][cell[bad[hidden]]]
+            late = self._unordered(races, machine, thread[hidden], tokens, name)
+            hidden, tokens = hidden[late], tokens[late]
+            rival[hidden], time[hidden] = tokens & THREAD, tokens >> THREAD_BITS
+            clash[hidden] = True
             if touch.kind.by_hand and name == WRITE:
                 set_by_hand = clash & races.releases.has_fenced(rival)
                 if set_by_hand.any():
@@ -504,6 +518,12 @@ class RegionTables:
             i = int(found[0])
             there = self.site_at[int(time[i])]
             races.report(machine, self.region, touch, int(bad[i]), int(rival[i]), name, there, found.size)
+
+    def _unordered(self, races: GlobalRaces, machine, thread, token, name: str) -> np.ndarray:
+        """Whether nothing puts the access of the last but one before what each thread does now."""
+        rival, time = token & THREAD, token >> THREAD_BITS
+        before = (token == 0) | (rival == thread) | races.ordered(machine, thread, rival, time)
+        return ~(before | races.releases.before(thread, rival, time, name in STRONG_KINDS))
 
     def _read_too(self, thread: np.ndarray, cell: np.ndarray, time: np.ndarray) -> np.ndarray:
         """Whether each thread itself read its cell in the request of that time."""

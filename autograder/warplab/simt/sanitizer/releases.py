@@ -142,22 +142,22 @@ class Releases:
         self.knows[actors] = np.maximum(self.knows[actors], row)
         self.clean = False
 
-    def strong(self, address, thread, now: int, reads: bool, writes: bool, tries: bool = False) -> None:
+    def strong(self, address, thread, now: int, reads, writes, tries: bool, narrow: bool) -> None:
         """Strong accesses of threads in turn: an atomic reads and writes, and what only ``tries`` to write (a
-        compare-and-swap) may be repeated without end.
+        compare-and-swap) may be repeated without end. ``narrow``: of the scope of their block.
         """
         actor = self.of(thread)
         if not self.flags and not (writes and self.state[actor].any()):
             return
         if address.size == 1 or (address == address[0]).all():
-            self._at_flag(int(address[0]), actor, now, reads, writes, tries)
+            self._at_flag(int(address[0]), actor, now, reads, writes, tries, narrow)
             return
         order = np.argsort(address, kind="stable")
         ends = np.flatnonzero(np.diff(address[order])) + 1
         for lanes in np.split(order, ends):
-            self._at_flag(int(address[lanes[0]]), actor[lanes], now, reads, writes, tries)
+            self._at_flag(int(address[lanes[0]]), actor[lanes], now, reads, writes, tries, narrow)
 
-    def _at_flag(self, address: int, actors: np.ndarray, now: int, reads, writes, tries) -> None:
+    def _at_flag(self, address: int, actors: np.ndarray, now: int, reads, writes, tries, narrow) -> None:
         flag = self.flags.get(address)
         if flag is None:
             if not writes or not self.state[actors].any():
@@ -167,11 +167,11 @@ class Releases:
             flag.rows.clear()
             flag.given.clear()
             flag.version += 1
-            self._give(flag, int(actors[-1]), now)
+            self._give(flag, int(actors[-1]), now, narrow)
             return
         several = actors.tolist()
         if not writes or all(flag.given.get(a, 0) == self.state[a] for a in several):
-            self._read(flag, actors)
+            self._read(flag, actors, narrow)
             if writes and not tries:
                 mine = actors[self.state[actors] > 0]
                 for row in flag.rows.values():
@@ -179,28 +179,29 @@ class Releases:
                 flag.version += mine.size > 0
             return
         for actor in several:
-            self._read(flag, np.array([actor]))
-            self._give(flag, actor, now)
+            self._read(flag, np.array([actor]), narrow)
+            self._give(flag, actor, now, narrow)
 
-    def _read(self, flag: Flag, actors: np.ndarray) -> None:
+    def _read(self, flag: Flag, actors: np.ndarray, narrow: bool) -> None:
         late = [a for a in set(actors.tolist()) if flag.seen.get(a) != flag.version]
         if not late:
             return
         for block, row in flag.rows.items():
-            who = np.array([a for a in late if block in (GRID, self.block[a])], np.int64)
-            if who.size:
-                self._learn(who, row)
-        for a in late:
-            flag.seen[a] = flag.version
+            reached = [a for a in late if block == self.block[a] or block == GRID and not narrow]
+            if reached:
+                self._learn(np.array(reached), row)
+        if not narrow:
+            flag.seen.update(dict.fromkeys(late, flag.version))
 
-    def _give(self, flag: Flag, actor: int, now: int) -> None:
+    def _give(self, flag: Flag, actor: int, now: int, narrow: bool) -> None:
         if not self.state[actor]:
             return
-        for block, wide in ((GRID, True), (int(self.block[actor]), False)):
+        for block, wide in ((GRID, True), (int(self.block[actor]), False))[narrow:]:
             row = self.release[wide][actor].copy()
             if row.any():
                 row[self.actors + actor] = now
                 known = flag.rows.get(block)
                 flag.rows[block] = row if known is None else np.maximum(known, row)
         flag.version += 1
-        flag.given[actor] = int(self.state[actor])
+        if not narrow:
+            flag.given[actor] = int(self.state[actor])
