@@ -38,6 +38,23 @@ def test_a_sample_has_the_byte_offsets_of_the_first_warp(p):
     )
 
 
+@cuda.jit
+def two_rounds(x, out, n):
+    own = cuda.local.array(2, float32)
+    i = cuda.grid(1)
+    for k in range(2):
+        own[(k + i) % 2] = x[i + k * n]
+    out[i] = own[0] - own[1]
+
+
+def test_a_sample_is_the_first_request_of_the_grid_s_first_warp():
+    n = 300 * 128  # more than one chunk of the grid
+    p = warplab.profile(two_rounds[300, 128], np.zeros(2 * n, np.float32), np.zeros(n, np.float32), n)
+    assert {(s.space, s.kind) for s in p.samples} == {("global", "read"), ("global", "write")}
+    assert {s.offsets for s in p.samples if s.kind == "write"} == {tuple(range(0, 128, 4))}
+    assert min(s.offsets for s in p.samples if s.kind == "read") == tuple(range(0, 128, 4))
+
+
 def test_a_load_is_drawn_over_its_sectors(p):
     figure = plots.access(p, "= x[t * stride]", kind="read")
     assert "8 sectors of 32 bytes touched in argument" in figure.body and "8 sectors" in figure.alt

@@ -63,6 +63,7 @@ def test_at_the_branch_of_two_jobs_the_lanes_part_and_at_the_store_they_have_met
     trace = warplab.step(two_jobs[1, 32], np.ones(32, F32), 1)
     parted = [s for s in trace.steps if s.jumps not in (None, 0, s.lanes)]
     assert [s.jumps in (0xAAAAAAAA, 0x55555555) for s in parted] == [True]
+    assert all("bra" in trace.listing[s.place].text for s in trace.steps if s.jumps is not None)
     store = next(s for s in trace.steps if trace.listing[s.place].text.startswith("st.global"))
     assert store.lanes == 0xFFFFFFFF
     assert {s.lanes for s in trace.steps} == {0xFFFFFFFF, 0xAAAAAAAA, 0x55555555}
@@ -98,10 +99,10 @@ def test_barrier_branch_and_end_are_told_apart():
 @pytest.mark.filterwarnings("ignore::warplab.GlobalConflict")
 def test_any_block_and_the_last_half_empty_warp_can_be_followed():
     x = np.zeros(4 * 40, F32)
-    trace = warplab.step(two_jobs[(2, 2), 40], x, 1, block_index=(0, 1), warp=1)
+    trace = warplab.step(two_jobs[(3, 2), 40], x, 1, block_index=(2, 1), warp=1)
     (_, load), (_, store) = touching(trace)
     assert trace.threads == 8 and load.lanes == 0xFF
-    assert load.offsets[0] == store.offsets[0] == 4 * 32  # cuda.grid(1) counts along x only
+    assert load.offsets[0] == store.offsets[0] == 4 * (2 * 40 + 32)  # cuda.grid(1) counts along x only
 
 
 def test_a_block_or_a_warp_that_is_not_there_is_named():
