@@ -1,0 +1,357 @@
+"""The sanitizer against the PTX memory model, on random programs with flags: accesses of several widths,
+atomics and strong accesses of each order and scope, fences, and barriers of a grid, a block, some warps and
+some lanes.
+
+The oracle takes from the engine in which order the accesses were made, and nothing else. It draws the graph
+of what happens before what: statements of a thread in order, barriers, and an edge from a fence to each
+strong read that observes a strong write behind it, straight or through a chain of atomics. Then it asks of
+each two accesses that clash whether a path leads from one to the other. As in ``sanitizer.releases`` a reader
+needs no fence of its own, and the fence may stand before a barrier at which its thread met the one that
+writes the flag.
+"""
+
+import itertools
+import random
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from warplab.simt.engine.address_space import AddressSpace
+from warplab.simt.engine.machine import Launch, Machine
+from warplab.simt.engine.program import Program
+from warplab.simt.errors import SharedRace
+from warplab.simt.observer import Observer
+from warplab.simt.sanitizer.global_races import GlobalRaces
+from warplab.simt.sanitizer.races import RaceDetector
+from warplab.simt.sanitizer.releases import Releases
+
+THREADS = (0, 1, 32, 33, 64)  # of each block of three warps; the others only meet at barriers
+ACTORS = [(block, thread) for block in range(2) for thread in THREADS]
+DATA, FLAGS = 16, 8  # bytes: plain accesses and atomics, then strong accesses
+READS, WRITES = ("ld", "atom"), ("st", "atom")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What it does, and who of ``ACTORS`` does it. ``order`` and ``scope`` are "" of plain accesses."""
+
+    what: str  # ld, st, atom; fence; block, grid, warps, lanes, warp
+    actors: tuple[int, ...] = ()
+    space: str = "global"
+    at: int = 0
+    width: int = 4
+    order: str = ""
+    scope: str = ""
+    who: tuple[int, ...] = ()  # the warps, or the lanes, that meet
+
+    @property
+    def accesses(self) -> bool:
+        return self.what in ("ld", "st", "atom")
+
+
+def some_actors(rng: random.Random) -> tuple[int, ...]:
+    return tuple(sorted(rng.sample(range(len(ACTORS)), rng.choice((1, 1, 1, 2, 3)))))
+
+
+def a_message(rng: random.Random, spaces) -> list[Statement]:
+    """One writes data and sets a flag behind a fence, another looks at the flag and goes to the data. Half of
+    them lack a step, have two in the wrong order, or look at another flag.
+    """
+    writer, reader, other = ((a,) for a in rng.sample(range(len(ACTORS)), 3))
+    scope, at, space = rng.choice(("gpu", "gpu", "cta")), 4 * rng.randrange(DATA // 4), rng.choice(spaces)
+    flag = DATA + 4 * rng.randrange(FLAGS // 4)
+    steps = [
+        Statement("st", writer, space, at),
+        Statement("fence", writer, scope=scope),
+        Statement(rng.choice(("st", "atom")), writer, "global", flag, 4, "relaxed", "gpu"),
+        Statement(rng.choice(("ld", "atom")), reader, "global", flag, 4, "relaxed", "gpu"),
+        Statement(rng.choice(("ld", "st")), reader, space, at),
+    ]
+    if rng.random() < 0.3:  # somebody else of the block, who met the one that looked
+        steps[4:] = [Statement("block"), replace(steps[4], actors=other)]
+    spoilt = rng.random()
+    if spoilt < 0.2:
+        del steps[rng.randrange(1, 4)]
+    elif spoilt < 0.4:
+        i = rng.randrange(3)
+        steps[i], steps[i + 1] = steps[i + 1], steps[i]
+    elif spoilt < 0.5:
+        steps[3] = replace(steps[3], at=2 * DATA + 4 - flag)
+    return steps
+
+
+def a_program(rng: random.Random, flags: bool) -> list[Statement]:
+    if flags and rng.random() < 0.7:
+        spaces = rng.choice((("global",), ("global",), ("global", "shared")))
+        return [step for _ in range(rng.choice((1, 1, 2))) for step in a_message(rng, spaces)]
+    spaces = rng.choice((("global",), ("shared",), ("global", "shared")))
+    program = []
+    for _ in range(rng.randint(4, 12)):
+        kind = rng.random()
+        if kind < 0.25:
+            program.append(a_meeting(rng, spaces))
+        elif flags and kind < 0.4:
+            program.append(Statement("fence", some_actors(rng), scope=rng.choice(("cta", "gpu", "gpu"))))
+        elif flags and kind < 0.7:
+            program.append(a_strong_access(rng, spaces))
+        else:
+            space, width = rng.choice(spaces), rng.choice((1, 2, 4, 4, 4, 8))
+            at = width * rng.randrange(DATA // width)
+            what = rng.choice(("ld", "st", "atom" if width == 4 else "st"))
+            order, scope = ("relaxed", rng.choice(("gpu", "gpu", "cta"))) if what == "atom" else ("", "")
+            program.append(Statement(what, some_actors(rng), space, at, width, order, scope))
+    return program
+
+
+def a_meeting(rng: random.Random, spaces) -> Statement:
+    what = rng.choice(("block", "warp", "warps", "lanes", "grid" if "global" in spaces else "warps"))
+    who = {"warps": rng.choice(((0, 1), (1, 2), (0, 2), (0,))), "lanes": rng.choice(((0, 1), (0,)))}
+    return Statement(what, who=who.get(what, ()))
+
+
+def a_strong_access(rng: random.Random, spaces) -> Statement:
+    what = rng.choice(("ld", "st", "atom", "atom"))
+    orders = {"ld": ("relaxed", "acquire"), "st": ("relaxed", "release")}
+    order = rng.choice(orders.get(what, ("relaxed", "acquire", "release", "acq_rel")))
+    scope = rng.choice(("gpu", "gpu", "gpu", "cta"))
+    at = DATA + 4 * rng.randrange(FLAGS // 4)
+    return Statement(what, some_actors(rng), rng.choice(spaces), at, 4, order, scope)
+
+
+def the_ptx(program: list[Statement]) -> str:
+    lines = []
+    for number, s in enumerate(program):
+        if s.accesses or s.what == "fence":
+            mask = sum(1 << actor for actor in s.actors)
+            lines.append(f"and.b32 %r9, %r5, {mask}; setp.ne.u32 %p1, %r9, 0;")
+        if s.accesses:
+            order = f".{s.order}.{s.scope}" if s.order else ""
+            where = f"[words+{s.at}]" if s.space == "shared" else f"[%rd1+{s.at}]"
+            kind = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}[s.width]
+            value = {1: "%rs1", 2: "%rs1", 4: "%r8", 8: "%rd2"}[s.width]
+            # each byte of it is different from what others write, and not 0
+            lines.append(f"mad.lo.u32 %r8, %r13, 16, {0x1010101 * (number + 1)};")
+            lines.append("cvt.u16.u32 %rs1, %r8; cvt.u64.u32 %rd2, %r8; shl.b64 %rd3, %rd2, 32;")
+            lines.append("or.b64 %rd2, %rd2, %rd3;")
+            op, target = f"{s.what}{order}.{s.space}", value
+            lines.append(
+                {
+                    "ld": f"@%p1 {op}.{kind} {target}, {where};",
+                    "st": f"@%p1 {op}.{kind} {where}, {value};",
+                    "atom": f"@%p1 {op}.add.u32 %r10, {where}, 1;",
+                }[s.what]
+            )
+        elif s.what == "fence":
+            lines.append(f"@%p1 fence.acq_rel.{s.scope};")
+        elif s.what == "warps":
+            mask = sum(1 << warp for warp in s.who)
+            lines.append(f"and.b32 %r9, %r11, {mask}; setp.ne.u32 %p1, %r9, 0;")
+            lines.append(f"@%p1 bar.sync {1 + number}, {32 * len(s.who)};")
+        elif s.what == "lanes":
+            mask = sum(1 << lane for lane in s.who)
+            lines.append(f"and.b32 %r9, %r12, {mask}; setp.ne.u32 %p1, %r9, 0;")
+            lines.append(f"@%p1 bar.warp.sync {mask};")
+        else:
+            lines.append(
+                {"block": "bar.sync 0;", "warp": "bar.warp.sync 0xffffffff;", "grid": "barrier.sync.grid 0;"}[
+                    s.what
+                ]
+            )
+    number = " ".join(
+        f"setp.eq.u32 %p1, %r4, {1000 * block + thread}; "
+        f"@%p1 mov.u32 %r5, {1 << actor}; @%p1 mov.u32 %r13, {0x1010101 * actor};"
+        for actor, (block, thread) in enumerate(ACTORS)
+    )
+    body = "\n".join(lines)
+    return f""".version 9.0
+    .target sm_90
+    .address_size 64
+    .visible .entry k(.param .u64 out) {{
+        .reg .pred %p<3>; .reg .b16 %rs<3>; .reg .b32 %r<16>; .reg .b64 %rd<6>;
+        .shared .align 8 .b8 words[{DATA + FLAGS}];
+        ld.param.u64 %rd1, [out];
+        mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r4, %r2, 1000, %r1;
+        mov.u32 %r5, 0; mov.u32 %r13, 0; {number}
+        shr.u32 %r9, %r1, 5; mov.u32 %r11, 1; shl.b32 %r11, %r11, %r9;
+        mov.u32 %r9, %laneid; mov.u32 %r12, 1; shl.b32 %r12, %r12, %r9;
+        {body}
+        ret;
+    }}"""
+
+
+@dataclass
+class InOrder(Observer):
+    """The accesses as they were made: (number among the access statements, actor)."""
+
+    made: list[tuple[int, int]] = field(default_factory=list)
+
+    def accessed(self, machine, group, site, access, offset, width, space, what, values):
+        for lane in group.lanes.tolist():
+            self.made.append((site, ACTORS.index(divmod(lane, machine.launch.threads))))
+
+
+def run(program: list[Statement]) -> tuple[bool, list[tuple[int, int]]]:
+    """Whether the sanitizer found a race; the accesses in the order in which they were made."""
+    space, order = AddressSpace(), InOrder()
+    region = space.add(np.zeros(DATA + FLAGS, np.uint8), "out", 4)
+    params = {"out": np.frombuffer(region.base.to_bytes(8, "little"), np.uint8)}
+    code = Program(the_ptx(program), "k", "k", space)
+    launch = Launch((2, 1, 1), (96, 1, 1), 0, params)
+    Machine(code, space, launch, [order]).run()
+    region.data[:] = 0  # or each store would leave the word as it is
+    conflicts = GlobalRaces()
+    try:
+        Machine(code, space, launch, [RaceDetector(), conflicts]).run()
+    except SharedRace:
+        return True, order.made
+    return bool(conflicts.found_all), order.made
+
+
+class HappensBefore:
+    """The graph of one run, and whether it has a race."""
+
+    def __init__(self, program: list[Statement], made: list[tuple[int, int]]):
+        self.program = program
+        self.edges: dict = {}
+        self.last: dict = {}
+        self.nodes: list = []
+        for number, s in enumerate(program):
+            for actor, (block, thread) in enumerate(ACTORS):
+                meeting = {
+                    "block": (block,),
+                    "grid": (),
+                    "warp": (block, thread // 32),
+                    "warps": (block,) if thread // 32 in s.who else None,
+                    "lanes": (block, thread // 32) if thread % 32 in s.who else None,
+                }.get(s.what)
+                if meeting is not None:
+                    self._next(actor, (number, "meeting", meeting))
+                elif s.what == "fence" and actor in s.actors:
+                    self._next(actor, (number, "fence", actor))
+                elif s.accesses and actor in s.actors:
+                    if s.order in ("release", "acq_rel"):
+                        self._next(actor, (number, "fence", actor))
+                    self._next(actor, (number, "access", actor))
+                    self.nodes.append((number, "access", actor))
+        base = {one: set(others) for one, others in self.edges.items()}
+        for fence, read in self._observed(base, made):
+            self.edges.setdefault(fence, set()).add(read)
+
+    def _next(self, actor: int, node) -> None:
+        if actor in self.last:
+            self.edges.setdefault(self.last[actor], set()).add(node)
+        self.last[actor] = node
+
+    def _observed(self, base: dict, made: list[tuple[int, int]]):
+        """(fence, strong read) of each release that was observed."""
+        statements = [n for n, s in enumerate(self.program) if s.accesses]
+        fences = {n for edge in base.values() for n in edge if n[1] == "fence"} | {
+            n for n in base if n[1] == "fence"
+        }
+        behind = {fence: reached(base, fence) for fence in fences}
+        chains: dict = {}  # by block (of shared memory) and address: the writes that a read there observes
+        for site, actor in made:
+            number = statements[site]
+            s = self.program[number]
+            if not s.order:
+                continue
+            block = ACTORS[actor][0]
+            place = (s.space, s.at, block if s.space == "shared" else None)
+            if s.what in READS:
+                for writer in chains.get(place, ()):
+                    for fence in fences:
+                        if writer in behind[fence] and self._in_scope(
+                            fence, writer, (number, "access", actor)
+                        ):
+                            yield fence, (number, "access", actor)
+            if s.what == "st":
+                chains[place] = []
+            if s.what in WRITES:
+                chains.setdefault(place, []).append((number, "access", actor))
+
+    def _in_scope(self, *nodes) -> bool:
+        """Whether the fence, the write and the read are of scopes in which both threads are."""
+        fence, writer, reader = nodes
+        one, other = ACTORS[writer[2]][0], ACTORS[reader[2]][0]
+        scopes = {self.program[n[0]].scope for n in nodes}
+        return one == other or "cta" not in scopes
+
+    def races(self) -> list[tuple[Statement, Statement]]:
+        behind = {node: reached(self.edges, node) for node in self.nodes}
+        found = []
+        for one, other in itertools.combinations(self.nodes, 2):
+            pair = self.program[one[0]], self.program[other[0]]
+            if clashes(*pair, ACTORS[one[2]], ACTORS[other[2]]):
+                if one not in behind[other] and other not in behind[one]:
+                    found.append(pair)
+        return found
+
+
+def clashes(a: Statement, b: Statement, x, y) -> bool:
+    if x == y or a.space != b.space or (a.space == "shared" and x[0] != y[0]):
+        return False
+    if a.at + a.width <= b.at or b.at + b.width <= a.at or (a.what == b.what == "ld"):
+        return False
+    if a.order and b.order:
+        return a.space == "global" and x[0] != y[0] and "cta" in (a.scope, b.scope)
+    return True
+
+
+def reached(edges: dict, start) -> set:
+    seen: set = set()
+    todo = list(edges.get(start, ()))
+    while todo:
+        node = todo.pop()
+        if node not in seen:
+            seen.add(node)
+            todo += edges.get(node, ())
+    return seen
+
+
+def judge(seed: int, flags: bool) -> str:
+    """How the two fare: they "agree" that there is a race or that there is "none", a "false alarm",
+    "silence", or "allowed" silence: in shared memory of a program with flags, or as of two strong accesses
+    that clash by their scope only the last two of a cell are looked at.
+    """
+    program = a_program(random.Random(seed), flags)
+    found, made = run(program)
+    races = HappensBefore(program, made).races()
+    if found:
+        return "agree" if races else "false alarm"
+    allowed = [flags and (a.space == "shared" or (a.order and b.order)) for a, b in races]
+    return "none" if not races else "allowed" if all(allowed) else "silence"
+
+
+def verdicts(seeds, flags: bool) -> dict[str, list[int]]:
+    seen: dict[str, list[int]] = {}
+    for seed in seeds:
+        seen.setdefault(judge(seed, flags), []).append(seed)
+    return seen
+
+
+@pytest.mark.parametrize("flags", [False, True])
+def test_the_sanitizer_finds_what_happens_before_says(flags):
+    seen = verdicts(range(100), flags)
+    assert not seen.get("false alarm") and not seen.get("silence")
+    assert min(len(seen["agree"]), len(seen["none"])) > 8
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("flags", [False, True])
+def test_the_sanitizer_finds_what_happens_before_says_in_thousands(flags):
+    seen = verdicts(range(1000, 11_000), flags)
+    assert not seen.get("false alarm") and not seen.get("silence")
+    assert len(seen.get("allowed", ())) < 500
+
+
+@pytest.mark.parametrize("forgets", ["_give", "_learn"])
+def test_clocks_that_forget_something_do_not_agree(monkeypatch, forgets):
+    monkeypatch.setattr(Releases, forgets, lambda self, *rest, **named: None)
+    assert any(judge(seed, True) == "false alarm" for seed in range(100))
+
+
+def test_a_fence_that_reaches_all_whatever_its_scope_does_not_agree(monkeypatch):
+    fence = Releases.fence
+    monkeypatch.setattr(Releases, "fence", lambda self, thread, now, wide: fence(self, thread, now, True))
+    assert any(judge(seed, True) == "silence" for seed in range(200))
