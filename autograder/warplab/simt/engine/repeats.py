@@ -205,18 +205,19 @@ class KeptLaunch:
 
     def run(self, regions: list[Region]) -> bool:
         """False if a branch goes another way; nothing that anybody sees has been done then."""
+        steps = self.steps  # before ``straight`` is looked at: another thread may put it in their place
         if self.straight is not None:
             with np.errstate(all="ignore"):
                 return self.straight(self._with_own(regions) if self.needs_own else regions)
         memory = _Memory(self._with_own(regions), self)
         with np.errstate(all="ignore"):
-            for late, known, group, expected in self.steps:
+            for late, known, group, expected in steps:
                 guard = late(memory, known, memory.registers[group])
                 if expected is not None and (guard != expected).any():
                     return False
         self.runs += 1
         if self.runs == OFTEN and (made := straight(self, regions)):
-            self.straight, self.needs_own = made
+            self.needs_own, self.straight = made[1], made[0]
             self.steps = []
         return True
 

@@ -14,7 +14,7 @@ from types import FunctionType
 import numpy as np
 
 from warplab.simt.engine.atomics import update
-from warplab.simt.engine.tape import MOST_CELLS, CannotNote, Noted, NotedMemory, Noting, Tape, Value
+from warplab.simt.engine.tape import FAILS, MOST_CELLS, Noted, NotedMemory, Noting, Tape, Value
 from warplab.simt.engine.translate import NAMES
 
 MOST_STEPS = 1 << 11  # of a function, which takes some ten microseconds each to compile
@@ -42,7 +42,7 @@ def straight(kept, regions):
                 guard = functions[late](memory, known, memory.registers[group])
                 if isinstance(guard, Value) and expected is not None:
                     tape.note("branch", None, (guard, expected))
-        except CannotNote:
+        except FAILS:
             return None
     if len(tape.steps) > MOST_STEPS:
         return None

@@ -27,6 +27,9 @@ class CannotNote(Exception):
     """A function looks at a value, or makes of it what is no vector."""
 
 
+FAILS = (CannotNote, TypeError, ValueError)  # what comes of a value where only an array will do
+
+
 class Value(NDArrayOperatorsMixin):
     """An array that differs from launch to launch, ``now`` its contents on this day.
 
@@ -242,7 +245,7 @@ def _noting(function):
         before = len(tape.steps)
         try:
             return function(*args, **settings)
-        except CannotNote:
+        except FAILS:
             del tape.steps[before:]
             return tape.call(function, args, settings)
 
