@@ -196,6 +196,24 @@ def test_lanes_that_come_together_with_zeros_of_both_signs_keep_them():
     np.testing.assert_array_equal(out[:, 0] >> 31, LANE >= 16)
 
 
+@pytest.mark.parametrize(
+    "register, expected",
+    [
+        ("%tid.x", np.arange(64)),
+        ("%laneid", np.arange(64) % 32),
+        ("%warpid", np.arange(64) // 32),
+        ("%lanemask_lt", (1 << np.arange(64) % 32) - 1),
+        ("%ntid.x", np.full(64, 64)),
+    ],
+)
+def test_some_lanes_read_registers_of_the_hardware_of_their_own(register, expected):
+    body = f"""rem.u32 %r2, %r1, 3; setp.ne.u32 %p1, %r2, 1; @%p1 bra DONE;
+        mov.u32 %r3, {register}; add.u32 %r3, %r3, 1; st.global.u32 [%rd1], %r3; DONE:"""
+    np.testing.assert_array_equal(
+        run(body, threads=64)[:, 0], np.where(np.arange(64) % 3 == 1, expected + 1, 0)
+    )
+
+
 @pytest.mark.parametrize("last", ["@%p1 bra AGAIN;", "@!%p1 bra DONE; bra AGAIN; DONE:", "bar.sync 0;"])
 def test_a_kernel_may_end_without_a_return(last):
     """ptxas takes it too: a thread that goes past the last instruction is done."""

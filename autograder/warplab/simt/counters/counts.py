@@ -156,6 +156,6 @@ def scale(counts, factor: float) -> None:
             setattr(counts, f.name, round(value * factor))
 
 
-SCALED = {f.name for kind in (Counts, Global, Shared, Atomics) for f in fields(kind) if f.type == "int"} - {
+SCALED = {f.name for kind in (Counts, Global, Shared, Atomics) for f in fields(kind)} - {
     "most_lanes_on_one_address"
 }
