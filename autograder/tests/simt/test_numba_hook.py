@@ -86,7 +86,6 @@ def declared(x, n):
         ((np.zeros((2, 2), np.int32), 1), "'x' is array(int32, 2d, C), and the", "x.astype(np.float32)"),
         ((np.zeros((2, 2), "f4", "F"), 1), "'x' is array(float32, 2d, F)", "np.ascontiguousarray(x)"),
         ((np.zeros(4, np.float32), 1), "'x' is array(float32, 1d, C)", "leave the signature out"),
-        ((np.zeros((2, 2), np.float32), 1.5), "'n' is float64, and the kernel's signature says", "int(n)"),
         ((1.5, 1), "'x' is float64, and the kernel's signature says array", "leave the signature out"),
         ((np.zeros((2, 2), np.float32),), "1 arguments for a kernel that takes 2", ""),
         (([[0.0, 0.0]], 1), "argument 'x' is a list, and a kernel takes arrays", "np.array(values"),

@@ -53,8 +53,6 @@ def check_signature(kernel: str, names, declared, values, typeof) -> None:
             fits = ours.ndim == theirs.ndim and not instead
         else:
             fits = isinstance(ours, types.Array) == isinstance(theirs, types.Array)
-            if isinstance(ours, types.Integer) and isinstance(theirs, types.Float):
-                fits, instead = False, [f"int({name})"]
         if not fits:
             instead.append("leave the signature out: numba then compiles for what it is given")
             raise InvalidLaunch(
