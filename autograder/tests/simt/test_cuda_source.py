@@ -2,6 +2,7 @@
 
 import ctypes
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -436,6 +437,13 @@ def test_cooperative_groups_bring_libcuxx_only_where_it_is_asked_for(extra, whol
     prepared = nvrtc.prepare(COOPERATIVE.replace("EXTRA", extra), "total")
     ptx, _ = nvrtc.compile_ptx(prepared, "total", "sm_90")
     assert ("cuda3std" in ptx) == whole
+
+
+def test_libcuxx_still_takes_the_switch_that_halves_the_time_to_read_it():
+    name = "#if !defined(_CCCL_META_UNROLL_LIMIT)"
+    lists = [Path(f) / "cuda/std/__type_traits/type_list.h" for f in nvrtc.include_folders()]
+    assert any(path.is_file() and name in path.read_text() for path in lists)
+    assert "-D_CCCL_META_UNROLL_LIMIT=10" in nvrtc._options("sm_90")
 
 
 def test_a_mistake_beside_cooperative_groups_is_told_once_and_in_the_authors_words():

@@ -34,6 +34,8 @@ LIBRARY_NAME = "warplab_library.cuh"
 _OURS = frozenset((PRELUDE_NAME, LIBRARY_NAME))
 # NVIDIA's own switch: cooperative_groups.h without libcu++, which takes a second to read
 _LIMITED = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
+# what libcu++ itself takes under nvcc; under NVRTC it is 16, and the compiler's time doubles with each
+_UNROLLED = "-D_CCCL_META_UNROLL_LIMIT=10"
 _NEEDS_LIBCUXX = re.compile(r"\bcuda\s*::|<\s*(?:cuda|cub)/")
 _MESSAGE = re.compile(
     r"^(?:(?P<file>[^\n(]+)\((?P<line>\d+)\)|(?P<end>At end of source)): "
@@ -139,6 +141,7 @@ def _options(arch: str) -> list[str]:
         f"--gpu-architecture={arch.replace('sm_', 'compute_')}",
         "--std=c++17",
         "-lineinfo",
+        _UNROLLED,
         *(f"-I{folder}" for folder in include_folders()),
         f"--pre-include={PRELUDE_NAME}",
         f"--pre-include={LIBRARY_NAME}",
