@@ -279,3 +279,15 @@ def test_stencil_with_tables_of_constants_and_of_functions(rule):
     taps = [-49 / 18, 3 / 2, -3 / 20, 1 / 90]
     expected = taps[0] * f[0] + sum(t * (edge + f[r]) for r, t in enumerate(taps[1:], 1))
     np.testing.assert_allclose(out[0] * h**2, expected, atol=1e-12)
+
+
+def test_code_of_older_compilers():
+    """A byte order mark, extern "C"__global__, register, a name twice, and a neighbour that is too old."""
+    x, out = RNG.integers(0, 9, 256).astype(np.float32), np.zeros(4, np.float32)
+    kernel("older_code.cu", "sumBlocks")[4, 64](x, out)
+    np.testing.assert_array_equal(out, x.reshape(4, 64).sum(1))
+    filled = np.zeros(64, np.int32)
+    kernel("older_code.cu", "(void(*)(int*, int))fill")[1, 64](filled, 3)
+    assert (filled == -3).all()
+    with pytest.raises(warplab.CompileError, match="__shfl_down_sync"):
+        kernel("older_code.cu", "sumRecursively")

@@ -59,7 +59,8 @@ class CudaKernel:
             self.compiled(arch)  # a mistake shows here, not at the first launch
         except CompileError:
             alone = prepare(source, name, path, alone=True)
-            if alone.text == self.prepared.text or name.partition("<")[0].strip() not in dict(alone.kernels):
+            known = {kernel.rpartition("::")[2] for kernel, _ in alone.kernels}
+            if alone.text == self.prepared.text or known.isdisjoint(re.findall(r"\w+", name)):
                 raise
             self.prepared = alone  # another kernel of the file may be for other times or other machines
             self.compiled(arch)
