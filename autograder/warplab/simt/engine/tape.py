@@ -197,7 +197,7 @@ def _through(held: list, which, element) -> tuple[list, np.ndarray, np.ndarray]:
     """The same elements of values none of which is moved itself."""
     flat: list = []
     numbers: dict[int, int] = {}
-    whichs, elements = [], []
+    owners, elements = [], []
     for value in held:
         inner, of, at = (
             value.moved
@@ -209,11 +209,11 @@ def _through(held: list, which, element) -> tuple[list, np.ndarray, np.ndarray]:
                 numbers[id(one)] = len(flat)
                 flat.append(one)
         mine = np.array([numbers[id(one)] for one in inner])
-        whichs.append(mine[np.zeros(at.size, np.intp) if of is None else of])
+        owners.append(mine[np.zeros(at.size, np.intp) if of is None else of])
         elements.append(at)
     starts = np.cumsum([0, *(part.size for part in elements[:-1])])
     place = element + (starts[which] if which is not None else 0)
-    return flat, np.concatenate(whichs)[place], np.concatenate(elements)[place]
+    return flat, np.concatenate(owners)[place], np.concatenate(elements)[place]
 
 
 def _now(held: list, which, element) -> np.ndarray:
