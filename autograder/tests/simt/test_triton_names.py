@@ -40,6 +40,9 @@ def test_names_that_the_hook_leans_on():
     assert len(lambdas) == 1 and set(lambdas[0].co_freevars) == {"self", "grid"}
     stages = inspect.getsource(nvidia.CUDABackend.add_stages)
     assert stages.index('stages["cubin"]') < stages.index("add_stages_inspection_hook(self, stages")
+    made = inspect.getsource(compiler.make_backend)
+    assert "for x in backends.values() if x.compiler.supports_target(target)" in made
+    assert "actives[0](target)" in made
     asked = inspect.getsource(compiler.CompiledKernel)
     for call in (
         "launcher_cls(self.src, self.metadata)",

@@ -15,6 +15,7 @@ from warplab.hardware.device import engine_target
 from warplab.hardware.target import Target
 from warplab.rendering import render
 from warplab.simt.engine.indices import SHARED_SYMBOL
+from warplab.simt.frontends import triton_hook
 from warplab.simt.frontends.cuda_cpp import ConfiguredKernel, CudaKernel
 from warplab.simt.frontends.numba_hook import compiled_for, is_configured, is_dispatcher, ptx_of
 from warplab.simt.ptx.parser import parse
@@ -85,15 +86,24 @@ class MachineCode:
         return render("warplab.simt", "machine_code.html.j2", code_of=self)
 
 
-def machine_code(kernel, *args, arch: str | None = None) -> MachineCode:
+def machine_code(kernel, *args, arch: str | None = None, **constants) -> MachineCode:
     """The source, the PTX and the machine code of ``kernel``, side by side. Nothing runs.
 
-    kernel: what ``@cuda.jit`` or ``cuda_kernel`` made, with or without a configuration ``[grid, block]``.
-    args: the arguments of a numba kernel, whose types decide its code; without them it is the code of the
-    types that it was compiled for last. arch: such as "sm_80"; the default is WARPLAB_ARCH or sm_90.
-    Raises TypeError for another object, or a numba kernel without arguments that never ran; ToolchainError
-    where nvdisasm is not installed.
+    kernel: what ``@cuda.jit``, ``cuda_kernel`` or ``@triton.jit`` made, with or without a configuration
+    ``[grid, block]``. args: the arguments of a numba kernel, whose types decide its code; without them it is
+    the code of the types that it was compiled for last. A Triton kernel needs its arguments and its
+    ``constants``, such as BLOCK=1024 or num_warps=8. arch: such as "sm_80"; the default is WARPLAB_ARCH or
+    sm_90, and sm_80 for Triton. Raises TypeError for another object, or a numba kernel without arguments that
+    never ran; ValueError for a Triton kernel and another architecture; ToolchainError where nvdisasm is not
+    installed.
     """
+    if triton_hook.is_triton_kernel(kernel):
+        if arch not in (None, triton_hook.ARCH):
+            raise ValueError(f"Triton's kernels are compiled for {triton_hook.ARCH} here, and not for {arch}")
+        ptx, name = triton_hook.ptx_of(kernel, args, constants)
+        return _side_by_side(name, ptx, name, Target.of(triton_hook.ARCH))
+    if constants:
+        raise TypeError(f"{next(iter(constants))}=...: only Triton's kernels take arguments by name")
     target = Target.of(arch) if arch else engine_target()
     if is_configured(kernel):
         kernel = kernel.dispatcher
@@ -103,7 +113,7 @@ def machine_code(kernel, *args, arch: str | None = None) -> MachineCode:
         return _side_by_side(kernel.name, *kernel.compiled(target.arch), target, kernel.source.splitlines())
     if not is_dispatcher(kernel):
         raise TypeError(
-            "machine_code() takes what @cuda.jit or warplab.cuda_kernel made, "
+            "machine_code() takes what @cuda.jit, warplab.cuda_kernel or @triton.jit made, "
             f"and got {type(kernel).__name__}"
         )
     compiled = _compiled(kernel, args)

@@ -61,7 +61,7 @@ class NoTimes(RuntimeError):
 def install_when_imported() -> None:
     """Let Triton run on the engine from its import on, whether it has come already or not. Idempotent."""
     if "triton" in sys.modules:
-        install()
+        _install_for_good()
     elif not any(isinstance(finder, _WaitsForTriton) for finder in sys.meta_path):
         sys.meta_path.insert(0, _WaitsForTriton())
 
@@ -79,7 +79,7 @@ class _WaitsForTriton(MetaPathFinder):
             def exec_module(module):
                 sys.meta_path.remove(self)
                 plain(module)
-                install()
+                _install_for_good()
 
             spec.loader.exec_module = exec_module
         return spec
@@ -92,6 +92,27 @@ def install() -> None:
 
     driver.set_active(_driver())
     knobs.runtime.add_stages_inspection_hook = _ends_with_ptx
+
+
+def _install_for_good() -> None:
+    """``install``, and be what torch asks Triton for where its compiler is to write Triton for the CPU
+    (``torch._inductor.config.cpu_backend = "triton"``).
+    """
+    from triton.backends import Backend, backends
+    from triton.backends.nvidia.compiler import CUDABackend
+
+    class ForCPU:
+        """Triton's compiler for NVIDIA's GPUs, asked for the CPU: it compiles for the engine."""
+
+        @staticmethod
+        def supports_target(target):
+            return target.backend == "cpu"
+
+        def __new__(cls, target):
+            return CUDABackend(_driver().get_current_target())
+
+    install()
+    backends["cpu"] = Backend(ForCPU, type(_driver()))
 
 
 def is_triton_launch(value) -> bool:
@@ -109,6 +130,29 @@ def name_of_launch(launcher) -> str:
     while not inspect.isfunction(kernel):
         kernel = kernel.fn
     return kernel.__name__
+
+
+def is_triton_kernel(value) -> bool:
+    """True of what ``@triton.jit`` makes, with or without ``[grid]``, autotuned or not."""
+    if "triton" not in sys.modules:
+        return False
+    from triton.runtime.jit import KernelInterface
+
+    return isinstance(value, KernelInterface) or is_triton_launch(value)
+
+
+def ptx_of(kernel, args, constants: dict) -> tuple[str, str]:
+    """The PTX that Triton makes of its kernel for these arguments, and the entry's name in it. Nothing runs.
+
+    Of an autotuned kernel it is that of the first configuration.
+    """
+    if is_triton_launch(kernel):
+        kernel = inspect.getclosurevars(kernel).nonlocals["self"]
+    with _active():
+        compiled = kernel.warmup(*args, grid=(1,), **constants)
+    if isinstance(compiled, list):
+        compiled = compiled[0]
+    return compiled.asm["ptx"], compiled.metadata.name
 
 
 def launch_on_engine(launcher, args, options: dict, context_of: ContextOf) -> Machine | None:
@@ -150,8 +194,15 @@ def _ends_with_ptx(backend=None, stages=None, options=None, language=None, capab
     if stages is None:
         key = "warplab: PTX is the last stage"
         return key, hashlib.sha256(key.encode()).hexdigest()
-    stages["cubin"] = lambda ptx, metadata: ptx.encode()
+    if "cubin" in stages and capability == _capability():  # who compiles for something else means it
+        stages["cubin"] = lambda ptx, metadata: ptx.encode()
     return None
+
+
+def _capability() -> int:
+    """80 of "sm_80"."""
+    major, minor = Target.of(ARCH).capability
+    return 10 * major + minor
 
 
 _made: dict[str, object] = {}
@@ -177,8 +228,7 @@ def _driver():
                 return ty_to_cpp(ty)
 
             def get_current_target(self):
-                major, minor = Target.of(ARCH).capability
-                return GPUTarget("cuda", 10 * major + minor, 32)
+                return GPUTarget("cuda", _capability(), 32)
 
             def get_active_torch_device(self):
                 import torch
