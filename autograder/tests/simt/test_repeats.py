@@ -756,9 +756,9 @@ def test_messages_name_an_array_by_its_last_launch(shortened):
     part = x.ravel()
     for _ in range(3):
         add[1, 36](part, part, out)
-        row_sums[1, 6](x, out)
+        row_sums[1, 6](part.reshape(6, 6), out)
     with pytest.raises(warplab.OutOfBounds, match=r"element \[36\] of argument 'x' \(float32\[36\]\)"):
         shifted[1, 36](part, out)
-    row_sums[1, 6](x, out)
+    row_sums[1, 6](part.reshape(6, 6), out)
     with pytest.raises(warplab.OutOfBounds, match=r"element \[36\] of argument 'x' \(float32\[36\]\)"):
         shifted[1, 36](part, out)
