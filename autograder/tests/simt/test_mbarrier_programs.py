@@ -1,5 +1,5 @@
-"""Programs of CUDA C++ that wait at ``cuda::barrier`` and ``cuda::pipeline``: each right, and with mistakes that
-must be found. The argument ``mistake`` chooses one, 0 is none.
+"""Programs of CUDA C++ that wait at ``cuda::barrier`` and ``cuda::pipeline``: each right, and with mistakes
+to be found. The argument ``mistake`` chooses one, 0 is none.
 """
 
 import numpy as np
