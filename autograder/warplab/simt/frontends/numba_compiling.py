@@ -28,6 +28,7 @@ from numba.cuda.core import transforms as numba_transforms
 from numba.cuda.typing import context as numba_typing
 
 OPERATORS = ("_operator", "builtins")  # where Python has what numba types as an operator
+MANY_OBJECTS = 200_000  # of some fifty kernels
 PLAIN = (types.Number, types.Boolean, types.Array, types.NoneType)
 
 _installed: list[str] = []
@@ -305,19 +306,29 @@ def _shown(error: Exception, function) -> list[str]:
 
 def _collect_no_garbage() -> None:
     """A compilation makes so many objects that Python looks through all that live, numba's own among them,
-    several times; nearly all of them go by themselves.
+    several times; nearly all of them go by themselves. The others join the objects that have lived long
+    without being looked through, and are when there are many of them.
     """
     plain = numba_dispatcher._Kernel.__init__
+    left = 0  # objects that compilations left behind since the last look through all
 
     @functools.wraps(plain)
     @numba_lock.global_compiler_lock  # numba's own: one thread at a time turns collection off and on
     def init(self, *args, **kwargs):
+        nonlocal left
         enabled = gc.isenabled()
         gc.disable()
         try:
             plain(self, *args, **kwargs)
         finally:
             if enabled:
+                left += gc.get_count()[0]
+                if left > MANY_OBJECTS:
+                    left = 0
+                    gc.collect()
+                elif not gc.get_freeze_count():  # of somebody who froze some, those stay frozen
+                    gc.freeze()
+                    gc.unfreeze()
                 gc.enable()
 
     numba_dispatcher._Kernel.__init__ = init

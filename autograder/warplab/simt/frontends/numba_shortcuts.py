@@ -12,11 +12,16 @@ import re
 import warnings
 
 from llvmlite.ir import _utils as llvm_names
+from llvmlite.ir import types as llvm_types
+from llvmlite.ir import values as llvm_values
 from numba.core.types import abstract as numba_types
 from numba.cuda import lowering as numba_lowering
 from numba.cuda import types
+from numba.cuda.core import compiler_machinery as numba_machinery
 from numba.cuda.core import errors as numba_errors
+from numba.cuda.core import event as numba_events
 from numba.cuda.core import inline_closurecall as numba_inline
+from numba.cuda.core import ir as numba_ir
 from numba.cuda.core import typed_passes as numba_passes
 from numba.cuda.core import typeinfer as numba_inference
 from numba.cuda.cudadrv import nvvm as numba_nvvm
@@ -31,10 +36,13 @@ def install() -> None:
     _installed.append("all")
     _know_instances_by_class()
     _enter_contexts_directly()
+    _run_passes_directly()
     _catch_warnings_once_a_round()
     _resolve_calls_once()
     _look_for_lists_first()
+    _look_for_closures_first()
     _name_values_in_one_step()
+    _write_instructions_directly()
     _write_debug_locations_directly()
     _find_definitions_by_their_text()
     _give_nvvm_what_it_needs()
@@ -70,6 +78,32 @@ def _enter_contexts_directly() -> None:
     """Each statement that is lowered, and each step of type inference, has such a context."""
     for module in (numba_errors, numba_inference, numba_lowering):
         module.new_error_context = _ErrorContext
+
+
+def _run_passes_directly() -> None:
+    """Around each pass, of which a kernel has 26, numba takes two locks, tells whoever listens, reads the
+    clock six times and looks for what no pass leaves behind.
+    """
+    manager = numba_machinery.PassManager
+    plain = manager._runPass
+
+    @functools.wraps(plain)
+    def run_one(self, index, pss, internal_state):
+        if (
+            self._print_before
+            or self._print_after
+            or self._print_wrap
+            or any(numba_events._registered.values())
+        ):
+            plain(self, index, pss, internal_state)
+            return
+        pss.analysis = self._analysis
+        with _ErrorContext(f"Pass {pss.name()}"):
+            pss.run_initialization(internal_state)
+            pss.run_pass(internal_state)
+            pss.run_finalizer(internal_state)
+
+    manager._runPass = run_one
 
 
 class _WarningsOfLine:
@@ -163,6 +197,28 @@ def _look_for_lists_first() -> None:
     rewrite.match, rewrites.run_pass = match, run_pass
 
 
+def _look_for_closures_first() -> None:
+    """Calls of closures and of ``reduce``, and comprehensions, are written out, for which it is found out
+    where each variable lives. A function that has none of them stays as it is.
+    """
+    inliner = numba_inline.InlineClosureCallPass
+    plain = inliner.run
+
+    def written_out(value) -> bool:
+        if isinstance(value, numba_ir.expr_types):
+            reduces = value.op == "getattr" and value.attr == "reduce"
+            return reduces or value.op in ("make_function", "build_list")
+        return getattr(value, "value", None) is functools.reduce
+
+    @functools.wraps(plain)
+    def run(self):
+        statements = (i for block in self.func_ir.blocks.values() for i in block.body)
+        if any(written_out(i.value) for i in statements if isinstance(i, numba_ir.assign_types)):
+            plain(self)
+
+    inliner.run = run
+
+
 def _name_values_in_one_step() -> None:
     """llvmlite gives each value a name of its own."""
 
@@ -179,6 +235,21 @@ def _name_values_in_one_step() -> None:
         return name
 
     llvm_names.NameScope.register = register
+
+
+def _write_instructions_directly() -> None:
+    """llvmlite keeps each instruction's text, which is read once."""
+
+    def descr(self, buf):
+        buf.append(f"{self._format_name()}:\n")
+        for instr in self.instructions:
+            buf.append(
+                "  " if isinstance(instr.type, llvm_types.VoidType) else f"  {instr.get_reference()} = "
+            )
+            instr.descr(buf)
+            buf.append("\n")
+
+    llvm_values.Block.descr = descr
 
 
 def _write_debug_locations_directly() -> None:

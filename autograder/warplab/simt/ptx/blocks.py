@@ -42,25 +42,28 @@ class BasicBlock:
 
 def registers_read(instr: Instr, table: EffectsByOpcode) -> set[str]:
     """Names of the registers that an instruction reads, its guard included."""
-    names = set()
-    writes = effects_of(instr, table).writes(instr)
-
-    def visit(op, destination):
-        if isinstance(op, Reg):
-            if not destination and op.name != "_":
-                names.add(op.name)
-        elif isinstance(op, Mem):
-            visit(op.base, False)
-        elif isinstance(op, Vec):
-            for item in op.items:
-                visit(item, destination)
-
-    for i, op in enumerate(instr.operands):
-        if not isinstance(op, str):
-            visit(op, i == 0 and writes)
+    names: set[str] = set()
+    operands = instr.operands
+    if operands and effects_of(instr, table).writes(instr):
+        _add_registers(operands[0], names, destination=True)
+        operands = operands[1:]
+    for op in operands:
+        _add_registers(op, names)
     if instr.guard is not None:
         names.add(instr.guard.name)
     return names
+
+
+def _add_registers(op, names: set[str], destination: bool = False) -> None:
+    """Add to ``names`` what is read of an operand; of a destination, what its address needs."""
+    if isinstance(op, Reg):
+        if not destination and op.name != "_":
+            names.add(op.name)
+    elif isinstance(op, Mem):
+        _add_registers(op.base, names)
+    elif isinstance(op, Vec):
+        for item in op.items:
+            _add_registers(item, names, destination)
 
 
 def registers_written(instr: Instr, table: EffectsByOpcode) -> set[str]:

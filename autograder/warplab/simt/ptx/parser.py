@@ -153,9 +153,11 @@ _VAR = re.compile(
     re.S,
 )
 _REG = re.compile(r"\.reg\s*\.(\w+)\s+(.*)$", re.S)
-_SPACE = re.compile(r"\s*")
-_LABEL = re.compile(r"(" + _NAME + r")\s*:(?!:)")
-_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:[^\n;]*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?[^\n;]*")
+_PART = re.compile(  # of a function's body
+    r"\s*(?:(?P<place>\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:[^\n;]*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?[^\n;]*)"
+    r"|(?P<label>" + _NAME + r")\s*:(?!:)|(?P<brace>[{}])|(?P<statement>[^;]*);)"
+)
+_GUARDED = re.compile(r"@(!?)\s*(%?[\w$]+)\s+(.*)$")
 _HEAD = re.compile(
     r"[a-z][\w.:]*", re.ASCII
 )  # it becomes part of a Python program: nothing else may stand in it
@@ -163,7 +165,7 @@ MAX_REGISTERS = 1 << 20  # of one .reg directive: the largest unrolled kernels d
 # a cluster is one block here, and a function's parameters are told from a kernel's by where they stand
 SUB_QUALIFIED = ("shared::cta", "shared::cluster", "param::entry", "param::func")
 OURS = ("extern", "recurse", "results")  # instructions that only ptx.inline makes
-_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.M)
+_FILE = re.compile(r'\n\s*\.file\s+(\d+)\s+"([^"]*)"')
 
 
 def meets_grid_wide(ptx: str) -> bool:
@@ -199,12 +201,12 @@ def parse_number(text: str) -> int | float:
 
 
 _AT_COMMA_OR_BRACKET = re.compile(r"[\[{(\]}),]")
-_BRACKET = re.compile(r"[\[{(\]})]")
+_COMMA_IN_BRACKETS = re.compile(r"\[[^\]]*,")
 
 
 def _split(text: str) -> list[str]:
     """The parts between commas that stand in no brackets."""
-    if not _BRACKET.search(text):
+    if "{" not in text and "(" not in text and not _COMMA_IN_BRACKETS.search(text):
         parts = [part.strip() for part in text.split(",")]
         return parts if parts[-1] else parts[:-1]
     parts, depth, start = [], 0, 0
@@ -322,36 +324,53 @@ def _initial(values, count: int, kind: str) -> tuple[bytes, tuple[Address, ...]]
     return bytes(data), tuple(addresses)
 
 
+_POINTER = re.compile(r"\.(ptr|noalias)\b(\s*\.(global|shared|const|local))?(\s*\.align\s+\d+)?")
+_WORDS = frozenset(f".{name}" for name in TYPES if re.fullmatch(r"[busf]\d+", name))
+
+
 def _params(text: str) -> list[Param]:
     params, offset = [], 0
     for part in _split(text):
-        part = re.sub(r"\.(ptr|noalias)\b(\s*\.(global|shared|const|local))?(\s*\.align\s+\d+)?", "", part)
-        v = _variable(part)
-        if v is None:
-            raise PTXSyntaxError(f"cannot read parameter {part!r}")
-        ptype = re.search(r"\.(pred|[busf]\d+|bf16)\b(?=\s+[A-Za-z_$%])", part)
-        offset = -(-offset // v.align) * v.align
-        params.append(Param(v.name, ptype.group(1) if ptype else "b8", v.size, offset, v.align))
-        offset += v.size
+        words = part.split()
+        if len(words) == 3 and words[1] in _WORDS and "[" not in part:  # as compilers write most of them
+            kind, name = words[1][1:], words[2]
+            size = align = TYPES[kind].bytes
+        else:
+            plain = re.sub(
+                r"\.(ptr|noalias)\b(\s*\.(global|shared|const|local))?(\s*\.align\s+\d+)?", "", part
+            )
+            v = _variable(plain)
+            if v is None:
+                raise PTXSyntaxError(f"cannot read parameter {plain!r}")
+            typed = re.search(r"\.(pred|[busf]\d+|bf16)\b(?=\s+[A-Za-z_$%])", plain)
+            kind, name, size, align = typed.group(1) if typed else "b8", v.name, v.size, v.align
+        offset = -(-offset // align) * align
+        params.append(Param(name, kind, size, offset, align))
+        offset += size
     return params
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _opcode(head: str) -> tuple[str, tuple[str, ...]]:
+    """An opcode and its modifiers; nothing of what no instruction begins with."""
+    if not _HEAD.fullmatch(head) or head.startswith(OURS):
+        return "", ()
+    opcode, *mods = head.split(".")
+    return opcode, tuple(m.partition("::")[0] if m in SUB_QUALIFIED else m for m in mods if m)
 
 
 def parse_instruction(statement: str, line: int, file: int) -> Instr:
     """One statement without its semicolon."""
-    t = " ".join(statement.split())
+    rest = t = " ".join(statement.split())
     guard = None
-    rest = t
-    if t[:1] == "@" and (m := re.match(r"@(!?)\s*(%?[\w$]+)\s+(.*)$", t)):
+    if t[0] == "@" and (m := _GUARDED.match(t)):
         guard, rest = Reg(m.group(2), bool(m.group(1))), m.group(3)
     head, _, tail = rest.partition(" ")
-    if not _HEAD.fullmatch(head) or head.startswith(OURS):
+    opcode, mods = _opcode(head)
+    if not opcode:
         raise PTXSyntaxError(f"not a PTX instruction: {t[:80]!r}")
-    opcode, *mods = head.split(".")
-    if opcode == "call":
-        return Instr("call", tuple(mods), (tail,), guard, line, file, t)
-    operands = tuple(map(parse_operand, _split(tail)))
-    mods = [m.partition("::")[0] if m in SUB_QUALIFIED else m for m in mods if m]
-    return Instr(opcode, tuple(mods), operands, guard, line, file, t)
+    operands = (tail,) if opcode == "call" else tuple(map(parse_operand, _split(tail)))
+    return Instr(opcode, mods, operands, guard, line, file, t)
 
 
 def _body(text: str, fn: Function) -> None:
@@ -359,71 +378,59 @@ def _body(text: str, fn: Function) -> None:
 
     Code inlined from another file (a library's) belongs to the line of the kernel's own file that called it.
     """
-    home, file, line, pos = 0, 0, 0, 0
+    home = file = line = end = 0
     scopes: list[dict[str, str]] = []
-    shadows = 0
     called_from: dict[tuple, tuple] = {}
-    while True:
-        pos = _SPACE.match(text, pos).end()
-        if pos >= len(text):
-            return
-        loc = _LOC.match(text, pos) if text[pos] == "." else None
-        if loc:
-            place = tuple(int(n) for n in loc.group(1, 2, 3))
+    for part in _PART.finditer(text):
+        if part.start() != end:
+            break
+        end, kind = part.end(), part.lastgroup
+        if kind == "statement":
+            statement = part["statement"].strip()
+            if statement.startswith("."):
+                _declare(statement, fn, scopes)
+            elif statement:
+                instr = parse_instruction(statement, line, file)
+                if any(scopes) and instr.opcode != "call":
+                    _shadow(instr, {old: new for scope in scopes for old, new in scope.items()})
+                fn.body.append(instr)
+        elif kind == "label":
+            fn.body.append(part["label"])
+        elif part["brace"] == "{":
+            scopes.append({})
+        elif kind == "brace":
+            del scopes[-1:]
+        else:
+            place = tuple(map(int, part.group(2, 3, 4)))
             home = home or place[0]
-            if loc.group(4):
-                called_from[place] = tuple(int(n) for n in loc.group(4, 5, 6))
+            if part[5]:
+                called_from[place] = tuple(map(int, part.group(5, 6, 7)))
             seen = set()
             while place[0] != home and place in called_from and place not in seen:
                 seen.add(place)
                 place = called_from[place]
             if place[1]:  # line 0 is compiler-made code: it belongs to the line before it
                 file, line = place[:2]
-            pos = loc.end()
-            continue
-        label = _LABEL.match(text, pos)
-        if label:
-            fn.body.append(label.group(1))
-            pos = label.end()
-            continue
-        if text[pos] in "{}":
-            if text[pos] == "{":
-                scopes.append({})
-            elif scopes:
-                scopes.pop()
-            pos += 1
-            continue
-        end = text.find(";", pos)
-        if end < 0:
-            raise PTXSyntaxError(f"statement without a semicolon in {fn.name}: {text[pos : pos + 60]!r}")
-        statement = text[pos:end].strip()
-        pos = end + 1
-        if not statement:
-            continue
-        if statement.startswith(".reg"):
-            kind, names = _REG.match(statement).groups()
-            for name in _split(names):
-                m = re.fullmatch(r"(%?[\w$]+)<(\d+)>", name)
-                if m and int(m.group(2)) > MAX_REGISTERS:
-                    raise PTXSyntaxError(
-                        f"{m.group(2)} registers {m.group(1)}; the limit is {MAX_REGISTERS:,}"
-                    )
-                for each in [f"{m.group(1)}{i}" for i in range(int(m.group(2)))] if m else [name]:
-                    if (
-                        scopes and each in fn.regs
-                    ):  # inline assembly's own register of a name that is in use outside
-                        shadows += 1
-                        scopes[-1][each] = each = f"{each}_s{shadows}"
-                    fn.regs[each] = kind
-        elif statement.startswith("."):
-            v = _variable(statement)
-            if v is not None:
-                fn.variables.append(v)
-        else:
-            instr = parse_instruction(statement, line, file)
-            if any(scopes) and instr.opcode != "call":
-                _shadow(instr, {old: new for scope in scopes for old, new in scope.items()})
-            fn.body.append(instr)
+    if rest := text[end:].strip():
+        raise PTXSyntaxError(f"statement without a semicolon in {fn.name}: {rest[:60]!r}")
+
+
+def _declare(statement: str, fn: Function, scopes: list[dict[str, str]]) -> None:
+    """Registers or a variable of ``fn``, in the innermost of the open ``scopes``."""
+    if not statement.startswith(".reg"):
+        variable = _variable(statement)
+        if variable is not None:
+            fn.variables.append(variable)
+        return
+    kind, names = _REG.match(statement).groups()
+    for name in _split(names):
+        m = re.fullmatch(r"(%?[\w$]+)<(\d+)>", name)
+        if m and int(m.group(2)) > MAX_REGISTERS:
+            raise PTXSyntaxError(f"{m.group(2)} registers {m.group(1)}; the limit is {MAX_REGISTERS:,}")
+        for each in [f"{m.group(1)}{i}" for i in range(int(m.group(2)))] if m else [name]:
+            if scopes and each in fn.regs:  # inline assembly's own register of a name that is in use outside
+                scopes[-1][each] = each = f"{each}_s{len(fn.regs)}"
+            fn.regs[each] = kind
 
 
 def _shadow(instr: Instr, names: dict[str, str]) -> None:
@@ -473,10 +480,10 @@ def parse(ptx: str) -> Module:
 
     Raises PTXSyntaxError naming the statement that could not be read.
     """
-    text = re.sub(r"/\*.*?\*/", " ", ptx, flags=re.S)
+    text = re.sub(r"/\*.*?\*/", " ", f"\n{ptx}", flags=re.S)
     files = {int(n): path for n, path in _FILE.findall(text)}
     text = re.sub(r"//[^\n]*", "", text)
-    text = re.sub(r"(?m)^\s*\.file\b[^\n]*$", "", text)
+    text = re.sub(r"\n\s*\.file\b[^\n]*", "", text)
     text = re.sub(r"(?s)\.section\s+\.?\w+\s*\{.*?\n\}", "", text)
     text = re.sub(r'\.pragma\s+"[^"]*"\s*;', "", text)
     text = re.sub(r"\.attribute\(\.managed\)", "", text)  # one address for host and kernels: it is that here
