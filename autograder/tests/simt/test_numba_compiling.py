@@ -14,10 +14,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numba import cuda
-from numba.cuda import lowering
+from numba.cuda import lowering, types
 from numba.cuda.core import errors, typeinfer
 
 import warplab
+from warplab.simt.frontends import numba_compiling
 
 KERNELS = """
 import importlib.util
@@ -259,3 +260,25 @@ def test_who_turned_collection_off_finds_it_off_after_a_compilation():
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def collections(dtype):
+    """The generations that Python looked through while a kernel was compiled for ``dtype``."""
+    looked: list[int] = []
+
+    def note(phase, info):
+        if phase == "start":
+            looked.append(info["generation"])
+
+    gc.callbacks.append(note)
+    try:
+        right.compile((types.Array(dtype, 1, "C"),))
+    finally:
+        gc.callbacks.remove(note)
+    return looked
+
+
+def test_what_compilations_leave_behind_is_looked_through_when_there_is_much_of_it(monkeypatch):
+    assert 2 not in collections(types.int16)
+    monkeypatch.setattr(numba_compiling, "MANY_OBJECTS", 0)
+    assert 2 in collections(types.uint16)
