@@ -85,7 +85,7 @@ def test_a_string_without_code_is_a_path(path):
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_files_of_other_editors(tmp_path, encoding, newline):
-    text = '#include "add.h"\n// für alle\n\t__global__ void k(float* x) { x[0] = \\\nONE; }\n'
+    text = '#include "add.h"\n// für Elise\n\t__global__ void k(float* x) { x[0] = \\\nONE; }\n'
     path = tmp_path / "kernel.CU"
     path.write_bytes(text.replace("\n", newline).encode(encoding))
     (tmp_path / "add.h").write_bytes(codecs.BOM_UTF8 + f"#define ONE 1.0f{newline}".encode())
