@@ -497,7 +497,7 @@ class Writer:
         if wide == 16:
             self.lines.append("cvt.u16.u32 %t2, %t0;")
         self.lines.append(f"{store} [{where}+{offset}], {value};")
-        self.lines.append("bar.warp.sync 0xffffffff;")
+        self.lines += ["activemask.b32 %members;", "bar.warp.sync %members;"]
         if generic:
             self.lines.append(f"add.u64 %cell_at_any, {base}, {lanes}_u64;")
         at = f"[{'%cell_at_any' if generic else where}+{offset}]"
@@ -505,7 +505,7 @@ class Writer:
         target = f"{s.result}, " if s.opcode == "atom" else ""
         operands = ", ".join(s.sources)
         self.lines.append(f"{s.opcode}{mod}.{s.operation}{noftz}.{s.kind} {target}{at}, {operands};")
-        self.lines.append("bar.warp.sync 0xffffffff;")
+        self.lines.append("bar.warp.sync %members;")
         final = {16: "%t2", 32: "%t0", 64: "%t1"}[wide]
         self.lines.append(f"ld{plain_mod}.{'u16' if wide == 16 else f'b{wide}'} {final}, [{where}+{offset}];")
         slots = [self.used, self.used + 1]

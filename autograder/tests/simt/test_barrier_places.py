@@ -137,3 +137,74 @@ def test_a_block_passes_its_barrier_while_others_spin_until_it_has_done_its_work
         lambda: warplab.cuda_kernel(TURNS.replace("MEET", meet), "k")[4, 64](x, np.zeros(1, np.int32), out)
     )
     np.testing.assert_array_equal(out, x.reshape(4, 64)[:, ::-1].sum(axis=0))
+
+
+SYNCWARPS = """
+extern "C" __global__ void branches(int* out, unsigned mask) {
+    __shared__ int s[64];
+    int t = threadIdx.x, x = 0;
+    s[t] = -1;
+    __syncwarp();
+    for (int i = 0; i < 3; ++i) {
+        if (t & 1) { s[t] = i + t; __syncwarp(mask); x += s[t - 1]; }
+        else { s[t] = i * t; __syncwarp(mask); x += s[t + 1]; }
+        __syncwarp();
+    }
+    out[t] = x;
+}
+extern "C" __global__ void halves(int* out, int* flag) {
+    int t = threadIdx.x, half = t % 32 / 16;
+    __shared__ int s[64];
+    if (half) { while (atomicAdd(flag + t / 32, 0) < 16) {} __threadfence(); }
+    s[t] = t;
+    __syncwarp(0xffffu << half * 16);
+    out[t] = s[t ^ 1];
+    if (!half) { __threadfence(); atomicAdd(flag + t / 32, 1); }
+}
+extern "C" __global__ void leaves(int* out) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    if (t % 32 < 8) { s[t] = t; __syncwarp(); out[t] = s[t ^ 1]; return; }
+    if (t % 32 < 16) return;
+    s[t] = 2 * t;
+    __syncwarp();
+    out[t] = s[t ^ 1];
+}
+extern "C" __global__ void never(int* out) {
+    int t = threadIdx.x;
+    if (t < 48) __syncwarp(); else __syncthreads();
+    out[t] = 1;
+}"""
+
+
+def test_lanes_at_two_places_wait_for_each_other_at_a_barrier_of_their_warp():
+    t = np.arange(64)
+    kernel = warplab.cuda_kernel(SYNCWARPS, "branches")
+    for _ in range(40):  # whole, then what launches have in common, then as one function
+        out = np.zeros(64, np.int32)
+        kernel[1, 64](out, 0xFFFFFFFF)
+        np.testing.assert_array_equal(out, sum(np.where(t & 1, i * (t - 1), i + t + 1) for i in range(3)))
+
+
+def test_lanes_that_a_mask_does_not_name_are_not_waited_for_and_no_others_are_ordered():
+    out = np.zeros(64, np.int32)
+    warplab.cuda_kernel(SYNCWARPS, "halves")[1, 64](out, np.zeros(2, np.int32))
+    np.testing.assert_array_equal(out, np.arange(64) ^ 1)
+    with pytest.raises(warplab.SharedRace):
+        warplab.cuda_kernel(SYNCWARPS.replace("16);", "16 & 0x55555555);", 1), "halves")[1, 64](
+            out, np.zeros(2, np.int32)
+        )
+
+
+def test_a_barrier_of_a_warp_does_not_wait_for_lanes_that_have_left():
+    out, t = np.zeros(64, np.int32), np.arange(64)
+    warplab.cuda_kernel(SYNCWARPS, "leaves")[1, 64](out)
+    np.testing.assert_array_equal(out, np.where(t % 32 < 8, t ^ 1, np.where(t % 32 < 16, 0, 2 * (t ^ 1))))
+
+
+def test_a_barrier_of_a_warp_whose_mask_names_lanes_that_wait_elsewhere_is_told_with_both_lines():
+    with pytest.raises(warplab.BarrierDivergence) as found:
+        warplab.cuda_kernel(SYNCWARPS, "never")[1, 64](np.zeros(64, np.int32))
+    text = str(found.value)
+    assert "thread (32, 0, 0) of block (0, 0, 0) and 15 more wait at a syncwarp" in text
+    assert "0xffffffff, names thread (48, 0, 0)" in text and text.count("never.cu:") == 2

@@ -202,7 +202,11 @@ def _trace(seen: OneWarp, machine, arch: str, text: list[str]) -> Trace:
             continue
         words = SHARED_SYMBOL.sub(lambda found: found[1] or found[0], instr.text)
         words = " ".join(words.replace(f"{program.entry}_param", "param").split())
-        kind = "" if instr is not block.branch else "barrier" if block.end == "barrier" else "branch"
+        kind = (
+            ""
+            if instr is not block.branch
+            else {"barrier": "barrier", "syncwarp": ""}.get(block.end, "branch")
+        )
         number = files.setdefault(program.file_of(instr.file), len(files))
         listing.append(ListingLine(words, number, instr.line, kind, label))
     return Trace(

@@ -1,8 +1,8 @@
 """Barriers: who waits where, who may pass, and the votes that ``bar.red`` takes on the way.
 
 A plain barrier takes every thread of a block that has not exited. A counted one (``bar.sync id, n``) takes n
-threads. A grid barrier takes every thread of the grid. The machine asks only when no lane can run, so all
-living lanes wait somewhere.
+threads. A grid barrier takes every thread of the grid. The machine asks for these only when no lane can run,
+so all living lanes wait somewhere. ``bar.warp.sync`` takes the lanes of a warp that its mask names.
 
 Where threads of a block wait at different places, the PTX ISA decides ("bar, barrier", "exit"). A barrier is
 one of sixteen numbered resources of the block at which warps arrive, not a place in the program: two
@@ -42,11 +42,11 @@ def release(machine, waiting):
     return _all(machine, waiting), []
 
 
-def release_early(machine, waiting, ready):
+def release_early(machine, waiting, running):
     """The same while other threads still run, as they may be spinning until those who wait here have passed:
     blocks of which every thread waits, and counted barriers that have their threads.
 
-    ready: groups of those who run, by place.
+    running: groups of the others.
     """
     program = machine.program
     if any("grid" in program.blocks[i].branch.mods for i, _ in waiting):
@@ -56,10 +56,10 @@ def release_early(machine, waiting, ready):
     if passing:
         waiting = [*staying, *((i, g) for i, g in waiting if _count(program, i, g) is None)]
     else:
-        lanes = np.concatenate([g.lanes for groups in ready.values() for g in groups])
+        lanes = np.concatenate([g.lanes for g in running])
         busy = np.zeros(machine.blocks, bool)
         busy[machine.block_of_lane[lanes]] = True
-        whole, waiting = _apart(waiting, [~busy[machine.block_of_lane[g.lanes]] for _, g in waiting])
+        whole, waiting = _apart(machine, waiting, [~busy[machine.block_of_lane[g.lanes]] for _, g in waiting])
         if not whole:
             return [], waiting
         passing, left = release(machine, whole)
@@ -68,17 +68,75 @@ def release_early(machine, waiting, ready):
     return passing, waiting
 
 
-def _apart(waiting, masks):
+def _apart(machine, waiting, masks):
     """Those of whom the masks are true, and the others."""
     parts = [(i, g, mask) for (i, g), mask in zip(waiting, masks)]
-    return [(i, _part(g, m)) for i, g, m in parts if m.any()], [
-        (i, _part(g, ~m)) for i, g, m in parts if not m.all()
+    return [(i, _part(machine, g, m)) for i, g, m in parts if m.any()], [
+        (i, _part(machine, g, ~m)) for i, g, m in parts if not m.all()
     ]
 
 
-def _part(group, mask):
+def _part(machine, group, mask):
     """Some of the lanes that wait at a barrier, with all their registers."""
-    return group if mask.all() else group.split(mask, frozenset(group.regs))
+    return group if mask.all() else machine.split(group, mask, frozenset(group.regs))
+
+
+def release_warps(machine, gathering, others):
+    """Split ``gathering``, (block index, group) at ``bar.warp.sync``, into those that pass and those that do
+    not yet.
+
+    A lane passes when all lanes that its mask names, and that have not exited, wait at a ``bar.warp.sync`` of
+    the same mask, at whatever place. The masks are in the groups' register "$mask". others: groups that run
+    or wait elsewhere.
+    """
+    lanes = np.concatenate([g.lanes for _, g in gathering])
+    mask = np.concatenate([np.broadcast_to(g.regs["$mask"], g.lanes.shape) for _, g in gathering])
+    mask = mask.astype(np.int64)
+    living = _bits(machine, np.concatenate([lanes, *(g.lanes for g in others)]))
+    warp = machine.warp_of_lane[lanes]
+    pairs, which = np.unique(np.stack([warp, mask]), axis=1, return_inverse=True)
+    which = which.reshape(-1)
+    here = np.zeros(pairs.shape[1], np.int64)
+    np.bitwise_or.at(here, which, np.int64(1) << machine.column_of_lane[lanes])
+    complete = (mask & living[warp] & ~here[which]) == 0
+    ends = np.cumsum([g.size for _, g in gathering])[:-1]
+    passing, staying = _apart(machine, gathering, np.split(complete, ends))
+    if passing:
+        order = np.argsort(lanes[complete])
+        for o in machine.observers:
+            o.met(machine, lanes[complete][order], which[complete][order])
+    return passing, staying
+
+
+def _bits(machine, lanes):
+    """For each warp a bit for each of these lanes."""
+    bits = np.zeros(machine.warps, np.int64)
+    np.bitwise_or.at(bits, machine.warp_of_lane[lanes], np.int64(1) << machine.column_of_lane[lanes])
+    return bits
+
+
+def wait_in_vain(machine, gathering, waiting):
+    """Raises BarrierDivergence: lanes at a ``bar.warp.sync`` wait for others that wait elsewhere."""
+    index, group = gathering[0]
+    warp, line = group.warp[0], machine.program.line_of_block
+    mask = int(np.broadcast_to(group.regs["$mask"], group.lanes.shape)[0])
+    mine = group.lanes[group.warp == warp]
+    for place, other in [*gathering[1:], *waiting]:
+        named = (other.warp == warp) & (mask >> other.column & 1 == 1)
+        if named.any():
+            break
+    theirs = other.lanes[named]
+    raise BarrierDivergence(
+        f"{machine.thread_name(int(mine[0]))} and {mine.size - 1} more wait at a syncwarp whose mask, "
+        f"{mask:#010x}, names {machine.thread_name(int(theirs[0]))}, and that one waits at {line(place)}",
+        kernel=machine.program.name,
+        where=line(index),
+        hint="the mask, which must name the threads that come and no others, or the if around the syncwarp",
+        acts=(
+            machine.act(int(mine[0]), machine.program.blocks[index].branch, "waits", "a barrier"),
+            machine.act(int(theirs[0]), machine.program.blocks[place].branch, "waits", "a barrier"),
+        ),
+    )
 
 
 def tell_who_met(machine, passing, all_of_them: bool) -> None:
@@ -184,7 +242,7 @@ def _grid(machine, waiting):
     at_grid = np.zeros(machine.blocks, bool)
     for _, group in here:
         at_grid[machine.block_of_lane[group.lanes]] = True
-    first, others = _apart(waiting, [~at_grid[machine.block_of_lane[g.lanes]] for _, g in waiting])
+    first, others = _apart(machine, waiting, [~at_grid[machine.block_of_lane[g.lanes]] for _, g in waiting])
     if first:
         passing, left = release(machine, first)
         return passing, [*others, *left]
@@ -206,7 +264,7 @@ def _counted(machine, counted):
     for index, group in counted:
         has_all = tally[_number(program, index, group)] == _count(program, index, group)
         complete.append(has_all[machine.block_of_lane[group.lanes]])
-    passing, staying = _apart(counted, complete)
+    passing, staying = _apart(machine, counted, complete)
     _vote(machine, passing)
     return passing, staying
 

@@ -81,7 +81,9 @@ class EarlyAndLate:
 
     def __init__(self, program: Program):
         self.program, blocks = program, program.blocks
-        self.barriers = [b.branch for b in blocks if b.end == "barrier" and b.branch is not None]
+        self.barriers = [
+            b.branch for b in blocks if b.end in ("barrier", "syncwarp") and b.branch is not None
+        ]
         if program.routines or any("red" in barrier.mods for barrier in self.barriers):
             raise CannotSplit
         windows = _windows([i for b in blocks for i in b.instrs])

@@ -407,14 +407,14 @@ INSTRUCTIONS: dict[str, Instruction] = {
     ),
     **{
         name: Instruction(
-            handlers={ANY: takes("sync warp red popc and or aligned cta grid", handler)},
+            handlers={ANY: takes("sync warp red popc and or aligned cta grid", _ends_its_block)},
             writes=when("red"),
             flops=no_flops,
             polls=never,
             barrier=unless("warp", "arrive", "cluster"),
             memory="none",
         )
-        for name, handler in (("bar", movement.warp_barrier), ("barrier", _ends_its_block))
+        for name in ("bar", "barrier")
     },
     "mbarrier": Instruction(
         handlers={

@@ -15,7 +15,14 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from warplab.simt.engine.address_space import AddressSpace, Region
-from warplab.simt.engine.barriers import note_who_left, release, release_early, tell_who_met
+from warplab.simt.engine.barriers import (
+    note_who_left,
+    release,
+    release_early,
+    release_warps,
+    tell_who_met,
+    wait_in_vain,
+)
 from warplab.simt.engine.following import Followed, StartFollowing, follow
 from warplab.simt.engine.groups import Group, joined
 from warplab.simt.engine.idle_clocks import is_clock
@@ -249,23 +256,38 @@ class Machine:
         blocks, functions = self.program.blocks, self.functions
         ready: dict[int, list[Group]] = {first: [start]}
         waiting: list[tuple[int, Group]] = []
+        gathering: list[tuple[int, Group]] = []  # at a barrier of their warp
         done: list[Group] = []
         alive, steps = start.size, 0
         polls = turn = boost = 0
         patience = PATIENCE
         of_blocks = [o for o in self.observers if type(o).executed is not Observer.executed]
         of_branches = [o for o in self.observers if type(o).branched is not Observer.branched]
-        while ready or waiting:
+        while ready or waiting or gathering:
             if not ready:
-                passing, waiting = release(self, waiting)
-                tell_who_met(self, passing, all_of_them=not waiting)
+                if gathering:
+                    passing, gathering = release_warps(self, gathering, [g for _, g in waiting])
+                    if not passing and waiting:
+                        passing, waiting = release_early(self, waiting, [g for _, g in gathering])
+                    if not passing:
+                        wait_in_vain(self, gathering, waiting)
+                else:
+                    passing, waiting = release(self, waiting)
+                    tell_who_met(self, passing, all_of_them=not waiting)
                 for index, group in passing:
                     ready.setdefault(index + 1, []).append(group)
                 continue
-            if polls >= patience and (waiting or len(ready) > 1):
+            if polls >= patience and (waiting or gathering or len(ready) > 1):
                 # the lowest lanes spin: the others get a turn, one place after the other
+                running = [g for groups in ready.values() for g in groups]
+                if gathering:
+                    others = [*running, *(g for _, g in waiting)]
+                    passing, gathering = release_warps(self, gathering, others)
+                    for index, group in passing:
+                        ready.setdefault(index + 1, []).append(group)
+                    running += [g for _, g in (*passing, *gathering)]
                 if waiting:
-                    passing, waiting = release_early(self, waiting, ready)
+                    passing, waiting = release_early(self, waiting, running)
                     for index, group in passing:
                         ready.setdefault(index + 1, []).append(group)
                 polls, turn, boost, patience = 0, turn + 1, BOOST, 4
@@ -304,6 +326,18 @@ class Machine:
                     if self.depth:
                         done.append(group)
                     break
+                elif block.end == "syncwarp":
+                    if group.size == alive or self._has_whole_warps(group):
+                        self.memory.warp_barrier(group, guard)
+                        index = block.next
+                    else:
+                        group.regs["$mask"] = guard
+                        others = [g for groups in ready.values() for g in groups]
+                        others += [g for _, g in waiting]
+                        passing, gathering = release_warps(self, [*gathering, (index, group)], others)
+                        for at, part in passing:
+                            ready.setdefault(at + 1, []).append(part)
+                        break
                 elif block.end == "barrier":
                     if group.size == alive and block.plain_barrier:
                         if alive < start.size:
@@ -328,16 +362,23 @@ class Machine:
                     else:
                         polls = 0  # a lane left the loop, or may have
                         for to, mask in ((block.target, guard), (block.next, ~guard)):
-                            ready.setdefault(to, []).append(self._split(group, mask, blocks[to].live_in))
+                            ready.setdefault(to, []).append(self.split(group, mask, blocks[to].live_in))
                         break
                 spins = polls >= patience
-                if not boost and (ready and (spins or min(ready) <= index) or spins and waiting):
+                if not boost and (
+                    ready and (spins or min(ready) <= index) or spins and (waiting or gathering)
+                ):
                     ready.setdefault(index, []).append(group)
                     break
         return done
 
-    def _split(self, group: Group, mask: np.ndarray, live: frozenset[str]) -> Group:
+    def split(self, group: Group, mask: np.ndarray, live: frozenset[str]) -> Group:
         return group.split(mask, live)
+
+    def _has_whole_warps(self, group: Group) -> bool:
+        """Whether all threads of each of the group's warps are in it."""
+        full = np.minimum(32, self.launch.threads - (self.thread_of_lane[group.lanes[group.firsts]] & ~31))
+        return bool((np.diff(group.firsts, append=group.size) == full).all())
 
     def _merge(self, groups: list[Group], live: frozenset[str]) -> Group:
         lanes, full, places = self._together(groups)

@@ -103,9 +103,3 @@ def fence(code, instr):
     wide = bool({"gl", "gpu", "sys", "cluster"} & set(instr.mods))
     if wide or "cta" in instr.mods:
         code.emit(f"memory.fence(group, {wide})")
-
-
-def warp_barrier(code, instr):
-    if "warp" not in instr.mods:
-        raise code.unsupported(instr)
-    code.emit(f"memory.warp_barrier(group, {code.use(instr.operands[0], 'u4')})")

@@ -309,8 +309,8 @@ class NotingMachine(Machine):
     def number(self, group: Group) -> int:
         return self.numbers.setdefault(group, len(self.numbers))
 
-    def _split(self, group: Group, mask: np.ndarray, live: frozenset[str]) -> Group:
-        part = super()._split(group, mask, live)
+    def split(self, group: Group, mask: np.ndarray, live: frozenset[str]) -> Group:
+        part = super().split(group, mask, live)
         if names := live & self.parts.late:
             keep = np.flatnonzero(mask)
             self.step(_parted, (self.number(group), keep, names), part, keep.nbytes)

@@ -86,6 +86,9 @@ class Translator:
         if block.end == "branch":
             self.instr = block.branch
             guard = self.use(Reg(block.branch.guard.name, block.branch.guard.negated), "?")
+        elif block.end == "syncwarp":
+            self.instr = block.branch
+            guard = self.use(block.branch.operands[0], "u4")
         elif block.end == "barrier" and "red" in block.branch.mods:
             self.instr = block.branch
             self.emit(f"registers['$vote'] = {self.use(block.branch.operands[-1], '?')}")

@@ -82,8 +82,11 @@ def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
     skip it.
     """
 
-    def is_barrier(instr: Instr) -> bool:
-        return effects_of(instr, table).barrier(instr)
+    def meets(instr: Instr) -> str:
+        """The end of a block at a barrier: "barrier", "syncwarp", or "" for what is none."""
+        if instr.opcode == "bar" and "warp" in instr.mods:
+            return "syncwarp"
+        return "barrier" if effects_of(instr, table).barrier(instr) else ""
 
     blocks = [BasicBlock(0)]
     labels: dict[str, int] = {}
@@ -122,19 +125,19 @@ def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
             bare = Instr(item.opcode, item.mods, item.operands, None, item.line, item.file, item.text)
             if item.opcode in ("ret", "exit"):
                 guarded.end = "exit"
-            elif is_barrier(item):
-                guarded.end, guarded.branch = "barrier", bare
+            elif meets(item):
+                guarded.end, guarded.branch = meets(item), bare
             else:
                 guarded.instrs.append(bare)
             current = new()
             head.target = current.index
         elif item.opcode in ("ret", "exit"):
             current.end = "exit"
-        elif is_barrier(item):
-            current.end, current.branch = "barrier", item
+        elif meets(item):
+            current.end, current.branch = meets(item), item
         else:
             current.instrs.append(item)
-    if blocks[-1].end in ("branch", "barrier"):  # a body need not end in ret
+    if blocks[-1].end in ("branch", "barrier", "syncwarp"):  # a body need not end in ret
         new()
     if blocks[-1].end == "fall":
         blocks[-1].end = "exit"
@@ -160,6 +163,7 @@ def successors(block: BasicBlock) -> list[int]:
     return {
         "fall": [block.next],
         "barrier": [block.next],
+        "syncwarp": [block.next],
         "jump": [block.target],
         "branch": [block.target, block.next],
         "exit": [],
