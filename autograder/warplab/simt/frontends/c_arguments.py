@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import functools
 import re
 import typing
 from collections.abc import Callable
@@ -77,8 +78,7 @@ def _same_floats(wanted: str, value, name: str, kernel: str) -> None:
 
     Raw bits in an array of integers go everywhere.
     """
-    pointee = re.sub(r"\b(const|volatile|__restrict__)\b|[\s*]", "", wanted) if wanted.endswith("*") else ""
-    given = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    pointee, given = _pointee(wanted), _dtype_name(getattr(value, "dtype", ""))
     if pointee in _FLOATING and given in _DTYPES and given != _FLOATING[pointee]:
         shape = ", ".join(map(str, value.shape))
         fits = next((f", or a kernel of {c}*" for c, name in _FLOATING.items() if name == given), "")
@@ -88,6 +88,17 @@ def _same_floats(wanted: str, value, name: str, kernel: str) -> None:
             kernel=kernel,
             hint=f"an array of {_FLOATING[pointee]}{fits}",
         )
+
+
+@functools.lru_cache
+def _pointee(wanted: str) -> str:
+    """What a C++ type points to, as "float"; "" of other types."""
+    return re.sub(r"\b(const|volatile|__restrict__)\b|[\s*]", "", wanted) if wanted.endswith("*") else ""
+
+
+@functools.lru_cache
+def _dtype_name(dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def _address(value, name: str, place: Place, kernel: str) -> int | None:

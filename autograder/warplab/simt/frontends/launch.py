@@ -81,26 +81,20 @@ def run(
             params = {
                 name: params[name].ljust(size, b"\0") for name, size in zip(repeats.names, repeats.sizes)
             }
-        launch, reads_constants = (
-            Launch(grid, block, dynamic_shared, params),
-            UnsetConstants.can_be_read(program),
-        )
+        launch = Launch(grid, block, dynamic_shared, params)
+        reads_constants = UnsetConstants.can_be_read(program)
         watched = context.observers or context.sample is not None or reads_constants
         kind = None if watched else repeats.kind_of(launch, space)
         if kind is not None and kind.run():
             return Machine(program, space, launch)
-        machine, constants = (
-            Machine(program, space, launch, context.observers, context.sample),
-            UnsetConstants(),
-        )
+        machine = Machine(program, space, launch, context.observers, context.sample)
+        constants = UnsetConstants()
         if kind is not None:
             machine = kind.recorder(machine)
         conflicts = GlobalRaces(context.replicas)
         unwritten, races = InitialisationCheck(), RaceDetector(context.replicas)
-        checks = (
-            [races, conflicts] if kind is not None and kind.is_harmless else [unwritten, races, conflicts]
-        )
-        machine.observers[:0] = checks
+        known = kind is not None and kind.is_harmless
+        machine.observers[:0] = [races, conflicts] if known else [unwritten, races, conflicts]
         if reads_constants:
             machine.observers.append(constants)
         machine.run()
