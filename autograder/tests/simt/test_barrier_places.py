@@ -174,6 +174,12 @@ extern "C" __global__ void never(int* out) {
     int t = threadIdx.x;
     if (t < 48) __syncwarp(); else __syncthreads();
     out[t] = 1;
+}
+extern "C" __global__ void two_masks(int* out) {
+    int t = threadIdx.x;
+    __syncwarp(t % 32 < 16 ? 0xffffffffu : 0xffff0000u);
+    __syncthreads();
+    out[t] = 1;
 }"""
 
 
@@ -206,5 +212,69 @@ def test_a_barrier_of_a_warp_whose_mask_names_lanes_that_wait_elsewhere_is_told_
     with pytest.raises(warplab.BarrierDivergence) as found:
         warplab.cuda_kernel(SYNCWARPS, "never")[1, 64](np.zeros(64, np.int32))
     text = str(found.value)
-    assert "thread (32, 0, 0) of block (0, 0, 0) and 15 more wait at a syncwarp" in text
+    assert "thread (32, 0, 0) of block (0, 0, 0) and 15 more at a syncwarp" in text
     assert "0xffffffff, names thread (48, 0, 0)" in text and text.count("never.cu:") == 2
+
+
+def test_lanes_whose_masks_differ_do_not_meet_at_one_barrier_of_their_warp():
+    with pytest.raises(warplab.BarrierDivergence, match=r"0xffffffff, names thread \(16, 0, 0\)"):
+        warplab.cuda_kernel(SYNCWARPS, "two_masks")[1, 64](np.zeros(64, np.int32))
+
+
+EXCHANGES = """
+extern "C" __global__ void k(unsigned* out, unsigned mask, int n) {
+    int t = threadIdx.x; unsigned x = 7, y = 1;
+    BODY
+    out[t] = x + y - 1;
+}"""
+
+
+@pytest.mark.parametrize(
+    "exchange, expected, what",
+    [
+        ("x = __ballot_sync(mask, t & 1);", 0xAAAA, "vote"),
+        ("x = __any_sync(mask, t == 20);", 0, "vote"),
+        ("x = __reduce_add_sync(mask, t);", 120, "reduction"),
+        ("x = __match_any_sync(mask, t / 8);", [255] * 8 + [255 << 8] * 8, "match"),
+        ("x = __shfl_xor_sync(mask, t, 1);", np.arange(16) ^ 1, "shuffle"),
+    ],
+)
+def test_an_exchange_without_lanes_that_its_mask_names_is_told_and_goes_on(exchange, expected, what):
+    source = EXCHANGES.replace("BODY", f"if (t < n)\n{exchange}")
+    expected = np.concatenate([np.broadcast_to(expected, 16), np.full(16, 7)])
+
+    def runs(mask: int, n: int) -> list[str]:
+        out = np.zeros(32, np.uint32)
+        texts = warned(lambda: kernel[1, 32](out, mask, n))
+        if n == 16:
+            np.testing.assert_array_equal(out, expected)
+        return texts
+
+    kernel = warplab.cuda_kernel(source, "k")
+    for _ in range(20):  # the first few as a whole, the others by what launches have in common
+        (text,) = runs(0xFFFFFFFF, 16)
+        assert text.startswith(f"{what} in kernel k, k.cu:5: the mask of thread (0, 0, 0) of block (0, 0, 0), ")
+        assert "0xffffffff, names thread (16, 0, 0) of block (0, 0, 0)" in text and "k.cu:6" in text
+        assert runs(0xFFFF, 16) == [] and runs(0xFFFFFFFF, 32) == []
+
+
+@pytest.mark.parametrize(
+    "body, lines",
+    [
+        # both halves of a branch: neither is whole
+        ("if (t < 16)\nx = __ballot_sync(mask, 1);\nelse x = __ballot_sync(mask, t & 1);", [5, 6]),
+        # lanes that have left, or do nothing but leave
+        ("if (t >= n) return;\nx = __ballot_sync(mask, 1);", []),
+        ("if (t < n) {\nout[t] = __ballot_sync(mask, 1); } return;", []),
+        ("for (int i = t; i < 40; i += 32)\nout[i % 32] = __ballot_sync(mask, 1);\nreturn;", []),
+        # the last round of a loop, while the others wait behind it
+        ("for (int i = t; i < 40; i += 32)\nx = __ballot_sync(mask, 1);\n__syncthreads();", [5]),
+        # who asks who is here, and warps that do not come at all
+        ("if (t < 16)\nx = __ballot_sync(__activemask(), 1);", []),
+        ("if (t < 32)\nx = __ballot_sync(mask, 1);", []),
+    ],
+)
+def test_who_is_missing_from_an_exchange(body, lines):
+    kernel = warplab.cuda_kernel(EXCHANGES.replace("BODY", body), "k")
+    texts = warned(lambda: kernel[1, 64 if "< 32)" in body else 32](np.zeros(64, np.uint32), 0xFFFFFFFF, 16))
+    assert [int(text.split("k.cu:")[1].split(":")[0]) for text in texts] == lines

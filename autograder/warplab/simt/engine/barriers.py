@@ -117,24 +117,27 @@ def _bits(machine, lanes):
 
 def wait_in_vain(machine, gathering, waiting):
     """Raises BarrierDivergence: lanes at a ``bar.warp.sync`` wait for others that wait elsewhere."""
+    program = machine.program
     index, group = gathering[0]
-    warp, line = group.warp[0], machine.program.line_of_block
-    mask = int(np.broadcast_to(group.regs["$mask"], group.lanes.shape)[0])
-    mine = group.lanes[group.warp == warp]
-    for place, other in [*gathering[1:], *waiting]:
-        named = (other.warp == warp) & (mask >> other.column & 1 == 1)
-        if named.any():
-            break
-    theirs = other.lanes[named]
+    masks = [np.broadcast_to(g.regs["$mask"], g.lanes.shape) for _, g in gathering]
+    warp, mask = group.warp[0], masks[0][0]
+    mine = group.lanes[(group.warp == warp) & (masks[0] == mask)]
+    absent = [
+        (int(lane), place)
+        for (place, other), own in zip([*gathering, *waiting], [*masks, *[~mask] * len(waiting)])
+        for lane in other.lanes[(other.warp == warp) & (own != mask) & (mask >> other.column & 1 == 1)]
+    ]
+    first, place = absent[0]
+    more = f" and {mine.size - 1} more" if mine.size > 1 else ""
     raise BarrierDivergence(
-        f"{machine.thread_name(int(mine[0]))} and {mine.size - 1} more wait at a syncwarp whose mask, "
-        f"{mask:#010x}, names {machine.thread_name(int(theirs[0]))}, and that one waits at {line(place)}",
-        kernel=machine.program.name,
-        where=line(index),
+        f"{machine.thread_name(int(mine[0]))}{more} at a syncwarp: its mask, {mask:#010x}, names "
+        f"{machine.thread_name(first)}, and that one waits at {program.line_of_block(place)}",
+        kernel=program.name,
+        where=program.line_of_block(index),
         hint="the mask, which must name the threads that come and no others, or the if around the syncwarp",
         acts=(
-            machine.act(int(mine[0]), machine.program.blocks[index].branch, "waits", "a barrier"),
-            machine.act(int(theirs[0]), machine.program.blocks[place].branch, "waits", "a barrier"),
+            machine.act(int(mine[0]), program.blocks[index].branch, "waits", "a barrier"),
+            machine.act(first, program.blocks[place].branch, "waits", "a barrier"),
         ),
     )
 
