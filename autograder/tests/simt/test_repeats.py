@@ -416,6 +416,8 @@ def test_what_is_kept_does_to_the_last_bit_what_the_whole_launch_does(
     # the first ran whole, and a second one where it reads what nobody wrote or a branch goes by NaNs
     assert len(shortened) in (2, 3, 4)
     assert made and all(made)
+    # of shared and local memory nothing is left but which element goes where, save for atomics
+    assert all(needs_own == (kernel is counted_in_shared) for _, needs_own in made)
 
 
 @cuda.jit

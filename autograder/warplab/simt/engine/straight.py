@@ -177,7 +177,7 @@ class _Writer:
             return
         self.lines.append(f"parts = {call}")
         for place, out in enumerate(step.out):
-            if out is not None and self.needed[out.number] is not None:
+            if self.needed[out.number] is not None:
                 self.emitted[out.number] = out.size
                 self.lines.append(f"v{out.number} = parts[{place}]")
 

@@ -77,8 +77,6 @@ class Value(NDArrayOperatorsMixin):
                 other = self.tape.gathered([value.view(dtype) for value in held], which, element)
             else:
                 other = self.tape.computed(np.ndarray.view, (self, dtype), {}, self.now.view(dtype))
-            if not isinstance(other, Value):
-                return other
             other.views = self.views
             self.views[dtype] = other
         return self.views[dtype]
@@ -142,9 +140,9 @@ class Tape:
     def computed(self, function, args, settings, now):
         """The value of a call that gave ``now``."""
         if isinstance(now, tuple):
-            out = tuple(part if part is None else Value(self, np.asarray(part)) for part in now)
+            out = tuple(Value(self, np.asarray(part)) for part in now)
         else:
-            out = Value(self, now if isinstance(now, np.ndarray) else np.asarray(now))
+            out = Value(self, np.asarray(now))
         return self.note("call", function, args, settings, out)
 
     def call(self, function, args, settings):
