@@ -191,6 +191,56 @@ def test_a_fence_of_the_block_does_not_reach_another_block():
     assert "reads element" in narrow and "nothing orders the two" in narrow
 
 
+@pytest.mark.parametrize("fence", ["__threadfence", "__threadfence_block"])
+def test_a_plain_flag_that_is_seen_later_reaches_as_far_as_the_fence_before_it(fence):
+    source = """extern "C" __global__ void k(int* flag, int* x) {
+    if (blockIdx.x == 0) { x[1] = 42; FENCE(); *flag = 7; }
+    if (blockIdx.x == 1) {
+        while (*(volatile int*)flag != 7) {}
+        x[0] = x[1];
+    }
+}""".replace("FENCE", fence)
+    found = verdict(source, 2, 1, [np.zeros(1, N), np.zeros(2, N)])
+    assert ("reads element [1] of argument 'number 2'" in found) == (fence == "__threadfence_block")
+
+
+RELEASED_AND_SET = r"""extern "C" __global__ void k(int* flag, int* x) {
+    int seen = 0;
+    if (blockIdx.x == 0) {
+        x[1] = 42;
+        asm volatile("st.release.SCOPE.global.u32 [%0], 6; st.relaxed.gpu.global.u32 [%0], 7;"
+                     :: "l"(__cvta_generic_to_global(flag)) : "memory");
+    } else {
+        while (seen != 7)
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                         : "=r"(seen) : "l"(__cvta_generic_to_global(flag)) : "memory");
+        x[0] = x[1];
+    }
+}"""
+
+
+@pytest.mark.parametrize("scope", ["gpu", "cta"])
+def test_a_release_reaches_as_far_as_its_scope_whatever_is_stored_behind_it(scope):
+    found = verdict(RELEASED_AND_SET.replace("SCOPE", scope), 2, 1, [np.zeros(1, N), np.zeros(2, N)])
+    assert ("reads element [1] of argument 'number 2'" in found) == (scope == "cta")
+
+
+def test_whoever_has_seen_a_flag_counted_up_twice_may_set_it_back():
+    source = """extern "C" __global__ void k(int* flag, int* x) {
+    if (blockIdx.x == 0) {
+        x[1] = 42;
+        __threadfence();
+        atomicAdd(flag, 1);
+        atomicAdd(flag, 1);
+    } else {
+        while (atomicAdd(flag, 0) < 2) {}
+        *flag = 0;
+        x[0] = x[1];
+    }
+}"""
+    assert verdict(source, 2, 1, [np.zeros(1, N), np.zeros(2, N)]) == ""
+
+
 def test_the_message_about_an_atomic_names_both_lines_and_says_that_atomics_are_writes():
     source, (grid, block), args = PATTERNS["histogram, counts read after the atomics"]
     text = verdict(without(source), grid, block, args)
