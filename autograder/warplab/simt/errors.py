@@ -119,7 +119,8 @@ class BarrierDivergence(LaunchError):
 
 class BarrierWarning(UserWarning):
     """A barrier that PTX lets pass and CUDA C++ does not promise: some threads of the block left the kernel
-    before it, or wait at another place.
+    before it, or wait at another place. Or a vote, a match, a reduction or a shuffle of a warp whose mask
+    names a lane that did not come to it, and had not left.
     """
 
 

@@ -17,6 +17,9 @@ class Group:
         self.machine, self.lanes, self.regs, self.full = machine, lanes, regs, full
         self._special: dict[str, np.ndarray] = {}
         self.accesses: dict[tuple[str, int], Access] = {}
+        self.noted: set[tuple[int, int]] = set()  # exchanges without some of their lanes: site and mask
+        self.present: np.ndarray | None = None  # a mask that names none but the group's lanes
+        self.cleared = 0  # see ``absent_lanes``
 
     @property
     def size(self) -> int:
@@ -59,6 +62,16 @@ class Group:
         """Lane number within the warp, 0 to 31."""
         column = self.machine.column_of_lane
         return column if self.full else column[self.lanes]
+
+    @cached_property
+    def absent(self) -> np.ndarray | None:
+        """For each lane a bit for each thread of its warp that is not in the group; None where all are."""
+        machine = self.machine
+        threads = machine.launch.threads - (machine.thread_of_lane[self.lanes[self.firsts]] & ~31)
+        there = (np.int64(1) << np.minimum(threads, 32)) - 1
+        here = np.bitwise_or.reduceat(np.int64(1) << self.column, self.firsts)
+        absent = (there & ~here).astype(np.uint32)
+        return absent[self.row] if absent.any() else None
 
     @cached_property
     def table(self) -> WarpTable:

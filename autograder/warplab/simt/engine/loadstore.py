@@ -235,6 +235,20 @@ class LoadStoreUnit:
         for o in self.observers:
             o.warp_barrier(self.machine, group)
 
+    def exchanged(self, group, mask, site: int) -> None:
+        """Lanes exchange something with those that ``mask`` names, of whom some may be elsewhere."""
+        if group.absent is None or mask is group.present or ("lanes", site) in self.machine.doubts:
+            return
+        if mask.size == 1:  # the same when the group comes here again
+            exchange = site, int(mask[0])
+            if exchange in group.noted:
+                return
+            group.noted.add(exchange)
+        if (mask & group.absent).any():
+            self.machine.absent.add(group, mask, site)
+        else:
+            group.present = mask
+
     def missed(self, group, site: int) -> None:
         for o in self.observers:
             o.missed(self.machine, group, site)

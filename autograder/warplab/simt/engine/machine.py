@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from warplab.simt.engine.absent_lanes import AbsentLanes
 from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.barriers import (
     note_who_left,
@@ -98,8 +99,8 @@ class Machine:
         """
         self.program, self.space, self.launch = program, space, launch
         self.conflicts: list = []
-        # of barriers, by basic block: what to say, file and line
-        self.doubts: dict[int, tuple[str, str, int]] = {}
+        # of barriers, by basic block, and of exchanges in a warp: what to say, file and line
+        self.doubts: dict[object, tuple[str, str, int]] = {}
         self.sample = (
             None if sample is None else ((np.arange(sample) + 0.5) * launch.blocks / sample).astype(np.int64)
         )
@@ -164,6 +165,7 @@ class Machine:
             self.shared_base = self.block_of_lane * self.shared_stride
             self.local_base = self.all_lanes * self.program.local_size
         self._special: dict[str, np.ndarray] = {}
+        self.absent = AbsentLanes(self)
         # what was never written reads as NaN or -1, so that a missing initialisation shows
         self.shared = Region(0, _unwritten(count * self.shared_stride + 128), "shared memory")
         self.local = Region(0, _unwritten(lanes * self.program.local_size + 16), "local memory")
@@ -313,6 +315,8 @@ class Machine:
                 except StartFollowing as found:
                     functions = self.followed.functions
                     guard = follow(self, group, found)
+                if self.absent.are_some:
+                    self.absent.look(index, group, (*waiting, *gathering))
                 if self.waits_in_vain:
                     polls, boost, self.waits_in_vain = patience, 0, False
                 for o in of_blocks:
@@ -327,7 +331,8 @@ class Machine:
                         done.append(group)
                     break
                 elif block.end == "syncwarp":
-                    if group.size == alive or self._has_whole_warps(group):
+                    together = group.size == alive or self._has_whole_warps(group)
+                    if together and (guard == guard[0]).all():
                         self.memory.warp_barrier(group, guard)
                         index = block.next
                     else:

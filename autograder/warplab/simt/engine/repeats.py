@@ -354,7 +354,7 @@ class _Notes(LoadStoreUnit):
     def keep_lanes(self, group: Group) -> None:
         """What a late instruction of the warp asks a group for."""
         table, row, column = group.table, group.row, group.column
-        self.known.append(SimpleNamespace(table=table, row=row, column=column, size=group.size))
+        self.known.append(SimpleNamespace(table=table, row=row, column=column, size=group.size, full=True))
 
     def _load(self, group, site, address, offset, dtype, count, space):
         self._is_there(site, space)

@@ -14,9 +14,17 @@ def shfl(code, instr):
     d, *lanes = instr.operands
     mode = next(m for m in instr.mods if m in ("up", "down", "bfly", "idx"))
     operands = ", ".join(code.use(operand, "u4") for operand in lanes)
+    site = _asks_who_came(code, instr, lanes[-1])
     code.emit(f"got = warp.shuffle(group.table, {mode!r}, {operands})")
-    code.emit(f"if got[2] is not None: memory.missed(group, {code.site(instr)})")
+    code.emit(f"if got[2] is not None: memory.missed(group, {site})")
     _define_with_predicate(code, d)
+
+
+def _asks_who_came(code, instr, mask) -> int:
+    """The instruction's site, after code that looks whether lanes that the mask names are elsewhere."""
+    site = code.site(instr)
+    code.emit(f"if not group.full: memory.exchanged(group, {code.use(mask, 'u4')}, {site})")
+    return site
 
 
 def _define_with_predicate(code, d) -> None:
@@ -31,6 +39,8 @@ def vote(code, instr):
     d, flag, *mask = instr.operands
     mode = next(m for m in instr.mods if m in ("all", "any", "uni", "ballot"))
     members = code.use(mask[0], "u4") if mask else code.constant(0xFFFFFFFF, "u4")
+    if mask:
+        _asks_who_came(code, instr, mask[0])
     dtype = "u4" if mode == "ballot" else "?"
     code.define(d, f"warp.vote(group.table, {mode!r}, {code.use(flag, '?')}, {members})", dtype)
 
@@ -38,6 +48,7 @@ def vote(code, instr):
 def match(code, instr):
     d, value, mask = instr.operands
     dtype = dtype_of(instr.mods)
+    _asks_who_came(code, instr, mask)
     if "any" in instr.mods:
         code.define(d, f"warp.match_any(group.table, {code.use(value, dtype)}, {code.use(mask, 'u4')})", "u4")
         return
@@ -49,6 +60,7 @@ def redux(code, instr):
     dtype = dtype_of(instr.mods)
     d, value, mask = instr.operands
     operation = next(m for m in instr.mods if m in REDUCTIONS)
+    _asks_who_came(code, instr, mask)
     operands = f"{code.use(value, dtype)}, {code.use(mask, 'u4')}"
     code.define(d, f"warp.reduce_(group.table, {operation!r}, {operands})", dtype)
 
@@ -57,6 +69,7 @@ def elect(code, instr):
     """``elect.sync d|p, mask``: the lowest lane of the mask; p holds in that lane."""
     d, mask = instr.operands
     lane, chosen = d.items if isinstance(d, Vec) else (d, None)
+    _asks_who_came(code, instr, mask)
     code.emit(f"mask = np.broadcast_to({code.use(mask, 'u4')}, (group.size,))")
     code.emit("got = np.bitwise_count((mask & (~mask + np.uint32(1))) - np.uint32(1)).astype('u4')")
     code.define(lane, "got", "u4")

@@ -66,9 +66,10 @@ def run(
 
     Warns (GlobalConflict) where threads met in global memory with nothing to order them;
     ``machine.conflicts`` has these too. Warns (BarrierWarning) of barriers that not all threads of a block
-    reach, and (UnsetConstant) of constant memory that nobody set. Raises InvalidLaunch for what CUDA refuses,
-    other LaunchError subclasses for what goes wrong while running. A launch like others, that nobody else
-    watches, runs by what was kept of them (``engine.repeats``).
+    reach and of exchanges in a warp without lanes that their masks name, and (UnsetConstant) of constant
+    memory that nobody set. Raises InvalidLaunch for what CUDA refuses, other LaunchError subclasses for what
+    goes wrong while running. A launch like others, that nobody else watches, runs by what was kept of them
+    (``engine.repeats``).
     """
     try:
         grid, block = _three(grid), _three(block)

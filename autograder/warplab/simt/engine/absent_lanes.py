@@ -1,0 +1,92 @@
+"""Votes, matches, reductions and shuffles that not all lanes come to which their mask names.
+
+PTX has a lane wait at one until all that its mask names, and that have not exited, have executed it too; CUDA
+C++ calls the result undefined where one of them does not. The engine answers for the lanes that came, which
+is right where the others leave the kernel and do nothing more before. Where one of them does, the exchange is
+noted in ``machine.doubts``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warplab.simt.engine.instructions import INSTRUCTIONS
+from warplab.simt.ptx.blocks import BasicBlock
+from warplab.simt.ptx.effects import effects_of
+
+WARP_WIDE = {
+    "shfl": "shuffle",
+    "vote": "vote",
+    "match": "match",
+    "redux": "reduction",
+    "elect": "election",
+}
+
+
+def is_quiet(block: BasicBlock) -> bool:
+    """Whether a lane does nothing in the block that others see."""
+    return block.end in ("exit", "jump", "fall", "branch") and all(map(_is_quiet, block.instrs))
+
+
+def _is_quiet(instr) -> bool:
+    row = effects_of(instr, INSTRUCTIONS)
+    loads = row.memory == "load" and "param" in instr.mods
+    return (row.memory == "none" or loads) and row.writes(instr) and instr.opcode not in WARP_WIDE
+
+
+class AbsentLanes:
+    """The lanes of one chunk without which exchanges were answered."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        # by site: which lanes were absent, and for the note a lane that came and its mask
+        self.of_site: dict[int, tuple[np.ndarray, int, int]] = {}
+        self.are_some, self.changes, self.looked = False, 0, 0
+
+    def add(self, group, mask: np.ndarray, site: int) -> None:
+        """``group`` executes an exchange whose ``mask`` names others of its warps."""
+        machine = self.machine
+        named = np.broadcast_to(mask, group.lanes.shape)
+        of_warp = np.zeros(machine.warps, np.uint32)
+        np.bitwise_or.at(of_warp, group.warp, named & group.absent)
+        absent = (of_warp[machine.warp_of_lane] >> machine.column_of_lane.astype(np.uint32) & 1).astype(bool)
+        absent[group.lanes] = False
+        if site in self.of_site:
+            before = self.of_site[site][0]
+            if not (absent & ~before).any():
+                return
+            absent |= before
+        self.are_some, self.changes = True, self.changes + 1
+        by = int(np.flatnonzero(named & group.absent)[0])
+        self.of_site[site] = absent, int(group.lanes[by]), int(named[by])
+
+    def look(self, index: int, group, waiting) -> None:
+        """``group`` has executed a block, and those wait."""
+        if not self.machine.program.quiet[index]:
+            self._goes_on(index, group)
+        if self.looked != self.changes:
+            self.looked = self.changes
+            for at, other in waiting:
+                self._goes_on(at, other)
+
+    def _goes_on(self, index: int, group) -> None:
+        """``group`` does something in a block that others see: note what it should have come to before."""
+        if group.cleared == self.changes:  # none of its lanes was absent
+            return
+        group.cleared, program = self.changes, self.machine.program
+        for site, (absent, lane, mask) in list(self.of_site.items()):
+            here = np.flatnonzero(absent[group.lanes])
+            if not here.size:
+                continue
+            instr, name = program.sites[site], self.machine.thread_name
+            what = WARP_WIDE[instr.opcode]
+            text = (
+                f"{what} in kernel {program.name}, {program.place(instr)}: the mask of {name(lane)}, "
+                f"{mask:#010x}, names {name(int(group.lanes[here[0]]))}, which did not come with it but goes "
+                f"on at {program.line_of_block(index)}. PTX has a lane wait for all that its mask names, and "
+                "CUDA C++ calls the result undefined where one of them stays away; the engine has answered "
+                f"for those that came\n  Look at: the if or the loop around the {what}; let all lanes come "
+                "to it, or take the mask from __ballot_sync before the branch"
+            )
+            self.machine.doubts["lanes", site] = text, program.file_of(instr.file) or program.name, instr.line
+            del self.of_site[site]
