@@ -82,3 +82,74 @@ def test_a_lock_that_nobody_frees_makes_no_progress(monkeypatch):
     monkeypatch.setattr(machine, "STEP_BUDGET", 2000)
     with pytest.raises(warplab.NoProgress):
         locked_increment[1, 32](np.ones(1, np.int32), np.zeros(1, np.int32))
+
+
+GRID = r"""
+extern "C" __global__ void k(int *x, int *flag, int *out) {
+    int b = blockIdx.x, t = threadIdx.x;
+    BEFORE
+    asm volatile("barrier.sync.grid 0;" ::: "memory");
+    out[64 * b + t] = x[0];
+}
+"""
+
+
+def all_read(before: str, blocks: int) -> np.ndarray:
+    """What each thread reads behind a barrier of the grid."""
+    out = np.zeros(64 * blocks, np.int32)
+    kernel = warplab.cuda_kernel(GRID.replace("BEFORE", before), "k")
+    kernel[blocks, 64](np.zeros(1, np.int32), np.zeros(4, np.int32), out)
+    return out
+
+
+def test_no_block_passes_a_grid_barrier_while_another_spins_before_it():
+    out = all_read(
+        """
+    if (b == 0 && t == 0) {
+        for (int i = 0; i < 20; i++) { while (atomicAdd(&flag[0], 0) <= i) {} atomicAdd(&flag[1], 1); }
+        x[0] = 5;
+    }
+    if (b == 2 && t == 0)
+        for (int i = 0; i < 20; i++) { atomicAdd(&flag[0], 1); while (atomicAdd(&flag[1], 0) <= i) {} }""",
+        3,
+    )
+    assert (out == 5).all()
+
+
+def test_a_block_passes_its_own_barrier_while_others_wait_at_that_of_the_grid():
+    assert (all_read("if (b == 1) { __syncthreads(); if (t == 3) x[0] = 5; }", 2) == 5).all()
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        'if (t < 32) asm volatile("barrier.sync.grid 0;" ::: "memory");',
+        "if (t < 32) __syncthreads();",
+        'if (b == 0) asm volatile("barrier.sync.grid 0;" ::: "memory");',
+    ],
+    ids=["another of the grid", "its block's", "one for each block"],
+)
+def test_threads_at_a_grid_barrier_and_at_another_one_do_not_meet(before):
+    with pytest.raises(warplab.BarrierDivergence, match="wait at two different barriers"):
+        all_read(before + " else x[0] = 1;", 2)
+
+
+RACE_WHILE_OTHERS_MEET = r"""
+extern "C" __global__ void k(int *flag, int *out) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    if (blockIdx.x == 0) {
+        s[t] = t;
+        while (atomicAdd(flag, 0) < 64) {}
+        out[t] = s[63 - t];
+    } else {
+        for (int i = 0; i < 3; i++) __syncthreads();
+        atomicAdd(flag, 1);
+    }
+}
+"""
+
+
+def test_a_barrier_that_one_block_passes_early_orders_nothing_in_the_others():
+    with pytest.raises(warplab.SharedRace):
+        warplab.cuda_kernel(RACE_WHILE_OTHERS_MEET, "k")[2, 64](np.zeros(1, np.int32), np.zeros(64, np.int32))
