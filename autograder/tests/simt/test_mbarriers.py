@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import warplab
+from warplab.simt.engine import knowledge
 
 MOST = (1 << 20) - 1
 HEAD = """.version 8.6
@@ -342,6 +343,12 @@ def test_a_copy_that_nobody_has_waited_for_is_an_error(mistake):
         run(COPY.format(**(COPIED | mistake)), 16)
 
 
+def test_an_arrival_before_a_copy_says_nothing_of_that_copy():
+    early = COPY.replace("    {signal}\n", "").replace("    cp.async", "    {signal}\n    cp.async")
+    with pytest.raises(warplab.UnfinishedCopy, match="its own asynchronous copy"):
+        run(early.format(**COPIED), 16)
+
+
 class Threads:
     """Which of 64 threads' accesses come before which, by vector clocks, one for each thread."""
 
@@ -430,9 +437,11 @@ def end(lines: list[str]) -> None:
     lines.extend(f"{label.rstrip(';')}:" for label in sorted(labels - {f"{x[:-1]};" for x in lines}))
 
 
-def test_random_meetings_race_where_vector_clocks_say_so():
+def test_random_meetings_race_where_vector_clocks_say_so(monkeypatch):
     rng, raced = random.Random(3), 0
-    for _ in range(40):
+    few_rows = knowledge.FEW_ROWS
+    for number in range(40):
+        monkeypatch.setattr(knowledge, "FEW_ROWS", number % 2 * few_rows)  # without any, all are swept often
         body, races = meeting(rng)
         raced += races
         try:
