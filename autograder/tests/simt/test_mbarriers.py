@@ -451,3 +451,42 @@ def test_random_meetings_race_where_vector_clocks_say_so(monkeypatch):
         else:
             assert not races, body
     assert 5 < raced < 35
+
+
+TWO_CELLS = """
+.shared .align 8 .b8 bars[16];
+    setp.ne.u32 p, %t, 0;
+    @p bra S;
+    mbarrier.init.shared.b64 [bars], 32;
+    mbarrier.init.shared.b64 [bars+8], 32;
+S:
+    mov.u32 %n, tile;
+    mad.lo.u32 %a, %t, 4, %n;
+    st.shared.u32 [%a], %t;
+    bar.sync 0;
+    setp.ge.u32 p, %t, 32;
+    @p bra OTHER;
+    ld.shared.u32 %a, [tile];
+    mbarrier.arrive.shared.b64 _, [bars];
+    bra END;
+OTHER:
+    ld.shared.u32 %a, [tile+4];
+    mbarrier.arrive.shared.b64 _, [bars+8];
+WAIT:
+    mbarrier.test_wait.parity.shared.b64 p, [bars], 0;
+    @!p bra WAIT;
+    setp.ne.u32 p, %t, 32;
+    @p bra END;
+    st.shared.u32 [tile+{cell}], %t;
+END:
+"""
+
+
+@pytest.mark.parametrize("cell", [0, 4])
+def test_who_read_one_cell_is_not_taken_for_who_read_another(cell):
+    """Thread 32 has waited for those who read the first cell, and not for those who read the second."""
+    if cell == 0:
+        run(TWO_CELLS.format(cell=cell), 64)
+        return
+    with pytest.raises(warplab.SharedRace, match=r"writes tile\["):
+        run(TWO_CELLS.format(cell=cell), 64)

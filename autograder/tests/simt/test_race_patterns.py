@@ -241,6 +241,42 @@ def test_whoever_has_seen_a_flag_counted_up_twice_may_set_it_back():
     assert verdict(source, 2, 1, [np.zeros(1, N), np.zeros(2, N)]) == ""
 
 
+@pytest.mark.parametrize("scope", ["gpu", "cta"])
+def test_a_flag_of_another_block_is_looked_at_in_a_scope_that_has_both(scope):
+    source = RELEASED_AND_SET.replace("SCOPE", "gpu").replace("ld.acquire.gpu", f"ld.acquire.{scope}")
+    found = verdict(source, 2, 1, [np.zeros(1, N), np.zeros(2, N)])
+    assert ("element [0] of argument 'number 1'" in found) == (scope == "cta")
+
+
+@pytest.mark.parametrize("others", ["", "if (blockIdx.x == 0) out[0] = x[0];"])
+def test_a_reader_whom_nothing_orders_is_found_behind_one_who_sets_a_flag(others):
+    source = """extern "C" __global__ void k(int* flag, int* x, int* out) {
+    OTHERS
+    if (blockIdx.x == 1) { out[1] = x[0]; __threadfence(); atomicExch(flag, 1); }
+    if (blockIdx.x == 2) {
+        while (atomicAdd(flag, 0) == 0) {}
+        x[0] = 5;
+    }
+}""".replace("OTHERS", others)
+    found = verdict(source, 3, 1, [np.zeros(1, N), np.zeros(1, N), np.zeros(2, N)])
+    assert ("that thread (0, 0, 0) of block (0, 0, 0) reads" in found) == bool(others)
+
+
+@pytest.mark.parametrize(
+    "first, clash", [("*(volatile int*)s = 5;", True), ("out[1] = *(volatile int*)s;", False)]
+)
+def test_a_plain_load_clashes_with_a_volatile_store_and_not_with_a_volatile_load(first, clash):
+    source = """extern "C" __global__ void k(int* out) {
+    __shared__ int s[64];
+    s[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    __threadfence_block();
+    if (threadIdx.x == 32) { FIRST }
+    if (threadIdx.x == 0) out[0] = s[0];
+}""".replace("FIRST", first)
+    assert bool(verdict(source, 1, 64, [np.zeros(2, N)])) == clash
+
+
 def test_the_message_about_an_atomic_names_both_lines_and_says_that_atomics_are_writes():
     source, (grid, block), args = PATTERNS["histogram, counts read after the atomics"]
     text = verdict(without(source), grid, block, args)
