@@ -319,3 +319,55 @@ extern "C" __global__ void k(float* out) {{
     out = np.zeros(64, np.float32)
     warplab.cuda_kernel(discarded, "k")[1, 32](out)
     np.testing.assert_array_equal(out[:20], np.arange(20))
+
+
+UNWRITTEN_IN_CUDA = """
+extern "C" __global__ void prints(int n) {
+    __shared__ int s[32];
+    int t = threadIdx.x;
+    if (t < 16) s[t] = 3 * t;
+    __syncwarp();
+    double far = 2 * s[t];
+    if (t < n) printf("%d %d %g|", t, s[t], far);
+}
+extern "C" __global__ void sets(int* out, int old) {
+    __shared__ int lock[2];
+    int t = threadIdx.x;
+    if (t < 2) {
+        int before = atomicExch(&lock[t], 4);
+        if (t < old) out[t] = before;
+    }
+    __syncthreads();
+    if (t < 8) atomicAdd(&lock[t & 1], t);
+    __syncthreads();
+    out[t] = lock[t & 1];
+}
+extern "C" __global__ void four(int* out) {
+    __shared__ signed char s[128];
+    int t = threadIdx.x;
+    s[4 * t] = s[4 * t + 1] = s[4 * t + 3] = 1;
+    out[t] = *(int*)&s[4 * t];
+}"""
+
+
+def test_printing_what_nobody_wrote_is_an_error(capsys):
+    kernel = warplab.cuda_kernel(UNWRITTEN_IN_CUDA, "prints")
+    kernel[1, 32](2)
+    assert capsys.readouterr().out == "0 0 0|1 3 6|"
+    with pytest.raises(UninitialisedRead, match=r"s\[16\], .*; thread \(16, 0, 0\) .* prints it \("):
+        kernel[1, 32](17)
+
+
+def test_an_atomic_exchange_may_be_the_first_to_write_a_word():
+    kernel = warplab.cuda_kernel(UNWRITTEN_IN_CUDA, "sets")
+    for _ in range(20):
+        out = np.zeros(32, np.int32)
+        kernel[1, 32](out, 0)
+        np.testing.assert_array_equal(out, [4 + 0 + 2 + 4 + 6, 4 + 1 + 3 + 5 + 7] * 16)
+    with pytest.raises(UninitialisedRead, match=r"reads lock\[[01]\].* stores it to global"):
+        kernel[1, 32](np.zeros(32, np.int32), 2)
+
+
+def test_of_a_word_of_which_some_is_written_the_rest_is_named():
+    with pytest.raises(UninitialisedRead, match=r"thread \(0, 0, 0\) .* reads s\[2\], which no thread"):
+        warplab.cuda_kernel(UNWRITTEN_IN_CUDA, "four")[1, 32](np.zeros(32, np.int32))

@@ -9,6 +9,7 @@ class Observer:
 
     ``accessed``: ``what`` is "read", "write" (with its ``values``, before they are stored) or "atomic";
     ``offset`` and ``width`` are bytes. ``missed``: lanes shuffle the value of one that takes no part.
+    ``printed``: a lane prints what ``taken`` names from a generic address on: (byte, bytes) each.
     ``barrier``: all threads pass one. ``met``: some do; ``lanes`` with one number in ``together`` have met.
     ``fence``: ``wide`` if it reaches other thread blocks. ``published``: lanes initialise an mbarrier or
     arrive there; ``taken_over``: they have waited for one; ``knowledge`` says who knows of whom.
@@ -22,6 +23,8 @@ class Observer:
     def accessed(self, machine, group, site, access, offset, width, space, what, values): ...
 
     def missed(self, machine, group, site): ...
+
+    def printed(self, machine, lane, site, address, taken): ...
 
     def barrier(self, machine, block): ...
 

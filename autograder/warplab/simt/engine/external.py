@@ -66,18 +66,23 @@ def vprintf(memory, group, site, template, arguments):
             if "%" in known[where] and pointer
             else np.empty(0, np.uint8)
         )
-        memory.machine.printed.append(_format(memory, group, lane, known[where], data))
+        text, taken = _format(memory, group, lane, known[where], data)
+        for o in memory.observers:
+            o.printed(memory.machine, lane, site, pointer, taken)
+        memory.machine.printed.append(text)
     return np.zeros(1, np.uint32)
 
 
-def _format(memory, group, lane: int, template: str, data: np.ndarray) -> str:
-    at = 0
+def _format(memory, group, lane: int, template: str, data: np.ndarray) -> tuple[str, list[tuple[int, int]]]:
+    """The text, and of each argument where it lies and its bytes."""
+    at, taken = 0, []
 
     def take(dtype: str):
         nonlocal at
         width = np.dtype(dtype).itemsize
         at = -(-at // width) * width
         value = data[at : at + width].view(dtype)[0]
+        taken.append((at, width))
         at += width
         return value
 
@@ -107,7 +112,7 @@ def _format(memory, group, lane: int, template: str, data: np.ndarray) -> str:
         found = one(m)
         return found if isinstance(found, str) else found[0] % found[1]
 
-    return CONVERSION.sub(put, template)
+    return CONVERSION.sub(put, template), taken
 
 
 def malloc(memory, group, site, size):

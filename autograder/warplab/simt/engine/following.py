@@ -149,6 +149,10 @@ class FollowingTranslator(Translator):
             values = _names(operands[1:], every=True)
             self.emit(f"shadow.begin_store({values!r}, {self.program.place(instr)!r})")
             return "shadow.begin_store((), '')"
+        if opcode == "atom" and "exch" in instr.mods:
+            self._use(instr, [Reg(r) for r in read], "feeds an atomic with it")
+            self.emit("shadow.begin_load()")
+            return f"shadow.loaded(group, {_names(operands[:1], every=True)!r})"
         if memory != "none" or opcode in ("extern", "mbarrier"):
             how = "feeds an atomic with it" if memory == "atomic" else "uses it"
             if not (opcode == "wmma" and memory == "tile" and "mma" in instr.mods):

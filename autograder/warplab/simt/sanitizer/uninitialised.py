@@ -4,11 +4,12 @@ on a GPU they give whatever was there before.
 Such a value is no error until it matters: kernels read a tile beyond its edge, or a lane that the last
 ``shfl`` does not need, and throw away what they found. So it is followed from its load, lane by lane, through
 moves, arithmetic, choices, exchanges within a warp, and shared and local memory, to the first use that
-matters: it decides a branch or a vote, is an address, feeds an atomic or a function, or is stored to global
-memory. What is computed from it is unknown too, unless the other operand alone decides it (``and`` with
-zero, the other side of a ``selp``). Instructions of a whole warp that mix its lanes give unknown values to
-all of them. Where a load is no plain one (``ldmatrix``, ``wmma.load``), the memory is read by an atomic, or
-the kernel calls itself, the read itself is the error.
+matters: it decides a branch or a vote, is an address, feeds an atomic or a function, is printed, or is stored
+to global memory. What is computed from it is unknown too, unless the other operand alone decides it (``and``
+with zero, the other side of a ``selp``). Instructions of a whole warp that mix its lanes give unknown values
+to all of them. Where a load is no plain one (``ldmatrix``, ``wmma.load``), the memory is read by an atomic
+(an exchange only puts its value there, and its result is followed), or the kernel calls itself, the read
+itself is the error.
 
 Following costs nothing before the first such read (``engine.following``).
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from warplab.simt.engine.following import StartFollowing
+from warplab.simt.engine.generic_addresses import resolve
 from warplab.simt.engine.warp import shuffle
 from warplab.simt.errors import UninitialisedRead
 from warplab.simt.observer import Observer
@@ -82,6 +84,19 @@ class InitialisationCheck(Observer):
             self.machine = machine
             raise StartFollowing(self, site)
 
+    def printed(self, machine, lane, site, address, taken):
+        stored = self.stored.get("local")
+        space, within = resolve(np.array([address], np.uint64))
+        if stored is None or space != "local":
+            return
+        start = int(machine.local_base[lane]) + int(within[0])
+        for at, width in taken:
+            cells = slice((start + at) // self.unit, -(-(start + at + width) // self.unit))
+            origin = int(np.where(self.written["local"][cells], 0, stored[cells]).max())
+            if origin:
+                place = machine.program.line_of_site(site)
+                self._raise(machine, origin, f"; {machine.thread_name(lane)} prints it ({place})")
+
     def _parts(self, access, offset: int, width: int) -> list[np.ndarray]:
         first = access.index(self.unit.bit_length() - 1, offset)
         return [first + part if part else first for part in range(max(1, width // self.unit))]
@@ -90,13 +105,13 @@ class InitialisationCheck(Observer):
         """Some of the cells that a group reads nobody has written."""
         at = np.broadcast_to(access.within + offset, group.lanes.shape)
         code = (site + 1 << SITE_SHIFT) | (LOCAL_BIT if space == "local" else 0)
-        fresh = code | group.lanes << BYTE_BITS | at
-        before = self.stored.get(space)
-        found = [
-            np.where(k, 0, fresh if before is None else np.where(before[cell] > 0, before[cell], fresh))
-            for k, cell in zip(known, parts)
-        ]
-        if what == "atomic" or machine.program.routines or site not in machine.followed.places:
+        before, found = self.stored.get(space), []
+        for i, (k, cell) in enumerate(zip(known, parts)):
+            fresh = code | group.lanes << BYTE_BITS | at + i * self.unit
+            origin = fresh if before is None else np.where(before[cell] > 0, before[cell], fresh)
+            found.append(np.where(k, 0, origin))
+        computes = what == "atomic" and "exch" not in machine.program.sites[site].mods
+        if computes or machine.program.routines or site not in machine.followed.places:
             first = next(f for f in found if f.any())
             self._raise(machine, int(first[np.flatnonzero(first)[0]]), "")
         if self.machine is None:
