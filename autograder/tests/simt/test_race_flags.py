@@ -338,11 +338,13 @@ def test_the_sanitizer_finds_what_happens_before_says(flags):
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("part", range(10))
 @pytest.mark.parametrize("flags", [False, True])
-def test_the_sanitizer_finds_what_happens_before_says_in_thousands(flags):
-    seen = verdicts(range(1000, 11_000), flags)
-    assert not seen.get("false alarm") and not seen.get("silence")
-    assert len(seen.get("allowed", ())) < 500
+def test_the_sanitizer_finds_what_happens_before_says_in_thousands(flags, part):
+    seen = verdicts(range(1000 * (part + 1), 1000 * (part + 2)), flags)
+    print({what: len(seeds) for what, seeds in seen.items()})
+    assert not seen.get("false alarm") and not seen.get("silence"), seen
+    assert len(seen.get("allowed", ())) < 50
 
 
 @pytest.mark.parametrize("forgets", ["_give", "_learn"])
