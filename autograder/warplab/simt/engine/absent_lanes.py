@@ -39,8 +39,8 @@ class AbsentLanes:
 
     def __init__(self, machine):
         self.machine = machine
-        # by site: which lanes were absent, and for the note a lane that came and its mask
-        self.of_site: dict[int, tuple[np.ndarray, int, int]] = {}
+        # by site: for each absent lane one of its warp that came, -1 for others, and that one's mask
+        self.of_site: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.are_some, self.changes, self.looked = False, 0, 0
 
     def add(self, group, mask: np.ndarray, site: int) -> None:
@@ -51,14 +51,19 @@ class AbsentLanes:
         np.bitwise_or.at(of_warp, group.warp, named & group.absent)
         absent = (of_warp[machine.warp_of_lane] >> machine.column_of_lane.astype(np.uint32) & 1).astype(bool)
         absent[group.lanes] = False
+        came, masks = np.full(machine.lanes, -1), np.zeros(machine.lanes, np.uint32)
         if site in self.of_site:
-            before = self.of_site[site][0]
-            if not (absent & ~before).any():
-                return
-            absent |= before
+            came, masks = self.of_site[site]
+        new = absent & (came < 0)
+        if not new.any():
+            return
+        one = np.flatnonzero(named & group.absent)[::-1]
+        first, first_mask = np.zeros(machine.warps, np.int64), np.zeros(machine.warps, np.uint32)
+        first[group.warp[one]], first_mask[group.warp[one]] = group.lanes[one], named[one]
+        came[new] = first[machine.warp_of_lane[new]]
+        masks[new] = first_mask[machine.warp_of_lane[new]]
         self.are_some, self.changes = True, self.changes + 1
-        by = int(np.flatnonzero(named & group.absent)[0])
-        self.of_site[site] = absent, int(group.lanes[by]), int(named[by])
+        self.of_site[site] = came, masks
 
     def look(self, index: int, group, waiting) -> None:
         """``group`` has executed a block, and those wait."""
@@ -74,19 +79,21 @@ class AbsentLanes:
         if group.cleared == self.changes:  # none of its lanes was absent
             return
         group.cleared, program = self.changes, self.machine.program
-        for site, (absent, lane, mask) in list(self.of_site.items()):
-            here = np.flatnonzero(absent[group.lanes])
+        for site, (came, masks) in list(self.of_site.items()):
+            here = np.flatnonzero(came[group.lanes] >= 0)
             if not here.size:
                 continue
+            away = group.lanes[here[0]]
             instr, name = program.sites[site], self.machine.thread_name
             what = WARP_WIDE[instr.opcode]
             text = (
-                f"{what} in kernel {program.name}, {program.place(instr)}: the mask of {name(lane)}, "
-                f"{mask:#010x}, names {name(int(group.lanes[here[0]]))}, which did not come with it but goes "
+                f"{what} in kernel {program.name}, {program.place(instr)}: the mask of {name(came[away])}, "
+                f"{int(masks[away]):#010x}, names {name(away)}, which did not come with it but goes "
                 f"on at {program.line_of_block(index)}. PTX has a lane wait for all that its mask names, and "
                 "CUDA C++ calls the result undefined where one of them stays away; the engine has answered "
                 f"for those that came\n  Look at: the if or the loop around the {what}; let all lanes come "
-                "to it, or take the mask from __ballot_sync before the branch"
+                "to it, or take the mask from __ballot_sync before the branch; where all come in the end, "
+                "put a __syncwarp() before it"
             )
             self.machine.doubts["lanes", site] = text, program.file_of(instr.file) or program.name, instr.line
             del self.of_site[site]
