@@ -60,6 +60,31 @@ def test_a_named_barrier_for_more_threads_than_come_is_an_error():
         warplab.cuda_kernel(NAMED.replace("FIRST", "96"), "halves")[1, 128](np.zeros(128, np.int32))
 
 
+HALVES_MEET = r"""
+extern "C" __global__ void k(int *out) {
+    __shared__ int s;
+    int t = threadIdx.x;
+    if (t == 0) s = 0;
+    __syncthreads();
+    if (WHO) atomicAdd(&s, t);
+    SYNC;
+    if (t % 32 < 16) {
+        asm volatile("barrier.sync 1, 32;" ::: "memory");
+        if (t == 0) out[0] = s;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("who, total", [("t == 52", 52), ("t % 32 == 20", 72)])
+def test_what_came_before_a_syncwarp_is_behind_a_barrier_of_some_of_its_lanes(who, total):
+    out, kernel = np.zeros(1, np.int32), HALVES_MEET.replace("WHO", who)
+    warplab.cuda_kernel(kernel.replace("SYNC", "__syncwarp()"), "k")[1, 64](out)
+    assert out[0] == total
+    with pytest.raises(warplab.SharedRace):
+        warplab.cuda_kernel(kernel.replace("SYNC", ""), "k")[1, 64](out)
+
+
 @cuda.jit
 def locked_increment(lock, counter):
     while cuda.atomic.cas(lock, 0, 0, 1) != 0:

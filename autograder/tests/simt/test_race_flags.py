@@ -310,11 +310,14 @@ def reached(edges: dict, start) -> set:
 
 
 def judge(seed: int, flags: bool) -> str:
+    return compared(a_program(random.Random(seed), flags), flags)
+
+
+def compared(program: list[Statement], flags: bool) -> str:
     """How the two fare: they "agree" that there is a race or that there is "none", a "false alarm",
     "silence", or "allowed" silence: in shared memory of a program with flags, or as of two strong accesses
     that clash by their scope only the last two of a cell are looked at.
     """
-    program = a_program(random.Random(seed), flags)
     found, made = run(program)
     races = HappensBefore(program, made).races()
     if found:
@@ -345,6 +348,22 @@ def test_the_sanitizer_finds_what_happens_before_says_in_thousands(flags, part):
     print({what: len(seeds) for what, seeds in seen.items()})
     assert not seen.get("false alarm") and not seen.get("silence"), seen
     assert len(seen.get("allowed", ())) < 50
+
+
+@pytest.mark.parametrize("access", [("atom", "relaxed", "gpu"), ("ld", "", "")])
+@pytest.mark.parametrize(
+    "meeting, verdict",
+    [
+        (Statement("warps", who=(0,)), "agree"),
+        (Statement("lanes", who=(0, 1)), "agree"),
+        (Statement("warps", who=(0, 2)), "agree"),
+        (Statement("warps", who=(0, 1)), "none"),
+    ],
+)
+def test_who_touched_a_cell_with_others_is_known_at_the_first_barrier_of_some(access, meeting, verdict):
+    what, order, scope = access
+    both = Statement(what, (0, 2), "shared", order=order, scope=scope)  # of two warps
+    assert compared([both, meeting, Statement("st", (0,), "shared")], flags=False) == verdict
 
 
 @pytest.mark.parametrize("forgets", ["_give", "_learn"])

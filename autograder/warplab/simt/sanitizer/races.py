@@ -186,9 +186,29 @@ class RaceDetector(Observer):
     def met(self, machine, lanes, together):
         self.seen.clear()
         if self.knowledge is None:
-            self.knowledge = self.own = Knowledge(machine)
+            self.knowledge = self.own = self._looking_back(machine)
         if self.knowledge is self.own:
             self.knowledge.join(lanes, together)
+
+    def _looking_back(self, machine) -> Knowledge:
+        """What threads know by the syncwarps since the barrier. The logged requests are told what was known
+        at their time: else it would be forgotten who they were that touched a cell before this barrier.
+        """
+        knowledge, passed = Knowledge(machine), np.zeros(machine.warps, np.int64)
+
+        def pass_syncwarps(warp, epoch):
+            late = np.unique(warp[passed[warp] < epoch])
+            if late.size:
+                lanes = np.flatnonzero(np.isin(machine.warp_of_lane, late))
+                knowledge.join(lanes, machine.warp_of_lane[lanes])
+                passed[warp] = epoch
+
+        for request in self.log:
+            pass_syncwarps(request.warp, request.epoch)
+            request.known = knowledge.of(request.lanes)
+        if self.epoch is not None:
+            pass_syncwarps(np.arange(machine.warps), self.epoch)
+        return knowledge
 
     def done(self, machine):
         self._end(machine)
