@@ -225,6 +225,7 @@ EXCHANGES = """
 extern "C" __global__ void k(unsigned* out, unsigned mask, int n) {
     int t = threadIdx.x; unsigned x = 7, y = 1;
     BODY
+    __syncthreads();
     out[t] = x + y - 1;
 }"""
 
@@ -271,6 +272,8 @@ def test_an_exchange_without_lanes_that_its_mask_names_is_told_and_goes_on(excha
         ("for (int i = t; i < 40; i += 32)\nx = __ballot_sync(mask, 1);\n__syncthreads();", [5]),
         # lanes that have something to do before they leave
         ("if (t < n)\nx = __ballot_sync(mask, 1);\nelse { out[t] = 3; return; }", [5]),
+        # of a mask that names all in every launch the engine knows: it lets the others come, or leave
+        ("if (t < n)\nx = __ballot_sync(~0u, 1);\nelse { out[t] = 3; return; }", []),
         # who asks who is here, and warps that do not come at all
         ("if (t < 16)\nx = __ballot_sync(__activemask(), 1);", []),
         ("if (t < 32)\nx = __ballot_sync(mask, 1);", []),
@@ -279,4 +282,44 @@ def test_an_exchange_without_lanes_that_its_mask_names_is_told_and_goes_on(excha
 def test_who_is_missing_from_an_exchange(body, lines):
     kernel = warplab.cuda_kernel(EXCHANGES.replace("BODY", body), "k")
     texts = warned(lambda: kernel[1, 64 if "< 32)" in body else 32](np.zeros(64, np.uint32), 0xFFFFFFFF, 16))
-    assert [int(text.split("k.cu:")[1].split(":")[0]) for text in texts] == lines
+    of_exchanges = [text for text in texts if not text.startswith("barrier ")]
+    assert [int(text.split("k.cu:")[1].split(":")[0]) for text in of_exchanges] == lines
+
+
+GATHERED = """
+extern "C" __global__ void while_any(int* out, int* box) {
+    int t = threadIdx.x, v = t * 5 % 8, turns = 0;
+    while (__any_sync(0xffffffffu, v > 0)) {
+        if (v > 0) v--;
+        turns++;
+    }
+    out[t] = turns;
+}
+extern "C" __global__ void cold_path(int* out, int* box) {
+    int t = threadIdx.x;
+    if (__builtin_expect(t % 7 == 0, 0)) { box[t] = sqrtf(t); out[t] = 1; }
+    out[t] = __popc(__ballot_sync(0xffffffffu, out[t] & 1));
+}
+extern "C" __global__ void queue(int* out, int* box) {
+    int t = threadIdx.x, v = t * 5 % 8, turns = 0;
+    while (__any_sync(0xffffffffu, v > 0)) {
+        if (v > 0) {
+            unsigned mask = __activemask();
+            int leader = __ffs(mask) - 1, base = 0;
+            if (t % 32 == leader) base = atomicAdd(box, __popc(mask));
+            base = __shfl_sync(mask, base, leader);
+            if (base >= 0) v--;
+        }
+        turns++;
+    }
+    out[t] = turns;
+}"""
+
+
+@pytest.mark.parametrize("name, expected", [("while_any", 7), ("cold_path", [5, 5]), ("queue", 7)])
+def test_lanes_on_other_ways_come_before_their_warp_votes(name, expected):
+    out, box = np.zeros(64, np.int32), np.zeros(64, np.int32)
+    assert warned(lambda: warplab.cuda_kernel(GATHERED, name)[1, 64](out, box)) == []
+    np.testing.assert_array_equal(out, np.repeat(np.broadcast_to(expected, 2), 32))
+    if name == "queue":
+        assert box[0] == 8 * sum(range(8))

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from warplab.simt.engine.absent_lanes import AbsentLanes
+from warplab.simt.engine.absent_lanes import AbsentLanes, first_of
 from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.barriers import (
     note_who_left,
@@ -255,7 +255,7 @@ class Machine:
 
     def _run(self, first: int, start: Group) -> list[Group]:
         """Run ``start`` from block ``first`` until all its lanes have left; the groups as they left."""
-        blocks, functions = self.program.blocks, self.functions
+        blocks, functions, whole = self.program.blocks, self.functions, self.program.whole_exchanges
         ready: dict[int, list[Group]] = {first: [start]}
         waiting: list[tuple[int, Group]] = []
         gathering: list[tuple[int, Group]] = []  # at a barrier of their warp
@@ -293,7 +293,7 @@ class Machine:
                     for index, group in passing:
                         ready.setdefault(index + 1, []).append(group)
                 polls, turn, boost, patience = 0, turn + 1, BOOST, 4
-            index = sorted(ready)[turn % len(ready)] if boost else min(ready)
+            index = sorted(ready)[turn % len(ready)] if boost else first_of(ready, whole)
             groups = ready.pop(index)
             group = groups[0] if len(groups) == 1 else self._merge(groups, blocks[index].live_in)
             while True:  # run on while no other group stands below: saves the queue
@@ -370,8 +370,12 @@ class Machine:
                             ready.setdefault(to, []).append(self.split(group, mask, blocks[to].live_in))
                         break
                 spins = polls >= patience
+                comes_early = whole[index] and group.absent is not None
                 if not boost and (
-                    ready and (spins or min(ready) <= index) or spins and (waiting or gathering)
+                    ready
+                    and (spins or comes_early or min(ready) <= index)
+                    or spins
+                    and (waiting or gathering)
                 ):
                     ready.setdefault(index, []).append(group)
                     break

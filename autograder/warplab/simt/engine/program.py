@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from warplab.simt.engine.absent_lanes import WARP_WIDE, is_quiet
+from warplab.simt.engine.absent_lanes import WARP_WIDE, is_quiet, whole_exchanges
 from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.generic_addresses import PARAMETERS
 from warplab.simt.engine.idle_clocks import is_clock, only_sleeps
@@ -190,6 +190,10 @@ class Program:
         """Bytes of the narrowest of its accesses, at most 8."""
         kinds = [m for i in self.sites if i.opcode not in WARP_WIDE for m in i.mods[-1:] if m in TYPES]
         return min([8, *(TYPES[m].bytes for m in kinds)])
+
+    @cached_property
+    def whole_exchanges(self) -> list[bool]:
+        return whole_exchanges(self.blocks)
 
     @cached_property
     def quiet(self) -> list[bool]:
