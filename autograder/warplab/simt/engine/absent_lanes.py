@@ -2,7 +2,7 @@
 
 PTX has a lane wait at one until all that its mask names, and that have not exited, have executed it too; CUDA
 C++ calls the result undefined where one of them does not. Where a mask names all in every launch, the others
-of the warp run first as far as they can (``first_of``). Then the engine answers for the lanes that came. Where
+of the warp run first as far as they can (``first_of``). Then the engine answers for the lanes that came. If
 another one goes on after that, the exchange is noted in ``machine.doubts``.
 """
 
