@@ -19,7 +19,7 @@ from warplab.crossing import ranks
 from warplab.crossing.arrays import NotPlain, as_array
 from warplab.crossing.endless import join_all, stopped_after
 from warplab.crossing.outcome import Outcome
-from warplab.tasks import feedback, scoring
+from warplab.tasks import registry, scoring
 from warplab.tasks.compare import difference, gradient_check, sum_tolerance
 from warplab.tasks.declaration import Task, task
 from warplab.tasks.feedback import Table, grade, report_on
@@ -58,7 +58,10 @@ class Agreeable:
 
 
 def test_a_loop_without_end_is_stopped_and_named(monkeypatch):
+    calls = []
+
     def restless(width, height, block):
+        calls.append(width)
         while width:
             try:
                 height += 1
@@ -66,11 +69,23 @@ def test_a_loop_without_end_is_stopped_and_named(monkeypatch):
                 break
 
     monkeypatch.setattr(crossing, "stopped_after", lambda: stopped_after(0.1))
-    monkeypatch.setattr(feedback, "PATIENCE_S", 0.0)
     row = report_on("ps01/launch_plan", restless).lines[0]
     assert row.reason.partition("stopped after 0.1 s of computing: is there a loop")[1]
     assert re.search(r"\(line \d+: `", row.reason) and "Which loop has no end" in row.hints[0]
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+    assert len(calls) == 1  # the other cases are not tried
+
+
+def test_the_points_of_other_cases_do_not_depend_on_how_long_a_mistake_took(monkeypatch):
+    clock = [0.0]
+
+    def fails_late(width, height, block):
+        clock[0] += 3600.0
+        raise ValueError(f"{width} columns")
+
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    report_on("ps01/launch_plan", fails_late)
+    assert clock[0] == 3600.0 * len(registry.get("ps01/launch_plan").cases(0)) > 3600.0
 
 
 def test_computing_that_ends_in_time_is_left_alone():
