@@ -26,6 +26,7 @@ from numba.cuda.core import postproc as numba_postproc
 from numba.cuda.core import targetconfig as numba_targetconfig
 from numba.cuda.core import transforms as numba_transforms
 from numba.cuda.typing import context as numba_typing
+from numba.cuda.typing import templates as numba_templates
 
 OPERATORS = ("_operator", "builtins")  # where Python has what numba types as an operator
 MANY_OBJECTS = 200_000  # of some fifty kernels
@@ -44,6 +45,7 @@ def install() -> None:
     _keep_hashes_of_metadata()
     _keep_locations()
     _refresh_when_grown()
+    _leave_out_what_is_for_the_host()
     _keep_types_of_operators()
     _find_operators_at_once()
     _list_variables_by_type()
@@ -143,6 +145,35 @@ def _refresh_when_grown() -> None:
             known["size"] = size  # of before: what has come meanwhile is found the next time
 
         context.refresh = refresh
+
+
+def _leave_out_what_is_for_the_host() -> None:
+    """numba-cuda takes over what other libraries declare to numba. Once ``@njit`` has compiled something,
+    numba's own functions for the host are among it, such as ``np.random.rand``. They do not compile in a
+    kernel, and the error would be about their insides.
+    """
+    plain = numba_typing.BaseContext.install_registry
+
+    @functools.wraps(plain)
+    def install_registry(self, registry, external_defs_only=False):
+        if external_defs_only:
+            self._registries.setdefault(registry, _OfOthers(registry))
+        plain(self, registry, external_defs_only)
+
+    numba_typing.BaseContext.install_registry = install_registry
+
+
+class _OfOthers(numba_templates.RegistryLoader):
+    """What a registry of numba's has of others."""
+
+    def new_registrations(self, name):
+        new = super().new_registrations(name)
+        return (one for one in new if name != "globals" or not any(map(_is_numbas, one[1].templates)))
+
+
+def _is_numbas(template) -> bool:
+    module = _module_of(getattr(template, "_overload_func", None)) or ""
+    return module.startswith("numba.") and module != "numba.core.extending"  # register_jitable, of anybody
 
 
 def _keep_types_of_operators() -> None:
