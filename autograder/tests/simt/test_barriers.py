@@ -85,6 +85,30 @@ def test_what_came_before_a_syncwarp_is_behind_a_barrier_of_some_of_its_lanes(wh
         warplab.cuda_kernel(kernel.replace("SYNC", ""), "k")[1, 64](out)
 
 
+LONG = r"""
+#define MEET(...) asm volatile(#__VA_ARGS__ ";" ::: "memory");
+extern "C" __global__ void k(int *out) {
+    __shared__ int s[600];
+    int t = threadIdx.x;
+    for (int i = t; i < 600; i += 64) s[i] = 0;
+    __syncthreads();
+    if (t % 32 == 4) for (int i = 0; i < 600; i++) atomicAdd(&s[i], t);
+    THERE
+    if (t == 0) s[0] = 1;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "meet", ["if (t < 32) MEET(bar.sync 1, 32)", "if (t < 16) MEET(bar.warp.sync 0xffff)"]
+)
+def test_whoever_came_long_before_a_barrier_of_some_is_remembered(meet):
+    with pytest.raises(warplab.SharedRace, match="several threads"):
+        warplab.cuda_kernel(LONG.replace("THERE", meet), "k")[1, 64](np.zeros(1, np.int32))
+    both = LONG.replace("THERE", "MEET(bar.sync 1, 64)")
+    warplab.cuda_kernel(both, "k")[1, 64](np.zeros(1, np.int32))
+
+
 @cuda.jit
 def locked_increment(lock, counter):
     while cuda.atomic.cas(lock, 0, 0, 1) != 0:

@@ -25,6 +25,7 @@ import numpy as np
 from warplab.simt.engine.knowledge import Knowledge, Known
 from warplab.simt.errors import SharedRace
 from warplab.simt.observer import Observer
+from warplab.simt.ptx.parser import Imm
 from warplab.simt.sanitizer.ordering import (
     CLASHES,
     NOBODY,
@@ -41,6 +42,7 @@ from warplab.simt.sanitizer.ordering import (
 )
 
 VOLATILES = VOLATILE_READ, VOLATILE_WRITE
+ALL_LANES = 0xFFFFFFFF
 LONGEST_LOG = 512  # requests; each holds arrays of one element a lane
 
 
@@ -171,6 +173,8 @@ class RaceDetector(Observer):
             )
         )
         if len(self.log) >= LONGEST_LOG:
+            if _meets_in_part(machine.program):  # once the log is compared it is too late
+                self._remember_threads(machine)
             self._compare(machine)
 
     def _kind(self, machine, site: int, what: str) -> Kind:
@@ -185,10 +189,13 @@ class RaceDetector(Observer):
 
     def met(self, machine, lanes, together):
         self.seen.clear()
-        if self.knowledge is None:
-            self.knowledge = self.own = self._looking_back(machine)
+        self._remember_threads(machine)
         if self.knowledge is self.own:
             self.knowledge.join(lanes, together)
+
+    def _remember_threads(self, machine):
+        if self.knowledge is None:
+            self.knowledge = self.own = self._looking_back(machine)
 
     def _looking_back(self, machine) -> Knowledge:
         """What threads know by the syncwarps since the barrier. The logged requests are told what was known
@@ -401,6 +408,19 @@ class SharedTables:
             hint=hint,
             acts=acts,
         )
+
+
+def _meets_in_part(program) -> bool:
+    """Whether it has barriers of some warps of a block or, as far as can be seen, of some lanes of a warp."""
+    for block in program.blocks:
+        if block.end == "barrier":
+            if len(block.branch.operands) == (4 if "red" in block.branch.mods else 2):
+                return True
+        elif block.end == "syncwarp":
+            mask = block.branch.operands[0]
+            if not isinstance(mask, Imm) or int(mask.value) & ALL_LANES != ALL_LANES:
+                return True
+    return False
 
 
 def barrier_at(where: str) -> str:
