@@ -126,7 +126,6 @@ NO_ACCESS = {  # their handlers stand among those of memory, and they bring a ke
     "cvta",
     "movmatrix",
     "mma",
-    "bar",
     "membar",
     "fence",
     "nanosleep",
