@@ -2,7 +2,7 @@
 
 PTX has a lane wait at one until all that its mask names, and that have not exited, have executed it too; CUDA
 C++ calls the result undefined where one of them does not. Where a mask names all in every launch, the others
-of the warp run first as far as they can (``first_of``). Then the engine answers for the lanes that came. If
+of the warp run first as far as they can (``schedule``). Then the engine answers for the lanes that came. If
 another one goes on after that, the exchange is noted in ``machine.doubts``.
 """
 
@@ -11,11 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from warplab.simt.engine.instructions import INSTRUCTIONS
-from warplab.simt.ptx.blocks import BasicBlock, registers_written
+from warplab.simt.ptx.blocks import BasicBlock
 from warplab.simt.ptx.effects import effects_of
-from warplab.simt.ptx.parser import Imm, Reg
 
-ALL_LANES = 0xFFFFFFFF
 WARP_WIDE = {
     "shfl": "shuffle",
     "vote": "vote",
@@ -34,39 +32,6 @@ def _is_quiet(instr) -> bool:
     row = effects_of(instr, INSTRUCTIONS)
     loads = row.memory == "load" and "param" in instr.mods
     return (row.memory == "none" or loads) and row.writes(instr) and instr.opcode not in WARP_WIDE
-
-
-def whole_exchanges(blocks: list[BasicBlock]) -> list[bool]:
-    """Of each block whether lanes exchange something in it by a mask that names all, whatever the launch."""
-    instrs = [i for block in blocks for i in block.instrs]
-    others = {name for i in instrs if not _is_all(i) for name in registers_written(i, INSTRUCTIONS)}
-    whole = {i.operands[0].name for i in instrs if _is_all(i)} - others
-    masks = [[i.operands[-1] for i in block.instrs if i.opcode in WARP_WIDE] for block in blocks]
-    return [any(m.name in whole if isinstance(m, Reg) else _is_full(m) for m in found) for found in masks]
-
-
-def _is_all(instr) -> bool:
-    return instr.opcode == "mov" and isinstance(instr.operands[0], Reg) and _is_full(instr.operands[1])
-
-
-def _is_full(operand) -> bool:
-    value = operand.value if isinstance(operand, Imm) else None
-    return isinstance(value, int) and value & ALL_LANES == ALL_LANES
-
-
-def first_of(ready: dict[int, list], whole: list[bool]) -> int:
-    """The block to run next: the lowest; but where all lanes of a warp are to exchange something in that, one
-    where others of the warp stand, who may still come to it. whole: see ``whole_exchanges``.
-    """
-    lowest = min(ready)
-    if len(ready) == 1 or not whole[lowest]:
-        return lowest
-    warps = {i: {w for g in groups for w in np.unique(g.warp).tolist()} for i, groups in ready.items()}
-    for index in sorted(ready):
-        others = (warps[other] for other in ready if other != index)
-        if not whole[index] or warps[index].isdisjoint(set().union(*others)):
-            return index
-    return lowest
 
 
 class AbsentLanes:

@@ -14,21 +14,15 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from warplab.simt.engine.absent_lanes import AbsentLanes, first_of
+from warplab.simt.engine.absent_lanes import AbsentLanes
 from warplab.simt.engine.address_space import AddressSpace, Region
-from warplab.simt.engine.barriers import (
-    note_who_left,
-    release,
-    release_early,
-    release_warps,
-    tell_who_met,
-    wait_in_vain,
-)
+from warplab.simt.engine.barriers import note_who_left
 from warplab.simt.engine.following import Followed, StartFollowing, follow
 from warplab.simt.engine.groups import Group, joined
 from warplab.simt.engine.idle_clocks import is_clock
 from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.program import MAX_CALLS, Program
+from warplab.simt.engine.schedule import Schedule
 from warplab.simt.errors import Act, InvalidLaunch, NoProgress, StackOverflow
 from warplab.simt.observer import Observer
 
@@ -39,8 +33,6 @@ CHUNK_SHARED, CHUNK_LOCAL = (
     1 << 28,
 )  # bytes of memory in a chunk; to check shared memory takes some 17 times as much again
 STEP_BUDGET = 1_000_000
-PATIENCE = 32  # polls in a row in which no lane leaves the loop, before other lanes get a turn
-BOOST = 256  # steps of that turn
 
 
 @dataclass
@@ -255,48 +247,16 @@ class Machine:
 
     def _run(self, first: int, start: Group) -> list[Group]:
         """Run ``start`` from block ``first`` until all its lanes have left; the groups as they left."""
-        blocks, functions, whole = self.program.blocks, self.functions, self.program.whole_exchanges
-        ready: dict[int, list[Group]] = {first: [start]}
-        waiting: list[tuple[int, Group]] = []
-        gathering: list[tuple[int, Group]] = []  # at a barrier of their warp
+        blocks, functions = self.program.blocks, self.functions
+        schedule = Schedule(self, first, start)
         done: list[Group] = []
         alive, steps = start.size, 0
-        polls = turn = boost = 0
-        patience = PATIENCE
         of_blocks = [o for o in self.observers if type(o).executed is not Observer.executed]
         of_branches = [o for o in self.observers if type(o).branched is not Observer.branched]
-        while ready or waiting or gathering:
-            if not ready:
-                if gathering:
-                    passing, gathering = release_warps(self, gathering, [g for _, g in waiting])
-                    if not passing and waiting:
-                        passing, waiting = release_early(self, waiting, [g for _, g in gathering])
-                    if not passing:
-                        wait_in_vain(self, gathering, waiting)
-                else:
-                    passing, waiting = release(self, waiting)
-                    tell_who_met(self, passing, all_of_them=not waiting)
-                for index, group in passing:
-                    ready.setdefault(index + 1, []).append(group)
-                continue
-            if polls >= patience and (waiting or gathering or len(ready) > 1):
-                # the lowest lanes spin: the others get a turn, one place after the other
-                running = [g for groups in ready.values() for g in groups]
-                if gathering:
-                    others = [*running, *(g for _, g in waiting)]
-                    passing, gathering = release_warps(self, gathering, others)
-                    for index, group in passing:
-                        ready.setdefault(index + 1, []).append(group)
-                    running += [g for _, g in (*passing, *gathering)]
-                if waiting:
-                    passing, waiting = release_early(self, waiting, running)
-                    for index, group in passing:
-                        ready.setdefault(index + 1, []).append(group)
-                polls, turn, boost, patience = 0, turn + 1, BOOST, 4
-            index = sorted(ready)[turn % len(ready)] if boost else first_of(ready, whole)
-            groups = ready.pop(index)
+        while schedule:
+            index, groups = schedule.next()
             group = groups[0] if len(groups) == 1 else self._merge(groups, blocks[index].live_in)
-            while True:  # run on while no other group stands below: saves the queue
+            while True:  # run on while nobody else comes first: saves the queue
                 steps += 1
                 if steps > STEP_BUDGET:
                     raise NoProgress(
@@ -308,17 +268,17 @@ class Machine:
                         "that another thread of the same warp must set",
                     )
                 block = blocks[index]
-                polls += block.polls
-                boost = max(0, boost - 1)
+                schedule.step(block)
                 try:
                     guard = functions[index](self.memory, group, group.regs)
                 except StartFollowing as found:
                     functions = self.followed.functions
                     guard = follow(self, group, found)
                 if self.absent.are_some:
-                    self.absent.look(index, group, (*waiting, *gathering))
+                    self.absent.look(index, group, schedule.standing)
                 if self.waits_in_vain:
-                    polls, boost, self.waits_in_vain = patience, 0, False
+                    schedule.give_turn()
+                    self.waits_in_vain = False
                 for o in of_blocks:
                     o.executed(self, group, block)
                 if block.end == "fall":
@@ -336,12 +296,7 @@ class Machine:
                         self.memory.warp_barrier(group, guard)
                         index = block.next
                     else:
-                        group.regs["$mask"] = guard
-                        others = [g for groups in ready.values() for g in groups]
-                        others += [g for _, g in waiting]
-                        passing, gathering = release_warps(self, [*gathering, (index, group)], others)
-                        for at, part in passing:
-                            ready.setdefault(at + 1, []).append(part)
+                        schedule.gather(index, group, guard)
                         break
                 elif block.end == "barrier":
                     if group.size == alive and block.plain_barrier:
@@ -351,7 +306,7 @@ class Machine:
                             o.barrier(self, block)
                         index = block.next
                     else:
-                        waiting.append((index, group))
+                        schedule.wait(index, group)
                         break
                 else:
                     if guard.size > 1:
@@ -365,19 +320,12 @@ class Machine:
                     if uniform:
                         index = block.target if goes else block.next
                     else:
-                        polls = 0  # a lane left the loop, or may have
+                        schedule.polls = 0  # a lane left the loop, or may have
                         for to, mask in ((block.target, guard), (block.next, ~guard)):
-                            ready.setdefault(to, []).append(self.split(group, mask, blocks[to].live_in))
+                            schedule.put(to, self.split(group, mask, blocks[to].live_in))
                         break
-                spins = polls >= patience
-                comes_early = whole[index] and group.absent is not None
-                if not boost and (
-                    ready
-                    and (spins or comes_early or min(ready) <= index)
-                    or spins
-                    and (waiting or gathering)
-                ):
-                    ready.setdefault(index, []).append(group)
+                if not schedule.runs_on(index, group):
+                    schedule.put(index, group)
                     break
         return done
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from warplab.simt.engine.absent_lanes import WARP_WIDE, is_quiet, whole_exchanges
+from warplab.simt.engine.absent_lanes import WARP_WIDE, is_quiet
 from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.generic_addresses import PARAMETERS
 from warplab.simt.engine.idle_clocks import is_clock, only_sleeps
 from warplab.simt.engine.indices import SharedArray, array_at, last_index, shared_array
 from warplab.simt.engine.instructions import INSTRUCTIONS
+from warplab.simt.engine.schedule import whole_exchanges
 from warplab.simt.engine.translate import translate
 from warplab.simt.errors import InvalidLaunch, UnsupportedInstruction
 from warplab.simt.ptx.blocks import registers_read, split, successors

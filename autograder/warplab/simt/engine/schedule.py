@@ -1,0 +1,150 @@
+"""The scheduler: which group of lanes runs next, and which wait.
+
+The group at the lowest program counter runs first, so that lanes reconverge behind a branch. Three rules come
+before that: ahead of an exchange by a whole warp, its other lanes run as far as they can; a group
+that polls memory in vain yields to the others; a group at a barrier goes on once all lanes that the barrier
+waits for have arrived (``barriers``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warplab.simt.engine.absent_lanes import WARP_WIDE
+from warplab.simt.engine.barriers import release, release_early, release_warps, tell_who_met, wait_in_vain
+from warplab.simt.engine.groups import Group
+from warplab.simt.engine.instructions import INSTRUCTIONS
+from warplab.simt.engine.loadstore import ALL_LANES
+from warplab.simt.ptx.blocks import BasicBlock, registers_written
+from warplab.simt.ptx.parser import Imm, Reg
+
+PATIENCE = 32  # polls in a row in which no lane leaves the loop, before other lanes get a turn
+BOOST = 256  # steps of that turn
+
+
+def whole_exchanges(blocks: list[BasicBlock]) -> list[bool]:
+    """Of each block whether lanes exchange something in it by a mask that names all, whatever the launch."""
+    instrs = [i for block in blocks for i in block.instrs]
+    others = {name for i in instrs if not _is_all(i) for name in registers_written(i, INSTRUCTIONS)}
+    whole = {i.operands[0].name for i in instrs if _is_all(i)} - others
+    masks = [[i.operands[-1] for i in block.instrs if i.opcode in WARP_WIDE] for block in blocks]
+    return [any(m.name in whole if isinstance(m, Reg) else _is_full(m) for m in found) for found in masks]
+
+
+def _is_all(instr) -> bool:
+    return instr.opcode == "mov" and isinstance(instr.operands[0], Reg) and _is_full(instr.operands[1])
+
+
+def _is_full(operand) -> bool:
+    value = operand.value if isinstance(operand, Imm) else None
+    return isinstance(value, int) and value & ALL_LANES == ALL_LANES
+
+
+class Schedule:
+    """Of one run through a kernel, or through a recursive function of it."""
+
+    def __init__(self, machine, first: int, start: Group):
+        self.machine, self.whole = machine, machine.program.whole_exchanges
+        self.ready: dict[int, list[Group]] = {first: [start]}
+        self.waiting: list[tuple[int, Group]] = []  # at barriers of a block or of the grid
+        self.gathering: list[tuple[int, Group]] = []  # at barriers of their warps
+        self.polls = self.turn = self.boost = 0
+        self.patience = PATIENCE
+
+    def __bool__(self) -> bool:
+        return bool(self.ready or self.waiting or self.gathering)
+
+    @property
+    def standing(self) -> list[tuple[int, Group]]:
+        """Who waits at any barrier, and at which block's end."""
+        return [*self.waiting, *self.gathering]
+
+    def put(self, index: int, group: Group) -> None:
+        """The group can run, from block ``index`` on."""
+        self.ready.setdefault(index, []).append(group)
+
+    def wait(self, index: int, group: Group) -> None:
+        """The group has come to the barrier of its blocks, or of the grid, at the end of block ``index``."""
+        self.waiting.append((index, group))
+
+    def gather(self, index: int, group: Group, mask: np.ndarray) -> None:
+        """The group has come to ``bar.warp.sync`` without some of its warps' lanes, or with several masks."""
+        group.regs["$mask"] = mask
+        self.gathering.append((index, group))
+        self._release_warps()
+
+    def next(self) -> tuple[int, list[Group]]:
+        """The block to go on with, and who stands there. Raises BarrierDivergence where nobody can."""
+        while not self.ready:
+            if not self.gathering:
+                passing, self.waiting = release(self.machine, self.waiting)
+                tell_who_met(self.machine, passing, all_of_them=not self.waiting)
+                self._pass(passing)
+            elif not (self._release_warps() or self._release_early()):
+                wait_in_vain(self.machine, self.gathering, self.waiting)
+        if self.polls >= self.patience and (self.waiting or self.gathering or len(self.ready) > 1):
+            # the lowest lanes spin: the others get a turn, one place after the other
+            self._release_warps()
+            self._release_early()
+            self.polls, self.turn, self.boost, self.patience = 0, self.turn + 1, BOOST, 4
+        index = sorted(self.ready)[self.turn % len(self.ready)] if self.boost else self._first()
+        return index, self.ready.pop(index)
+
+    def step(self, block: BasicBlock) -> None:
+        """A block runs."""
+        self.polls += block.polls
+        self.boost = max(0, self.boost - 1)
+
+    def give_turn(self) -> None:
+        """Whoever runs has asked in vain: the others first."""
+        self.polls, self.boost = self.patience, 0
+
+    def runs_on(self, index: int, group: Group) -> bool:
+        """Whether the group goes on with block ``index`` at once: nobody else comes first."""
+        if self.boost:
+            return True
+        spins = self.polls >= self.patience
+        if not self.ready:
+            return not (spins and (self.waiting or self.gathering))
+        comes_early = self.whole[index] and group.absent is not None
+        return not (spins or comes_early or min(self.ready) <= index)
+
+    def _first(self) -> int:
+        """The lowest block; but where all lanes of a warp are to exchange something in that, one where others
+        of the warp stand, who may still come to it.
+        """
+        lowest = min(self.ready)
+        if len(self.ready) == 1 or not self.whole[lowest]:
+            return lowest
+        warps = {
+            i: {w for g in groups for w in np.unique(g.warp).tolist()} for i, groups in self.ready.items()
+        }
+        for index in sorted(self.ready):
+            others = (warps[other] for other in self.ready if other != index)
+            if not self.whole[index] or warps[index].isdisjoint(set().union(*others)):
+                return index
+        return lowest
+
+    def _release_warps(self) -> bool:
+        """Let go who has met at a barrier of a warp; whether there is somebody."""
+        if not self.gathering:
+            return False
+        others = [*self._running(), *(group for _, group in self.waiting)]
+        passing, self.gathering = release_warps(self.machine, self.gathering, others)
+        return self._pass(passing)
+
+    def _release_early(self) -> bool:
+        """Let go who waits at a barrier of a block for nobody who runs; whether there is somebody."""
+        if not self.waiting:
+            return False
+        others = [*self._running(), *(group for _, group in self.gathering)]
+        passing, self.waiting = release_early(self.machine, self.waiting, others)
+        return self._pass(passing)
+
+    def _running(self) -> list[Group]:
+        return [group for groups in self.ready.values() for group in groups]
+
+    def _pass(self, passing: list[tuple[int, Group]]) -> bool:
+        for index, group in passing:
+            self.put(index + 1, group)
+        return bool(passing)
