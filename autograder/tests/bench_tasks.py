@@ -14,13 +14,19 @@ import resource
 import sys
 import time
 import warnings
+from pathlib import Path
 
 from corpus_files import entries_of, solution_of
-from test_tasks import NAMES
 
 from warplab.tasks import registry
 from warplab.tasks.feedback import report_on
 from warplab.tasks.rubric import number
+
+NAMES = [
+    name
+    for path in sorted(Path(registry.__file__).parent.glob("ps*.py"))
+    for name in registry.names(path.stem)
+]
 
 REPEATS = 2
 LIMIT_S = 5
@@ -91,7 +97,7 @@ def main():
         if report.score != report.max:
             sys.exit(
                 f"{name}: its reference solution gets {report.score:g} of {report.max:g} points; run pytest "
-                "autograder/tests/test_tasks.py"
+                "autograder/tests/tasks/test_tasks.py"
             )
         found, cells = corpus(name), []
         for key, total, bound in separations(task, report):

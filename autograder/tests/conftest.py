@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parents[1]
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type] # autograder/__init__.py says why
 
 

@@ -235,5 +235,5 @@ def next_steps(name: str) -> str:
 1. Put your problem in its place: the class, the solution, the answers in the corpus (see its README.md).
    autograder/tests/crossing_examples.py has a worked task for each way of crossing.
 2. Replace each "DECIDE: ..." (git diff shows them), and give the points: a set has 100.
-3. pytest autograder/tests/test_tasks.py -k {problem_set}     says what is still open
+3. pytest autograder/tests/tasks/test_tasks.py -k {problem_set}     says what is still open
 4. autograder release {problem_set}     writes the students' notebook"""

@@ -1,0 +1,272 @@
+"""Chapter 12: its array multiplies, its counts follow from the schedule, its bounds
+from the registry, its numbers from their sources.
+"""
+
+import math
+import re
+from functools import cache
+
+import jupytext
+import numpy as np
+import pytest
+from conftest import ROOT
+
+import warplab
+from warplab.hardware import prices, specs
+from warplab.models import vram
+
+BOOK = ROOT / "chapters"
+H100 = specs.get("h100-sxm")
+TEXT = re.sub(r"\s+", " ", (BOOK / "12-beyond.md").read_text(encoding="utf-8"))
+CHIPS = "h100-sxm h200-sxm b200 b300 mi300x mi325x mi355x tpu-v5p tpu-v6e tpu-v7x trainium2 gaudi3".split()
+
+
+@cache
+def cells():
+    page = jupytext.read(BOOK / "12-beyond.md", fmt="md:myst").cells
+    return [cell.source for cell in page if cell.cell_type == "code"]
+
+
+@cache
+def figures():
+    from warplab.figures import beyond
+
+    return beyond
+
+
+@cache
+def chapter():
+    """Names that the chapter's functions bind; what they are called with there is left out."""
+    names = {"np": np, "specs": specs, "h100": H100}
+    for source in cells():
+        found = re.search(r"^(def \w+.*?)(?=^\S|\Z)", source, re.M | re.S)
+        if found:
+            exec(compile(found.group(1), "12-beyond.md", "exec"), names)
+    return names
+
+
+def run(beginning, **known):
+    """The names after running the one cell that contains `beginning`, its figures drawn by nobody."""
+    (source,) = [source for source in cells() if beginning in source]
+    drawn = {}
+    catcher = type(
+        "Figures", (), {"__getattr__": lambda self, name: lambda *args, **kw: drawn.update({name: args})}
+    )()
+    names = {**chapter(), "warplab": warplab, "figure": catcher, **known}
+    exec(compile(source, "12-beyond.md", "exec"), names)
+    return names | {"drawn": drawn}
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 5), (7, 3), (16, 64), (64, 8)])
+def test_the_array_multiplies_fetches_each_number_once_and_needs_m_plus_2n_minus_2_clocks(n, m):
+    rng = np.random.default_rng(n)
+    A, W = rng.integers(-128, 128, (m, n), dtype=np.int8), rng.integers(-128, 128, (n, n), dtype=np.int8)
+    C, clocks, fetched = chapter()["systolic"](A, W)
+    np.testing.assert_array_equal(C, A.astype(int) @ W.astype(int))
+    assert (clocks, fetched) == (m + 2 * n - 2, m * n)
+
+
+def test_a_wrong_skew_would_give_a_wrong_product():
+    (source,) = [source for source in cells() if "def systolic" in source]
+    names = {"np": np}
+    exec(
+        source.replace("out = t - column - (n - 1)", "out = t - (n - 1) + 0 * column").replace(
+            "while missing", "while t < 20"
+        ),
+        names,
+    )
+    A = W = np.arange(16).reshape(4, 4)
+    assert not np.array_equal(names["systolic"](A, W)[0], A @ W)
+
+
+def test_the_schedule_gives_every_cell_m_clocks_of_work():
+    n, m = 6, 4
+    busy = sum(
+        (chapter()["row_at"](t, n) >= 0) & (chapter()["row_at"](t, n) < m) for t in range(m + 2 * n - 2)
+    )
+    assert (busy == m).all()
+    alt = figures().wave(n, m, chapter()["row_at"], at=(2, 6, 11)).alt
+    assert "clock 2: 6 of 36 cells busy" in alt and "clock 11: 6 of 36" in alt
+
+
+def test_the_numbers_about_the_array():
+    assert 256 + 2 * 256 - 2 == 766 and 256 / 766 == pytest.approx(1 / 3, abs=0.002)
+    assert round(256 * 256 * 2 * 0.7e9 / 1e12) == 92
+    assert 2 * 256 * 256 == 131_072 and 256 // 32 == 8 and 8 * 131_072 == 1_048_576
+    assert 2 * 256**3 == pytest.approx(33.6e6, rel=0.005) and 256**3 == pytest.approx(16.8e6, rel=0.005)
+    macs = 256 * 256 * 0.7e9
+    assert round(macs / 1350 / 1e9) == 34  # jouppi2017: the ridge is at 1,350
+    assert 2 * macs * 200 / 1350 / 1e12 == pytest.approx(13.6, abs=0.05) and 13.6 > 12.3
+    assert np.mean([12.3, 9.7, 3.7, 2.8, 86.0, 14.1]) == pytest.approx(21.4, abs=0.05)  # jouppi2017, table 3
+    for said in ("766", "131,072", "1,048,576", "33.6 million", "34 GB/s", "13.6", "12.3", "21.4"):
+        assert said in TEXT
+
+
+def test_the_figure_of_filling_shows_counts_on_the_curve():
+    counted = run("counted = {}", rng=np.random.default_rng(1))["counted"]
+    for (n, m), share in counted.items():
+        assert share == m / (m + 2 * n - 2)
+    assert 18 / (18 + 2) == 0.9  # eighteen tiles of rows for nine tenths
+    assert "256 rows through 256 x 256: 33.4%" in figures().filling(counted).alt
+
+
+def test_energy_by_distance():
+    table = {"multiply": 3.7, "add": 0.9, "DRAM": 640}  # han2015, figure 1, after horowitz2014
+    assert round(table["DRAM"] / table["multiply"]) == 173
+    arithmetic = table["multiply"] + table["add"]
+    assert arithmetic == pytest.approx(4.6) and 2 * table["DRAM"] == 1280
+    assert 1280 / 32 / arithmetic == pytest.approx(9, abs=0.4) and 1280 / 256 == pytest.approx(
+        arithmetic, rel=0.1
+    )
+    written = run("picojoules = {")["picojoules"]
+    assert written == {
+        "add, integer": 0.1,
+        "add, FP32": 0.9,
+        "register file": 1.0,
+        "multiply, integer": 3.1,
+        "multiply, FP32": 3.7,
+        "SRAM cache": 5.0,
+        "DRAM": 640.0,
+    }
+    assert list(written.values()) == sorted(written.values())
+
+
+def test_an_mi300x_beats_an_h100_on_paper_by_what_the_chapter_says():
+    rival = specs.get("mi300x")
+    times = [rival[fact].si / H100[fact].si for fact in ("memory_capacity", "memory_bandwidth", "peak_bf16")]
+    assert [round(t, 1) for t in times] == [2.4, 1.6, 1.3]
+
+
+def test_the_warps_kernel_sums_each_warp_and_the_text_in_hip_differs_in_the_lines_that_say_32():
+    assert np.array_equal(run("void warp_sums")["out"], np.arange(256.0).reshape(8, 32).sum(1))
+    page = (BOOK / "12-beyond.md").read_text(encoding="utf-8")
+    cuda_text, hip_text = (
+        re.search(r"\{\n    int i = blockIdx.*?\n\}", part, re.S).group(0).splitlines()
+        for part in page.split("And in {term}`HIP`")
+    )
+    changed = [(a, b) for a, b in zip(cuda_text, hip_text, strict=True) if a != b]
+    assert len(changed) == 4 and all("warpSize" in b or "__shfl_down(" in b for _, b in changed)
+    assert "four lines differ" in TEXT
+
+
+def test_every_ridge_lies_where_the_chapter_says():
+    ridges = [specs.get(key)["ridge_bf16"].value for key in CHIPS]
+    assert (round(min(ridges)), round(max(ridges))) == (166, 560)
+    assert len(CHIPS) == 12 and len({specs.get(key).vendor for key in CHIPS}) == 5
+    assert f":devices: {' '.join(CHIPS)} m4-max" in TEXT and "Twelve designs by five makers" in TEXT
+    m4 = specs.get("m4-max")
+    assert m4["memory_bandwidth"].si / H100["memory_bandwidth"].si == pytest.approx(1 / 6, abs=0.005)
+    assert m4["memory_capacity"].si > H100["memory_capacity"].si
+    assert (
+        "560" in figures().ridges(CHIPS, (4e10, 1e10)).alt
+        and "this machine, measured in fp32: 4" in figures().ridges(CHIPS, (4e10, 1e10)).alt.lower()
+    )
+
+
+def test_bounds_against_an_h100():
+    def ratio(key, rows):
+        return chapter()["bound"](specs.get(key), rows) / chapter()["bound"](H100, rows)
+
+    assert ratio("tpu-v6e", 1) == pytest.approx(0.49, abs=0.005) and ratio("tpu-v6e", 4096) == pytest.approx(
+        0.93, abs=0.005
+    )
+    assert ratio("h200-sxm", 1) == pytest.approx(1.43, abs=0.005) and ratio(
+        "h200-sxm", 4096
+    ) == pytest.approx(1, abs=0.001)
+    for rows in (1, 4096):
+        ordered = sorted(CHIPS, key=lambda key: ratio(key, rows))
+        assert set(ordered[-4:]) == {"mi355x", "b300", "b200", "tpu-v7x"}
+    assert chapter()["bound"](H100, 4096) == H100["peak_bf16"].si
+
+
+def test_machines_without_a_door():
+    weights = 14e9
+    bounds = {}
+    for key in ("h100-sxm", "m4-max", "groq-lpu", "wse-3"):
+        chips = math.ceil(weights / specs.get(key)["memory_capacity"].si)
+        bounds[key] = chips, chips * specs.get(key)["memory_bandwidth"].si / weights
+    assert bounds["h100-sxm"][0] == 1 and round(bounds["h100-sxm"][1]) == 239
+    assert bounds["groq-lpu"][0] == 61 and bounds["groq-lpu"][1] / bounds["h100-sxm"][1] > 1000
+    assert bounds["wse-3"][1] > 1e6
+    assert 750 / 239 == pytest.approx(3, abs=0.2) and bounds["groq-lpu"][1] / 750 == pytest.approx(
+        500, rel=0.1
+    )
+    assert 1e6 / 750 / 32 == pytest.approx(42, abs=0.5)  # microseconds a layer
+    assert round(140 / 0.23) == 609
+
+
+def test_heat_and_rent():
+    assert 8 * H100["tdp"].si == 5600 and 8 * specs.get("b200")["tdp"].si == 8000
+    assert 415e12 / (365 * 24) == pytest.approx(47e9, rel=0.01)
+    names = run("share = ")
+    assert names["share"] == pytest.approx(0.7 * prices.electricity() / prices.cheapest("h100-sxm").gpu_hour)
+    assert names["share"] < 0.05  # "hardly"
+    assert 23.3 / specs.get("b200")["memory_bandwidth"].value == pytest.approx(3, abs=0.05)
+
+
+def test_a_board_at_the_edge_stays_below_its_doors_bound_and_far_below_its_tops(capsys):
+    run("measured = {68e9")
+    printed = capsys.readouterr().out
+    shares = [int(share) for share in re.findall(r"(\d+)%", printed)]
+    assert len(shares) == 4 and (min(shares), max(shares)) == (65, 82) and "65 to 82 %" in TEXT
+    by_tops = 67e12 / (2 * 8.0e9)
+    assert f"{by_tops:,.0f} tokens" in printed and by_tops / 19.1 == pytest.approx(200, rel=0.1)
+
+
+def test_the_heat_of_a_rack_in_air_and_in_water():
+    names = run("heat = 72 *")
+    assert names["heat"] == 72_000
+    density, warming = 1.2, 15  # kg/m³, K
+    assert names["air"] * density * 1005 * warming == pytest.approx(72_000)
+    assert names["air"] / (0.6 * 2) == pytest.approx(3.3, abs=0.05)  # m/s in front of the rack
+    assert names["water"] / 1000 / (math.pi * 0.0125**2) == pytest.approx(2.3, abs=0.05)  # m/s in the pipe
+    box = 8 * H100["tdp"].si / 1000
+    assert [round(box * pue, 1) for pue in (1, 1.54, 1.1)] == [5.6, 8.6, 6.2]
+
+
+def test_seven_links_together_are_one_nvlink_port():
+    assert 7 * 64 == pytest.approx(H100["nvlink_each_way"].value, rel=0.01)
+
+
+def test_the_carbon_of_a_kilowatt_hour():
+    hours, tonnes = 39.3e6, 11_390
+    kwh = hours * H100["tdp"].si / 1000
+    assert round(kwh / 1e6, 1) == 27.5 and round(tonnes * 1e6 / kwh) == 414
+
+
+def test_the_way_from_a_pixel_to_a_bill():
+    picojoules = {"DRAM": 640.0}
+    path = run("path = [", weights=14e9, picojoules=picojoules, rent=prices.cheapest("h100-sxm").gpu_hour)[
+        "path"
+    ]
+    numbers = [number for number, _, _ in path]
+    assert numbers[:10] == [
+        "995 M",
+        "132",
+        "20 ×",
+        "20 ×",
+        "1 of 120",
+        "16 B",
+        "15 ×",
+        "2.7 ×",
+        "239",
+        "1.75",
+    ]
+    assert numbers[10].startswith("$") and numbers[11] == "173 ×" and len(path) == 12
+    assert sum(vram.training_bytes(1).values()) == 16
+    assert "995 M a second" in figures().journey(path).alt
+    assert [chapter for _, chapter, _ in path] == list(figures().PICTURES)  # each has its picture
+
+
+def test_the_quiz():
+    assert 100 / 610 == pytest.approx(0.16, abs=0.005)
+    assert 0.9 * 510 / 0.1 == pytest.approx(4590) and 4590 / 256 == pytest.approx(18, abs=0.1)
+    assert 256 / 4 == 64 and 1280 / 64 == 20
+    assert H100["ridge_bf16"].value / 2 == pytest.approx(148, abs=0.5)
+    cache = vram.kv_cache_bytes(80, 8192, 1000, 1, groups=8)
+    free = H100["memory_capacity"].si - 35e9
+    assert math.floor(free / cache) == 137
+    for readers in (30, 137):
+        assert 2 * 70e9 * readers / (35e9 + readers * cache) < H100["ridge_bf16"].value
+    assert 2 * 30 / 0.5 == 120
+    assert 58_464 * math.log10(2) > 80

@@ -1,0 +1,385 @@
+"""Chapter 10: its derived numbers are recomputed, its cells run in real processes, and
+its figures draw what they say.
+"""
+
+import ast
+import copy
+import json
+import re
+import time
+from contextlib import closing
+from functools import cache
+
+import jupytext
+import pytest
+import torch
+import torch.distributed as dist
+from conftest import ROOT, TESTS
+from jsonschema import Draft202012Validator
+
+from warplab.hardware import specs
+from warplab.models import vram
+from warplab.models.networks import Transformer, worksheet
+from warplab.models.rank_pool import RankError, Ranks
+
+BOOK = ROOT / "chapters"
+TEXT = re.sub(r"\s+", " ", (BOOK / "10-many-gpus.md").read_text(encoding="utf-8"))
+H100 = specs.get("h100-sxm")
+SPEED = 0.4 * H100["peak_bf16"].si
+NVLINK, PCIE, NETWORK = H100["nvlink_each_way"].si, H100["pcie_each_way"].si, 400e9 / 8
+
+
+@cache
+def figures():
+    from warplab.figures import many_gpus
+
+    return many_gpus
+
+
+def cell(text):
+    """Source of the chapter's code cell that contains `text`."""
+    found = [
+        c.source
+        for c in jupytext.read(BOOK / "10-many-gpus.md", fmt="md:myst").cells
+        if c.cell_type == "code" and text in c.source
+    ]
+    assert len(found) == 1, f"{len(found)} cells contain {text!r}"
+    return found[0]
+
+
+def run(*texts, **names):
+    """Names that are bound after the cells with these texts have run one after the other."""
+    names = {
+        "torch": torch,
+        "dist": dist,
+        "time": time,
+        "Transformer": Transformer,
+        "worksheet": worksheet,
+    } | names
+    for text in texts:
+        exec(compile(cell(text), "10-many-gpus.md", "exec"), names)
+    return names
+
+
+@pytest.fixture(scope="module")
+def rooms():
+    four = Ranks(4)
+    yield four
+    four.close()
+
+
+def test_one_room_would_take_years_and_does_not_hold_the_state(capsys):
+    run("seconds = 6 * 7e9")
+    assert capsys.readouterr().out == "6.7 years\n"
+    assert 16 * 7e9 == 112e9 > H100["memory_capacity"].si
+
+
+@pytest.mark.slow
+def test_torchrun_starts_the_program_of_the_page_as_two_processes(capsys):
+    run("dist.init_process_group", "subprocess.run(")
+    lines = capsys.readouterr().out.splitlines()
+    found = [
+        re.fullmatch(r"rank (\d) of 2, process (\d+): (\S+) alone, (\S+) together", line).groups()
+        for line in lines
+    ]
+    assert [f[0] for f in found] == ["0", "1"] and found[0][1] != found[1][1]
+    assert found[0][2] != found[1][2] and found[0][3] == found[1][3]
+
+
+@pytest.mark.slow
+def test_four_ranks_average_to_the_gradient_of_one_process(rooms):
+    names = run("def shared_gradient")
+    rows = worksheet(256)
+    alone, together = names["gradient"](rows), rooms.run(names["shared_gradient"], rows)
+    assert all(torch.equal(together[0], each) for each in together)
+    torch.testing.assert_close(together[0], alone, rtol=1e-4, atol=1e-7)
+    own = names["gradient"](rows[0::4])
+    assert (own - alone).abs().max() > 1e-2  # a rank by itself has another one
+
+
+@pytest.mark.slow
+def test_everybody_waits_for_the_rank_that_oversleeps(rooms, capsys):
+    waited = rooms.run(run("def meet", rooms=rooms)["meet"])
+    assert min(waited[:2] + waited[3:]) > waited[2]
+
+
+@pytest.mark.slow
+def test_both_all_reduces_send_the_bytes_that_the_chapter_derives(rooms):
+    caught = {}
+    figure = type("Chart", (), {"traffic": caught.update})
+    run("def through_one", "def ring(", "def trial", "counted = {}", rooms=rooms, figure=figure)
+    assert list(caught) == [2, 3, 4]
+    for n, (through_one, ring) in caught.items():
+        assert through_one == n - 1 and ring == pytest.approx(2 * (n - 1) / n)
+
+
+@pytest.mark.slow
+def test_a_ring_that_forgets_to_add_is_noticed(rooms):
+    names = run("def through_one", "def trial")
+    wrong = {"torch": torch, "dist": dist}
+    exec(compile(cell("def ring(").replace("take + inbox", "inbox"), "10-many-gpus.md", "exec"), wrong)
+    with pytest.raises(RankError, match="AssertionError"), closing(Ranks(2)) as two:
+        two.run(names["trial"], (wrong["ring"],), 2)
+
+
+def test_the_drawn_ring_ends_with_all_parts_complete_and_two_phases():
+    for n in (2, 4, 5):
+        states = figures().ring_steps(n)
+        assert len(states) == 2 * (n - 1) + 1
+        half, end = states[n - 1][0], states[-1][0]
+        assert all(row.count(n) == 1 for row in half) and all(row == [n] * n for row in end)
+    assert "after step 6 all have all" in figures().ring().alt
+
+
+def test_the_wires(capsys):
+    names = run("def ring_time", "links = {", h100=H100)
+    times = {name: 1e3 * names["ring_time"](8, 14e9, bandwidth) for name, bandwidth in names["links"].items()}
+    assert [round(t) for t in times.values()] == [55, 383, 490, 19600]
+    step = 6 * 7e9 * 8192 / SPEED
+    assert round(step, 2) == 0.87
+    assert round(times["NVLink 4"] / step / 10) == 6 and round(times["400 Gbit/s network"] / step / 10) == 56
+    assert 2 * 1023 == 2046 and round(2046 * 10e-6, 2) == 0.02
+
+
+def test_eight_gpus_of_a_machine_share_the_trip(capsys):
+    names = run("def ring_time", "links = {", "def machines_time", h100=H100)
+    assert capsys.readouterr().out.endswith("64 GPUs in 8 machines: 116 ms\n")
+    inside, between = 14 * (10e-6 + 14e9 / 8 / NVLINK), 14 * (10e-6 + 14e9 / 64 / NETWORK)
+    assert names["machines_time"](64, 14e9) == pytest.approx(inside + between)
+    assert names["machines_time"](8, 14e9) == names["ring_time"](
+        8, 14e9, NVLINK
+    )  # one machine: nothing to send outside
+    assert 116 < 490 / 4
+
+
+def test_nvlink_both_ways_and_terabits():
+    assert H100["nvlink_links"].value * H100["nvlink_per_link"].value == 450 == H100["nvlink_total"].value / 2
+    assert (H100["pcie_total"].value, H100["pcie_each_way"].value) == (128, 64)
+    assert 57.6 / 8 == pytest.approx(7.2) and round(7200 / 256) == 28 < 64 / 2
+    assert 57600 / 256 == 225 == NVLINK / 2e9
+
+
+@pytest.mark.slow
+def test_ddp_sends_the_last_layers_first_in_four_buckets(rooms):
+    names = run("from torch.distributed.algorithms", "def buckets")
+    heard = rooms.run(names["buckets"], worksheet(16))[0]
+    assert len(heard) == 4 and heard[0][0] == "head.weight" and heard[-1][-1] == "token.weight"
+    assert sum(map(len, heard)) == len(list(Transformer().parameters()))
+
+
+def test_buckets_hide_all_but_the_last():
+    step = 6 * 7e9 * 8192 / SPEED
+    forward, backward, exchange = 1e3 * step / 3, 2e3 * step / 3, 1e3 * 2 * 7 / 8 * 14e9 / NETWORK
+    assert round(exchange) == 490 and round(exchange / 8) == 61 and exchange < backward
+    plan = figures().all_reduces
+    assert forward + plan(8, backward, exchange, False)[1][-1][1] == pytest.approx(
+        forward + backward + exchange
+    )
+    assert forward + plan(8, backward, exchange, True)[1][-1][1] == pytest.approx(
+        forward + backward + exchange / 8
+    )
+    assert plan(8, 8.0, 16.0, True)[1][-1][1] == 1 + 16  # too long to hide: it starts after the first bucket
+    assert "931 ms instead of 1,359" in figures().overlap(forward, backward, exchange).caption
+
+
+def test_the_stages_of_zero():
+    assert [f"{sum(vram.zero_bytes(7.5e9, 64, stage).values()) / 1e9:.1f}" for stage in range(4)] == [
+        "120.0",
+        "31.4",
+        "16.6",
+        "1.9",
+    ]
+    p, n = 1000.0, 8
+    sizes = [sum(vram.zero_bytes(p, n, stage).values()) for stage in range(4)]
+    assert sizes == pytest.approx([16 * p, 4 * p + 12 * p / n, 2 * p + 14 * p / n, 16 * p / n])
+    assert [round(16e3 / sum(vram.zero_bytes(p, 10**9, stage).values())) for stage in (1, 2)] == [4, 8]
+    assert vram.zero_bytes(1, 2, 2) == {
+        "weights": 2,
+        "gradients": 1,
+        "FP32 weights": 2,
+        "first moment": 2,
+        "second moment": 2,
+    }
+    with pytest.raises(ValueError, match="stages 0 to 3, not 4"):
+        vram.zero_bytes(1, 2, 4)
+    assert (
+        "full copies: 120.0 GB; stage 1: 31.4 GB; stage 2: 16.6 GB; stage 3: 1.9 GB" in figures().zero().alt
+    )
+
+
+@pytest.mark.slow
+def test_sharded_training_keeps_a_quarter_and_takes_the_same_step(rooms, capsys):
+    names = run("def kept", "def stage_1", "def stage_3", "adam.step()\nprint(", rows=worksheet(256))
+    weights = list(names["model"].parameters())
+    count = sum(p.numel() for p in weights)
+    assert "weights, gradients, moments:" in capsys.readouterr().out
+    first, third = (rooms.run(names[stage], names["rows"]) for stage in ("stage_1", "stage_3"))
+    for every in (first, third):
+        assert max((a - b).abs().max() for a, b in zip(weights, every[0][1], strict=True)) < 1e-4
+    steps = 4 * len(weights)  # Adam counts its steps in four bytes a tensor
+    assert sum(rank[0][2] for rank in first) == 8 * count + steps
+    assert {tuple(rank[0][:2]) for rank in first} == {(4 * count, 4 * count)}
+    for part, each in enumerate((4, 4, 8)):
+        assert sum(rank[0][part] for rank in third) == each * count + (4 * steps if part == 2 else 0)
+        assert all(rank[0][part] == pytest.approx(each * count / 4, rel=0.02) for rank in third)
+    assert third[0][2] == {"c10d._allgather_base_": 5, "c10d._reduce_scatter_base_": 3}
+    moves = 2 * (1 + 1 + 1) + (1 + 1)  # MLPs: gathered twice, reduced once; the rest: once each
+    assert moves == 5 + 3
+
+
+@pytest.mark.slow
+def test_the_cut_mlp_is_the_whole_one(rooms, capsys):
+    names = run("def quarter")
+    run("x, up =", **names, rooms=rooms)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4 and all(
+        line.startswith("(32, 64) ") and float(line.split()[2]) < 1e-5 for line in lines
+    )
+
+
+def test_tensor_parallelism_costs_what_the_chapter_says():
+    array, each = 8192 * 4096 * 2, 32 * 4
+    assert round(array / 1e6) == 67 and each == 128
+    assert round(1e3 * 6 * 7e9 * 8192 / SPEED / 8) == 109
+    ring = 2 * 7 / 8 * array * each
+    assert [round(1e3 * ring / wire) for wire in (NVLINK, NETWORK)] == [33, 301]
+    assert round(each * 14 * 10e-3) == 18 and round(1e3 * array / NETWORK, 1) == 1.3
+
+
+@pytest.mark.parametrize(("stages", "parts"), [(4, 2), (4, 4), (4, 16), (8, 32), (1, 3)])
+def test_the_simulated_pipeline_idles_as_the_formula_says(stages, parts):
+    plan = run("def pipeline")["pipeline"](stages, parts)
+    end = max(row[-1] for row in plan)
+    assert end == 3 * (parts + stages - 1)
+    busy = sum(stop - start for *_, start, stop in plan)
+    assert 1 - busy / (stages * end) == pytest.approx((stages - 1) / (parts + stages - 1))
+    for stage in range(stages):  # a room does one thing at a time
+        spans = sorted(row[3:] for row in plan if row[0] == stage)
+        assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:], strict=False))
+
+
+def test_the_pipelines_that_are_drawn():
+    pipeline = run("def pipeline")["pipeline"]
+    alt = figures().pipelines({m: pipeline(4, m) for m in (2, 4, 16)}).alt
+    assert "4 micro-batches: 42.9% idle, done at 5.25; 16 micro-batches: 15.8% idle, done at 3.56" in alt
+    assert 8 * 16 * 128 == 16384
+
+
+@pytest.mark.slow
+def test_tokens_go_to_their_experts_and_back_and_the_popular_expert_gets_most(rooms):
+    dispatch = run("def dispatch")["dispatch"]
+    for popularity, share in (([1.0, 1, 1, 1], 1 / 4), ([3.0, 1, 1, 1], 1 / 2), ([0.0, 1, 1, 0], 0)):
+        arrived = rooms.run(dispatch, popularity)
+        assert sum(arrived) == 4 * 1024 * 256  # no token is lost
+        assert arrived[0] / sum(arrived) == pytest.approx(share, abs=0.03)
+
+
+@pytest.mark.slow
+def test_a_quarter_of_the_queries_needs_the_other_quarters_of_the_cache(rooms):
+    names, qkv = run("def stretch"), torch.randn(3, 1, 64, 8)
+    parts, received = zip(*rooms.run(names["stretch"], *qkv), strict=True)
+    torch.testing.assert_close(torch.cat(parts, dim=1), names["attention"](*qkv))
+    assert set(received) == {2 * 3 * 16 * 8 * 4}  # keys and values, three others, 16 tokens of 8 numbers
+    assert 2 * 3 * 1024 * 64 * 4 == 1.5 * 2**20 == 0.75 * 2 * 4096 * 64 * 4
+
+
+def documented(tool):
+    schemas = json.loads((TESTS / "training_tools.json").read_text(encoding="utf-8"))
+    return Draft202012Validator(schemas[tool])
+
+
+def fenced(language):
+    """The one text of the page in this language that is not run."""
+    page = (BOOK / "10-many-gpus.md").read_text(encoding="utf-8")
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", page, re.M | re.S)
+    return found
+
+
+def test_the_deepspeed_file_has_documented_settings_and_is_for_64_gpus():
+    settings, check = json.loads(fenced("json")), documented("deepspeed")
+    assert list(check.iter_errors(settings)) == []
+    assert settings["train_batch_size"] == 64 * (
+        settings["train_micro_batch_size_per_gpu"] * settings["gradient_accumulation_steps"]
+    )
+    for change in ({"micro_batch": 2}, {"train_batch_size": "256"}, {"zero_optimization": {"stage": 4}}):
+        assert list(check.iter_errors(copy.deepcopy(settings) | change)) != []
+
+
+def test_the_torchtitan_recipe_sets_documented_degrees_whose_product_is_the_ranks():
+    recipe = ast.parse(fenced("python"))
+    degrees = {
+        node.targets[0].attr: ast.literal_eval(node.value)
+        for node in ast.walk(recipe)
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).startswith("config.parallelism.")
+    }
+    check = documented("torchtitan")
+    assert len(degrees) == 5 and list(check.iter_errors(degrees)) == []
+    assert list(check.iter_errors(degrees | {"tensor_parallel": 8})) != []
+    tensor, stages, data = (
+        degrees[f"{kind}_degree"] for kind in ("tensor_parallel", "pipeline_parallel", "data_parallel_shard")
+    )
+    assert tensor * stages * data == 16384
+    bubble = (stages - 1) / (degrees["num_pp_microbatches"] + stages - 1)
+    assert round(100 * bubble) == 19 and "15/79 = 19 %" in TEXT
+
+
+@pytest.mark.slow
+def test_the_scaling_cells_measure_and_predict(rooms, capsys):
+    caught = {}
+    figure = type(
+        "Chart",
+        (),
+        {
+            "scaling": lambda *values: caught.update(
+                zip(("measured", "predicted", "cores"), values, strict=True)
+            )
+        },
+    )
+    run(
+        "def ring_time",
+        "def fastest",
+        "def exchange",
+        "small, large",
+        "def steps",
+        "predicted =",
+        rooms=rooms,
+        rows=worksheet(32),
+        figure=figure,
+    )
+    assert list(caught["measured"]) == [1, 2, 4] == list(caught["predicted"])
+    assert (
+        all(value > 0 for value in caught["measured"].values())
+        and caught["predicted"][1] == caught["measured"][1]
+    )
+    drawn = figures().scaling(**caught)
+    assert f"on {caught['cores']} cores" in drawn.alt
+
+
+def test_the_efficiencies(capsys):
+    names = run(
+        "def ring_time",
+        "links = {",
+        "def machines_time",
+        "def efficiency",
+        "after, beside",
+        speed=SPEED,
+        h100=H100,
+    )
+    printed = re.findall(r"(\d+) GPUs: +(\d+)%, overlapped +(\d+)%", capsys.readouterr().out)
+    assert printed == [("64", "98", "100"), ("512", "87", "100"), ("4096", "43", "61"), ("16384", "14", "15")]
+    assert names["efficiency"](2000)[1] > 0.999 > names["efficiency"](2304)[1]  # "up to some 2,000"
+    assert round(54 * 24 / 419) == 3 and 16384 // 128 == 128
+
+
+def test_the_quiz():
+    assert 2 * 15 / 16 == 1.875 and 16 * 1.875 == 30 == 15 + 15 and 15 / 1.875 == 8
+    grown = {stage: sum(vram.zero_bytes(13e9, 8, stage).values()) / 1e9 for stage in range(4)}
+    assert grown == pytest.approx({0: 208, 1: 71.5, 2: 48.75, 3: 26})
+    assert round(100 * 7 / 39) == 18 and round(100 * 15 / 47) == 32
+    assert (
+        round(280e9 / NVLINK, 2) == 0.62
+        and round(280e9 / 900e9, 2) == 0.31
+        and 280e9 / NETWORK == 5.6
+        and round(5.6 / 0.62) == 9
+    )
+    assert round(1024 * (1 - 1 / 1.1)) == 93

@@ -1,0 +1,85 @@
+"""Chapter 4: what a tile costs an SM, what counts as an operation, and the picture of im2col."""
+
+import re
+
+import jupytext
+import numpy as np
+import pytest
+import torch
+from conftest import ROOT
+from torch import nn
+
+from warplab.figures import disguises
+from warplab.hardware import specs
+from warplab.models.operations import operations
+
+BOOK = ROOT / "chapters"
+TEXT = (BOOK / "04-matmul.md").read_text(encoding="utf-8")
+
+
+class Counted:
+    """What the engine counts of the register-tiled product of two 256-square matrices (test_chapters)."""
+
+    flops = 2 * 256**3
+    shared_load = type(
+        "Shared", (), {"wavefronts": 16 * 16 * 8 * 16 * 8}
+    )  # blocks, rounds, warps, steps, loads
+    global_load = type("Global", (), {"bytes": 16 * 16 * 2 * 64 * 16 * 4})  # blocks, rounds, tiles of 64 x 16
+
+
+def test_the_budget_of_a_tile_by_hand():
+    cells = jupytext.reads(TEXT, fmt="md:myst").cells
+    source = next(c.source for c in cells if c.cell_type == "code" and "cycles = {" in c.source)
+    space = {"warplab": type("Lab", (), {"specs": specs}), "register_tiled": Counted}
+    exec(compile(source, "04-matmul.md", "exec"), space)
+    cuda_cores, tensor_cores, table, door = space["cycles"].values()
+    assert cuda_cores == 64 * 64 * 16 / 128 == 512
+    assert space["tensor"] == pytest.approx(2048, rel=1e-3) and tensor_cores == pytest.approx(32, rel=1e-3)
+    assert table == 64 * 64 * 16 / 32 * 8 / 16 == 1024  # a warp's multiply-adds, 8 loads for 16
+    assert door == pytest.approx(8192 / (3.35e12 / 132 / 1.98e9), rel=1e-3)
+    assert max(space["cycles"].values()) == table  # "the longest bar ... is the table"
+    assert 128 * 128 * 16 / 32 * 16 / 64 == 128 * 128 * 16 / 128  # a patch of 8 x 8 brings the two level
+
+
+def test_products_are_counted_twice_a_multiply_add_and_the_rest_once_a_number():
+    counted = operations(nn.Sequential(nn.Linear(8, 5), nn.ReLU()), torch.zeros(3, 8))
+    assert counted == {"dense layers": 2 * 3 * 8 * 5, "everything else": 3 * 5}
+
+
+def test_a_model_without_products_has_only_the_rest():
+    assert operations(nn.ReLU(), torch.zeros(7)) == {"everything else": 7}
+
+
+def test_the_drawn_columns_are_those_that_unfold_makes():
+    picture = torch.arange(1.0, 17).reshape(1, 1, 4, 4)
+    columns = nn.functional.unfold(picture, 3)[0].numpy()
+    last = ", ".join(f"{pixel:.0f}" for pixel in columns[:, -1])
+    assert last in disguises.im2col().alt
+    everywhere = sorted(set.intersection(*(set(column) for column in columns.T)))
+    assert np.array_equal(everywhere, [6, 7, 10, 11]) and "6, 7, 10 and 11" in disguises.im2col().caption
+
+
+def test_the_first_kernel_comes_before_the_disguises_and_before_the_library():
+    kernel, library = TEXT.index("def matmul_naive"), TEXT.index("import torch\n")
+    assert kernel < library
+    assert len(re.findall(r"^```\{code-cell\}", TEXT[:kernel], re.M)) <= 6
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not find source")
+def test_numbers_in_a_row_take_two_wavefronts_where_numbers_16_apart_take_one():
+    cells = [c.source for c in jupytext.reads(TEXT, fmt="md:myst").cells if c.cell_type == "code"]
+    wavefronts = {}
+    for b_col in ("tx + 16 * j", "4 * tx + j"):
+        space = {}
+        for name in ("from numba import cuda", "def fetch(", "def multiply(", "def matmul_register_tiled("):
+            source = next(c for c in cells if name in c).replace("print(warplab.device())", "")
+            exec(
+                compile(source.replace("b_tile[k, tx + 16 * j]", f"b_tile[k, {b_col}]"), "04", "exec"), space
+            )
+        a = np.ones((64, 64), np.float32)
+        launch = space["matmul_register_tiled"][(1, 1), (16, 16)]
+        wavefronts[b_col] = space["warplab"].profile(launch, a, a, np.empty_like(a)).shared_load.wavefronts
+    loads_of_one = 8 * 64 * 4  # warps, steps, numbers of A or of B
+    assert list(wavefronts.values()) == [2 * loads_of_one, loads_of_one + 2 * loads_of_one]
+    assert sorted({4 * tx % 32 for tx in range(16)}) == list(range(0, 32, 4))  # "two in each of 8 banks"

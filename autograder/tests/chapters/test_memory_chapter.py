@@ -1,0 +1,327 @@
+"""Chapter 5: its predictions are the engine's counts, its ratios follow from the
+registry, and its numbers from their sources.
+"""
+
+import math
+import os
+import re
+import runpy
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import jupytext
+import numpy as np
+import pytest
+from conftest import ROOT
+
+import warplab
+from warplab.hardware import specs
+
+BOOK = ROOT / "chapters"
+H100 = specs.get("h100-sxm")
+TEXT = re.sub(r"\s+", " ", (BOOK / "05-memory.md").read_text(encoding="utf-8"))
+# one small launch is enough to count, and a kernel taken from a page has no source file
+pytestmark = pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not find source")
+
+
+@cache
+def figures():
+    from warplab.figures import memory
+
+    return memory
+
+
+@cache
+def chapter():
+    """Names that the chapter's definitions bind; cells that time, profile, print or draw are left out."""
+    names = {"np": np, "warplab": warplab, "h100": H100}
+    for cell in jupytext.read(BOOK / "05-memory.md", fmt="md:myst").cells:
+        if cell.cell_type == "code" and re.search(
+            r"^(def |@|from numba|import (math|numpy))", cell.source, re.M
+        ):
+            if not re.search(r"bench\(|profile\(|print\(|figure\.|@triton", cell.source):
+                exec(compile(cell.source, "05-memory.md", "exec"), names)
+    return names
+
+
+def count(kernel, grid, block, *args):
+    return warplab.profile(chapter()[kernel][grid, block], *args)
+
+
+@pytest.mark.parametrize(
+    ("stride", "offset", "sectors"),
+    [(1, 0, 4), (1, 1, 5), (0, 0, 1), (2, 0, 8), (3, 0, 12), (8, 0, 32), (32, 0, 32)],
+)
+def test_a_request_costs_the_sectors_that_the_chapter_predicts(stride, offset, sectors):
+    x, out = np.arange(32_800, dtype=np.float32), np.empty(1024, np.float32)
+    p = count("copy_strided", 8, 128, x, out, stride, offset)
+    assert (p.global_load.requests, p.global_load.sectors) == (32, 32 * sectors)
+    np.testing.assert_array_equal(out, x[np.arange(1024) * stride + offset])
+
+
+def test_the_strided_copy_reads_memory_of_its_own():
+    """Pages that were never written are all one page of zeros, which any cache holds."""
+
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    if not os.path.exists("/proc/self/statm"):
+        pytest.skip("this system does not say how much of its memory a process has")
+    before, names = resident(), {"np": np, "f32": np.float32}
+    exec(cell_with("sparse, dense =").splitlines()[0], names)
+    names["sparse"][::32].sum()
+    assert resident() - before >= names["sparse"].nbytes == 128 << 20
+
+
+@pytest.mark.slow
+def test_the_three_transposes_cost_what_was_derived():
+    book, a = chapter(), np.random.default_rng(0).random((256, 256), np.float32)
+    warps = 256 * 256 // 32
+    derived = {
+        "naive": (warps * (4 + 32), 0),
+        "tiled": (warps * (4 + 4), warps * 31),
+        "padded": (warps * (4 + 4), 0),
+    }
+    kernels = {"naive": book["transpose_naive"], "tiled": book["transpose_tiled"]}
+    for name, expected in derived.items():
+        if name == "padded":
+            book["WIDTH"] = 33
+            kernels[name] = book["cuda"].jit(book["transpose_tiled"].py_func)
+        out = np.empty_like(a)
+        p = warplab.profile(kernels[name][(8, 8), (32, 32)], a, out)
+        np.testing.assert_array_equal(out, a.T)
+        assert (p.global_load.sectors + p.global_store.sectors, p.shared_load.bank_conflicts) == expected
+        assert p.shared_store.bank_conflicts == 0
+    said = [f"{sectors:,}" for sectors, _ in derived.values()] + [
+        f"{warps * 31:,}",
+        f"{warps * 32:,}",
+        f"{warps * (36 - 8):,}",
+    ]
+    assert [number for number in said if number not in TEXT] == []
+
+
+@pytest.mark.slow
+def test_the_blur_with_a_halo_asks_for_1_79_times_the_fewest():
+    a, naive, tiled = (
+        np.random.default_rng(0).random((288, 288), np.float32),
+        *np.empty((2, 288, 288), np.float32),
+    )
+    fewest = 288 * 288 * 4 // 32
+    p = count("blur_tiled", (9, 9), (32, 32), a, tiled)
+    assert p.global_load.sectors == (9 * 34 - 2) * (9 * 7 - 2) == 18_544
+    assert fewest == 10_368 and p.global_load.sectors / fewest == pytest.approx(1.79, abs=0.005)
+    assert 34 * 7 == 238 and 238 / 128 == pytest.approx(1.86, abs=0.005)
+    q = count("blur_naive", (9, 9), (32, 32), a, naive)
+    middle, up_and_down, sideways = 288 * 36, 2 * 287 * 36, 2 * 288 * (9 * 5 - 1)
+    assert q.global_load.sectors == middle + up_and_down + sideways
+    assert q.global_load.sectors / p.global_load.sectors == pytest.approx(3, abs=0.05)  # "a third"
+    around = np.pad(a, 1)
+    mean = (a + around[:-2, 1:-1] + around[2:, 1:-1] + around[1:-1, :-2] + around[1:-1, 2:]) / 5
+    for out in (naive, tiled):
+        np.testing.assert_allclose(out, mean, rtol=0, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_the_online_softmax_reads_twice_what_the_other_reads_three_times():
+    x = 4 * np.random.default_rng(0).standard_normal((128, 1024)).astype(np.float32)
+    exact = np.exp(x.astype(float) - x.max(0))
+    exact /= exact.sum(0)
+    once = x.nbytes // 32
+    flops = []
+    for kernel, reads in (("softmax_three_reads", 3), ("softmax_online", 2)):
+        out = np.empty_like(x)
+        p = count(kernel, 8, 128, x, out)
+        assert (p.global_load.sectors, p.global_store.sectors) == (reads * once, once)
+        np.testing.assert_allclose(out, exact, rtol=0, atol=1e-6)
+        flops.append(p.flops)
+    assert once == 16_384 and flops[1] / flops[0] == pytest.approx(1.5)  # "half as much arithmetic again"
+
+
+def cell_with(text):
+    """The source of the chapter's one cell that holds `text`."""
+    cells = jupytext.read(BOOK / "05-memory.md", fmt="md:myst").cells
+    [source] = [cell.source for cell in cells if text in cell.source]
+    return source
+
+
+def counted_in_triton(kernel, grid, rows, cols):
+    """(input, result, profile) of a Triton kernel of the chapter on random numbers."""
+    import torch
+
+    pytest.importorskip("triton")
+    page = tempfile.NamedTemporaryFile("w", suffix=".py")  # triton.jit reads its kernels' source files
+    with page:
+        page.write("import triton\nimport triton.language as tl\n" + cell_with(f"def {kernel}"))
+        page.flush()
+        x = torch.randn(rows, cols, generator=torch.Generator().manual_seed(5))
+        out = torch.empty_like(x)
+        launch = runpy.run_path(page.name)[kernel][(grid,)]
+        return x, out, warplab.profile(launch, x, out, rows=rows, cols=cols)
+
+
+@pytest.mark.slow
+def test_the_online_softmax_asks_for_the_same_sectors_in_three_languages():
+    x, in_triton, triton = counted_in_triton("softmax_columns", 1, 32, 128)
+    text = cell_with("softmax(const float").split('"""')[1]
+    in_numba, in_cpp, rough = np.empty((3, 32, 128), np.float32)
+    numba = count("softmax_online", 1, 128, x.numpy(), in_numba)
+    plain, short = (
+        warplab.profile(warplab.cuda_kernel(source, "softmax")[1, 128], x.numpy(), out, 32, 128)
+        for source, out in ((text, in_cpp), (text.replace("expf(", "__expf("), rough))
+    )
+    once = 32 * 128 * 4 // 32
+    for p in (numba, triton, plain, short):
+        assert (p.global_load.sectors, p.global_store.sectors) == (2 * once, once)
+    for out in (in_numba, in_cpp, rough, in_triton.numpy()):
+        np.testing.assert_allclose(out, x.softmax(0), rtol=0, atol=1e-6)
+    assert numba.flops == plain.flops  # "both spend several steps"
+    assert triton.flops == short.flops == 12 * x.numel()  # "for the same 12 FLOP"
+    assert numba.warp_instructions / plain.warp_instructions == pytest.approx(
+        1.5, abs=0.1
+    )  # "half as many again"
+
+
+@pytest.mark.slow
+def test_the_tile_of_triton_reads_each_number_once():
+    import torch
+
+    x, out, p = counted_in_triton("softmax_tile", 2, 128, 64)
+    assert (p.global_load.sectors, p.global_store.sectors) == (128 * 64 * 4 // 32,) * 2
+    torch.testing.assert_close(out, x.softmax(0), rtol=0, atol=1e-6)
+    assert 128 * 32 == 4096 == 32 * 128  # numbers, registers x threads
+
+
+def test_the_small_sum_of_the_online_softmax():
+    sums = [1, math.exp(-2) + 1, math.exp(-2) + 1 + math.exp(-1)]
+    assert [round(s, 3) for s in sums] == [1, 1.135, 1.503]
+    assert sums[-1] == pytest.approx(sum(math.exp(v - 3) for v in (1, 3, 2)))
+
+
+@pytest.mark.parametrize(("n", "tile"), [(512, 64), (100, 64), (7, 3)])
+def test_attention_by_tiles_is_attention(n, tile):
+    q, k, v = np.random.default_rng(n).standard_normal((3, n, 64))
+    weights = np.exp(q @ k.T / 8)
+    exact = weights @ v / weights.sum(1, keepdims=True)
+    np.testing.assert_allclose(chapter()["attention_by_tiles"](q, k, v, tile), exact, atol=1e-12)
+
+
+def test_the_walk_visits_every_link_once_in_both_orders():
+    book = chapter()
+    for shuffled in (False, True):
+        links, place, seen = book["round_trip"](64 * 100, shuffled), 0, []
+        for _ in range(100):
+            seen.append(place)
+            place = int(links[place])
+        assert place == 0 and len(set(seen)) == 100
+        at = np.zeros(1, np.int64)
+        for walked in range(10, 101, 10):  # ten walks, each from where the last one stopped
+            book["walk"](links, at, 10)
+            assert at[0] == (seen + [0])[walked]
+
+
+def test_the_desk_the_door_and_the_walk():
+    bandwidth, fp32 = H100["memory_bandwidth"].si, H100["peak_fp32"].si
+    assert round(fp32 / 2 / (bandwidth / 12)) == 120
+    for key in ("h100-sxm", "rtx-4090"):
+        spec = specs.get(key)
+        assert round(1e3 * spec["memory_capacity"].si / spec["memory_bandwidth"].si) == 24  # ms
+        assert round(spec["memory_bandwidth"].si / spec["memory_capacity"].si) == 42  # tokens a second
+    assert specs.get("epyc-9654")["memory_bandwidth"].si / (1.2e12 / 8) == pytest.approx(3, abs=0.1)
+    registers = 4 * H100["registers_per_sm"].value
+    assert registers == H100["unified_cache_per_sm"].si == 256 * 1024
+    assert registers * H100["sms"].value == 33 * 2**20
+    assert 33 * 2**20 / H100["l2_cache"].si == pytest.approx(2 / 3, abs=0.01)
+    read_l2, read_hbm = 4528.92 * 2**30, 2561.03 * 2**30  # mt4g, bytes a second
+    assert [round(read_l2 / 1e12, 1), round(read_hbm / 1e12, 2), round(read_hbm / bandwidth, 2)] == [
+        4.9,
+        2.75,
+        0.82,
+    ]
+    latency = 834 / H100["boost_clock"].si
+    assert latency == pytest.approx(421e-9, abs=0.5e-9)
+    under_way = bandwidth * latency
+    assert under_way == pytest.approx(1.4e6, rel=0.01)
+    assert under_way / H100["sms"].value == pytest.approx(10.7e3, rel=0.005)
+    assert round(under_way / H100["sms"].value / 128) == 84 > H100["max_warps_per_sm"].value
+
+
+def test_the_street():
+    each_way = H100["pcie_each_way"].si
+    assert round(H100["memory_bandwidth"].si / each_way) == 52
+    assert H100["memory_capacity"].si / each_way == 1.25
+    assert round(6 * H100["peak_fp32"].si / each_way, -2) == 6_300  # 2 n^3 / (12 n^2 bytes)
+
+
+def test_what_shared_memory_an_h100_has():
+    kib = {name: H100[name].si / 1024 for name in ("shared_memory_per_sm", "max_shared_memory_per_block")}
+    assert list(kib.values()) == [228, 227]
+    assert H100["unified_cache_per_sm"].si / 1024 == 256
+
+
+def test_intensities_of_deep_learning():
+    book, ridge = chapter(), H100["ridge_bf16"].value
+    products = [np.divide(*book["product"](m, 4096, 4096)) for m in (1, 32, 512, 4096)]
+    np.testing.assert_allclose(products, [1.0, 31.5, 409.6, 1365.3], rtol=1e-3)
+    assert 100 * products[0] / ridge == pytest.approx(1 / 3, abs=0.02)
+    assert products[1] < ridge < products[2]
+    rows = ridge / (1 - ridge / 2048)
+    assert rows == pytest.approx(345, abs=1) and np.divide(
+        *book["product"](rows, 4096, 4096)
+    ) == pytest.approx(ridge)
+    layer_norm = 7 / 8
+    assert layer_norm / H100["ridge_fp32"].value == pytest.approx(0.044, abs=0.001)
+
+
+def test_the_sliver_of_the_arithmetic_and_its_share_of_the_floor():
+    page = jupytext.read(BOOK / "05-memory.md", fmt="md:myst").cells
+    source = next(cell.source for cell in page if cell.cell_type == "code" and "def floor(" in cell.source)
+    caught, space = {}, {**chapter()}
+    space["figure"] = type("Chart", (), {"floors": caught.update})
+    exec(compile(source, "05-memory.md", "exec"), space)
+    flop, seconds = (sum(part[i] for part in caught.values()) for i in (0, 1))
+    small = [caught[name] for name in ("softmax", "norms, additions, GELU")]
+    assert 100 * sum(part[0] for part in small) / flop == pytest.approx(0.12, abs=0.005)
+    assert 100 * sum(part[1] for part in small) / seconds == pytest.approx(20, abs=0.5)
+    by_arithmetic = caught["attention's products"][0] / H100["peak_bf16"].si
+    assert caught["attention's products"][1] > 2 * by_arithmetic  # memory-bound
+
+
+def test_the_bytes_of_attention():
+    n, d = 8192, 64
+    stored, tiles, once = 8 * n * n + 8 * n * d, 4 * n * d + 4 * n * n * d / 128, 8 * n * d
+    assert [round(b / 1e6) for b in (stored, tiles, once)] == [541, 136, 4]
+    heads = math.ceil(H100["sms"].value / (n / 128))  # at work at a time, with a block for each 128 queries
+    assert n / 128 == 64 and heads == 3 and round(4 * n * d / 1e6) == 2
+    assert (
+        round(heads * 4 * n * d / 1e6) == 6 and 8 * heads * 4 * n * d < 1.01 * H100["l2_cache"].si
+    )  # an eighth of L2
+    assert round(2 * n * n / 1e6) == 134 and 2 * n * n > H100["l2_cache"].si
+    assert 41.7 / 7.3 == pytest.approx(5.7, abs=0.05) and 35.1 / 11.7 == pytest.approx(
+        3
+    )  # dao2022, in two printings
+    alt = figures().attention_bytes().alt
+    assert "541 MB" in alt and "136 MB" in alt and "4 MB" in alt
+
+
+def test_the_quiz():
+    assert [math.gcd(width, 32) for width in (34, 33, 36)] == [2, 1, 4]
+    assert 256e3 / 500e-9 == pytest.approx(512e9)
+
+
+def test_chapter_4_is_placed_where_its_counters_put_it():
+    n, stored = 256, 256 * 256 * 4
+    flop = 2 * n**3
+    asked = {
+        "matmul, naive": 64 * 2**20,
+        "matmul, tile of 32": 80 * 2**20 / 20,
+        "matmul, register tile": 64 * 2**20 / 32,
+    }
+    for name, loaded in asked.items():
+        drawn, to_bytes = figures().CHAPTER_4[name]
+        assert drawn / to_bytes == pytest.approx(flop / (loaded + stored), rel=5e-3)
+
+
+def test_a_gpu_that_nobody_measured_is_not_given_a_time():
+    drawn = figures().strides({1: 4, 2: 8}, {1: 1e-3, 2: 2e-3}, {})
+    assert "not recorded yet" in drawn.body and "not recorded yet" in drawn.alt

@@ -1,0 +1,94 @@
+"""The page on what a network computes: its numbers by hand, its runs, and the block that chapters share."""
+
+import re
+from functools import cache
+
+import jupytext
+import pytest
+from conftest import ROOT
+
+BOOK = ROOT / "chapters"
+PAGE = BOOK / "what-a-network-computes.md"
+
+
+@cache
+def figures():
+    from warplab.figures import network
+
+    return network
+
+
+@pytest.fixture(scope="module")
+def run():
+    """What the page's cells leave behind, and the figures that they draw by name."""
+    import torch
+
+    drawn, threads = {}, torch.get_num_threads()
+
+    class Keep:
+        def __getattr__(self, name):
+            def draw(*args):
+                drawn[name] = getattr(figures(), name)(*args)
+
+            return draw
+
+    space = {"figure": Keep()}
+    for cell in jupytext.read(PAGE, fmt="md:myst").cells:
+        if cell.cell_type == "code" and "import network" not in cell.source:
+            exec(compile(cell.source, PAGE.name, "exec"), space)
+    torch.set_num_threads(threads)
+    return space, drawn
+
+
+def test_the_small_network_is_followed_by_hand(run):
+    space, _ = run
+    assert space["sums"].tolist() == [1 * 1 + 2 * 0.5, 1 * -1 + 2 * -1, 1 * 0.5 + 2 * 0]
+    assert space["hidden"].tolist() == [2, 0, 0.5]
+    assert space["scores"].tolist() == [2 * 1 + 0 * 1 + 0.5 * -2, 2 * 0.5 + 0 * 1 + 0.5 * 2]
+    assert space["slope"] == pytest.approx(2 * (1 / (1 + 2.718281828) - 1), abs=1e-4)
+
+
+def test_both_runs_learn(run):
+    space, drawn = run
+    assert "100% do." in drawn["field"].alt and space["loss"].item() < 0.01
+    most = space["look"].shares.argmax(1).tolist()
+    assert most == list(range(8)), "each question looks at the place that it asks for"
+
+
+def test_each_mistake_starts_where_the_good_run_does_and_does_not_learn(run):
+    space, drawn = run
+    good, *mistakes = space["curves"].values()
+    assert good[-1] < 0.01 and len(mistakes) == 3
+    for losses in mistakes:
+        assert losses[0] == pytest.approx(good[0]) and min(losses[-100:]) > 0.4
+    rates = dict(zip(("long", "short", "added"), mistakes, strict=True))
+    assert max(rates["long"]) > 10 > 2 * max(rates["added"]) and max(rates["short"]) == rates["short"][0]
+    assert "One of the four" in drawn["loss_curves"].caption
+
+
+def test_a_block_of_width_h_has_12_h_squared_weights(run):
+    rows = {"h": 1, "3h": 3, "4h": 4}
+    shapes = [shape.split(" × ") for *_, shape in figures().STEPS if shape]
+    assert sum(rows[a] * rows[b] for a, b in shapes) == 12
+    assert run[0]["in_blocks"] == 32 * 12 * 4096**2
+
+
+def test_the_marks_of_the_block_are_the_chapters_numbers():
+    marks = {name: notes for name, (notes, _) in figures().MARKS.items()}
+    steps = {name for name, *_ in figures().STEPS}
+    assert all(set(notes) <= steps for notes in marks.values())
+    assert sum(int(note.removeprefix("keeps ")) for note in marks["kept"].values()) == 16  # chapter 6
+    assert (
+        sum(int((re.match(r"\d+", note) or [1])[0]) for note in marks["products"].values()) == 6
+    )  # chapter 4
+    assert list(marks["cut"].values()).count("all-reduce") == 2  # chapter 10: two in each direction
+
+
+@pytest.mark.parametrize(
+    ("chapter", "mark"),
+    [("04-matmul", "products"), ("06-fit", "kept"), ("09-train-infer", "cache"), ("10-many-gpus", "cut")],
+)
+def test_a_chapter_comes_back_to_the_block_with_its_part_marked(chapter, mark):
+    assert f'network.transformer_block("{mark}")' in (BOOK / f"{chapter}.md").read_text(encoding="utf-8")
+    figure = figures().transformer_block(mark)
+    assert all(note in figure.alt for note in figures().MARKS[mark][0].values())

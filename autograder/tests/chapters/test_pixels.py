@@ -1,0 +1,147 @@
+"""Chapter 1: its kernel does what the page says, its numbers are right, and its shader
+paints the kernel's moon.
+"""
+
+import math
+import re
+from functools import cache
+
+import jupytext
+import numpy as np
+import pytest
+from conftest import ROOT
+
+import warplab
+from warplab.hardware import specs
+
+BOOK = ROOT / "chapters"
+
+
+@cache
+def chapter():
+    """Names that the chapter's cells define; of a cell that times or profiles, only
+    what stands before its first blank line.
+    """
+    names = {}
+    for cell in jupytext.read(BOOK / "01-pixels.md", fmt="md:myst").cells:
+        if cell.cell_type == "code" and re.search(r"^(import |def |f32 |image = |@cuda)", cell.source, re.M):
+            definitions = (
+                cell.source.split("\n\n")[0] if re.search(r"bench\(|profile\(", cell.source) else cell.source
+            )
+            exec(compile(definitions, "01-pixels.md", "exec"), names)
+    return names
+
+
+@cache
+def figures():
+    from warplab.figures import pixels
+
+    return pixels
+
+
+@pytest.mark.parametrize("shape", [(270, 480), (37, 53), (1, 1)])
+def test_loop_numpy_and_kernel_paint_the_same_moon(shape):
+    book = chapter()
+    loop, kernel = np.full(shape, -1, np.float32), np.full(shape, -1, np.float32)
+    book["moon_loop"](loop)
+    grid = -(-shape[1] // 16), -(-shape[0] // 16)
+    book["moon"][grid, (16, 16)](kernel, np.float32(0.45 * shape[0]))
+    np.testing.assert_allclose(book["moon_numpy"](*shape), loop, atol=1e-5)
+    np.testing.assert_allclose(kernel, loop, atol=1e-5)
+
+
+def test_the_kernel_does_six_operations_in_the_sky_and_twelve_on_the_moon():
+    book, image = chapter(), np.zeros((270, 480), np.float32)
+    counts = warplab.profile(book["moon"][(30, 17), (16, 16)], image, np.float32(0.45 * 270))
+    x, y = (np.arange(480) - 240) / 121.5, (np.arange(270) - 135)[:, None] / 121.5
+    moon = int((x * x + y * y < 1).sum())
+    assert counts.flops == 6 * (image.size - moon) + 12 * moon
+    assert (
+        counts.global_store.bytes == image.nbytes == 518_400
+    )  # 480 float32 are 60 whole sectors: none is cut
+
+
+def test_the_unchecked_kernel_names_the_first_pixel_past_the_end():
+    book, image = chapter(), np.zeros((270, 480), np.float32)
+    named = r"paint_white.*thread \(0, 14, 0\) of block \(0, 16, 0\).*element \[270, 0\].*\[269, 479\]"
+    with pytest.raises(warplab.OutOfBounds, match=named):
+        warplab.profile(book["paint_white"][(30, 17), (16, 16)], image)
+
+
+def test_the_numbers_in_the_prose():
+    text = re.sub(r"\s+", " ", (BOOK / "01-pixels.md").read_text(encoding="utf-8"))
+    blocks = math.ceil(1000 / 16) * math.ceil(700 / 16)
+    for number in (
+        3840 * 2160 * 120 // 10**6,
+        blocks,
+        blocks * 256,
+        blocks * 256 - 700_000,
+        320 * 180,
+        1024 * 4096,
+        33 * 33,
+    ):
+        assert f"{number:,}" in text
+    assert (3840 * 2160) / (320 * 180) == 144
+    assert 1e3 / 120 == pytest.approx(8.3, abs=0.05)  # ms, the deadline
+    assert 3840 * 2160 * 4 == pytest.approx(33e6, rel=0.01)  # bytes, one sweep of NumPy's
+    assert 3840 * 2160 * 4 * 120 == pytest.approx(4e9, rel=0.01)  # bytes a second
+    assert round(specs.get("h100-sxm")["memory_bandwidth"].si / (3840 * 2160 * 4 * 120), -2) == 800
+    assert 1 - 33 * 33 / (2 * 32) ** 2 == pytest.approx(0.73, abs=0.01)  # "almost three threads of four"
+    assert math.hypot(0.64, 0.48, 0.6) == pytest.approx(1)  # the sun's direction has length 1
+    assert 33 * 33 == 34 * 32 + 1
+
+
+def test_the_grid_in_the_figure_has_98_idle_threads():
+    assert "98 of the 384" in figures().grid_over_image().caption
+    assert 3 * 2 * 64 - 22 * 13 == 98
+
+
+def test_the_rim_of_the_warp_map_is_what_the_engine_sees_diverge():
+    sky, moon, both = (
+        int(n.replace(",", "")) for n in re.findall(r"([\d,]+) warps:", figures().warp_map().body)
+    )
+    assert sky + moon + both == 480 * 270 // 32
+    book, image = chapter(), np.zeros((270, 480), np.float32)
+    counts = warplab.profile(book["moon"][(30, 17), (16, 16)], image, np.float32(0.45 * 270))
+    assert counts.divergent_branches == both == 246
+    assert "the 246 warps" in (BOOK / "01-pixels.md").read_text(encoding="utf-8")
+
+
+def test_a_gpu_that_nobody_measured_is_not_given_a_time():
+    text = figures().race(4.0, 0.09, 0.015).body
+    assert "CUDA kernel, a GPU" in text and "not recorded yet" in text and "engine" not in text
+
+
+def test_the_shader_uses_the_kernels_formula_and_sun():
+    shader, script = (
+        (ROOT / "autograder/warplab/figures" / name).read_text(encoding="utf-8")
+        for name in ("moon.wgsl", "moon.js")
+    )
+    assert "1 - x * x - y * y" in shader and "0.48 * y" in shader and "0.45 * frame.y" in shader
+    angle = float(re.search(r"2 \* Math.PI - ([\d.]+)", script)[1])
+    reach = math.hypot(0.64, 0.6)
+    assert "Math.hypot(0.64, 0.6)" in script
+    np.testing.assert_allclose((-reach * math.sin(angle), reach * math.cos(angle)), (-0.64, 0.6), atol=0.01)
+
+
+def test_the_live_moon_brings_everything_with_it_and_keeps_its_still_picture():
+    text = figures().live_moon(np.zeros((9, 16), np.uint8))._repr_html_()
+    assert "http" not in text and text.count("</script>") == 1
+    assert re.search(r'<img src="data:image/png;base64,[^"]+" alt="[^"]{20,}"', text)
+    assert "<canvas hidden" in text and 'role="status"' in text
+
+
+@pytest.mark.browser
+def test_without_webgpu_the_still_picture_stays_and_the_console_has_no_error(browser, tmp_path):
+    file = tmp_path / "moon.html"
+    body = figures().live_moon(np.zeros((9, 16), np.uint8))._repr_html_()
+    file.write_text(f"<!doctype html><meta charset=utf-8><title>moon</title>{body}", encoding="utf-8")
+    page, errors = browser.new_page(), []
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(file.as_uri())
+    page.wait_for_function("!document.querySelector('.status').textContent.includes('Looking')")
+    assert page.locator("img").is_visible() and page.locator("canvas").is_hidden()
+    assert page.locator(".status").inner_text().startswith("Still picture, computed by the kernel above")
+    page.close()
+    assert errors == []

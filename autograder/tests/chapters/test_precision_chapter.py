@@ -1,0 +1,576 @@
+"""Chapter 7: its formats are torch's, its predictions the engine's counts, its ratios
+the registry's, and its live runs show what it says.
+"""
+
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import jupytext
+import numpy as np
+import pytest
+import torch
+from conftest import ROOT
+
+import warplab
+from warplab.hardware import specs
+
+BOOK = ROOT / "chapters"
+TEXT = re.sub(r"\s+", " ", (BOOK / "07-precision.md").read_text(encoding="utf-8"))
+DTYPES = {
+    "FP32": torch.float32,
+    "BF16": torch.bfloat16,
+    "FP16": torch.float16,
+    "FP8 E4M3": torch.float8_e4m3fn,
+    "FP8 E5M2": torch.float8_e5m2,
+    "INT8": torch.int8,
+}
+# one small launch is enough to count, and a kernel taken from a page has no source file
+pytestmark = pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not find source")
+
+
+@cache
+def figures():
+    from warplab.figures import precision
+
+    return precision
+
+
+def cells():
+    return [
+        cell.source
+        for cell in jupytext.read(BOOK / "07-precision.md", fmt="md:myst").cells
+        if cell.cell_type == "code"
+    ]
+
+
+def said(*numbers):
+    assert [number for number in numbers if number not in TEXT] == []
+
+
+class Caught(dict):
+    """Stands in for the figures and keeps what they are given."""
+
+    def __getattr__(self, name):
+        return lambda *args, **kwargs: self.update({name: args or kwargs})
+
+
+@pytest.fixture(scope="module")
+def lived():
+    """All cells of the chapter run in order (with chapter 7's figures caught): (names,
+    what was printed, what was drawn).
+    """
+    import contextlib
+    import io
+
+    drawn, printed, threads = Caught(), io.StringIO(), torch.get_num_threads()
+    names = {"figure": drawn}
+    with contextlib.redirect_stdout(printed):
+        for source in cells():
+            if not any(skipped in source for skipped in ("figures import", "bench(", "measured(")):
+                exec(compile(source, "07-precision.md", "exec"), names)
+    torch.set_num_threads(threads)
+    return names, printed.getvalue(), drawn
+
+
+@pytest.mark.parametrize("name", [n for n in DTYPES if n not in ("FP32", "BF16", "INT8")])
+def test_the_figures_list_exactly_the_values_that_torch_has(name):
+    width = 16 if name == "FP16" else 8
+    codes = torch.arange(2 ** (width - 1), dtype=torch.int32).to(torch.int16 if width == 16 else torch.uint8)
+    every = codes.view(DTYPES[name]).double()
+    np.testing.assert_array_equal(figures().values(name), every[every.isfinite()].numpy())
+
+
+def test_the_largest_values_are_torchs():
+    for name, dtype in DTYPES.items():
+        info = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
+        assert figures().largest(name) == info.max
+    assert figures().largest("TF32") == (2 - 2**-10) * 2.0**127 and figures().largest("INT4") == 7
+    said("65,504", "448", "57,344")
+
+
+@pytest.fixture
+def explorer(browser, tmp_path):
+    """The explorer on a page of its own, and the errors of its console."""
+    file, errors = tmp_path / "formats.html", []
+    body = figures().explorer()._repr_html_()
+    file.write_text(f"<!doctype html><meta charset=utf-8><title>formats</title>{body}", encoding="utf-8")
+    page = browser.new_page()
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(file.as_uri())
+    yield page
+    page.close()
+    assert errors == []
+
+
+def numbers():
+    """Doubles that try every rounding: random ones over the range, all halfway points
+    of the small formats, and the special ones.
+    """
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal(2000) * 2.0 ** rng.integers(-30, 20, 2000)
+    values = np.concatenate(
+        [figures().values(name) for name in ("FP8 E4M3", "FP8 E5M2")] + [np.arange(130.0)]
+    )
+    ties = (values[:-1] + values[1:]) / 2
+    halves = figures().values("FP16")
+    return np.concatenate(
+        [
+            x,
+            values,
+            ties,
+            -ties,
+            halves[::97],
+            (halves[:-1] + halves[1:])[::89] / 2,
+            [65519.9, 65520, 65504, 6e-8, 3e-8, 2.9e-8, 0.1, 0.0],
+        ]
+    )
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", DTYPES)
+def test_the_explorers_encoder_gives_torchs_bits(explorer, name):
+    x = numbers()
+    get = (
+        f"(xs) => {{ const c = document.querySelector('.format-explorer').formats; return xs.map((x) => "
+        f"c.encode(x, c.table['{name}'])); }}"
+    )
+    bits = np.array(explorer.evaluate(get, x.tolist()))
+    if name == "INT8":
+        np.testing.assert_array_equal(bits.astype(np.uint8).view(np.int8), np.clip(np.round(x), -128, 127))
+        return
+    width = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32}[DTYPES[name].itemsize]
+    expected = torch.from_numpy(x).to(DTYPES[name]).view(width).long().numpy()
+    np.testing.assert_array_equal(bits, expected)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["FP16", "BF16", "FP8 E4M3", "FP8 E5M2"])
+def test_the_explorers_decoder_and_neighbours_agree_with_torch_for_every_pattern(explorer, name):
+    codes = list(range(2 ** (8 * DTYPES[name].itemsize)))
+    get = (
+        f"(codes) => {{ const c = document.querySelector('.format-explorer').formats, f = c.table['{name}'];"
+        "return codes.map((b) => [c.decode(b, f), c.neighbour(b, f, true)]); }"
+    )
+    found = explorer.evaluate(get, codes)
+    width = torch.uint8 if len(codes) == 256 else torch.int16
+    expected = torch.tensor(codes).to(width).view(DTYPES[name]).double().numpy()
+    np.testing.assert_array_equal(np.array([np.nan if v is None else v for v, _ in found], float), expected)
+    above = {code: up for code, (_, up) in zip(codes, found, strict=True)}
+    finite = np.unique(expected[np.isfinite(expected)])
+    for code, value in zip(codes, expected, strict=True):
+        if np.isfinite(value) and value < finite[-1]:
+            assert expected[above[code]] == finite[np.searchsorted(finite, value, side="right")]
+
+
+@pytest.mark.browser
+def test_the_explorer_can_be_used_with_the_keyboard_alone(explorer):
+    assert "0x2E66 is 0.0999755859375" in explorer.locator(".status").inner_text()
+    bits = explorer.locator(".bits button")
+    assert bits.count() == 16 and bits.first.get_attribute("aria-label") == "bit 15: sign"
+    bits.first.focus()
+    explorer.keyboard.press("Space")
+    assert "-0.0999755859375" in explorer.locator(".status").inner_text()
+    explorer.keyboard.press("ArrowRight")
+    assert (
+        explorer.evaluate("document.activeElement.getAttribute('aria-label')") == "bit 14: exponent, worth 16"
+    )
+    explorer.locator("input").fill("65520")
+    assert "0x7C00 is Infinity" in explorer.locator(".status").inner_text()
+    explorer.locator("input").fill("three")
+    assert "is not a number" in explorer.locator(".status").inner_text()
+    explorer.locator("select").select_option("INT4")
+    explorer.locator("input").fill("9")
+    assert bits.count() == 4 and "INT4 0x7 is 7" in explorer.locator(".status").inner_text()
+    assert explorer.locator(".up").is_disabled()
+
+
+def test_the_explorer_brings_everything_with_it():
+    text = figures().explorer()._repr_html_()
+    assert (
+        "http" not in text
+        and text.count("</script>") == 1
+        and 'role="status"' in text
+        and "needs JavaScript" in text
+    )
+
+
+MMA = """
+extern "C" __global__ void product(const unsigned* a, const unsigned* b, float* out)
+{
+    int lane = threadIdx.x;
+    float d[4];
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%10,%10,%10};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(a[lane * 4]), "r"(a[lane * 4 + 1]), "r"(a[lane * 4 + 2]), "r"(a[lane * 4 + 3]),
+          "r"(b[lane * 2]), "r"(b[lane * 2 + 1]), "f"(0.0f));
+    for (int i = 0; i < 4; i++) out[lane * 4 + i] = d[i];
+}
+"""
+
+
+def test_the_lanes_of_the_fragment_figure_are_the_engines():
+    held, rng = figures().owners(), np.random.default_rng(7)
+    a, b = rng.integers(-8, 8, (16, 16)).astype(np.float16), rng.integers(-8, 8, (16, 8)).astype(np.float16)
+    # a lane's elements in the manual's order: down within a half of the columns for A,
+    # down for B, along rows for C
+    order = {"A": lambda place: (place[1] >= 8, place), "B": lambda place: place, "C": lambda place: place}
+    places = {
+        n: [sorted(map(tuple, np.argwhere(tile == lane)), key=order[n]) for lane in range(32)]
+        for n, tile in held.items()
+    }
+    assert {name: {len(p) for p in each} for name, each in places.items()} == {"A": {8}, "B": {4}, "C": {4}}
+    fa = np.array([[a[p] for p in each] for each in places["A"]], np.float16).view(np.uint32)
+    fb = np.array([[b[p] for p in each] for each in places["B"]], np.float16).view(np.uint32)
+    out = np.zeros((32, 4), np.float32)
+    warplab.cuda_kernel(MMA, "product")[1, 32](fa.copy(), fb.copy(), out)
+    c = np.zeros((16, 8))
+    for each, sums in zip(places["C"], out, strict=True):
+        for place, value in zip(each, sums, strict=True):
+            c[place] = value
+    np.testing.assert_array_equal(c, a.astype(float) @ b.astype(float))
+    assert {r for r, _ in places["C"][9]} == {2, 10}
+    said("in rows 2 and 10", "32 numbers, and holds eight")
+
+
+def test_the_prose_quotes_the_registrys_peaks_and_ratios():
+    sxm, pcie = specs.get("h100-sxm"), specs.get("h100-pcie")
+    bf16 = sxm["peak_bf16"].si
+    assert round(bf16 / sxm["peak_fp32"].si) == 15 and round(bf16 / sxm["peak_tf32"].si, 1) == 2.0
+    assert round(sxm["peak_fp8"].si / sxm["peak_fp32"].si) == 30
+    assert round(sxm["peak_bf16_sparse"].si / pcie["peak_bf16"].si, 1) == 2.6
+    assert (round(pcie["peak_bf16"].value), round(bf16 / 1e12), round(sxm["peak_bf16_sparse"].value)) == (
+        756,
+        989,
+        1979,
+    )
+    assert sxm["peak_fp8"].si == pytest.approx(
+        sxm["peak_bf16_sparse"].si, rel=1e-3
+    )  # the same number for two things
+    assert specs.get("v100-sxm2")["tensor_cores"].value == 640 and 16 * 8 * 16 > 1000
+
+
+@pytest.mark.slow
+def test_a_tensor_core_does_64_256_and_512_multiply_adds_a_clock(lived):
+    assert re.findall(r"(\d+) cores, (\d+) FMA a clock", lived[1]) == [
+        ("640", "64"),
+        ("432", "256"),
+        ("528", "512"),
+    ]
+
+
+@pytest.mark.slow
+def test_both_saxpys_ask_for_the_same(lived):
+    assert (
+        "64 requests, 250 sectors, 2000 FLOP, 960" in lived[1]
+        and "64 requests, 250 sectors, 2000 FLOP, 640" in lived[1]
+    )
+    assert 'identifier "i" is undefined' in lived[1]
+
+
+@pytest.mark.slow
+def test_a_tenth_in_fp16_is_the_fraction_worked_out_by_hand(lived):
+    assert lived[1].count("0.0999755859375") == 2 and round(0.6 * 1024, 1) == 614.4
+    assert abs((1 + 614 / 1024) / 16 - 0.1) / 0.1 == pytest.approx(0.0002, abs=0.0001)
+
+
+@pytest.mark.slow
+def test_the_three_silent_failures_and_the_stalled_sums(lived):
+    _, printed, drawn = lived
+    assert "torch.float16 inf 0 2048" in printed and "torch.float32 90000 1e-08 2049" in printed
+    assert re.search(r"torch.bfloat16 \d+ 1\.\d+e-08 2048", printed)
+    assert "5000 x 1: 2048.0" in printed and "5000 x 0.1: 256.0" in printed
+    seven = torch.tensor(2048, dtype=torch.bfloat16) + 7
+    assert seven.item() == 2048 and torch.tensor(500.0).to(torch.float8_e4m3fn).item() == 448
+    products, accumulate = drawn["accumulation"]
+    p = products[False]
+    exact, size = p.sum(1, dtype=float), abs(p).sum(1, dtype=float)
+    short, long = (
+        (abs(accumulate(p, kind)[:, -1] - exact) / size).mean() for kind in (np.float16, np.float32)
+    )
+    assert short > 0.05 and long < short / 1000
+
+
+@pytest.mark.slow
+def test_the_wmma_kernel_counts_what_was_predicted(lived):
+    names, _, _ = lived
+    counted = names["counted"]
+    assert (
+        (counted.global_load.requests, counted.global_load.sectors)
+        == (256 * 16 * 2, 256 * 16 * 2 * 16)
+        == (8192, 131_072)
+    )
+    assert (
+        counted.shared_load.requests == 0
+        and counted.flops == 2 * 256**3
+        and counted.flops / counted.global_load.bytes == 8
+    )
+    assert abs(names["C"] - names["exact"]).max() < 1e-4
+    tiled_requests, tiled_sectors, fmas = (
+        2048 * 16 * 2,
+        2048 * 16 * (4 + 4),
+        256**3 // 32,
+    )  # chapter 4: 2,048 warps, 16 rounds
+    assert 2048 * 256 * 2 == 1_048_576  # its shared loads
+    said(
+        "8,192 requests",
+        "131,072",
+        f"{tiled_requests:,} requests",
+        f"{tiled_sectors:,} sectors",
+        f"{fmas:,} warp-wide",
+        "4,096 `mma_sync`",
+    )
+
+
+@pytest.mark.slow
+def test_the_assembler_makes_two_hmma_of_a_product_and_four_loads_of_a_tile(lived, tmp_path):
+    from warplab.simt.toolchain.nvrtc import compile_ptx, prepare
+    from warplab.simt.toolchain.ptxas import find
+
+    disassembler = Path(find()).with_name("nvdisasm")
+    if not disassembler.exists():
+        pytest.skip("no nvdisasm beside ptxas: the nvidia-cuda-nvcc wheel has it")
+    wmma = next(source for source in cells() if "mma_sync" in source)
+    names = {"tiles": lived[0]["tiles"]}
+    exec(compile(wmma, "07-precision.md", "exec"), names)
+    ptx, _ = compile_ptx(prepare(names["source"], "matmul"), "matmul", "sm_90")
+    (tmp_path / "k.ptx").write_text(ptx)
+    subprocess.run([find(), "-arch=sm_90", tmp_path / "k.ptx", "-o", tmp_path / "k.cubin"], check=True)
+    sass = subprocess.run(
+        [disassembler, "-c", tmp_path / "k.cubin"], check=True, capture_output=True, text=True
+    ).stdout
+    assert len(re.findall(r"\bHMMA\.16816\.F32\b", sass)) == 2 * ptx.count("wmma.mma")
+    assert len(re.findall(r"\bLDG\.E\b", sass)) == 4 * ptx.count("wmma.load")
+    assert 4 * 8192 == 32_768
+
+
+@pytest.mark.slow
+def test_training_in_the_chapter_learns_and_fp16_loses_gradients_that_scaling_saves(lived):
+    _, printed, drawn = lived
+    learnt = float(re.search(r"([\d.]+)% of the sums right", printed)[1])
+    assert learnt > 80
+    lost = {m[0]: float(m[1]) for m in re.findall(r"(torch\.\w+, scale \d+): ([\d.]+)% lost", printed)}
+    assert (
+        lost["torch.float16, scale 1"] > 5
+        and lost["torch.bfloat16, scale 1"] == lost["torch.float16, scale 65536"] == 0
+    )
+    assert set(drawn) >= {"gradients", "stall"}
+
+
+@pytest.mark.slow
+def test_the_scaler_backs_off_grows_and_backs_off_again(lived):
+    scales = [int(n) for n in re.search(r"log2 of the scale: ([\d ]+)", lived[1])[1].split()]
+    steps = np.diff([34, *scales])
+    assert steps[0] == -1 and 1 in steps and -1 in steps[list(steps).index(1) :]
+
+
+@pytest.mark.slow
+def test_autocast_keeps_weights_and_loss_in_fp32(lived):
+    assert "torch.bfloat16 torch.float32 torch.float32 torch.float32" in lived[1]
+
+
+@pytest.mark.slow
+def test_small_updates_survive_in_an_fp32_copy_only(lived):
+    _, printed, drawn = lived
+    assert (
+        "torch.float16 1.0\n" in printed
+        and "torch.bfloat16 1.0\n" in printed
+        and f"torch.float32 {1 + 1000 * 2**-12}" in printed
+    )
+    full, alone, copied = (curve[-1] for curve in drawn["stall"][0].values())
+    assert alone > 1.1 * full and copied == pytest.approx(full, rel=0.02)
+
+
+@pytest.mark.slow
+def test_one_scale_ruins_the_twin_and_a_scale_a_row_saves_it(lived):
+    names, printed, _ = lived
+    right = {
+        key: (float(a), float(b))
+        for key, a, b in re.findall(r"(\d bits, [^:]+): ([\d.]+)%, twin ([\d.]+)%", printed)
+    }
+    base, twin = map(float, re.search(r"FP32: ([\d.]+)%, twin ([\d.]+)%", printed).groups())
+    assert base == twin
+    one, row = right["8 bits, one scale  "], right["8 bits, scale a row"]
+    assert one[0] > base - 2 and min(row) > base - 2 and one[1] < base - 10
+    assert max(right["4 bits, one scale  "][0], *right["4 bits, scale a row"]) < base
+    w, quantise = names["w"], names["quantise"]
+    for by_row in (False, True):
+        q, s = quantise(w, by_row)
+        assert ((w - q * s).abs() <= s / 2 * 1.0001).all() and q.abs().max() <= 127
+
+
+@pytest.mark.slow
+def test_dp4a_is_exact_in_int32(lived):
+    assert "exact in INT32: True" in lived[1]
+    off = float(re.search(r"against FP32: ([\d.]+)% off", lived[1])[1])
+    assert 0 < off < 3
+
+
+def test_the_answers_of_the_quiz():
+    e4m3 = torch.tensor(5.5).to(torch.float8_e4m3fn)
+    assert e4m3.view(torch.uint8).item() == 0b0_1001_011 and e4m3.item() == 5.5
+    bf16 = torch.tensor(0.0, dtype=torch.bfloat16)
+    for _ in range(4096):
+        bf16 = bf16 + 0.25
+    assert bf16.item() == 64 and 4096 * 0.25 == 1024
+    assert (
+        256 * 16 * 2 == 8192 and 256 * 16 * 1 == 4096
+    )  # sectors of C's tiles in FP32 and FP16: 256 tiles of 16 rows
+    assert np.float16(1e-8) == 0 and np.float16(2.0**-25) == 0
+    assert (
+        0.001 * 5.4e-3**2 < 2.0**-25 < 0.001 * 5.5e-3**2
+    )  # Adam's v is 0.001 g^2 at first: half of FP16's smallest number
+    assert 0.01 * 1024 == pytest.approx(10.2, abs=0.05)
+    assert 0.02 / 12**0.5 == pytest.approx(0.0058, abs=5e-5) and 0.0058 * 32 == pytest.approx(0.18, abs=0.01)
+
+
+@pytest.mark.parametrize("name", ["matmul_in_eight_bits", "training_by_format"])
+def test_the_experiments_are_listed_and_not_invented(name):
+    from warplab.evidence.catalogue import get
+
+    assert get(name).chapter == "07-precision" and not get(name).cpu
+    assert name in TEXT
+
+
+def test_the_experiments_kernel_is_the_chapters():
+    from warplab.evidence.experiments.precision import WMMA
+
+    a, b = np.random.default_rng(7).standard_normal((2, 32, 32)).astype(np.float16)
+    c = np.zeros((32, 32), np.float32)
+    warplab.cuda_kernel(WMMA, "matmul")[(2, 2), 32](a, b, c, 32)
+    np.testing.assert_allclose(c, a.astype(float) @ b.astype(float), atol=1e-4)
+
+
+def test_numbers_of_the_prose_that_follow_from_a_format():
+    assert 2.0**-24 == pytest.approx(6e-8, rel=0.01)
+    assert 22 <= 24  # a product of two 11-bit significands in FP32's 24
+    assert np.spacing(np.float16(2048)) == 2 and np.spacing(np.float16(256)) == 0.25
+    assert torch.finfo(torch.bfloat16).eps * 2048 == 16
+    assert (
+        127 * 127 < 2**14 and 128 * 128 == 2**14
+    )  # with its sign, 15 bits but for the one product (-128)(-128)
+
+
+def test_adam_in_fp16_alone_breaks_as_quiz_6_says():
+    from warplab.models import networks as models
+
+    torch.manual_seed(7)
+    net, (images, labels) = models.ConvNet().half(), models.pictures(32)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-4)
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(net(images.half()).float(), labels)
+        loss.backward()
+        optimizer.step()
+    assert loss.isnan()
+
+
+def test_floats_of_four_and_eight_bits_by_hand_are_the_formats():
+    space = {"torch": torch}
+    exec(next(source for source in cells() if source.startswith("def to_float")), space)
+    below, least = [0.0, 0.5], 1.0  # E2M1: subnormal step 0.5, then 1 and 1.5 times 1, 2, 4
+    values = below + [least * power * part for power in (1, 2, 4) for part in (1, 1.5)]
+    assert space["e2m1"](torch.linspace(0, 6, 601)).unique().tolist() == values
+    numbers = torch.randn(10_000) * torch.logspace(-4, 2, 10_000)
+    theirs = numbers.to(torch.float8_e4m3fn).float()
+    assert torch.equal(space["e4m3"](numbers), theirs)
+
+
+def test_a_scale_for_each_16_brings_four_bits_back():
+    space = {"torch": torch}
+    torch.manual_seed(7)
+    for start in ("def to_float", "def blocks"):
+        exec(next(source for source in cells() if source.startswith(start)), space)
+    clean = torch.arange(1024) != 5
+    exact = space["outliers"][:, clean]
+    off = {
+        name: ((rounded[:, clean] - exact).norm() / exact.norm()).item()
+        for name, rounded in space["formats"].items()
+    }
+    assert off["E2M1, one scale"] == 1  # all of them rounded to zero
+    assert off["NVFP4"] < 0.15 and off["MXFP8"] < 0.03 and off["E4M3, one scale"] < 0.03
+    assert 4 + 8 / 16 == 4.5  # bits a number in NVFP4: "half a bit more"
+
+
+@pytest.fixture(scope="module")
+def rounding():
+    """The chapter's two ways to round a layer's weights."""
+    space = {"torch": torch}
+    for source in cells():
+        if source.startswith(("def quantise(", "def compensated(", "def scaled(")):
+            exec(source.split("\nw = ")[0], space)
+    return space
+
+
+def both_ways(rounding, w, x, bits=3):
+    """(to the nearest, compensated): the weights, and how far their outputs are off."""
+    q, s = rounding["quantise"](w, True, bits)
+    ways = q * s, rounding["compensated"](w, x, bits)
+    exact = w @ x.T
+    return ways, [((way @ x.T - exact).norm() / exact.norm()).item() for way in ways], s
+
+
+def test_compensated_weights_stay_on_the_grid_and_more_than_halve_the_output_error_of_common_inputs(rounding):
+    torch.manual_seed(1)
+    w, x = torch.randn(32, 64), torch.randn(2000, 8) @ torch.randn(8, 64) + 0.1 * torch.randn(2000, 64)
+    (_, carried), (nearest_off, carried_off), s = both_ways(rounding, w, x)
+    steps = carried / s
+    torch.testing.assert_close(steps, steps.round(), rtol=0, atol=1e-4)
+    assert steps.abs().max() < 3.5 and carried_off < nearest_off / 2
+
+
+def test_where_inputs_have_nothing_in_common_there_is_nothing_to_carry(rounding):
+    torch.manual_seed(2)
+    w, x = torch.randn(8, 16), torch.linalg.qr(torch.randn(64, 16)).Q  # XᵀX is the identity
+    (nearest, carried), (nearest_off, carried_off), _ = both_ways(rounding, w, x)
+    torch.testing.assert_close(carried, nearest)
+    assert nearest_off == pytest.approx(carried_off)
+
+
+def test_scaling_by_the_inputs_saves_small_weights_that_meet_large_inputs(rounding):
+    """Row maximum 1, so a step of 1/7 in four bits: 1/32 rounds to zero unless its column is scaled up.
+
+    Of an output's error the lost column is about 0.77, the other 63 together 0.04 * 63**0.5 = 0.33.
+    """
+    torch.manual_seed(3)
+    w, x = torch.rand(32, 64) * 0.5 + 0.5, torch.randn(500, 64)
+    w[:, 5], x[:, 5] = w[:, 5] / 32, x[:, 5] * 32
+    q, s = rounding["quantise"](w, True, 4)
+    saved = rounding["scaled"](w, x, 4)
+    assert not q[:, 5].any() and saved[:, 5].min() > 0
+    assert (x @ (saved - w).T).norm() < (x @ (q * s - w).T).norm() / 2
+
+
+def test_where_all_inputs_are_of_a_size_scaling_rounds_to_the_nearest(rounding):
+    torch.manual_seed(4)
+    w, x = torch.randn(8, 16), 2 * torch.ones(50, 16)
+    torch.testing.assert_close(rounding["scaled"](w, x, 4), torch.mul(*rounding["quantise"](w, True, 4)))
+
+
+@pytest.mark.slow
+def test_with_outliers_in_its_inputs_the_network_answers_when_weights_are_scaled(lived):
+    """The twin is the same function, which rounding to the nearest in four bits destroys."""
+    space, said, _ = lived
+    assert space["right"](space["loud"]) == pytest.approx(space["right"](space["model"]), abs=0.002)
+    found = re.findall(r"(nearest|scaled|carried): ([\d.]+)% right, twin ([\d.]+)%", said)
+    right = {name: (float(own), float(twin)) for name, own, twin in found}
+    assert set(right) == {"nearest", "scaled", "carried"}
+    assert min(right["scaled"][1], right["carried"][1]) > right["nearest"][1] + 30
+    assert abs(right["scaled"][0] - right["nearest"][0]) < 5
+
+
+@pytest.mark.slow
+def test_in_three_bits_the_network_answers_when_errors_are_carried(lived):
+    said_of = {
+        (int(bits), how): (float(off), float(right))
+        for bits, how, off, right in re.findall(
+            r"(\d) bits, (nearest|carried): ([\d.]+)% off, ([\d.]+)% right", lived[1]
+        )
+    }
+    assert len(said_of) == 4
+    for bits in (4, 3):
+        assert said_of[bits, "carried"][0] < said_of[bits, "nearest"][0] / 2
+    assert said_of[3, "carried"][1] > said_of[3, "nearest"][1] + 15

@@ -1,0 +1,604 @@
+"""Walls are attacked from inside. Each test names its protection; `-ra` shows which
+could not be exercised on this machine.
+"""
+
+import ctypes
+import ctypes.util
+import fcntl
+import functools
+import mmap
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import forked_commands
+import pytest
+from conftest import ROOT
+from grading import answers, hand_in, make_course, notebook
+
+from autograder.doctor import ATTEMPTS, examine
+from autograder.grade import Grading
+from autograder.judge.budget import Budget, Lost
+from autograder.judge.process import Process
+from autograder.sandbox import Limits, bubblewrap, cgroup, landlock, probe, seccomp
+from autograder.sandbox.choose import SANDBOXES, NoSandbox, choose, problem_of
+from autograder.sandbox.forked import PARENT, Unsafe
+from autograder.sandbox.job import JailedJob
+from autograder.sandbox.launcher import often_imported
+from autograder.sandbox.messages import Cell, Executed
+
+MORE = ("memory_of_many", "offspring")
+AS_USER = """set -e
+base=$1; python=$2; shift 2
+mount --bind "$python" "$base"
+mount -t tmpfs -o mode=755 none /root
+mkdir -p "$python"; mount --bind "$base" "$python"
+exec setpriv --reuid=1234 --regid=1234 --clear-groups "$@"
+"""
+
+
+def kinds():
+    return [pytest.param(kind, id=kind.name) for kind in SANDBOXES]
+
+
+def needs(kind):
+    if problem := problem_of(kind):
+        pytest.skip(f"{kind.name} does not work here: {problem}")
+
+
+def needs_open_course():
+    """Skip where an ordinary user could not read the course anyway: in root's home, or
+    below a folder that is closed.
+    """
+    closed = [
+        folder
+        for folder in (ROOT, *ROOT.parents)
+        if folder == Path("/root") or not folder.stat().st_mode & 0o001
+    ]
+    if closed:
+        pytest.skip(f"an ordinary user may not read the course here: {closed[0]} is closed")
+
+
+@functools.cache
+def findings(kind):
+    """What `autograder doctor` finds, with canaries where a grader keeps what must not leak."""
+    needs(kind)
+    real = [
+        ROOT / "solutions",
+        ROOT / "autograder" / "tests" / "corpus",
+        ROOT / "autograder" / "autograder" / "judge",
+        ROOT / ".git",
+    ]
+    real = [next(path for path in folder.rglob("*") if path.is_file()) for folder in real if folder.exists()]
+    with (
+        tempfile.TemporaryDirectory() as course,
+        tempfile.NamedTemporaryFile(dir=Path.home(), prefix="canary-") as at_home,
+    ):
+        planted = [Path(at_home.name), *real]
+        for name in (
+            "canary-gradebook.db",
+            "solutions/canary-1.py",
+            "autograder/tests/canary-2.py",
+            "submitted/bob/canary-3.ipynb",
+        ):
+            path = Path(course, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("planted")
+            planted.append(path)
+        return {finding.name: finding for finding in examine(kind(), planted)}
+
+
+@pytest.mark.parametrize("name", [*ATTEMPTS, *MORE])
+@pytest.mark.parametrize("kind", kinds())
+def test_the_wall_holds(kind, name):
+    if name == "landlock" and not landlock.abi():
+        pytest.skip("this kernel has no Landlock")
+    finding = findings(kind)[name]
+    assert finding.holds, f"{finding.protection}: {finding.detail}"
+
+
+def test_a_process_of_the_jails_own_with_the_graders_number_is_none_outside():
+    assert probe.processes({"pid": os.getpid()}, "") == "sees other processes"
+
+
+def test_an_attempt_for_which_the_machine_is_too_slow_is_told_as_not_made():
+    program = """import os, signal
+from autograder.sandbox import probe
+print(probe.memory_of_many({"seconds": 0.001, "memory_mib": 8192}, ""), flush=True)
+os.killpg(0, signal.SIGKILL)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, start_new_session=True, check=False
+    )
+    assert run.stdout == "not tried: in 0.001 s only 0 of twelve processes had their memory\n"
+
+
+@pytest.fixture(params=[*kinds(), pytest.param(Unsafe, id="unsafe")])
+def launcher(request):
+    if request.param is not Unsafe:
+        needs(request.param)
+    return request.param()
+
+
+@pytest.fixture
+def jail():
+    """The sandbox that grading would use here."""
+    try:
+        return choose()
+    except NoSandbox as problem:
+        pytest.skip(str(problem))
+
+
+def inside(launcher, source, seconds=20.0, **limits):
+    """Execute a cell in a student's process. Returns what it raised, in one sentence,
+    or None; raises Lost.
+    """
+    with Process(launcher, "student", Budget(Limits(**limits))) as process:
+        process.begin_step(seconds)
+        return process.ask(Cell("cell", source), (Executed,)).error
+
+
+def survivors(marker):
+    """Command lines of processes on this machine that hold `marker`."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            command = Path("/proc", name, "cmdline").read_bytes()
+        except OSError:
+            continue
+        found += [command] if marker.encode() in command else []
+    return found
+
+
+def test_fifty_daemons_leave_no_survivor_in_any_mode(launcher):
+    marker = f"31{os.getpid()}"
+    source = f"""
+import os
+for number in range(50):
+    if os.fork() == 0:
+        os.setpgid(0, 0)
+        if os.fork() == 0:
+            os.execv("/bin/sh", ["sh", "-c", "trap '' TERM HUP INT; : > up.$$; sleep {marker}; exit 0"])
+        os._exit(0)
+while sum(name.startswith("up.") for name in os.listdir()) < 50:
+    pass
+"""
+    assert inside(launcher, source, processes=300) is None
+    assert survivors(marker) == []
+
+
+def test_a_fork_bomb_ends_with_its_time(jail):
+    started = time.monotonic()
+    with pytest.raises(Lost, match="longer than the limit of 2 s"):
+        inside(
+            jail,
+            "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
+            seconds=2,
+        )
+    assert time.monotonic() - started < 40
+    assert inside(jail, "x = 1") is None
+
+
+def test_fifty_megabytes_of_output_cost_nothing(launcher):
+    assert (
+        inside(
+            launcher,
+            "import sys\nfor _ in range(50):\n    print('x' * 2**20)\n    sys.stderr.write('y' * 2**20)",
+        )
+        is None
+    )
+
+
+def test_process_1_cannot_be_killed_or_read_by_what_it_reaps(jail):
+    assert "PermissionError" in inside(jail, "import os\nos.kill(1, 9)") or not landlock.abi()
+    assert "PermissionError" in inside(jail, "import os\nopen('/proc/1/mem', 'rb')")
+
+
+@pytest.mark.parametrize(
+    "source, how",
+    [
+        ("import os; os._exit(3)", "exit status 3"),
+        ("import os; os.kill(os.getpid(), 9)", "killed by SIGKILL"),
+        ("import ctypes; ctypes.string_at(0)", "killed by SIGSEGV"),
+        ("import os; os.closerange(3, 100); import time; time.sleep(600)", "closed its channel"),
+        (
+            "import signal\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\nwhile True: pass",
+            "longer than the limit",
+        ),
+    ],
+)
+def test_how_a_process_ended_is_told(jail, source, how):
+    with pytest.raises(Lost, match=how):
+        inside(jail, source, seconds=3)
+
+
+AS_MUCH_AS_SIX_MAY_HAVE = """
+import os, time
+held = []
+for _ in range(6):
+    if os.fork() == 0:
+        try:
+            while True:
+                held.append(b"x" * (1 << 20))
+        except MemoryError:
+            time.sleep(60)
+time.sleep(60)
+"""
+
+
+def test_a_process_that_takes_too_much_memory_gets_a_memory_error_or_dies(jail):
+    assert "MemoryError" in inside(jail, "block = bytearray(2 << 30)", memory_mib=1024)
+    with pytest.raises(Lost, match=r"killed \(memory\)"):
+        inside(jail, AS_MUCH_AS_SIX_MAY_HAVE, memory_mib=600)
+
+
+def test_a_full_disk_is_the_students_own(jail):
+    fill = "for n in range(99):\n    open(f'f{n}', 'wb').write(bytes(1 << 20))"
+    assert "No space left" in inside(jail, fill, disk_mib=40)
+    assert inside(jail, "open('f', 'wb').write(bytes(1 << 20))", disk_mib=40) is None
+
+
+def test_every_process_draws_its_own_random_numbers(launcher):
+    source = "import random\nimport numpy as np\nraise ValueError(f'{random.random()} {np.random.rand()}')"
+    assert len({number for _ in range(3) for number in inside(launcher, source).split()[1:]}) >= 6
+
+
+def test_nothing_of_one_submission_is_there_for_the_next(jail):
+    assert (
+        inside(jail, "for d in ('.', '/tmp', '/dev/shm'):\n    open(d + '/left', 'w').write('here')") is None
+    )
+    assert (
+        inside(
+            jail, "import os\nassert not any(os.path.exists(d + '/left') for d in ('.', '/tmp', '/dev/shm'))"
+        )
+        is None
+    )
+
+
+def test_what_a_notebook_imports_is_there_before_it_asks_and_nothing_else(jail):
+    mentioned = often_imported(["from IPython.display import display", "import this"])
+    assert mentioned == ("IPython.display",)
+    with Process(jail, "student", Budget(Limits()), (*mentioned, "this")) as process:
+        process.begin_step(30)
+        source = "import sys\nassert 'IPython.display' in sys.modules and 'this' not in sys.modules"
+        assert process.ask(Cell("cell", source), (Executed,)).error is None
+
+
+def test_a_warm_parent_that_died_is_started_again(launcher):
+    assert inside(launcher, "x = 1") is None
+    PARENT.process.kill()
+    PARENT.process.wait()
+    assert inside(launcher, "x = 1") is None
+
+
+def test_the_warm_parent_has_nothing_to_steal(monkeypatch):
+    monkeypatch.setenv("COURSE_TOKEN", "planted")
+    PARENT.stop()
+    inside(Unsafe(), "x = 1")
+    pid = PARENT.process.pid
+    if os.geteuid() == 0:  # it cannot be traced, so only root may look
+        assert b"planted" not in Path(f"/proc/{pid}/environ").read_bytes()
+        targets = sorted(os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd"))
+        assert [
+            target for target in targets if target != "/dev/null" and not target.startswith("socket:")
+        ] == []
+    else:
+        with pytest.raises(PermissionError):
+            Path(f"/proc/{pid}/environ").read_bytes()
+
+
+def test_a_grader_that_is_killed_takes_its_jails_along(launcher, tmp_path):
+    code = f"""
+import sys
+from autograder.sandbox.forked import {type(launcher).__name__}
+from autograder.sandbox import Limits
+running = {type(launcher).__name__}().launch("student", Limits())
+running.stand()
+print(running.scratch or "", flush=True)
+sys.stdin.read()
+"""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with forked_commands.start(lambda: exec(code, {}), ["grader"], **pipes) as grader:
+        folder = grader.stdout.readline().strip()
+        mine = descendants(grader.pid)
+        assert len(mine) >= 3  # the warm parent, a keeper, a worker at least
+        grader.kill()
+    deadline = time.monotonic() + 20
+    while (left := [pid for pid in mine if alive(pid)]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left == []
+    shutil.rmtree(folder or tmp_path)
+
+
+def descendants(pid):
+    parents = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            parents[int(name)] = int(Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            pass
+    found = {pid}
+    while fresh := {child for child, parent in parents.items() if parent in found} - found:
+        found |= fresh
+    return found - {pid}
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_closing_twice_is_closing_once(launcher):
+    running = launcher.launch("student", Limits())
+    running.stand()
+    assert running.ended() is None
+    running.close()
+    running.close()
+
+
+BLOCKED = """
+import struct, sys
+from autograder.sandbox import linux, seccomp
+linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+clone, namespaces, unshare = (56, 0x7E020000, 272) if linux.MACHINE == "x86_64" else (220, 0x7E020000, 97)
+code = [(seccomp.LOAD, 0, 0, seccomp.NUMBER), (seccomp.EQUAL, 0, 1, unshare), *seccomp.refusal(0)]
+code += [(seccomp.EQUAL, 0, 5, clone), *seccomp.held([[0, namespaces, [0]]])]
+code += seccomp.answer(seccomp.ALLOW)
+install = seccomp.install
+seccomp.program = lambda gpu: b"".join(struct.pack("=HBBI", *line) for line in code)
+install(False)  # it forbids namespaces to this process and all that it starts
+from autograder.cli import main
+from autograder.sandbox import choose
+choose.problem_of.cache_clear()
+main()
+"""
+
+
+@pytest.mark.slow
+def test_without_a_sandbox_grading_refuses_names_what_is_missing_and_unsafe_is_stamped_everywhere(tmp_path):
+    root, assignment = make_course(tmp_path / "course")
+    hand_in(root / "submitted", "ada", notebook(assignment, **answers(root)))
+
+    def run(*arguments):
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        process = forked_commands.start(
+            lambda: exec(BLOCKED, {}), ["autograder", *arguments], cwd=root, **pipes
+        )
+        return (*process.communicate(timeout=300), process.returncode)
+
+    refused = run("grade", "ps01", "--seed", "11")
+    assert refused[2] == 2 and not (root / "grades/grades.csv").exists()
+    for words in (
+        "no sandbox works here",
+        "self-sandbox: user namespace",
+        "bubblewrap: ",
+        "autograder doctor",
+        "--unsafe",
+    ):
+        assert words in refused[1]
+    examined = run("doctor")
+    assert examined[2] == 1 and "self-sandbox: does not work here" in examined[0]
+    graded = run("grade", "ps01", "--seed", "11", "--unsafe")
+    assert graded[2] == 0, graded[1]
+    assert "unsafe" in graded[0]
+    result, page = (
+        next((root / "grades/results").rglob("*ada*")),
+        next((root / "grades/feedback").rglob("*.html")),
+    )
+    for file in (root / "grades/grades.csv", result, page):
+        assert "unsafe" in file.read_text(), file
+
+
+@pytest.mark.slow
+def test_a_grade_made_without_a_sandbox_is_made_again_with_one(jail, tmp_path, monkeypatch):
+    monkeypatch.setattr("autograder.results.course_version", lambda: "test")
+    root, assignment = make_course(tmp_path / "course")
+    hand_in(tmp_path / "in", "ada", notebook(assignment))
+    where = root, "ps01", tmp_path / "in", tmp_path / "out"
+    first, second, third = (
+        list(Grading(*where, seed=11, sandbox=sandbox).rows()) for sandbox in (Unsafe(), jail, jail)
+    )
+    assert [row.fresh for row in (*first, *second, *third)] == [True, True, False]
+
+
+def test_a_job_enters_its_cgroup_and_the_cgroup_goes_with_it():
+    """Version 2 wherever it is mounted and ours to write; controllers are asked for by
+    the sandbox, not here.
+    """
+    found = [cgroup.place(mount, frozenset()) for mount in (cgroup.MOUNT, cgroup.MOUNT / "unified")]
+    folder = next(filter(None, found), None)
+    if folder is None:
+        pytest.skip("this user may make no cgroup of version 2 here")
+    group = cgroup.Cgroup(folder, {})
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        group.enter()
+        os.write(writer, Path("/proc/self/cgroup").read_bytes())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert f"/{group.name}\n" in os.read(reader, 4096).decode()
+    group.remove()
+    assert not (folder / group.name).exists()
+
+
+def test_a_cgroup_is_made_only_where_memory_and_processes_can_be_limited(tmp_path):
+    own = next(
+        (line[4:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")),
+        None,
+    )
+    if own is None:
+        pytest.skip("this kernel has no cgroups of version 2")
+    (tmp_path / own).mkdir(parents=True, exist_ok=True)
+    for place in (tmp_path, *(path for path in tmp_path.rglob("*") if path.is_dir())):
+        (place / "cgroup.procs").touch()
+        (place / "cgroup.subtree_control").write_text("cpu memory\n")
+    assert cgroup.place(tmp_path) is None
+    (tmp_path / "cgroup.subtree_control").write_text("cpu memory pids\n")
+    assert cgroup.place(tmp_path) == tmp_path
+
+
+def run_filter(code, number, arguments=()):
+    """What the filter's instructions return for a system call, worked out as the kernel does."""
+    data = struct.pack(
+        "=iIQ6Q", number, seccomp.AUDIT_ARCH[seccomp.MACHINE], 0, *arguments, *[0] * (6 - len(arguments))
+    )
+    lines, place, word = list(struct.iter_unpack("=HBBI", code)), 0, 0
+    while True:
+        kind, yes, no, value = lines[place]
+        place += 1
+        if kind == seccomp.LOAD:
+            word = struct.unpack_from("=I", data, value)[0]
+        elif kind == seccomp.AND:
+            word &= value
+        elif kind == seccomp.GO:
+            place += value
+        elif kind in (seccomp.EQUAL, seccomp.AT_LEAST):
+            place += yes if (word == value if kind == seccomp.EQUAL else word >= value) else no
+        else:
+            return value
+
+
+@pytest.mark.parametrize("gpu", [False, True])
+def test_the_filter_allows_the_calls_of_its_list_and_no_others(gpu):
+    listed, code = seccomp.calls(), seccomp.program(gpu)
+    column = seccomp.MACHINES.index(seccomp.MACHINE)
+    allowed = listed["always"] | (listed["gpu"] if gpu else {})
+    numbers, conditional = (
+        {pair[column] for pair in names.values()} - {None} for names in (allowed, listed["conditional"])
+    )
+    assert not numbers & conditional
+    for number in range(1000):
+        refused = seccomp.refusal(number)[0][3]
+        if number not in conditional:
+            assert run_filter(code, number) == (seccomp.ALLOW if number in numbers else refused), number
+    assert len(code) // 8 < 4096  # BPF_MAXINSNS
+    assert run_filter(code, 0x40000000) == seccomp.refusal(seccomp.YOUNG)[0][3]  # x86-64's second numbering
+
+
+def test_the_filter_looks_at_arguments():
+    code, column = seccomp.program(False), seccomp.MACHINES.index(seccomp.MACHINE)
+    refused = seccomp.refusal(0)[0][3]
+    for name, arguments, verdict in [
+        ("fcntl", (0, fcntl.F_GETFL), seccomp.ALLOW),
+        ("fcntl", (0, fcntl.F_SETLK), refused),
+        ("fcntl", (0, 1036), refused),  # F_SET_RW_HINT
+        ("fcntl", (0, 1031), refused),  # F_SETPIPE_SZ
+        ("mmap", (0, 1, 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), seccomp.ALLOW),
+        ("mmap", (0, 1, 3, mmap.MAP_SHARED), seccomp.ALLOW),
+        ("mmap", (0, 1, 3, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS), refused),
+        ("socket", (socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC), seccomp.ALLOW),
+        ("socket", (socket.AF_UNIX, socket.SOCK_DGRAM), refused),
+        ("socket", (socket.AF_INET, socket.SOCK_STREAM), refused),
+        ("clone", (0x01200011,), seccomp.ALLOW),  # fork, as glibc makes it
+        ("clone", (0x10000011,), refused),  # CLONE_NEWUSER
+        ("ioctl", (0, 0x5412), refused),  # TIOCSTI
+    ]:
+        number = seccomp.calls()["conditional"][name][column]
+        assert run_filter(code, number, arguments) == verdict, (name, arguments)
+
+
+def test_the_list_of_calls_has_the_systems_own_numbers():
+    """libseccomp knows the numbers of both machines, but not every young name."""
+    path = ctypes.util.find_library("seccomp")
+    if path is None:
+        pytest.skip("this machine has no libseccomp")
+    resolve = ctypes.CDLL(path).seccomp_syscall_resolve_name_arch
+    listed = seccomp.calls()
+    wrong, seen = [], 0
+    for name, pair in (listed["always"] | listed["gpu"] | listed["conditional"]).items():
+        for machine, number in zip(seccomp.MACHINES, pair, strict=True):
+            known = resolve(seccomp.AUDIT_ARCH[machine], name.encode())
+            seen += known >= 0
+            if (known >= 0 and known != number) or (known < 0 and number is not None and number < 450):
+                wrong.append((name, machine, number, known))
+    assert wrong == [] and seen > 300
+
+
+def test_the_view_holds_no_solutions_no_tests_no_judge_and_no_home():
+    from autograder.sandbox import view
+
+    shown = view.visible(gpu=True)
+    ours = (
+        ROOT / name for name in (".", "solutions", "autograder", "autograder/tests", "autograder/autograder")
+    )
+    for path in (*ours, Path.home(), "/", "/etc", "/tmp"):
+        assert str(path) not in shown
+        assert not any(str(path).startswith(f"{folder}/") for folder in shown)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="this is the ordinary user's run already: the tests above were made by one"
+)
+def test_an_ordinary_user_has_every_protection_too(tmp_path):
+    """Root lends its Python, which may lie in its home, to user 1234 in a mount namespace of its own."""
+    needs_open_course()
+    if not (shutil.which("setpriv") and shutil.which("unshare")):
+        pytest.skip("needs util-linux (unshare, setpriv)")
+    ready = ["unshare", "-m", "sh", "-c", AS_USER, "sh", str(tmp_path), sys.base_prefix]
+    if subprocess.run([*ready, "true"], capture_output=True).returncode:
+        pytest.skip("this root may not make a mount namespace")
+    command, wide = (
+        [*ready, sys.executable, "-m", "autograder.cli", "doctor"],
+        os.environ | {"COLUMNS": "200"},
+    )
+    ran = subprocess.run(command, capture_output=True, text=True, cwd="/", env=wide)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "│ NO" not in ran.stdout
+
+
+def test_bubblewrap_shows_folders_that_lie_below_its_own_tmp(monkeypatch):
+    """So a course in /tmp can be graded; /tmp itself is the jail's own."""
+    if not bubblewrap.program():
+        pytest.skip("bwrap is not installed")
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder, open(os.devnull, "w") as info:
+        Path(folder, "file").write_text("seen")
+        monkeypatch.setenv("LD_LIBRARY_PATH", f"{folder}:/tmp")
+        job = JailedJob("student", "bubblewrap", Limits(), folder, {}, gpu=False)
+        line = bubblewrap.command("bwrap", job, 0, 0, info.fileno())
+        look = "import os, sys; print(open(sys.argv[1] + '/file').read(), os.listdir('/tmp'))"
+        run = [*line[: line.index("--") + 1], sys.executable, "-c", look, folder]
+        ran = subprocess.run(run, capture_output=True, text=True, pass_fds=[info.fileno()])
+    if "namespace" in ran.stderr:
+        pytest.skip(ran.stderr)
+    assert ran.stdout == f"seen ['{Path(folder).name}']\n", ran.stderr
+
+
+NO_LANDLOCK = """import ctypes, errno, struct
+from autograder import doctor
+from autograder.sandbox.forked import Bubblewrap
+
+# load the call's number; landlock_create_ruleset: ENOSYS; all others: allowed
+lines = [(0x20, 0, 0, 0), (0x15, 0, 1, 444), (6, 0, 0, 0x50000 | errno.ENOSYS), (6, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in lines))
+filter = struct.pack("HL", len(lines), ctypes.addressof(code))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, filter, 0, 0) == 0
+print(doctor.attack(Bubblewrap(), ["landlock", "secrets", "writing"]))
+"""
+
+
+@pytest.mark.slow
+def test_where_the_kernel_has_no_landlock_bubblewrap_hides_process_1_and_closes_dev(tmp_path):
+    """bwrap's own process 1 would show the student the keeper's pipe."""
+    if not bubblewrap.program():
+        pytest.skip("bwrap is not installed")
+    ready = []
+    if os.geteuid() == 0:
+        needs_open_course()
+        ready = ["unshare", "-m", "sh", "-c", AS_USER, "sh", str(tmp_path), sys.base_prefix]
+        if subprocess.run([*ready, "true"], capture_output=True).returncode:
+            pytest.skip("this root may not make a mount namespace")
+    run = [*ready, sys.executable, "-c", NO_LANDLOCK]
+    ran = subprocess.run(run, capture_output=True, text=True, cwd="/")
+    found = {"landlock": "could write /proc/self/comm", "secrets": "", "writing": ""}
+    assert ran.stdout == f"{(found, True)}\n", ran.stderr

@@ -1,0 +1,135 @@
+"""Kernels that try to gain time, through student's process, executor and judge: what each gets for it.
+
+`corpus/timed/<set>/<task>/<kind>_<name>.py`: the docstring begins with the points of the timed row on CUDA.
+Without a GPU the same files go the same way and the same samples are checked, but the clock is a fake: each
+sample is one run on the engine and said to take a millisecond. So what is decided by answers is decided here
+too, and what is decided by time alone waits for a GPU.
+"""
+
+import numpy as np
+import pytest
+from conftest import TESTS
+from corpus_files import stated
+from crossing_examples import Axpy
+
+import warplab
+from autograder.judge import attempts, judge
+from autograder.judge.attempts import NotebookStep, run_all
+from autograder.judge.budget import Budget
+from autograder.judge.process import Process
+from autograder.judge.timed_rows import orders_of
+from autograder.sandbox import Limits, Unsafe
+from autograder.sandbox.choose import NoSandbox, choose
+from autograder.sandbox.messages import Done, RunOrder
+from warplab import crossing
+from warplab.crossing import Refused
+from warplab.crossing.outcome import Outcome
+from warplab.crossing.timed import measure
+from warplab.tasks import registry, scoring
+from warplab.tasks.declaration import COPY, task
+from warplab.tasks.rubric import Bound, Case, Item
+
+CORPUS = sorted((TESTS / "corpus" / "timed").glob("*/*/*.py"))
+BY_TIME_ALONE = {"cheat_spins_to_heat"}
+LIMITS = Limits(step_seconds=60, total_seconds=300)
+
+
+@task("example/stream", points=10)
+class Stream(Axpy):
+    """out = alpha * x + y once more, with n handed over, and timed against a copy of as many bytes."""
+
+    arguments = ("n", "alpha", "x", "y", "out")
+    items = (Item("right", 6, title="any length"), Item("time", 4, "time", title="against a copy"))
+    yardstick = COPY
+    timed_length = (
+        1 << 24
+    ) + 57  # 201 MB move; no multiple of 128, so that there is mapped memory behind each array
+
+    def case(self, rng, item, n):
+        x, y = (rng.random(n, dtype=np.float32) for _ in range(2))
+        return Case(f"{item}, {n}", {"n": n, "alpha": float(rng.random()), "x": x, "y": y}, item)
+
+    def make_cases(self, rng):
+        return [self.case(rng, "right", 1), self.case(rng, "right", int(rng.integers(100, 900)))]
+
+    def make_timed(self, rng):
+        return [self.case(rng, "time", self.timed_length)]
+
+    def bounds(self, inputs):
+        return {"time": Bound("time.ratio_low", 1.5, 4.0, "times a copy's time")}
+
+
+@pytest.fixture(scope="module")
+def launcher():
+    """The sandbox of this machine, or an ordinary process where there is none."""
+    try:
+        return choose()
+    except NoSandbox:
+        return Unsafe()
+
+
+def on_the_engine(task, case, order, launcher, limits):
+    """In place of time_case: the judge's own `measure` over the executor's answers; a sample takes 1 ms."""
+    sets = case.memo["sets"]
+    orders = orders_of(sets, order)
+    with Process(launcher, "executor", Budget(limits)) as executor:
+
+        def sample(number):
+            executor.begin_step(limits.step_seconds)
+            done = executor.ask(RunOrder(orders[number].plain()), (Done,))
+            if done.error:
+                raise Refused(done.error)
+            return 1e-3, 1980.0, done.outputs
+
+        try:
+            counters = measure(task, sets, sample, lambda number: (1e-3, 1980.0, {}), 4e12, lambda: 0.0)
+            return Outcome(case.name, sample(sets.index(case))[2], counters)
+        except Refused as refused:
+            return Outcome(case.name, error=str(refused))
+
+
+def timed_row(path, launcher, monkeypatch):
+    """(points stated, the timed row's Line, the Run) of one file."""
+    points, source = stated(path)
+    name = "/".join(path.parts[-3:-1])
+    monkeypatch.setattr(crossing, "can_time", lambda: True)
+    cases = judge.make_cases(type("Assignment", (), {"tasks": staticmethod(lambda: [name])}), 3)
+    run = run_all(
+        [NotebookStep("attack", "cell", source=source), NotebookStep("attack-test", "task", task=name)],
+        cases,
+        launcher,
+        LIMITS,
+    )
+    (line,) = scoring.judge(registry.get(name), cases[name], run.outcomes[name]).part("time").lines
+    return points, line, run
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+def test_a_kernel_gets_the_stated_points_for_its_time(path, launcher, monkeypatch):
+    points, line, _ = timed_row(path, launcher, monkeypatch)
+    print(f"\n  {path.stem}: {line.points:g} of {line.max:g}, {line.reason}")
+    assert line.points == pytest.approx(points, abs=0.05), line.reason
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "path", [path for path in CORPUS if path.stem not in BY_TIME_ALONE], ids=lambda path: path.stem
+)
+def test_what_the_answers_decide_is_decided_without_a_gpu_too(path, launcher, monkeypatch):
+    if warplab.device().kind == "cuda":
+        pytest.skip("here the device's own clock decides")
+    monkeypatch.setattr(attempts, "time_case", on_the_engine)
+    monkeypatch.setattr(Stream, "timed_length", 3001)
+    points, line, run = timed_row(path, launcher, monkeypatch)
+    assert line.points == points, line.reason
+    assert points == 4 or any(
+        sign in line.reason
+        for sign in ("while it was timed: `out`", "out-of-bounds", "the limit is 67,108,864")
+    ), line.reason
+
+
+def test_every_file_says_whether_it_is_honest_or_not():
+    kinds = [path.stem.split("_")[0] for path in CORPUS]
+    assert set(kinds) == {"correct", "cheat"} and kinds.count("cheat") >= 12
+    assert {path.stem for path in CORPUS} >= BY_TIME_ALONE
