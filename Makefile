@@ -47,6 +47,7 @@ lint: venv
 	@$(RUN) -m codespell_lib --toml autograder/pyproject.toml *.md chapters solutions autograder --skip "*/axe/*,*.svg,*.bib,*.json,*.ipynb,*/LICENSE,*.egg-info,*.pyc"
 	@PYTHONPATH=autograder $(VENV)/bin/lint-imports --no-cache $(LINT) > _build/imports.log || { cat _build/imports.log; exit 1; }
 	@$(VENV)/bin/basedpyright -p autograder/pyproject.toml
+	@$(RUN) -m workshop.line_budget
 
 format: venv
 	@$(RUN) -m ruff check --quiet --fix --select I $(LINT) $(CODE)
