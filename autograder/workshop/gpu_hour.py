@@ -89,11 +89,11 @@ def steps(out: Path, python: str = sys.executable) -> list[GpuStep]:
         tests("kernels", "every kernel of the course on CUDA", 240, "gpu/test_course_kernels.py"),
         tests("cu_files", "whole .cu files on CUDA", 60, "gpu/test_cu_files_on_cuda.py"),
         tests("torch", "tensors of torch on CUDA", 60, "gpu/test_torch_on_cuda.py"),
-        tests("attacks", "attacks on the clock", 120, "test_timing_attacks.py"),
-        tests("timing", "the crossing of a timed kernel", 60, "test_timed.py"),
-        tests("bench", "what a benchmark on CUDA says", 60, "test_bench.py"),
-        tests("memory", "bytes that torch holds beside the model's", 60, "test_vram.py"),
-        tests("experiments", "the experiments' kernels on CUDA", 60, "test_experiments.py"),
+        tests("attacks", "attacks on the clock", 120, "grader/test_timing_attacks.py"),
+        tests("timing", "the crossing of a timed kernel", 60, "crossing/test_timed.py"),
+        tests("bench", "what a benchmark on CUDA says", 60, "evidence/test_bench.py"),
+        tests("memory", "bytes that torch holds beside the model's", 60, "models/test_vram.py"),
+        tests("experiments", "the experiments' kernels on CUDA", 60, "evidence/test_experiments.py"),
         GpuStep("machine_after", "the same after the work: clocks, temperature", 10, [python, "-c", MACHINE]),
     ]
 
