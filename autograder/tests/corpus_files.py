@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import pytest
 import yaml
 
 from autograder.mutants import notebook_cells
@@ -49,6 +50,32 @@ def given_to(name):
     """
     problem_set, short = name.split("/")
     return notebook_cells.given_to(SOLUTIONS[problem_set], short)
+
+
+@cache
+def _one_of_each_attack() -> frozenset[str]:
+    """Of each row of attacks in corpus/README.md the first file of each folder: "cells/loops"."""
+    first: set[str] = set()
+    for row in (CORPUS / "README.md").read_text(encoding="utf-8").splitlines():
+        of_row: dict[str, str] = {}
+        for name in re.findall(r"`((?:cells|notebooks|boundary|timed)/[\w/]+)\.py`", row):
+            of_row.setdefault(name.split("/")[0], name)
+        first.update(of_row.values())
+    return frozenset(first)
+
+
+def attacks(*folders: str) -> list:
+    """The files of these folders of the corpus as pytest parameters: of each row of attacks in its README.md
+    one file of a folder is tried in `make test`, all in `make full`. Answers that are no attacks are always
+    tried.
+    """
+    found = []
+    for path in (path for folder in folders for path in sorted((CORPUS / folder).rglob("*.py"))):
+        name = path.relative_to(CORPUS).with_suffix("").as_posix()
+        honest = name.startswith(("boundary", "timed")) and not path.stem.startswith("cheat_")
+        marks = () if honest or name in _one_of_each_attack() else pytest.mark.full
+        found.append(pytest.param(path, marks=marks, id=name.partition("/")[2]))
+    return found
 
 
 @dataclass(frozen=True)

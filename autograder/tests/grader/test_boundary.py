@@ -7,15 +7,13 @@ that the submission must get.
 
 import crossing_examples  # noqa: F401 - registers the tasks example/...
 import pytest
-from conftest import TESTS
-from corpus_files import stated
+from corpus_files import CORPUS, attacks, stated
 
 from autograder.judge.attempts import NotebookStep, run_all
 from autograder.sandbox import Limits, Unsafe
 from autograder.sandbox.choose import NoSandbox, choose
 from warplab.tasks import registry, scoring
 
-CORPUS = sorted((TESTS / "corpus" / "boundary").glob("*/*/*.py"))
 LIMITS = Limits(step_seconds=8, total_seconds=60, memory_mib=3072)
 BYSTANDER = """
 def launch_plan(width, height, block):
@@ -57,7 +55,7 @@ def submitted(path, launcher):
     )
 
 
-@pytest.mark.parametrize("path", CORPUS, ids=lambda path: "/".join(path.with_suffix("").parts[-3:]))
+@pytest.mark.parametrize("path", attacks("boundary"))
 def test_an_attack_gets_the_points_of_the_honest_work_in_it(path, launcher):
     if path.stem in NEEDS_WALLS and launcher.isolation.startswith("unsafe"):
         pytest.skip(f"needs a sandbox, and this machine has none: {launcher.isolation}")
@@ -73,5 +71,7 @@ def test_an_attack_gets_the_points_of_the_honest_work_in_it(path, launcher):
         assert reports["ps01/launch_plan"].score == 15, "another task of the same notebook lost points"
 
 
-def test_there_are_at_least_fifty_of_them():
-    assert len(CORPUS) >= 50
+def test_there_are_at_least_fifty_attacks_and_a_third_of_them_run_in_every_test():
+    tried = [not parameter.marks for parameter in attacks("boundary")]
+    assert len(tried) == len(list((CORPUS / "boundary").glob("*/*/*.py"))) >= 50
+    assert len(tried) / 3 < sum(tried) < len(tried)

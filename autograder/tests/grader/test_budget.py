@@ -129,8 +129,18 @@ def run(steps, launcher, limits=LIMITS):
     return done, scores
 
 
+IN_EVERY_TEST = (
+    "every cell loops",
+    "every rank loops",
+    "a kernel that never ends",
+    "a hundred children that loop",
+)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", WORST)
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=() if one in IN_EVERY_TEST else pytest.mark.full) for one in WORST]
+)
 def test_no_submission_takes_longer_than_its_total_and_one_end(name, launcher):
     """What came first, in time, has its points; where the total is used up, the student is told."""
     with Process(launcher, "student", Budget(Limits())) as warm:  # the warm parent's own start is nobody's
@@ -144,7 +154,7 @@ def test_no_submission_takes_longer_than_its_total_and_one_end(name, launcher):
     assert PLAN in WORST[name] or scores[PLAN] == 15
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_class_takes_as_many_totals_as_it_has_submissions_a_job(launcher):
     began = time.monotonic()
     with ThreadPoolExecutor(2) as jobs:
@@ -381,8 +391,10 @@ OUT_OF_PROCESSOR = (
     "steps",
     [
         [RIGHT, PLAN, f"import os\nfor _ in range(4): os.fork()\n{LOOPS}", OVERLAP],
-        [RIGHT, PLAN, *[f"{BURNS}\nimport os\nos._exit(0)"] * 5, OVERLAP],
-        [RIGHT, PLAN, *[BURNS] * 5, OVERLAP],
+        pytest.param(
+            [RIGHT, PLAN, *[f"{BURNS}\nimport os\nos._exit(0)"] * 5, OVERLAP], marks=pytest.mark.full
+        ),
+        pytest.param([RIGHT, PLAN, *[BURNS] * 5, OVERLAP], marks=pytest.mark.full),
         [RIGHT, PLAN, FORGETS, OVERLAP],
     ],
     ids=["many processes", "many attempts", "many cells", "children that nobody waits for"],

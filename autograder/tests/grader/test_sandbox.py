@@ -75,7 +75,7 @@ def findings(kind):
         ROOT / "autograder" / "autograder" / "judge",
         ROOT / ".git",
     ]
-    real = [next(path for path in folder.rglob("*") if path.is_file()) for folder in real if folder.exists()]
+    real = [next(path for path in folder.rglob("*") if path.is_file()) for folder in real if folder.is_dir()]
     with (
         tempfile.TemporaryDirectory() as course,
         tempfile.NamedTemporaryFile(dir=Path.home(), prefix="canary-") as at_home,

@@ -9,7 +9,7 @@ too, and what is decided by time alone waits for a GPU.
 import numpy as np
 import pytest
 from conftest import TESTS
-from corpus_files import stated
+from corpus_files import attacks, stated
 from crossing_examples import Axpy
 
 import warplab
@@ -113,9 +113,7 @@ def test_a_kernel_gets_the_stated_points_for_its_time(path, launcher, monkeypatc
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "path", [path for path in CORPUS if path.stem not in BY_TIME_ALONE], ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", [one for one in attacks("timed") if one.values[0].stem not in BY_TIME_ALONE])
 def test_what_the_answers_decide_is_decided_without_a_gpu_too(path, launcher, monkeypatch):
     if warplab.device().kind == "cuda":
         pytest.skip("here the device's own clock decides")
