@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -69,8 +68,8 @@ STRUCTURE = {"ld", "st", "atom", "red", "bra", "ret", "exit", "call", "cvta"}
 def run(program: Program, kept: bool = False) -> bool:
     """Run a program on the engine and check it. Raises Mismatch, or whatever the engine raises.
 
-    kept: four times more, noting what launches keep for others like it, twice by that, and by the function
-    that is made of it, each on other numbers than the one before. False where nothing is kept.
+    kept: twelve times more, each on other numbers than the time before, by what is kept of earlier ones as
+    soon as something is. False if that is nothing.
     """
     writer = Writer(program)
     space = AddressSpace()
@@ -91,26 +90,23 @@ def run(program: Program, kept: bool = False) -> bool:
     if not kept:
         return True
     alike = repeats.Repeats(made)
-    alike.launches = repeats.WHOLE
-    with mock.patch.object(repeats, "CONTENTS", sys.maxsize):
+    alike.launches, alike.most_contents = repeats.WHOLE, sys.maxsize
+    own, replays = given.copy(), 0
+    for again in range(12):
+        trace[:], scratch[:] = 0, 0
+        given[:] = np.roll(own, again % 2, axis=1)  # what is replayed was traced on other numbers
         kind = alike.kind_of(launch, space)
-    if kind is None:
-        return False
-    own = given.copy()
-    others = own if 0 in kind.contents else np.roll(own, 1, axis=1)  # what is kept is not of these numbers
-    with mock.patch.object(repeats, "OFTEN", 2):
-        for again in range(4):
-            checked = again % 2 or others is own
-            trace[:], scratch[:], given[:] = 0, 0, own if checked else others
-            if again == 0:
-                machine = kind.recorder(machine)
-                machine.run()
-                kind.learn(machine, values_mattered=False)
-            elif not kind.run():
-                return False
-            if checked:
-                Checker(program, writer, trace.tolist()).run()
-    return True
+        if kind is None:
+            return False
+        if kind.run():
+            replays += 1
+        else:
+            kept = kind.trace()
+            Machine(made, space, launch).run()
+            kind.keep(kept, checks_hold=True)
+        if again % 2 == 0:
+            Checker(program, writer, trace.tolist()).run()
+    return replays > 3
 
 
 def differs(program: Program) -> bool:

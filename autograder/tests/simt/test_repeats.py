@@ -22,7 +22,6 @@ F = np.float32
 def from_the_first(monkeypatch):
     """A kind's first launch runs as a whole, its second by steps, the others by the function made of them."""
     monkeypatch.setattr(repeats, "WHOLE", 0)
-    monkeypatch.setattr(repeats, "OFTEN", 1)
 
 
 @pytest.fixture
@@ -31,8 +30,8 @@ def shortened(monkeypatch):
     runs = []
     plain = repeats.KeptLaunch.run
 
-    def run(kept, regions):
-        ran = plain(kept, regions)
+    def run(kept, regions, params):
+        ran = plain(kept, regions, params)
         runs.extend([1] * ran)
         return ran
 

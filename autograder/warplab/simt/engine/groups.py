@@ -95,7 +95,7 @@ def joined(held: list[dict], places: list, size: int, names: frozenset[str]) -> 
         known = [p for p in parts if p is not None]
         if not known:
             continue
-        if len(known) == len(parts) and all(_same(p, known[0]) for p in known):
+        if len(known) == len(parts) and all(same_number(p, known[0]) for p in known):
             regs[name] = known[0]
             continue
         # what a group never wrote reads as zero
@@ -106,6 +106,6 @@ def joined(held: list[dict], places: list, size: int, names: frozenset[str]) -> 
     return regs
 
 
-def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether both are one number for all lanes, and the same: to ``==`` 0 and -0 are equal."""
-    return one.size == other.size == 1 and one[0] == other[0] and one.tobytes() == other.tobytes()
+def same_number(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether both are one number for all lanes, with the same bits."""
+    return one is other or (one.size == other.size == 1 and one.tobytes() == other.tobytes())

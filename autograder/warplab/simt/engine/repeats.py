@@ -1,45 +1,49 @@
-"""Launches like an earlier one: what they have in common is computed once and kept.
+"""Launches like an earlier one replay what was traced of that one, instead of running as a whole.
 
-A program that launches small kernels launches few of them, on arrays of the same sizes, again and again. Of a
-kernel that comes apart (``early_and_late``) and is launched often, a kind's second launch and later ones run
-the late instructions only: loads, what is computed from loaded values, and stores, on places that were found
-and checked before. Nothing is kept that comes from memory, but for the arrays named below, and nothing that
-goes there.
+A program that launches small kernels launches few of them, on arrays of the same sizes, again and again. When
+a kind of launch comes for the second time, it is traced (``trace``), then runs as a whole with all checks.
+Later launches of the kind replay the trace: loads, what is computed from loaded values, and stores. They
+repeat neither index arithmetic nor checks, which would find the same again.
 
-Launches are of a kind if they agree in grid, block, every parameter that the kernel loads, and every byte of
-the arrays that its addresses follow from. Of a pointer that is only ever added to no more has to agree than
-where in its array it points, how large that is, whether it may be written, and which other pointers point
-into it. A branch that follows from loaded floats must go as it went: where it does not, and nothing has been
-written yet, the launch runs as a whole. So do launches that somebody watches (``profile``, ``step``), and all
-of a kind in which the checks of memory had to look at values.
+Launches are of a kind if they agree in grid, block and every parameter that the kernel loads. Float
+parameters may differ. A pointer may point to another array of the same size, at the same offset, if the other
+pointers of the launch share that array or do not, as before. Where addresses or branches depend on
+small arrays of integers (shapes, strides), their contents have to agree too.
+
+These launches always run as a whole: those with observers (``profile``, ``step``); those whose checks depended
+on the values that were written; and those in which a branch on loaded values goes another way than in the
+trace, which is found before anything is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from types import SimpleNamespace
 
 import numpy as np
 
 from warplab.simt.engine.address_space import AddressSpace, Region
-from warplab.simt.engine.atomics import update
-from warplab.simt.engine.early_and_late import OWN, CannotSplit, EarlyAndLate, Parameter
-from warplab.simt.engine.following import Followed
-from warplab.simt.engine.generic_addresses import resolve
-from warplab.simt.engine.groups import Group, joined
-from warplab.simt.engine.loadstore import LoadStoreUnit
-from warplab.simt.engine.machine import Launch, Machine
+from warplab.simt.engine.following import CARRIED
+from warplab.simt.engine.instructions import INSTRUCTIONS
+from warplab.simt.engine.machine import Launch
+from warplab.simt.engine.movement import space_of
 from warplab.simt.engine.program import Program
-from warplab.simt.engine.straight import straight
-from warplab.simt.observer import Observer
+from warplab.simt.engine.trace import CannotTrace, Depends, Parameter, traceable
+from warplab.simt.engine.tracing import OWN, TracingMachine
+from warplab.simt.errors import LaunchError
+from warplab.simt.ptx.blocks import loads_parameter, registers_read, registers_written
+from warplab.simt.ptx.effects import effects_of
+from warplab.simt.ptx.parser import Instr, Vec
+from warplab.simt.ptx.ptx_types import TYPES, last_type
 
-WHOLE = 8  # launches of a program before it is taken apart, which takes as long as some of them
-CONTENTS = 1 << 10  # bytes of an array that addresses follow from
-STEPS, BYTES = 1 << 11, 1 << 24  # of what is kept of one launch
-KINDS, ALL_BYTES = 256, 1 << 26  # of a program's launches
-OFTEN = 16  # launches by what is kept before a function is made of that, which takes as long as some of them
+WHOLE = 8  # launches of a program before any is traced
+MOST_CONTENTS = 1 << 10  # bytes of an array whose contents may be part of the kind
+KINDS, ALL_BYTES = 256, 1 << 26  # of a program's traces
+IDLE = 1000  # launches of the program after which a trace that none of them replayed makes room for another
+REFUSED = {"mma", "movmatrix", "mbarrier", "extern", "recurse", "results", "createpolicy", "trap", "call"}
+SILENT = {"fence", "membar", "nanosleep", "prefetch"}  # they write no register
+PLAIN = {"global", "nc", "shared", "local", "v2", "v4", "v8", *TYPES}  # modifiers of loads and stores
 
 
 class Repeats:
@@ -47,365 +51,223 @@ class Repeats:
 
     def __init__(self, program: Program):
         self.program, self.launches, self.bytes = program, 0, 0
+        self.most_contents = MOST_CONTENTS
         self.names = [p.name for p in program.function.params]
         self.sizes = [p.size for p in program.function.params]
         self.allowed: tuple | None = None  # the configuration whose limits were checked last, and the Target
-        self.kinds: dict[tuple, KeptLaunch | None] = {}  # the last one used last; None where nothing is kept
-        # those in which reads of what nobody wrote were followed and came to nothing, whatever is loaded
-        self.harmless: set[tuple] = set()
+        self.seen: set[tuple] = set()  # keys of kinds that came once
+        self.kinds: dict[tuple, KeptLaunch] = {}  # the one that was replayed last is last
+        # what traces found that the kernel depends on: see ``Depends``
+        self.values: frozenset[Parameter] = frozenset()
+        self.contents: frozenset[Parameter] = frozenset()
 
     @cached_property
-    def parts(self) -> EarlyAndLate | None:
-        """None where the program does not come apart."""
-        try:
-            return EarlyAndLate(self.program)
-        except CannotSplit:
-            return None
+    def parameters(self) -> dict[Parameter, bool] | None:
+        """Each parameter that the kernel loads, and whether only as a float; None for a kernel that has
+        instructions which are not traced.
+        """
+        program = self.program
+        found: dict[Parameter, bool] = {}
+        for instr in (i for b in program.blocks for i in b.instrs):
+            if loads_parameter(instr):
+                is_float = TYPES[last_type(instr.mods)].is_float
+                for parameter in _loaded_by(instr):
+                    found[parameter] = is_float and found.get(parameter, True)
+            elif not _is_traced(instr):
+                return None
+        votes = any(b.branch is not None and "red" in b.branch.mods for b in program.blocks)
+        known = {name for name, _, _ in found} <= set(self.names)
+        return found if known and not (votes or program.routines or program.grid_barrier) else None
+
+    @cached_property
+    def functions(self) -> list[Callable]:
+        return [traceable(function) for function in self.program.functions]
 
     def kind_of(self, launch: Launch, space: AddressSpace) -> LaunchKind | None:
-        """None at a program's first launches, and where nothing can be kept."""
+        """None at a program's first launches, and where launches cannot be traced."""
         self.launches += 1
-        if self.launches <= WHOLE or self.parts is None:
+        if self.launches <= WHOLE or self.parameters is None:
             return None
         key: list = [launch.grid, launch.block, launch.dynamic_shared]
         known: dict[int, int] = {}  # the numbers of regions, by address
         regions: list[Region] = []
         numbers: dict[Parameter, int] = {}
         contents: set[int] = set()
-        for parameter, name, part, is_pointer, content_matters in self.compared:
-            value = launch.params[name] if part is None else launch.params[name][part]
-            address = int.from_bytes(value, "little") if is_pointer else 0
-            region = space.find(address) if is_pointer else None
+        for parameter, is_float in self.parameters.items():
+            name, offset, width = parameter
+            must_agree = parameter in self.values
+            if is_float and not must_agree:
+                continue
+            value = launch.params[name][offset : offset + width]
+            address = int.from_bytes(value, "little") if width == 8 and not must_agree else 0
+            region = space.find(address)
             if region is None:
-                key.append(value)
+                key.append(bytes(value))
                 continue
             number = numbers[parameter] = known.setdefault(region.base, len(known))
             if number == len(regions):
                 regions.append(region)
-            data = region.data
-            key += number, address - region.base, data.size, region.writable
-            if content_matters:
-                if data.size > CONTENTS:
+            key += number, address - region.base, region.size, region.writable
+            if parameter in self.contents:
+                if region.size > self.most_contents:
                     return None
                 contents.add(number)
-                key.append(data.tobytes())
-        for one, other in self.parts.sums:
-            if not (numbers.keys().isdisjoint(one) or numbers.keys().isdisjoint(other)):
-                return None
-        return LaunchKind(self, tuple(key), regions, numbers, contents)
+                key.append(region.data.tobytes())
+        return LaunchKind(self, launch, space, tuple(key), regions, numbers, contents)
 
-    @cached_property
-    def compared(self) -> list[tuple]:
-        """Each parameter that is loaded, the name of the one that it is a part of, which bytes of that it is
-        (None: all), whether it is a pointer that is only added to, and whether what it points to matters.
-        """
-        parts = self.parts
-        assert parts is not None
-        sizes = dict(zip(self.names, self.sizes))
-        return [
-            (
-                p,
-                p[0],
-                None if p[2] == sizes[p[0]] else slice(p[1], p[1] + p[2]),
-                is_pointer,
-                p in parts.contents,
-            )
-            for p, is_pointer in parts.parameters.items()
-        ]
+    def wants(self, key: tuple) -> bool:
+        """Whether to trace a launch of this kind: one that came before and has no trace, if there is room."""
+        if key in self.kinds:
+            return False
+        if key in self.seen:
+            return self._make_room(0)
+        if len(self.seen) == KINDS:
+            self.seen.clear()
+        self.seen.add(key)
+        return False
 
-    def keep(self, key: tuple, kept: KeptLaunch | None) -> None:
-        """Note what is kept of a kind; forget those that were not launched for longest if it is too much."""
-        self.forget(key)
+    def keep(self, key: tuple, kept: KeptLaunch) -> None:
+        """Note the trace of a kind; without its function if there is no room."""
+        if not self._make_room(kept.bytes):
+            kept = KeptLaunch()
         self.kinds[key] = kept
-        self.bytes += kept.bytes if kept else 0
-        while len(self.kinds) > KINDS or self.bytes > ALL_BYTES:
-            self.forget(next(iter(self.kinds)))
+        self.bytes += kept.bytes
 
     def forget(self, key: tuple) -> None:
-        kept = self.kinds.pop(key, None)
-        self.bytes -= kept.bytes if kept else 0
+        self.bytes -= self.kinds.pop(key).bytes
 
+    def depend(self, found: Depends) -> None:
+        """Let kinds differ where the kernel depends on it."""
+        self.values |= found.values
+        self.contents |= found.contents
+        self.kinds, self.seen, self.bytes = {}, set(), 0
 
-@dataclass
-class LaunchKind:
-    """What a launch has in common with others, and the ``regions`` that its own pointers point into: their
-    ``numbers`` by parameter, and those of which the ``contents`` are the same too.
-    """
-
-    repeats: Repeats
-    key: tuple
-    regions: list[Region]
-    numbers: dict[Parameter, int]
-    contents: set[int]
-
-    def run(self) -> bool:
-        """Run the launch by what is kept of its kind; False if nothing is, or other branches were taken."""
-        kinds = self.repeats.kinds
-        kept = kinds.get(self.key)
-        if kept is None or not self._stay(kept.written) or not kept.run(self.regions):
-            return False
-        kinds[self.key] = kinds.pop(self.key)
-        return True
-
-    def _stay(self, written: set[int]) -> bool:
-        """Whether the contents that addresses follow from stay as they are while these regions change."""
-        return not any(
-            np.may_share_memory(self.regions[i].data, self.regions[j].data)
-            for i in written
-            for j in self.contents
-        )
-
-    def recorder(self, machine: Machine) -> Machine:
-        """A machine for a launch of the kind that notes what can be kept; ``machine`` if that is nothing."""
-        if self.key in self.repeats.kinds and self.repeats.kinds[self.key] is None:
-            return machine
-        return NotingMachine(self, machine)
-
-    @property
-    def is_harmless(self) -> bool:
-        """Whether no read of what nobody wrote need be looked for."""
-        return self.key in self.repeats.harmless
-
-    def learn(self, machine: Machine, values_mattered: bool, deciders: Collection[str] = frozenset()) -> None:
-        """Keep what is noted of a launch that has run to its end.
-
-        deciders: the registers because of whose values what nobody wrote came to nothing.
+    def _make_room(self, size: int) -> bool:
+        """Whether there is room for one more trace. Only those are forgotten that have been idle for long:
+        kinds that come in turn would else each be forgotten just before it comes back.
         """
-        if not isinstance(machine, NotingMachine):
-            return
-        if values_mattered or machine.doubts or not machine.parts.late.isdisjoint(deciders):
-            self.repeats.keep(self.key, None)
-        elif machine.follows:  # and has noted no more from there on: the next launch will
-            if len(self.repeats.harmless) == KINDS:
-                self.repeats.harmless.clear()
-            self.repeats.harmless.add(self.key)
-        else:
-            kept = machine.kept()
-            if kept is None or self._stay(kept.written):
-                self.repeats.keep(self.key, kept)
+        while len(self.kinds) >= KINDS or self.bytes + size > ALL_BYTES:
+            oldest = next(iter(self.kinds), None)
+            if oldest is None or self.launches - self.kinds[oldest].last < IDLE:
+                return False
+            self.forget(oldest)
+        return True
 
 
 @dataclass
 class KeptLaunch:
-    """Each step that has something late: its function, what it needs of the early part, its group's number,
-    and which way a late branch went, None where the way is early.
+    """A kind's trace: its function, None if launches of the kind run as a whole; bytes of shared and of local
+    memory that it needs; numbers of the regions it writes; when it was replayed last, and how often.
     """
 
-    steps: list[list]
-    groups: int
-    own: list[int]  # bytes of shared and of local memory
-    views: list[tuple[int, str]]  # of regions, by number, as elements of a dtype
-    params: dict
-    written: set[int]  # numbers of regions
-    atomics: set[int]  # of regions, and of own memory behind them
-    bytes: int
+    replay: Callable | None = None
+    own: tuple[int, ...] = ()
+    written: frozenset[int] = frozenset()
+    bytes: int = 0
+    last: int = 0
     runs: int = 0
-    straight: Callable | None = None  # what is made of the steps, and whether it needs own memory
-    needs_own: bool = False
 
-    def run(self, regions: list[Region]) -> bool:
-        """False if a branch goes another way; nothing that anybody sees has been done then."""
-        steps = self.steps  # before ``straight`` is looked at: another thread may put it in their place
-        if self.straight is not None:
-            with np.errstate(all="ignore"):
-                return self.straight(self._with_own(regions) if self.needs_own else regions)
-        memory = _Memory(self._with_own(regions), self)
+    def run(self, regions: list[Region], params: dict) -> bool:
+        """False if a branch goes another way; nothing has been written then."""
+        own = [Region(0, np.empty(size, np.uint8), "") for size in self.own]
         with np.errstate(all="ignore"):
-            for late, known, group, expected in steps:
-                guard = late(memory, known, memory.registers[group])
-                if expected is not None and (guard != expected).any():
-                    return False
-        self.runs += 1
-        if self.runs == OFTEN and (made := straight(self, regions)):
-            self.needs_own, self.straight = made[1], made[0]
-            self.steps = []
-        return True
-
-    def _with_own(self, regions: list[Region]) -> list[Region]:
-        if not any(self.own):
-            return regions
-        return [*regions, *(Region(0, np.empty(size, np.uint8), "") for size in self.own)]
+            return self.replay is not None and self.replay([*regions, *own], params)
 
 
-class _Memory:
-    """Memory as late functions see it: ``views`` of regions as elements of a dtype."""
+@dataclass
+class LaunchKind:
+    """A launch with what it has in common with others: the ``regions`` that its pointers point into, their
+    ``numbers`` by parameter, and those of which the ``contents`` agree.
+    """
 
-    def __init__(self, regions: list[Region], kept: KeptLaunch):
-        self.regions, self.params = regions, kept.params
-        self.views = [regions[number].view(dtype) for number, dtype in kept.views]
-        self.registers: list[dict] = [{} for _ in range(kept.groups)]
-        self.joined = joined
+    repeats: Repeats
+    launch: Launch
+    space: AddressSpace
+    key: tuple
+    regions: list[Region]
+    numbers: dict[Parameter, int]
+    contents: set[int]
+    traced: dict[int, Region] | None = None  # what its trace would have made of the regions, by number
 
-    def param(self, name: str, offset: int, dtype: str) -> np.ndarray:
-        return np.frombuffer(self.params[name], dtype, 1, offset)
+    def run(self) -> bool:
+        """Replay what is kept of the kind; False if the launch has to run as a whole."""
+        repeats = self.repeats
+        kept = repeats.kinds.get(self.key)
+        if kept is None or kept.replay is None or self._share(kept.written, self.contents):
+            return False
+        repeats.kinds[self.key] = repeats.kinds.pop(self.key)
+        kept.last = repeats.launches
+        if kept.run(self.regions, self.launch.params):
+            kept.runs += 1
+            return True
+        repeats.forget(self.key)
+        if kept.runs < 2:  # a trace that did not pay for itself; another would not either
+            repeats.keep(self.key, KeptLaunch())
+        return False
 
-    def missed(self, group, site) -> None:
-        """A shuffle does not miss a lane here: it did not when the checks looked, and its lanes are early."""
-
-    def atomic(self, group, site, space, place, offset, dtype, operation, value, compare, wants_old):
-        number, index = place
-        return update(self.regions[number].view(dtype), index, operation, value, compare, wants_old)
-
-
-def _parted(memory: _Memory, known, registers: dict) -> None:
-    """The step in which some lanes of a group become one of their own."""
-    source, keep, names = known
-    for name, value in memory.registers[source].items():
-        if name in names:
-            registers[name] = value if value.size == 1 else value[keep]
-
-
-def _merged(memory: _Memory, known, registers: dict) -> None:
-    """The step in which several groups become one."""
-    sources, places, size, names = known
-    registers.update(memory.joined([memory.registers[source] for source in sources], places, size, names))
-
-
-class NotingMachine(Machine):
-    """Runs a launch as a whole, and notes what its late instructions need."""
-
-    def __init__(self, kind: LaunchKind, machine: Machine):
-        assert kind.repeats.parts is not None
-        self.parts = kind.repeats.parts
-        super().__init__(
-            machine.program, machine.space, machine.launch, [*machine.observers, _Branches()], None
+    def _share(self, written, others) -> bool:
+        """Whether some of the ``written`` regions share memory with some of the ``others``."""
+        data = [region.data for region in self.regions]
+        return any(i != j and np.may_share_memory(data[i], data[j]) for i in written for j in others) or (
+            not written.isdisjoint(self.contents)
         )
-        self.functions = self.parts.noting_functions
-        self.memory = _Notes(self, kind)
-        self.steps: list[list] = []
-        self.numbers: dict[Group, int] = {}
-        self.bytes, self.fits, self.written, self.atomics = 0, True, set(), set()
-        self.own: list[int] = []
-        self.follows = False
-        self.views: dict[tuple[int, str], int] = {}
 
-    def kept(self) -> KeptLaunch | None:
-        if not self.fits:
+    def trace(self) -> KeptLaunch | None:
+        """What later launches of the kind may replay; None if nothing or not yet. Nothing is written."""
+        if not self.repeats.wants(self.key):
             return None
-        own = [size if name in self.parts.late_memory else 0 for name, size in zip(OWN, self.own)]
-        views, groups = list(self.views), len(self.numbers)
-        params, written, atomics = self.launch.params, self.written, self.atomics
-        return KeptLaunch(self.steps, groups, own, views, params, written, atomics, self.bytes)
+        machine = TracingMachine(self)
+        try:
+            machine.run()
+            self.traced = machine.memory.copies
+            written = frozenset(self.traced)
+            if self._share(written, range(len(self.regions))):
+                raise CannotTrace
+            replay, size, touched = machine.trace.function()
+        except Depends as found:
+            self.repeats.depend(found)
+            return None
+        except (CannotTrace, LaunchError, TypeError, ValueError):
+            return KeptLaunch()
+        needs_own = any(number >= len(self.regions) for number in touched)
+        own = tuple(machine.own_sizes[name] for name in OWN) if needs_own else ()
+        return KeptLaunch(replay, own, written, size, self.repeats.launches)
 
-    def _start_chunk(self, first: int, count: int) -> None:
-        super()._start_chunk(first, count)
-        self.own = self.own or [self.shared.size, self.local.size]  # the first chunk is the largest
-
-    @property
-    def followed(self) -> Followed:
-        self.follows = True
-        return super().followed
-
-    def step(self, function, known, group: Group, size: int = 0) -> None:
-        self.count(size)
-        self.fits &= len(self.steps) < STEPS
-        if self.fits:
-            self.steps.append([function, known, self.number(group), None])
-
-    def count(self, size: int) -> None:
-        self.bytes += size
-        self.fits &= self.bytes <= BYTES
-
-    def number(self, group: Group) -> int:
-        return self.numbers.setdefault(group, len(self.numbers))
-
-    def split(self, group: Group, mask: np.ndarray, live: frozenset[str]) -> Group:
-        part = super().split(group, mask, live)
-        if names := live & self.parts.late:
-            keep = np.flatnonzero(mask)
-            self.step(_parted, (self.number(group), keep, names), part, keep.nbytes)
-        return part
-
-    def _merge(self, groups: list[Group], live: frozenset[str]) -> Group:
-        whole = super()._merge(groups, live)
-        if names := live & self.parts.late:
-            _, _, places = self._together(groups)
-            known = [self.number(g) for g in groups], places, whole.size, names
-            self.step(_merged, known, whole, 8 * whole.size)
-        return whole
-
-
-class _Branches(Observer):
-    """Notes the ways of late branches."""
-
-    def branched(self, machine, group, block, guard, uniform):
-        if machine.fits and machine.parts.decides_late(block):
-            machine.steps[-1][-1] = guard
-            machine.fits = not machine.written
-
-
-class _Notes(LoadStoreUnit):
-    """Does what the program asks for, and is told first what its late part needs."""
-
-    def __init__(self, machine: NotingMachine, kind: LaunchKind):
-        super().__init__(machine)
-        self.kind, self.known = kind, []
-
-    def begin(self, group: Group, block: int) -> None:
-        """A block that has something late."""
-        self.known = []
-        self.machine.step(self.machine.parts.late_functions[block], self.known, group)
-
-    def keep(self, value, size: int = 0) -> None:
-        """What a late instruction reads."""
-        self.machine.count(size or value.nbytes)
-        self.known.append(value)
-
-    def keep_lanes(self, group: Group) -> None:
-        """What a late instruction of the warp asks a group for."""
-        table, row, column = group.table, group.row, group.column
-        self.known.append(SimpleNamespace(table=table, row=row, column=column, size=group.size, full=True))
-
-    def _load(self, group, site, address, offset, dtype, count, space):
-        self._is_there(site, space)
-        if space == "global" and site in self.machine.parts.early_loads:
-            self._number(group, address, self.machine.parts.early_loads[site])
-        return super()._load(group, site, address, offset, dtype, count, space)
-
-    def _store(self, group, site, address, offset, dtype, values, space):
-        self._is_there(site, space)
-        super()._store(group, site, address, offset, dtype, values, space)
-
-    def _is_there(self, site: int, space: str) -> None:
-        """Nothing is kept of a launch in which a generic address lies in another memory than it seemed to."""
-        self.machine.fits &= self.machine.parts.generic.get(site, space) == space
-
-    def _number(self, group: Group, address: np.ndarray, origins: frozenset[Parameter]) -> int | None:
-        """The number of the region that an access through pointers from these parameters goes to; None, and
-        nothing is kept of the launch, if it goes to none of theirs.
-        """
-        region = self.prepare(group, "global", address).region
-        numbers = {self.kind.numbers.get(origin) for origin in origins} - {None}
-        number = next((i for i in numbers if self.kind.regions[i] is region), None)
-        self.machine.fits &= number is not None
-        return number
-
-    def late(self, group, space, address, offset, width, dtype, count, way, origins, generic) -> None:
-        """A late access, ``way`` a load, a store or an atomic, to ``count`` elements of ``width`` bytes."""
-        if generic:
-            found, address = resolve(address)
-            if found != space:
-                self.machine.fits = False
-                return
-        access = self.prepare(group, space, address)
-        if space in OWN:
-            number = len(self.kind.regions) + OWN.index(space)
-        else:
-            found = self._number(group, address, origins)
-            if found is None:
-                return
-            number = found
-            if way != "load":
-                self.machine.written.add(number)
-        if access.low + offset < 0 or access.high + offset + width * count > access.region.size:
-            self.machine.fits = False  # lanes point into several regions, or outside
+    def keep(self, kept: KeptLaunch | None, checks_hold: bool) -> None:
+        """Keep a trace of a launch that has run to its end. ``checks_hold``: in all launches of the kind."""
+        if kept is None:
             return
-        first = access.index(width.bit_length() - 1, offset)
-        if way == "atomic":
-            self.machine.atomics.add(number)
-            self.keep((number, np.broadcast_to(first, (group.size,))), 8 * group.size)
-            return
-        views = self.machine.views
-        self.known.append(views.setdefault((number, dtype), len(views)))
-        for i in range(count):
-            self.keep(first + i if i else first)
+        for number, copy in (self.traced or {}).items():
+            checks_hold &= copy.data.tobytes() == self.regions[number].data.tobytes()
+        self.repeats.keep(self.key, kept if checks_hold else KeptLaunch())
+
+
+def _is_traced(instr: Instr) -> bool:
+    row = effects_of(instr, INSTRUCTIONS)
+    if instr.opcode in ("ld", "st"):
+        return PLAIN.issuperset(instr.mods)
+    if instr.opcode in ("atom", "red"):
+        return space_of(instr) in ("global", *OWN)
+    alone = row.memory == "none" and instr.opcode not in REFUSED and "cc" not in instr.mods
+    return alone and instr.opcode not in CARRIED and (row.writes(instr) or instr.opcode in SILENT)
+
+
+def _loaded_by(instr: Instr) -> list[Parameter]:
+    """The parameters that an instruction loads."""
+    target, address, *_ = instr.operands
+    width = TYPES[last_type(instr.mods)].bytes
+    start, count = address.base.offset + address.offset, len(target.items) if isinstance(target, Vec) else 1
+    return [(address.base.name, start + i * width, width) for i in range(count)]
+
+
+def depend_on_values(program: Program, registers: set[str]) -> bool:
+    """Whether one of the ``registers`` may hold something that was loaded from memory."""
+    loaded: set[str] = set()
+    size = -1
+    while size != len(loaded):
+        size = len(loaded)
+        for instr in (i for b in program.blocks for i in b.instrs):
+            from_memory = effects_of(instr, INSTRUCTIONS).memory != "none" and not loads_parameter(instr)
+            if from_memory or not loaded.isdisjoint(registers_read(instr, INSTRUCTIONS)):
+                loaded |= registers_written(instr, INSTRUCTIONS)
+    return not loaded.isdisjoint(registers)

@@ -9,7 +9,7 @@ from warplab.hardware.target import LaunchLimits, Target
 from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.machine import Launch, Machine
 from warplab.simt.engine.program import Program
-from warplab.simt.engine.repeats import Repeats
+from warplab.simt.engine.repeats import Repeats, depend_on_values
 from warplab.simt.errors import BarrierWarning, InvalidLaunch
 from warplab.simt.sanitizer.constants import UnsetConstant, UnsetConstants
 from warplab.simt.sanitizer.global_races import GlobalConflict, GlobalRaces
@@ -90,17 +90,16 @@ def run(
             return Machine(program, space, launch)
         machine = Machine(program, space, launch, context.observers, context.sample)
         constants = UnsetConstants()
-        if kind is not None:
-            machine = kind.recorder(machine)
+        kept = None if kind is None else kind.trace()
         conflicts = GlobalRaces(context.replicas)
         unwritten, races = InitialisationCheck(), RaceDetector(context.replicas)
-        known = kind is not None and kind.is_harmless
-        machine.observers[:0] = [races, conflicts] if known else [unwritten, races, conflicts]
+        machine.observers[:0] = [unwritten, races, conflicts]
         if reads_constants:
             machine.observers.append(constants)
         machine.run()
-        if kind is not None:
-            kind.learn(machine, races.values_mattered or conflicts.values_mattered, unwritten.deciders)
+        if kept is not None and kind is not None:
+            values_mattered = races.values_mattered or conflicts.values_mattered or bool(machine.doubts)
+            kind.keep(kept, not (values_mattered or depend_on_values(program, unwritten.deciders)))
     finally:
         for region in regions:
             space.remove(region)
