@@ -1,7 +1,7 @@
 """Launches like an earlier one replay what was traced of that one, instead of running as a whole.
 
 A program that launches small kernels launches few of them, on arrays of the same sizes, again and again. When
-a kind of launch comes for the second time, it is traced (``trace``), then runs as a whole with all checks.
+a kind of launch comes for the second time, it is traced (``tracing``), then runs as a whole with all checks.
 Later launches of the kind replay the trace: loads, what is computed from loaded values, and stores. They
 repeat neither index arithmetic nor checks, which would find the same again.
 
@@ -10,9 +10,9 @@ parameters may differ. A pointer may point to another array of the same size, at
 pointers of the launch share that array or do not, as before. Where addresses or branches depend on
 small arrays of integers (shapes, strides), their contents have to agree too.
 
-These launches always run as a whole: those with observers (``profile``, ``step``); those whose checks depended
-on the values that were written; and those in which a branch on loaded values goes another way than in the
-trace, which is found before anything is written.
+These launches always run as a whole: those with observers (``profile``, ``step``); those whose checks
+depended on the values that were written; and those in which a branch on loaded values goes another way than
+in the trace, which is found before anything is written.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.machine import Launch
 from warplab.simt.engine.movement import space_of
 from warplab.simt.engine.program import Program
-from warplab.simt.engine.trace import CannotTrace, Depends, Parameter, traceable
-from warplab.simt.engine.tracing import OWN, TracingMachine
+from warplab.simt.engine.tracing import CannotTrace, Depends, Parameter, traceable
+from warplab.simt.engine.tracing_machine import OWN, TracingMachine
 from warplab.simt.errors import LaunchError
 from warplab.simt.ptx.blocks import loads_parameter, registers_read, registers_written
 from warplab.simt.ptx.effects import effects_of
@@ -55,7 +55,7 @@ class Repeats:
         self.names = [p.name for p in program.function.params]
         self.sizes = [p.size for p in program.function.params]
         self.allowed: tuple | None = None  # the configuration whose limits were checked last, and the Target
-        self.seen: set[tuple] = set()  # keys of kinds that came once
+        self.seen: set[int] = set()  # hashes of the keys of kinds that came once
         self.kinds: dict[tuple, KeptLaunch] = {}  # the one that was replayed last is last
         # what traces found that the kernel depends on: see ``Depends``
         self.values: frozenset[Parameter] = frozenset()
@@ -80,6 +80,17 @@ class Repeats:
         return found if known and not (votes or program.routines or program.grid_barrier) else None
 
     @cached_property
+    def compared(self) -> list[tuple[Parameter, slice | None, bool]]:
+        """Each parameter that is loaded; which bytes of the kernel's parameter it is, None for all of them;
+        and whether it is only loaded as a float.
+        """
+        sizes = dict(zip(self.names, self.sizes))
+        return [
+            (p, None if p[2] == sizes[p[0]] else slice(p[1], p[1] + p[2]), is_float)
+            for p, is_float in (self.parameters or {}).items()
+        ]
+
+    @cached_property
     def functions(self) -> list[Callable]:
         return [traceable(function) for function in self.program.functions]
 
@@ -88,48 +99,27 @@ class Repeats:
         self.launches += 1
         if self.launches <= WHOLE or self.parameters is None:
             return None
-        key: list = [launch.grid, launch.block, launch.dynamic_shared]
-        known: dict[int, int] = {}  # the numbers of regions, by address
-        regions: list[Region] = []
-        numbers: dict[Parameter, int] = {}
-        contents: set[int] = set()
-        for parameter, is_float in self.parameters.items():
-            name, offset, width = parameter
-            must_agree = parameter in self.values
-            if is_float and not must_agree:
-                continue
-            value = launch.params[name][offset : offset + width]
-            address = int.from_bytes(value, "little") if width == 8 and not must_agree else 0
-            region = space.find(address)
-            if region is None:
-                key.append(bytes(value))
-                continue
-            number = numbers[parameter] = known.setdefault(region.base, len(known))
-            if number == len(regions):
-                regions.append(region)
-            key += number, address - region.base, region.size, region.writable
-            if parameter in self.contents:
-                if region.size > self.most_contents:
-                    return None
-                contents.add(number)
-                key.append(region.data.tobytes())
-        return LaunchKind(self, launch, space, tuple(key), regions, numbers, contents)
+        kind = LaunchKind(self, launch, space)
+        return kind if kind.identify() else None
 
     def wants(self, key: tuple) -> bool:
         """Whether to trace a launch of this kind: one that came before and has no trace, if there is room."""
-        if key in self.kinds:
-            return False
-        if key in self.seen:
+        known = self.kinds.get(key)
+        if known is not None:
+            if not known.missing or not self._make_room(known.missing):
+                return False
+            self.forget(key)
+        if hash(key) in self.seen:
             return self._make_room(0)
-        if len(self.seen) == KINDS:
+        if len(self.seen) == IDLE:
             self.seen.clear()
-        self.seen.add(key)
+        self.seen.add(hash(key))
         return False
 
     def keep(self, key: tuple, kept: KeptLaunch) -> None:
         """Note the trace of a kind; without its function if there is no room."""
         if not self._make_room(kept.bytes):
-            kept = KeptLaunch()
+            kept = KeptLaunch(missing=kept.bytes)
         self.kinds[key] = kept
         self.bytes += kept.bytes
 
@@ -140,7 +130,7 @@ class Repeats:
         """Let kinds differ where the kernel depends on it."""
         self.values |= found.values
         self.contents |= found.contents
-        self.kinds, self.seen, self.bytes = {}, set(), 0
+        self.kinds, self.bytes = {}, 0
 
     def _make_room(self, size: int) -> bool:
         """Whether there is room for one more trace. Only those are forgotten that have been idle for long:
@@ -158,6 +148,7 @@ class Repeats:
 class KeptLaunch:
     """A kind's trace: its function, None if launches of the kind run as a whole; bytes of shared and of local
     memory that it needs; numbers of the regions it writes; when it was replayed last, and how often.
+    ``missing``: the bytes of a trace for which there was no room.
     """
 
     replay: Callable | None = None
@@ -166,6 +157,7 @@ class KeptLaunch:
     bytes: int = 0
     last: int = 0
     runs: int = 0
+    missing: int = 0
 
     def run(self, regions: list[Region], params: dict) -> bool:
         """False if a branch goes another way; nothing has been written then."""
@@ -174,20 +166,46 @@ class KeptLaunch:
             return self.replay is not None and self.replay([*regions, *own], params)
 
 
-@dataclass
 class LaunchKind:
-    """A launch with what it has in common with others: the ``regions`` that its pointers point into, their
-    ``numbers`` by parameter, and those of which the ``contents`` agree.
-    """
+    """A launch with what it has in common with others: its ``key``."""
 
-    repeats: Repeats
-    launch: Launch
-    space: AddressSpace
-    key: tuple
-    regions: list[Region]
-    numbers: dict[Parameter, int]
-    contents: set[int]
-    traced: dict[int, Region] | None = None  # what its trace would have made of the regions, by number
+    def __init__(self, repeats: Repeats, launch: Launch, space: AddressSpace):
+        self.repeats, self.launch, self.space = repeats, launch, space
+        self.traced: dict[int, Region] = {}  # what its trace would have made of the regions, by number
+
+    def identify(self) -> bool:
+        """Find the ``key``, the ``regions`` that the launch's pointers point into, their ``numbers`` by
+        parameter, and those of which the ``contents`` agree. False if too much would have to agree.
+        """
+        launch, repeats = self.launch, self.repeats
+        key: list = [launch.grid, launch.block, launch.dynamic_shared]
+        known: dict[int, int] = {}  # the numbers of regions, by address
+        self.regions: list[Region] = []
+        self.numbers: dict[Parameter, int] = {}
+        self.contents: set[int] = set()
+        for parameter, part, is_float in repeats.compared:
+            must_agree = parameter in repeats.values
+            if is_float and not must_agree:
+                continue
+            value = launch.params[parameter[0]] if part is None else launch.params[parameter[0]][part]
+            is_pointer = len(value) == 8 and not must_agree
+            address = int.from_bytes(value, "little") if is_pointer else 0
+            region = self.space.find(address) if is_pointer else None
+            if region is None:
+                key.append(value)
+                continue
+            number = self.numbers[parameter] = known.setdefault(region.base, len(known))
+            if number == len(self.regions):
+                self.regions.append(region)
+            data = region.data
+            key += number, address - region.base, data.size, region.writable
+            if parameter in repeats.contents:
+                if data.size > repeats.most_contents:
+                    return False
+                self.contents.add(number)
+                key.append(data.tobytes())
+        self.key = tuple(key)
+        return True
 
     def run(self) -> bool:
         """Replay what is kept of the kind; False if the launch has to run as a whole."""
@@ -213,22 +231,27 @@ class LaunchKind:
         )
 
     def trace(self) -> KeptLaunch | None:
-        """What later launches of the kind may replay; None if nothing or not yet. Nothing is written."""
+        """What later launches of the kind may replay; None if there is none now. Nothing is written."""
         if not self.repeats.wants(self.key):
             return None
+        while True:
+            try:
+                return self._trace()
+            except Depends as found:  # and the kind is another than it seemed
+                self.repeats.depend(found)
+                if not self.identify():
+                    return None
+            except (CannotTrace, LaunchError, TypeError, ValueError):
+                return KeptLaunch()
+
+    def _trace(self) -> KeptLaunch:
         machine = TracingMachine(self)
-        try:
-            machine.run()
-            self.traced = machine.memory.copies
-            written = frozenset(self.traced)
-            if self._share(written, range(len(self.regions))):
-                raise CannotTrace
-            replay, size, touched = machine.trace.function()
-        except Depends as found:
-            self.repeats.depend(found)
-            return None
-        except (CannotTrace, LaunchError, TypeError, ValueError):
-            return KeptLaunch()
+        machine.run()
+        self.traced = machine.memory.copies
+        written = frozenset(self.traced)
+        if self._share(written, range(len(self.regions))):
+            raise CannotTrace
+        replay, size, touched = machine.trace.function()
         needs_own = any(number >= len(self.regions) for number in touched)
         own = tuple(machine.own_sizes[name] for name in OWN) if needs_own else ()
         return KeptLaunch(replay, own, written, size, self.repeats.launches)
@@ -237,7 +260,7 @@ class LaunchKind:
         """Keep a trace of a launch that has run to its end. ``checks_hold``: in all launches of the kind."""
         if kept is None:
             return
-        for number, copy in (self.traced or {}).items():
+        for number, copy in self.traced.items():
             checks_hold &= copy.data.tobytes() == self.regions[number].data.tobytes()
         self.repeats.keep(self.key, kept if checks_hold else KeptLaunch())
 
