@@ -116,7 +116,7 @@ def grades(course):
         }
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_honest_work_gets_the_scores_of_stock_nbgrader(courses):
     stock, ours, told = courses
     expected, got = grades(stock), grades(ours)
@@ -129,7 +129,7 @@ def test_honest_work_gets_the_scores_of_stock_nbgrader(courses):
     assert scores == {"ada": 3, "bob": 2.5, "cyd": 0, "dan": 0, "eve": 0.5}  # of the 3 points that tests give
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_feedback_and_export_work_on_it(courses):
     ours = courses[1]
     nbgrader(ours, "generate_feedback", "ps1")

@@ -421,7 +421,7 @@ def little_of_this_process():
     assert peak_mib() - before < ROOM_MIB, "the judge grew"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="nobody has looked how its parser joins names")
 def test_the_same_code_read_in_this_process_stops_it_and_fills_its_memory():
     """What the tests below would miss if their clock or their scales were broken."""
@@ -615,7 +615,7 @@ def test_a_damaged_autograded_notebook_counts_as_none(tmp_path, damage):
     assert read_autograded(tmp_path / "some.ipynb") is None
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_in_a_class_with_hostile_notebooks_the_honest_one_keeps_its_grade_and_its_time(course, tmp_path):
     root, assignment = course
     good = answers(root)

@@ -241,7 +241,7 @@ def small_book(tmp_path):
     return write
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_failing_cell_or_a_warning_fails_the_build_every_time_until_it_is_put_right(small_book):
     def build(root):
         book.build(root, code_changed=False, say=lambda text: None)

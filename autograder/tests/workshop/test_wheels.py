@@ -161,6 +161,7 @@ def test_a_students_install_is_enough_to_work_and_holds_no_workshop_and_no_tests
     assert student[1] == {"bandwidth": "3.35 TB/s", "measured": "published", "points": 15.0, "besides": []}
 
 
+@pytest.mark.full
 def test_the_workshop_says_away_from_the_checkout_what_it_says_in_it(developer):
     assert developer[0] == as_json(what_the_workshop_says())
 
