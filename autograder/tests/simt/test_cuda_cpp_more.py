@@ -430,7 +430,6 @@ extern "C" __global__ void k(float* x)
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
         "[%1], [%0, {%1, %1}], [%1];",
         "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%1], 16;",
-        "griddepcontrol.wait;",
         "barrier.cluster.arrive.aligned;",
         "sured.b.1d.add.u32.trap [%0, {%1}], %1;",
         "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 "

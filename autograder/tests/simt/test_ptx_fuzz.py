@@ -50,6 +50,7 @@ ELSEWHERE = {
     "membar": "nothing to see: memory is always up to date",
     "mbarrier": "phases of an object: test_mbarriers.py",
     "nanosleep": "nothing to see: time is not kept",
+    "griddepcontrol": "nothing to see: launches come one after the other",
     "prefetch": "nothing to see: a hint",
     "ldmatrix": "tiles of a warp: test_tensor.py",
     "stmatrix": "tiles of a warp: test_tensor.py",

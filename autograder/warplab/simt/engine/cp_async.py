@@ -11,6 +11,7 @@ import numpy as np
 
 from warplab.simt.engine import mbarrier
 from warplab.simt.engine.async_copies import copies
+from warplab.simt.engine.loadstore import slots_of
 from warplab.simt.ptx.parser import Imm
 
 
@@ -70,12 +71,14 @@ def _read_some(memory, group, site, here, start: int, size: int, given):
     """Words of which each lane reads only the first ``given`` bytes; zeros fill the rest."""
     data = np.zeros((group.size, size), np.uint8)
     given = np.minimum(np.broadcast_to(given, (group.size,)), size)
-    reads = given > 0
-    if reads.any():
+    here = np.broadcast_to(here, (group.size,))
+    slots = np.where(
+        given > 0, slots_of(here + np.uint64(start)), np.uint64(0)
+    )  # lanes may read several arrays
+    for slot in np.unique(slots[given > 0]):
+        reads = (slots == slot) & (given > 0)
         part = group.split(reads, frozenset())
-        data[reads] = _bytes(
-            memory, part, site, np.broadcast_to(here, (group.size,))[reads], start, size, given[reads]
-        )
+        data[reads] = _bytes(memory, part, site, here[reads], start, size, given[reads])
     return np.ascontiguousarray(data.view("u4").T)
 
 

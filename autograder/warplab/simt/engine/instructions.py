@@ -397,6 +397,8 @@ INSTRUCTIONS: dict[str, Instruction] = {
     "fence": acts(
         takes(f"{SCOPES} gl sc acq_rel acquire release proxy alias async global shared", movement.fence)
     ),
+    # a launch waits for the one before it, and lets the next begin when it has ended
+    "griddepcontrol": acts(takes("launch_dependents wait", movement.nothing)),
     "nanosleep": Instruction(
         handlers={ANY: movement.nothing},
         writes=never,

@@ -104,7 +104,7 @@ class LoadStoreUnit:
         if access is None:
             return _apart(
                 group,
-                _slots(address),
+                slots_of(address),
                 address,
                 (),
                 lambda part, at, _: self._load(part, site, at, offset, dtype, count, space),
@@ -121,7 +121,7 @@ class LoadStoreUnit:
         if access is None:
             return _apart(
                 group,
-                _slots(address),
+                slots_of(address),
                 address,
                 values,
                 lambda part, at, v: self._store(part, site, at, offset, dtype, v, space),
@@ -160,7 +160,7 @@ class LoadStoreUnit:
             space, address = resolve(address)
         access = self._ready(group, site, address, offset, dtype, 1, space, "write")
         if access is None:
-            return _apart(group, _slots(address), address, (value, compare), again)
+            return _apart(group, slots_of(address), address, (value, compare), again)
         for o in self.observers:
             o.accessed(
                 self.machine, group, site, access, offset, np.dtype(dtype).itemsize, space, "atomic", None
@@ -345,7 +345,8 @@ def _other_name(region, byte: int) -> str:
     return f"; if your indices were [{rows - 1}, {element - (rows - 1) * columns}], that is the same place"
 
 
-def _slots(address: np.ndarray) -> np.ndarray:
+def slots_of(address: np.ndarray) -> np.ndarray:
+    """The slot of the address space that each address lies in; an array has slots of its own."""
     return address >> np.uint64(REGION_SHIFT)
 
 

@@ -33,6 +33,22 @@ CHUNK_SHARED, CHUNK_LOCAL = (
     1 << 28,
 )  # bytes of memory in a chunk; to check shared memory takes some 17 times as much again
 STEP_BUDGET = 1_000_000
+# A launch without clusters has clusters of one block (PTX ISA, special registers).
+CLUSTER_OF_ONE = {
+    "clusterid": "ctaid",
+    "nclusterid": "nctaid",
+    "cluster_ctaid": 0,
+    "cluster_nctaid": 1,
+    "cluster_ctarank": 0,
+    "cluster_nctarank": 1,
+    "is_explicit_cluster": 0,
+}
+
+
+def _lane_mask(which: str, lane: np.ndarray) -> np.ndarray:
+    """``%lanemask_eq``, ``lt``, ``le``, ``gt`` and ``ge``: the bits of lanes compared with one's own."""
+    own, below = np.int64(1) << lane, (np.int64(1) << lane) - 1
+    return {"eq": own, "lt": below, "le": below | own, "ge": ~below, "gt": ~(below | own)}[which] & 0xFFFFFFFF
 
 
 @dataclass
@@ -201,10 +217,15 @@ class Machine:
             return self.thread_of_lane // 32
         if stem == "nwarpid":
             return np.array([-(-self.launch.threads // 32)])
-        if stem == "lanemask_lt":
-            return (1 << self.column_of_lane) - 1
-        if stem == "lanemask_eq":
-            return 1 << self.column_of_lane
+        if stem.startswith("lanemask_"):
+            return _lane_mask(stem.removeprefix("lanemask_"), self.column_of_lane)
+        if stem in CLUSTER_OF_ONE:
+            of_block = CLUSTER_OF_ONE[stem]
+            return (
+                np.array([of_block])
+                if isinstance(of_block, int)
+                else self._make_special(f"{of_block}.{axis}")
+            )
         if stem == "dynamic_smem_size":
             return np.array([self.launch.dynamic_shared])
         if stem in (

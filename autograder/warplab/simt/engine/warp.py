@@ -110,27 +110,30 @@ def match_all(table: WarpTable, value: np.ndarray, mask: np.ndarray):
     return np.where(agree, members, np.uint32(0)), agree
 
 
+UFUNCS = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
+
 def reduce_(table: WarpTable, operation: str, value: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """``redux.sync``: add, min, max, and, or, xor over the warp's lanes, given to each of them."""
-    lanes = np.broadcast_to(value, table.row.shape)
-    inside = (np.broadcast_to(mask, table.row.shape) >> table.column.astype(np.uint32)) & np.uint32(1)
-    identity = {
-        "add": 0,
-        "or": 0,
-        "xor": 0,
-        "and": -1,
-        "min": np.iinfo(lanes.dtype).max,
-        "max": np.iinfo(lanes.dtype).min,
-    }[operation]
-    fill = np.array(identity, np.int64).astype(lanes.dtype)
-    values = np.full((table.rows, 32), fill, lanes.dtype)
-    values[table.row, table.column] = np.where(inside == 1, lanes, fill)
-    ufunc = {
-        "add": np.add,
-        "min": np.minimum,
-        "max": np.maximum,
-        "and": np.bitwise_and,
-        "or": np.bitwise_or,
-        "xor": np.bitwise_xor,
-    }[operation]
-    return ufunc.reduce(values, axis=1, dtype=lanes.dtype)[table.row]
+    """``redux.sync``: add, min, max, and, or, xor over the lanes of the warp that the member mask names and that
+    give the same mask. A warp's lanes may give several masks: each of them is a reduction of its own.
+    """
+    lanes, masks = np.broadcast_to(value, table.row.shape), np.broadcast_to(mask, table.row.shape)
+    member = (masks >> table.column.astype(np.uint32)) & np.uint32(1) == 1
+    row, rows = table.row, table.rows
+    if (masks != masks[0]).any():
+        of_warp = table.row.astype(np.uint64) << np.uint64(32) | masks
+        different, row = np.unique(of_warp, return_inverse=True)
+        rows = different.size
+    limits = np.iinfo(lanes.dtype)
+    identity = {"and": limits.max if limits.min == 0 else -1, "min": limits.max, "max": limits.min}
+    fill = lanes.dtype.type(identity.get(operation, 0))
+    values = np.full((rows, 32), fill)
+    values[row, table.column] = np.where(member, lanes, fill)
+    return UFUNCS[operation].reduce(values, axis=1, dtype=lanes.dtype)[row]

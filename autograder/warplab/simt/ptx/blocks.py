@@ -215,6 +215,13 @@ SPECIAL = (
     "total_smem_size",
     "envreg1",
     "envreg2",
+    "clusterid",
+    "nclusterid",
+    "cluster_ctaid",
+    "cluster_nctaid",
+    "cluster_ctarank",
+    "cluster_nctarank",
+    "is_explicit_cluster",
 )
 
 
