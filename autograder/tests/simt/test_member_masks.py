@@ -1,5 +1,5 @@
-"""Warp-wide instructions whose lanes give member masks of their own, and copies of part of their bytes, against an
-oracle that works out each lane alone.
+"""Warp-wide instructions whose lanes give member masks of their own, and copies of some bytes of several arrays,
+against an oracle that works out each lane alone.
 """
 
 import random
@@ -137,12 +137,14 @@ def test_a_launch_without_clusters_says_so_and_waits_for_no_other_launch():
 
 
 COPY = """
-extern "C" __global__ void copy(const float *a, const float *b, float *out, const int *which, const int *given) {
+extern "C" __global__
+void copy(const float *a, const float *b, float *out, const int *which, const int *given) {
     __shared__ __align__(16) float tile[32 * 4];
     int lane = threadIdx.x;
-    const float *from = which[lane] == 0 ? a + 4 * lane : which[lane] == 1 ? b + 4 * lane : nullptr;
+    const float *arrays[] = {a + 4 * lane, b + 4 * lane, nullptr}, *from = arrays[which[lane]];
     unsigned to = (unsigned)__cvta_generic_to_shared(tile + 4 * lane);
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" :: "r"(to), "l"(from), "r"(given[lane]) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;"
+                 :: "r"(to), "l"(from), "r"(given[lane]) : "memory");
     asm volatile("cp.async.wait_all;" ::: "memory");
     for (int i = 0; i < 4; i++) out[4 * lane + i] = tile[4 * lane + i];
 }

@@ -121,8 +121,9 @@ UFUNCS = {
 
 
 def reduce_(table: WarpTable, operation: str, value: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """``redux.sync``: add, min, max, and, or, xor over the lanes of the warp that the member mask names and that
-    give the same mask. A warp's lanes may give several masks: each of them is a reduction of its own.
+    """``redux.sync``: add, min, max, and, or, xor over the warp's lanes that the member mask names.
+
+    A warp's lanes may give several masks: each of them is a reduction of its own.
     """
     lanes, masks = np.broadcast_to(value, table.row.shape), np.broadcast_to(mask, table.row.shape)
     member = (masks >> table.column.astype(np.uint32)) & np.uint32(1) == 1
