@@ -1,5 +1,6 @@
-"""Warp-wide instructions whose lanes give member masks of their own, and copies of some bytes of several arrays,
-against an oracle that works out each lane alone.
+"""Warp-wide instructions whose lanes give masks of their own, and copies of some bytes of several arrays.
+
+Expected is what an oracle works out for each lane alone.
 """
 
 import random
