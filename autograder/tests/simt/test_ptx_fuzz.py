@@ -99,12 +99,13 @@ def run(program: Program, kept: bool = False) -> bool:
         kind = alike.kind_of(launch, space)
         if kind is None:
             return False
-        if kind.run():
+        if kind.replay():
             replays += 1
         else:
-            kept = kind.trace()
+            traced = kind.trace()
             Machine(made, space, launch).run()
-            kind.keep(kept, checks_hold=True)
+            if traced:
+                kind.keep(checks_hold=True)
         if again % 2 == 0:
             Checker(program, writer, trace.tolist()).run()
     return replays > 3

@@ -17,32 +17,30 @@ in the trace, which is found before anything is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from warplab.simt.engine.address_space import AddressSpace, Region
-from warplab.simt.engine.following import CARRIED
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.machine import Launch
 from warplab.simt.engine.movement import space_of
 from warplab.simt.engine.program import Program
-from warplab.simt.engine.tracing import CannotTrace, Depends, Parameter, traceable
+from warplab.simt.engine.tracing import CannotTrace, DependsOnContents, Parameter, traceable
 from warplab.simt.engine.tracing_machine import OWN, TracingMachine
 from warplab.simt.errors import LaunchError
 from warplab.simt.ptx.blocks import loads_parameter, registers_read, registers_written
 from warplab.simt.ptx.effects import effects_of
 from warplab.simt.ptx.parser import Instr, Vec
-from warplab.simt.ptx.ptx_types import TYPES, last_type
+from warplab.simt.ptx.ptx_types import TYPES, PTXType, last_type
 
 WHOLE = 8  # launches of a program before any is traced
 MOST_CONTENTS = 1 << 10  # bytes of an array whose contents may be part of the kind
 KINDS, ALL_BYTES = 256, 1 << 26  # of a program's traces
-IDLE = 1000  # launches of the program after which a trace that none of them replayed makes room for another
-REFUSED = {"mma", "movmatrix", "mbarrier", "extern", "recurse", "results", "createpolicy", "trap", "call"}
-SILENT = {"fence", "membar", "nanosleep", "prefetch"}  # they write no register
+IDLE = 1000  # launches of the program without a replay after which its traces are dropped
+UNTRACED = {"mma", "movmatrix", "mbarrier", "extern", "recurse", "results", "trap", "call"}
 PLAIN = {"global", "nc", "shared", "local", "v2", "v4", "v8", *TYPES}  # modifiers of loads and stores
 
 
@@ -50,45 +48,35 @@ class Repeats:
     """The launches of one program, by kind."""
 
     def __init__(self, program: Program):
-        self.program, self.launches, self.bytes = program, 0, 0
-        self.most_contents = MOST_CONTENTS
+        self.program, self.launches = program, 0
         self.names = [p.name for p in program.function.params]
         self.sizes = [p.size for p in program.function.params]
         self.allowed: tuple | None = None  # the configuration whose limits were checked last, and the Target
+        self.most_contents = MOST_CONTENTS
+        self.contents: set[Parameter] = set()  # on what they point to addresses or branches depend
+        self._forget()
+
+    def _forget(self) -> None:
         self.seen: set[int] = set()  # hashes of the keys of kinds that came once
-        self.kinds: dict[tuple, KeptLaunch] = {}  # the one that was replayed last is last
-        # what traces found that the kernel depends on: see ``Depends``
-        self.values: frozenset[Parameter] = frozenset()
-        self.contents: frozenset[Parameter] = frozenset()
+        self.kept: dict[tuple, KeptLaunch | None] = {}  # by key; None where launches run as a whole
+        self.bytes, self.last_replay = 0, self.launches
 
     @cached_property
-    def parameters(self) -> dict[Parameter, bool] | None:
-        """Each parameter that the kernel loads, and whether only as a float; None for a kernel that has
-        instructions which are not traced.
+    def parameters(self) -> dict[Parameter, bool]:
+        """Each parameter that the kernel loads, and whether only as a float. Empty for a kernel that cannot
+        be traced.
         """
         program = self.program
         found: dict[Parameter, bool] = {}
         for instr in (i for b in program.blocks for i in b.instrs):
             if loads_parameter(instr):
-                is_float = TYPES[last_type(instr.mods)].is_float
                 for parameter in _loaded_by(instr):
-                    found[parameter] = is_float and found.get(parameter, True)
+                    found[parameter] = found.get(parameter, True) and _type_of(instr).is_float
             elif not _is_traced(instr):
-                return None
+                return {}
         votes = any(b.branch is not None and "red" in b.branch.mods for b in program.blocks)
-        known = {name for name, _, _ in found} <= set(self.names)
-        return found if known and not (votes or program.routines or program.grid_barrier) else None
-
-    @cached_property
-    def compared(self) -> list[tuple[Parameter, slice | None, bool]]:
-        """Each parameter that is loaded; which bytes of the kernel's parameter it is, None for all of them;
-        and whether it is only loaded as a float.
-        """
-        sizes = dict(zip(self.names, self.sizes))
-        return [
-            (p, None if p[2] == sizes[p[0]] else slice(p[1], p[1] + p[2]), is_float)
-            for p, is_float in (self.parameters or {}).items()
-        ]
+        known = {name for name, _, _ in found} <= {*self.names}
+        return found if known and not (votes or program.routines or program.grid_barrier) else {}
 
     @cached_property
     def functions(self) -> list[Callable]:
@@ -97,73 +85,52 @@ class Repeats:
     def kind_of(self, launch: Launch, space: AddressSpace) -> LaunchKind | None:
         """None at a program's first launches, and where launches cannot be traced."""
         self.launches += 1
-        if self.launches <= WHOLE or self.parameters is None:
+        if self.launches <= WHOLE or not self.parameters:
             return None
         kind = LaunchKind(self, launch, space)
         return kind if kind.identify() else None
 
     def wants(self, key: tuple) -> bool:
-        """Whether to trace a launch of this kind: one that came before and has no trace, if there is room."""
-        known = self.kinds.get(key)
-        if known is not None:
-            if not known.missing or not self._make_room(known.missing):
-                return False
-            self.forget(key)
-        if hash(key) in self.seen:
-            return self._make_room(0)
+        """Whether to trace a launch of this kind: one that came before, if there is room. No other trace
+        makes room, for kinds that come in turn would each have to go just before they return.
+        """
+        if key in self.kept:
+            return False
+        if self.launches - self.last_replay > IDLE:
+            self._forget()
         if len(self.seen) == IDLE:
             self.seen.clear()
+        came_before = hash(key) in self.seen
         self.seen.add(hash(key))
-        return False
+        return came_before and len(self.kept) < KINDS and self.bytes < ALL_BYTES
 
-    def keep(self, key: tuple, kept: KeptLaunch) -> None:
-        """Note the trace of a kind; without its function if there is no room."""
-        if not self._make_room(kept.bytes):
-            kept = KeptLaunch(missing=kept.bytes)
-        self.kinds[key] = kept
-        self.bytes += kept.bytes
+    def keep(self, key: tuple, kept: KeptLaunch | None) -> None:
+        self.kept[key] = kept
+        self.bytes += kept.bytes if kept else 0
 
-    def forget(self, key: tuple) -> None:
-        self.bytes -= self.kinds.pop(key).bytes
-
-    def depend(self, found: Depends) -> None:
-        """Let kinds differ where the kernel depends on it."""
-        self.values |= found.values
-        self.contents |= found.contents
-        self.kinds, self.bytes = {}, 0
-
-    def _make_room(self, size: int) -> bool:
-        """Whether there is room for one more trace. Only those are forgotten that have been idle for long:
-        kinds that come in turn would else each be forgotten just before it comes back.
-        """
-        while len(self.kinds) >= KINDS or self.bytes + size > ALL_BYTES:
-            oldest = next(iter(self.kinds), None)
-            if oldest is None or self.launches - self.kinds[oldest].last < IDLE:
-                return False
-            self.forget(oldest)
-        return True
+    def depend(self, parameters: frozenset[Parameter]) -> None:
+        """Let kinds differ where arrays that these point to have other contents."""
+        self.contents |= parameters
+        self._forget()
 
 
 @dataclass
 class KeptLaunch:
-    """A kind's trace: its function, None if launches of the kind run as a whole; bytes of shared and of local
-    memory that it needs; numbers of the regions it writes; when it was replayed last, and how often.
-    ``missing``: the bytes of a trace for which there was no room.
+    """A kind's trace: its function; bytes of shared and of local memory that it needs; numbers of the regions
+    that it writes; how often it was replayed.
     """
 
-    replay: Callable | None = None
-    own: tuple[int, ...] = ()
-    written: frozenset[int] = frozenset()
-    bytes: int = 0
-    last: int = 0
-    runs: int = 0
-    missing: int = 0
+    function: Callable
+    own: list[int]
+    written: set[int]
+    bytes: int
+    replays: int = 0
 
-    def run(self, regions: list[Region], params: dict) -> bool:
+    def replay(self, regions: list[Region], params: dict) -> bool:
         """False if a branch goes another way; nothing has been written then."""
         own = [Region(0, np.empty(size, np.uint8), "") for size in self.own]
         with np.errstate(all="ignore"):
-            return self.replay is not None and self.replay([*regions, *own], params)
+            return self.function([*regions, *own], params)
 
 
 class LaunchKind:
@@ -171,7 +138,7 @@ class LaunchKind:
 
     def __init__(self, repeats: Repeats, launch: Launch, space: AddressSpace):
         self.repeats, self.launch, self.space = repeats, launch, space
-        self.traced: dict[int, Region] = {}  # what its trace would have made of the regions, by number
+        self.traced: TracingMachine | None = None  # on which the launch was traced
 
     def identify(self) -> bool:
         """Find the ``key``, the ``regions`` that the launch's pointers point into, their ``numbers`` by
@@ -183,14 +150,13 @@ class LaunchKind:
         self.regions: list[Region] = []
         self.numbers: dict[Parameter, int] = {}
         self.contents: set[int] = set()
-        for parameter, part, is_float in repeats.compared:
-            must_agree = parameter in repeats.values
-            if is_float and not must_agree:
+        for parameter, is_float in repeats.parameters.items():
+            if is_float:
                 continue
-            value = launch.params[parameter[0]] if part is None else launch.params[parameter[0]][part]
-            is_pointer = len(value) == 8 and not must_agree
-            address = int.from_bytes(value, "little") if is_pointer else 0
-            region = self.space.find(address) if is_pointer else None
+            name, offset, width = parameter
+            value = launch.params[name][offset : offset + width]
+            address = int.from_bytes(value, "little") if width == 8 else 0
+            region = self.space.find(address) if address else None
             if region is None:
                 key.append(value)
                 continue
@@ -207,78 +173,84 @@ class LaunchKind:
         self.key = tuple(key)
         return True
 
-    def run(self) -> bool:
+    def replay(self) -> bool:
         """Replay what is kept of the kind; False if the launch has to run as a whole."""
         repeats = self.repeats
-        kept = repeats.kinds.get(self.key)
-        if kept is None or kept.replay is None or self._share(kept.written, self.contents):
+        kept = repeats.kept.get(self.key)
+        if kept is None or self._share_memory(kept.written, self.contents):
             return False
-        repeats.kinds[self.key] = repeats.kinds.pop(self.key)
-        kept.last = repeats.launches
-        if kept.run(self.regions, self.launch.params):
-            kept.runs += 1
+        if kept.replay(self.regions, self.launch.params):
+            kept.replays, repeats.last_replay = kept.replays + 1, repeats.launches
             return True
-        repeats.forget(self.key)
-        if kept.runs < 2:  # a trace that did not pay for itself; another would not either
-            repeats.keep(self.key, KeptLaunch())
+        del repeats.kept[self.key]
+        repeats.bytes -= kept.bytes
+        if kept.replays < 2:  # its branches go another way each time
+            repeats.keep(self.key, None)
         return False
 
-    def _share(self, written, others) -> bool:
+    def _share_memory(self, written: Iterable[int], others: Iterable[int]) -> bool:
         """Whether some of the ``written`` regions share memory with some of the ``others``."""
         data = [region.data for region in self.regions]
-        return any(i != j and np.may_share_memory(data[i], data[j]) for i in written for j in others) or (
-            not written.isdisjoint(self.contents)
-        )
+        return any(i != j and np.may_share_memory(data[i], data[j]) for i in written for j in others)
 
-    def trace(self) -> KeptLaunch | None:
-        """What later launches of the kind may replay; None if there is none now. Nothing is written."""
-        if not self.repeats.wants(self.key):
-            return None
-        while True:
-            try:
-                return self._trace()
-            except Depends as found:  # and the kind is another than it seemed
-                self.repeats.depend(found)
-                if not self.identify():
-                    return None
-            except (CannotTrace, LaunchError, TypeError, ValueError):
-                return KeptLaunch()
+    def trace(self) -> bool:
+        """Trace the launch if its kind is worth it, without writing anything. If so, the launch has to run as
+        a whole next, and ``keep`` to be called.
+        """
+        return self.repeats.wants(self.key) and self._trace()
 
-    def _trace(self) -> KeptLaunch:
+    def _trace(self) -> bool:
         machine = TracingMachine(self)
-        machine.run()
-        self.traced = machine.memory.copies
-        written = frozenset(self.traced)
-        if self._share(written, range(len(self.regions))):
-            raise CannotTrace
-        replay, size, touched = machine.trace.function()
-        needs_own = any(number >= len(self.regions) for number in touched)
-        own = tuple(machine.own_sizes[name] for name in OWN) if needs_own else ()
-        return KeptLaunch(replay, own, written, size, self.repeats.launches)
+        try:
+            machine.run()
+            self.traced = machine
+        except DependsOnContents as found:  # and the kind is another than it seemed
+            self.repeats.depend(found.parameters)
+            return self.identify() and self._trace()
+        except (CannotTrace, LaunchError, TypeError, ValueError):
+            pass  # launches of the kind run as a whole
+        return True
 
-    def keep(self, kept: KeptLaunch | None, checks_hold: bool) -> None:
-        """Keep a trace of a launch that has run to its end. ``checks_hold``: in all launches of the kind."""
-        if kept is None:
-            return
-        for number, copy in self.traced.items():
-            checks_hold &= copy.data.tobytes() == self.regions[number].data.tobytes()
-        self.repeats.keep(self.key, kept if checks_hold else KeptLaunch())
+    def keep(self, checks_hold: bool) -> None:
+        """Keep the trace of the launch, which has run to its end. ``checks_hold``: all launches of the kind
+        would pass them.
+        """
+        self.repeats.keep(self.key, self._kept() if checks_hold and self.traced else None)
+
+    def _kept(self) -> KeptLaunch | None:
+        """None where the trace would not do what the launch did."""
+        assert self.traced is not None
+        copies = self.traced.accesses.copies
+        everything = range(len(self.regions))
+        if not copies.keys().isdisjoint(self.contents) or self._share_memory(copies, everything):
+            return None
+        if any(copy.data.tobytes() != self.regions[i].data.tobytes() for i, copy in copies.items()):
+            return None
+        trace = self.traced.trace
+        function, touched = trace.function()
+        needs_own = any(number >= len(self.regions) for number in touched)
+        own = self.traced.own_sizes if needs_own else []
+        return KeptLaunch(function, own, set(copies), trace.bytes + 200 * len(trace.steps))
 
 
 def _is_traced(instr: Instr) -> bool:
-    row = effects_of(instr, INSTRUCTIONS)
     if instr.opcode in ("ld", "st"):
         return PLAIN.issuperset(instr.mods)
     if instr.opcode in ("atom", "red"):
         return space_of(instr) in ("global", *OWN)
-    alone = row.memory == "none" and instr.opcode not in REFUSED and "cc" not in instr.mods
-    return alone and instr.opcode not in CARRIED and (row.writes(instr) or instr.opcode in SILENT)
+    return effects_of(instr, INSTRUCTIONS).memory == "none" and instr.opcode not in UNTRACED
+
+
+def _type_of(instr: Instr) -> PTXType:
+    kind = last_type(instr.mods)
+    assert kind is not None
+    return TYPES[kind]
 
 
 def _loaded_by(instr: Instr) -> list[Parameter]:
     """The parameters that an instruction loads."""
     target, address, *_ = instr.operands
-    width = TYPES[last_type(instr.mods)].bytes
+    width = _type_of(instr).bytes
     start, count = address.base.offset + address.offset, len(target.items) if isinstance(target, Vec) else 1
     return [(address.base.name, start + i * width, width) for i in range(count)]
 

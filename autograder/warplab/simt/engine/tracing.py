@@ -11,14 +11,14 @@ an index into the array that it points to. Stores to global memory go to copies 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
+from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from warplab.simt.engine.atomics import update
 from warplab.simt.engine.groups import joined, same_number
 from warplab.simt.engine.translate import NAMES
 
@@ -32,16 +32,12 @@ class CannotTrace(Exception):
     """The kernel does with a traced value or a pointer what cannot be recorded."""
 
 
-class Depends(Exception):
-    """The trace needs more of its launch to be the same in all launches of the kind: the ``values`` of some
-    parameters, or the ``contents`` of the arrays that they point to.
-    """
+class DependsOnContents(Exception):
+    """Addresses or branches depend on the contents of the arrays that these ``parameters`` point to."""
 
-    def __init__(
-        self, values: frozenset[Parameter] = frozenset(), contents: frozenset[Parameter] = frozenset()
-    ):
+    def __init__(self, parameters: frozenset[Parameter]):
         super().__init__()
-        self.values, self.contents = values, contents
+        self.parameters = parameters
 
 
 class Pointer(NDArrayOperatorsMixin):
@@ -55,7 +51,7 @@ class Pointer(NDArrayOperatorsMixin):
 
     def view(self, dtype):
         if np.dtype(dtype).itemsize != 8:
-            raise Depends(values=self.origins)
+            raise CannotTrace
         return Pointer(self.now.view(dtype), self.origins)
 
     def __getitem__(self, index):
@@ -68,10 +64,10 @@ class Pointer(NDArrayOperatorsMixin):
                 raise others[0].not_constant()
             if isinstance(others[0], np.ndarray):
                 return Pointer(self.now + others[0], self.origins)
-        raise Depends(values=self.origins.union(*(x.origins for x in others if isinstance(x, Pointer))))
+        raise CannotTrace
 
     def __getattr__(self, name):
-        raise Depends(values=self.origins)
+        raise CannotTrace
 
 
 def _method(name: str):
@@ -94,8 +90,8 @@ class Traced(NDArrayOperatorsMixin):
     view, astype, copy, reshape = map(_method, ("view", "astype", "copy", "reshape"))
 
     def __getitem__(self, index):
-        text = f"{self.name}[{self.trace.place(index)}]"
-        return self.trace.value(text, self.now[index], self.sources, {self.name})
+        text = f"{self.trace.operand(self)}[{self.trace.place(index)}]"
+        return self.trace.value(text, self.now[index], self.sources)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **settings):
         return self.trace.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, settings)
@@ -113,7 +109,7 @@ class Traced(NDArrayOperatorsMixin):
 
     def not_constant(self) -> Exception:
         """What to raise where the value would have to be the same in all launches of the kind."""
-        return Depends(contents=self.sources) if self.sources else CannotTrace()
+        return DependsOnContents(self.sources) if self.sources else CannotTrace()
 
 
 @dataclass
@@ -136,35 +132,32 @@ class Trace:
 
     def __init__(self):
         self.steps: list[Step] = []
-        self.constants: dict[str, object] = {"update": update, "joined": _joined, "same": _are_same}
-        self.names: dict = {}
+        self.constants: dict[str, object] = {}
+        self.names: dict = {}  # of constants, by identity and by content, and of views
         self.uses: set[str] = set()  # the names in the step that is being written
-        self.bytes = self.count = 0
+        self.bytes = 0  # of constants
         self.wrote_global = False
 
-    def step(self, text: str, target: str, uses: Iterable[str], reads: str = "", writes: str = "") -> None:
+    def step(self, text: str, target: str = "", reads: str = "", writes: str = "") -> None:
         if len(self.steps) == STEPS:
             raise CannotTrace
-        self.steps.append(Step(text, target, {*uses, *self.uses}, reads, writes))
+        self.steps.append(Step(text, target, self.uses, reads, writes))
         self.uses = set()
 
-    def value(
-        self, text: str, now, sources, uses: Iterable[str], reads: str = "", writes: str = ""
-    ) -> Traced:
+    def value(self, text: str, now, sources, reads: str = "", writes: str = "") -> Traced:
         """The result of a new step, ``now`` in this launch."""
-        self.count += 1
-        name = f"v{self.count}"
-        self.step(f"{name} = {text}", name, uses, reads, writes)
+        name = f"v{len(self.steps)}"
+        self.step(f"{name} = {text}", name, reads, writes)
         return Traced(self, name, np.asarray(now), sources)
 
     def call(self, function: Callable, args, settings) -> Traced:
         """The result of a call in which some argument is traced."""
-        now = function(*_plain(args), **{name: _plain(x) for name, x in settings.items()})
+        now = function(*plain(args), **{name: plain(x) for name, x in settings.items()})
         if not isinstance(now, np.ndarray | np.generic) or "out" in settings:
             raise CannotTrace
         given = [self.operand(x) for x in args] + [f"{n}={self.operand(x)}" for n, x in settings.items()]
         sources = _union([x.sources for x in _all_traced([*args, *settings.values()])])
-        return self.value(f"{self.operand(function)}({', '.join(given)})", now, sources, ())
+        return self.value(f"{self.operand(function)}({', '.join(given)})", now, sources)
 
     def operand(self, value) -> str:
         """An expression for a value in the step that is being written."""
@@ -173,7 +166,7 @@ class Trace:
         if isinstance(value, list | tuple):
             return f"({''.join(self.operand(item) + ', ' for item in value)})"
         if isinstance(value, Pointer):
-            raise Depends(values=value.origins)
+            raise CannotTrace
         name = value.name if isinstance(value, Traced) else self._constant(value)
         self.uses.add(name)
         return name
@@ -219,33 +212,35 @@ class Trace:
             raise value.not_constant()
         if self.wrote_global:
             raise CannotTrace
-        expected = self._constant(value.now.tobytes())
-        text = f"if {value.name}.tobytes() != {expected}: return False"
-        self.step(text, "", {value.name, expected}, writes="global")
+        now, expected = self.operand(value), self.operand(value.now.tobytes())
+        self.step(f"if {now}.tobytes() != {expected}: return False", writes="global")
         return value.now
 
     def joined(self, held: list[dict], places: list, size: int, names: frozenset[str]) -> dict:
         """``groups.joined``, where some registers are traced or hold pointers."""
-        registers = {}
-        for name in names:
-            parts = [registers_of.get(name) for registers_of in held]
-            known = [part for part in parts if part is not None]
-            if not any(isinstance(part, Traced | Pointer) for part in known):
-                registers |= joined(held, places, size, frozenset([name]))
-            elif all(part is parts[0] for part in parts) and known[0].size == 1:
-                registers[name] = known[0]
-            elif any(isinstance(part, Pointer) for part in known):
-                registers[name] = _joined_pointers(known, parts, places, size)
-            elif len(known) == len(parts) and all(part.size == 1 for part in known):
-                alike = self.decided(self.call(_are_same, (known,), {}))
-                registers[name] = known[0] if alike else self.call(_joined, (parts, places, size), {})
-            else:
-                registers[name] = self.call(_joined, (parts, places, size), {})
-        return registers
+        known = names & set().union(*held)
+        return {name: self._register([regs.get(name) for regs in held], places, size) for name in known}
 
-    def function(self) -> tuple[Callable, int, set[int]]:
-        """The recorded function: ``replay(regions, params)``, False if the launch has to run as a whole. Then
-        the bytes of its constants, and the numbers of the regions that it touches.
+    def _register(self, parts: list, places: list, size: int):
+        known = [part for part in parts if part is not None]
+        pointers = [part for part in known if isinstance(part, Pointer)]
+        one_each = len(known) == len(parts) and all(part.size == 1 for part in known)
+        if one_each and all(part is parts[0] for part in parts):
+            return parts[0]
+        if pointers:
+            if len(pointers) < len(known):
+                raise CannotTrace
+            now = _joined([part and part.now for part in parts], places, size)
+            return Pointer(now, frozenset().union(*(part.origins for part in pointers)))
+        if not _all_traced(known):
+            return _joined(parts, places, size)
+        if one_each and self.decided(self.call(_are_same, (known,), {})):
+            return known[0]
+        return self.call(_joined, (parts, places, size), {})
+
+    def function(self) -> tuple[Callable, set[int]]:
+        """The recorded function and the numbers of the regions that it touches. It takes regions and
+        parameters, and returns False if the launch has to run as a whole.
         """
         needed: set[str] = set()
         lines: list[str] = ["return True"]
@@ -259,26 +254,20 @@ class Trace:
         views = {name: key for key, name in self.names.items() if name in needed and name[0] == "m"}
         lines += [f"{name} = regions[{number}].view({dtype!r})" for name, (number, dtype) in views.items()]
         body = "\n  ".join(reversed(lines))
-        namespace = {name: value for name, value in self.constants.items() if name in needed}
+        namespace: dict[str, Any] = {name: self.constants[name] for name in needed & self.constants.keys()}
         exec(compile(f"def replay(regions, params):\n  {body}", "<trace>", "exec"), namespace)
-        size = sum(value.nbytes for value in namespace.values() if isinstance(value, np.ndarray))
-        return namespace["replay"], size + 200 * len(lines), {number for number, _ in views.values()}
+        return namespace["replay"], {number for number, _ in views.values()}
 
 
 def _all_traced(values) -> list[Traced]:
-    found: list[Traced] = []
-    for value in values:
-        if isinstance(value, list | tuple):
-            found += _all_traced(value)
-        elif isinstance(value, Traced):
-            found.append(value)
-    return found
+    flat = [x for value in values for x in (value if isinstance(value, list | tuple) else [value])]
+    return [x for x in flat if isinstance(x, Traced)]
 
 
-def _plain(value):
+def plain(value):
     """An argument as it is in this launch."""
     if isinstance(value, list | tuple):
-        return type(value)(_plain(item) for item in value)
+        return type(value)(plain(item) for item in value)
     return value.now if isinstance(value, Traced) else value
 
 
@@ -287,25 +276,13 @@ def _union(sources: list) -> frozenset[Parameter] | None:
 
 
 def _are_same(parts) -> np.ndarray:
-    """Whether all of these numbers have the same bits."""
     return np.array(all(same_number(part, parts[0]) for part in parts))
 
 
-def _joined(parts, places, size: int) -> np.ndarray:
-    """A register of ``size`` lanes of which each group had a part; the lanes of one that had none are 0."""
-    whole = np.zeros(size, next(part.dtype for part in parts if part is not None))
-    for part, place in zip(parts, places):
-        if part is not None:
-            whole[place] = part
-    return whole
-
-
-def _joined_pointers(known: list, parts: list, places: list, size: int) -> Pointer:
-    origins = frozenset().union(*(part.origins for part in known if isinstance(part, Pointer)))
-    if not all(isinstance(part, Pointer) for part in known):
-        raise Depends(values=origins)
-    held = [{} if part is None else {"": part.now} for part in parts]
-    return Pointer(joined(held, places, size, frozenset([""]))[""], origins)
+def _joined(parts: list, places: list, size: int) -> np.ndarray:
+    """``groups.joined`` of one register."""
+    held = [{} if part is None else {"": part} for part in parts]
+    return joined(held, places, size, frozenset([""]))[""]
 
 
 class _Recording:

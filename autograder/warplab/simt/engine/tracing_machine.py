@@ -10,7 +10,7 @@ from warplab.simt.engine.generic_addresses import in_several_spaces, resolve
 from warplab.simt.engine.groups import Group
 from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.machine import Machine
-from warplab.simt.engine.tracing import CannotTrace, Parameter, Pointer, Trace, Traced
+from warplab.simt.engine.tracing import CannotTrace, Parameter, Pointer, Trace, Traced, plain
 
 OWN = ("shared", "local")  # memory that a launch begins with uninitialised
 
@@ -22,14 +22,14 @@ class TracingMachine(Machine):
         super().__init__(kind.repeats.program, kind.space, kind.launch)
         self.functions = kind.repeats.functions
         self.trace = Trace()
-        self.memory = TracingMemory(self, kind)
-        self.own_sizes: dict[str, int] = {}
+        self.memory = self.accesses = TracingMemory(self, kind)
+        self.own_sizes: list[int] = []  # bytes of shared and of local memory
 
     def _start_chunk(self, first: int, count: int) -> None:
         super()._start_chunk(first, count)
         # the first chunk is the largest
-        self.own_sizes = self.own_sizes or {"shared": self.shared.size, "local": self.local.size}
-        self.memory.is_traced = {}
+        self.own_sizes = self.own_sizes or [self.shared.size, self.local.size]
+        self.accesses.is_traced = {}
 
     def _merge(self, groups: list[Group], live: frozenset[str]) -> Group:
         lanes, full, places = self._together(groups)
@@ -53,19 +53,17 @@ class TracingMemory(LoadStoreUnit):
     def param(self, name, offset, dtype):
         now = super().param(name, offset, dtype)
         parameter = (name, offset, now.itemsize)
-        repeats = self.kind.repeats
         if parameter in self.kind.numbers:
             return Pointer(now, frozenset({parameter}))
-        if repeats.parameters[parameter] and parameter not in repeats.values:
-            text = f"frombuffer(params[{name!r}], {dtype!r}, 1, {offset})"
-            self.trace.constants["frombuffer"] = np.frombuffer
-            return self.trace.value(text, now, None, {"frombuffer"})
+        if self.kind.repeats.parameters[parameter]:
+            text = f"{self.trace.operand(np.frombuffer)}(params[{name!r}], {dtype!r}, 1, {offset})"
+            return self.trace.value(text, now, None)
         return now
 
     def param_at(self, group, site, address, offset, dtype):
         raise CannotTrace
 
-    def exchanged(self, group, mask, site) -> None:
+    def exchanged(self, group, mask, site: int) -> None:
         """The whole launch looks for lanes that are elsewhere."""
         if isinstance(mask, Traced):
             raise mask.not_constant()
@@ -93,26 +91,25 @@ class TracingMemory(LoadStoreUnit):
         return number, self.copies.get(number, region), access.index(width.bit_length() - 1, offset)
 
     def _load(self, group, site, address, offset, dtype, count, space):
-        dtype = str(np.dtype(dtype).str[1:])
-        width = int(dtype[1:])
-        number, region, index = self._place(group, address, offset, width, count, space)
-        view = region.view(dtype)
+        number, region, index = self._place(group, address, offset, np.dtype(dtype).itemsize, count, space)
         sources = self.sources.get(space)
         if space == "global" and dtype[0] != "f" and region.size <= self.kind.repeats.most_contents:
             sources = frozenset(p for p in address.origins if self.kind.numbers[p] == number)
-        places = [index + i if i else index for i in range(count)]
-        loaded = [self._loaded(number, view, place, dtype, space, sources) for place in places]
+        view, loaded = region.view(dtype), []
+        for place in (index + i if i else index for i in range(count)):
+            if self._is_constant(number, space, view, place):
+                loaded.append(view[place])
+                continue
+            text = self.trace.place(place)
+            text = f"{self.trace.view(number, dtype)}[{text}]" + ".copy()" * (":" in text)
+            loaded.append(self.trace.value(text, view[place], sources, reads=space))
         return loaded[0] if count == 1 else loaded
 
-    def _loaded(self, number: int, view: np.ndarray, index: np.ndarray, dtype: str, space: str, sources):
-        now, traced = view[index], self.is_traced.get(space)
-        if space in OWN and (traced is None or not _cells(traced, view)[index].any()):
-            return now
-        if number in self.kind.contents:
-            return now
-        place = self.trace.place(index)
-        text = f"{self.trace.view(number, dtype)}[{place}]" + ".copy()" * (":" in place)
-        return self.trace.value(text, now, sources, (), reads=space)
+    def _is_constant(self, number: int, space: str, view: np.ndarray, index: np.ndarray) -> bool:
+        """Whether these elements are the same in all launches of the kind."""
+        if space == "global":
+            return number in self.kind.contents
+        return space not in self.is_traced or not _cells(self.is_traced[space], view)[index].any()
 
     def _store(self, group, site, address, offset, dtype, values, space):
         width = np.dtype(dtype).itemsize
@@ -122,11 +119,11 @@ class TracingMemory(LoadStoreUnit):
                 value = value[-1:]
             place = index + i if i else index
             view = self._written(number, region, dtype, space, place, isinstance(value, Traced), [value])
-            view[place] = value.now if isinstance(value, Traced) else value
+            view[place] = plain(value)
             text = (
                 f"{self.trace.view(number, dtype)}[{self.trace.place(place)}] = {self.trace.operand(value)}"
             )
-            self.trace.step(text, "", (), writes=space)
+            self.trace.step(text, writes=space)
 
     def atomic(
         self, group, site, space, address, offset, dtype, operation, value, compare=None, wants_old=True
@@ -134,13 +131,13 @@ class TracingMemory(LoadStoreUnit):
         number, region, index = self._place(group, address, offset, np.dtype(dtype).itemsize, 1, space)
         index = np.broadcast_to(index, (group.size,))
         view = self._written(number, region, dtype, space, index, True, [value, compare])
-        operands = operation, value, compare, wants_old
-        now = update(view, index, *(x.now if isinstance(x, Traced) else x for x in operands))
+        operands: tuple = operation, value, compare, wants_old
+        now = update(view, index, *plain(operands))
         given = ", ".join(map(self.trace.operand, (index, *operands)))
-        text = f"update({self.trace.view(number, dtype)}, {given})"
+        text = f"{self.trace.operand(update)}({self.trace.view(number, dtype)}, {given})"
         if not wants_old:
-            return self.trace.step(text, "", {"update"}, reads=space, writes=space)
-        return self.trace.value(text, now, None, {"update"}, reads=space, writes=space)
+            return self.trace.step(text, reads=space, writes=space)
+        return self.trace.value(text, now, None, reads=space, writes=space)
 
     def _written(self, number: int, region: Region, dtype, space: str, index, is_traced: bool, values):
         """The elements of a region that is about to be written at ``index``."""

@@ -68,8 +68,7 @@ def run(
     ``machine.conflicts`` has these too. Warns (BarrierWarning) of barriers that not all threads of a block
     reach and of exchanges in a warp without lanes that their masks name, and (UnsetConstant) of constant
     memory that nobody set. Raises InvalidLaunch for what CUDA refuses, other LaunchError subclasses for what
-    goes wrong while running. A launch like others, that nobody else watches, runs by what was kept of them
-    (``engine.repeats``).
+    goes wrong while running. Without observers, a launch may replay an earlier one (``engine.repeats``).
     """
     try:
         grid, block = _three(grid), _three(block)
@@ -86,20 +85,20 @@ def run(
         reads_constants = UnsetConstants.can_be_read(program)
         watched = context.observers or context.sample is not None or reads_constants
         kind = None if watched else repeats.kind_of(launch, space)
-        if kind is not None and kind.run():
+        if kind is not None and kind.replay():
             return Machine(program, space, launch)
         machine = Machine(program, space, launch, context.observers, context.sample)
         constants = UnsetConstants()
-        kept = None if kind is None else kind.trace()
+        traced = kind is not None and kind.trace()
         conflicts = GlobalRaces(context.replicas)
         unwritten, races = InitialisationCheck(), RaceDetector(context.replicas)
         machine.observers[:0] = [unwritten, races, conflicts]
         if reads_constants:
             machine.observers.append(constants)
         machine.run()
-        if kept is not None and kind is not None:
+        if traced and kind is not None:
             values_mattered = races.values_mattered or conflicts.values_mattered or bool(machine.doubts)
-            kind.keep(kept, not (values_mattered or depend_on_values(program, unwritten.deciders)))
+            kind.keep(checks_hold=not (values_mattered or depend_on_values(program, unwritten.deciders)))
     finally:
         for region in regions:
             space.remove(region)
