@@ -21,9 +21,9 @@ import warplab
 
 PACKAGE = Path(warplab.__file__).parent
 HOOK = PACKAGE / "simt" / "frontends" / "numba_hook.py"
-COMPILING = HOOK.with_name("numba_compiling.py"), HOOK.with_name("numba_shortcuts.py")
+COMPILING = HOOK.with_name("numba_compiling.py")
 TORCH_HOOK = HOOK.with_name("torch_hook.py")  # the same for torch
-FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path not in (HOOK, *COMPILING, TORCH_HOOK)]
+FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path not in (HOOK, COMPILING, TORCH_HOOK)]
 FOREIGN = ("numba", "numba_cuda", "cuda.core", "llvmlite")
 PUBLIC = {"numba", "numba.cuda", "numba.extending", "cuda.core", "llvmlite.binding", "llvmlite.ir"}
 PUBLIC_MODULES = {

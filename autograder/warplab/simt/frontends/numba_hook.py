@@ -1,8 +1,7 @@
 """numba.cuda without a GPU: a CUDA driver of our own under numba's own code.
 
 The file that touches private names of numba or cuda.core, and their inner modules: what others need of
-these is here. Beside it only ``numba_compiling`` and ``numba_shortcuts`` do, which make numba's compiler
-quicker.
+these is here. Beside it only ``numba_compiling`` does, which makes numba's compiler quicker.
 
 What is replaced (numba-cuda is pinned; ``tests/simt/test_numba_hook.py`` is the canary):
 - ``numba.cuda.cudadrv.driver.driver`` - an object with the ``cu...`` calls that numba makes for contexts,
@@ -59,7 +58,7 @@ from warplab.simt.engine.indices import shared_symbol
 from warplab.simt.engine.machine import Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.errors import InvalidLaunch, led_here
-from warplab.simt.frontends import absent, numba_compiling, numba_shortcuts, torch_hook
+from warplab.simt.frontends import absent, numba_compiling, torch_hook
 from warplab.simt.frontends.arguments import check_signature, describe, flatten
 from warplab.simt.frontends.launch import LaunchContext, run, translated
 from warplab.simt.frontends.linking import linked_ptx
@@ -486,7 +485,6 @@ def ask_for_line_information() -> None:
     # of functions without a source, as of a lambda, numba says that their lines are unknown: nobody asked
     warnings.filterwarnings("ignore", category=NumbaDebugInfoWarning, append=True)
     numba_compiling.install()
-    numba_shortcuts.install()
     plain = _original["init"] = numba_dispatcher.CUDADispatcher.__init__
 
     @functools.wraps(plain)
