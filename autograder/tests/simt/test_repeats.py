@@ -433,27 +433,6 @@ def test_a_replay_gives_the_bits_that_the_whole_launch_gives(replays, monkeypatc
     assert len(replays) >= 4
 
 
-@cuda.jit
-def few_of_many(x, y, out):
-    """Sums and products of a hundred threads, of which those of every eighth thread are kept."""
-    held = cuda.shared.array((2, 100), float32)
-    t = cuda.threadIdx.x
-    held[0, t] = x[t] + y[t]
-    held[1, t] = x[t] * y[t]
-    cuda.syncthreads()
-    if t < 26:
-        out[t] = held[t % 2, t // 2 * 8 + 3]
-
-
-def test_of_two_nans_that_meet_a_replay_keeps_the_same(replays):
-    x, y = ((np.arange(100, dtype=np.uint32) + first).view(F) for first in (0x7FC00100, 0x7FE00200))
-    results = [np.zeros(26, F) for _ in range(4)]
-    for out in results:
-        few_of_many[1, 100](x, y, out)
-    assert len(replays) == 2
-    assert len({out.tobytes() for out in results}) == 1 and np.isnan(results[0]).all()
-
-
 TWO_MEMORIES = """
 .version 8.0
 .target sm_80

@@ -108,7 +108,7 @@ def test_strides_and_values_for_all_lanes_give_what_dense_arrays_give(letter, na
 @pytest.mark.parametrize("letter", "fd")
 @pytest.mark.parametrize("name", [*(n for n in FUNCTIONS if "quotient" not in n and "remainder" not in n)])
 def test_a_lane_s_result_is_the_same_wherever_it_stands(name, letter):
-    """A NaN's payload too: launches like earlier ones leave out the lanes that nobody needs."""
+    """A NaN's payload too."""
     rng, bits = np.random.default_rng(0), np.dtype(letter).itemsize * 8
     least = int(np.array(INF, letter).view(f"u{bits // 8}")) + 1
     sources = rng.standard_normal((FUNCTIONS[name][0], 100)).astype(letter)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.ptx.blocks import BasicBlock, registers_read, registers_written, successors
+from warplab.simt.ptx.dataflow import backward, register_facts
 from warplab.simt.ptx.effects import effects_of
 from warplab.simt.ptx.parser import Instr
 
@@ -23,13 +24,11 @@ def is_clock(register: str) -> bool:
 def only_sleeps(blocks: list[BasicBlock]) -> bool:
     """Whether nothing but how long a thread sleeps follows from what the kernel reads off clocks."""
     instrs = [i for b in blocks for i in (*b.instrs, *([b.branch] if b.branch is not None else []))]
-    timed: set[str] = set()
-    size = -1
-    while size < len(timed):
-        size = len(timed)
-        for i in instrs:
-            if _is_timed(i, timed):
-                timed |= registers_written(i, INSTRUCTIONS)
+    facts = register_facts(
+        (registers_written(i, INSTRUCTIONS), registers_read(i, INSTRUCTIONS), frozenset([_reads_clock(i)]))
+        for i in instrs
+    )
+    timed = {register for register, found in facts.items() if True in found}
     for block in blocks:
         if not all(_computes(i) for i in block.instrs if _is_timed(i, timed)):
             return False
@@ -39,8 +38,12 @@ def only_sleeps(blocks: list[BasicBlock]) -> bool:
     return True
 
 
+def _reads_clock(instr: Instr) -> bool:
+    return any(map(is_clock, registers_read(instr, INSTRUCTIONS)))
+
+
 def _is_timed(instr: Instr, timed: set[str]) -> bool:
-    return any(name in timed or is_clock(name) for name in registers_read(instr, INSTRUCTIONS))
+    return _reads_clock(instr) or not timed.isdisjoint(registers_read(instr, INSTRUCTIONS))
 
 
 def _computes(instr: Instr) -> bool:
@@ -85,13 +88,8 @@ def _has_loop(blocks: list[BasicBlock], among: set[int], join: int) -> bool:
 def _always_after(blocks: list[BasicBlock]) -> list[set[int]]:
     """Of each block those that every path from it to an end of the kernel goes through, itself too."""
     everything = set(range(len(blocks)))
-    after = [set(everything) for _ in blocks]
-    changed = True
-    while changed:
-        changed = False
-        for b in reversed(blocks):
-            ways = [after[i] for i in successors(b)]
-            new = (set.intersection(*ways) if ways else set()) | {b.index}
-            if new != after[b.index]:
-                after[b.index], changed = new, True
-    return after
+
+    def transfer(block: int, after: list[set[int]]) -> set[int]:
+        return (set.intersection(*after) if after else set()) | {block}
+
+    return backward([successors(b) for b in blocks], [everything] * len(blocks), transfer)

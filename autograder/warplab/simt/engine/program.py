@@ -18,6 +18,7 @@ from warplab.simt.engine.schedule import whole_exchanges
 from warplab.simt.engine.translate import translate
 from warplab.simt.errors import InvalidLaunch, UnsupportedInstruction
 from warplab.simt.ptx.blocks import registers_read, split, successors
+from warplab.simt.ptx.dataflow import backward, register_facts
 from warplab.simt.ptx.inline import CannotInline, inline_calls
 from warplab.simt.ptx.link import link
 from warplab.simt.ptx.parser import (
@@ -209,40 +210,22 @@ class Program:
 
     @cached_property
     def guesses(self) -> frozenset[int]:
-        """The ids of the loads whose value a compare-and-swap behind them expects, by way of copies."""
-        instrs = [i for b in self.blocks for i in b.instrs]
-        expected = (i.operands[2] for i in instrs if "cas" in i.mods)
-        sought = {operand.name for operand in expected if isinstance(operand, Reg)}
-        while sought:
-            copies = (i for i in instrs if i.opcode in ("mov", "selp") and i.operands[0] in map(Reg, sought))
-            more = {o.name for i in copies for o in i.operands[1:] if isinstance(o, Reg)} - sought
-            if not more:
-                break
-            sought |= more
+        """The ids of the loads whose value a later compare-and-swap expects, by way of copies."""
+        facts = register_facts(map(_loaded_or_copied, (i for b in self.blocks for i in b.instrs)))
+        expected = [i.operands[2] for b in self.blocks for i in b.instrs if "cas" in i.mods]
+        sought = frozenset().union(*(facts.get(o.name, ()) for o in expected if isinstance(o, Reg)))
+        swaps = {b.index for b in self.blocks if any("cas" in i.mods for i in b.instrs)}
+        after = [successors(b) for b in self.blocks]
+        none: list[set[int]] = [set() for _ in after]
+        later = backward(after, none, lambda b, states: {*after[b]}.union(*states))
         found: set[int] = set()
         for block in self.blocks if sought else ():
-            ahead = any("cas" in i.mods for n in self._behind(block) for i in self.blocks[n].instrs)
+            ahead = not swaps.isdisjoint(later[block.index])
             for i in reversed(block.instrs):
-                if (
-                    i.opcode == "ld"
-                    and ahead
-                    and isinstance(i.operands[0], Reg)
-                    and i.operands[0].name in sought
-                ):
+                if ahead and id(i) in sought:
                     found.add(id(i))
                 ahead = ahead or "cas" in i.mods
         return frozenset(found)
-
-    def _behind(self, block) -> set[int]:
-        """The numbers of the blocks that may run after this one."""
-        found: set[int] = set()
-        ahead = successors(block)
-        while ahead:
-            number = ahead.pop()
-            if number not in found:
-                found.add(number)
-                ahead += successors(self.blocks[number])
-        return found
 
     def shared_place(self, byte: int, width: int) -> str:
         """``tile[3, 16]``: the element of a shared array that holds a byte of a block's shared memory."""
@@ -297,6 +280,14 @@ class Program:
             where=self.place(readers[0]) if readers else "",
             hint=hint,
         )
+
+
+def _loaded_or_copied(instr: Instr) -> tuple[set[str], set[str], frozenset[int]]:
+    """For ``register_facts``: which load's value a register holds, by its id."""
+    is_load, is_copy = instr.opcode == "ld", instr.opcode in ("mov", "selp")
+    written = {operand.name for operand in instr.operands[:1] if isinstance(operand, Reg)}
+    read = {operand.name for operand in instr.operands[1:] if isinstance(operand, Reg)}
+    return written if is_load or is_copy else set(), read, frozenset([id(instr)] * is_load)
 
 
 def _named_in(function: Function) -> set[str]:

@@ -32,6 +32,7 @@ from warplab.simt.engine.tracing import CannotTrace, DependsOnContents, Paramete
 from warplab.simt.engine.tracing_machine import OWN, TracingMachine
 from warplab.simt.errors import LaunchError
 from warplab.simt.ptx.blocks import loads_parameter, registers_read, registers_written
+from warplab.simt.ptx.dataflow import register_facts
 from warplab.simt.ptx.effects import effects_of
 from warplab.simt.ptx.parser import Instr, Vec
 from warplab.simt.ptx.ptx_types import TYPES, PTXType, last_type
@@ -256,13 +257,16 @@ def _loaded_by(instr: Instr) -> list[Parameter]:
 
 
 def depend_on_values(program: Program, registers: set[str]) -> bool:
-    """Whether one of the ``registers`` may hold something that was loaded from memory."""
-    loaded: set[str] = set()
-    size = -1
-    while size != len(loaded):
-        size = len(loaded)
-        for instr in (i for b in program.blocks for i in b.instrs):
-            from_memory = effects_of(instr, INSTRUCTIONS).memory != "none" and not loads_parameter(instr)
-            if from_memory or not loaded.isdisjoint(registers_read(instr, INSTRUCTIONS)):
-                loaded |= registers_written(instr, INSTRUCTIONS)
-    return not loaded.isdisjoint(registers)
+    """Whether what one of the ``registers`` holds may differ from launch to launch of a kind."""
+
+    def may_differ(instr: Instr) -> bool:
+        is_loaded = effects_of(instr, INSTRUCTIONS).memory != "none"
+        return is_loaded and (_type_of(instr).is_float or not loads_parameter(instr))
+
+    steps = (
+        (registers_written(i, INSTRUCTIONS), registers_read(i, INSTRUCTIONS), frozenset([may_differ(i)]))
+        for block in program.blocks
+        for i in block.instrs
+    )
+    facts = register_facts(steps) if registers else {}
+    return any(True in facts.get(register, ()) for register in registers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, field
 
+from warplab.simt.ptx.dataflow import backward
 from warplab.simt.ptx.effects import EffectsByOpcode, effects_of
 from warplab.simt.ptx.parser import Function, Instr, Mem, Reg, Sym, Vec
 
@@ -148,7 +149,7 @@ def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
             blocks[index].routine = label.removeprefix(ROUTINE)
     for block in blocks:
         block.polls = any(effects_of(instr, table).polls(instr) for instr in block.instrs)
-        block.plain_barrier = block.end == "barrier" and _takes_all(block.branch)
+        block.plain_barrier = block.end == "barrier" and block.branch is not None and _takes_all(block.branch)
     _liveness(blocks, table)
     return blocks
 
@@ -183,16 +184,8 @@ def _liveness(blocks: list[BasicBlock], table: EffectsByOpcode) -> None:
             written |= registers_written(b.branch, table)
         use.append(read)
         define.append(written)
-    live = [set(u) for u in use]
-    changed = True
-    while changed:
-        changed = False
-        for b in reversed(blocks):
-            out = set().union(*(live[s] for s in successors(b))) if b.end != "exit" else set()
-            new = use[b.index] | (out - define[b.index])
-            if new != live[b.index]:
-                live[b.index] = new
-                changed = True
+    after = [successors(b) for b in blocks]
+    live = backward(after, use, lambda b, after: use[b] | (set().union(*after) - define[b]))
     for b, names in zip(blocks, live):
         b.live_in = frozenset(n for n in names if not is_special(n))
 

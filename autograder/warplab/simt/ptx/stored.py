@@ -7,13 +7,13 @@ from __future__ import annotations
 from typing import Literal
 
 from warplab.simt.ptx.blocks import is_special, loads_parameter, registers_read, registers_written
+from warplab.simt.ptx.dataflow import register_facts
 from warplab.simt.ptx.effects import EffectsByOpcode, effects_of
 from warplab.simt.ptx.parser import Function, Instr, Mem, Reg, Sym, Vec
 
 Origin = tuple[str, int]  # a parameter or variable and a byte offset in it
 Way = Literal["store", "load", "atomic"]
 WAYS: tuple[Way, ...] = ("store", "load", "atomic")
-NOWHERE: frozenset[Origin] = frozenset()
 
 
 def touched_through(fn: Function, table: EffectsByOpcode) -> dict[Way, list[frozenset[Origin]] | None]:
@@ -26,19 +26,7 @@ def touched_through(fn: Function, table: EffectsByOpcode) -> dict[Way, list[froz
     if fn.routines:
         return dict.fromkeys(WAYS)
     body = [item for item in fn.body if isinstance(item, Instr)]
-    steps = [(registers_written(i, table), _sources(i, table), _origins(i)) for i in body]
-    steps = [step for step in steps if step[0]]
-    origin: dict[str, frozenset[Origin]] = {}
-    changed = True
-    while changed:
-        changed = False
-        for written, read, own in steps:
-            found = own.union(*(origin[r] for r in read if r in origin))
-            for register in written:
-                before = origin.get(register, NOWHERE)
-                if not found <= before:
-                    origin[register] = before | found
-                    changed = True
+    origin = register_facts((registers_written(i, table), _sources(i, table), _origins(i)) for i in body)
     return {way: [_of_address(i, origin) for i in body if _touches(i, table, way)] for way in WAYS}
 
 

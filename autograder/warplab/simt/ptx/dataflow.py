@@ -1,0 +1,48 @@
+"""Data flow: the fixpoints by which properties of registers and of basic blocks are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+Fact = TypeVar("Fact")
+State = TypeVar("State")
+
+
+def register_facts(
+    steps: Iterable[tuple[set[str], set[str], frozenset[Fact]]],
+) -> dict[str, frozenset[Fact]]:
+    """By register, what may hold of its value. A step stands for an instruction: the registers that it
+    writes, those whose facts it passes on, and the facts that it adds. The order of instructions is left
+    aside.
+    """
+    steps = [step for step in steps if step[0]]
+    facts: dict[str, frozenset[Fact]] = {}
+    nothing: frozenset[Fact] = frozenset()
+    changed = True
+    while changed:
+        changed = False
+        for written, read, own in steps:
+            found = own.union(*(facts[register] for register in read if register in facts))
+            for register in written:
+                if register not in facts or not found <= facts[register]:
+                    facts[register] = facts.get(register, nothing) | found
+                    changed = True
+    return facts
+
+
+def backward(
+    successors: Sequence[list[int]], states: list[State], transfer: Callable[[int, list[State]], State]
+) -> list[State]:
+    """Of each basic block the state where it begins, from those where its successors begin; ``states`` to
+    start with.
+    """
+    states = list(states)
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(range(len(states))):
+            new = transfer(block, [states[i] for i in successors[block]])
+            if new != states[block]:
+                states[block], changed = new, True
+    return states
