@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 # Three processes, on two cores too: many tests wait, for a browser, a jail or a deadline.
 PYTEST := $(RUN) -m pytest autograder/tests -n 3 --dist loadscope
 
-.PHONY: help course venv book editions exercises sample test quick full bench record gpu-test gpu-hour vm-test serve lint format clean
+.PHONY: help course venv book editions exercises sample test quick full bench record gpu-test gpu-hour serve lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,7 +21,6 @@ help:
 	@echo "make record     measure on this GPU what the book has no record of   (EXPERIMENT=name: only that one)"
 	@echo "make gpu-test   the tests that need a CUDA device"
 	@echo "make gpu-hour   records, tests and comparisons on a CUDA machine, in calls of under nine minutes   (MINUTES=..., OUT=folder)"
-	@echo "make vm-test    which walls stand under other kernels and settings, in a virtual Debian   (SETTING=name: one boot again; MACHINE=uml: in seconds; as root)"
 	@echo "make lint       form, names, layers and types, without running anything   (make format: mend the form)"
 	@echo "make venv | book | exercises | sample     one step of make course"
 
@@ -75,9 +74,6 @@ MINUTES ?= 8.5
 OUT ?= _build/gpu-hour
 gpu-hour:
 	@PYTHONPATH=autograder $(GPU_PYTHON) -m workshop.gpu_hour --minutes $(MINUTES) --out $(OUT)
-
-vm-test: venv
-	@SETTING=$(SETTING) MACHINE=$(MACHINE) $(RUN) autograder/tests/vm/machine.py
 
 # Like gpu-test it runs on a bare machine; WARPLAB_COMMIT names the commit where there is no git.
 record:

@@ -18,7 +18,8 @@ from rich.table import Table
 
 import warplab
 from autograder.sandbox import cgroup
-from autograder.sandbox.choose import SANDBOXES, next_step, problem_of
+from autograder.sandbox.choose import next_step, problem_of
+from autograder.sandbox.forked import SelfSandbox
 from autograder.sandbox.launcher import Launcher, Running, StartError
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.probe import NAMESPACES, Given
@@ -158,32 +159,21 @@ def _all_gone(watch: socket.socket) -> bool:
 
 
 def diagnose(console: Console) -> bool:
-    """Print what holds here for each kind of sandbox, and how students' code would be run.
-
-    Returns whether grading will go ahead.
-    """
+    """Print which walls hold here and how students' code would be run; whether grading will go ahead."""
     from autograder.show import tell
 
-    works = None
-    for kind in SANDBOXES:
-        problem = problem_of(kind)
-        findings = examine(kind()) if problem is None else []
-        if problem is not None:
-            tell(console, f"{kind.name}: does not work here ({problem})")
-            continue
-        table = Table(title=kind().isolation, title_justify="left")
-        table.add_column("protection")
-        table.add_column("holds")
-        table.add_column("what the attempt could do")
+    works, sandbox = False, SelfSandbox()
+    if problem := problem_of():
+        tell(console, f"the sandbox does not work here ({problem})")
+    else:
+        findings = examine(sandbox)
+        table = Table(title=sandbox.isolation, title_justify="left")
+        for heading in ("protection", "holds", "what the attempt could do"):
+            table.add_column(heading)
         for finding in findings:
-            table.add_row(
-                finding.protection,
-                _yes_or_no(finding),
-                finding.detail,
-            )
+            table.add_row(finding.protection, _yes_or_no(finding), finding.detail)
         console.print(table)
-        if works is None and all(finding.holds for finding in findings if finding.needed):
-            works = kind
+        works = all(finding.holds for finding in findings if finding.needed)
     tell(console, f"GPU devices passed to the executor: {', '.join(gpu_devices()) or 'none on this machine'}")
     if problem := cuda_obstacle():
         tell(console, f"CUDA will not start there: {problem}.")
@@ -207,10 +197,10 @@ def diagnose(console: Console) -> bool:
         budget.add_row(what, most)
     console.print(budget)
     if works:
-        tell(console, f"`autograder grade` runs students' code {works().isolation}")
+        tell(console, f"`autograder grade` runs students' code {sandbox.isolation}")
     else:
-        tell(console, f"no sandbox works here. {next_step()}")
-    return works is not None
+        tell(console, f"the sandbox does not work here. {next_step()}")
+    return works
 
 
 def _yes_or_no(finding: Finding) -> str:

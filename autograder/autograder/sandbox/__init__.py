@@ -1,6 +1,6 @@
 """Where other people's code runs: a process behind walls, whose messages alone come out.
 
-choose, launcher, forked, bubblewrap    which walls stand here, and starting a process behind them
+choose, launcher, forked    which walls stand here, and starting a process behind them
 zygote, warm, cold                      the parent that has imported everything, and the start without it
 job, keeper, jail, limits               the life of one job, and what it may use
 view, landlock, seccomp, cgroup, linux  the walls; system_calls.yml lists what seccomp allows

@@ -121,6 +121,6 @@ def for_job(limits: Limits) -> Cgroup | None:
     settings = {
         "memory.max": str(limits.memory_mib + limits.disk_mib << 20),
         "memory.oom.group": "1",
-        "pids.max": str(limits.processes + 2),  # process 1, and behind bubblewrap its parent
+        "pids.max": str(limits.processes + 1),  # and process 1
     }
     return Cgroup(folder, settings) if folder else None

@@ -9,42 +9,37 @@ import os
 import sys
 from pathlib import Path
 
-from autograder.sandbox.forked import Bubblewrap, SelfSandbox, Unsafe
+from autograder.sandbox.forked import SelfSandbox, Unsafe
 from autograder.sandbox.launcher import Launcher, StartError
 from autograder.sandbox.limits import Limits
 from autograder.user_error import UserError
 
-SANDBOXES: tuple[type[SelfSandbox], ...] = (SelfSandbox, Bubblewrap)  # the first starts warm
-
 
 class NoSandbox(UserError):
-    """No launcher with walls works here."""
+    """The sandbox does not work here."""
 
 
 def choose(unsafe: bool = False) -> Launcher:
-    """A launcher: the first sandbox that works here, or Unsafe where that was asked for.
+    """The sandbox, or Unsafe where that was asked for.
 
-    Raises NoSandbox with the reasons.
+    Raises NoSandbox, with the reason, where the sandbox does not work.
     """
     if unsafe:
         return Unsafe()
-    problems = {kind: problem_of(kind) for kind in SANDBOXES}
-    for kind, problem in problems.items():
-        if problem is None:
-            return kind()
-    reasons = "; ".join(f"{kind.name}: {problem}" for kind, problem in problems.items())
+    if (problem := problem_of()) is None:
+        return SelfSandbox()
     raise NoSandbox(
-        f"no sandbox works here, so students' code could read and change what you can ({reasons}). "
+        f"the sandbox does not work here, so students' code could read and change what you can ({problem}). "
         f"{next_step()}; `autograder doctor` shows each protection; "
         "--unsafe grades without any and says so on every grade"
     )
 
 
 @functools.cache
-def problem_of(kind: type[SelfSandbox]) -> str | None:
-    """Why a kind of sandbox does not work here, found by starting a process in it; None if it does."""
+def problem_of() -> str | None:
+    """Why the sandbox does not work here, found by starting a process in it; None if it does."""
     try:
-        with contextlib.closing(kind().launch("probe", Limits(start_seconds=60))) as running:
+        with contextlib.closing(SelfSandbox().launch("probe", Limits(start_seconds=60))) as running:
             running.stand()
     except StartError as problem:
         return str(problem)

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from autograder.sandbox import bubblewrap, cgroup, landlock, view
+from autograder.sandbox import cgroup, landlock, view
 from autograder.sandbox.job import JailedJob
 from autograder.sandbox.launcher import ROLES, StartError, environment
 from autograder.sandbox.limits import Limits
@@ -116,18 +116,18 @@ class Forked:
     """Running: one job whose keeper is at the other end of a lifeline."""
 
     def __init__(
-        self, role: str, limits: Limits, imports: tuple[str, ...], walls: str, stopping: threading.Event
+        self, role: str, limits: Limits, imports: tuple[str, ...], jailed: bool, stopping: threading.Event
     ) -> None:
         self.limits, self.stopping = limits, stopping
         self.said: list[str] = []
         self.rest, self.gone = b"", False
-        self.scratch = tempfile.mkdtemp(prefix="submission-") if walls == "none" else None
+        self.scratch = tempfile.mkdtemp(prefix="submission-") if not jailed else None
         folder = self.scratch or view.JOB
         if self.scratch:
             os.mkdir(f"{folder}/home")
         job = JailedJob(
             module=ROLES[role],
-            walls=walls,
+            jailed=jailed,
             limits=limits,
             folder=folder,
             environment=environment(f"{folder}/home"),
@@ -227,18 +227,7 @@ class SelfSandbox:
         self.isolation = f"sandboxed ({self.name}: {', '.join(walls)})"
 
     def launch(self, role: str, limits: Limits, imports: tuple[str, ...] = ()) -> Forked:
-        return Forked(role, limits, imports, "own", self.stopping)
-
-
-class Bubblewrap(SelfSandbox):
-    """The same walls, but it is bwrap that makes the namespaces and the view; starts cold."""
-
-    name = "bubblewrap"
-
-    def launch(self, role: str, limits: Limits, imports: tuple[str, ...] = ()) -> Forked:
-        if not bubblewrap.program():
-            raise StartError("bwrap is not installed (Debian and Ubuntu: apt-get install bubblewrap)")
-        return Forked(role, limits, (), "bubblewrap", self.stopping)
+        return Forked(role, limits, imports, True, self.stopping)
 
 
 class Unsafe:
@@ -250,4 +239,4 @@ class Unsafe:
         self.stopping = threading.Event()
 
     def launch(self, role: str, limits: Limits, imports: tuple[str, ...] = ()) -> Forked:
-        return Forked(role, limits, imports, "none", self.stopping)
+        return Forked(role, limits, imports, False, self.stopping)

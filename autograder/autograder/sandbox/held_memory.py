@@ -59,7 +59,7 @@ def over(limit: int, proc: str = "/proc", folders: Iterable[str] = view.WRITABLE
     """
     try:
         pids = [name for name in os.listdir(proc) if name.isdigit() and name != "1"]
-    except OSError:  # behind bubblewrap the way there leads through process 1, which has just ended
+    except OSError:  # the namespace has just ended
         return False
     beside = SOCKET * _lines(f"{proc}/1/net/unix") + INODE * sum(map(_files, folders))
     every = [_held(f"{proc}/{pid}") for pid in pids]

@@ -13,14 +13,14 @@ from autograder.sandbox.limits import Limits
 class JailedJob:
     """One process to start. module: that of its role. student: the uid of the jail's user, inside.
 
-    walls: "own", "bubblewrap" or "none". gpu: whether NVIDIA's devices are passed in, where the machine has
-    them.
+    jailed: behind walls, or with limits alone. gpu: whether NVIDIA's devices are passed in, where the machine
+    has them.
     folder: has home/, where it works. environment: all of it.
     imports: modules that the warm parent should have, of launcher.OFTEN.
     """
 
     module: str
-    walls: str
+    jailed: bool
     limits: Limits
     folder: str
     environment: dict[str, str]

@@ -10,7 +10,6 @@ HOW", "used SECONDS" of processor time (behind walls), "reaped".
 
 import contextlib
 import importlib
-import json
 import os
 import select
 import signal
@@ -19,7 +18,7 @@ import time
 from collections.abc import Callable, Generator
 from typing import NoReturn
 
-from autograder.sandbox import bubblewrap, cgroup, held_memory, jail, linux, view
+from autograder.sandbox import cgroup, held_memory, jail, linux, view
 from autograder.sandbox.job import JailedJob
 from autograder.sandbox.processor_time import ProcessorTime
 
@@ -55,13 +54,11 @@ def keep(job: JailedJob, channel: int, lifeline: int, mapper: socket.socket) -> 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
     reports, report = os.pipe()
-    infos, info = os.pipe()
     group = None
     try:
-        if job.walls != "none":
+        if job.jailed:
             with building("cgroup"):
                 group = cgroup.for_job(job.limits)
-        if job.walls == "own":
             with building("user namespace"):
                 linux.prctl(linux.PR_SET_DUMPABLE, 1)  # the warm parent may now write our maps
                 linux.unshare(linux.CLONE_NEWUSER)
@@ -72,16 +69,15 @@ def keep(job: JailedJob, channel: int, lifeline: int, mapper: socket.socket) -> 
             for name, flag in NAMESPACES.items():
                 with building(f"{name} namespace"):
                     linux.unshare(flag)
-        elif job.walls == "none":
+        else:
             linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
         init = os.fork()
         if init == 0:
             if group:
                 with building("cgroup"):
                     group.enter()
-            channel, report, info = _keep_only(channel, report, info)
-            become = become_bubblewrap if job.walls == "bubblewrap" else become_init
-            _guarded(report, become, job, channel, report, info)
+            channel, report = _keep_only(channel, report)
+            _guarded(report, become_init, job, channel, report)
     except WallMissing as problem:
         _say(lifeline, f"failed {problem}")
         if group:
@@ -89,54 +85,23 @@ def keep(job: JailedJob, channel: int, lifeline: int, mapper: socket.socket) -> 
         return
     os.close(report)
     os.close(channel)
-    os.close(info)
-    first = _first_of_bubblewrap(infos) if job.walls == "bubblewrap" else init
-    _watch(job, first, reports, lifeline, group)
-    if job.walls == "none":
+    _watch(job, reports, lifeline, group)
+    if not job.jailed:
         kill_descendants()
     else:
         with contextlib.suppress(ProcessLookupError):
             # with process 1 the kernel kills all of its namespace, and its parent's wait ends only after that
-            os.kill(first or init, signal.SIGKILL)
+            os.kill(init, signal.SIGKILL)
         os.waitpid(init, 0)
     if group:
         group.remove()
     _say(lifeline, "reaped")
 
 
-def become_bubblewrap(job: JailedJob, channel: int, report: int, info: int) -> NoReturn:
-    """Turn into bwrap, whose complaints go to `report`."""
+def become_init(job: JailedJob, channel: int, report: int) -> NoReturn:
+    """Process 1 of the jail; without walls, a parent that reaps."""
     linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
-    for descriptor in (channel, report, info):
-        os.set_inheritable(descriptor, True)
-    os.dup2(report, 2)
-    with building("bwrap"):
-        if os.geteuid() == 0:
-            raise WallMissing(
-                "bubblewrap is for ordinary users: a process that root starts in it is root's outside"
-            )
-        bwrap = bubblewrap.program()
-        if bwrap is None:
-            raise WallMissing("bwrap is not installed")
-        os.execve(bwrap, bubblewrap.command(bwrap, job, channel, report, info), job.environment)
-
-
-def _first_of_bubblewrap(infos: int) -> int | None:
-    """The id of process 1 of bwrap's namespace, None where bwrap came to nothing."""
-    with os.fdopen(infos) as lines:
-        try:
-            return json.loads(lines.read())["child-pid"]
-        except (ValueError, KeyError):
-            return None
-
-
-def become_init(job: JailedJob, channel: int, report: int, info: int) -> NoReturn:
-    """Process 1 of the jail (without walls, or behind bubblewrap's: one that reaps)."""
-    linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
-    os.close(info)
-    if job.walls == "bubblewrap":
-        linux.prctl(linux.PR_SET_DUMPABLE, 0)  # the worker must not reach `report` through our /proc/1/fd
-    if job.walls == "own":
+    if job.jailed:
         with building("cgroup namespace"):
             linux.unshare(linux.CLONE_NEWCGROUP)
         with building("view of the file system"):
@@ -162,7 +127,7 @@ def become_worker(job: JailedJob, channel: int, report: int) -> NoReturn:
     jail.settle(f"{job.folder}/home", job.environment)
     with building("limits"):
         jail.limit(job.limits)
-    if job.walls != "none":
+    if job.jailed:
         jail.lock(job.student, job.limits, job.gpu)
         if not view.has_gpu(job.gpu):
             jail.without_refused_calls()
@@ -201,16 +166,12 @@ def _keep_only(*kept: int) -> list[int]:
     return low
 
 
-def _watch(
-    job: JailedJob, first: int | None, reports: int, lifeline: int, group: cgroup.Cgroup | None
-) -> None:
+def _watch(job: JailedJob, reports: int, lifeline: int, group: cgroup.Cgroup | None) -> None:
     """Relay what init reports, until it has ended, the grader lets go, or the memory is used up."""
     poll = select.poll()
     poll.register(reports, select.POLLIN)
     poll.register(lifeline, select.POLLIN | select.POLLHUP)
-    root = "" if job.walls == "own" else f"/proc/{first}/root"  # our own view became the jail's
-    folders = [root + folder for folder in view.WRITABLE]
-    used = ProcessorTime(f"{root}/proc")
+    used = ProcessorTime("/proc")  # of the jail: this process is in its mount namespace
     pending, stands, ended, checked = b"", False, False, 0.0
     while True:
         ready = dict(poll.poll(TICK * 1000))
@@ -220,7 +181,6 @@ def _watch(
             data = os.read(reports, 4096)
             *lines, pending = (pending + data).split(b"\n")
             for line in lines:
-                line = b"failed " + line if line.startswith(b"bwrap: ") else line
                 stands = True  # before that, what is at /proc may still be the machine's
                 ended = ended or line.startswith((b"ended", b"failed"))
                 _say(lifeline, line.decode())
@@ -229,15 +189,15 @@ def _watch(
                 _say(lifeline, "ended killed (memory)" if out_of_memory else "ended killed by SIGKILL")
             if ended or not data:
                 break
-        if stands and job.walls != "none" and time.monotonic() - checked >= TICK:
+        if stands and job.jailed and time.monotonic() - checked >= TICK:
             checked = time.monotonic()
-            if held_memory.over(job.limits.memory_mib << 20, f"{root}/proc", folders):
+            if held_memory.over(job.limits.memory_mib << 20):
                 _say(lifeline, "ended killed (memory)")
                 break
             if used.seconds() > job.limits.processor_seconds:
                 _say(lifeline, "ended killed (processor time)")
                 break
-    if stands and job.walls != "none":
+    if stands and job.jailed:
         _say(lifeline, f"used {group.processor_seconds() if group else used.seconds():.2f}")
 
 

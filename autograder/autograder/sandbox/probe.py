@@ -161,7 +161,7 @@ def processes(given: Given, _: str) -> str:
     """Seeing or signalling a process outside."""
     found: list[str] = []
     seen = [name for name in os.listdir("/proc") if name.isdigit()]
-    if len(seen) > 3:  # itself, process 1, and behind bubblewrap its parent
+    if len(seen) > 2:  # itself and process 1
         found.append("sees other processes")
     if str(given["pid"]) not in seen:  # the grader may be process 1 of a container, as another is in here
         with contextlib.suppress(OSError):

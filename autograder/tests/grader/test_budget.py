@@ -559,7 +559,6 @@ def test_a_sum_of_memory_that_would_take_long_counts_as_too_much(tmp_path, monke
 
 
 def test_a_namespace_that_is_gone_holds_nothing_more_and_has_used_what_was_last_seen(tmp_path):
-    """Behind bubblewrap its /proc is reached through process 1, which the kernel may kill at any moment."""
     assert not held_memory.over(1, str(tmp_path / "gone"), [])
     proc = tmp_path / "proc"
     (proc / "1").mkdir(parents=True)

@@ -27,7 +27,6 @@ from hypothesis import strategies as st
 from nbconvert.exporters.exporter import ResourcesDict
 from nbformat.v4 import new_code_cell, new_notebook
 
-import autograder
 from autograder.grade import Grading
 from autograder.judge import reading
 from autograder.judge.budget import Lost, UsedUp
@@ -40,10 +39,9 @@ from autograder.reader import contents
 from autograder.reader.contents import MAX_CELLS, MAX_SOURCE, MAX_TEXT, cells_of
 from autograder.reader.needed import cuda_cpp_in, idle_cells
 from autograder.report import read_autograded
-from autograder.sandbox import Limits, Unsafe, bubblewrap
+from autograder.sandbox import Unsafe
 from autograder.sandbox.choose import NoSandbox, choose
-from autograder.sandbox.job import JailedJob
-from autograder.sandbox.launcher import ROLES, StartError
+from autograder.sandbox.launcher import StartError
 from autograder.sandbox.messages import Contents, Examined, Unreadable
 from autograder.validate import Malformed, check_file
 
@@ -175,17 +173,6 @@ def test_all_cells_together_have_a_limit(course):
     assert caught.value.code == "long-text" and f"the limit is {MAX_TEXT:,}" in str(caught.value)
     del document["cells"][-1]
     assert len(cells_of(as_bytes(document))) == len(document["cells"])
-
-
-def test_each_role_is_made_of_what_bubblewrap_shows_of_the_grader():
-    """Its processes start cold and import what they need from there."""
-    line = bubblewrap.command("bwrap", JailedJob("m", "bubblewrap", Limits(), "/job", {}, False), 3, 4, 5)
-    shown = {Path(path).stem for path in line if Path(path).parent == Path(autograder.__file__).parent}
-    for module in ROLES.values():
-        code = f"import {module}, sys; print(*sys.modules)"
-        told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        names = [name.split(".") for name in told.stdout.split() if name.startswith("autograder")]
-        assert names and {name[1] for name in names if len(name) > 1} <= shown, module
 
 
 # what a broken reader can say

@@ -470,7 +470,7 @@ CONNECT = "socket.create_connection(('127.0.0.1', {port}), 2); could('reach the 
 
 @pytest.fixture(scope="module")
 def demolition():
-    if problem := problem_of(SelfSandbox):
+    if problem := problem_of():
         pytest.skip(f"{SelfSandbox.name} does not work here: {problem}")
     with pytest.MonkeyPatch.context() as patch:
         yield Demolition(patch)
