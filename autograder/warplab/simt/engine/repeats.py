@@ -55,9 +55,9 @@ class Repeats:
         self.allowed: tuple | None = None  # the configuration whose limits were checked last, and the Target
         self.most_contents = MOST_CONTENTS
         self.contents: set[Parameter] = set()  # on what they point to addresses or branches depend
-        self._forget()
+        self.forget()
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         self.seen: set[int] = set()  # hashes of the keys of kinds that came once
         self.kept: dict[tuple, KeptLaunch | None] = {}  # by key; None where launches run as a whole
         self.bytes, self.last_replay = 0, self.launches
@@ -98,21 +98,12 @@ class Repeats:
         if key in self.kept:
             return False
         if self.launches - self.last_replay > IDLE:
-            self._forget()
+            self.forget()
         if len(self.seen) == IDLE:
             self.seen.clear()
         came_before = hash(key) in self.seen
         self.seen.add(hash(key))
         return came_before and len(self.kept) < KINDS and self.bytes < ALL_BYTES
-
-    def keep(self, key: tuple, kept: KeptLaunch | None) -> None:
-        self.kept[key] = kept
-        self.bytes += kept.bytes if kept else 0
-
-    def depend(self, parameters: frozenset[Parameter]) -> None:
-        """Let kinds differ where arrays that these point to have other contents."""
-        self.contents |= parameters
-        self._forget()
 
 
 @dataclass
@@ -183,10 +174,11 @@ class LaunchKind:
         if kept.replay(self.regions, self.launch.params):
             kept.replays, repeats.last_replay = kept.replays + 1, repeats.launches
             return True
-        del repeats.kept[self.key]
-        repeats.bytes -= kept.bytes
         if kept.replays < 2:  # its branches go another way each time
-            repeats.keep(self.key, None)
+            repeats.kept[self.key] = None
+        else:
+            repeats.kept.pop(self.key, None)
+        repeats.bytes -= kept.bytes
         return False
 
     def _share_memory(self, written: Iterable[int], others: Iterable[int]) -> bool:
@@ -206,7 +198,8 @@ class LaunchKind:
             machine.run()
             self.traced = machine
         except DependsOnContents as found:  # and the kind is another than it seemed
-            self.repeats.depend(found.parameters)
+            self.repeats.contents |= found.args[0]
+            self.repeats.forget()
             return self.identify() and self._trace()
         except (CannotTrace, LaunchError, TypeError, ValueError):
             pass  # launches of the kind run as a whole
@@ -216,7 +209,9 @@ class LaunchKind:
         """Keep the trace of the launch, which has run to its end. ``checks_hold``: all launches of the kind
         would pass them.
         """
-        self.repeats.keep(self.key, self._kept() if checks_hold and self.traced else None)
+        kept = self._kept() if checks_hold and self.traced else None
+        self.repeats.kept[self.key] = kept
+        self.repeats.bytes += kept.bytes if kept else 0
 
     def _kept(self) -> KeptLaunch | None:
         """None where the trace would not do what the launch did."""
@@ -243,9 +238,7 @@ def _is_traced(instr: Instr) -> bool:
 
 
 def _type_of(instr: Instr) -> PTXType:
-    kind = last_type(instr.mods)
-    assert kind is not None
-    return TYPES[kind]
+    return TYPES[last_type(instr.mods) or ""]
 
 
 def _loaded_by(instr: Instr) -> list[Parameter]:

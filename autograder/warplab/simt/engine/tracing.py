@@ -33,11 +33,7 @@ class CannotTrace(Exception):
 
 
 class DependsOnContents(Exception):
-    """Addresses or branches depend on the contents of the arrays that these ``parameters`` point to."""
-
-    def __init__(self, parameters: frozenset[Parameter]):
-        super().__init__()
-        self.parameters = parameters
+    """Addresses or branches depend on the contents of the arrays that these parameters point to."""
 
 
 class Pointer(NDArrayOperatorsMixin):

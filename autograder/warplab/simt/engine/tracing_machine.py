@@ -60,17 +60,6 @@ class TracingMemory(LoadStoreUnit):
             return self.trace.value(text, now, None)
         return now
 
-    def param_at(self, group, site, address, offset, dtype):
-        raise CannotTrace
-
-    def exchanged(self, group, mask, site: int) -> None:
-        """The whole launch looks for lanes that are elsewhere."""
-        if isinstance(mask, Traced):
-            raise mask.not_constant()
-
-    def missed(self, group, site) -> None:
-        """Likewise."""
-
     def _place(self, group, address, offset: int, width: int, count: int, space: str):
         """The number of the region of an access, the region, and the numbers of its elements."""
         if isinstance(address, Traced):
