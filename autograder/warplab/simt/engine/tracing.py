@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -152,7 +152,7 @@ class Trace:
         if not isinstance(now, np.ndarray | np.generic) or "out" in settings:
             raise CannotTrace
         given = [self.operand(x) for x in args] + [f"{n}={self.operand(x)}" for n, x in settings.items()]
-        sources = _union([x.sources for x in _all_traced([*args, *settings.values()])])
+        sources = sources_of([*args, *settings.values()])
         return self.value(f"{self.operand(function)}({', '.join(given)})", now, sources)
 
     def operand(self, value) -> str:
@@ -204,10 +204,8 @@ class Trace:
         """What ``value`` is now, where the kernel's way depends on it: launches in which it is something else
         are not replayed. They must find that out before they write.
         """
-        if value.sources:
+        if value.sources or self.wrote_global:
             raise value.not_constant()
-        if self.wrote_global:
-            raise CannotTrace
         now, expected = self.operand(value), self.operand(value.now.tobytes())
         self.step(f"if {now}.tobytes() != {expected}: return False", writes="global")
         return value.now
@@ -267,8 +265,11 @@ def plain(value):
     return value.now if isinstance(value, Traced) else value
 
 
-def _union(sources: list) -> frozenset[Parameter] | None:
-    return None if None in sources else frozenset().union(*sources)
+def sources_of(values, known: frozenset[Parameter] | None = frozenset()) -> frozenset[Parameter] | None:
+    """The sources of what follows from these values and from others, whose sources are ``known``."""
+    for value in _all_traced(values):
+        known = None if known is None or value.sources is None else known | value.sources
+    return known
 
 
 def _are_same(parts) -> np.ndarray:
@@ -281,20 +282,9 @@ def _joined(parts: list, places: list, size: int) -> np.ndarray:
     return joined(held, places, size, frozenset([""]))[""]
 
 
-class _Recording:
-    """A module of the engine whose functions are traced: operation by operation, or as one call where they
-    look at the values.
-    """
-
-    def __init__(self, module):
-        self._module = module
-
-    def __getattr__(self, name):
-        found = getattr(self._module, name)
-        return _recording(found) if callable(found) and not isinstance(found, type) else found
-
-
 def _recording(function):
+    """The function, of which operations on traced values are recorded, or the call if it looks at them."""
+
     def called(*args, **settings):
         traced = _all_traced(args)
         if not traced:
@@ -307,7 +297,13 @@ def _recording(function):
     return called
 
 
-RECORDING = {name: module if module is np else _Recording(module) for name, module in NAMES.items()}
+def _recording_module(module):
+    """A module of the engine with functions that record."""
+    functions = {name: _recording(f) for name, f in vars(module).items() if isinstance(f, FunctionType)}
+    return SimpleNamespace(**{**vars(module), **functions})
+
+
+RECORDING = {name: module if module is np else _recording_module(module) for name, module in NAMES.items()}
 
 
 def traceable(function: FunctionType) -> Callable:

@@ -10,7 +10,7 @@ from warplab.simt.engine.generic_addresses import in_several_spaces, resolve
 from warplab.simt.engine.groups import Group
 from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.machine import Machine
-from warplab.simt.engine.tracing import CannotTrace, Parameter, Pointer, Trace, Traced, plain
+from warplab.simt.engine.tracing import CannotTrace, Parameter, Pointer, Trace, Traced, plain, sources_of
 
 OWN = ("shared", "local")  # memory that a launch begins with uninitialised
 
@@ -73,10 +73,10 @@ class TracingMemory(LoadStoreUnit):
             number = next((i for i in numbers if self.kind.regions[i] is region), -1)
         else:
             number += OWN.index(space)
-        if number < 0 or region is None or (access.bits | offset) & (width - 1):
+        if region is None or number < 0 or (access.bits | offset) & (width - 1):
             raise CannotTrace
         if access.low + offset < 0 or access.high + offset + width * count > region.size:
-            raise CannotTrace  # lanes point into several regions, or outside
+            raise CannotTrace
         return number, self.copies.get(number, region), access.index(width.bit_length() - 1, offset)
 
     def _load(self, group, site, address, offset, dtype, count, space):
@@ -107,28 +107,24 @@ class TracingMemory(LoadStoreUnit):
             if index.size == 1 < value.size:
                 value = value[-1:]
             place = index + i if i else index
-            view = self._written(number, region, dtype, space, place, isinstance(value, Traced), [value])
+            view = self._written(number, region, dtype, space, place, [value], isinstance(value, Traced))
             view[place] = plain(value)
-            text = (
-                f"{self.trace.view(number, dtype)}[{self.trace.place(place)}] = {self.trace.operand(value)}"
-            )
-            self.trace.step(text, writes=space)
+            cells = f"{self.trace.view(number, dtype)}[{self.trace.place(place)}]"
+            self.trace.step(f"{cells} = {self.trace.operand(value)}", writes=space)
 
-    def atomic(
-        self, group, site, space, address, offset, dtype, operation, value, compare=None, wants_old=True
-    ):
+    def atomic(self, group, site, space, address, offset, dtype, *operands):
+        """``operands``: operation, value, what a compare-and-swap expects, whether the result is used."""
         number, region, index = self._place(group, address, offset, np.dtype(dtype).itemsize, 1, space)
         index = np.broadcast_to(index, (group.size,))
-        view = self._written(number, region, dtype, space, index, True, [value, compare])
-        operands: tuple = operation, value, compare, wants_old
+        view = self._written(number, region, dtype, space, index, operands, True)
         now = update(view, index, *plain(operands))
         given = ", ".join(map(self.trace.operand, (index, *operands)))
         text = f"{self.trace.operand(update)}({self.trace.view(number, dtype)}, {given})"
-        if not wants_old:
+        if now is None:
             return self.trace.step(text, reads=space, writes=space)
         return self.trace.value(text, now, None, reads=space, writes=space)
 
-    def _written(self, number: int, region: Region, dtype, space: str, index, is_traced: bool, values):
+    def _written(self, number: int, region: Region, dtype, space: str, index, values, is_traced: bool):
         """The elements of a region that is about to be written at ``index``."""
         if space == "global":
             self.trace.wrote_global = True
@@ -142,9 +138,7 @@ class TracingMemory(LoadStoreUnit):
         view = region.view(dtype)
         if space in self.is_traced:
             _cells(self.is_traced[space], view)[index] = is_traced
-        for value in values if is_traced else ():
-            known, more = self.sources[space], value.sources if isinstance(value, Traced) else frozenset()
-            self.sources[space] = None if known is None or more is None else known | more
+        self.sources[space] = sources_of(values, self.sources[space])
         return view
 
     def load_generic(self, group, site, address, offset, dtype, count):
@@ -156,11 +150,11 @@ class TracingMemory(LoadStoreUnit):
         self._store(group, site, address, offset, dtype, values, space)
 
     def _resolved(self, address):
-        if isinstance(address, Pointer | Traced):
-            return "global", address
-        if in_several_spaces(address):
-            raise CannotTrace
-        return resolve(address)
+        if isinstance(address, np.ndarray):
+            if in_several_spaces(address):
+                raise CannotTrace
+            return resolve(address)
+        return "global", address
 
 
 def _cells(marks: np.ndarray, view: np.ndarray) -> np.ndarray:
