@@ -2,7 +2,7 @@
 
 cli, show            the command line, and what it prints
 layout, discover     where a course keeps things: released problem sets, handed-in notebooks
-release, validate    rooms: solutions/ to exercises/ and back; what is wrong with a submitted notebook
+release, validate    rooms: solutions/ to exercises/; what is wrong with a submitted notebook
 grade, results       one run over a class, and its memory
 judge, sandbox       rooms: points for a notebook; walls around other people's code
 executor             room: the process that runs kernels
@@ -10,7 +10,6 @@ gradebook, report    rooms: nbgrader's database and grades.csv; what a person re
 doctor               which of the sandbox's walls stand on this machine
 sample_class         room: a class of ours with the grades that it must get
 plugins              our places in nbgrader's own commands
-ordinary_courses     the sandbox for nbgrader courses that have no tasks
 user_error           the exception that a person is meant to see
 """
 

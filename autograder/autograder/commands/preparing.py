@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from autograder.commands.options import AnswerIsNo, ProblemSet, Root, Submissions, console, resumable, shown
+from autograder.commands.options import AnswerIsNo, Root, Submissions, console, resumable, shown
 from autograder.user_error import UserError
 
 commands = typer.Typer()
@@ -106,21 +106,6 @@ def release(
     if template and package:
         for path in write_template(root, [one.name for one in released], template, package):
             typer.echo(f"{template / path}: written")
-
-
-@commands.command("import", rich_help_panel=WRITING)
-def import_(
-    name: ProblemSet,
-    course: Root = None,
-) -> None:
-    """Bring a source notebook that was edited in formgrader (_build/source/) back into solutions/."""
-    from autograder.layout import find_root
-    from autograder.release import import_edits
-
-    root = find_root(course)
-    solution, changed = import_edits(root, name)
-    outcome = f"written; run `autograder release {name}`" if changed else "unchanged"
-    typer.echo(f"{shown(solution, root)}: {outcome}")
 
 
 @commands.command("new-task", rich_help_panel=WRITING)

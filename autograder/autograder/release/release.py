@@ -47,7 +47,7 @@ def release(root: str | Path, names: Sequence[str] = (), *, check: bool = False)
             notebook = f"{solutions[name].stem}.ipynb"
             student = student_bytes(root, name, notebook, source, Path(scratch))
             if not check:
-                write_source(root / layout.SOURCE / name / notebook, source, solutions[name], name)
+                write_source(root / layout.SOURCE / name / notebook, source, solutions[name])
             target = root / layout.RELEASE / name / notebook
             same = target.exists() and target.read_bytes() == student
             strays = [path for path in target.parent.glob("*.ipynb") if path != target]
@@ -109,19 +109,19 @@ def nbgrader_config(root: str | Path) -> Config:
     return PyFileConfigLoader("nbgrader_config.py", path=str(root)).load_config()
 
 
-def write_source(path: Path, data: bytes, solution: Path, name: str, *, edits_are_in: bool = False) -> None:
+def write_source(path: Path, data: bytes, solution: Path) -> None:
     """Write nbgrader's source notebook, unless somebody edited it there.
 
-    formgrader offers to, and such an edit is not lost.
+    formgrader offers to edit it there, and such an edit is not overwritten.
     _build/.stamps/ holds the hash of what was last written (beside the notebook nbgrader would release it).
-    edits_are_in: the edit has been brought into the solution file. Raises UserError for one that has not.
+    Raises UserError for a notebook that was edited.
     """
     stamp = path.parents[2] / ".stamps" / f"{path.stem}.sha256"
     edited = path.exists() and stamp.exists() and _digest(path.read_bytes()) != stamp.read_text().strip()
-    if edited and path.read_bytes() != data and not edits_are_in:
+    if edited and path.read_bytes() != data:
         raise UserError(
-            f"{path} was edited after it was generated; `autograder import {name}` brings the edit "
-            f"into {solution.name}, or delete the notebook to drop it, and run again"
+            f"{path} was edited after it was generated, and edits there are not read; make the same edit in "
+            f"{solution.name}, delete the notebook, and run again"
         )
     _write(path, data)
     _write(stamp, f"{_digest(data)}\n".encode())

@@ -53,14 +53,10 @@ class Ready:
 
 @dataclass(frozen=True)
 class Cell:
-    """Execute a notebook cell. To the student's process, which answers with Executed.
-
-    keep: where the cell ends in an expression, a function of this name shall give its value ("": none).
-    """
+    """Execute a notebook cell. To the student's process, which answers with Executed."""
 
     id: str
     source: str
-    keep: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ It knows cells and questions: no task, no expected value, no score, no other sub
 serves the grader on the socket `fd` until the other end is closed.
 """
 
-import ast
 import linecache
 import os
 import socket
@@ -66,8 +65,6 @@ def execute(cell: Cell, namespace: dict[str, Any]) -> str | None:
     try:
         if cuda:
             cell_magic.bind_kernels(*cuda, namespace)
-        elif cell.keep:
-            _keep_value(source, name, cell.keep, namespace)
         else:
             exec(compile(source, name, "exec"), namespace)
     except KeyboardInterrupt:
@@ -77,19 +74,6 @@ def execute(cell: Cell, namespace: dict[str, Any]) -> str | None:
     except BaseException as error:  # SystemExit in a cell ends the cell in Jupyter too, not the notebook
         return crossing.explain(error)
     return None
-
-
-def _keep_value(source: str, name: str, keep: str, namespace: dict[str, Any]) -> None:
-    """Execute a cell, and leave a function `keep` that gives its last expression's value, or none."""
-    namespace.pop(keep, None)
-    tree = ast.parse(source, name)
-    last = tree.body[-1] if tree.body else None
-    if isinstance(last, ast.Expr):
-        tree.body.pop()
-    exec(compile(tree, name, "exec"), namespace)
-    if isinstance(last, ast.Expr):
-        value = eval(compile(ast.Expression(last.value), name, "eval"), namespace)
-        namespace[keep] = lambda: value
 
 
 def without_magics(source: str) -> str:

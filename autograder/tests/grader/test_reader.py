@@ -24,8 +24,6 @@ from conftest import TESTS
 from grading import answers, hand_in, make_course, notebook
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from nbconvert.exporters.exporter import ResourcesDict
-from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.grade import Grading
 from autograder.judge import reading
@@ -33,7 +31,6 @@ from autograder.judge.budget import Lost, UsedUp
 from autograder.judge.judge import steps_of
 from autograder.judge.process import NotStarted
 from autograder.judge.reading import read_submission, reader
-from autograder.ordinary_courses import InSandbox
 from autograder.plugins import highlight_code, is_soon_read, markdown2html
 from autograder.reader import contents
 from autograder.reader.contents import MAX_CELLS, MAX_SOURCE, MAX_TEXT, cells_of
@@ -539,27 +536,6 @@ def test_no_text_of_a_students_is_compiled_in_the_judges_process(course, tmp_pat
             (row,) = grading.rows()
             assert (row.score, row.fresh) == (15, fresh)
         assert seen() == []
-
-
-def test_cells_of_an_ordinary_course_are_taken_apart_where_they_run():
-    marks = {
-        "grade": True,
-        "solution": True,
-        "locked": False,
-        "points": 2,
-        "grade_id": "a",
-        "schema_version": 3,
-    }
-    graded = {"nbgrader": marks}
-    sources = (f"{MARK} = 3", f"{MARK} / 2", f"{MARK} = (", "7", "print(1)", "exit()", "1")
-    cells = [new_code_cell(source, metadata=graded) for source in sources]
-    with watching() as seen:
-        found, _ = InSandbox(unsafe=True).preprocess(new_notebook(cells=cells), ResourcesDict())
-        assert seen() == []
-    told = [[output.get("data", output.get("evalue")) for output in cell.outputs] for cell in found.cells]
-    assert told[:2] == [[], [{"text/plain": "1.5"}]]
-    assert told[2][0].startswith("SyntaxError") and told[3] == ["7.0 is no number of points for this cell"]
-    assert told[4] == [] and "SystemExit" in told[5][0] and told[6] == [{"text/plain": "1.0"}]
 
 
 def test_an_unchanged_submission_is_not_read_again_and_its_page_stays_as_it_is(course, tmp_path):
