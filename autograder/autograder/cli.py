@@ -38,17 +38,22 @@ for group in (own_notebooks, preparing, grading_a_class, passing_back):
 
 
 def main() -> None:
-    """Entry point: every UserError is one line on stderr, never a traceback."""
+    """Entry point."""
+    run(app, "autograder")
+
+
+def run(app: typer.Typer, program: str) -> None:
+    """Run a command line: every UserError is one line on stderr, never a traceback."""
     try:
         app()
     except UserError as problem:
-        print(f"autograder: {problem}", file=sys.stderr)
+        print(f"{program}: {problem}", file=sys.stderr)
         raise SystemExit(problem.status) from None
     except OSError as problem:
         if problem.errno not in NO_PLACE or problem.filename is None:
             raise
         print(
-            f"autograder: cannot use {problem.filename}: {problem.strerror}; "
+            f"{program}: cannot use {problem.filename}: {problem.strerror}; "
             "put that right, or name another place",
             file=sys.stderr,
         )
@@ -57,7 +62,7 @@ def main() -> None:
         # import warplab raises DeviceError, so that class cannot be imported first
         if type(problem).__module__ != "warplab.hardware.device":
             raise
-        print(f"autograder: {problem}", file=sys.stderr)
+        print(f"{program}: {problem}", file=sys.stderr)
         raise SystemExit(2) from None
 
 

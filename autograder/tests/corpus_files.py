@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from autograder.mutants import notebook_cells
-from autograder.mutants.notebook_cells import bare, run_cells
 from warplab.tasks import registry
+from workshop.mutants import notebook_cells
+from workshop.mutants.notebook_cells import bare, run_cells
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"
@@ -139,8 +139,8 @@ class Entry:
 
 
 def mutant_of(base, operator):
-    """The first text that an operator of autograder.mutants makes of `base`."""
-    from autograder.mutants.operators import mutated  # here: a bare CUDA machine has no mutmut
+    """The first text that an operator of workshop.mutants makes of `base`."""
+    from workshop.mutants.operators import mutated  # here: a bare CUDA machine has no mutmut
 
     return next(text for name, text in mutated(base) if name == operator)
 

@@ -10,8 +10,8 @@ import pytest
 from corpus_files import SOLUTIONS, entries_of, required
 from test_tasks import NAMES
 
-from autograder.mutants.notebook_cells import code_cells
 from warplab.tasks import registry
+from workshop.mutants.notebook_cells import code_cells
 
 STEP = re.compile(r"^\s*(?://\s*)?\d\. (.*)$", re.MULTILINE)
 

@@ -83,7 +83,7 @@ def test_every_task_has_enough_right_and_wrong_answers(name):
 
 @pytest.mark.parametrize("problem_set", SETS)
 def test_nothing_is_left_to_decide(problem_set):
-    """`autograder new-task` writes "DECIDE: ..." where a person must."""
+    """`python -m workshop new-task` writes "DECIDE: ..." where a person must."""
     ours = [*TASK_FILES.glob(f"{problem_set}*"), SOLUTIONS[problem_set]]
     answers = [path for path in (CORPUS / problem_set).rglob("*") if path.suffix in (".py", ".yml")]
     left = [

@@ -7,11 +7,11 @@ import yaml
 from conftest import ROOT
 from typer.testing import CliRunner
 
-from autograder.cli import app
-from autograder.mutants import cpp_operators, operators
-from autograder.mutants.mutant import Mutant, mutants_of
-from autograder.mutants.sweep import EQUIVALENT, KILLED, SURVIVED, Fate, Sweep, equivalent, graded, tallied
 from warplab.tasks import registry
+from workshop.__main__ import app
+from workshop.mutants import cpp_operators, operators
+from workshop.mutants.mutant import Mutant, mutants_of
+from workshop.mutants.sweep import EQUIVALENT, KILLED, SURVIVED, Fate, Sweep, equivalent, graded, tallied
 
 ALL, EACH, SAMPLED = 0.98, 0.95, 0.95
 """The share of mutants that lose points, equivalent ones aside: of all, in each task, and of a sample."""

@@ -1,4 +1,4 @@
-"""`autograder new-task`: what it writes runs at once, and says where a person must decide."""
+"""`python -m workshop new-task`: what it writes runs at once, and says where a person must decide."""
 
 import json
 import runpy
@@ -13,13 +13,13 @@ from conftest import ROOT
 from corpus_files import entries_of, given_to, solution_of
 from typer.testing import CliRunner
 
-from autograder.cli import app
-from autograder.new_task.skeleton import CORPUS, TASKS, kinds, with_imports, write_skeleton
 from autograder.release import release
 from autograder.user_error import UserError
 from warplab.tasks import registry
 from warplab.tasks.declaration import DECLARED
 from warplab.tasks.feedback import report_on
+from workshop.__main__ import app
+from workshop.new_task.skeleton import CORPUS, TASKS, kinds, with_imports, write_skeleton
 
 SET = "ps05"
 NOTEBOOK = "solutions/ps05_memory.py"

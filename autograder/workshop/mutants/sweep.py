@@ -21,11 +21,11 @@ from pathlib import Path
 
 import yaml
 
-from autograder.mutants.mutant import Mutant, mutants_of
-from autograder.mutants.notebook_cells import cells_for, given_to
 from autograder.user_error import UserError, nearest
 from warplab import crossing
 from warplab.tasks import registry, scoring
+from workshop.mutants.mutant import Mutant, mutants_of
+from workshop.mutants.notebook_cells import cells_for, given_to
 
 SEEDS = (20_261_122, 0)
 LIMIT_S = 5.0

@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from autograder.mutants.sweep import SURVIVED, Fate, Sweep, tallied
+from workshop.mutants.sweep import SURVIVED, Fate, Sweep, tallied
 
 HEAD = ("task", "made", "equivalent", "killed", "survived", "lose points")
 

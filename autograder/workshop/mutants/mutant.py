@@ -11,9 +11,9 @@ from pathlib import Path
 import libcst as cst
 from libcst import matchers as m
 
-from autograder.mutants import cpp_operators, operators
-from autograder.mutants.notebook_cells import bare, cells_for
 from warplab.tasks import registry
+from workshop.mutants import cpp_operators, operators
+from workshop.mutants.notebook_cells import bare, cells_for
 
 
 @dataclass(frozen=True)
