@@ -14,7 +14,7 @@ help:
 	@echo "make course     set up, build the book, write the exercises, grade the sample class   (TORCH=cpu: no CUDA build of PyTorch)"
 	@echo "make test       everything that a change can break"
 	@echo "make serve      read the book at http://127.0.0.1:$(PORT)   (PORT=...)"
-	@echo "make editions   the whole book as one PDF and one ePub, in _build/html/editions (needs a Chromium)"
+	@echo "make editions   the whole book as one PDF, in _build/html/editions (needs a Chromium)"
 	@echo "make quick      a sample in under 90 s: no book, no browser, at most 4 cases of each test"
 	@echo "make full       all of it, the two commands on a fresh clone with an empty pip cache included"
 	@echo "make bench      how fast this machine runs the SIMT engine, what sandbox and class cost beside nbgrader, and each task's check"

@@ -5,14 +5,13 @@ cards of the start page, {chapter-cards}, that lead to the chapters.
 from __future__ import annotations
 
 import re
-import sys
 from html import escape
-from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-CHAPTERS = Path(__file__).resolve().parent.parent
+from warplab.figures import building
+
 CHAPTER = re.compile(r"(?:^|/)(\d\d)-[\w-]+$")
 
 
@@ -25,20 +24,13 @@ class ChapterCards(Directive):
         return [Cards()]
 
 
-def opener(chapter: str) -> str:
-    if str(CHAPTERS) not in sys.path:
-        sys.path.insert(0, str(CHAPTERS))
-    from warplab.figures import building
-
-    return building.opener(int(chapter))
-
-
 def open_chapter(app, doctree) -> None:
     """Put the opener after the title of a numbered chapter."""
     found = CHAPTER.search(app.env.docname)
-    app.env.note_dependency(str(CHAPTERS / "figures/building.py"))
+    if found or any(doctree.findall(Cards)):
+        app.env.note_dependency(building.__file__)
     for title in list(doctree.findall(nodes.title))[:1] if found else ():
-        picture = f'<div class="opener">{opener(found[1])}</div>'
+        picture = f'<div class="opener">{building.opener(int(found[1]))}</div>'
         title.parent.insert(title.parent.index(title) + 1, nodes.raw("", picture, format="html"))
 
 
@@ -51,7 +43,9 @@ def deal_cards(app, doctree, docname) -> None:
             if found:
                 link = app.builder.get_relative_uri(docname, page)
                 told = escape(app.env.titles[page].astext())
-                rows.append(f'<li><a href="{link}">{opener(found[1])}<span>{told}</span></a></li>')
+                rows.append(
+                    f'<li><a href="{link}">{building.opener(int(found[1]))}<span>{told}</span></a></li>'
+                )
         cards.replace_self(nodes.raw("", f'<ol class="chapter-cards">{"".join(rows)}</ol>', format="html"))
 
 

@@ -4,6 +4,7 @@ What a reader meets on each page is tested in test_pages.py.
 """
 
 import functools
+import pickle
 import threading
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +15,7 @@ import pytest
 from conftest import ROOT
 from page_visits import listen
 
+from warplab.figures import building
 from workshop import book
 
 HTML = ROOT / "_build" / "html"
@@ -100,3 +102,17 @@ def test_links_inside_the_book_lead_somewhere(address, name):
         elif fragment and there.suffix == ".html" and unquote(fragment) not in links_of(there).ids:
             broken.append(target)
     assert broken == []
+
+
+def test_every_file_that_a_page_depends_on_is_there():
+    """Sphinx takes a missing dependency as changed, and reads the page again at every build."""
+    pickled = ROOT / "_build/.doctrees/environment.pickle"
+    if not pickled.exists():
+        pytest.skip("the book is not built: run make book")
+    environment = pickle.loads(pickled.read_bytes())
+    needed = {Path(ROOT, name) for names in environment.dependencies.values() for name in names}
+    assert needed and [path for path in needed if not path.exists()] == []
+
+
+def test_a_chapter_without_a_drawing_of_its_own_opens_with_the_plan():
+    assert building.opener(12) != building.opener(13) == building.opener(40)

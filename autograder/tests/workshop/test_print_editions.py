@@ -1,15 +1,10 @@
-"""The book as one PDF and one ePub: what stands in them, where their links lead, and that nothing is cut off.
+"""The book as one PDF: what stands in it, where its links lead, and that nothing is cut off.
 
-A book of two pages is made for most of them; `make full` makes both editions of the built book.
+A book of two pages is made for most tests; `make full` makes the PDF of the built book.
 """
 
 import base64
-import posixpath
 import shutil
-import subprocess
-import xml.etree.ElementTree as ElementTree
-import zipfile
-from urllib.parse import unquote, urldefrag
 
 import pikepdf
 import pytest
@@ -86,7 +81,7 @@ def small(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def made(browser, small):
-    """The folder of both its editions; its start page as it was before and as it is."""
+    """The folder of its PDF; its start page as it was before and as it is."""
     start = small / "_build/html/chapters/01-start.html"
     before = start.read_text()
     editions.make(browser, small, say=print)
@@ -98,7 +93,7 @@ def test_every_page_of_the_contents_stands_in_one_part():
 
 
 def test_an_article_has_no_buttons_and_names_that_no_other_page_has(browser, small):
-    start, second = read_book(browser, small, paper=True).articles
+    start, second = read_book(browser, small).articles
     assert (start.title, second.title) == ("A book", "2. Two")
     assert second.sections == (("p-02-two.more", "More"),)
     assert 'href="#p-02-two.more">the second</a>,\na file\nand' in start.body
@@ -108,34 +103,6 @@ def test_an_article_has_no_buttons_and_names_that_no_other_page_has(browser, sma
     assert '<details open=""><summary>Answer</summary>' in second.body
     for left_out in ("headerlink", "script", "button", "Hide", "narrow", "said beside it", "<!--"):
         assert left_out not in start.body + second.body
-
-
-def test_an_epub_is_well_formed_and_names_each_of_its_files(made):
-    check_epub(made[0] / "how-a-gpu-works.epub", "01-start.xhtml", "02-two.xhtml")
-
-
-def check_epub(path, *wanted):
-    with zipfile.ZipFile(path) as packed:
-        first = packed.infolist()[0]
-        assert (first.filename, first.compress_type) == ("mimetype", zipfile.ZIP_STORED)
-        files = {name.removeprefix("book/"): packed.read(name) for name in packed.namelist()[2:]}
-    package = ElementTree.fromstring(files.pop("package.opf"))
-    items = {item.get("href"): item for item in package.iter("{http://www.idpf.org/2007/opf}item")}
-    assert set(items) == set(files) >= {*wanted, "nav.xhtml", "title.xhtml", "cover.png"}
-    trees = {name: ElementTree.fromstring(files[name]) for name in files if name.endswith(".xhtml")}
-    ids = {name: [node.get("id") for node in tree.iter() if node.get("id")] for name, tree in trees.items()}
-    for name, tree in trees.items():
-        assert len(ids[name]) == len(set(ids[name])), name
-        assert ("mathml" in items[name].get("properties", "")) == (tree.find(".//{*}math") is not None)
-        for node in tree.iter():
-            link = node.get("href") or node.get("src") or ""
-            drawn = node.tag.endswith("svg}image") and link.startswith("data:")  # pixels of a figure
-            if link and not drawn and "://" not in link and not link.startswith("mailto:"):
-                target, place = urldefrag(link)
-                target = posixpath.normpath(target or name)
-                assert target in files, f"{name}: {link}"
-                assert not place or unquote(place) in ids[target], f"{name}: {link}"
-    return trees
 
 
 def test_a_pdf_tells_the_pages_of_its_parts_and_its_links_end_in_it(made):
@@ -171,24 +138,23 @@ def test_the_start_page_offers_what_was_made_and_nothing_before(browser, small, 
     folder, before, offered = made
     start = small / "_build/html/chapters/01-start.html"
     assert "../editions" not in before
-    for kind in ("pdf", "epub"):
-        assert offered.count(f'href="../editions/how-a-gpu-works.{kind}"') == 1
-        assert (start.parent / f"../editions/how-a-gpu-works.{kind}").is_file()
+    assert offered.count('href="../editions/how-a-gpu-works.pdf"') == 1
+    assert (start.parent / "../editions/how-a-gpu-works.pdf").is_file()
     assert "(4 pages, " in offered
-    assert editions.offer(start, folder / "how-a-gpu-works.pdf", folder / "how-a-gpu-works.epub", 5)
+    assert editions.offer(start, folder / "how-a-gpu-works.pdf", 5)
     assert start.read_text() == offered.replace("(4 pages", "(5 pages")
-    assert "PDF" not in read_book(browser, small, paper=True).articles[0].body
+    assert "PDF" not in read_book(browser, small).articles[0].body
     assert "<!-- editions --><!-- /editions -->" in (ROOT / "chapters/intro.md").read_text()
 
 
 def test_a_book_that_is_not_built_is_named_with_the_page_that_is_missing(browser, small, tmp_path):
     shutil.copy(small / "_toc.yml", tmp_path)
     with pytest.raises(UserError, match=r"index\.html is missing .* run make book"):
-        read_book(browser, tmp_path, paper=True)
+        read_book(browser, tmp_path)
 
 
 @pytest.mark.full
-def test_the_whole_book_is_in_both_and_nothing_of_it_is_cut_off(browser, tmp_path):
+def test_the_whole_book_is_in_the_pdf_and_nothing_of_it_is_cut_off(browser, tmp_path):
     if book.missing_pages(ROOT):
         pytest.skip("the book is not built: run make book")
     for name in ("_toc.yml", "_config.yml"):
@@ -196,19 +162,13 @@ def test_the_whole_book_is_in_both_and_nothing_of_it_is_cut_off(browser, tmp_pat
     shutil.copytree(ROOT / "chapters/_static/fonts", tmp_path / "chapters/_static/fonts")
     shutil.copytree(ROOT / "_build/html", tmp_path / "_build/html")
     editions.make(browser, tmp_path, say=print)
-    packed, pdf = (tmp_path / f"_build/html/editions/how-a-gpu-works.{kind}" for kind in ("epub", "pdf"))
-    check_epub(packed, *(f"{page.rpartition('/')[2]}.xhtml" for page in book.pages(ROOT)))
-    if shutil.which("epubcheck"):
-        done = subprocess.run(
-            ["java", "-jar", shutil.which("epubcheck"), packed], capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+    pdf = tmp_path / "_build/html/editions/how-a-gpu-works.pdf"
     with pikepdf.open(pdf) as opened:
         places = paper.page_numbers(opened)
         assert links(opened) - set(places) == set()
         assert {f"p-{page.rpartition('/')[2]}" for page in book.pages(ROOT)} <= set(places)
     sheets = paper.style_sheets([tmp_path / f"_build/html/{page}.html" for page in book.pages(ROOT)])
-    (tmp_path / "book.xhtml").write_text(paper.document(read_book(browser, tmp_path, paper=True), sheets, {}))
+    (tmp_path / "book.xhtml").write_text(paper.document(read_book(browser, tmp_path), sheets, {}))
     tab = browser.new_page(viewport={"width": 658, "height": 900})  # A4 less its margins: 174 mm
     tab.emulate_media(media="print")
     tab.goto((tmp_path / "book.xhtml").as_uri(), timeout=120_000)

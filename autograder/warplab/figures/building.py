@@ -15,9 +15,9 @@ FAINT, ROOM = 0.3, 0.5  # opacity of what is not lit, of walls
 
 
 def opener(chapter):
-    """The SVG of the opener of chapter 1 to 12; decoration, without words."""
-    colour = PALETTE[PARTS[(chapter - 1) // 4]]
-    lit = LIT[chapter]
+    """The SVG of a chapter's opener: decoration, without words; the plan alone where LIT has no entry."""
+    colour = PALETTE[PARTS[min((chapter - 1) // 4, len(PARTS) - 1)]]
+    lit = LIT.get(chapter, lambda colour: [])
     light = f'<g fill="{colour}" stroke="none">{"".join(lit(colour))}</g>'
     students, sheets = chapter not in (1, 2, 3, 9, 12), chapter not in (6, 7)
     plan = _office() + _desk(sheets) + _door() + _hall(students) + _table() + _corridor() + _next_hall()

@@ -1,1 +1,1 @@
-"""The whole book in one file, twice: a PDF for paper and an ePub for readers, made of the built pages."""
+"""The whole book as one PDF, made of the built pages."""

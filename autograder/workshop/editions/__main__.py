@@ -1,6 +1,4 @@
-"""`make editions`: the whole book as one PDF and one ePub, in _build/html/editions, and links to both on its
-start page.
-"""
+"""`make editions`: the whole book as one PDF, in _build/html/editions, and a link to it on its start page."""
 
 from __future__ import annotations
 
@@ -14,43 +12,39 @@ from pathlib import Path
 from autograder.layout import find_root
 from autograder.user_error import UserError
 from workshop import book
-from workshop.editions import epub, paper
+from workshop.editions import paper
 from workshop.editions.articles import read_book, started_browser
 
 FOLDER = "editions"
 NAME = "how-a-gpu-works"
-FONT = "chapters/_static/fonts/newsreader-display.woff2"
 PLACE = re.compile(r"<!-- editions -->.*?<!-- /editions -->", re.DOTALL)
 
 
 def make(browser, root: Path, say: Callable[[str], None]) -> None:
-    """Both editions of the built book, and the link to them. Raises UserError."""
+    """The PDF of the built book, and the link to it. Raises UserError."""
     html = root / "_build" / "html"
-    pdf, packed = (html / FOLDER / f"{NAME}.{kind}" for kind in ("pdf", "epub"))
-    volume = read_book(browser, root, paper=False)
-    epub.bind(browser, volume, root / FONT, packed)
-    say(f"{packed.relative_to(root)}: {len(volume.articles)} pages of the book, {size(packed)}")
+    pdf = html / FOLDER / f"{NAME}.pdf"
     styles = paper.style_sheets([html / f"{page}.html" for page in book.pages(root)])
-    sheets = paper.print_volume(browser, read_book(browser, root, paper=True), styles, pdf)
+    sheets = paper.print_volume(browser, read_book(browser, root), styles, pdf)
     say(f"{pdf.relative_to(root)}: {sheets} sheets, {size(pdf)}")
-    if not offer(html / f"{book.pages(root)[0]}.html", pdf, packed, sheets):
-        say("the start page has no place for a link to them (<!-- editions --><!-- /editions -->)")
+    if not offer(html / f"{book.pages(root)[0]}.html", pdf, sheets):
+        say("the start page has no place for a link to it (<!-- editions --><!-- /editions -->)")
 
 
 def size(path: Path) -> str:
     return f"{path.stat().st_size / 1e6:.1f} MB"
 
 
-def offer(start: Path, pdf: Path, packed: Path, sheets: int) -> bool:
-    """Put links to both files where the built start page has its marks, whatever stood there; returns whether
-    it has them. A page that Sphinx writes again has the marks alone, and so no link to what is older than it.
+def offer(start: Path, pdf: Path, sheets: int) -> bool:
+    """Put a link to the file where the built start page has its marks, whatever stood there.
+
+    Returns whether it has them. A page that Sphinx writes again has the marks alone, and so no link to what is
+    older than it.
     """
     text = start.read_text(encoding="utf-8")
-    links = [f'<a href="{os.path.relpath(path, start.parent)}" download>' for path in (pdf, packed)]
-    told = (
-        f'<p class="editions">The whole book to take along: {links[0]}PDF</a> ({sheets} pages, {size(pdf)}) '
-        f"and {links[1]}ePub</a> ({size(packed)}).</p>"
-    )
+    link = f'<a href="{os.path.relpath(pdf, start.parent)}" download>'
+    file = f"{link}PDF</a> ({sheets} pages, {size(pdf)})"
+    told = f'<p class="editions">The whole book to take along: {file}.</p>'
     changed, places = PLACE.subn(f"<!-- editions -->{told}<!-- /editions -->", text)
     start.write_text(changed, encoding="utf-8")
     return bool(places)

@@ -1,6 +1,6 @@
 // One built page of the book as an edition shows it: its article, without what only a screen can do, every id under a name
 // that no other page of the book has and every link inside the book by such a name. Returned as well-formed XHTML.
-({ text, page, pages, address, paper }) => {
+({ text, page, pages, address }) => {
   const article = new DOMParser().parseFromString(text, "text/html").querySelector("article.bd-article");
   const all = (what) => [...article.querySelectorAll(what)];
   const nameOf = (path, id) => `p-${path.split("/").pop()}${id ? `.${id}` : ""}`;
@@ -25,7 +25,7 @@
   }
   const styles = all("style").map((style) => style.textContent).join("\n");
   const useless = "p.editions, script, style, noscript, template, button, input, select, label, canvas, [hidden], a.headerlink, .sd-summary-state-marker";
-  for (const node of all(paper ? `${useless}, svg.narrow` : useless)) node.remove();
+  for (const node of all(`${useless}, svg.narrow`)) node.remove();
   const comments = article.ownerDocument.createNodeIterator(article, NodeFilter.SHOW_COMMENT);
   for (let node; (node = comments.nextNode()); ) node.remove();
 
@@ -33,7 +33,7 @@
   for (const summary of all("summary")) {
     if (summary.querySelector(".collapsed")) summary.replaceChildren(summary.querySelector(".collapsed").textContent.trim());
     for (const block of summary.querySelectorAll("p, div")) block.replaceWith(...block.childNodes);
-    summary.parentElement.toggleAttribute("open", paper);
+    summary.parentElement.toggleAttribute("open", true);
   }
 
   // Where a figure is drawn twice, the style sheet chooses by the width of the screen.

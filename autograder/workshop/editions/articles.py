@@ -81,18 +81,16 @@ def contents(root: Path) -> list[tuple[str, list[str]]]:
     return [("", [toc["root"]]), *parts]
 
 
-def read(tab, text: str, page: str, pages: list[str], address: str = "", paper: bool = True) -> Article:
+def read(tab, text: str, page: str, pages: list[str], address: str = "") -> Article:
     """The article of one built page, whose HTML is `text`. page, pages: as _toc.yml names them. tab: an empty
     page of the browser.
     """
-    found = tab.evaluate(
-        READ, {"text": text, "page": page, "pages": pages, "address": address, "paper": paper}
-    )
+    found = tab.evaluate(READ, {"text": text, "page": page, "pages": pages, "address": address})
     sections = tuple((id, title) for id, title in found.pop("sections"))
     return Article(name=page.rpartition("/")[2], sections=sections, **found)
 
 
-def read_book(browser, root: Path, paper: bool) -> Volume:
+def read_book(browser, root: Path) -> Volume:
     """All pages of `_build/html`. Raises UserError where the book is not built."""
     missing = book.missing_pages(root)
     if missing:
@@ -102,7 +100,7 @@ def read_book(browser, root: Path, paper: bool) -> Volume:
     html, pages, tab = root / "_build" / "html", book.pages(root), browser.new_page()
 
     def article(page: str) -> Article:
-        found = read(tab, (html / f"{page}.html").read_text(encoding="utf-8"), page, pages, address, paper)
+        found = read(tab, (html / f"{page}.html").read_text(encoding="utf-8"), page, pages, address)
         return replace(found, body=FILE.sub(lambda path: embedded(html / path[1]), found.body))
 
     return Volume(
