@@ -38,8 +38,8 @@ def size(path: Path) -> str:
 def offer(start: Path, pdf: Path, sheets: int) -> bool:
     """Put a link to the file where the built start page has its marks, whatever stood there.
 
-    Returns whether it has them. A page that Sphinx writes again has the marks alone, and so no link to what is
-    older than it.
+    Returns whether it has them. A page that Sphinx writes again has the marks alone, so that no link leads to
+    an older file.
     """
     text = start.read_text(encoding="utf-8")
     link = f'<a href="{os.path.relpath(pdf, start.parent)}" download>'
