@@ -28,7 +28,7 @@ from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.machine import Launch
 from warplab.simt.engine.movement import space_of
 from warplab.simt.engine.program import Program
-from warplab.simt.engine.tracing import CannotTrace, DependsOnContents, Parameter, traceable
+from warplab.simt.engine.tracing import CannotTrace, DependsOnContents, Parameter
 from warplab.simt.engine.tracing_machine import OWN, TracingMachine
 from warplab.simt.errors import LaunchError
 from warplab.simt.ptx.blocks import loads_parameter, registers_read, registers_written
@@ -78,10 +78,6 @@ class Repeats:
         votes = any(b.branch is not None and "red" in b.branch.mods for b in program.blocks)
         known = {name for name, _, _ in found} <= {*self.names}
         return found if known and not (votes or program.routines or program.grid_barrier) else {}
-
-    @cached_property
-    def functions(self) -> list[Callable]:
-        return [traceable(function) for function in self.program.functions]
 
     def kind_of(self, launch: Launch, space: AddressSpace) -> LaunchKind | None:
         """None at a program's first launches, and where launches cannot be traced."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from warplab.simt.engine import tracing
 from warplab.simt.engine.address_space import Region
 from warplab.simt.engine.atomics import update
 from warplab.simt.engine.generic_addresses import in_several_spaces, resolve
@@ -20,7 +21,7 @@ class TracingMachine(Machine):
 
     def __init__(self, kind):
         super().__init__(kind.repeats.program, kind.space, kind.launch)
-        self.functions = kind.repeats.functions
+        self.functions = [*map(tracing.traceable, self.functions)]
         self.trace = Trace()
         self.memory = self.accesses = TracingMemory(self, kind)
         self.own_sizes: list[int] = []  # bytes of shared and of local memory
