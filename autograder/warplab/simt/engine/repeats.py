@@ -67,17 +67,14 @@ class Repeats:
         """Each parameter that the kernel loads, and whether only as a float. Empty for a kernel that cannot
         be traced.
         """
-        program = self.program
         found: dict[Parameter, bool] = {}
-        for instr in (i for b in program.blocks for i in b.instrs):
+        for instr in (i for b in self.program.blocks for i in b.instrs):
             if loads_parameter(instr):
                 for parameter in _loaded_by(instr):
                     found[parameter] = found.get(parameter, True) and _type_of(instr).is_float
             elif not _is_traced(instr):
                 return {}
-        votes = any(b.branch is not None and "red" in b.branch.mods for b in program.blocks)
-        known = {name for name, _, _ in found} <= {*self.names}
-        return found if known and not (votes or program.routines or program.grid_barrier) else {}
+        return found if {name for name, _, _ in found} <= {*self.names} else {}
 
     def kind_of(self, launch: Launch, space: AddressSpace) -> LaunchKind | None:
         """None at a program's first launches, and where launches cannot be traced."""
@@ -165,7 +162,7 @@ class LaunchKind:
         """Replay what is kept of the kind; False if the launch has to run as a whole."""
         repeats = self.repeats
         kept = repeats.kept.get(self.key)
-        if kept is None or self._share_memory(kept.written, self.contents):
+        if kept is None or self._changes_contents(kept.written):
             return False
         if kept.replay(self.regions, self.launch.params):
             kept.replays, repeats.last_replay = kept.replays + 1, repeats.launches
@@ -177,10 +174,10 @@ class LaunchKind:
         repeats.bytes -= kept.bytes
         return False
 
-    def _share_memory(self, written: Iterable[int], others: Iterable[int]) -> bool:
-        """Whether some of the ``written`` regions share memory with some of the ``others``."""
+    def _changes_contents(self, written: Iterable[int]) -> bool:
+        """Whether one of the ``written`` regions shares memory with one whose contents have to agree."""
         data = [region.data for region in self.regions]
-        return any(i != j and np.may_share_memory(data[i], data[j]) for i in written for j in others)
+        return any(np.may_share_memory(data[i], data[j]) for i in written for j in self.contents)
 
     def trace(self) -> bool:
         """Trace the launch if its kind is worth it, without writing anything. If so, the launch has to run as
@@ -213,10 +210,8 @@ class LaunchKind:
         """None where the trace would not do what the launch did."""
         assert self.traced is not None
         copies = self.traced.accesses.copies
-        everything = range(len(self.regions))
-        if not copies.keys().isdisjoint(self.contents) or self._share_memory(copies, everything):
-            return None
-        if any(copy.data.tobytes() != self.regions[i].data.tobytes() for i, copy in copies.items()):
+        differ = any(copy.data.tobytes() != self.regions[i].data.tobytes() for i, copy in copies.items())
+        if differ or self._changes_contents(copies):
             return None
         trace = self.traced.trace
         function, touched = trace.function()
