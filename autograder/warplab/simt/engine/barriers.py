@@ -71,14 +71,14 @@ def release_early(machine, waiting, running):
 def _apart(machine, waiting, masks):
     """Those of whom the masks are true, and the others."""
     parts = [(i, g, mask) for (i, g), mask in zip(waiting, masks)]
-    return [(i, _part(machine, g, m)) for i, g, m in parts if m.any()], [
-        (i, _part(machine, g, ~m)) for i, g, m in parts if not m.all()
+    return [(i, _part(g, m)) for i, g, m in parts if m.any()], [
+        (i, _part(g, ~m)) for i, g, m in parts if not m.all()
     ]
 
 
-def _part(machine, group, mask):
+def _part(group, mask):
     """Some of the lanes that wait at a barrier, with all their registers."""
-    return group if mask.all() else machine.split(group, mask, frozenset(group.regs))
+    return group if mask.all() else group.split(mask, frozenset(group.regs))
 
 
 def release_warps(machine, gathering, others):

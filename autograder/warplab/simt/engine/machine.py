@@ -25,6 +25,7 @@ from warplab.simt.engine.program import MAX_CALLS, Program
 from warplab.simt.engine.schedule import Schedule
 from warplab.simt.errors import Act, InvalidLaunch, NoProgress, StackOverflow
 from warplab.simt.observer import Observer
+from warplab.simt.ptx.blocks import BasicBlock
 
 CHUNK_LANES = 1 << 15
 PHASED_LANES = 1 << 12  # with mbarriers, where the checks keep what each thread knows of the others
@@ -73,7 +74,7 @@ class Launch:
 def _lanes(blocks: int, threads: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Of each lane of a chunk of ``blocks``: its block, thread, warp and place in the warp.
 
-    Kept for the next launch of that size: programs that launch little launch it often.
+    Kept for the next launch of that size: programs with small launches repeat them.
     """
     block, thread = np.repeat(np.arange(blocks), threads), np.tile(np.arange(threads), blocks)
     kept = block, thread, block * -(-threads // 32) + thread // 32, thread % 32
@@ -118,7 +119,7 @@ class Machine:
                 kernel=program.name,
             )
         self.observers = list(observers)
-        self.functions = program.functions
+        self.functions, self.joined = program.functions, joined
         self.waits_in_vain = False  # a group has just asked an mbarrier: the others first
         self.shared_size = program.shared_static + launch.dynamic_shared
         self.shared_stride = (
@@ -270,24 +271,15 @@ class Machine:
         """Run ``start`` from block ``first`` until all its lanes have left; the groups as they left."""
         blocks, functions = self.program.blocks, self.functions
         schedule = Schedule(self, first, start)
-        done: list[Group] = []
-        alive, steps = start.size, 0
+        steps = 0
         of_blocks = [o for o in self.observers if type(o).executed is not Observer.executed]
-        of_branches = [o for o in self.observers if type(o).branched is not Observer.branched]
         while schedule:
             index, groups = schedule.next()
             group = groups[0] if len(groups) == 1 else self._merge(groups, blocks[index].live_in)
             while True:  # run on while nobody else comes first: saves the queue
                 steps += 1
                 if steps > STEP_BUDGET:
-                    raise NoProgress(
-                        f"stopped after {STEP_BUDGET:,} steps; {self._spinning(group)}: "
-                        "a loop does not end, or threads wait for each other",
-                        kernel=self.program.name,
-                        where=self.program.line_of_block(index),
-                        hint="the loop's condition; threads that spin on a lock or flag "
-                        "that another thread of the same warp must set",
-                    )
+                    raise self._no_progress(index, group)
                 block = blocks[index]
                 schedule.step(block)
                 try:
@@ -306,52 +298,63 @@ class Machine:
                     index = block.next
                 elif block.end == "jump":
                     index = block.target
-                elif block.end == "exit":
-                    alive -= group.size
-                    if self.depth:
-                        done.append(group)
-                    break
-                elif block.end == "syncwarp":
-                    together = group.size == alive or self._has_whole_warps(group)
-                    if together and (guard == guard[0]).all():
-                        self.memory.warp_barrier(group, guard)
-                        index = block.next
-                    else:
-                        schedule.gather(index, group, guard)
-                        break
-                elif block.end == "barrier":
-                    if group.size == alive and block.plain_barrier:
-                        if alive < start.size:
-                            note_who_left(self, index, [group])
-                        for o in self.observers:
-                            o.barrier(self, block)
-                        index = block.next
-                    else:
-                        schedule.wait(index, group)
-                        break
+                elif block.end == "branch":
+                    index = self._branch(schedule, block, group, guard)
                 else:
-                    if guard.size > 1:
-                        taken = int(np.count_nonzero(guard))
-                        uniform = taken in (0, group.size)
-                        goes = taken == group.size
-                    else:
-                        uniform, goes = True, bool(guard[0])
-                    for o in of_branches:
-                        o.branched(self, group, block, guard, uniform)
-                    if uniform:
-                        index = block.target if goes else block.next
-                    else:
-                        schedule.polls = 0  # a lane left the loop, or may have
-                        for to, mask in ((block.target, guard), (block.next, ~guard)):
-                            schedule.put(to, self.split(group, mask, blocks[to].live_in))
-                        break
+                    index = self._stop(schedule, block, group, guard)
+                if index < 0:
+                    break
                 if not schedule.runs_on(index, group):
                     schedule.put(index, group)
                     break
-        return done
+        return schedule.done
 
-    def split(self, group: Group, mask: np.ndarray, live: frozenset[str]) -> Group:
-        return group.split(mask, live)
+    def _branch(self, schedule: Schedule, block: BasicBlock, group: Group, guard: np.ndarray) -> int:
+        """The block that all lanes go to; -1 where they diverge."""
+        if guard.size > 1:
+            taken = int(np.count_nonzero(guard))
+            uniform = taken in (0, group.size)
+            goes = taken == group.size
+        else:
+            uniform, goes = True, bool(guard[0])
+        for o in self.observers:
+            o.branched(self, group, block, guard, uniform)
+        if uniform:
+            return block.target if goes else block.next
+        schedule.polls = 0  # a lane left the loop, or may have
+        for to, mask in ((block.target, guard), (block.next, ~guard)):
+            schedule.put(to, group.split(mask, self.program.blocks[to].live_in))
+        return -1
+
+    def _stop(self, schedule: Schedule, block: BasicBlock, group: Group, guard: np.ndarray) -> int:
+        """At a barrier or at the end of the kernel: the next block, -1 where the group stays here."""
+        everybody = group.size == schedule.alive
+        if block.end == "exit":
+            schedule.leave(group)
+        elif block.end == "syncwarp":
+            if (everybody or self._has_whole_warps(group)) and (guard == guard[0]).all():
+                self.memory.warp_barrier(group, guard)
+                return block.next
+            schedule.gather(block.index, group, guard)
+        elif everybody and block.plain_barrier:
+            if schedule.alive < schedule.started:
+                note_who_left(self, block.index, [group])
+            for o in self.observers:
+                o.barrier(self, block)
+            return block.next
+        else:
+            schedule.wait(block.index, group)
+        return -1
+
+    def _no_progress(self, index: int, group: Group) -> NoProgress:
+        return NoProgress(
+            f"stopped after {STEP_BUDGET:,} steps; {self._spinning(group)}: "
+            "a loop does not end, or threads wait for each other",
+            kernel=self.program.name,
+            where=self.program.line_of_block(index),
+            hint="the loop's condition; threads that spin on a lock or flag "
+            "that another thread of the same warp must set",
+        )
 
     def _has_whole_warps(self, group: Group) -> bool:
         """Whether all threads of each of the group's warps are in it."""
@@ -360,7 +363,7 @@ class Machine:
 
     def _merge(self, groups: list[Group], live: frozenset[str]) -> Group:
         lanes, full, places = self._together(groups)
-        return Group(self, lanes, joined([g.regs for g in groups], places, lanes.size, live), full)
+        return Group(self, lanes, self.joined([g.regs for g in groups], places, lanes.size, live), full)
 
     def _together(self, groups: list[Group]) -> tuple[np.ndarray, bool, list]:
         """The lanes of all groups, whether they are the whole chunk, and where each group's are."""

@@ -90,7 +90,7 @@ class Program:
         )
         self.functions, self.sites = translate(fn, self.blocks, symbols, name, self.module.files)
         self.followed = None  # its blocks in another form: see ``engine.following``
-        self.repeats: Any = None  # what is kept for launches alike: see ``engine.repeats``
+        self.repeats: Any = None  # traces of its launches: see ``engine.repeats``
         self.key = hashlib.sha256(ptx.encode()).hexdigest()
 
     def _lay_out(self, space: AddressSpace, shared: dict[tuple, Region]) -> dict[str, int]:

@@ -46,6 +46,8 @@ class Schedule:
     def __init__(self, machine, first: int, start: Group):
         self.machine, self.whole = machine, machine.program.whole_exchanges
         self.ready: dict[int, list[Group]] = {first: [start]}
+        self.started = self.alive = start.size  # lanes
+        self.done: list[Group] = []  # as they left a recursive function
         self.waiting: list[tuple[int, Group]] = []  # at barriers of a block or of the grid
         self.gathering: list[tuple[int, Group]] = []  # at barriers of their warps
         self.polls = self.turn = self.boost = 0
@@ -66,6 +68,12 @@ class Schedule:
     def wait(self, index: int, group: Group) -> None:
         """The group has come to the barrier of its blocks, or of the grid, at the end of block ``index``."""
         self.waiting.append((index, group))
+
+    def leave(self, group: Group) -> None:
+        """The group has come to the end of the kernel or function."""
+        self.alive -= group.size
+        if self.machine.depth:
+            self.done.append(group)
 
     def gather(self, index: int, group: Group, mask: np.ndarray) -> None:
         """The group has come to ``bar.warp.sync`` without some of its warps' lanes, or with several masks."""

@@ -8,7 +8,6 @@ from warplab.simt.engine import tracing
 from warplab.simt.engine.address_space import Region
 from warplab.simt.engine.atomics import update
 from warplab.simt.engine.generic_addresses import in_several_spaces, resolve
-from warplab.simt.engine.groups import Group
 from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.machine import Machine
 from warplab.simt.engine.tracing import CannotTrace, Parameter, Pointer, Trace, Traced, plain, sources_of
@@ -23,6 +22,7 @@ class TracingMachine(Machine):
         super().__init__(kind.repeats.program, kind.space, kind.launch)
         self.functions = [*map(tracing.traceable, self.functions)]
         self.trace = Trace()
+        self.joined = self.trace.joined
         self.memory = self.accesses = TracingMemory(self, kind)
         self.own_sizes: list[int] = []  # bytes of shared and of local memory
 
@@ -31,11 +31,6 @@ class TracingMachine(Machine):
         # the first chunk is the largest
         self.own_sizes = self.own_sizes or [self.shared.size, self.local.size]
         self.accesses.is_traced = {}
-
-    def _merge(self, groups: list[Group], live: frozenset[str]) -> Group:
-        lanes, full, places = self._together(groups)
-        registers = self.trace.joined([g.regs for g in groups], places, lanes.size, live)
-        return Group(self, lanes, registers, full)
 
 
 class TracingMemory(LoadStoreUnit):
