@@ -4,8 +4,7 @@ The simulator must be chosen before numba is imported, so it runs in a child pro
 --simulator), and the kernels stand here: a module of warplab would bring the engine along. Times are of this
 machine's CPU and compare two ways of running a kernel without a GPU; neither is a GPU's time. Each is the
 least of several, by the clock and as CPU time of the process: where other work shares the cores, the second
-is the one to compare. Launches run as a whole, as a first one does, except where a row says "like others" or
-"like earlier ones".
+is the one to compare. Launches run as a whole, as a first one does, except where a row says "replayed".
 
 First launches, compilation included, are timed in a process of their own each, a copy of this one before it
 has compiled anything: "its first" is that process's first kernel of all, and pays for what a process loads
@@ -370,7 +369,7 @@ def empty(a, b, out):
 
 
 def overhead():
-    """What a launch costs on the engine, as a whole and by what is kept of others like it, and what numba
+    """What a launch costs on the engine, as a whole and replayed (``engine.repeats``), and what numba
     itself does for one: it looks at types and arguments (here arrays on the device, the same ones each time)
     until it hands over to the driver, which is left out.
     """
@@ -388,7 +387,7 @@ def overhead():
         whole, again, own = [], [], []
         for _ in range(30):  # in turn, so that what else runs here slows all
             for spent, under in (
-                (whole, nothing_kept()),
+                (whole, no_replays()),
                 (again, contextlib.nullcontext()),
                 (own, numba_alone()),
             ):
@@ -397,13 +396,13 @@ def overhead():
                         launch(*arrays)
                     spent.append(timed(lambda: [launch(*arrays) for _ in range(20)], 1)[1] / 20)  # noqa: B023
         least = min(own)
-        for kind, spent in (("a whole launch", whole), ("one like others", again)):
+        for kind, spent in (("a whole launch", whole), ("a replayed one", again)):
             title, ours = f"{name}: {kind}, numba's own part, ratio", min(spent)
             print(f"  {title:<66}{1e6 * ours:5.0f} us {1e6 * least:4.0f} us CPU {ours / least:6.1f}x")
 
 
 def training():
-    """A training step of a small network with a student's tensor library, as wholes and by what is kept."""
+    """A training step of a small network with a student's tensor library, launches whole and replayed."""
     import tensor_library  # here: its kernels are the engine's
 
     network = tensor_library.Network()
@@ -411,8 +410,8 @@ def training():
         network.step()
     spent = {}
     for name, under in (
-        ("whole launches", nothing_kept()),
-        ("launches like others", contextlib.nullcontext()),
+        ("whole launches", no_replays()),
+        ("replayed launches", contextlib.nullcontext()),
     ):
         with under:
             spent[name] = timed(network.step, 20)[1]
@@ -421,7 +420,7 @@ def training():
 
 
 @contextlib.contextmanager
-def nothing_kept():
+def no_replays():
     """Every launch runs as a whole."""
     from warplab.simt.engine import repeats
 
@@ -459,7 +458,7 @@ def larger():
         ("tiled matmul, 256 x 256 x 256 (target 500 ms)", lambda: multiply(a, b, c)),
         ("the same under profile()", lambda: warplab.profile(multiply, a, b, c)),
     ]:
-        with nothing_kept():
+        with no_replays():
             launch()
             clock, work = timed(launch, 9)
         print(f"  {name:<48}{1e3 * clock:9.1f} ms {1e3 * work:9.1f} ms CPU")
@@ -475,7 +474,7 @@ def main():
     first = {name: [in_fresh_processes(3, name, after) for after in (False, True)] for name in launches()}
     once = in_fresh_processes(3, None, False)
     warm_up()
-    with nothing_kept():
+    with no_replays():
         engine = measure(9)
     alike = measure(9)
     print(f"{'':<14}{'by the clock':>32}{'CPU time':>32}   first launch: CPU time, ratio by clock, CPU")
@@ -501,7 +500,7 @@ def main():
         f"{statistics.median(warm[1]):.0f}x of CPU time"
     )
     kept = statistics.median(simulator[name][1][0] / again[0] for name, (_, again) in alike.items())
-    print(f"median ratio of launches like earlier ones: {kept:.0f}x by the clock")
+    print(f"median ratio of replayed launches: {kept:.0f}x by the clock")
     for after, title in ((True, "after another kernel (target 15x)"), (False, "as a process's first kernel")):
         print(
             f"smallest ratio of a first launch {title}: {min(cold[after][0]):.1f}x by the clock, "

@@ -191,6 +191,20 @@ def test_a_race_is_reported_at_every_launch(replays):
     assert len(replays) == alone
 
 
+@cuda.jit
+def returns_before_the_barrier(x):
+    if cuda.threadIdx.x < 32:
+        cuda.syncthreads()
+        x[cuda.threadIdx.x] = 2
+
+
+def test_threads_that_miss_a_barrier_are_reported_at_every_launch(replays):
+    for _ in range(4):
+        with pytest.warns(warplab.BarrierWarning):
+            returns_before_the_barrier[1, 64](numbers(64))
+    assert not replays
+
+
 def test_a_profile_of_a_launch_that_could_replay_counts_all_of_it(replays):
     arguments = numbers(50), numbers(50), numbers(50)
     first = warplab.profile(add[2, 32], *arguments)

@@ -28,7 +28,7 @@ from warplab.simt.observer import Observer
 from warplab.simt.ptx.blocks import BasicBlock
 
 CHUNK_LANES = 1 << 15
-PHASED_LANES = 1 << 12  # with mbarriers, where the checks keep what each thread knows of the others
+PHASED_LANES = 1 << 12  # with mbarriers, whose checks keep vector clocks
 CHUNK_SHARED, CHUNK_LOCAL = (
     1 << 24,
     1 << 28,
@@ -72,7 +72,7 @@ class Launch:
 
 @lru_cache(maxsize=8)
 def _lanes(blocks: int, threads: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Of each lane of a chunk of ``blocks``: its block, thread, warp and place in the warp.
+    """For each lane of a chunk of ``blocks``: its block, thread, warp and lane number in the warp.
 
     Kept for the next launch of that size: programs with small launches repeat them.
     """
@@ -108,7 +108,7 @@ class Machine:
         """
         self.program, self.space, self.launch = program, space, launch
         self.conflicts: list = []
-        # of barriers, by basic block, and of exchanges in a warp: what to say, file and line
+        # warnings of barriers, by basic block, and of exchanges in a warp: text, file and line
         self.doubts: dict[object, tuple[str, str, int]] = {}
         self.sample = (
             None if sample is None else ((np.arange(sample) + 0.5) * launch.blocks / sample).astype(np.int64)
@@ -120,7 +120,7 @@ class Machine:
             )
         self.observers = list(observers)
         self.functions, self.joined = program.functions, joined
-        self.waits_in_vain = False  # a group has just asked an mbarrier: the others first
+        self.waits_in_vain = False  # a group has polled an mbarrier: the others run first
         self.shared_size = program.shared_static + launch.dynamic_shared
         self.shared_stride = (
             -(-self.shared_size // 128) * 128
@@ -128,7 +128,7 @@ class Machine:
 
     @cached_property
     def memory(self) -> LoadStoreUnit:
-        """Made when something runs: the two point to each other, which is work for the garbage collector."""
+        """Made when something runs: the reference cycle costs the garbage collector time."""
         return LoadStoreUnit(self)
 
     def run(self) -> None:
@@ -175,13 +175,13 @@ class Machine:
             self.local_base = self.all_lanes * self.program.local_size
         self._special: dict[str, np.ndarray] = {}
         self.absent = AbsentLanes(self)
-        # what was never written reads as NaN or -1, so that a missing initialisation shows
+        # uninitialised memory reads as NaN or -1, so that a missing initialisation shows
         self.shared = Region(0, _unwritten(count * self.shared_stride + 128), "shared memory")
         self.local = Region(0, _unwritten(lanes * self.program.local_size + 16), "local memory")
 
     @property
     def followed(self) -> Followed:
-        """The program's blocks in the form that follows values; made when the first is to be followed."""
+        """The program's blocks in the form that tracks uninitialised values; made when first needed."""
         if self.program.followed is None:
             self.program.followed = Followed(self.program)
         return self.program.followed
@@ -276,7 +276,7 @@ class Machine:
         while schedule:
             index, groups = schedule.next()
             group = groups[0] if len(groups) == 1 else self._merge(groups, blocks[index].live_in)
-            while True:  # run on while nobody else comes first: saves the queue
+            while True:  # the group runs on while no other comes first
                 steps += 1
                 if steps > STEP_BUDGET:
                     raise self._no_progress(index, group)
@@ -380,7 +380,7 @@ class Machine:
         return lanes, False, places
 
     def _spinning(self, group: Group) -> str:
-        """Who is still running, and what they looked at last."""
+        """Which threads are still running, and the memory they accessed last."""
         others = group.size - 1
         who = self.thread_name(group.lanes[0]) + (f" and {others} more are" if others else " is")
         last = next(reversed(group.accesses.values()), None)
@@ -405,7 +405,7 @@ class Machine:
         return self.name_of(self.first_block * self.launch.threads + int(lane))
 
     def name_of(self, thread: int) -> str:
-        """Of a thread numbered through the whole grid."""
+        """The name of a thread, numbered through the whole grid."""
         (tx, ty, tz), (bx, by, bz) = self._indices(thread)
         return f"thread ({tx}, {ty}, {tz}) of block ({bx}, {by}, {bz})"
 
@@ -416,10 +416,10 @@ class Machine:
         return (i % bx, i // bx % by, i // (bx * by)), self._block_index(block - self.first_block)
 
     def act(self, lane: int, instr, does: str, what: str) -> Act:
-        """What a lane's thread does with an instruction, for who draws it."""
+        """What a lane's thread does with an instruction, for drawings."""
         return self.act_of(self.first_block * self.launch.threads + int(lane), instr, does, what)
 
     def act_of(self, thread: int, instr, does: str, what: str) -> Act:
-        """The same of a thread numbered through the whole grid."""
+        """The same for a thread numbered through the whole grid."""
         file = self.program.file_of(instr.file).rpartition("/")[2]
         return Act(*self._indices(int(thread)), does, what, file, instr.line)

@@ -20,8 +20,8 @@ def touched_through(fn: Function, table: EffectsByOpcode) -> dict[Way, list[froz
     """By way, for each store (load, atomic) to global or generic memory, what its address was computed from;
     None where that cannot be told.
 
-    A value loaded from memory has no origin: with a pointer among the others it is an index, alone it is a
-    pointer that nobody knows.
+    A value loaded from memory has no origin: added to a pointer it is an index, alone it is an unknown
+    pointer.
     """
     if fn.routines:
         return dict.fromkeys(WAYS)
