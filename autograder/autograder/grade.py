@@ -26,7 +26,7 @@ from autograder.receipt import exchange_time, received_times
 from autograder.release.release import nbgrader_config
 from autograder.release.source import stable_json
 from autograder.report import autograded_notebook, feedback_page, read_autograded
-from autograder.sandbox import Launcher, Limits
+from autograder.sandbox import Limits
 from autograder.sandbox.choose import choose
 from autograder.user_error import UserError, nearest
 from autograder.validate import Checked, Defect, Malformed, read_bytes
@@ -100,6 +100,28 @@ class GradingJob:
         self.verdict, self.status, self.reason = None, "not graded", legible(why)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What one run is asked for.
+
+    seconds: wall-clock limit of one cell or task. seed: of the judge's inputs (default: this out folder's
+    secret one).
+    students: these alone, by the names of their folders (default: all). regrade: judge again what is
+    unchanged, too, on the inputs that it was first judged on.
+    received: a CSV file with the times of arrival. exchange: they are in the timestamp.txt that nbgrader's
+    exchange leaves. With neither, no time is known but what an earlier run entered for the same notebook.
+    fresh: the round of inputs for new notebooks (default: the next one).
+    """
+
+    seconds: float = 30.0
+    seed: int | None = None
+    students: Collection[str] = ()
+    regrade: bool = False
+    received: str | Path | None = None
+    exchange: bool = False
+    fresh: int | None = None
+
+
 class Grading:
     """One run over a folder of submissions. `rows()` yields a Row per student as each is done.
 
@@ -107,17 +129,8 @@ class Grading:
     inputs for what nobody has handed in before; what was judged once is always judged on the same ones.
 
     root: the course folder. name: "ps04". out: gets gradebook.db, grades.csv, autograded/, feedback/,
-    results/.
-    seconds: wall-clock limit of one cell or task. seed: of the judge's inputs (default: this out folder's
-    secret one).
-    sandbox: a Launcher (default: the sandbox that works here; raises NoSandbox where none does).
-    pool: where submissions are judged (default: in `jobs` threads of this machine, with that sandbox).
-    students: these alone, by the names of their folders (default: all). regrade: judge again what is
-    unchanged, too, on the inputs that it was first judged on.
-    received: a CSV file with the times of arrival. exchange: they are in the timestamp.txt that nbgrader's
-    exchange leaves. With neither, no time is known but what an earlier run entered for the same notebook.
-    fresh: the round of inputs for new notebooks (default: the next one). happened: told what happens; its
-    log becomes OUT/log.jsonl.
+    results/. pool: where submissions are judged (default: one at a time on this machine, in the sandbox;
+    raises NoSandbox where that does not work). happened: told what happens; its log becomes OUT/log.jsonl.
     """
 
     def __init__(
@@ -126,38 +139,31 @@ class Grading:
         name: str,
         submissions: str | Path,
         out: str | Path,
+        asked: Asked | None = None,
         *,
-        seconds: float = 30.0,
-        seed: int | None = None,
-        jobs: int = 1,
-        sandbox: Launcher | None = None,
         pool: Pool | None = None,
-        students: Collection[str] = (),
-        regrade: bool = False,
-        received: str | Path | None = None,
-        exchange: bool = False,
-        fresh: int | None = None,
         happened: Happenings | None = None,
     ) -> None:
+        asked = asked or Asked()
         self.root = root
         self.assignment = load_assignment(root, name)
-        self.submissions = only(find_submissions(submissions, self.assignment), students, submissions)
-        self.times = received_times(received) if received else {}
-        self.exchange = exchange
+        self.submissions = only(find_submissions(submissions, self.assignment), asked.students, submissions)
+        self.times = received_times(asked.received) if asked.received else {}
+        self.exchange = asked.exchange
         self.without_time: list[str] = []
         self.out = Path(out)
-        self.limits = Limits.of(seconds)
-        self.pool = pool or Threads(sandbox or choose(), jobs)
-        self.regrade = regrade
+        self.limits = Limits.of(asked.seconds)
+        self.pool = pool or Threads(choose())
+        self.regrade = asked.regrade
         self.happened = happened or Happenings()
         try:
             self.out.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.happened.log_to(self.out / "log.jsonl")
-            self.seed = results.secret_seed(self.out) if seed is None else seed
+            self.seed = results.secret_seed(self.out) if asked.seed is None else asked.seed
         except (OSError, ValueError) as problem:
             raise UserError(f"cannot write to {self.out}: {problem}; choose another --out folder") from None
         self.stored = results.Results(self.out, name)
-        self.fresh = self.stored.next_round() if fresh is None else fresh
+        self.fresh = self.stored.next_round() if asked.fresh is None else asked.fresh
         self.version = results.course_version()
         self.released = stable_json(self.assignment.document)
 

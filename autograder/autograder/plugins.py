@@ -22,7 +22,7 @@ from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
 from traitlets import Bool
 
-from autograder.grade import Grading
+from autograder.grade import Asked, Grading
 from autograder.gradebook import CourseGradebook
 from autograder.judge.judge import Verdict
 from autograder.layout import GRADES, SUBMITTED, find_root, load_assignment
@@ -30,6 +30,7 @@ from autograder.report import feedback_page, read_autograded
 from autograder.results import Results
 from autograder.sandbox.choose import choose
 from autograder.user_error import UserError
+from autograder.workers.pool import Threads
 
 MOST_CHARACTERS, LONGEST_LINE = 10_000, 2_000  # that formgrader renders; the problem sets have 3,020 and 318
 ELSEWHERE = ("https://", "http://", "mailto:")
@@ -59,10 +60,9 @@ class Judge(NotebookExporter):
                 about["assignment"],
                 root / SUBMITTED,
                 root / GRADES,
-                sandbox=choose(self.unsafe),
-                students=[about["student"]],
-                exchange=True,  # nbgrader's own command has taken its time from there already
-                fresh=self.rounds.get(self.parent),
+                # nbgrader's own command has taken the time of arrival from the exchange already
+                Asked(students=[about["student"]], exchange=True, fresh=self.rounds.get(self.parent)),
+                pool=Threads(choose(self.unsafe)),
             )
             self.rounds[self.parent] = grading.fresh
             (row,) = grading.rows()

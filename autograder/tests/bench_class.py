@@ -25,9 +25,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grading import grading as made_grading
 from nbgrader.api import Gradebook
 
-from autograder.grade import Grading
 from autograder.layout import Assignment, find_root, load_assignment
 from autograder.release.release import solution_files
 from autograder.release.source import source_notebook, stable_json
@@ -139,7 +139,7 @@ def _nbgrader(folder: Path, *words: str) -> None:
 def ours(root: Path, name: str, submitted: Path, out: Path, launcher: Launcher) -> ClassCost:
     """`autograder grade`, in this process."""
     with measured() as spent:
-        grading = Grading(root, name, submitted, out, jobs=os.cpu_count() or 1, sandbox=launcher, seed=1)
+        grading = made_grading(root, name, submitted, out, jobs=os.cpu_count() or 1, sandbox=launcher, seed=1)
         rows = list(grading.rows())
         for parent in (PARENT, READERS):
             parent.stop()  # what its children used counts once it has ended

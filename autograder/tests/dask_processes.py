@@ -75,9 +75,15 @@ class Cluster:
 
 
 def tls_options(certificates):
-    """The options that scheduler, worker and `autograder grade` share."""
+    """The options of a scheduler and its workers."""
     names = ("--tls-ca-file", "--tls-cert", "--tls-key")
     return [word for pair in zip(names, map(str, certificates), strict=False) for word in pair]
+
+
+def tls_settings(certificates):
+    """The same for a client, as Dask's configuration has it."""
+    names = ("ca-file", "client.cert", "client.key")
+    return {f"distributed.comm.tls.{name}": str(file) for name, file in zip(names, certificates, strict=True)}
 
 
 def made_certificates(folder):
@@ -101,7 +107,7 @@ def grader(root, *words):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("autograder.results.course_version", lambda: "test")
         return forked_commands.autograder(
-            ["grade", "ps01", "--seed", "5", *map(str, words)],
+            ["grade", "ps01", "--Grade.seed=5", *map(str, words)],
             cwd=root,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

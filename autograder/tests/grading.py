@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from autograder import grade
 from autograder.layout import load_assignment
 from autograder.reader.contents import NoNotebook, cells_of
 from autograder.release import release
 from autograder.sample_class.build import without_markers
 from autograder.validate import Defect, Malformed, checked
 from autograder.workers import machine_judge
+from autograder.workers.pool import Threads
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -110,3 +112,9 @@ def judged_here(judge):
         patch.setattr(machine_judge, "read_submission", read_here)
         patch.setattr(machine_judge, "judge_notebook", judge)
         yield
+
+
+def grading(root, name, submissions, out, *, sandbox=None, jobs=1, pool=None, happened=None, **asked):
+    """A Grading with what `asked` names, in `jobs` threads behind the walls of `sandbox`."""
+    pool = pool or Threads(sandbox or grade.choose(), jobs)
+    return grade.Grading(root, name, submissions, out, grade.Asked(**asked), pool=pool, happened=happened)

@@ -73,35 +73,20 @@ def collect(
     raise typer.Exit(1 if any(row.state == "refused" for row in rows) else 0)
 
 
-@commands.command(rich_help_panel=PANEL)
+@commands.command(
+    rich_help_panel=PANEL, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
 def grade(
+    context: typer.Context,
     assignment: ProblemSet,
     submissions: Submissions = None,
     out: Annotated[
         Path | None, typer.Option(help="Gets gradebook.db, grades.csv, feedback/ (default: grades/).")
     ] = None,
-    time_limit: Annotated[
-        float,
-        typer.Option(
-            min=1.0, help="Seconds for one cell or one task; all of a submission has ten times that."
-        ),
-    ] = 30.0,
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, help="Seed of the hidden inputs (default: secret, drawn once for --out)."),
-    ] = None,
     received: Annotated[
         Path | None,
         typer.Option(help="CSV file of times of arrival, columns student and time (2026-03-02T10:00:00Z)."),
     ] = None,
-    exchange: Annotated[
-        bool,
-        typer.Option(
-            "--exchange",
-            help="Times of arrival are in the timestamp.txt beside each notebook, where `nbgrader collect` "
-            "left it; without this a timestamp.txt is not read.",
-        ),
-    ] = False,
     student: Annotated[
         list[str] | None, typer.Option(help="Only this student's folder; may be given several times.")
     ] = None,
@@ -111,73 +96,42 @@ def grade(
             "--regrade", help="Judge again what is unchanged, too, on the inputs it was first judged on."
         ),
     ] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Submissions at a time, on this machine's threads.")] = min(
-        4, os.cpu_count() or 1
-    ),
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Judge on so many Dask workers, made for this run.")
+    ] = None,
     scheduler: Annotated[
         str | None,
-        typer.Option(metavar="tcp://HOST:PORT", help="Judge on the workers of this Dask cluster."),
+        typer.Option(metavar="tls://HOST:PORT", help="Judge on the workers of this Dask cluster."),
     ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Judge on so many worker processes, made for this run.")
-    ] = None,
-    slurm: Annotated[
-        int | None,
-        typer.Option(min=1, help="Judge on workers in so many Slurm jobs, by dask-jobqueue's configuration."),
-    ] = None,
-    patience: Annotated[
-        float,
-        typer.Option(min=1.0, help="Seconds to wait for a lost scheduler, a first worker or a last GPU."),
-    ] = 600.0,
-    tls_ca_file: Annotated[
-        Path | None, typer.Option(help="The cluster's certificate authority, for --scheduler tls://...")
-    ] = None,
-    tls_cert: Annotated[Path | None, typer.Option(help="Your certificate for that cluster.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="The key of that certificate.")] = None,
-    progress: Annotated[
-        str,
-        typer.Option(help="bar, lines (for a log), json (one object a line) or none; auto: what fits."),
-    ] = "auto",
     unsafe: Annotated[
         bool, typer.Option("--unsafe", help="Run students' code without a sandbox; every grade says so.")
     ] = False,
     course: Root = None,
 ) -> None:
-    """Grade all submissions of one problem set. What is unchanged since the last run is not graded again."""
-    from autograder.follow import WAYS, follow
-    from autograder.grade import Grading
+    """Grade all submissions of one problem set. What is unchanged since the last run is not graded again.
+
+    Time limit, seed, threads, patience and progress are settings, c.Grade in nbgrader_config.py: for one run,
+    --Grade.time_limit=60.
+    """
+    from autograder.follow import follow
+    from autograder.grade import Asked, Grading
     from autograder.layout import GRADES, SUBMITTED, find_root
+    from autograder.settings import grade_settings
     from autograder.show import summary
     from autograder.workers.connecting import Place, opened
     from autograder.workers.happenings import Happenings
 
-    if received and exchange:
-        raise UserError("times of arrival come from --received or from --exchange, not from both")
-    if progress not in WAYS:
-        raise UserError(f"--progress is {progress!r}, expected one of {', '.join(WAYS)}")
     root = find_root(course)
-    out = out or root / GRADES
-    happened = Happenings()
-    place = Place(
-        scheduler, workers, slurm, jobs, unsafe, patience, certificates=(tls_ca_file, tls_cert, tls_key)
-    )
+    settings = grade_settings(root, context.args)
+    if received and settings.exchange:
+        raise UserError("times of arrival come from --received or from Grade.exchange, not from both")
+    out, submissions, happened = out or root / GRADES, submissions or root / SUBMITTED, Happenings()
+    asked = Asked(settings.time_limit, settings.seed, student or (), regrade, received, settings.exchange)
+    place = Place(scheduler, workers, settings.jobs, unsafe, settings.patience)
     with resumable(), opened(place, happened) as pool:
-        grading = Grading(
-            root,
-            assignment,
-            submissions or root / SUBMITTED,
-            out,
-            seconds=time_limit,
-            seed=seed,
-            pool=pool,
-            students=student or (),
-            regrade=regrade,
-            received=received,
-            exchange=exchange,
-            happened=happened,
-        )
-        rows = follow(console, grading, progress)
-    if progress != "json":
+        grading = Grading(root, assignment, submissions, out, asked, pool=pool, happened=happened)
+        rows = follow(console, grading, settings.progress)
+    if settings.progress != "json":
         summary(console, grading, rows, out)
     raise typer.Exit(1 if any(row.status == "not graded" for row in rows) else 0)
 
@@ -197,7 +151,7 @@ def send(
     course: Root = None,
 ) -> None:
     """Pack what is to be judged into shards, for machines that share no network: CI's. No name goes along."""
-    from autograder.grade import Grading
+    from autograder.grade import Asked, Grading
     from autograder.layout import GRADES, SUBMITTED, find_root
     from autograder.parcels import Sending, Sent
 
@@ -205,15 +159,8 @@ def send(
     out = out or root / GRADES
     pool = Sending(to, shards, runner)
     with resumable():
-        grading = Grading(
-            root,
-            assignment,
-            submissions or root / SUBMITTED,
-            out,
-            seconds=time_limit,
-            pool=pool,
-            regrade=regrade,
-        )
+        asked = Asked(time_limit, regrade=regrade)
+        grading = Grading(root, assignment, submissions or root / SUBMITTED, out, asked, pool=pool)
         rows = list(grading.rows())
         Sent(runner, time_limit).write(out, assignment)
     waiting = sum(row.status == "not graded" for row in rows)
@@ -252,7 +199,7 @@ def receive(
     course: Root = None,
 ) -> None:
     """Check the rulings of the shards, and record them: gradebook, grades.csv, feedback."""
-    from autograder.grade import Grading
+    from autograder.grade import Asked, Grading
     from autograder.layout import GRADES, SUBMITTED, find_root
     from autograder.parcels import Receiving, Sent
     from autograder.show import summary
@@ -261,15 +208,8 @@ def receive(
     out = out or root / GRADES
     sent = Sent.read(out, assignment)
     with resumable():
-        grading = Grading(
-            root,
-            assignment,
-            submissions or root / SUBMITTED,
-            out,
-            seconds=sent.seconds,
-            pool=Receiving(origin, sent.runner),
-            received=received,
-        )
+        asked, pool = Asked(sent.seconds, received=received), Receiving(origin, sent.runner)
+        grading = Grading(root, assignment, submissions or root / SUBMITTED, out, asked, pool=pool)
         rows = sorted(grading.rows(), key=lambda row: row.student)
     summary(console, grading, rows, out)
     raise typer.Exit(1 if any(row.status == "not graded" for row in rows) else 0)

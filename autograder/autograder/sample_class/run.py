@@ -6,12 +6,13 @@ from typing import Any
 import yaml
 from rich.console import Console
 
-from autograder.grade import Grading
+from autograder.grade import Asked, Grading
 from autograder.results import StoredRecord
 from autograder.sample_class.build import build_class, members
 from autograder.sandbox import Launcher
 from autograder.sandbox.choose import NoSandbox, choose
 from autograder.user_error import UserError
+from autograder.workers.pool import Threads
 
 EXPECTED = Path(__file__).with_name("expected.yml")
 SEED = 2026
@@ -41,9 +42,8 @@ def grade_sample(root: str | Path, out: str | Path, console: Console) -> list[st
             name,
             Path(out) / "submitted" / name,
             Path(out) / "grades",
-            seed=SEED,
-            jobs=2,
-            sandbox=launcher,
+            Asked(seed=SEED),
+            pool=Threads(launcher, 2),
         )
         rows = follow(console, grading)
         console.print(grades_table(grading.assignment, rows))

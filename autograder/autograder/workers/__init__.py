@@ -5,6 +5,6 @@ ruling          what comes back, as bytes, and how it is checked; ruling.yml say
 machine_judge   bytes to bytes: what a machine does of a commission, wherever it is
 pool            the interface that `autograder grade` knows, and threads of this machine behind it
 dask_pool       a Dask cluster behind it
-connecting      to a running cluster, to local workers, to Slurm; with TLS
+connecting      to a running cluster, or to workers made for the run
 happenings      what happened, for a person, a log and a program
 """

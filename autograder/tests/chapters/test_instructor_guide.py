@@ -119,7 +119,7 @@ def test_the_guide_runs_as_it_stands_from_release_to_forgetting(course):
 @pytest.mark.full
 def test_a_class_that_moved_house_is_not_graded_again(course, tmp_path):
     moved = shutil.copytree(course, tmp_path / "elsewhere")
-    done = in_course(moved, "autograder grade ps04 --out grades-new --progress none")
+    done = in_course(moved, "autograder grade ps04 --out grades-new --Grade.progress=none")
     assert done.returncode == 0 and "1 of 1 unchanged since the last run" in done.stdout, (
         done.stdout + done.stderr
     )

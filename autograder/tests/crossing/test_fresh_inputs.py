@@ -10,8 +10,8 @@ import json
 import numpy as np
 import pytest
 from grading import answers, hand_in, judged_here, make_course, notebook
+from grading import grading as made_grading
 
-from autograder.grade import Grading
 from autograder.gradebook import CourseGradebook
 from autograder.judge.judge import CellVerdict, Verdict, _judged
 from autograder.results import secret_seed, seed_of_round
@@ -69,7 +69,7 @@ class Room:
         hand_in(self.submitted, student, document)
 
     def grade(self):
-        self.grading = Grading(self.root, "ps01", self.submitted, self.out, seed=SEED, sandbox=Unsafe())
+        self.grading = made_grading(self.root, "ps01", self.submitted, self.out, seed=SEED, sandbox=Unsafe())
         return {row.student: row.score for row in self.grading.rows()}
 
     def stored(self, student):

@@ -203,10 +203,9 @@ def test_ten_of_the_worst_cost_a_class_of_thirty_their_budgets_and_no_grade(laun
             "ps01",
             "--course",
             root,
-            "--time-limit",
-            "3",
+            "--Grade.time_limit=3",
         ]
-        command += ["--submissions", root / folder, "--out", tmp_path / folder, "--jobs", "2"]
+        command += ["--submissions", root / folder, "--out", tmp_path / folder, "--Grade.jobs=2"]
         subprocess.run([*map(str, command)], check=True, capture_output=True)
         took, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
         used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -158,13 +158,13 @@ def test_grade_prints_the_table_and_where_to_look(command, course, tmp_path, mon
     hand_in(tmp_path / "in", "ada", notebook(course[1], **answers(course[0])))
     hand_in(tmp_path / "in", "bob", "{")
     status, out, _ = command(
-        "grade", "ps01", "--submissions", tmp_path / "in", "--out", tmp_path / "out", "--seed", 5
+        "grade", "ps01", "--submissions", tmp_path / "in", "--out", tmp_path / "out", "--Grade.seed=5"
     )
     assert status == 0
     for text in ("ada", "graded", "30", "malformed", "not-json", "student code ran ", "grades.csv"):
         assert text in out
     again = command(
-        "grade", "ps01", "--submissions", tmp_path / "in", "--out", tmp_path / "out", "--seed", 5
+        "grade", "ps01", "--submissions", tmp_path / "in", "--out", tmp_path / "out", "--Grade.seed=5"
     )[1]
     assert "2 of 2 unchanged since the last run: not graded again" in again
 

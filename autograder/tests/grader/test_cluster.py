@@ -9,10 +9,10 @@ import sqlite3
 import time
 from collections import Counter
 
+import dask
 import pytest
 from grading import answers, hand_in, make_course, notebook
-
-from autograder.grade import Grading
+from grading import grading as made_grading
 
 pytest.importorskip("distributed")
 from dask_processes import (  # noqa: E402
@@ -22,7 +22,7 @@ from dask_processes import (  # noqa: E402
     grader,
     made_certificates,
     stopped,
-    tls_options,
+    tls_settings,
 )
 
 WRONG = {"launch_plan": "launch_plan = None"}
@@ -63,7 +63,8 @@ def grade_here(root, out):
     """On this machine, in this process. Returns of each whether this run graded it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("autograder.results.course_version", lambda: "test")
-        return [row.fresh for row in Grading(root, "ps01", root / "submitted", out, seed=5, jobs=2).rows()]
+        grading = made_grading(root, "ps01", root / "submitted", out, seed=5, jobs=2)
+        return [row.fresh for row in grading.rows()]
 
 
 def until(condition, process, seconds=600):
@@ -94,7 +95,7 @@ def grade_through_losses(tmp_path, size, workers, pause):
     grade_here(root, root / "alone")
     with Cluster(tmp_path, ONE_VERSION + TWICE) as cluster:
         processes = [cluster.start_worker() for _ in range(workers)]
-        run = grader(root, "--out", "cluster", "--scheduler", cluster.address, "--progress", "lines")
+        run = grader(root, "--out", "cluster", "--scheduler", cluster.address, "--Grade.progress=lines")
         out = root / "cluster"
         until(lambda: len(decided(out)) >= size // 5, run)
         processes[0].kill()
@@ -198,15 +199,16 @@ def test_a_cluster_behind_tls_grades_whoever_has_its_key_and_nobody_else(tmp_pat
     ours, others = made_certificates(tmp_path / "ours"), made_certificates(tmp_path / "others")
     with Cluster(tmp_path, certificates=ours) as cluster:
         cluster.start_worker()
-        where = ("--scheduler", cluster.address)
-        run = grader(root, "--out", "tls", *where, *tls_options(ours))
-        said, complained = run.communicate(timeout=300)
+        with dask.config.set(tls_settings(ours)):
+            run = grader(root, "--out", "tls", "--scheduler", cluster.address)
+            said, complained = run.communicate(timeout=300)
         assert run.returncode == 0, (said, complained)
         assert cluster.address.startswith("tls://")
         open_address = cluster.address.replace("tls://", "tcp://")
-        for refused in ([*where, *tls_options(others)], ["--scheduler", open_address]):
-            run = grader(root, "--out", "refused", *refused)
-            said, complained = run.communicate(timeout=300)
+        for settings, address in ((tls_settings(others), cluster.address), ({}, open_address)):
+            with dask.config.set(settings):
+                run = grader(root, "--out", "refused", "--scheduler", address)
+                said, complained = run.communicate(timeout=300)
             assert run.returncode == 2 and "no Dask scheduler answers at" in complained, (said, complained)
     grade_here(root, root / "alone")
     assert scores(root / "tls") == scores(root / "alone")

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 import pytest
 from conftest import ROOT
 from grading import answers, hand_in, judged_here, make_course, notebook
+from grading import grading as made_grading
 from nbgrader.api import Gradebook
 
 from autograder import cli
 from autograder.forget import forget, traces_of, word
-from autograder.grade import Grading
 from autograder.judge.judge import CellVerdict, Verdict
 from autograder.sandbox.choose import choose
 from autograder.user_error import UserError
@@ -36,7 +36,7 @@ def graded_once(tmp_path_factory):
     for student in (GONE, STAYS):
         hand_in(submissions, student, notebook(assignment, **answers(root)), "ps01/ps01_tiny.ipynb")
     with judged_here(verdict):
-        rows = list(Grading(root, "ps01", submissions, out, sandbox=choose(unsafe=True)).rows())
+        rows = list(made_grading(root, "ps01", submissions, out, sandbox=choose(unsafe=True)).rows())
     assert [row.status for row in rows] == ["graded", "graded"]
     with Gradebook(f"sqlite:///{out / 'gradebook.db'}") as book:
         book.update_or_create_student(GONE, first_name="Zebediah", last_name="Quux", email="zeb@example.org")
@@ -88,7 +88,7 @@ def test_the_next_run_grades_nobody_again(graded):
     root, out, submissions = graded
     forget(GONE, root, out, submissions)
     with judged_here(verdict):
-        (row,) = Grading(root, "ps01", submissions, out, sandbox=choose(unsafe=True)).rows()
+        (row,) = made_grading(root, "ps01", submissions, out, sandbox=choose(unsafe=True)).rows()
     assert (row.student, row.fresh) == (STAYS, False)
 
 

@@ -14,10 +14,10 @@ from urllib.parse import quote
 
 import pytest
 from grading import TINY, answers, hand_in, make_course, notebook
+from grading import grading as made_grading
 from nbgrader.api import Gradebook
 
 import warplab
-from autograder.grade import Grading
 from autograder.release import release
 from autograder.sample_class.run import launcher_for_our_own
 
@@ -62,7 +62,7 @@ def command(root, program, *words):
 
 def grade(root):
     """`autograder grade ps01`, in this process."""
-    grading = Grading(
+    grading = made_grading(
         root, "ps01", root / "submitted", root / "grades", jobs=2, sandbox=launcher_for_our_own()
     )
     return {row.student: row for row in grading.rows()}

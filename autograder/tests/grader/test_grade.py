@@ -15,9 +15,10 @@ import forked_commands
 import numpy as np
 import pytest
 from grading import answers, hand_in, make_course, notebook
+from grading import grading as made_grading
 from nbgrader.api import Gradebook
 
-from autograder.grade import Grading, only_one
+from autograder.grade import only_one
 from autograder.gradebook.export import guard
 from autograder.judge.attempts import NotebookStep, run_all
 from autograder.judge.faults import InternalError
@@ -50,7 +51,7 @@ def one_course_version():
 def run(course, folder, out, **options):
     """Grade `folder` into `out`; returns {student: Row}."""
     options = {"seconds": 10, "seed": SEED, "jobs": 2} | options
-    return {row.student: row for row in Grading(course[0], "ps01", folder, out, **options).rows()}
+    return {row.student: row for row in made_grading(course[0], "ps01", folder, out, **options).rows()}
 
 
 def perfect(course, **sources):
@@ -259,7 +260,7 @@ def test_stopping_half_way_keeps_what_is_graded_and_a_lost_result_is_graded_agai
     submitted, out = tmp_path / "submitted", tmp_path / "out"
     for student in ("ada", "bob", "cyd"):
         hand_in(submitted, student, perfect(course))
-    rows = Grading(course[0], "ps01", submitted, out, seconds=10, seed=SEED).rows()
+    rows = made_grading(course[0], "ps01", submitted, out, seconds=10, seed=SEED).rows()
     first = next(rows)
     rows.close()
     assert rows_of(out)[first.student]["score"] == "30"
@@ -317,7 +318,7 @@ def test_nbgraders_late_policy_counts(course, tmp_path):
 def test_a_failing_write_leaves_no_half_submission_in_the_gradebook(course, tmp_path, monkeypatch):
     submitted, out = tmp_path / "submitted", tmp_path / "out"
     hand_in(submitted, "ada", "{")
-    grading = Grading(course[0], "ps01", submitted, out, seed=SEED)
+    grading = made_grading(course[0], "ps01", submitted, out, seed=SEED)
     monkeypatch.setattr(Gradebook, "update_or_create_submission", lambda *a, **k: 1 / 0)
     (row,) = grading.rows()
     assert (row.status, row.reason) == (
@@ -374,7 +375,10 @@ def test_ctrl_c_keeps_what_is_graded(course, tmp_path):
     hand_in(tmp_path / "submitted", "zed", perfect(course, launch_plan=LOOP))
     words = ["--submissions", tmp_path / "submitted", "--out", tmp_path / "out", "--course", course[0]]
     process = forked_commands.autograder(
-        ["grade", "ps01", *words, "--jobs", "1"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        ["grade", "ps01", *words, "--Grade.jobs=1"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
     )
     deadline = time.monotonic() + 180
     while not (tmp_path / "out" / "results" / "ps01" / "ada.json").exists() and time.monotonic() < deadline:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from grading import answers, judged_here, make_course, notebook
+from grading import grading as made_grading
 from hypothesis import example, given
 from hypothesis import strategies as st
 from nbgrader.api import Gradebook
@@ -25,7 +26,6 @@ from rich.console import Console
 
 from autograder import grade
 from autograder.discover import MAX_ID, MAX_ID_BYTES, find_submissions, student_id, written_out
-from autograder.grade import Grading
 from autograder.gradebook import CourseGradebook
 from autograder.gradebook.export import guard
 from autograder.judge.judge import CellVerdict, Verdict
@@ -235,7 +235,7 @@ def run(course, submitted, out, **options):
     out.mkdir(exist_ok=True)
     if not (out / "gradebook.db").exists():
         shutil.copy(course[0] / "empty/gradebook.db", out)
-    grading = Grading(course[0], "ps01", submitted, out, seed=1, sandbox=Unsafe(), **options)
+    grading = made_grading(course[0], "ps01", submitted, out, seed=1, sandbox=Unsafe(), **options)
     with without_roots_eyes():
         return grading, list(grading.rows())
 

@@ -19,8 +19,8 @@ import crossing_examples  # noqa: F401 - registers the tasks example/...
 import numpy as np
 import pytest
 from grading import answers, hand_in, make_course, notebook
+from grading import grading as made_grading
 
-from autograder.grade import Grading
 from autograder.judge import attempts
 from autograder.judge.judge import legible
 from autograder.release.source import stable_json
@@ -297,7 +297,7 @@ def test_an_error_that_nobody_thought_of_costs_one_grade_and_not_the_run(tmp_pat
         hand_in(root / "submitted", student, notebook(assignment, **answers(root)))
     monkeypatch.setattr("autograder.workers.machine_judge.judge_notebook", lambda *_: 1 / 0)
     rows = list(
-        Grading(root, "ps01", root / "submitted", tmp_path / "grades", seed=1, sandbox=Unsafe()).rows()
+        made_grading(root, "ps01", root / "submitted", tmp_path / "grades", seed=1, sandbox=Unsafe()).rows()
     )
     assert [
         (row.student, row.status, row.score, row.reason) for row in sorted(rows, key=lambda row: row.student)

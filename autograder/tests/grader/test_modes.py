@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 from conftest import TESTS
 from grading import answers, hand_in, make_course, notebook
+from grading import grading as made_grading
 from test_corpus import CORPUS, PR_SET_CHILD_SUBREAPER, canary, descendants, listening, plant, stated, tree
 from test_sandbox import AS_MUCH_AS_SIX_MAY_HAVE, AS_USER, inside, needs_open_course, needs_walls
 
 import autograder
-from autograder.grade import Grading
 from autograder.judge.budget import Lost
 from autograder.sandbox import Limits, cgroup, view
 from autograder.sandbox.choose import NoSandbox, choose
@@ -107,7 +107,7 @@ def test_the_most_dangerous_submissions_get_what_is_honest_in_them_and_do_no_har
             ]
             before = tree(*watched)
             options = {"seconds": 8, "seed": 11, "jobs": 2, "sandbox": SelfSandbox()}
-            grading = Grading(root, "ps01", root / "submitted", root / "grades", **options)
+            grading = made_grading(root, "ps01", root / "submitted", root / "grades", **options)
             rows = {row.student: row for row in grading.rows()}
             called = callers()
         PARENT.stop()

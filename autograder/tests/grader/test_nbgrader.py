@@ -9,10 +9,10 @@ import shutil
 import forked_commands
 import pytest
 from grading import TINY, answers, hand_in, make_course, notebook
+from grading import grading as made_grading
 from nbgrader.api import Gradebook
 
 import warplab
-from autograder.grade import Grading
 from autograder.gradebook import CourseGradebook
 from autograder.gradebook.export import COLUMNS
 from autograder.layout import load_assignment
@@ -67,7 +67,7 @@ def nbgrader(root, *words):
 def grade(root, name="ps01"):
     """`autograder grade`, in this process."""
     return list(
-        Grading(
+        made_grading(
             root,
             name,
             root / "submitted",

@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 from grading import answers, hand_in, judged_here, make_course, notebook
+from grading import grading as made_grading
 
 from autograder import cli
-from autograder.grade import Grading
 from autograder.judge.judge import CellVerdict, Verdict
 from autograder.sandbox.choose import choose
 from autograder.workers import machine_judge
@@ -36,7 +36,7 @@ def course_once(tmp_path_factory):
     hand_in(root / "submitted", STUDENTS[2], notebook(assignment), "ps01/ps01_tiny.ipynb")
     with judged_here(by_length):
         rows = list(
-            Grading(root, "ps01", root / "submitted", root / "one", sandbox=choose(unsafe=True)).rows()
+            made_grading(root, "ps01", root / "submitted", root / "one", sandbox=choose(unsafe=True)).rows()
         )
     assert [(row.student, row.score) for row in sorted(rows, key=lambda row: row.student)] == [
         (STUDENTS[0], 6.0),

@@ -22,10 +22,10 @@ import numpy as np
 import pytest
 from conftest import TESTS
 from grading import answers, hand_in, make_course, notebook
+from grading import grading as made_grading
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autograder.grade import Grading
 from autograder.judge import reading
 from autograder.judge.budget import Lost, UsedUp
 from autograder.judge.judge import steps_of
@@ -324,7 +324,7 @@ def test_a_machine_that_starts_no_process_leaves_the_row_ungraded_with_the_reaso
             raise StartError("no more processes")
 
     hand_in(tmp_path / "submitted", "ada", notebook(course[1]))
-    (row,) = Grading(
+    (row,) = made_grading(
         course[0], "ps01", tmp_path / "submitted", tmp_path / "out", seed=3, sandbox=Broken()
     ).rows()
     assert (row.status, row.score) == ("not graded", None)
@@ -529,7 +529,7 @@ def test_no_text_of_a_students_is_compiled_in_the_judges_process(course, tmp_pat
     hand_in(tmp_path / "submitted", "ada", notebook(course[1], launch_plan=source))
     with watching() as seen:
         for fresh in (True, False):
-            grading = Grading(
+            grading = made_grading(
                 course[0], "ps01", tmp_path / "submitted", tmp_path / "out", seed=3, sandbox=Unsafe()
             )
             grading.version = "test"
@@ -551,7 +551,7 @@ def test_an_unchanged_submission_is_not_read_again_and_its_page_stays_as_it_is(c
     hand_in(submitted, "bob", b"{")
 
     def run():
-        grading = Grading(course[0], "ps01", submitted, out, seed=3, sandbox=Counted())
+        grading = made_grading(course[0], "ps01", submitted, out, seed=3, sandbox=Counted())
         grading.version = "test"
         return {row.student: row for row in grading.rows()}
 
@@ -590,7 +590,7 @@ def test_in_a_class_with_hostile_notebooks_the_honest_one_keeps_its_grade_and_it
         document["cells"][1:1] = [own_cell(source, f"h{n}") for n, source in enumerate(HOSTILE[name]())]
         hand_in(submitted, f"hostile_{name}", document)
     hand_in(submitted, "hostile_json", giant(b"[],"))
-    grading = Grading(root, "ps01", submitted, out, seconds=8, seed=3, jobs=4, sandbox=Unsafe())
+    grading = made_grading(root, "ps01", submitted, out, seconds=8, seed=3, jobs=4, sandbox=Unsafe())
     with little_of_this_process():
         rows = {row.student: row for row in grading.rows()}
     assert (rows["ada"].score, rows["ada"].status) == (30, "graded")

@@ -7,12 +7,12 @@ from datetime import datetime
 
 import pytest
 from grading import answers, judged_here, make_course, notebook
+from grading import grading as made_grading
 from hypothesis import given
 from hypothesis import strategies as st
 from nbgrader.api import Gradebook
 from test_hostile_folders import full_marks
 
-from autograder.grade import Grading
 from autograder.receipt import exchange_time, received_times, utc
 from autograder.sandbox import Unsafe
 from autograder.user_error import UserError
@@ -144,7 +144,9 @@ def course(tmp_path_factory):
 
 def graded(root, **options):
     """The row of grades.csv, and who has no time."""
-    grading = Grading(root, "ps01", root / "submitted", root / "grades", seed=1, sandbox=Unsafe(), **options)
+    grading = made_grading(
+        root, "ps01", root / "submitted", root / "grades", seed=1, sandbox=Unsafe(), **options
+    )
     (row,) = grading.rows()
     with open(root / "grades/grades.csv", newline="") as file:
         (line,) = csv.DictReader(file)

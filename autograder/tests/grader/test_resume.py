@@ -13,9 +13,8 @@ import time
 import forked_commands
 import pytest
 from grading import answers, hand_in, make_course, notebook
+from grading import grading as made_grading
 from nbgrader.api import Gradebook
-
-from autograder.grade import Grading
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +26,7 @@ def one_course_version(monkeypatch):
 def start(root):
     """`autograder grade ps01` in a process group of its own."""
     return forked_commands.autograder(
-        ["grade", "ps01", "--seed", "5", "--jobs", "2"],
+        ["grade", "ps01", "--Grade.seed=5", "--Grade.jobs=2"],
         cwd=root,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -107,7 +106,8 @@ def test_killed_between_the_gradebook_and_the_result_it_grades_that_one_again_an
 
     def graded():
         return [
-            row.fresh for row in Grading(root, "ps01", root / "submitted", root / "grades", seed=5).rows()
+            row.fresh
+            for row in made_grading(root, "ps01", root / "submitted", root / "grades", seed=5).rows()
         ]
 
     assert graded() == [True]

@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from grading import grading as made_grading
 
-from autograder.grade import Grading
 from autograder.layout import load_assignment
 from autograder.sample_class import build_class, compare, expected_grades
 from autograder.sample_class.build import members
@@ -66,6 +66,6 @@ def test_no_answer_marker_is_handed_in(root, tmp_path, name):
 @pytest.mark.parametrize("name", ["ps01", "ps04"])
 def test_every_submission_gets_exactly_its_grade(root, tmp_path, name):
     build_class(root, name, tmp_path / "in")
-    grading = Grading(root, name, tmp_path / "in", tmp_path / "out", seed=SEED, jobs=2, seconds=60)
+    grading = made_grading(root, name, tmp_path / "in", tmp_path / "out", seed=SEED, jobs=2, seconds=60)
     assert {row.status for row in grading.rows()} == {"graded", "crashed", "malformed"}
     assert compare(name, grading) == []

@@ -21,9 +21,9 @@ import forked_commands
 import pytest
 from conftest import ROOT
 from grading import answers, hand_in, make_course, notebook
+from grading import grading as made_grading
 
 from autograder.doctor import ATTEMPTS, examine
-from autograder.grade import Grading
 from autograder.judge.budget import Budget, Lost
 from autograder.judge.process import Process
 from autograder.sandbox import Limits, cgroup, landlock, probe, seccomp
@@ -368,7 +368,7 @@ def test_without_a_sandbox_grading_refuses_names_what_is_missing_and_unsafe_is_s
         )
         return (*process.communicate(timeout=300), process.returncode)
 
-    refused = run("grade", "ps01", "--seed", "11")
+    refused = run("grade", "ps01", "--Grade.seed=11")
     assert refused[2] == 2 and not (root / "grades/grades.csv").exists()
     for words in (
         "the sandbox does not work here",
@@ -379,7 +379,7 @@ def test_without_a_sandbox_grading_refuses_names_what_is_missing_and_unsafe_is_s
         assert words in refused[1]
     examined = run("doctor")
     assert examined[2] == 1 and "the sandbox does not work here (user namespace" in examined[0]
-    graded = run("grade", "ps01", "--seed", "11", "--unsafe")
+    graded = run("grade", "ps01", "--Grade.seed=11", "--unsafe")
     assert graded[2] == 0, graded[1]
     assert "unsafe" in graded[0]
     result, page = (
@@ -397,7 +397,7 @@ def test_a_grade_made_without_a_sandbox_is_made_again_with_one(jail, tmp_path, m
     hand_in(tmp_path / "in", "ada", notebook(assignment))
     where = root, "ps01", tmp_path / "in", tmp_path / "out"
     first, second, third = (
-        list(Grading(*where, seed=11, sandbox=sandbox).rows()) for sandbox in (Unsafe(), jail, jail)
+        list(made_grading(*where, seed=11, sandbox=sandbox).rows()) for sandbox in (Unsafe(), jail, jail)
     )
     assert [row.fresh for row in (*first, *second, *third)] == [True, True, False]
 

@@ -30,8 +30,10 @@ def test_two_slurm_jobs_grade_a_class(partition, tmp_path, monkeypatch):
     preload.write_text(ONE_VERSION)
     jobs = {"queue": partition, "cores": 1, "memory": "2GB"}
     jobs["job_script_prologue"] = [f"export DASK_DISTRIBUTED__WORKER__PRELOAD={preload}"]
+    jobs["shared_temp_directory"] = str(tmp_path)
     monkeypatch.setitem(dask.config.config.setdefault("jobqueue", {}), "slurm", jobs)
-    run = grader(root, "--slurm", "2", "--out", "slurm")
+    monkeypatch.setitem(dask.config.config, "autograder", {"cluster": "dask_jobqueue.SLURMCluster"})
+    run = grader(root, "--workers", "2", "--out", "slurm")
     said, complained = run.communicate(timeout=500)
     assert run.returncode == 0, (said, complained)
     table = scores(root / "slurm")

@@ -11,22 +11,24 @@ import pytest
 import yaml
 from conftest import ROOT
 from grading import answers, hand_in, make_course, notebook
+from grading import grading as made_grading
 from jsonschema import Draft202012Validator
 from rich.console import Console
 
 from autograder import cli, results
 from autograder.follow import Pace, follow
-from autograder.grade import Grading
 from autograder.gradebook import CourseGradebook
 from autograder.judge.judge import CellVerdict, Verdict
 from autograder.layout import assignment_of
 from autograder.sandbox import Limits, Unsafe
 from autograder.sandbox.choose import NoSandbox
+from autograder.settings import grade_settings
 from autograder.user_error import UserError
 from autograder.validate import checked
 from autograder.workers import machine_judge
 from autograder.workers.commission import Conditions
-from autograder.workers.connecting import Place
+from autograder.workers.connecting import Place, opened
+from autograder.workers.happenings import Happenings
 from autograder.workers.pool import Threads
 from autograder.workers.ruling import BadRuling, Ruling, handed_in, merged, read_ruling, without_grade
 
@@ -44,7 +46,7 @@ def grading_into(course, out, submitted, **options):
     out.mkdir(exist_ok=True)
     if not (out / "gradebook.db").exists():
         shutil.copy(course[0] / "empty/gradebook.db", out)
-    return Grading(course[0], "ps01", submitted, out, seed=1, **options)
+    return made_grading(course[0], "ps01", submitted, out, seed=1, **options)
 
 
 def found(course):
@@ -243,24 +245,33 @@ def test_the_pace_counts_what_was_judged_and_not_what_was_taken_over():
     assert pace.text() == "6 a minute, about 60 s left"  # six of ten are left
 
 
+def test_two_places_to_judge_are_refused():
+    with pytest.raises(UserError, match="--scheduler and --workers each name a place"):
+        with opened(Place("tcp://x:1", workers=2), Happenings()):
+            pass
+
+
 @pytest.mark.parametrize(
-    "options, why",
+    "word, why",
     [
-        ({"workers": 2, "slurm": 1}, "--workers and --slurm each name a place"),
-        ({"workers": 2, "certificates": (ROOT, ROOT, ROOT)}, "with --scheduler"),
-        ({"scheduler": "tls://x:1", "certificates": (ROOT, None, None)}, "go together"),
+        ("--Grade.progress=loud", "['auto', 'bar', 'lines', 'json', 'none']"),
+        ("--Grade.time_limit=0", "1.0"),
+        ("--Grade.sed=5", "no setting Grade.sed (did you mean seed?)"),
+        ("--seed", "no option --seed, see `autograder grade --help`"),
     ],
 )
-def test_places_that_exclude_each_other_are_refused(options, why):
-    with pytest.raises(UserError, match=why):
-        Place(**options).check()
-
-
-def test_an_unknown_progress_is_one_line(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["autograder", "grade", "ps01", "--progress", "loud"])
+def test_a_setting_that_is_none_is_one_line(monkeypatch, capsys, word, why):
+    monkeypatch.setattr("sys.argv", ["autograder", "grade", "ps01", word])
     with pytest.raises(SystemExit, match="2"):
         cli.main()
-    assert "--progress is 'loud', expected one of auto, bar, lines, json, none" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert why in told and told.count("\n") == 1
+
+
+def test_settings_stand_in_the_courses_configuration_and_a_run_may_say_otherwise(tmp_path):
+    (tmp_path / "nbgrader_config.py").write_text("c = get_config()\nc.Grade.seed = 4\nc.Grade.jobs = 3\n")
+    settings = grade_settings(tmp_path, ["--Grade.seed=7"])
+    assert (settings.seed, settings.jobs, settings.time_limit) == (7, 3, 30.0)
 
 
 def test_the_kubernetes_recipe_is_valid():

@@ -5,8 +5,8 @@ import signal
 
 import pytest
 from grading import answers, hand_in, make_course, notebook
+from grading import grading as made_grading
 
-from autograder.grade import Grading
 from autograder.gradebook import CourseGradebook
 from autograder.sandbox import Unsafe
 from autograder.workers.interrupts import kept, stop_if_asked
@@ -61,7 +61,7 @@ def test_a_grade_that_is_being_written_is_written_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(CourseGradebook, "save", interrupted)
 
     def rows():
-        return Grading(root, "ps01", tmp_path / "in", tmp_path / "out", seed=3, sandbox=Unsafe()).rows()
+        return made_grading(root, "ps01", tmp_path / "in", tmp_path / "out", seed=3, sandbox=Unsafe()).rows()
 
     with pytest.raises(KeyboardInterrupt):
         list(rows())

@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from corpus_files import entry_of
+from grading import grading as made_grading
 from grading import hand_in, make_course, notebook
 
 import warplab
-from autograder.grade import Grading
 from autograder.judge.attempts import NotebookStep, run_all
 from autograder.judge.process import Process
 from autograder.sandbox import Limits, Unsafe
@@ -348,7 +348,7 @@ def transpose(x, out):
 def test_the_feedback_page_shows_the_students_own_line_with_its_picture_and_fetches_nothing(tmp_path):
     root, assignment = make_course(tmp_path / "course", TRANSPOSE)
     hand_in(tmp_path / "submitted", "ada", notebook(assignment, transpose=ANSWER))
-    grading = Grading(
+    grading = made_grading(
         root, "ps01", tmp_path / "submitted", tmp_path / "out", seconds=20, seed=3, sandbox=Unsafe()
     )
     (graded,) = grading.rows()
@@ -362,7 +362,7 @@ def test_the_feedback_page_shows_the_students_own_line_with_its_picture_and_fetc
         )
         assert page.count("<svg") == 1 and "<script" not in page and "<b>" not in page
         assert not re.search(r'(?:src|href)="(?!#)|url\(|@import', page)
-        again = Grading(
+        again = made_grading(
             root, "ps01", tmp_path / "submitted", tmp_path / "out", seconds=20, seed=3, sandbox=Unsafe()
         )
         again.version = grading.version

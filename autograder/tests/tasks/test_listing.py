@@ -6,9 +6,9 @@ import html
 import re
 
 import pytest
+from grading import grading as made_grading
 from grading import hand_in, make_course, notebook
 
-from autograder.grade import Grading
 from autograder.sandbox import Unsafe
 
 ANSWER = """def launch_plan(width, height, block):
@@ -24,7 +24,7 @@ def feedback(tmp_path_factory):
     root, assignment = make_course(folder / "course")
     hand_in(folder / "submitted", "ada", notebook(assignment, launch_plan=ANSWER))
     hand_in(folder / "submitted", "bob", "{not a notebook")
-    rows = Grading(
+    rows = made_grading(
         root, "ps01", folder / "submitted", folder / "out", seconds=20, seed=3, sandbox=Unsafe()
     ).rows()
     assert {row.student: row.status for row in rows} == {"ada": "graded", "bob": "malformed"}

@@ -1,0 +1,69 @@
+"""What rarely changes about `autograder grade`: `c.Grade.name = value` in nbgrader_config.py.
+
+On the command line `--Grade.name=value` goes before the file, as in nbgrader's own commands.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from traitlets import Bool, Enum, Float, Int, TraitError
+from traitlets.config import Config, Configurable
+from traitlets.config.loader import DeferredConfigString
+
+from autograder.follow import WAYS
+from autograder.release.release import nbgrader_config
+from autograder.user_error import UserError, nearest
+
+GIVEN = re.compile(r"--Grade\.(\w+)=(.*)")
+
+
+class Grade(Configurable):
+    """The settings of `autograder grade`."""
+
+    time_limit = Float(
+        30.0, min=1.0, help="Seconds for one cell or one task; all of a submission has ten times that."
+    ).tag(config=True)
+    seed = Int(
+        None,
+        allow_none=True,
+        min=0,
+        help="Seed of the hidden inputs; by default secret, in --out.",
+    ).tag(config=True)
+    exchange = Bool(
+        False,
+        help="Times of arrival are in the timestamp.txt that `nbgrader collect` left beside each notebook.",
+    ).tag(config=True)
+    jobs = Int(
+        min(4, os.cpu_count() or 1), min=1, help="Submissions at a time, on this machine's threads."
+    ).tag(config=True)
+    patience = Float(
+        600.0, min=1.0, help="Seconds to wait for a lost scheduler, a first worker or a last GPU."
+    ).tag(config=True)
+    progress = Enum(
+        WAYS, "auto", help="bar, lines (for a log), json (one object a line) or none; auto: what fits."
+    ).tag(config=True)
+
+
+def grade_settings(root: Path, words: Iterable[str]) -> Grade:
+    """The settings of the course at ``root``, and over them ``words`` such as "--Grade.seed=5".
+
+    Raises UserError for words of another form, for unknown names and for values that a setting cannot have.
+    """
+    config = Config(Grade=nbgrader_config(root).get("Grade", {}))
+    for word in words:
+        given = GIVEN.fullmatch(word)
+        if not given:
+            raise UserError(f"no option {word}, see `autograder grade --help`; a setting is --Grade.x=value")
+        config.Grade[given[1]] = DeferredConfigString(given[2])
+    known = sorted(Grade.class_trait_names(config=True))
+    for name in config.Grade:
+        if name not in known:
+            raise UserError(f"no setting Grade.{name}{nearest(name, known)}; there are {', '.join(known)}")
+    try:
+        return Grade(config=config)
+    except TraitError as problem:
+        raise UserError(f"a setting of Grade: {problem}") from None
