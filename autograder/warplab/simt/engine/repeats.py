@@ -210,8 +210,7 @@ class LaunchKind:
         """None where the trace would not do what the launch did."""
         assert self.traced is not None
         copies = self.traced.accesses.copies
-        differ = any(copy.data.tobytes() != self.regions[i].data.tobytes() for i, copy in copies.items())
-        if differ or self._changes_contents(copies):
+        if any(copy.data.tobytes() != self.regions[i].data.tobytes() for i, copy in copies.items()):
             return None
         trace = self.traced.trace
         function, touched = trace.function()
