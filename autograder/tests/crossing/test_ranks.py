@@ -337,11 +337,11 @@ REFUSED = {
     "a reduction to one": (lambda: dist.reduce(torch.ones(1), 0), "does not carry reduce"),
     "a pickle": (
         lambda: dist.all_gather_object([None, None], {}),
-        "dist.all_gather_object pickles Python objects",
+        "this collective pickles Python objects",
     ),
     "a pickled list": (
         lambda: dist.broadcast_object_list([{}], src=0),
-        "dist.broadcast_object_list pickles Python objects",
+        "this collective pickles Python objects",
     ),
 }
 

@@ -92,14 +92,11 @@ class RouterGroup(dist.ProcessGroup):
 
     @property
     def _device_types(self):
-        """[cpu]. Functions that pickle Python objects ask for it first, and here they are told."""
-        name = sys._getframe(2).f_code.co_name
-        if "object" in name:
-            raise CommError(
-                f"dist.{name} pickles Python objects, and only tensors go between the ranks: "
-                "send numbers as a tensor"
-            )
-        return [torch.device("cpu")]
+        """Where tensors may be. Of torch's collectives only those that pickle Python objects ask for it."""
+        raise CommError(
+            "this collective pickles Python objects, and only tensors go between the ranks: "
+            "send numbers as a tensor"
+        )
 
     def ask(self, kind, number):
         """The reply to the posts that have gathered and to a question about one of all.

@@ -58,7 +58,7 @@ from warplab.simt.engine.indices import shared_symbol
 from warplab.simt.engine.machine import Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.errors import InvalidLaunch, led_here
-from warplab.simt.frontends import absent, numba_compiling, torch_hook
+from warplab.simt.frontends import numba_compiling, torch_hook
 from warplab.simt.frontends.arguments import check_signature, describe, flatten
 from warplab.simt.frontends.launch import LaunchContext, run, translated
 from warplab.simt.frontends.linking import linked_ptx
@@ -568,7 +568,6 @@ def install(target: Target) -> None:
     _count_kernel_allocations()
     _take_torch_tensors()
     _share_with_torch()
-    absent.install()
 
 
 def _count_kernel_allocations() -> None:
