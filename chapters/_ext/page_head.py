@@ -4,8 +4,7 @@ Left out: the script of Font Awesome (530 KB compressed, for icons that the them
 that font course.css brings the few that the book shows, 3 KB), and on every page but the search page the
 search's index. Scripts that may wait until the page stands are deferred.
 
-Light or dark is settled before the page is drawn, and the theme's own look at every box that may scroll is
-left out of its script: scrollers.js does it for what is near.
+Light or dark is settled before the page is drawn.
 
 A description is the page's first paragraph. Where `html: baseurl` of _config.yml names the book's address,
 pages have a canonical link (Sphinx's) and what a link to them looks like elsewhere (Open Graph), and
@@ -21,7 +20,6 @@ from urllib.parse import urljoin, urlsplit
 from xml.sax import saxutils
 
 from docutils import nodes
-from sphinx.errors import ExtensionError
 
 NOT_HERE = re.compile(
     r'\s*<script[^>]*src="[^"]*(?:fontawesome|searchtools|language_data|searchindex)\.js[^"]*"[^>]*></script>'
@@ -38,7 +36,6 @@ BOOTSTRAP_PRELOAD = re.compile(
 )
 WHEN_REACHED = r'<script defer src="\1menus.js" data-menus="\1scripts/bootstrap.js\2"></script>'
 SECOND_VIEWPORT = '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
-TAB_STOPS = re.compile(r',"complete"===document\.readyState\?(\w+)\(\):window\.addEventListener\("load",\1\)')
 CARD = "_static/card.png"
 
 
@@ -120,17 +117,6 @@ def write_sitemap(app, error) -> None:
     draw_card(app.config.html_title, Path(app.outdir) / CARD)
 
 
-def without_tab_stops(app, error) -> None:
-    """The theme's script, copied into the book, less the last thing that it does."""
-    script = Path(app.outdir) / "_static/scripts/pydata-sphinx-theme.js"
-    if error or app.builder.format != "html" or not script.is_file():
-        return
-    text, found = TAB_STOPS.subn("", script.read_text(encoding="utf-8"))
-    if not found and "scrollWidth" in text:
-        raise ExtensionError(f"page_head: {script.name} no longer ends with its tab stops; look at TAB_STOPS")
-    script.write_text(text, encoding="utf-8")
-
-
 def draw_card(title: str, path: Path) -> None:
     """What a link to the book shows elsewhere: its name over a hall of desks, 1200 by 630 pixels."""
     from matplotlib.figure import Figure
@@ -153,6 +139,5 @@ def draw_card(title: str, path: Path) -> None:
 def setup(app) -> dict:
     app.connect("html-page-context", add, priority=900)
     app.connect("build-finished", write_sitemap)
-    app.connect("build-finished", without_tab_stops)
     app.add_js_file("scrollers.js", loading_method="defer")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

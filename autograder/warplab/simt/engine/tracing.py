@@ -79,7 +79,7 @@ class Traced(NDArrayOperatorsMixin):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, trace: Trace, name: str, now, sources: frozenset[Parameter] | None):
+    def __init__(self, trace: LaunchTrace, name: str, now, sources: frozenset[Parameter] | None):
         self.trace, self.name, self.now, self.sources = trace, name, now, sources
         self.size, self.dtype, self.shape = now.size, now.dtype, now.shape
 
@@ -109,7 +109,7 @@ class Traced(NDArrayOperatorsMixin):
 
 
 @dataclass
-class Step:
+class TracedStep:
     """A line of the function. ``reads`` and ``writes``: "shared" or "local" memory; it writes "global" if it
     has to run although nobody uses what it computes.
     """
@@ -121,13 +121,13 @@ class Step:
     writes: str = ""
 
 
-class Trace:
+class LaunchTrace:
     """The steps recorded so far. Variables are named ``v``, constants ``c`` and views of memory ``m``, each
     with its number.
     """
 
     def __init__(self):
-        self.steps: list[Step] = []
+        self.steps: list[TracedStep] = []
         self.constants: dict[str, object] = {}
         self.names: dict = {}  # of constants, by identity and by content, and of views
         self.uses: set[str] = set()  # the names in the step that is being written
@@ -137,7 +137,7 @@ class Trace:
     def step(self, text: str, target: str = "", reads: str = "", writes: str = "") -> None:
         if len(self.steps) == STEPS:
             raise CannotTrace
-        self.steps.append(Step(text, target, self.uses, reads, writes))
+        self.steps.append(TracedStep(text, target, self.uses, reads, writes))
         self.uses = set()
 
     def value(self, text: str, now, sources, reads: str = "", writes: str = "") -> Traced:

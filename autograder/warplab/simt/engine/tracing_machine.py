@@ -10,7 +10,15 @@ from warplab.simt.engine.atomics import update
 from warplab.simt.engine.generic_addresses import in_several_spaces, resolve
 from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.machine import Machine
-from warplab.simt.engine.tracing import CannotTrace, Parameter, Pointer, Trace, Traced, plain, sources_of
+from warplab.simt.engine.tracing import (
+    CannotTrace,
+    LaunchTrace,
+    Parameter,
+    Pointer,
+    Traced,
+    plain,
+    sources_of,
+)
 
 OWN = ("shared", "local")  # memory that a launch begins with uninitialised
 
@@ -21,7 +29,7 @@ class TracingMachine(Machine):
     def __init__(self, kind):
         super().__init__(kind.repeats.program, kind.space, kind.launch)
         self.functions = [*map(tracing.traceable, self.functions)]
-        self.trace = Trace()
+        self.trace = LaunchTrace()
         self.joined = self.trace.joined
         self.memory = self.accesses = TracingMemory(self, kind)
         self.own_sizes: list[int] = []  # bytes of shared and of local memory
