@@ -55,16 +55,7 @@ def answer(question, names, entry, plan, call):
         saved |= arrays_still_there()
     finally:
         tracemalloc.stop()
-    if type(y) is not torch.Tensor:
-        raise Refused(f"`{names[0]}` must return a tensor, and it returned {described(y)}")
-    if y.shape != upstream.shape:
-        raise Refused(
-            f"`{names[0]}` returned a tensor of shape {tuple(y.shape)}, expected {tuple(upstream.shape)}"
-        )
-    if not y.requires_grad:
-        raise Refused(
-            f"what `{names[0]}` returned is cut off from its inputs: autograd cannot go back from it"
-        )
+    _check_result(torch, names[0], y, upstream.shape)
     ours = {
         tensor.untyped_storage().data_ptr() for tensor in tensors.values() if type(tensor) is torch.Tensor
     }
@@ -91,6 +82,16 @@ def answer(question, names, entry, plan, call):
             "operations": float(operations),
         },
     }
+
+
+def _check_result(torch, name, y, shape) -> None:
+    """Raises Refused unless autograd can go back from ``y``, a tensor of this shape."""
+    if type(y) is not torch.Tensor:
+        raise Refused(f"`{name}` must return a tensor, and it returned {described(y)}")
+    if y.shape != shape:
+        raise Refused(f"`{name}` returned a tensor of shape {tuple(y.shape)}, expected {tuple(shape)}")
+    if not y.requires_grad:
+        raise Refused(f"what `{name}` returned is cut off from its inputs: autograd cannot go back from it")
 
 
 @contextlib.contextmanager

@@ -30,41 +30,13 @@ def measured(measurement, alt=None, caption=None):
     figure says "not recorded yet".
     """
     points = [p for e in measurement.evidence for p in e.points]
-    rates = bool(points) and all(p.rate for p in points) and len({bool(p.flops) for p in points}) == 1
-    flops = rates and all(p.flops for p in points)
-    unit, label = (
-        (1e12, "TFLOP/s")
-        if flops
-        else (1e9, "GB/s")
-        if rates
-        else UNITS[points[0].unit]
-        if points
-        else UNITS["s"]
-    )
+    rates, flops, unit, label = _quantity(points)
     names = list(dict.fromkeys(_name(e, p.series) for e in measurement.evidence for p in e.points))
     figure, ax = new(COLUMN, 3.4 + 0.22 * len(names), phone=(PHONE, 3.4 + 0.44 * len(names)))
-    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
     for evidence in measurement.evidence:
         for series, row in evidence.series().items():
-            name = _name(evidence, series)
-            style = {
-                **MARKERS[evidence.kind],
-                "color": colours[name],
-                "markerfacecolor": colours[name],
-                "linestyle": "none" if evidence.kind == "published" else "-",
-                "markerfacecoloralt": PAPER,
-                "fillstyle": FILLS[names.index(name) // len(COLOURS) % len(FILLS)],
-            }
-            y = [(p.rate if rates else p.median) / unit for p in row]
-            mark = ", earlier version" if evidence.stale else ""
-            ax.plot(
-                [p.x for p in row],
-                y,
-                linewidth=1.2,
-                markersize=7,
-                label=textwrap.fill(f"{name} ({evidence.kind}{mark})", 60),
-                **style,
-            )
+            values = [(p.rate if rates else p.median) / unit for p in row]
+            _draw_series(ax, evidence, names.index(name := _name(evidence, series)), name, row, values)
         if evidence.kind != "published" and (rates or label != "seconds"):
             _roofs(ax, evidence, unit, slope=measurement.x == INTENSITY)
     if points:
@@ -96,6 +68,31 @@ def measured(measurement, alt=None, caption=None):
         place = axes_place(ax) | {"per": per, "unit": unit}
         shown.data = {"measured": measurement.name, "axes": json.dumps(place)}
     return shown
+
+
+def _quantity(points):
+    """(whether rates are drawn, whether of operations, the unit, its name) of the points."""
+    rates = bool(points) and all(p.rate for p in points) and len({bool(p.flops) for p in points}) == 1
+    flops = rates and all(p.flops for p in points)
+    if rates:
+        return rates, flops, *((1e12, "TFLOP/s") if flops else (1e9, "GB/s"))
+    return rates, flops, *UNITS[points[0].unit if points else "s"]
+
+
+def _draw_series(ax, evidence, number, name, row, values):
+    """One line of points; ``number`` gives its colour and how its markers are filled."""
+    colour = COLOURS[number % len(COLOURS)]
+    style = {
+        **MARKERS[evidence.kind],
+        "color": colour,
+        "markerfacecolor": colour,
+        "linestyle": "none" if evidence.kind == "published" else "-",
+        "markerfacecoloralt": PAPER,
+        "fillstyle": FILLS[number // len(COLOURS) % len(FILLS)],
+    }
+    mark = ", earlier version" if evidence.stale else ""
+    label = textwrap.fill(f"{name} ({evidence.kind}{mark})", 60)
+    ax.plot([p.x for p in row], values, linewidth=1.2, markersize=7, label=label, **style)
 
 
 def said_of(measurement):

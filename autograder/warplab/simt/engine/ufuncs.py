@@ -127,6 +127,16 @@ def _target_machine():
     return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=0)
 
 
+def _in_all_lanes(build: ir.IRBuilder, pointer, vector: ir.VectorType, width: int):
+    """A vector on the stack whose every lane is the element at ``pointer``."""
+    nothing, zero = ir.Constant(vector, ir.Undefined), ir.IntType(32)(0)
+    first = build.insert_element(nothing, build.load(pointer, typ=vector.element, align=width), zero)
+    lanes = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), None)
+    on_stack = build.alloca(vector)
+    build.store(build.shuffle_vector(first, nothing, lanes), on_stack, align=width)
+    return on_stack
+
+
 def _loop(name: str, letter: str) -> str:
     """LLVM's code of NumPy's inner loop: ``name(arrays, &count, &steps, nothing)``, the result's array last.
 
@@ -152,17 +162,12 @@ def _loop(name: str, letter: str) -> str:
 
     count, array, step = build.load(counts, typ=INDEX), entries(arrays, POINTER), entries(steps, INDEX)
     in_vectors = build.icmp_signed("==", step[-1], INDEX(width))
-    starts, strides, nothing = [], [], ir.Constant(vector, ir.Undefined)
+    starts = []
     for start, stride in zip(array[:-1], step[:-1]):
         same = build.icmp_signed("==", stride, INDEX(0))
         dense = build.icmp_signed("==", stride, INDEX(width))
         in_vectors = build.and_(in_vectors, build.or_(same, dense))
-        first = build.insert_element(nothing, build.load(start, typ=kind, align=width), ir.IntType(32)(0))
-        copies = build.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(ir.IntType(32), lanes), None))
-        on_stack = build.alloca(vector)
-        build.store(copies, on_stack, align=width)
-        starts.append(build.select(same, on_stack, start))
-        strides.append(stride)
+        starts.append(build.select(same, _in_all_lanes(build, start, vector, width), start))
     limit = build.select(in_vectors, build.and_(count, INDEX(-lanes)), INDEX(0))
     entry = build.block
     build.cbranch(build.icmp_signed(">", limit, INDEX(0)), whole, rest)
@@ -179,7 +184,7 @@ def _loop(name: str, letter: str) -> str:
         i.add_incoming(following, block)
         return build.icmp_signed("<", following, limit)
 
-    more = turn(whole, starts, strides, vector, INDEX(0), limit, lanes, entry)
+    more = turn(whole, starts, step[:-1], vector, INDEX(0), limit, lanes, entry)
     build.cbranch(more, whole, rest)
     build.position_at_end(rest)
     done = build.phi(INDEX)

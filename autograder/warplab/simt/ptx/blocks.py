@@ -112,15 +112,8 @@ def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
             target = item.operands[0]
             jumps.append((current, target.name if isinstance(target, Sym) else str(target)))
         elif item.guard is not None:
-            skip = Instr(
-                "bra",
-                (),
-                (),
-                Reg(item.guard.name, not item.guard.negated),
-                item.line,
-                item.file,
-                f"(guard of) {item.text}",
-            )
+            unless = Reg(item.guard.name, not item.guard.negated)
+            skip = Instr("bra", (), (), unless, item.line, item.file, f"(guard of) {item.text}")
             current.end, current.branch = "branch", skip
             head, guarded = current, new()
             bare = Instr(item.opcode, item.mods, item.operands, None, item.line, item.file, item.text)
@@ -147,11 +140,16 @@ def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
     for label, index in labels.items():
         if label.startswith(ROUTINE):
             blocks[index].routine = label.removeprefix(ROUTINE)
+    _describe(blocks, table)
+    return blocks
+
+
+def _describe(blocks: list[BasicBlock], table: EffectsByOpcode) -> None:
+    """Note of each block whether it polls, whether it ends in a plain barrier, and its live-in registers."""
     for block in blocks:
         block.polls = any(effects_of(instr, table).polls(instr) for instr in block.instrs)
         block.plain_barrier = block.end == "barrier" and block.branch is not None and _takes_all(block.branch)
     _liveness(blocks, table)
-    return blocks
 
 
 def _takes_all(barrier: Instr) -> bool:

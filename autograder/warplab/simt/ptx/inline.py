@@ -86,16 +86,12 @@ class _Copier:
         returned = ""
 
         def rename(op):
-            if isinstance(op, Reg):
-                return op if is_special(op.name) or op.name == "_" else Reg(f"{op.name}{suffix}", op.negated)
-            if isinstance(op, Sym):
-                name = f"{op.name}{suffix}" if op.name in labels else own.get(op.name, op.name)
-                return Sym(name, op.offset)
-            if isinstance(op, Mem):
-                return Mem(rename(op.base), op.offset)
-            if isinstance(op, Vec):
-                return Vec(tuple(rename(i) for i in op.items))
-            return op
+            return _renamed(op, suffix, labels, own)
+
+        def copied(item: Instr, **changes) -> None:
+            guard = rename(item.guard) if item.guard else None
+            changes = {"operands": tuple(map(rename, item.operands)), "guard": guard} | changes
+            self.out.body.append(replace(item, **changes))
 
         for item in fn.body:
             if isinstance(item, str):
@@ -130,23 +126,9 @@ class _Copier:
                         )  # the caller declares a result that the callee does not give: numba's None
                     self._move(replace(item, mods=(kind,)), rename(part), source)
             elif item.opcode == "ret" and suffix:
-                self.out.body.append(
-                    replace(
-                        item,
-                        opcode="bra",
-                        mods=(),
-                        operands=(Sym(f"$return{suffix}"),),
-                        guard=rename(item.guard) if item.guard else None,
-                    )
-                )
+                copied(item, opcode="bra", mods=(), operands=(Sym(f"$return{suffix}"),))
             else:
-                self.out.body.append(
-                    replace(
-                        item,
-                        operands=tuple(rename(o) for o in item.operands),
-                        guard=rename(item.guard) if item.guard else None,
-                    )
-                )
+                copied(item)
         if suffix:
             self.out.body.append(f"$return{suffix}")
 
@@ -321,3 +303,17 @@ class _Copier:
         else:
             self._put(item, "extern", (name.lstrip("_"),), (result, *arguments))
         return stem
+
+
+def _renamed(op, suffix: str, labels: set[str], own: dict[str, str]):
+    """An operand of an inlined function: its registers, labels and variables with the suffix of the call."""
+    if isinstance(op, Reg):
+        return op if is_special(op.name) or op.name == "_" else Reg(f"{op.name}{suffix}", op.negated)
+    if isinstance(op, Sym):
+        name = f"{op.name}{suffix}" if op.name in labels else own.get(op.name, op.name)
+        return Sym(name, op.offset)
+    if isinstance(op, Mem):
+        return Mem(_renamed(op.base, suffix, labels, own), op.offset)
+    if isinstance(op, Vec):
+        return Vec(tuple(_renamed(item, suffix, labels, own) for item in op.items))
+    return op

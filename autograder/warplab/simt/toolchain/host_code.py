@@ -158,16 +158,7 @@ def without_host_code(
         if file.text.startswith("namespace", item.start)
     }
     for file in files.values():
-        edits: list[tuple[int, int, str]] = []
-        for item in file.items:
-            if id(item) not in kept:
-                edits.append((item.start, item.end, _blanked(file, item)))
-                host.update({n: _place(file, item) for n in item.names if item.sort == "host"})
-                continue
-            for part in item.dropped:
-                edits.append((part.start, part.end, _blanked(file, part)))
-                host.update({n: _place(file, part) for n in part.names})
-            edits += [(at, at, words) for at, words in item.inserted]
+        edits = _edits_of_items(file, kept, host)
         spans = [(start, end) for start, end, _ in edits]
         for start, end, header, quoted in file.includes:
             if any(a <= start < b for a, b in spans):
@@ -189,6 +180,21 @@ def without_host_code(
         tuple(kernels.items()),
         initialised,
     )
+
+
+def _edits_of_items(file: SourceFile, kept: set[int], host: dict[str, str]) -> list[tuple[int, int, str]]:
+    """Blanks in place of what is not kept; the names of what belongs to the host go into ``host``."""
+    edits: list[tuple[int, int, str]] = []
+    for item in file.items:
+        if id(item) not in kept:
+            edits.append((item.start, item.end, _blanked(file, item)))
+            host.update({n: _place(file, item) for n in item.names if item.sort == "host"})
+            continue
+        for part in item.dropped:
+            edits.append((part.start, part.end, _blanked(file, part)))
+            host.update({n: _place(file, part) for n in part.names})
+        edits += [(at, at, words) for at, words in item.inserted]
+    return edits
 
 
 def _read(text, name, find) -> dict[str, SourceFile]:
