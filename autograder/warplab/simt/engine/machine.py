@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -253,7 +254,7 @@ class Machine:
         Raises StackOverflow where calls nest deeper than MAX_CALLS, NoProgress where there is no end of them.
         """
         self.depth, self.called = self.depth + 1, self.called + 1
-        where = {"kernel": self.program.name, "where": self.program.line_of_site(site)}
+        where: dict[str, Any] = {"kernel": self.program.name, "where": self.program.line_of_site(site)}
         if self.depth > MAX_CALLS:
             message = f"calls nest deeper than {MAX_CALLS} in {self.thread_name(group.lanes[0])}"
             raise StackOverflow(message, **where, hint="the condition that ends the recursion")

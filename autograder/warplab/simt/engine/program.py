@@ -34,7 +34,7 @@ from warplab.simt.ptx.parser import (
     parse,
 )
 from warplab.simt.ptx.ptx_types import TYPES
-from warplab.simt.ptx.stored import touched_through
+from warplab.simt.ptx.stored import Origin, Way, touched_through
 
 MAX_CALLS = 150  # depth of recursive calls
 CODE = 1 << 20  # addresses of functions: nothing is ever mapped there
@@ -85,11 +85,12 @@ class Program:
                     where=self.place(b.branch),
                 )
         self.grid_barrier = any(
-            (b.end == "barrier" and "grid" in b.branch.mods) or any(meets_grid_wide(i.text) for i in b.instrs)
+            (b.end == "barrier" and b.branch is not None and "grid" in b.branch.mods)
+            or any(meets_grid_wide(i.text) for i in b.instrs)
             for b in self.blocks
         )
         self.functions, self.sites = translate(fn, self.blocks, symbols, name, self.module.files)
-        self.followed = None  # its blocks in another form: see ``engine.following``
+        self.followed: Any = None  # its blocks in another form: see ``engine.following``
         self.repeats: Any = None  # traces of its launches: see ``engine.repeats``
         self.key = hashlib.sha256(ptx.encode()).hexdigest()
 
@@ -174,7 +175,7 @@ class Program:
         region[address.at : address.at + address.width] = np.frombuffer(data, np.uint8)
 
     @cached_property
-    def touched(self) -> dict[str, list | None]:
+    def touched(self) -> dict[Way, list[frozenset[Origin]] | None]:
         """What the addresses of stores, loads and atomics are computed from: see ``touched_through``."""
         return touched_through(self.function, INSTRUCTIONS)
 
