@@ -83,38 +83,7 @@ def pick(keys, jobs, cards_for):
         ]
         ax.text(-0.08, row + 0.5, name, ha="right", va="center", linespacing=1.1, **SMALL)
         for column, (count, cost) in enumerate(zip(counts, costs, strict=True)):
-            best, alone = cost == min(costs), count == 1
-            ax.add_patch(
-                Rectangle(
-                    (column + 0.04, row + 0.06),
-                    0.92,
-                    0.88,
-                    facecolor=COLOUR["green" if alone else "grey"],
-                    alpha=0.3 if alone else 0.15,
-                    linewidth=0,
-                )
-            )
-            if best:
-                ax.add_patch(
-                    Rectangle(
-                        (column + 0.04, row + 0.06),
-                        0.92,
-                        0.88,
-                        facecolor="none",
-                        edgecolor=COLOUR["orange"],
-                        linewidth=2.2,
-                    )
-                )
-            price = f"${cost:.2f}" if np.isfinite(cost) else "no price"
-            ax.text(
-                column + 0.5,
-                row + 0.5,
-                f"{count}\n{price}",
-                ha="center",
-                va="center",
-                linespacing=1.15,
-                **SMALL,
-            )
+            _draw_cell(ax, (column, row), count, cost, best=cost == min(costs))
         words = ", ".join(
             f"{specs.get(k).short} {n} for ${c:.2f}" for k, n, c in zip(keys, counts, costs, strict=True)
         )
@@ -130,6 +99,18 @@ def pick(keys, jobs, cards_for):
     )
 
 
+def _draw_cell(ax, place, count, cost, best):
+    """One field of the table: how many cards at what cost; green where one is enough, framed if best."""
+    (column, row), alone = place, count == 1
+    colour, box = COLOUR["green" if alone else "grey"], ((column + 0.04, row + 0.06), 0.92, 0.88)
+    ax.add_patch(Rectangle(*box, facecolor=colour, alpha=0.3 if alone else 0.15, linewidth=0))
+    if best:
+        ax.add_patch(Rectangle(*box, facecolor="none", edgecolor=COLOUR["orange"], linewidth=2.2))
+    price = f"${cost:.2f}" if np.isfinite(cost) else "no price"
+    words = {"ha": "center", "va": "center", "linespacing": 1.15, **SMALL}
+    ax.text(column + 0.5, row + 0.5, f"{count}\n{price}", **words)
+
+
 @plots.responsive
 def tokens(keys, cost):
     """Dollars a million tokens at the door's bound by card and offer: a lone reader and
@@ -141,19 +122,17 @@ def tokens(keys, cost):
         rows += [
             (key, offer) for offer in prices.offers(key) if not offer.region.startswith(("eu-", "us-west"))
         ]
+    lone = {
+        "color": COLOUR["orange"],
+        "markerfacecolor": plots.PAPER,
+        "markersize": 8,
+        "markeredgewidth": 1.8,
+    }
     shown = None
     for y, (key, offer) in enumerate(rows):
         full, alone = cost(offer), cost(offer, 1)
         ax.plot([full, alone], [y, y], **{**THEORY, "linewidth": 1.3})
-        ax.plot(
-            alone,
-            y,
-            "o",
-            markersize=8,
-            color=COLOUR["orange"],
-            markerfacecolor=plots.PAPER,
-            markeredgewidth=1.8,
-        )
+        ax.plot(alone, y, "o", **lone)
         ax.plot(full, y, "o", markersize=8, color=COLOUR["blue"])
         ax.annotate(
             f"${full:.2f}", (full, y), (-8, 0), textcoords="offset points", ha="right", va="center", **SMALL
@@ -175,15 +154,7 @@ def tokens(keys, cost):
     ax.grid(axis="x")
     marks = [
         ax.plot([], [], "o", markersize=8, color=COLOUR["blue"])[0],
-        ax.plot(
-            [],
-            [],
-            "o",
-            markersize=8,
-            color=COLOUR["orange"],
-            markerfacecolor=plots.PAPER,
-            markeredgewidth=1.8,
-        )[0],
+        ax.plot([], [], "o", **lone)[0],
     ]
     plots.legend(fig, marks, ["full desk", "one reader"])
     return plots.show(
@@ -314,13 +285,8 @@ def day(came, run, answer):
                 for i in range(len(hours))
             ]
         )
-        top.step(
-            hours,
-            np.bincount(which[which >= 0], minlength=len(hours)) / width,
-            where="mid",
-            color=COLOUR["grey"],
-            linewidth=1.4,
-        )
+        rate = np.bincount(which[which >= 0], minlength=len(hours)) / width
+        top.step(hours, rate, where="mid", color=COLOUR["grey"], linewidth=1.4)
         middle.fill_between(
             times, paid, step="post", color=COLOUR["orange"], alpha=0.35, linewidth=0, label="replicas paid"
         )

@@ -231,11 +231,8 @@ def transformer_block(mark=""):
         elif shape:
             ax.text(left + width + 0.45, y * gap + height / 2, shape, va="center", **SMALL)
         arrow = {"arrowstyle": "-|>", "mutation_scale": 9, "color": INK, "linewidth": 1}
-        ax.add_patch(
-            FancyArrowPatch(
-                (centre, y * gap - (gap - height)), (centre, y * gap), shrinkA=0, shrinkB=0, **arrow
-            )
-        )
+        ends = (centre, y * gap - (gap - height)), (centre, y * gap)
+        ax.add_patch(FancyArrowPatch(*ends, shrinkA=0, shrinkB=0, **arrow))
     centre = left + width / 2
     top = (len(STEPS) - 1) * gap + height
     ax.add_patch(

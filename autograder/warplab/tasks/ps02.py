@@ -2,6 +2,7 @@
 of them to hide a wait.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -272,29 +273,7 @@ class LatencyHiding(Task):
     )
 
     def make_cases(self, rng):
-        def kernel(item, arch, registers, shared, threads, only=("blocks",), **other):
-            limit = Target.of(arch).limits
-            sm = {
-                "warps": limit.max_warps_per_sm,
-                "blocks": limit.max_blocks_per_sm,
-                "schedulers": 4,
-                "registers": limit.registers_per_sm,
-                "register_unit": limit.register_unit,
-                "shared": limit.shared_per_sm,
-                "reserved": limit.reserved_shared,
-                "shared_unit": limit.shared_unit,
-                "latency": int(rng.integers(400, 900)),
-                "bytes_per_tick": float(rng.uniform(4, 16)),
-            }
-            sm |= other
-            inputs = {"sm": sm, "registers": int(registers), "shared": int(shared), "threads": int(threads)}
-            return Case(
-                f"{item}, {arch}, {registers} registers, {shared:,} bytes, {threads} threads",
-                inputs,
-                item,
-                only,
-            )
-
+        kernel = functools.partial(self._kernel, rng)
         share, wait, more = ("occupancy",), ("loads",), ("spare",)
         other = {"schedulers": 2, "register_unit": 512, "shared_unit": 512, "reserved": 768, "warps": 40}
         roomy = (
@@ -335,6 +314,29 @@ class LatencyHiding(Task):
             ),  # up to the last one
             kernel("spare", "sm_80", int(rng.integers(65, 73)), 0, 96, more, **other),
         ]
+
+    def _kernel(self, rng, item, arch, registers, shared, threads, only=("blocks",), **other):
+        limit = Target.of(arch).limits
+        sm = {
+            "warps": limit.max_warps_per_sm,
+            "blocks": limit.max_blocks_per_sm,
+            "schedulers": 4,
+            "registers": limit.registers_per_sm,
+            "register_unit": limit.register_unit,
+            "shared": limit.shared_per_sm,
+            "reserved": limit.reserved_shared,
+            "shared_unit": limit.shared_unit,
+            "latency": int(rng.integers(400, 900)),
+            "bytes_per_tick": float(rng.uniform(4, 16)),
+        }
+        sm |= other
+        inputs = {"sm": sm, "registers": int(registers), "shared": int(shared), "threads": int(threads)}
+        return Case(
+            f"{item}, {arch}, {registers} registers, {shared:,} bytes, {threads} threads",
+            inputs,
+            item,
+            only,
+        )
 
     @staticmethod
     def blocks(inputs, registers):

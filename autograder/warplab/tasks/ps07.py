@@ -2,6 +2,7 @@
 Cores and in INT8.
 """
 
+import functools
 import math
 import re
 
@@ -135,69 +136,23 @@ class EncodeFloat(Task):
             size = rng.uniform(1, 1.7, 30) * 2.0 ** rng.integers(smallest, 2 - smallest, 30)
             return np.concatenate([size * rng.choice([-1, 1], 30), [0.0, -0.0, 1.0, 2.0**smallest]])
 
-        def halves(smallest, fraction):
-            steps = np.concatenate(
-                [
-                    np.arange(2) + 2**fraction,
-                    rng.integers(2**fraction, 2 ** (fraction + 1), 20),
-                    [2 ** (fraction + 1) - 1],
-                ]
-            )
-            return (steps + 0.5) * 2.0 ** (rng.integers(smallest, 1 - smallest, len(steps)) - fraction)
-
-        def small(smallest, fraction):
-            steps = np.concatenate(
-                [
-                    rng.uniform(0, 2**fraction, 20),
-                    [0.4, 0.5, 0.501, 1.5, 2.5],
-                    2**fraction - np.array([0.3, 0.5, 1, 0]),
-                ]
-            )
-            return steps * 2.0 ** (smallest - fraction)
-
-        def around(largest, second_nan=np.nan):
-            """From the last number to beyond the half step after it, which would go to the next one."""
-
-            def x(smallest, fraction):
-                step = 2.0 ** (np.floor(np.log2(largest)) - fraction)
-                return [
-                    largest,
-                    largest + 0.49 * step,
-                    largest + 0.5 * step,
-                    largest + step,
-                    1e30 * largest,
-                    np.inf,
-                    -np.inf,
-                    -largest - step,
-                    np.nan,
-                    second_nan,
-                    1.0,
-                ]
-
-            return x
-
-        def just_off_a_half(smallest, fraction):
-            steps = np.arange(2**fraction, 2**fraction + 6)
-            return (
-                (steps + 0.5)
-                * (1 + np.where(steps % 2, -1, 1) * 2.0**-40)
-                * 2.0 ** (rng.integers(smallest // 2, 1) - fraction)
-            )
-
         few = int(rng.integers(2, 10))
         forms = (*self.formats, None, (2, few, True), (3, 1, False))  # and the shortest fields there may be
         return [
             *(numbers("normal", form, ordinary) for form in forms),
-            *(numbers("ties", form, halves) for form in forms),
-            *(numbers("subnormal", form, small) for form in forms),
-            numbers("overflow", "FP16", around(65504.0, -np.nan)),
-            numbers("overflow", "E5M2", around(57344.0)),
-            numbers("overflow", "BF16", around((2 - 2.0**-7) * 2.0**127)),
-            numbers("overflow", (6, few, True), around((2 - 2.0**-few) * 2.0**31)),
-            numbers("saturation", "E4M3", around(448.0)),
-            numbers("saturation", (5, few, False), around((2 - 2.0 ** (1 - few)) * 2.0**16)),
+            *(numbers("ties", form, functools.partial(_halves, rng)) for form in forms),
+            *(numbers("subnormal", form, functools.partial(_small, rng)) for form in forms),
+            numbers("overflow", "FP16", _around(65504.0, -np.nan)),
+            numbers("overflow", "E5M2", _around(57344.0)),
+            numbers("overflow", "BF16", _around((2 - 2.0**-7) * 2.0**127)),
+            numbers("overflow", (6, few, True), _around((2 - 2.0**-few) * 2.0**31)),
+            numbers("saturation", "E4M3", _around(448.0)),
+            numbers("saturation", (5, few, False), _around((2 - 2.0 ** (1 - few)) * 2.0**16)),
             numbers("saturation", "E4M3", lambda smallest, fraction: rng.uniform(256, 448, 20)),
-            *(numbers("once", name, just_off_a_half) for name in ("BF16", "E4M3", "E5M2")),
+            *(
+                numbers("once", name, functools.partial(_just_off_a_half, rng))
+                for name in ("BF16", "E4M3", "E5M2")
+            ),
         ]
 
     def wrong_result(self, case, outcome):
@@ -228,6 +183,59 @@ class EncodeFloat(Task):
                 code = min(steps + (power + bias - 1) * 2**fraction, last)
             codes.append(code + (ones + 1) * int(np.signbit(value)))
         return {"code": np.array(codes)}
+
+
+def _halves(rng, smallest, fraction):
+    steps = np.concatenate(
+        [
+            np.arange(2) + 2**fraction,
+            rng.integers(2**fraction, 2 ** (fraction + 1), 20),
+            [2 ** (fraction + 1) - 1],
+        ]
+    )
+    return (steps + 0.5) * 2.0 ** (rng.integers(smallest, 1 - smallest, len(steps)) - fraction)
+
+
+def _small(rng, smallest, fraction):
+    steps = np.concatenate(
+        [
+            rng.uniform(0, 2**fraction, 20),
+            [0.4, 0.5, 0.501, 1.5, 2.5],
+            2**fraction - np.array([0.3, 0.5, 1, 0]),
+        ]
+    )
+    return steps * 2.0 ** (smallest - fraction)
+
+
+def _around(largest, second_nan=np.nan):
+    """From the last number to beyond the half step after it, which would go to the next one."""
+
+    def x(smallest, fraction):
+        step = 2.0 ** (np.floor(np.log2(largest)) - fraction)
+        return [
+            largest,
+            largest + 0.49 * step,
+            largest + 0.5 * step,
+            largest + step,
+            1e30 * largest,
+            np.inf,
+            -np.inf,
+            -largest - step,
+            np.nan,
+            second_nan,
+            1.0,
+        ]
+
+    return x
+
+
+def _just_off_a_half(rng, smallest, fraction):
+    steps = np.arange(2**fraction, 2**fraction + 6)
+    return (
+        (steps + 0.5)
+        * (1 + np.where(steps % 2, -1, 1) * 2.0**-40)
+        * 2.0 ** (rng.integers(smallest // 2, 1) - fraction)
+    )
 
 
 @task("ps07/loss_scaling", points=15)

@@ -83,12 +83,6 @@ def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
     skip it.
     """
 
-    def meets(instr: Instr) -> str:
-        """The end of a block at a barrier: "barrier", "syncwarp", or "" for what is none."""
-        if instr.opcode == "bar" and "warp" in instr.mods:
-            return "syncwarp"
-        return "barrier" if effects_of(instr, table).barrier(instr) else ""
-
     blocks = [BasicBlock(0)]
     labels: dict[str, int] = {}
     jumps: list[tuple[BasicBlock, str]] = []
@@ -119,16 +113,16 @@ def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
             bare = Instr(item.opcode, item.mods, item.operands, None, item.line, item.file, item.text)
             if item.opcode in ("ret", "exit"):
                 guarded.end = "exit"
-            elif meets(item):
-                guarded.end, guarded.branch = meets(item), bare
+            elif _end_at(item, table):
+                guarded.end, guarded.branch = _end_at(item, table), bare
             else:
                 guarded.instrs.append(bare)
             current = new()
             head.target = current.index
         elif item.opcode in ("ret", "exit"):
             current.end = "exit"
-        elif meets(item):
-            current.end, current.branch = meets(item), item
+        elif _end_at(item, table):
+            current.end, current.branch = _end_at(item, table), item
         else:
             current.instrs.append(item)
     if blocks[-1].end in ("branch", "barrier", "syncwarp"):  # a body need not end in ret
@@ -142,6 +136,13 @@ def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
             blocks[index].routine = label.removeprefix(ROUTINE)
     _describe(blocks, table)
     return blocks
+
+
+def _end_at(instr: Instr, table: EffectsByOpcode) -> str:
+    """The end of a block at a barrier: "barrier", "syncwarp", or "" for what is none."""
+    if instr.opcode == "bar" and "warp" in instr.mods:
+        return "syncwarp"
+    return "barrier" if effects_of(instr, table).barrier(instr) else ""
 
 
 def _describe(blocks: list[BasicBlock], table: EffectsByOpcode) -> None:

@@ -118,12 +118,9 @@ class _Copier:
                     source = Reg(f"{stem}_{at}")
                     if source.name not in self.out.regs:
                         if stem != returned:
-                            raise CannotInline(
-                                item, f"part of the argument at byte {at} is read but was not passed as such"
-                            )
-                        source = Imm(
-                            0
-                        )  # the caller declares a result that the callee does not give: numba's None
+                            why = f"part of the argument at byte {at} is read but was not passed as such"
+                            raise CannotInline(item, why)
+                        source = Imm(0)  # declared by the caller, not given by the callee: numba's None
                     self._move(replace(item, mods=(kind,)), rename(part), source)
             elif item.opcode == "ret" and suffix:
                 copied(item, opcode="bra", mods=(), operands=(Sym(f"$return{suffix}"),))
