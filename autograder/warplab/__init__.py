@@ -35,7 +35,7 @@ from warplab.simt.frontends.ptx_kernel import ptx_kernel
 from warplab.simt.machine_code import MachineCode, machine_code
 from warplab.simt.profile import Profile, ProfileError, profile
 from warplab.simt.sanitizer.constants import UnsetConstant
-from warplab.simt.sanitizer.global_races import GlobalConflict
+from warplab.simt.sanitizer.races import GlobalConflict
 from warplab.simt.toolchain.nvrtc import CompileError
 from warplab.simt.trace import Trace, step
 from warplab.timing.bench import NotTimed, Timing, bench

@@ -16,7 +16,7 @@ from warplab.simt.engine.address_space import AddressSpace
 from warplab.simt.engine.machine import Launch, Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.errors import SharedRace
-from warplab.simt.sanitizer import global_races, races
+from warplab.simt.sanitizer.races import Races, Shadow
 
 THREADS = (0, 1, 2, 32, 33)  # of each block: three of one warp, two of another
 BLOCKS = 2
@@ -140,15 +140,15 @@ def found_by_the_sanitizer(program: list[Statement], same_value: bool) -> bool:
     }}"""
     space = AddressSpace()
     region = space.add(np.zeros(4 * CELLS, np.uint8), "out", 4)
-    conflicts = global_races.GlobalRaces()
+    races = Races()
     params = {"out": np.frombuffer(region.base.to_bytes(8, "little"), np.uint8)}
     launch = Launch((BLOCKS, 1, 1), (64, 1, 1), 0, params)
-    machine = Machine(Program(ptx, "k", "k", space), space, launch, [races.RaceDetector(), conflicts])
+    machine = Machine(Program(ptx, "k", "k", space), space, launch, [races])
     try:
         machine.run()
     except SharedRace:
         return True
-    return bool(conflicts.found_all)
+    return bool(races.found_all)
 
 
 def disagreements(seeds, space: str, fences: bool = False) -> list:
@@ -216,8 +216,12 @@ SUMMARIES = {
 @pytest.mark.parametrize("what", SUMMARIES)
 @pytest.mark.parametrize("space", ["shared", "global"])
 def test_a_summary_forgets_nobody(what, space):
+    assert finds_what_brute_force_finds(what, space)
+
+
+def finds_what_brute_force_finds(what: str, space: str) -> bool:
     program = [replace(s, space=space) if s.space else s for s in SUMMARIES[what]]
-    assert found_by_the_sanitizer(program, False) == races_by_brute_force(program, False)
+    return found_by_the_sanitizer(program, False) == races_by_brute_force(program, False)
 
 
 @pytest.mark.full
@@ -235,20 +239,24 @@ def test_about_half_of_the_programs_race():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "space, detector", [("shared", races.RaceDetector), ("global", global_races.GlobalRaces)]
-)
-def test_a_sanitizer_that_takes_no_notice_of_atomics_or_of_syncwarp_does_not_agree(
-    monkeypatch, space, detector
-):
-    accessed = detector.accessed
+@pytest.mark.parametrize("space", ["shared", "global"])
+@pytest.mark.parametrize("part", ["atomics", "syncwarp"])
+def test_a_sanitizer_without_one_of_its_parts_disagrees(monkeypatch, space, part):
+    accessed = Races.accessed
 
     def without_atomics(self, machine, group, site, access, offset, width, where, what, values):
         if what != "atomic":
             accessed(self, machine, group, site, access, offset, width, where, what, values)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(detector, "accessed", without_atomics)
-        assert disagreements(range(60), space)
-    monkeypatch.setattr(detector, "warp_barrier", lambda self, machine, group: None)
+    if part == "atomics":
+        monkeypatch.setattr(Races, "accessed", without_atomics)
+    else:
+        monkeypatch.setattr(Races, "warp_barrier", lambda self, machine, group: None)
     assert disagreements(range(120), space)
+
+
+def test_a_sanitizer_that_keeps_only_the_last_thread_disagrees(monkeypatch):
+    monkeypatch.setattr(Shadow, "_distance", lambda self, token, later: np.zeros(token.size, np.int8))
+    assert not all(
+        finds_what_brute_force_finds(what, space) for what in SUMMARIES for space in ("shared", "global")
+    )

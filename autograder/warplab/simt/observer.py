@@ -11,8 +11,8 @@ class Observer:
     ``offset`` and ``width`` are bytes. ``missed``: lanes shuffle the value of one that takes no part.
     ``printed``: a lane prints what ``taken`` names from a generic address on: (byte, bytes) each.
     ``barrier``: all threads pass one. ``met``: some do; ``lanes`` with one number in ``together`` have met.
-    ``fence``: ``wide`` if it reaches other thread blocks. ``published``: lanes initialise an mbarrier or
-    arrive there; ``taken_over``: they have waited for one; ``knowledge`` says who knows of whom.
+    ``fence``: ``wide`` if it reaches other thread blocks. ``arrived``: lanes arrive in phases of mbarriers,
+    each of which has a number; ``waited``: they have waited for them.
     ``done``: a chunk of thread blocks has ended.
     """
 
@@ -34,8 +34,8 @@ class Observer:
 
     def fence(self, machine, group, wide): ...
 
-    def published(self, machine, group, knowledge): ...
+    def arrived(self, machine, lanes, phases): ...
 
-    def taken_over(self, machine, group, knowledge): ...
+    def waited(self, machine, lanes, phases): ...
 
     def done(self, machine): ...

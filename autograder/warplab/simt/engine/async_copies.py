@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from warplab.simt.engine.knowledge import Knowledge
 from warplab.simt.errors import UnfinishedCopy
 from warplab.simt.observer import Observer
 
@@ -27,17 +26,13 @@ class AsyncCopies(Observer):
 
     def _forget(self):
         self.owner: np.ndarray | None = None
-        self.knowledge: Knowledge | None = None
-
-    def published(self, machine, group, knowledge):
-        self.knowledge = knowledge
+        self.tracked: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}  # by phase: lanes, and their groups
 
     def _start(self, machine):
         words = machine.shared.size // WORD
         self.owner = np.full(words, NOBODY, np.int64)  # the lane whose copy fills this word
         self.number = np.zeros(words, np.int64)  # and the group of that copy
         self.line = np.zeros(words, np.int64)
-        self.moment = np.zeros(words, np.int64)  # of the copy, where mbarriers are in use
         self.committed = np.zeros(machine.lanes, np.int64)
         self.finished = np.zeros(machine.lanes, np.int64)
 
@@ -53,7 +48,6 @@ class AsyncCopies(Observer):
                 self.committed[group.lanes],
                 site,
             )
-            self.moment[word] = self.knowledge.now if self.knowledge else 0
 
     def commit(self, group):
         if self.owner is not None:
@@ -69,6 +63,19 @@ class AsyncCopies(Observer):
                 self.finished[group.lanes], self.committed[group.lanes] - last
             )
 
+    def track(self, lanes: np.ndarray, phases: np.ndarray) -> None:
+        """What the lanes have begun to copy arrives in phases of mbarriers."""
+        if self.owner is not None:
+            self.committed[lanes] += 1
+            for phase in np.unique(phases).tolist():
+                mine = lanes[phases == phase]
+                self.tracked.setdefault(phase, []).append((mine, self.committed[mine]))
+
+    def waited(self, machine, lanes, phases):
+        for phase in np.unique(phases).tolist():
+            for mine, committed in self.tracked.pop(phase, ()):
+                self.finished[mine] = np.maximum(self.finished[mine], committed)
+
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if self.owner is None or space != "shared":
             return
@@ -80,8 +87,6 @@ class AsyncCopies(Observer):
                 continue
             owner = self.owner[word]
             pending = (owner != NOBODY) & (self.number[word] >= self.finished[owner])
-            if self.knowledge is not None and pending.any():
-                pending &= ~self.knowledge.has_copies(group.lanes, owner, self.moment[word])
             if pending.any():
                 self._raise(machine, group, site, int(np.flatnonzero(pending)[0]), word)
 
@@ -109,5 +114,5 @@ def copies(memory) -> AsyncCopies:
     found = next((o for o in memory.observers if isinstance(o, AsyncCopies)), None)
     if found is None:
         found = AsyncCopies()
-        memory.observers.append(found)
+        memory.observers.insert(0, found)  # before the races: a copy not waited for is the clearer message
     return found

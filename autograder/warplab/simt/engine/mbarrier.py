@@ -4,8 +4,8 @@ An object has a phase, from 0 on, and counts: how many arrivals each phase expec
 With the last of these the phase is complete, and the next begins (PTX ISA, "mbarrier"). Whoever arrives gets
 a token, which says of which object and which phase it is and how many arrivals were pending. A wait does not
 stop a thread: it tells whether the phase is complete, and programs ask again, so the machine lets others run
-meanwhile. What an asynchronous copy signals is done at once, as the engine copies at once; that its data are
-there for whoever has waited, and for nobody else, is known in ``knowledge`` and held in ``async_copies``.
+meanwhile. What an asynchronous copy signals is done at once, as the engine copies at once: ``async_copies``
+knows whose data may be read. What arrivals and waits order is in ``sanitizer.clocks``.
 
 What the manual leaves undefined is an error here: an object that nobody has initialised or whose count is out
 of range, one that is initialised twice, more arrivals than a phase expects, a phase for which nobody waited
@@ -23,7 +23,6 @@ import numpy as np
 from warplab.simt.engine.async_copies import copies
 from warplab.simt.engine.generic_addresses import in_several_spaces, resolve
 from warplab.simt.engine.indices import array_at
-from warplab.simt.engine.knowledge import Knowledge
 from warplab.simt.engine.movement import space_of
 from warplab.simt.errors import BarrierMisuse, NoProgress, SharedRace
 from warplab.simt.observer import Observer
@@ -87,16 +86,16 @@ class Mbarriers(Observer):
         words = machine.shared.size // SIZE
         self.live = np.zeros(words, bool)
         self.expected, self.pending, self.phase = np.zeros((3, words), np.int64)
-        self.waited = np.zeros(words, bool)  # somebody, for the phase before this one
-        self.maker, self.made_at, self.made_by = np.zeros((3, words), np.int64)  # lane, moment, site
+        self.awaited = np.zeros(words, bool)  # somebody, for the phase before this one
+        self.maker, self.made_at, self.made_by = np.zeros((3, words), np.int64)  # lane, synchronised, site
         self.number = np.zeros(words, np.int64)
         self.numbers = 0
         self.in_vain = 0
-        self.knowledge = Knowledge(machine)
+        self.synchronised = 0  # barriers and fences so far
 
     def phases(self, words: np.ndarray, back: int = 0) -> np.ndarray:
-        """Numbers of the objects' phases, this one or the one before: an object has two, in turn."""
-        return 2 * self.number[words] + (self.phase[words] - back & 1)
+        """Numbers of the objects' phases, this one or the one before."""
+        return (self.number[words] << 32) + self.phase[words] - back
 
     def signal(self, words: np.ndarray, count: np.ndarray) -> None:
         """Make arrivals, and begin the next phase where they were the last."""
@@ -105,8 +104,7 @@ class Mbarriers(Observer):
         ended = np.unique(words[self.pending[words] == 0])
         if ended.size:
             self.phase[ended] += 1
-            self.pending[ended], self.waited[ended] = self.expected[ended], False
-            self.knowledge.opened(self.phases(ended))
+            self.pending[ended], self.awaited[ended] = self.expected[ended], False
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if not self.started:
@@ -139,22 +137,21 @@ class Mbarriers(Observer):
         return f"{name} (initialised in {program.line_of_site(int(self.made_by[word]))})"
 
     def warp_barrier(self, machine, group):
-        if self.started:
-            self.knowledge.join(group.lanes, group.warp)
+        self._synchronise()
 
     def barrier(self, machine, block):
-        if self.started:
-            self.in_vain = 0
-            self.knowledge.join(machine.all_lanes, machine.block_of_lane)
+        self._synchronise()
 
     def met(self, machine, lanes, together):
-        if self.started:
-            self.in_vain = 0
-            self.knowledge.join(lanes, together)
+        self._synchronise()
 
     def fence(self, machine, group, wide):
+        self._synchronise()
+
+    def _synchronise(self) -> None:
         if self.started:
-            self.knowledge.fenced = True
+            self.in_vain = 0
+            self.synchronised += 1
 
     def done(self, machine):
         self.started = False
@@ -165,7 +162,7 @@ def objects(memory) -> Mbarriers:
     found = next((o for o in memory.observers if isinstance(o, Mbarriers)), None)
     if found is None:
         found = Mbarriers()
-        memory.observers.append(found)
+        memory.observers.insert(0, found)
     if not found.started:
         found.start(memory.machine)
     return found
@@ -199,9 +196,9 @@ class _Use:
         """The words, counted in the block's own shared memory."""
         return (self.words * SIZE % self.machine.shared_stride // SIZE).astype(np.uint64)
 
-    def tell(self, event: str, group) -> None:
+    def tell_arrived(self) -> None:
         for observer in self.machine.observers:
-            getattr(observer, event)(self.machine, group, self.found.knowledge)
+            observer.arrived(self.machine, self.group.lanes, self.found.phases(self.words))
 
 
 def init(memory, group, site, space, base, offset, count):
@@ -218,14 +215,11 @@ def init(memory, group, site, space, base, offset, count):
     )
     found.live[words] = True
     found.expected[words] = found.pending[words] = count
-    found.phase[words], found.waited[words] = 0, True
-    found.maker[words], found.made_at[words] = group.lanes, found.knowledge.now
+    found.phase[words], found.awaited[words] = 0, True
+    found.maker[words], found.made_at[words] = group.lanes, found.synchronised
     found.made_by[words] = site
     found.number[words] = found.numbers + np.arange(words.size)
     found.numbers += words.size
-    found.knowledge.now += 1
-    found.knowledge.opened(np.concatenate([found.phases(words), found.phases(words, back=1)]))
-    use.tell("published", group)
 
 
 def inval(memory, group, site, space, base, offset):
@@ -244,8 +238,7 @@ def arrive(memory, group, site, space, base, offset, count, drops: bool, incompl
     token = MARK | (INCOMPLETE if incomplete else np.uint64(0)) | before.astype(np.uint64)
     token |= use.within << WORD_SHIFT | (found.phase[words].astype(np.uint64) & PHASE_MASK) << PHASE_SHIFT
     if orders:
-        found.knowledge.publish(group.lanes, found.phases(words))
-        use.tell("published", group)
+        use.tell_arrived()
     if drops:
         np.subtract.at(found.expected, words, count)
     found.signal(words, count)
@@ -264,9 +257,8 @@ def track(memory, group, site, space, base, offset, counted: bool):
     else:
         full = found.pending[words] >= MOST
         use.refuse(full, f"makes {{}} expect more than {MOST:,} arrivals", "its count")
-    copies(memory)
-    found.knowledge.publish_copies(group.lanes, found.phases(words))
-    use.tell("published", group)
+    copies(memory).track(group.lanes, found.phases(words))
+    use.tell_arrived()
     if counted:
         found.signal(words, np.ones(words.shape, np.int64))
 
@@ -284,10 +276,10 @@ def wait(memory, group, site, space, base, offset, sought, parity: bool, orders:
     if complete.any():
         found.in_vain = 0
         there = words[complete]
-        found.waited[there] = True
+        found.awaited[there] = True
         if orders:
-            found.knowledge.take_over(group.lanes[complete], found.phases(there, back=1))
-            use.tell("taken_over", group if complete.all() else group.split(complete, frozenset()))
+            for observer in use.machine.observers:
+                observer.waited(use.machine, group.lanes[complete], found.phases(there, back=1))
     else:
         found.in_vain += 1
         use.machine.waits_in_vain = True
@@ -344,7 +336,7 @@ def _use(memory, group, site, space, base, offset) -> _Use:
 
 
 def _live(memory, group, site, space, base, offset, does: str) -> _Use:
-    """Of objects that must be initialised, and that with an order."""
+    """Of objects that must be initialised, with a barrier or fence since then."""
     use = _use(memory, group, site, space, base, offset)
     found = use.found
     use.refuse(
@@ -353,8 +345,8 @@ def _live(memory, group, site, space, base, offset, does: str) -> _Use:
         "init() by one thread and a __syncthreads() before the first use; none after inval",
     )
     maker = found.maker[use.words]
-    unknown = ~found.knowledge.before(group.lanes, maker, found.made_at[use.words])
-    if unknown.any() and not found.knowledge.fenced:
+    unknown = (group.lanes != maker) & (found.made_at[use.words] == found.synchronised)
+    if unknown.any():
         i = int(np.flatnonzero(unknown)[0])
         thread, program = use.machine.thread_name, use.machine.program
         raise SharedRace(
@@ -389,7 +381,7 @@ def _refuse_arrivals(use: _Use, left: np.ndarray, incomplete: bool) -> None:
         "before it arrives in the next",
     )
     use.refuse(
-        ~found.waited[words],
+        ~found.awaited[words],
         lambda i: f"arrives at {{}} in phase {phase[i]}, and nobody has waited for phase {phase[i] - 1}",
         "a wait for each phase, and the number of threads that the barrier was initialised for",
     )

@@ -12,8 +12,7 @@ from warplab.simt.engine.program import Program
 from warplab.simt.engine.repeats import Repeats, depend_on_values
 from warplab.simt.errors import BarrierWarning, InvalidLaunch
 from warplab.simt.sanitizer.constants import UnsetConstant, UnsetConstants
-from warplab.simt.sanitizer.global_races import GlobalConflict, GlobalRaces
-from warplab.simt.sanitizer.races import RaceDetector
+from warplab.simt.sanitizer.races import GlobalConflict, Races
 from warplab.simt.sanitizer.uninitialised import InitialisationCheck
 
 _programs: dict[tuple, Program] = {}
@@ -26,7 +25,7 @@ class LaunchContext:
 
     ``observers`` are told of every event, beside the checks that every launch has. ``sample``: only so many
     thread blocks run, spread evenly over the grid; None: all. ``replicas``: several threads of a block may
-    hold one element, as Triton's do, of which one writes (``sanitizer.global_races``).
+    hold one element, as Triton's do (``sanitizer.races``).
     """
 
     target: Target
@@ -90,19 +89,18 @@ def run(
         machine = Machine(program, space, launch, context.observers, context.sample)
         constants = UnsetConstants()
         traced = kind is not None and kind.trace()
-        conflicts = GlobalRaces(context.replicas)
-        unwritten, races = InitialisationCheck(), RaceDetector(context.replicas)
-        machine.observers[:0] = [unwritten, races, conflicts]
+        unwritten, races = InitialisationCheck(), Races(context.replicas)
+        machine.observers[:0] = [unwritten, races]
         if reads_constants:
             machine.observers.append(constants)
         machine.run()
         if traced and kind is not None:
-            values_mattered = races.values_mattered or conflicts.values_mattered or bool(machine.doubts)
+            values_mattered = races.values_mattered or bool(machine.doubts)
             kind.keep(checks_hold=not (values_mattered or depend_on_values(program, unwritten.deciders)))
     finally:
         for region in regions:
             space.remove(region)
-    machine.conflicts = conflicts.found_all
+    machine.conflicts = races.found_all
     for c in machine.conflicts:
         warnings.warn_explicit(str(c), GlobalConflict, c.file or program.name, c.line, registry=_warned)
     for text, file, line in machine.doubts.values():

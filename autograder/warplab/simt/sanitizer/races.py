@@ -1,426 +1,544 @@
-"""Shared-memory races: two threads of a block touch a word between two barriers, one of them writes, and
-nothing puts one before the other.
+"""Races: two threads touch a word, one of them writes, and nothing puts one before the other.
 
-What clashes and what orders is said in ``ordering``. Accesses are logged as they happen and compared when a
-barrier ends the interval, or when the log grows long. An interval in which nothing can clash, of reads or of
-atomics only, needs no comparison, which is why correct tiled kernels pay almost nothing. Within an interval
-all that a cell's summary must hold of those who touched it is one thread, or that they were several of one
-warp since its last ``syncwarp``, or of several warps: whatever comes after all of them takes their place.
-Writing one and the same value twice is benign. Volatile accesses count as strong only in a kernel that has a
-fence, and there for other warps: else they are how warps were once programmed without ``syncwarp``, which is
-a race. After a barrier of part of a block, and a ``syncwarp`` of part of a warp, ``engine.knowledge`` says
-who has met whom.
+``kinds`` says which accesses clash, ``clocks`` which happen before others. A race in shared memory stops the
+launch. In global memory it is a warning, as programs exist that live with it: blocks run in any order on a
+GPU, so such a kernel may give one result here and another there.
 
-With ``replicas`` threads may hold one element of a tensor together, as Triton's do, and all of them write it
-with one instruction. What each computed differs in its last bit where the compiler fused a product with one
-side of a sum (``fma(p, q, shuffled)``): any of them will do.
+Shadow memory keeps for each cell and kind of access two of the threads that touched it: the last, and of the
+others one that is furthest from it (in another block, else another warp) and not ordered before it. While a
+kernel has only barriers of whole blocks, barriers of the grid and ``syncwarp``, that is enough to find each
+race; with flags a race with a third thread may be missed.
+
+Shadow memory is made at the first access that may clash with another. Before that, a list of requests is
+enough: reads alone or atomics alone, or accesses by which each cell belongs to one thread. So correct tiled
+kernels pay almost nothing. Of global memory only arrays that the kernel's stores and atomics can reach are
+watched (``ptx.stored``).
+
+Writing the value that is there already is benign: in shared memory to other writers, in global memory to all.
+In a launch with flags a plain access to a word that others access strongly counts as strong: so locks are
+opened and flags reset by hand.
+
+With ``replicas`` threads may hold one element of a tensor together, as Triton's do: all read it, and in
+shared memory all write it with one instruction, in global memory one does. What each of them computed may
+differ in its last bit, where the compiler fused a product with one side of a sum.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from warplab.simt.engine.knowledge import Knowledge, Known
-from warplab.simt.errors import SharedRace
+from warplab.simt.engine.address_space import Access, Region
+from warplab.simt.engine.instructions import INSTRUCTIONS
+from warplab.simt.errors import Act, SharedRace
 from warplab.simt.observer import Observer
-from warplab.simt.ptx.parser import Imm
-from warplab.simt.sanitizer.ordering import (
+from warplab.simt.ptx.effects import effects_of
+from warplab.simt.sanitizer.clocks import THREAD, THREAD_BITS, Clocks, warp_of
+from warplab.simt.sanitizer.kinds import (
+    BLOCK_WRITE,
     CLASHES,
-    NOBODY,
     READ,
-    SEVERAL,
+    STRONG_KINDS,
     STRONG_WRITE,
-    VOLATILE_READ,
-    VOLATILE_WRITE,
+    VOLATILES,
     WRITE,
-    ByThread,
     Kind,
     kind_of,
     verb,
 )
 
-VOLATILES = VOLATILE_READ, VOLATILE_WRITE
-ALL_LANES = 0xFFFFFFFF
-LONGEST_LOG = 512  # requests; each holds arrays of one element a lane
+SPAN = 4  # a request that spans this many cells a lane is checked for double use by marking its cells
+LONGEST_LOG = 1 << 24  # lanes
 
 
-@dataclass
-class Request:
-    """One logged request: who touched which bytes and how; ``values`` of a plain write, None of others.
-
-    ``fence_at`` and ``meeting_at`` are the moments of each warp's last fence and last strong access behind a
-    fence as they were then, None before the first fence.
+class GlobalConflict(UserWarning):
+    """Two threads touch one word of global memory in a launch, one writes,
+    and nothing says who comes first.
     """
+
+
+class Place:
+    """``width`` bytes a lane of a region, from addresses plus a constant ``offset`` on."""
+
+    __slots__ = ("access", "region", "offset", "width", "low", "high")
+
+    def __init__(self, access: Access, region: Region, offset: int, width: int):
+        self.access, self.region, self.offset, self.width = access, region, offset, width
+        # the bytes that the lanes touch lie between these two, of shared memory within its block
+        self.low, self.high = access.low + offset, access.high + offset + width
+
+    def overlaps(self, low: int, high: int) -> bool:
+        return self.low < high and low < self.high
+
+    def is_distinct(self, lanes: int) -> bool:
+        """Whether each lane's bytes are its own; False also where that would be dear to find out."""
+        offsets, pattern, key = self.access.offset, self.access.pattern, ("distinct", self.width)
+        if lanes == 1 or offsets.size == 1:
+            return lanes == 1
+        if key not in pattern:
+            pattern[key] = bool((offsets[1:] - offsets[:-1]).min() >= self.width) or self._marks(lanes)
+        return pattern[key]
+
+    def _marks(self, lanes: int) -> bool:
+        """The same by marking the cells that are touched, where they lie close together."""
+        offsets, low = self.access.offset, int(self.access.offset.min())
+        span = (int(offsets.max()) - low) // self.width + 1
+        if span > SPAN * lanes or (self.access.bits | self.offset) & (self.width - 1):
+            return False
+        marks = np.zeros(span, bool)
+        marks[(offsets - low) // self.width] = True
+        return int(np.count_nonzero(marks)) == lanes
+
+
+@dataclass(slots=True)
+class Touch:
+    """One request: how lanes touch a place, and when. ``start`` is the thread of lane 0."""
 
     site: int
     kind: Kind
-    access: object
-    offset: int
-    width: int
+    start: int
     lanes: np.ndarray
-    warp: np.ndarray
-    epoch: np.ndarray
+    place: Place
     time: int
-    values: tuple | None
-    fence_at: np.ndarray | None
-    meeting_at: np.ndarray | None
-    known: Known | None  # where mbarriers are in use
-    thread: np.ndarray  # of the chunk's lanes, within their blocks
+    values: tuple[np.ndarray, ...]  # of a write
 
-    def last_fence(self, warp: np.ndarray) -> np.ndarray:
-        """When each of the warps fenced last; of SEVERAL, any of them; 0 before the first time."""
-        return np.where(warp == SEVERAL, self.fence_at.max(), self.fence_at[np.maximum(warp, 0)])
+    @property
+    def thread(self) -> np.ndarray:
+        return self.lanes + self.start
+
+    @property
+    def at(self) -> np.ndarray:
+        """The first byte that each lane touches."""
+        return np.broadcast_to(self.place.access.offset + self.place.offset, self.lanes.shape)
+
+    def is_of(self, other: Touch) -> bool:
+        """Whether each thread touches the same bytes as in another request."""
+        mine, its = self.place, other.place
+        if (self.start, mine.width) != (other.start, its.width) or not _same(self.lanes, other.lanes):
+            return False
+        return (mine.access is its.access and mine.offset == its.offset) or _same(self.at, other.at)
 
 
-class RaceDetector(Observer):
-    """Observer that raises SharedRace, naming both source lines, both threads and the word."""
+@dataclass
+class Conflict:
+    """The first conflict in global memory between two source lines, ``count`` of how many words there were,
+    where the later access stands, and what the two threads did.
+    """
+
+    text: str
+    advice: str
+    file: str
+    line: int
+    acts: tuple[Act, ...]
+    count: int = 0
+
+    def __str__(self) -> str:
+        plural = "" if self.count == 1 else "s"
+        said = f"{self.text}, and nothing orders the two; {self.count:,} such conflict{plural}"
+        return f"{said}\n  Look at: {self.advice}"
+
+
+class Races(Observer):
+    """Observer that raises SharedRace. ``found_all`` after the launch: one Conflict for each pair of source
+    lines whose accesses to global memory race. ``values_mattered``: whether that depends on written values.
+    """
 
     def __init__(self, replicas: bool = False):
         self.replicas = replicas
-        self.kinds: dict[tuple[int, str], Kind] = {}
-        self.values_mattered = False  # what two threads wrote to one cell had to be equal
-        self.done_with_chunk()
+        self.clocks = Clocks()
+        self.values_mattered = False
+        self.shadows: dict[int, Shadow | None] = {}  # by the base of the region, 0: shared memory
+        self.kinds: dict[tuple[int, str, str], Kind] = {}
+        self.found: dict[frozenset[str], Conflict] = {}
+        self.written: set[int] | None = None  # bases of the regions to be watched, None: all
+        self.looked_up = False
 
-    def done_with_chunk(self):
-        self.now = 0
-        self.fence_at: np.ndarray | None = None  # by warp
-        self.meeting_at: np.ndarray | None = None
-        self.knowledge: Knowledge | None = None
-        self.own: Knowledge | None = None  # where there are no mbarriers
-        self._start()
-
-    def _start(self):
-        self.log: list[Request] = []
-        self.seen: set[tuple] = set()  # of the log, what a loop does again and again and is no plain write
-        self.did: set[str] = set()
-        self.tables: SharedTables | None = None
-        self.epoch: np.ndarray | None = None  # syncwarps that each warp has passed since the barrier
-
-    def warp_barrier(self, machine, group):
-        if self.epoch is None:
-            self.epoch = np.zeros(machine.warps, np.int64)
-        self.epoch[np.unique(group.warp)] += 1
-        self.seen.clear()
-        if self.knowledge is not None and self.knowledge is self.own:
-            self.knowledge.join(group.lanes, group.warp)
-
-    def fence(self, machine, group, wide):
-        if self.fence_at is None:
-            self.fence_at = self.meeting_at = np.zeros(machine.warps, np.int64)
-        self.now += 1
-        self.fence_at = self._marked(self.fence_at, group)
-
-    def published(self, machine, group, knowledge):
-        """An arrival at an mbarrier; where fences are in use it is one too, and a wait is a strong access."""
-        if self.knowledge is not knowledge and self.knowledge is not None:
-            self._end(machine)
-            self._start()  # other moments begin
-        self.knowledge = knowledge
-        self.seen.clear()
-        if self.fence_at is not None:
-            self.fence(machine, group, wide=False)
-
-    def taken_over(self, machine, group, knowledge):
-        self.seen.clear()
-        if self.fence_at is not None:
-            self.now += 1
-            self.meeting_at = self._marked(self.meeting_at, group)
-
-    def _marked(self, moments, group) -> np.ndarray:
-        """A copy, as the log keeps the moments of before, in which the group's warps are at this one."""
-        self.seen.clear()
-        moments = moments.copy()
-        moments[group.warp] = self.now
-        return moments
-
-    def accessed(self, machine, group, site, access, offset, width, space, what, values):
-        if space != "shared" and self.fence_at is None:
-            return
-        kind = self.kinds.get((site, what)) or self._kind(machine, site, what)
-        if kind.releases:
-            self.fence(machine, group, kind.releases == "wide")
-        self.now += 1
-        if kind.strong and self.fence_at is not None:
-            self.meeting_at = self._marked(self.meeting_at, group)
-        if space != "shared":
-            return
-        if kind.name != WRITE:
-            key = (id(access), offset, width, site if kind.strong else READ)
-            if key in self.seen:
-                return
-            self.seen.add(key)
-            values = None
-        self.did.add(kind.name)
-        epoch = np.zeros(1, np.int64) if self.epoch is None else self.epoch[group.warp]
-        self.log.append(
-            Request(
-                site,
-                kind,
-                access,
-                offset,
-                width,
-                group.lanes,
-                group.warp,
-                epoch,
-                self.now,
-                values,
-                self.fence_at,
-                self.meeting_at,
-                None if self.knowledge is None else self.knowledge.of(group.lanes),
-                machine.thread_of_lane,
-            )
-        )
-        if len(self.log) >= LONGEST_LOG:
-            if _meets_in_part(machine.program):  # once the log is compared it is too late
-                self._remember_threads(machine)
-            self._compare(machine)
-
-    def _kind(self, machine, site: int, what: str) -> Kind:
-        program = machine.program
-        kind = kind_of(program.sites[site], what, program.fences, program.guesses, several_blocks=False)
-        self.kinds[site, what] = kind
-        return kind
+    @property
+    def found_all(self) -> list[Conflict]:
+        return list(self.found.values())
 
     def barrier(self, machine, block):
-        self._end(machine)
-        self._start()
+        self.clocks.barrier("grid" in block.branch.mods)
+        for shadow in self.shadows.values():
+            if shadow is not None and (shadow.shared or "grid" in block.branch.mods):
+                shadow.start()
+
+    def warp_barrier(self, machine, group):
+        self.clocks.warp_barrier(machine.launch, self._threads(machine, group.lanes))
 
     def met(self, machine, lanes, together):
-        self.seen.clear()
-        self._remember_threads(machine)
-        if self.knowledge is self.own:
-            self.knowledge.join(lanes, together)
+        self.clocks.met(machine.launch, self._threads(machine, lanes), together)
 
-    def _remember_threads(self, machine):
-        if self.knowledge is None:
-            self.knowledge = self.own = self._looking_back(machine)
+    def fence(self, machine, group, wide):
+        self.clocks.fence(machine.launch, self._threads(machine, group.lanes), wide)
 
-    def _looking_back(self, machine) -> Knowledge:
-        """What threads know by the syncwarps since the barrier. The logged requests are told what was known
-        at their time: else it would be forgotten who they were that touched a cell before this barrier.
-        """
-        knowledge, passed = Knowledge(machine), np.zeros(machine.warps, np.int64)
+    def arrived(self, machine, lanes, phases):
+        self.clocks.arrive(machine.launch, self._threads(machine, lanes), phases)
 
-        def pass_syncwarps(warp, epoch):
-            late = np.unique(warp[passed[warp] < epoch])
-            if late.size:
-                lanes = np.flatnonzero(np.isin(machine.warp_of_lane, late))
-                knowledge.join(lanes, machine.warp_of_lane[lanes])
-                passed[warp] = epoch
-
-        for request in self.log:
-            pass_syncwarps(request.warp, request.epoch)
-            request.known = knowledge.of(request.lanes)
-        if self.epoch is not None:
-            pass_syncwarps(np.arange(machine.warps), self.epoch)
-        return knowledge
+    def waited(self, machine, lanes, phases):
+        self.clocks.wait(machine.launch, self._threads(machine, lanes), phases)
 
     def done(self, machine):
-        self._end(machine)
-        self.done_with_chunk()
+        self.shadows.pop(0, None)
 
-    def _end(self, machine):
-        if any(other in self.did for name in self.did for other in CLASHES[name]):
-            self._compare(machine)
+    def _threads(self, machine, lanes) -> np.ndarray:
+        return lanes + machine.first_block * machine.launch.threads
 
-    def _compare(self, machine):
-        self.tables = self.tables or SharedTables(machine, self.kinds, self.replicas)
-        for request in self.log:
-            self.tables.enter(request)
-        self.values_mattered |= self.tables.values_mattered
-        self.log, self.seen = [], set()
+    def accessed(self, machine, group, site, access, offset, width, space, what, values):
+        if space == "local" or access.region is None:
+            return
+        clocks = self.clocks
+        kind = self.kinds.get((site, what, space))
+        if kind is None:
+            kind = self.kinds[site, what, space] = kind_of(machine.program, site, what, space)
+        if kind.releases:
+            self.fence(machine, group, kind.releases == "wide")
+        clocks.now += 1
+        shadow = self.shadows.get(access.region.base)
+        if shadow is None:
+            if access.region.base in self.shadows:
+                return
+            shadow = self._watch(machine, access.region)
+        start = machine.first_block * machine.launch.threads
+        place = Place(access, access.region, offset, width)
+        touch = Touch(site, kind, start, group.lanes, place, clocks.now, values or ())
+        if kind.strong and clocks.fenced:
+            self.at_flags(machine, touch, effects_of(machine.program.sites[site], INSTRUCTIONS).memory)
+        if shadow is not None:
+            shadow.add(touch)
 
+    def _watch(self, machine, region: Region) -> Shadow | None:
+        """Shadow memory for a region, None if nothing can clash there."""
+        if not self.looked_up:
+            self.written, self.looked_up = _written_regions(machine), True
+        shared = region is machine.shared
+        watched = shared or self.written is None or region.base in self.written
+        shadow = self.shadows[region.base] = Shadow(self, machine, region) if watched else None
+        return shadow
 
-class Touched:
-    """For each cell of shared memory who touched it in one way, in summary: the lane and its warp, or
-    SEVERAL; the warp's syncwarp epoch, the moment and the instruction of the last.
-    """
+    def at_flags(self, machine, touch: Touch, way: str) -> None:
+        """Strong accesses. ``way``: "load", "store" or "atomic"."""
+        region, word = touch.place.region, touch.at >> 2
+        if region is machine.shared:
+            word = -1 - word - (machine.first_block * machine.shared_stride >> 2)
+        else:
+            word = word + (region.base >> 2)
+        for part in range(max(1, touch.place.width >> 2)):
+            self.clocks.at_flags(word + part, touch.thread, reads=way != "store", writes=way != "load")
 
-    def __init__(self, cells: int, strong: bool):
-        self.lane = np.full(cells, NOBODY, np.int64)
-        self.warp = np.full(cells, NOBODY, np.int64)
-        self.epoch = np.zeros(cells, np.int64)
-        self.time = np.zeros(cells, np.int64)
-        self.site = np.zeros(cells, np.int32)
-        self.empty, self.strong = True, strong
-        self.by_thread: ByThread | None = None  # where mbarriers are in use
-
-    def ordered(self, cell, request: Request) -> np.ndarray:
-        """Whether all who touched the cell did so before the request's lane does; True if nobody did."""
-        if self.empty:
-            return np.ones(cell.shape, bool)
-        warp = self.warp[cell]
-        out = (self.lane[cell] == request.lanes) | (self.epoch[cell] < request.epoch)
-        out &= warp == request.warp
-        out |= warp == NOBODY
-        if request.fence_at is not None and not out.all():
-            out |= self._released(cell, warp, request)
-        if request.known is not None and not out.all():
-            if self.by_thread is None:  # the first such request: whoever came before has the moment 0
-                self.by_thread = ByThread(self.lane.size, request.known.threads)
-            out |= self.by_thread.known(self.lane[cell], cell, request)
-        return out
-
-    def _released(self, cell, warp, request: Request) -> np.ndarray:
-        """By a fence, and by a strong access of the request's warp; the last write of a release may itself
-        be what the cell was touched by.
-        """
-        time = self.time[cell]
-        fenced = request.last_fence(warp) > (0 if self.strong else time)
-        return fenced & (request.meeting_at[request.warp] >= time)
-
-    def add(self, cell, request: Request, ordered: np.ndarray) -> None:
-        """Put the request's lanes in the place of who is ``ordered`` before them, and with the others."""
-        joins = None if self.empty or ordered.all() else ~ordered
-        before = None if request.known is None else self.lane[cell]
-        foreign = None if joins is None else joins & (self.warp[cell] != request.warp)
-        self.empty = False
-        self.lane[cell], self.warp[cell] = request.lanes, request.warp
-        self.epoch[cell], self.site[cell] = request.epoch, request.site
-        self.time[cell] = request.time
-        lost = self.lane[cell] != request.lanes  # lanes of one request that touch one cell
-        if lost.any():
-            others = lost & (self.warp[cell] != request.warp)
-            self.lane[cell[lost]] = SEVERAL
-            self.warp[cell[others]] = SEVERAL
-        if joins is not None:
-            self.lane[cell[joins]] = SEVERAL
-            self.warp[cell[foreign]] = SEVERAL
-        if request.known is not None:
-            if self.by_thread is None:
-                self.by_thread = ByThread(self.lane.size, request.known.threads)
-            self.by_thread.add(before, self.lane[cell] == SEVERAL, cell, request, ordered)
-
-
-class SharedTables:
-    """Who touched each cell since the last barrier, by kind of access.
-
-    A cell is a word, or less if the kernel has narrower accesses.
-    """
-
-    def __init__(self, machine, kinds: dict[tuple[int, str], Kind], replicas: bool):
-        self.machine, self.replicas = machine, replicas
-        self.unit = cell_size(machine.program)
-        self.cells = machine.shared.size // self.unit
-        self.touched: dict[str, Touched] = {}
-        self.values_mattered = False
-        self.value = np.zeros(self.cells, np.uint64)
-        self.by_hand = np.zeros(len(machine.program.sites), bool)
-        self.by_hand[[site for (site, _), kind in kinds.items() if kind.by_hand]] = True
-
-    def enter(self, request: Request) -> None:
-        """Check one request against all before it, then record it."""
-        first = np.broadcast_to((request.access.offset + request.offset) // self.unit, request.lanes.shape)
-        parts = max(1, request.width // self.unit)
-        if request.fence_at is not None and request.kind.name == WRITE and self._opens(request, first):
-            request.kind, request.values = Kind(STRONG_WRITE), None
-        name = request.kind.name
-        if name not in self.touched:
-            self.touched[name] = Touched(self.cells, request.kind.strong)
-        mine = self.touched[name]
-        for part in range(parts):
-            cell = first + part
-            bits = None
-            if request.values is not None:
-                bits = self._bits(request, part, parts, cell.shape)
-            ordered = None
-            for other in CLASHES[name]:
-                others = self.touched.get(other)
-                if others is None or others.empty:
-                    continue
-                before = others.ordered(cell, request)
-                if others is mine:
-                    ordered = before
-                clash = ~before
-                if clash.any() and other == WRITE and name == WRITE:
-                    self.values_mattered = True
-                    clash &= self.value[cell] != bits
-                    if self.replicas:
-                        clash &= others.site[cell] != request.site
-                if name in VOLATILES and other in VOLATILES:
-                    clash &= others.warp[cell] == request.warp
-                if clash.any() and request.fence_at is not None and request.kind.by_hand and other == WRITE:
-                    clash &= request.last_fence(others.warp[cell]) == 0
-                if clash.any():
-                    i = int(np.flatnonzero(clash)[0])
-                    rival, there = int(others.lane[cell[i]]), int(others.site[cell[i]])
-                    self._refuse(request, i, int(cell[i]), rival, there, other, int(clash.sum()))
-            mine.add(cell, request, mine.ordered(cell, request) if ordered is None else ordered)
-            if bits is not None:
-                self.values_mattered |= bool((mine.lane[cell] == SEVERAL).any())
-                self._record_value(request, cell, bits)
-
-    def _bits(self, request: Request, part: int, parts: int, shape) -> np.ndarray:
-        """What the lanes write into one part of their cells, as uint64."""
-        count = len(request.values)
-        values = request.values[part * count // parts]
-        raw = values.view(f"u{values.dtype.itemsize}") if values.dtype.kind != "b" else values
-        raw = raw.astype(np.uint64)
-        if parts > count:  # several cells a value
-            raw = raw >> np.uint64(8 * self.unit * (part % (parts // count))) & np.uint64(
-                (1 << 8 * self.unit) - 1
+    def report(
+        self, machine, touch: Touch, lane: int, rival: int, there: tuple[str, int], count: int
+    ) -> None:
+        """A race of the lane's thread now with the rival's, whose kind of access and site are ``there``."""
+        if touch.place.region is machine.shared:
+            _refuse(machine, touch, lane, rival, there, count)
+        self.values_mattered = True
+        program, (did, site) = machine.program, there
+        here, before = program.line_of_site(touch.site), program.line_of_site(site)
+        key = frozenset({here, before})
+        if key not in self.found:
+            thread, instr = int(touch.thread[lane]), program.sites[touch.site]
+            element = touch.place.region.place(int(touch.at[lane]))
+            does, done = verb(instr, touch.kind.name), verb(program.sites[site], did)
+            self.found[key] = Conflict(
+                f"global-memory conflict in kernel {program.name}, {here}: {machine.name_of(thread)} "
+                f"{does} {element} that {machine.name_of(rival)} {done} ({before})",
+                self._advice(machine, touch, thread, rival, there),
+                program.file_of(instr.file),
+                instr.line,
+                (
+                    machine.act_of(rival, program.sites[site], done, element),
+                    machine.act_of(thread, instr, does, element),
+                ),
             )
-        return np.broadcast_to(raw, shape)
+        self.found[key].count += count
 
-    def _record_value(self, request: Request, cell, bits) -> None:
-        """The value that is there now; lanes of one request that write one cell must agree on it."""
-        self.value[cell] = bits
-        lost = np.flatnonzero(self.value[cell] != bits)
-        if lost.size and not self.replicas:
-            i = int(lost[0])
-            won = np.flatnonzero((cell == cell[i]) & (bits == self.value[cell[i]]))[0]
-            rival = int(request.lanes[won])
-            self._refuse(request, i, int(cell[i]), rival, request.site, WRITE, int(lost.size))
-
-    def _opens(self, request: Request, cell) -> bool:
-        """Whether a plain store behind a fence answers those who look at its cells for a flag or a lock."""
-        if not (request.last_fence(request.warp) > 0).all():
-            return False
-        looks = np.zeros(cell.shape, bool)
-        for strong in (t for t in self.touched.values() if t.strong):
-            looks |= (strong.warp[cell] != NOBODY) & self.by_hand[strong.site[cell]]
-        return bool(looks.all())
-
-    def _refuse(self, request: Request, i: int, cell: int, rival: int, there: int, did: str, count: int):
-        program, thread = self.machine.program, self.machine.thread_name
-        byte = cell * self.unit % self.machine.shared_stride
-        here, before = program.line_of_site(request.site), program.line_of_site(there)
-        does = verb(program.sites[request.site], request.kind.name)
-        done = verb(program.sites[there], did, several=rival < 0)
-        place = program.shared_place(byte, request.width)
-        acts = (self.machine.act(int(request.lanes[i]), program.sites[request.site], does, place),)
-        if rival >= 0:
-            acts = (self.machine.act(rival, program.sites[there], done, place), *acts)
-        hint = f"put {barrier_at(here)} after the writes and before other threads read, and again before "
-        hint += "the next writes; atomics are writes too" if " " in does + done else "the next writes"
-        if there == request.site and does == "writes":
-            hint = (
-                f"let one of these threads write, or put {barrier_at(here)} between them if they take turns"
+    def _advice(self, machine, touch: Touch, thread: int, rival: int, there: tuple[str, int]) -> str:
+        """What to do about a conflict, in the words of the kernel's language."""
+        where, size = machine.program.line_of_site(touch.site), machine.launch.threads
+        barrier, atomic, fence = barrier_at(where), "cuda.atomic", "cuda.threadfence()"
+        if self.replicas:
+            barrier, atomic = "tl.debug_barrier()", "tl.atomic_add"
+        elif ".cu:" in where:
+            atomic, fence = "atomicAdd", "__threadfence()"
+        did, site = there
+        if {touch.kind.name, did} <= {*STRONG_KINDS}:
+            return f"the scope, .cta: it holds within one block, and others need {atomic} of the whole device"
+        if thread // size == rival // size:
+            if site == touch.site and touch.kind.name == WRITE == did:
+                return f"let one of these threads write, give each its own element, or combine with {atomic}"
+            return f"put a barrier, {barrier}, between the two, or write to another array"
+        if self.clocks.fenced and not self.replicas:
+            return (
+                "the flag, lock or counter that lets the later one pass must be set behind the access of the "
+                f"earlier one, with {fence} between the two, by that thread or by one that it has met at "
+                f"{barrier}; and the later one waits for that very flag"
             )
-        raise SharedRace(
-            f"{thread(int(request.lanes[i]))} {does} {place} ({here}) "
-            f"that {'several threads' if rival < 0 else thread(rival)} {done} ({before}), "
-            f"with no barrier between them; accesses that clash: {count:,}",
-            kernel=program.name,
-            where=here,
-            hint=hint,
-            acts=acts,
+        return (
+            f"blocks run in any order: write to another array, combine with {atomic}, or launch two kernels"
         )
 
 
-def _meets_in_part(program) -> bool:
-    """Whether it has barriers of some warps of a block or, as far as can be seen, of some lanes of a warp."""
-    for block in program.blocks:
-        if block.end == "barrier":
-            if len(block.branch.operands) == (4 if "red" in block.branch.mods else 2):
-                return True
-        elif block.end == "syncwarp":
-            mask = block.branch.operands[0]
-            if not isinstance(mask, Imm) or int(mask.value) & ALL_LANES != ALL_LANES:
-                return True
-    return False
+class Shadow:
+    """Who touched a region: a list of requests, then shadow memory."""
+
+    def __init__(self, races: Races, machine, region: Region):
+        self.races, self.machine, self.region = races, machine, region
+        self.shared = region is machine.shared
+        self.unit = cell_size(machine.program, widest=4 if self.shared else 8)
+        self.shift = self.unit.bit_length() - 1
+        # by kind of access and cell: ``time << 32 | thread`` of the last, and of another; 0: nobody
+        self.last: dict[str, np.ndarray] = {}
+        self.other: dict[str, np.ndarray] = {}
+        self.start()
+
+    def start(self) -> None:
+        """All accesses so far happen before all that follow."""
+        self.log: list[Touch] = []
+        self.logged: set[str] = set()  # kinds
+        self.seen: set[tuple] = set()
+        self.low = self.high = self.kept = 0
+        self.site_at: dict[int, int] = {}  # by time
+        self.has_log = True  # and no shadow memory
+
+    def add(self, touch: Touch) -> None:
+        if self.has_log:
+            if self._is_harmless(touch):
+                return
+            self.has_log = False
+            for earlier in self.log:
+                self._record(earlier, self._cells(earlier))
+            self.log, self.seen = [], set()
+        self._enter(touch)
+
+    def _is_harmless(self, touch: Touch) -> bool:
+        """Whether a request cannot clash with those of the list, which it joins."""
+        name, clashes = touch.kind.name, CLASHES[touch.kind.name]
+        if name not in clashes and self.logged.isdisjoint(clashes):
+            key = (
+                id(touch.place.access),
+                touch.place.offset,
+                touch.place.width,
+                name,
+                self.races.clocks.synchronised,
+            )
+            if key not in self.seen:
+                self.seen.add(key)
+                self._append(touch)
+            return self.kept <= LONGEST_LOG
+        own_cells = name in clashes
+        if self.shared or self._overlaps(touch):
+            low, high = touch.place.low, touch.place.high
+            for i in reversed(range(len(self.log))):
+                other = self.log[i]
+                clash, alike = other.kind.name in clashes, other.kind.name == name
+                if not (clash or alike) or not other.place.overlaps(low, high):
+                    continue
+                if touch.is_of(other):
+                    own_cells |= clash
+                    if alike:
+                        del self.log[i]
+                elif clash:
+                    return False
+        if own_cells and not touch.place.is_distinct(touch.lanes.size):
+            return False
+        self._append(touch)
+        return self.kept <= LONGEST_LOG
+
+    def _overlaps(self, touch: Touch) -> bool:
+        return touch.place.overlaps(self.low, self.high)
+
+    def _append(self, touch: Touch) -> None:
+        touch.values = ()
+        self.log.append(touch)
+        self.logged.add(touch.kind.name)
+        if self.shared or self._overlaps(touch):
+            self.kept += touch.lanes.size
+        if not self.shared:
+            first = len(self.log) == 1
+            self.low = touch.place.low if first else min(self.low, touch.place.low)
+            self.high = max(self.high, touch.place.high)
+
+    def _cells(self, touch: Touch) -> list[np.ndarray]:
+        first = touch.at >> self.shift
+        return [first + part if part else first for part in range(max(1, touch.place.width // self.unit))]
+
+    def _enter(self, touch: Touch) -> None:
+        """Check one request against all before it and within itself, then record it."""
+        cells, clocks = self._cells(touch), self.races.clocks
+        if clocks.fenced and touch.kind.name == WRITE and self._is_strong_elsewhere(cells[0]):
+            touch.kind = Kind(STRONG_WRITE)
+            self.races.at_flags(self.machine, touch, "store")
+        for part, cell in enumerate(cells):
+            for name in CLASHES[touch.kind.name]:
+                if name in self.last:
+                    self._compare(touch, cell, name, part)
+        doubles = self._record(touch, cells)
+        if touch.kind.name in (WRITE, BLOCK_WRITE):
+            for part, (cell, lost) in enumerate(zip(cells, doubles)):
+                if lost.size:
+                    self._compare_within(touch, cell, lost, part)
+
+    def _is_strong_elsewhere(self, cell: np.ndarray) -> bool:
+        """Whether each cell has been accessed strongly: it is a flag, lock or counter."""
+        strong = [self.last[name][cell] > 0 for name in STRONG_KINDS if name in self.last]
+        return bool(strong) and bool(np.logical_or.reduce(strong).all())
+
+    def _compare(self, touch: Touch, cell: np.ndarray, name: str, part: int) -> None:
+        """Report the lanes that race with earlier accesses of a kind."""
+        clocks = self.races.clocks
+        if clocks.fenced and not touch.kind.strong and name in STRONG_KINDS:
+            return
+        last = self.last[name][cell]
+        before = clocks.barrier_at if self.shared else clocks.grid_barrier_at
+        if not (last >> THREAD_BITS > before).any():
+            return
+        other = self.other[name][cell]
+        thread = touch.thread
+        race = self._races(touch, thread, last, name, part)
+        rival = last
+        if other.any():
+            second = ~race & (other > 0)
+            if second.any():
+                second &= self._races(touch, thread, other, name, part)
+                race, rival = race | second, np.where(second, other, last)
+        found = np.flatnonzero(race)
+        if found.size:
+            i = int(found[0])
+            time, who = divmod(int(rival[i]), 1 << THREAD_BITS)
+            if self.shared and other[i]:
+                who = -1
+            there = name, self.site_at[time]
+            self.races.report(self.machine, touch, i, who, there, found.size)
+
+    def _races(self, touch: Touch, thread, token, name: str, part: int) -> np.ndarray:
+        """Whether each lane's access races with the earlier one that its token names."""
+        launch, clocks = self.machine.launch, self.races.clocks
+        rival, time = token & THREAD, token >> THREAD_BITS
+        race = (token > 0) & ~clocks.ordered(launch, thread, rival, time)
+        if not race.any():
+            return race
+        same_block = thread // launch.threads == rival // launch.threads
+        if touch.kind.name in VOLATILES and name in VOLATILES:
+            race &= warp_of(thread, launch.threads) == warp_of(rival, launch.threads)
+        elif touch.kind.strong and name in STRONG_KINDS:  # one holds for its block only
+            race &= ~same_block
+        if clocks.fenced and touch.kind.strong and name == WRITE:
+            by_hand = race & clocks.has_fenced(rival)
+            if by_hand.any():
+                clocks.take_over(thread[by_hand], rival[by_hand])
+                race &= ~by_hand
+        if touch.kind.name == WRITE and name not in (STRONG_WRITE, BLOCK_WRITE) and race.any():
+            if name == WRITE or not self.shared:
+                self.races.values_mattered = True
+                race &= self._changes(touch, part)
+        if self.races.replicas and not self.shared and name == READ:
+            race &= ~same_block
+        if self.races.replicas and self.shared and name == WRITE:
+            sites = [self.site_at.get(moment, -1) for moment in time.tolist()]
+            race &= np.array(sites) != touch.site
+        return race
+
+    def _compare_within(self, touch: Touch, cell: np.ndarray, lost: np.ndarray, part: int) -> None:
+        """Report the lanes ``lost`` whose cell a later lane of the same request wrote too."""
+        name, size = touch.kind.name, self.machine.launch.threads
+        winner = self.last[name][cell[lost]] & THREAD
+        if name == WRITE:
+            if self.shared and self.races.replicas:
+                return
+            self.races.values_mattered = True
+            bits = self._bits(touch, part)
+            race = bits[lost] != bits[np.searchsorted(touch.thread, winner)]
+        else:
+            race = touch.thread[lost] // size != winner // size
+        if race.any():
+            i, rival = int(lost[race][0]), int(winner[race][0])
+            self.races.report(self.machine, touch, i, rival, (name, touch.site), int(np.count_nonzero(race)))
+
+    def _record(self, touch: Touch, cells: Iterable[np.ndarray]) -> list[np.ndarray]:
+        """Note who touches the cells. Returns, for each part of the access, the lanes whose cell a later lane
+        of the request touches too.
+        """
+        name = touch.kind.name
+        if name not in self.last:
+            count = self.region.size // self.unit + 1
+            self.last[name], self.other[name] = np.zeros((2, count), np.int64)
+        last, other = self.last[name], self.other[name]
+        self.site_at[touch.time] = touch.site
+        token = touch.time << THREAD_BITS | touch.thread
+        doubles = []
+        for cell in cells:
+            before, second = last[cell], other[cell]
+            last[cell] = token
+            kept = last[cell]
+            lost = np.flatnonzero(kept != token)
+            doubles.append(lost)
+            if not (lost.size or before.any() or second.any()):
+                continue
+            near, far = self._distance(before, kept), self._distance(second, kept)
+            furthest = np.where(far > near, second, np.where(near > 0, before, 0))
+            other[cell] = furthest
+            if lost.size:
+                mine = self._distance(token[lost], kept[lost]) > np.maximum(near, far)[lost]
+                lost = lost[mine][::-1]  # the first lane is the furthest from the last
+                other[cell[lost]] = token[lost]
+        return doubles
+
+    def _distance(self, token: np.ndarray, later: np.ndarray) -> np.ndarray:
+        """0: nobody, or ordered before a later access; else 1 in one warp, 2 in one block, 3 in two."""
+        launch, size = self.machine.launch, self.machine.launch.threads
+        rival, thread = token & THREAD, later & THREAD
+        out = 1 + (thread // size != rival // size).astype(np.int8)
+        out += warp_of(thread, size) != warp_of(rival, size)
+        done = (token == 0) | self.races.clocks.ordered(launch, thread, rival, token >> THREAD_BITS)
+        return np.where(done, 0, out)
+
+    def _value(self, touch: Touch, part: int) -> tuple[int, int]:
+        """Which of the values that the request writes lies in a part of it, and its bytes."""
+        count, parts = len(touch.values), max(1, touch.place.width // self.unit)
+        return part * count // parts, touch.place.width // count
+
+    def _bits(self, touch: Touch, part: int) -> np.ndarray:
+        """The bits that each lane writes."""
+        number, width = self._value(touch, part)
+        return np.broadcast_to(touch.values[number].view(f"u{width}"), touch.lanes.shape)
+
+    def _changes(self, touch: Touch, part: int) -> np.ndarray:
+        """Whether each lane writes something else than is there."""
+        number, width = self._value(touch, part)
+        return self._bits(touch, part) != self.region.view(f"u{width}")[touch.at // width + number]
+
+
+def _refuse(machine, touch: Touch, lane: int, rival: int, there: tuple[str, int], count: int) -> None:
+    """Raise SharedRace; ``rival`` -1: several threads."""
+    program, (did, site), instr = machine.program, there, machine.program.sites[touch.site]
+    here, before = program.line_of_site(touch.site), program.line_of_site(site)
+    byte = int(touch.at[lane]) % machine.shared_stride
+    place = program.shared_place(byte, touch.place.width)
+    does, done = verb(instr, touch.kind.name), verb(program.sites[site], did, several=rival < 0)
+    thread = int(touch.thread[lane])
+    acts = (machine.act_of(thread, instr, does, place),)
+    if rival >= 0:
+        acts = (machine.act_of(rival, program.sites[site], done, place), *acts)
+    hint = f"put {barrier_at(here)} after the writes and before other threads read, and again before "
+    hint += "the next writes; atomics are writes too" if " " in does + done else "the next writes"
+    if site == touch.site and does == "writes":
+        hint = f"let one of these threads write, or put {barrier_at(here)} between them if they take turns"
+    raise SharedRace(
+        f"{machine.name_of(thread)} {does} {place} ({here}) "
+        f"that {'several threads' if rival < 0 else machine.name_of(rival)} {done} ({before}), "
+        f"with no barrier between them; accesses that clash: {count:,}",
+        kernel=program.name,
+        where=here,
+        hint=hint,
+        acts=acts,
+    )
+
+
+def _same(known: np.ndarray, new: np.ndarray) -> bool:
+    return known is new or (known.size == new.size and bool((known == new).all()))
 
 
 def barrier_at(where: str) -> str:
@@ -431,3 +549,35 @@ def barrier_at(where: str) -> str:
 def cell_size(program, widest: int = 4) -> int:
     """Bytes of the cells that memory is watched in: ``widest``, or the narrowest access of the program."""
     return min(widest, program.narrowest)
+
+
+def _written_regions(machine) -> set[int] | None:
+    """Bases of the regions that the program, with this launch's arguments, can reach with stores or atomics;
+    None for all.
+    """
+    program, bases = machine.program, set()
+    for way in ("store", "atomic"):
+        if program.touched[way] is None:
+            return None
+        for origins in program.touched[way]:
+            found = [_region_of(machine, *origin) for origin in origins]
+            bases |= {region.base for region in found if region is not None}
+            if not found or not any(region is not None for region in found):
+                if not _is_own_memory(machine, origins):
+                    return None
+    return bases
+
+
+def _region_of(machine, name: str, offset: int):
+    """The region that a variable is, or that a pointer among the parameters leads to; None: not global."""
+    region = machine.program.globals.get(name)
+    if region is None and name in machine.launch.params:
+        value = machine.launch.params[name][offset : offset + 8]
+        return machine.space.find(int.from_bytes(bytes(value), "little")) if len(value) == 8 else None
+    return region
+
+
+def _is_own_memory(machine, origins) -> bool:
+    """Whether an address comes from a variable in shared or local memory."""
+    known = machine.program.globals.keys() | machine.launch.params.keys()
+    return any(name not in known for name, _ in origins)

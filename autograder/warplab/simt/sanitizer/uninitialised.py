@@ -16,6 +16,8 @@ Following costs nothing before the first such read (``engine.following``).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from warplab.simt.engine.following import StartFollowing
@@ -44,7 +46,7 @@ class InitialisationCheck(Observer):
     def _forget(self):
         self.written: dict[str, np.ndarray] = {}
         self.unit = 4
-        self.machine = None  # set while values are followed
+        self.machine: Any = None  # set while values are followed
         self.unknown: dict[str, np.ndarray] = {}  # by register: where its value comes from, a lane each
         self.stored: dict[str, np.ndarray] = {}  # the same of cells, by memory
         self.loads: list[tuple[np.ndarray, list[np.ndarray]]] = []

@@ -1,0 +1,80 @@
+"""Which accesses clash, and what an instruction's accesses are to other threads.
+
+Two accesses by different threads to the same bytes *clash* if one of them writes and not both are strong.
+*Strong* are atomics, and loads and stores with ``.relaxed``, ``.acquire``, ``.release`` or ``.volatile``: the
+hardware gives them some order. Two strong ones clash if one has the scope ``.cta`` (``atomicAdd_block``) and
+the other is another block's. In shared memory volatile accesses are strong only in a kernel that has a fence,
+and only for other warps: without a fence they are how warps were once programmed without ``syncwarp``, which
+is a race.
+
+A plain load of the value that a compare-and-swap then expects counts as strong: a wrong guess costs another
+turn. numba makes the atomics of it that the hardware has not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warplab.simt.engine.instructions import INSTRUCTIONS
+from warplab.simt.ptx.effects import effects_of
+from warplab.simt.ptx.parser import Instr
+
+READ, WRITE, STRONG_READ, STRONG_WRITE = "read", "write", "strong read", "strong write"
+BLOCK_READ, BLOCK_WRITE = "read in its block", "write in its block"  # strong, of scope .cta
+VOLATILE_READ, VOLATILE_WRITE = "volatile read", "volatile write"  # strong for other warps
+VOLATILES = VOLATILE_READ, VOLATILE_WRITE
+STRONG_READS = STRONG_READ, BLOCK_READ, VOLATILE_READ
+STRONG_KINDS = *STRONG_READS, STRONG_WRITE, BLOCK_WRITE, VOLATILE_WRITE
+CLASHES = {
+    READ: (WRITE, STRONG_WRITE, BLOCK_WRITE, VOLATILE_WRITE),
+    WRITE: (WRITE, READ, *STRONG_KINDS),
+    STRONG_READ: (WRITE, BLOCK_WRITE),
+    STRONG_WRITE: (WRITE, READ, BLOCK_READ, BLOCK_WRITE),
+    BLOCK_READ: (WRITE, STRONG_WRITE, BLOCK_WRITE),
+    BLOCK_WRITE: (WRITE, READ, STRONG_READ, STRONG_WRITE, BLOCK_READ, BLOCK_WRITE),
+    VOLATILE_READ: (WRITE, VOLATILE_WRITE),
+    VOLATILE_WRITE: (WRITE, READ, VOLATILE_READ),
+}
+STRONG = {"relaxed", "acquire", "release", "acq_rel", "mmio"}
+RELEASE = {"release", "acq_rel"}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """``name`` is a key of ``CLASHES``. ``releases``: the scope of the fence that the access brings along,
+    "cta", "wide", or "" without one.
+    """
+
+    name: str
+    releases: str = ""
+
+    @property
+    def strong(self) -> bool:
+        return self.name in STRONG_KINDS
+
+
+def kind_of(program, site: int, what: str, space: str) -> Kind:
+    """The kind of an access, ``what`` as observers are told: "read", "write" or "atomic"."""
+    instr = program.sites[site]
+    if id(instr) in program.guesses:
+        return Kind(STRONG_READ)
+    mods = set(instr.mods)
+    if what == "atomic" or mods & STRONG or effects_of(instr, INSTRUCTIONS).memory == "atomic":
+        releases = "" if not mods & RELEASE else "cta" if "cta" in mods else "wide"
+        in_block = space == "global" and "cta" in mods
+        if what == "read":
+            return Kind(BLOCK_READ if in_block else STRONG_READ, releases)
+        return Kind(BLOCK_WRITE if in_block else STRONG_WRITE, releases)
+    if "volatile" not in mods or (space == "shared" and not program.fences):
+        return Kind(what)
+    if space == "shared":
+        return Kind(VOLATILE_READ if what == "read" else VOLATILE_WRITE)
+    return Kind(STRONG_READ if what == "read" else STRONG_WRITE)
+
+
+def verb(instr: Instr, name: str, several: bool = False) -> str:
+    """The predicate of a sentence about an access of kind ``name``, by one thread or by several."""
+    s = "" if several else "s"
+    if effects_of(instr, INSTRUCTIONS).memory == "atomic":
+        return f"update{s} atomically"
+    return f"read{s}" if name == READ or name in STRONG_READS else f"write{s}"
