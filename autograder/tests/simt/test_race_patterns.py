@@ -263,21 +263,6 @@ def test_a_reader_whom_nothing_orders_is_found_behind_one_who_sets_a_flag(others
     assert ("that thread (0, 0, 0) of block (0, 0, 0) reads" in found) == bool(others)
 
 
-@pytest.mark.parametrize(
-    "first, clash", [("*(volatile int*)s = 5;", True), ("out[1] = *(volatile int*)s;", False)]
-)
-def test_a_plain_load_clashes_with_a_volatile_store_and_not_with_a_volatile_load(first, clash):
-    source = """extern "C" __global__ void k(int* out) {
-    __shared__ int s[64];
-    s[threadIdx.x] = threadIdx.x;
-    __syncthreads();
-    __threadfence_block();
-    if (threadIdx.x == 32) { FIRST }
-    if (threadIdx.x == 0) out[0] = s[0];
-}""".replace("FIRST", first)
-    assert bool(verdict(source, 1, 64, [np.zeros(2, N)])) == clash
-
-
 def test_the_message_about_an_atomic_names_both_lines_and_says_that_atomics_are_writes():
     source, (grid, block), args = PATTERNS["histogram, counts read after the atomics"]
     text = verdict(without(source), grid, block, args)

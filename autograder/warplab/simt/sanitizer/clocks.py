@@ -101,10 +101,11 @@ class Clocks:
         """Whole warps pass a ``syncwarp``."""
         self.synchronised += 1
         warps = -(-launch.threads // 32)
-        if self.warp_barrier_at is None:
-            self.warp_barrier_at = np.zeros(launch.blocks * warps, np.int64)
+        moments = self.warp_barrier_at
+        if moments is None:
+            moments = self.warp_barrier_at = np.zeros(launch.blocks * warps, np.int64)
         warp = warp_of(thread, launch.threads)
-        self.warp_barrier_at[warp] = self.now
+        moments[warp] = self.now
         if self.follows and self.threads_each == 1:
             self._meet_in_parts(thread, warp)
 
