@@ -135,7 +135,7 @@ class LaunchTrace:
         self.wrote_global = False
 
     def step(self, text: str, target: str = "", reads: str = "", writes: str = "") -> None:
-        if len(self.steps) == STEPS:
+        if len(self.steps) == STEPS or self.bytes > BYTES:
             raise CannotTrace
         self.steps.append(TracedStep(text, target, self.uses, reads, writes))
         self.uses = set()
@@ -194,8 +194,6 @@ class LaunchTrace:
             if name in self.constants:
                 return name
             self.bytes += value.nbytes
-            if self.bytes > BYTES:
-                raise CannotTrace
         self.names[key] = name
         self.constants[name] = value  # which keeps its id from being given to another
         return name
@@ -206,6 +204,7 @@ class LaunchTrace:
         """
         if value.sources or self.wrote_global:
             raise value.not_constant()
+        self.bytes += value.now.nbytes
         now, expected = self.operand(value), self.operand(value.now.tobytes())
         self.step(f"if {now}.tobytes() != {expected}: return False", writes="global")
         return value.now
