@@ -40,7 +40,7 @@ class InitialisationCheck(Observer):
     """
 
     def __init__(self):
-        self.deciders: set[str] = set()  # registers by whose values what nobody wrote was thrown away
+        self.deciders: set[str] = set()  # registers that decided to discard uninitialised values
         self._forget()
 
     def _forget(self):
