@@ -1,11 +1,11 @@
-"""The sanitizer against the PTX memory model, on random programs with flags: accesses of several widths,
-atomics and strong accesses of each order and scope, fences, and barriers of a grid, a block, some warps and
-some lanes.
+"""The sanitizer against the PTX memory model, on random programs: accesses of several widths, atomics and
+strong accesses of each order and scope, fences, and barriers of a grid, a block, a warp, some warps and some
+lanes.
 
 The oracle takes from the engine in which order the accesses were made, and nothing else. It draws the graph
 of what happens before what: statements of a thread in order, barriers, and an edge from a fence to each
-strong read that observes a strong write behind it, straight or through a chain of atomics. Then it asks of
-each two accesses that clash whether a path leads from one to the other. As in ``sanitizer.releases`` a reader
+strong read that observes a strong write behind it, directly or through a chain of atomics. Then it asks of
+each two accesses that clash whether a path leads from one to the other. As in ``sanitizer.clocks`` a reader
 needs no fence of its own, and the fence may stand before a barrier at which its thread met the one that
 writes the flag.
 """
@@ -23,7 +23,7 @@ from warplab.simt.engine.program import Program
 from warplab.simt.errors import SharedRace
 from warplab.simt.observer import Observer
 from warplab.simt.sanitizer.clocks import Clocks
-from warplab.simt.sanitizer.races import Races
+from warplab.simt.sanitizer.races import Races, Shadow
 
 THREADS = (0, 1, 32, 33, 64)  # of each block of three warps; the others only meet at barriers
 ACTORS = [(block, thread) for block in range(2) for thread in THREADS]
@@ -80,7 +80,9 @@ def a_message(rng: random.Random, spaces) -> list[Statement]:
     return steps
 
 
-def a_program(rng: random.Random, flags: bool) -> list[Statement]:
+def a_program(rng: random.Random, level: str) -> list[Statement]:
+    """``level``: barriers of a "whole" grid, block or warp, of "some" threads too, or "flags" too."""
+    flags = level == "flags"
     if flags and rng.random() < 0.7:
         spaces = rng.choice((("global",), ("global",), ("global", "shared")))
         return [step for _ in range(rng.choice((1, 1, 2))) for step in a_message(rng, spaces)]
@@ -89,7 +91,7 @@ def a_program(rng: random.Random, flags: bool) -> list[Statement]:
     for _ in range(rng.randint(4, 12)):
         kind = rng.random()
         if kind < 0.25:
-            program.append(a_meeting(rng, spaces))
+            program.append(a_meeting(rng, spaces, level != "whole"))
         elif flags and kind < 0.4:
             program.append(Statement("fence", some_actors(rng), scope=rng.choice(("cta", "gpu", "gpu"))))
         elif flags and kind < 0.7:
@@ -103,8 +105,9 @@ def a_program(rng: random.Random, flags: bool) -> list[Statement]:
     return program
 
 
-def a_meeting(rng: random.Random, spaces) -> Statement:
-    what = rng.choice(("block", "warp", "warps", "lanes", "grid" if "global" in spaces else "warps"))
+def a_meeting(rng: random.Random, spaces, some: bool) -> Statement:
+    grid = ("grid",) if "global" in spaces else ()
+    what = rng.choice(("block", "warp", *grid, *(("warps", "lanes", "warps") if some else ())))
     who = {"warps": rng.choice(((0, 1), (1, 2), (0, 2), (0,))), "lanes": rng.choice(((0, 1), (0,)))}
     return Statement(what, who=who.get(what, ()))
 
@@ -309,32 +312,26 @@ def reached(edges: dict, start) -> set:
     return seen
 
 
-def judge(seed: int, flags: bool) -> str:
-    return compared(a_program(random.Random(seed), flags), flags)
+def judge(seed: int, level: str) -> str:
+    return compared(a_program(random.Random(seed), level), level)
 
 
-def compared(program: list[Statement], flags: bool) -> str:
-    """How the two fare: they "agree" that there is a race or that there is "none", a "false alarm",
-    "silence", or "allowed" silence: in shared memory of a program with flags, or in global memory as only
-    the last two of the several who touched a cell are looked at.
-    """
+def compared(program: list[Statement], level: str) -> str:
+    """They "agree" that there is a race or is "none"; or a "false alarm", "silence" or "allowed" silence."""
     found, made = run(program)
     races = HappensBefore(program, made).races()
     if found:
         return "agree" if races else "false alarm"
-    allowed = all(may_be_missed(program, made, *race, flags) for race in races)
+    allowed = all(may_be_missed(program, made, *race, level) for race in races)
     return "none" if not races else "allowed" if allowed else "silence"
 
 
-def may_be_missed(program: list[Statement], made: list[tuple[int, int]], one, other, flags: bool) -> bool:
-    a, b = program[one[0]], program[other[0]]
-    if flags and (a.space == "shared" or (a.order and b.order)):
-        return True
-    if a.space == "shared":
+def may_be_missed(program: list[Statement], made: list[tuple[int, int]], one, other, level: str) -> bool:
+    """Shadow memory has two threads a cell; after a fence a plain access to a flag counts as strong."""
+    if level == "whole":
         return False
-    # A table holds the last two of those who touched a cell in one way, and how far apart all of them are.
-    # Where two others came between, the first may be behind the later access by a flag, and who it was is
-    # not known any more: an alarm might be false.
+    if level == "flags" and (program[one[0]].order or program[other[0]].order):
+        return True
     statements = [n for n, s in enumerate(program) if s.accesses]
     order = [(statements[site], "access", actor) for site, actor in made]
     first, later = sorted((one, other), key=order.index)
@@ -343,32 +340,34 @@ def may_be_missed(program: list[Statement], made: list[tuple[int, int]], one, ot
     alike = {
         actor
         for number, _, actor in between
-        if (t := program[number]).space == "global" and (t.what, bool(t.order)) == (s.what, bool(s.order))
+        if (t := program[number]).space == s.space and (t.what, bool(t.order)) == (s.what, bool(s.order))
         if actor != first[2] and t.at < s.at + s.width and s.at < t.at + t.width
     }
     return len(alike) > 1
 
 
-def verdicts(seeds, flags: bool) -> dict[str, list[int]]:
+def verdicts(seeds, level: str) -> dict[str, list[int]]:
     seen: dict[str, list[int]] = {}
     for seed in seeds:
-        seen.setdefault(judge(seed, flags), []).append(seed)
+        seen.setdefault(judge(seed, level), []).append(seed)
     return seen
 
 
-@pytest.mark.parametrize("flags", [False, True])
-def test_the_sanitizer_finds_what_happens_before_says(flags):
-    seen = verdicts(range(100), flags)
-    assert not seen.get("false alarm") and not seen.get("silence")
+LEVELS = ["whole", "some", "flags"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_sanitizer_finds_what_happens_before_says(level):
+    seen = verdicts(range(100), level)
+    assert not seen.get("false alarm") and not seen.get("silence"), seen
     assert min(len(seen["agree"]), len(seen["none"])) > 8
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("part", range(10))
-@pytest.mark.parametrize("flags", [False, True])
-def test_the_sanitizer_finds_what_happens_before_says_in_thousands(flags, part):
-    seen = verdicts(range(1000 * (part + 1), 1000 * (part + 2)), flags)
-    print({what: len(seeds) for what, seeds in seen.items()})
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_sanitizer_finds_what_happens_before_says_in_thousands(level, part):
+    seen = verdicts(range(1000 * (part + 1), 1000 * (part + 2)), level)
     assert not seen.get("false alarm") and not seen.get("silence"), seen
     assert len(seen.get("allowed", ())) < 50
 
@@ -386,23 +385,87 @@ def test_the_sanitizer_finds_what_happens_before_says_in_thousands(flags, part):
 def test_who_touched_a_cell_with_others_is_known_at_the_first_barrier_of_some(access, meeting, verdict):
     what, order, scope = access
     both = Statement(what, (0, 2), "shared", order=order, scope=scope)  # of two warps
-    assert compared([both, meeting, Statement("st", (0,), "shared")], flags=False) == verdict
+    assert compared([both, meeting, Statement("st", (0,), "shared")], "some") == verdict
 
 
 @pytest.mark.parametrize("readers", [(1,), (0, 1)])
 def test_a_reader_in_another_block_is_not_forgotten_behind_two_who_met(readers):
     two_meet = Statement("lanes", who=(0, 1))
     program = [Statement("ld", (8,)), Statement("ld", readers), two_meet, Statement("st", (1,))]
-    assert compared(program, flags=False) == "agree"
+    assert compared(program, "some") == "agree"
 
 
 @pytest.mark.parametrize("forgets", ["_release", "_acquire"])
 def test_clocks_that_forget_something_do_not_agree(monkeypatch, forgets):
     monkeypatch.setattr(Clocks, forgets, lambda self, *rest, **named: None)
-    assert any(judge(seed, True) == "false alarm" for seed in range(100))
+    assert any(judge(seed, "flags") == "false alarm" for seed in range(100))
 
 
 def test_a_fence_that_reaches_all_whatever_its_scope_does_not_agree(monkeypatch):
     fence = Clocks.fence
     monkeypatch.setattr(Clocks, "fence", lambda self, launch, thread, wide: fence(self, launch, thread, True))
-    assert any(judge(seed, True) == "silence" for seed in range(200))
+    assert any(judge(seed, "flags") == "silence" for seed in range(200))
+
+
+# Shadow memory where it is easily wrong. Actors 0 and 1 are of one warp, 2 of another, 5 of the second block.
+SUMMARIES = {
+    "several read before one of them writes": (("ld", 1, 2), ("st", 2)),
+    "an atomic behind reads": (("ld", 1), ("ld", 0, 1), ("atom", 1)),
+    "another block's read behind those of a warp that has met": (
+        ("ld", 5),
+        ("ld", 0),
+        ("ld", 1),
+        ("warp",),
+        ("st", 1),
+    ),
+    "another block's read behind those of a block that has met": (
+        ("ld", 5),
+        ("ld", 0),
+        ("ld", 1),
+        ("block",),
+        ("st", 1),
+    ),
+    "another warp's read behind those of a warp that has met": (
+        ("ld", 2),
+        ("ld", 0),
+        ("ld", 1),
+        ("warp",),
+        ("st", 1),
+    ),
+    "reads of a warp that has met": (("ld", 0, 1), ("warp",), ("st", 1)),
+}
+
+
+def agrees(what: str, space: str) -> bool:
+    program = [
+        Statement(step, actors, space, order="relaxed" if step == "atom" else "", scope="gpu")
+        for step, *actors in SUMMARIES[what]
+    ]
+    return compared(program, "whole") in ("agree", "none")
+
+
+@pytest.mark.parametrize("what", SUMMARIES)
+@pytest.mark.parametrize("space", ["shared", "global"])
+def test_shadow_memory_forgets_nobody(what, space):
+    assert agrees(what, space)
+
+
+def test_shadow_memory_of_the_last_thread_alone_forgets_somebody(monkeypatch):
+    monkeypatch.setattr(Shadow, "_distance", lambda self, token, later: np.zeros(token.size, np.int8))
+    assert not all(agrees(what, space) for what in SUMMARIES for space in ("shared", "global"))
+
+
+def test_clocks_without_syncwarp_do_not_agree(monkeypatch):
+    monkeypatch.setattr(Races, "warp_barrier", lambda self, machine, group: None)
+    assert not agrees("reads of a warp that has met", "global")
+
+
+def test_a_sanitizer_without_atomics_does_not_agree(monkeypatch):
+    accessed = Races.accessed
+
+    def without_atomics(self, machine, group, site, access, offset, width, space, what, values):
+        if what != "atomic":
+            accessed(self, machine, group, site, access, offset, width, space, what, values)
+
+    monkeypatch.setattr(Races, "accessed", without_atomics)
+    assert any(judge(seed, "whole") == "silence" for seed in range(120))

@@ -33,19 +33,6 @@ def test_a_missing_bounds_check_is_an_out_of_bounds_write_that_names_thread_and_
 
 
 @cuda.jit
-def swapped(x, out):
-    col, row = cuda.grid(2)
-    if row < x.shape[0] and col < x.shape[1]:
-        out[row, col] = x[col, row]  # fault
-
-
-def test_swapped_indices_of_a_wide_image_leave_the_array():
-    x = np.zeros((8, 64), np.float32)
-    with pytest.raises(warplab.OutOfBounds, match=f":{line_of(swapped, '# fault')}"):
-        swapped[(2, 1), (32, 8)](x, np.zeros((8, 64), np.float32))
-
-
-@cuda.jit
 def into_a_neighbour(x, out, far):
     out[cuda.grid(1)] = x[cuda.grid(1) + far]
 
@@ -83,82 +70,6 @@ def test_a_missing_barrier_is_a_race_that_names_both_lines():
     assert f":{line_of(missing_barrier, '# write')}" in str(caught.value)
     assert f":{line_of(missing_barrier, '# read')}" in str(caught.value)
     assert "no barrier" in str(caught.value)
-
-
-@cuda.jit
-def second_barrier_missing(x, out):
-    s = cuda.shared.array(64, float32)
-    i = cuda.threadIdx.x
-    for k in range(4):
-        s[i] = x[i] + k
-        cuda.syncthreads()
-        out[i] += s[63 - i]
-
-
-def test_a_loop_that_overwrites_a_tile_others_still_read_is_a_race():
-    with pytest.raises(warplab.SharedRace):
-        second_barrier_missing[1, 64](np.zeros(64, np.float32), np.zeros(64, np.float32))
-
-
-@cuda.jit
-def all_write_the_same(out):
-    s = cuda.shared.array(1, float32)
-    s[0] = 5
-    cuda.syncthreads()
-    out[cuda.threadIdx.x] = s[0]
-
-
-def test_every_thread_writing_one_value_is_legal():
-    out = np.zeros(64, np.float32)
-    all_write_the_same[1, 64](out)
-    assert (out == 5).all()
-
-
-@cuda.jit
-def all_write_their_own(out):
-    s = cuda.shared.array(1, float32)
-    s[0] = cuda.threadIdx.x
-    cuda.syncthreads()
-    out[cuda.threadIdx.x] = s[0]
-
-
-def test_threads_writing_different_values_to_one_word_race():
-    with pytest.raises(warplab.SharedRace):
-        all_write_their_own[1, 64](np.zeros(64, np.float32))
-
-
-@cuda.jit
-def own_word_only(x):
-    s = cuda.shared.array(64, float32)
-    i = cuda.threadIdx.x
-    s[i] = x[i]
-    s[i] = s[i] + 1
-    x[i] = s[i]
-
-
-def test_a_thread_may_read_what_it_wrote_itself():
-    x = np.zeros(64, np.float32)
-    own_word_only[1, 64](x)
-    assert (x == 1).all()
-
-
-@cuda.jit
-def barrier_in_a_branch(out):
-    s = cuda.shared.array(64, float32)
-    i = cuda.threadIdx.x
-    if i < 20:
-        s[i] = 1
-        cuda.syncthreads()
-        out[i] = s[19 - i]
-    else:
-        s[i] = 2
-        cuda.syncthreads()
-        out[i] = s[83 - i]
-
-
-def test_threads_of_a_block_at_two_barriers_are_barrier_divergence():
-    with pytest.raises(warplab.BarrierDivergence, match="two different barriers"):
-        barrier_in_a_branch[1, 64](np.zeros(64, np.float32))
 
 
 @cuda.jit
@@ -257,40 +168,6 @@ def test_a_word_that_all_read_and_one_then_overwrites_is_a_race():
 
 
 @cuda.jit
-def warp_synchronous(x, out):
-    s = cuda.shared.array(64, float32)
-    i = cuda.threadIdx.x
-    s[i] = x[i]
-    cuda.syncwarp()
-    out[i] = s[i ^ 1]
-    cuda.syncwarp()
-    s[i ^ 3] = out[i]
-    cuda.syncwarp()
-    out[i] += s[i]
-
-
-def test_warp_synchronous_code_with_syncwarp_is_legal():
-    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
-    warp_synchronous[1, 64](x, out)
-    i = np.arange(64)
-    np.testing.assert_array_equal(out, x[i ^ 1] + x[i ^ 3 ^ 1])
-
-
-@cuda.jit
-def warp_synchronous_across_warps(x, out):
-    s = cuda.shared.array(64, float32)
-    i = cuda.threadIdx.x
-    s[i] = x[i]
-    cuda.syncwarp()
-    out[i] = s[63 - i]
-
-
-def test_syncwarp_does_not_order_two_warps():
-    with pytest.raises(warplab.SharedRace):
-        warp_synchronous_across_warps[1, 64](np.zeros(64, np.float32), np.zeros(64, np.float32))
-
-
-@cuda.jit
 def long_private_loop(x):
     s = cuda.shared.array(64, float32)
     i = cuda.threadIdx.x
@@ -303,22 +180,6 @@ def long_private_loop(x):
 def test_a_race_after_a_long_interval_is_still_found():
     with pytest.raises(warplab.SharedRace):
         long_private_loop[1, 64](np.ones(64, np.float32))
-
-
-@cuda.jit
-def bytes_side_by_side(x, out):
-    s = cuda.shared.array(64, np.uint8)
-    i = cuda.threadIdx.x
-    s[i] = x[i]
-    s[i] = s[i] + 1
-    cuda.syncthreads()
-    out[i] = s[63 - i]
-
-
-def test_neighbouring_bytes_of_one_word_do_not_race():
-    x, out = np.arange(64, dtype=np.uint8), np.zeros(64, np.uint8)
-    bytes_side_by_side[1, 64](x, out)
-    np.testing.assert_array_equal(out, x[::-1] + 1)
 
 
 @cuda.jit

@@ -33,7 +33,7 @@ PHASED_LANES = 1 << 12  # with mbarriers, whose checks keep vector clocks
 CHUNK_SHARED, CHUNK_LOCAL = (
     1 << 24,
     1 << 28,
-)  # bytes of memory in a chunk; to check shared memory takes some 17 times as much again
+)  # bytes of memory in a chunk; to check shared memory takes some 12 times as much again
 STEP_BUDGET = 1_000_000
 # A launch without clusters has clusters of one block (PTX ISA, special registers).
 CLUSTER_OF_ONE = {

@@ -315,6 +315,8 @@ class Shadow:
 
     def _is_harmless(self, touch: Touch) -> bool:
         """Whether a request cannot clash with those of the list, which it joins."""
+        if self.kept > LONGEST_LOG:
+            return False
         name, clashes = touch.kind.name, CLASHES[touch.kind.name]
         if name not in clashes and self.logged.isdisjoint(clashes):
             key = (
@@ -327,7 +329,7 @@ class Shadow:
             if key not in self.seen:
                 self.seen.add(key)
                 self._append(touch)
-            return self.kept <= LONGEST_LOG
+            return True
         own_cells = name in clashes
         if self.shared or self._overlaps(touch):
             low, high = touch.place.low, touch.place.high
@@ -339,13 +341,13 @@ class Shadow:
                 if touch.is_of(other):
                     own_cells |= clash
                     if alike:
-                        del self.log[i]
+                        self.kept -= self.log.pop(i).lanes.size
                 elif clash:
                     return False
         if own_cells and not touch.place.is_distinct(touch.lanes.size):
             return False
         self._append(touch)
-        return self.kept <= LONGEST_LOG
+        return True
 
     def _overlaps(self, touch: Touch) -> bool:
         return touch.place.overlaps(self.low, self.high)
