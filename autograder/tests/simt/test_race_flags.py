@@ -291,10 +291,12 @@ class HappensBefore:
         return found
 
 
+def overlap(a: Statement, b: Statement) -> bool:
+    return a.space == b.space and a.at < b.at + b.width and b.at < a.at + a.width
+
+
 def clashes(a: Statement, b: Statement, x, y) -> bool:
-    if x == y or a.space != b.space or (a.space == "shared" and x[0] != y[0]):
-        return False
-    if a.at + a.width <= b.at or b.at + b.width <= a.at or (a.what == b.what == "ld"):
+    if x == y or not overlap(a, b) or (a.space == "shared" and x[0] != y[0]) or a.what == b.what == "ld":
         return False
     if a.order and b.order:
         return a.space == "global" and x[0] != y[0] and "cta" in (a.scope, b.scope)
@@ -330,7 +332,7 @@ def may_be_missed(program: list[Statement], made: list[tuple[int, int]], one, ot
     """Shadow memory has two threads a cell; after a fence a plain access to a flag counts as strong."""
     if level == "whole":
         return False
-    if level == "flags" and (program[one[0]].order or program[other[0]].order):
+    if level == "flags" and any(s.order and overlap(s, program[one[0]]) for s in program):
         return True
     statements = [n for n, s in enumerate(program) if s.accesses]
     order = [(statements[site], "access", actor) for site, actor in made]
@@ -340,8 +342,8 @@ def may_be_missed(program: list[Statement], made: list[tuple[int, int]], one, ot
     alike = {
         actor
         for number, _, actor in between
-        if (t := program[number]).space == s.space and (t.what, bool(t.order)) == (s.what, bool(s.order))
-        if actor != first[2] and t.at < s.at + s.width and s.at < t.at + t.width
+        if (t := program[number]).what == s.what and bool(t.order) == bool(s.order)
+        if actor != first[2] and overlap(s, t)
     }
     return len(alike) > 1
 

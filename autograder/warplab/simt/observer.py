@@ -8,7 +8,7 @@ class Observer:
     ``block`` is a basic block of the program.
 
     ``accessed``: ``what`` is "read", "write" (with its ``values``, before they are stored) or "atomic";
-    ``offset`` and ``width`` are bytes. ``missed``: lanes shuffle the value of one that takes no part.
+    ``offset`` and ``width`` are bytes. ``missed``: a shuffle reads a lane that takes no part.
     ``printed``: a lane prints what ``taken`` names from a generic address on: (byte, bytes) each.
     ``barrier``: all threads pass one. ``met``: some do; ``lanes`` with one number in ``together`` have met.
     ``fence``: ``wide`` if it reaches other thread blocks. ``arrived``: lanes arrive in phases of mbarriers,

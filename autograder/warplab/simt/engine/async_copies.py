@@ -64,7 +64,7 @@ class AsyncCopies(Observer):
             )
 
     def track(self, lanes: np.ndarray, phases: np.ndarray) -> None:
-        """What the lanes have begun to copy arrives in phases of mbarriers."""
+        """The lanes' copies so far arrive in phases of mbarriers: a wait for the phase finishes them."""
         if self.owner is not None:
             self.committed[lanes] += 1
             for phase in np.unique(phases).tolist():

@@ -2,7 +2,8 @@
 
 A plain barrier takes every thread of a block that has not exited. A counted one (``bar.sync id, n``) takes n
 threads. A grid barrier takes every thread of the grid. The machine asks for these only when no lane can run,
-so all living lanes wait somewhere. ``bar.warp.sync`` takes the lanes of a warp that its mask names.
+so all lanes that have not exited wait somewhere. ``bar.warp.sync`` takes the lanes of a warp that its mask
+names.
 
 Where threads of a block wait at different places, the PTX ISA decides ("bar, barrier", "exit"). A barrier is
 one of sixteen numbered resources of the block at which warps arrive, not a place in the program: two
@@ -43,10 +44,10 @@ def release(machine, waiting):
 
 
 def release_early(machine, waiting, running):
-    """The same while other threads still run, as they may be spinning until those who wait here have passed:
-    blocks of which every thread waits, and counted barriers that have their threads.
+    """The same while other threads still run, as these may spin until the waiting ones have passed: releases
+    blocks whose threads all wait, and counted barriers that are complete.
 
-    running: groups of the others.
+    running: the groups that run.
     """
     program = machine.program
     if any("grid" in program.blocks[i].branch.mods for i, _ in waiting):
@@ -69,7 +70,7 @@ def release_early(machine, waiting, running):
 
 
 def _apart(machine, waiting, masks):
-    """Those of whom the masks are true, and the others."""
+    """Split each group by its mask: the parts where it is true, and the parts where it is false."""
     parts = [(i, g, mask) for (i, g), mask in zip(waiting, masks)]
     return [(i, _part(g, m)) for i, g, m in parts if m.any()], [
         (i, _part(g, ~m)) for i, g, m in parts if not m.all()
@@ -143,7 +144,7 @@ def wait_in_vain(machine, gathering, waiting):
 
 
 def tell_who_met(machine, passing, all_of_them: bool) -> None:
-    """Tell the observers who passes: all threads that live, at one barrier a block, or who has met whom."""
+    """Tell the observers that all threads pass one barrier a block, or else which threads have met."""
     program = machine.program
     if all_of_them and all(_count(program, i, g) is None for i, g in passing):
         for o in machine.observers:
@@ -197,7 +198,7 @@ def _meet(program, one: int, other: int) -> bool:
 
 
 def _aligned(*barriers) -> bool:
-    """Whether one of them wants all threads of a warp at itself."""
+    """Whether one of them needs all threads of a warp at the same place."""
     return any(b.opcode == "bar" or "aligned" in b.mods for b in barriers)
 
 
@@ -239,7 +240,7 @@ def _note(machine, index: int, doubt: str) -> None:
 
 
 def _grid(machine, waiting):
-    """Some wait at a barrier of the grid: blocks that are all at other barriers pass these first."""
+    """Some wait at a barrier of the grid: blocks that wait at other barriers as a whole pass these first."""
     program = machine.program
     here = [(i, g) for i, g in waiting if "grid" in program.blocks[i].branch.mods]
     at_grid = np.zeros(machine.blocks, bool)
@@ -256,7 +257,7 @@ def _grid(machine, waiting):
 
 
 def _counted(machine, counted):
-    """Who waits at a counted barrier that has its threads, block by block, and who at another."""
+    """Split groups at counted barriers: those whose barrier is complete in their block, and the others."""
     program = machine.program
     tally: dict[int, np.ndarray] = {}
     for index, group in counted:

@@ -29,7 +29,6 @@ from warplab.simt.observer import Observer
 from warplab.simt.ptx.blocks import BasicBlock
 
 CHUNK_LANES = 1 << 15
-PHASED_LANES = 1 << 12  # with mbarriers, whose checks keep vector clocks
 CHUNK_SHARED, CHUNK_LOCAL = (
     1 << 24,
     1 << 28,
@@ -139,7 +138,7 @@ class Machine:
         """
         threads, local = self.launch.threads, self.program.local_size
         fit = (
-            (PHASED_LANES if self.program.has_mbarriers else CHUNK_LANES) // threads,
+            CHUNK_LANES // threads,
             CHUNK_SHARED // max(1, self.shared_stride),
             CHUNK_LOCAL // max(1, local * threads),
         )

@@ -170,7 +170,7 @@ def objects(memory) -> Mbarriers:
 
 @dataclass(frozen=True)
 class _Use:
-    """The objects that the lanes of one instruction name, by their words of the chunk's shared memory."""
+    """The objects that the lanes of one instruction address, by their words of the chunk's shared memory."""
 
     found: Mbarriers
     machine: Any
@@ -289,7 +289,7 @@ def wait(memory, group, site, space, base, offset, sought, parity: bool, orders:
 
 
 def _phase_of(use: _Use, token: np.ndarray) -> np.ndarray:
-    """The phase that each token is of: this one of its object, or the one before."""
+    """The phase that each token belongs to: its object's current one, or the one before."""
     foreign = (token & MARK == 0) | (token >> WORD_SHIFT & WORD_MASK != use.within)
     use.refuse(
         foreign,
@@ -336,7 +336,7 @@ def _use(memory, group, site, space, base, offset) -> _Use:
 
 
 def _live(memory, group, site, space, base, offset, does: str) -> _Use:
-    """Of objects that must be initialised, with a barrier or fence since then."""
+    """The same for objects that must be initialised, by another thread with a barrier or fence since."""
     use = _use(memory, group, site, space, base, offset)
     found = use.found
     use.refuse(
@@ -360,7 +360,7 @@ def _live(memory, group, site, space, base, offset, does: str) -> _Use:
 
 
 def _before(words: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """How much the lanes before each add to the same object."""
+    """For each lane the sum of the counts of the lanes before it at the same object."""
     count = np.broadcast_to(count, words.shape)
     order = np.argsort(words, kind="stable")
     ordered, before = words[order], np.cumsum(count[order]) - count[order]

@@ -180,10 +180,6 @@ class Program:
         return touched_through(self.function, INSTRUCTIONS)
 
     @cached_property
-    def has_mbarriers(self) -> bool:
-        return any(i.opcode == "mbarrier" for b in self.blocks for i in b.instrs)
-
-    @cached_property
     def clock_is_idle(self) -> bool:
         """Whether it is of no matter what the kernel reads off clocks: see ``only_sleeps``."""
         return only_sleeps(self.blocks)

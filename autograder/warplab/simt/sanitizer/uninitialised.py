@@ -1,17 +1,17 @@
-"""Reads of shared or local memory that no thread has written, and of lanes that take no part in a shuffle:
-on a GPU they give whatever was there before.
+"""Uses of uninitialised values: shared or local memory that no thread has written in this launch, and
+shuffles from lanes that take no part. On a GPU they give whatever was there before.
 
-Such a value is no error until it matters: kernels read a tile beyond its edge, or a lane that the last
-``shfl`` does not need, and throw away what they found. So it is followed from its load, lane by lane, through
-moves, arithmetic, choices, exchanges within a warp, and shared and local memory, to the first use that
-matters: it decides a branch or a vote, is an address, feeds an atomic or a function, is printed, or is stored
-to global memory. What is computed from it is unknown too, unless the other operand alone decides it (``and``
-with zero, the other side of a ``selp``). Instructions of a whole warp that mix its lanes give unknown values
-to all of them. Where a load is no plain one (``ldmatrix``, ``wmma.load``), the memory is read by an atomic
-(an exchange only puts its value there, and its result is followed), or the kernel calls itself, the read
-itself is the error.
+Reading such a value is no error: kernels read a tile beyond its edge, or a lane that the last ``shfl`` does
+not need, and discard what they found. So the value is tracked (taint), lane by lane, through moves,
+arithmetic, choices, exchanges within a warp, and shared and local memory. It is an error where it decides a
+branch or a vote, is an address, feeds an atomic or a function, is printed, or is stored to global memory.
 
-Following costs nothing before the first such read (``engine.following``).
+A result is tainted if an operand is, unless the other operand alone decides it (``and`` with zero, the other
+side of a ``selp``). Instructions of a whole warp that mix its lanes taint the results of all of them. The
+read itself is the error where the load is not a plain one (``ldmatrix``, ``wmma.load``), where an atomic
+computes with the memory (an exchange does not, and its result is tracked), and in a kernel that calls itself.
+
+Tracking costs nothing before the first such read (``engine.following``).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from warplab.simt.errors import UninitialisedRead
 from warplab.simt.observer import Observer
 from warplab.simt.sanitizer.races import barrier_at, cell_size
 
-# What is known of an unknown value: the site of its load, in which memory, by which lane and at which byte,
-# packed into one int64; 0: it is no unknown value.
+# The origin of an uninitialised value in one int64: the site of its load, the memory, the lane and the byte;
+# 0: the value is initialised.
 LANE_BITS = BYTE_BITS = 22
 SITE_SHIFT, LOCAL_BIT = LANE_BITS + BYTE_BITS + 1, 1 << LANE_BITS + BYTE_BITS
 
 
 class InitialisationCheck(Observer):
-    """Observer that raises UninitialisedRead where a cell that nobody wrote in this launch comes to matter.
+    """Observer that raises UninitialisedRead at the first use of an uninitialised value.
 
-    It is the shadow of ``engine.following`` too: the methods without an underline behind ``accessed``.
+    The public methods below ``accessed`` are what ``engine.following`` calls for each instruction.
     """
 
     def __init__(self):
@@ -46,8 +46,8 @@ class InitialisationCheck(Observer):
     def _forget(self):
         self.written: dict[str, np.ndarray] = {}
         self.unit = 4
-        self.machine: Any = None  # set while values are followed
-        self.unknown: dict[str, np.ndarray] = {}  # by register: where its value comes from, a lane each
+        self.machine: Any = None  # set while values are tracked
+        self.unknown: dict[str, np.ndarray] = {}  # by register: the origin of its value, a lane each
         self.stored: dict[str, np.ndarray] = {}  # the same of cells, by memory
         self.loads: list[tuple[np.ndarray, list[np.ndarray]]] = []
         self.values: tuple[str | None, ...] = ()  # registers that a store is about to put into memory
@@ -68,7 +68,7 @@ class InitialisationCheck(Observer):
             self.written[space] = np.zeros(size // self.unit + 1, bool)
         written = self.written[space]
         if what != "write":
-            # what was written stays so, while nothing is followed: a loop's next read need not be looked up
+            # what is written stays so: a loop's next read need not be looked up, unless values are tracked
             key = ("written", offset, width)
             if self.machine is not None or key not in access.pattern:
                 parts = self._parts(access, offset, width)
@@ -104,7 +104,7 @@ class InitialisationCheck(Observer):
         return [first + part if part else first for part in range(max(1, width // self.unit))]
 
     def _read(self, machine, group, site, access, offset, space, what, parts, known) -> None:
-        """Some of the cells that a group reads nobody has written."""
+        """Some of the cells that a group reads are uninitialised."""
         at = np.broadcast_to(access.within + offset, group.lanes.shape)
         code = (site + 1 << SITE_SHIFT) | (LOCAL_BIT if space == "local" else 0)
         before, found = self.stored.get(space), []
@@ -146,7 +146,7 @@ class InitialisationCheck(Observer):
         self.loads = []
 
     def loaded(self, group, names):
-        """``names``: the registers that a load has filled, None for one that it threw away."""
+        """``names``: the registers that a load has filled, None for one that it discards."""
         for i, name in enumerate(names):
             if name is None:
                 continue
@@ -180,7 +180,7 @@ class InitialisationCheck(Observer):
         self._put_all(group, written, p)
 
     def masked(self, group, written, a, b, a_decides, b_decides):
-        """Where ``a`` is known and decides the result, ``b`` is of no matter, and the other way round."""
+        """Where an initialised ``a`` decides the result, ``b`` does not taint it, and the other way round."""
         deciders = {*a, *b}
         a, b = self._held(group, a), self._held(group, b)
         if a is not None or b is not None:
@@ -210,7 +210,7 @@ class InitialisationCheck(Observer):
         return self.unknown[name]
 
     def _held(self, group, names) -> np.ndarray | None:
-        """What is unknown in registers, for each lane of the group; None if nothing is."""
+        """The origins of what is uninitialised in registers, a lane each; None if nothing is."""
         out = None
         for name in names:
             if name in self.unknown:
