@@ -225,12 +225,31 @@ def test_traces_make_room_when_none_was_replayed_for_long(replays, monkeypatch):
     assert len(replays) > 2
 
 
-def test_a_trace_with_too_many_constants_is_not_kept(replays, monkeypatch):
-    monkeypatch.setattr(tracing, "BYTES", 100)
+@pytest.mark.parametrize("limit, most", [("BYTES", 100), ("STEPS", 2)])
+def test_a_trace_that_grows_too_large_is_not_kept(replays, monkeypatch, limit, most):
+    monkeypatch.setattr(tracing, limit, most)
     kernel = cuda.jit(gather.py_func)
     for _ in range(6):
         kernel[1, 32](numbers(32), (7 * np.arange(32)) % 32, numbers(32))
     assert not replays
+
+
+def test_another_grid_or_block_is_another_kind(replays):
+    kernel = cuda.jit(add.py_func)
+    for grid, block in ((1, 32), (2, 32), (1, 64)) * 4:
+        a, b, out = numbers(64), numbers(64), np.zeros(64, F)
+        kernel[grid, block](a, b, out)
+        np.testing.assert_array_equal(out, np.where(np.arange(64) < grid * block, a + b, 0))
+    assert len(replays) == 6
+
+
+def test_more_dynamic_shared_memory_is_another_kind(replays):
+    kernel = ptx_kernel("u64 out", "mov.u32 %r1, %dynamic_smem_size; st.global.u32 [%out], %r1;")
+    for size in (64, 128) * 4:
+        out = np.zeros(1, np.uint32)
+        kernel[1, 1, 0, size](out)
+        assert out[0] == size
+    assert len(replays) == 4
 
 
 @cuda.jit

@@ -74,7 +74,7 @@ class Repeats:
                     found[parameter] = found.get(parameter, True) and _type_of(instr).is_float
             elif not _is_traced(instr):
                 return {}
-        return found if {name for name, _, _ in found} <= {*self.names} else {}
+        return found
 
     def kind_of(self, launch: Launch, space: AddressSpace) -> LaunchKind | None:
         """None at a program's first launches, and where launches cannot be traced."""

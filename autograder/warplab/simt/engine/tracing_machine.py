@@ -10,15 +10,7 @@ from warplab.simt.engine.atomics import update
 from warplab.simt.engine.generic_addresses import in_several_spaces, resolve
 from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.machine import Machine
-from warplab.simt.engine.tracing import (
-    CannotTrace,
-    LaunchTrace,
-    Parameter,
-    Pointer,
-    Traced,
-    plain,
-    sources_of,
-)
+from warplab.simt.engine.tracing import CannotTrace, LaunchTrace, Parameter, Pointer, Traced, plain
 
 OWN = ("shared", "local")  # memory that a launch begins with uninitialised
 
@@ -142,7 +134,7 @@ class TracingMemory(LoadStoreUnit):
         view = region.view(dtype)
         if space in self.is_traced:
             _cells(self.is_traced[space], view)[index] = is_traced
-        self.sources[space] = sources_of(values, self.sources[space])
+        self.sources[space] = tracing.sources_of(values, self.sources[space])
         return view
 
     def load_generic(self, group, site, address, offset, dtype, count):
