@@ -95,6 +95,7 @@ def run_sphinx(root: Path, every_page: bool, say) -> tuple[int, str]:
         encoding="utf-8",
         errors="replace",
     ) as process:
+        assert process.stdout
         for raw in process.stdout:
             line = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", raw)
             lines.append(line)

@@ -133,7 +133,7 @@ def run_pip(python, arguments, log_path, say):
         process = subprocess.Popen(
             command + arguments, cwd=str(ROOT), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
-        for raw in process.stdout:
+        for raw in process.stdout or ():
             line = raw.decode("utf-8", "replace")
             log.write(line)
             found = shown.match(line)

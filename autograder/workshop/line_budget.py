@@ -45,7 +45,7 @@ def room_of(path: str, rooms: dict[str, dict]) -> str | None:
 
 def measured(rooms: dict[str, dict], root: Path) -> tuple[dict[str, tuple[int, int]], list[str]]:
     """{room: (lines of code, files)}, and the files below the table's top folders that no room claims."""
-    counts = dict.fromkeys(rooms, (0, 0))
+    counts: dict[str, tuple[int, int]] = dict.fromkeys(rooms, (0, 0))
     strangers: list[str] = []
     for top in dict.fromkeys(room.split("/")[0] for room in rooms):
         for path in sorted((root / top).rglob("*.py")):

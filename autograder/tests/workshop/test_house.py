@@ -51,3 +51,17 @@ def test_a_room_says_what_it_is_for(path):
     assert purpose and len(purpose.splitlines()[0]) <= 110, (
         f"{shown([path])} begins with one line on its purpose"
     )
+
+
+def test_no_function_is_longer_than_sixty_lines_and_no_constructor_takes_more_than_seven_arguments():
+    long, wide = [], []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            lines, arguments = node.end_lineno - node.lineno + 1, [*node.args.args, *node.args.kwonlyargs]
+            if lines > 60:
+                long.append(f"{shown([path])}: {node.name} has {lines} lines")
+            if node.name == "__init__" and len(arguments) - 1 > 7:
+                wide.append(f"{shown([path])}:{node.lineno} takes {len(arguments) - 1} arguments")
+    assert (long, wide) == ([], [])

@@ -271,7 +271,7 @@ def day(came, run, answer):
         width_ratios=[1.5, 1],
     )
     changes = 1 + np.flatnonzero(np.diff(run.replicas).astype(bool) | np.diff(run.ready).astype(bool))
-    kept = np.unique([0, *changes, len(run.times) - 1])
+    kept = np.unique(np.array([0, *changes, len(run.times) - 1]))
     times, paid, ready, said = run.times[kept] / 3600, run.replicas[kept], run.ready[kept], []
     for (top, middle, bottom), width, begin, end in zip(
         axes.T, (600, 60), (0, 64_080), (86_400, 67_680), strict=True

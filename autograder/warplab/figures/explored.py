@@ -160,7 +160,7 @@ def desk(model="llama-7b", ranks=8, tokens=2048):
     shape = MODELS[model]
     kept = {"activations": vram.activation_bytes(shape["layers"], shape["width"], 32, tokens)}
     card = specs.get("h100-sxm")
-    colours = dict(
+    colours: dict[str, str] = dict(
         zip(vram.RECIPES["mixed, Adam"], ("blue", "orange", "purple", "green", "gold"), strict=True)
     )
     colours["activations"] = "grey"

@@ -5,6 +5,7 @@ gaps, the cache, and the calculator.
 import html
 import json
 import pathlib
+from typing import Any
 
 import numpy as np
 from matplotlib.patches import Rectangle
@@ -15,7 +16,7 @@ HERE = pathlib.Path(__file__).parent
 INK, COLOUR = plots.INK, plots.PALETTE
 SMALL = {"fontsize": 10.5}
 THEORY = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.8}
-SEVEN = {"layers": 32, "width": 4096, "heads": 32}  # the shape of Llama 2 7B
+SEVEN: dict[str, Any] = {"layers": 32, "width": 4096, "heads": 32}  # the shape of Llama 2 7B
 PARTS = {
     "weights": "blue",
     "gradients": "orange",
@@ -276,7 +277,7 @@ class Calculator:
 
     def __init__(self):
         recipe = "mixed, Adam"
-        size = {"tokens": 2048, "batch": 1}
+        size: dict[str, Any] = {"tokens": 2048, "batch": 1}
         rows = vram.training_bytes(7e9, recipe) | {"activations": vram.activation_bytes(**SEVEN, **size)}
         self.rows = [*rows.items(), ("training, together", sum(rows.values()))]
         self.rows += [

@@ -6,6 +6,7 @@ import html
 import json
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.patches import Rectangle
@@ -239,7 +240,10 @@ def fragments(lane):
             for col in range(0, cols, pair[0]):
                 mine = held[name][row, col] == lane
                 at = corner[0] + col // pair[0] * box[0], corner[1] + row // pair[1] * box[1]
-                look = {"facecolor": COLOUR[colour] if mine else "none", "edgecolor": COLOUR[colour]}
+                look: dict[str, Any] = {
+                    "facecolor": COLOUR[colour] if mine else "none",
+                    "edgecolor": COLOUR[colour],
+                }
                 ax.add_patch(Rectangle(at, *box, linewidth=0.8, **look))
                 if mine or (row < 8 and col < 8):  # the other quarters repeat the first
                     look = {"weight": "bold", "color": PAPER} if mine else {"color": INK}

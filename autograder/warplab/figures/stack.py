@@ -128,7 +128,8 @@ def _line(text, pattern):
 
 def assembled(ptx):
     """The ELF file that ptxas makes of the kernel in `ptx`."""
-    return ptxas.assemble(ptx, re.search(r"\.entry\s+([\w$]+)", ptx).group(1)).cubin
+    (kernel,) = re.findall(r"\.entry\s+([\w$]+)", ptx)
+    return ptxas.assemble(ptx, kernel).cubin
 
 
 def machine_code(cubin):
@@ -146,14 +147,13 @@ def machine_code(cubin):
 
 def listing(cubin):
     """The machine instructions of `cubin` as text, one a line; empty where nvdisasm is not installed."""
-    if ptxas.find("nvdisasm") is None:
+    nvdisasm = ptxas.find("nvdisasm")
+    if nvdisasm is None:
         return []
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        run = subprocess.run(
-            [ptxas.find("nvdisasm"), "-c", file.name], capture_output=True, text=True, check=True
-        )
+        run = subprocess.run([nvdisasm, "-c", file.name], capture_output=True, text=True, check=True)
     return re.findall(r"^\s+/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;", run.stdout, re.M)
 
 
@@ -409,7 +409,7 @@ def trace(events):
     totals = {}
     for event in called:
         totals[event.name] = totals.get(event.name, 0) + event.time_range.elapsed_us()
-    names = sorted(totals, key=totals.get, reverse=True)[:6]
+    names = sorted(totals, key=lambda name: totals[name], reverse=True)[:6]
     fig, ax = plots.new(plots.COLUMN, 2.7)
     for y, name in enumerate(names):
         spans = [

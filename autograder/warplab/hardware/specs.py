@@ -21,6 +21,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -57,7 +58,7 @@ class Fact:
     name: str
     label: str
     kind: str  # peak, limit, count, size, setting or ratio: see registry/common/facts.yml
-    value: int | float | str
+    value: Any  # a number, or a word where the fact is a name
     unit: str = ""
     device: str = ""
     form_factor: str = ""

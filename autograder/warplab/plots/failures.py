@@ -250,7 +250,7 @@ def _line(x1, y1, x2, y2, how):
     return f'<line x1="{x1:.4g}" y1="{y1:.4g}" x2="{x2:.4g}" y2="{y2:.4g}" {how}/>'
 
 
-def _box(x, y, width, height, colour, opacity=1):
+def _box(x, y, width, height, colour, opacity=1.0):
     return (
         f'<rect x="{x:.4g}" y="{y:.4g}" width="{width:.4g}" height="{height:.4g}" fill="{colour}" '
         f'fill-opacity="{opacity:g}"/>'

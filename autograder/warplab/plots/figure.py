@@ -43,7 +43,8 @@ class Figure:
     def __init__(self, drawing, body, alt, caption):
         self.drawing, self.body, self.alt, self.caption = drawing, body, alt, caption
         self.data = {}  # what a script of the page may want to know of it: name to text, written as data-name
-        self.narrow, self.name, self.evidence = None, "", ()
+        self.narrow: Figure | None = None
+        self.name, self.evidence = "", ()
 
     def _repr_html_(self):
         caption = f"<figcaption>{_inline(self.caption)}</figcaption>" if self.caption else ""

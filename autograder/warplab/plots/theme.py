@@ -3,8 +3,10 @@ type that a phone can show.
 """
 
 import textwrap
+from typing import Any
 
 import matplotlib
+from cycler import cycler
 from matplotlib.figure import Figure as MplFigure
 
 from warplab.plots.palette import PALETTE
@@ -27,7 +29,7 @@ STYLE = {
     "axes.spines.right": False,
     "axes.grid": False,
     "axes.axisbelow": True,
-    "axes.prop_cycle": matplotlib.cycler(color=list(PALETTE.values())),
+    "axes.prop_cycle": cycler(color=list(PALETTE.values())),
     "grid.color": INK,
     "grid.alpha": 0.15,
     "grid.linewidth": 0.8,
@@ -46,7 +48,7 @@ STYLE = {
 }
 
 
-def new(width=COLUMN, height=3.2, *, phone=None, columns=1, rows=1, **options):
+def new(width=COLUMN, height=3.2, *, phone=None, columns=1, rows=1, **options) -> tuple[Any, Any]:
     """Return `(figure, axes)` in the course's style, transparent, `width` x `height` inches.
 
     phone: the size of the narrow drawing, (width, height); without it the height stays and the width is at
@@ -54,7 +56,7 @@ def new(width=COLUMN, height=3.2, *, phone=None, columns=1, rows=1, **options):
     of them when there are several; `options` go to `Figure.subplots`. Also sets matplotlib's defaults, since
     text and lines that are added later read them.
     """
-    matplotlib.rcParams.update(STYLE)
+    matplotlib.rcParams.update(STYLE)  # pyright: ignore[reportCallIssue, reportArgumentType] - its stubs name each key
     if on_phone():
         if phone is None and (rows, columns) == (1, 2):
             rows, columns, height = 2, 1, 1.8 * height
@@ -77,7 +79,7 @@ def legend(figure, handles=None, labels=None, inside=None, **options):
     if handles is None:
         named = [ax.get_legend_handles_labels() for ax in figure.axes]
         handles, labels = ([part for ax in named for part in ax[i]] for i in (0, 1))
-    labels = [textwrap.fill(text, 42 if on_phone() else 80) for text in labels]
+    labels = [textwrap.fill(text, 42 if on_phone() else 80) for text in labels or ()]
     wide, letters = figure.get_figwidth(), max(len(line) for text in labels for line in text.splitlines())
     columns = max(1, min(len(labels), int(wide / (0.082 * letters + 0.6))))
     figure.legend(handles, labels, loc="outside lower left", ncols=columns, **options)

@@ -159,7 +159,7 @@ def _banks(request):
     return body, _below() + max(step * made, WORD_HEIGHT), f"words asked of each bank: {passes}"
 
 
-def _box(x, y, width, height, colour, opacity=1):
+def _box(x, y, width, height, colour, opacity=1.0):
     fill = (
         f'fill="{PALETTE[colour]}" fill-opacity="{opacity:g}"'
         if colour

@@ -4,6 +4,7 @@ the numbers that the page quotes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 HOLDS, HOLDS_IF, WRONG = "holds", "holds if", "wrong"
@@ -16,7 +17,7 @@ class Decision:
     """
 
     readings: dict[str, bool]
-    numbers: dict[str, float | int | str] = field(default_factory=dict)
+    numbers: Mapping[str, float | int | str] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:

@@ -49,7 +49,9 @@ def adam_state() -> Decision:
 
 def gradient_copy() -> Decision:
     layer, _ = _after_a_step()
-    return Decision({"as many gradients as weights": layer.weight.grad.numel() == layer.weight.numel()})
+    gradient = layer.weight.grad
+    assert gradient is not None
+    return Decision({"as many gradients as weights": gradient.numel() == layer.weight.numel()})
 
 
 def activations() -> Decision:
@@ -68,7 +70,7 @@ def checkpointing() -> Decision:
     """
     n = 64
     kept = {k: k + n // k for k in range(1, n + 1) if n % k == 0}
-    best = min(kept, key=kept.get)
+    best = min(kept, key=lambda k: kept[k])
     extra = 1 / (1 + 2)
     return Decision(
         {"memory": best**2 == n, "compute": round(100 * extra) == 33},

@@ -63,5 +63,5 @@ def functions() -> dict[str, Callable[[], Decision]]:
                 and getattr(value, "__module__", "") == theme.__name__
                 and not name.startswith("_")
             ):
-                found[name] = value
+                found[name] = value  # pyright: ignore[reportArgumentType] - a theme's public functions decide
     return found

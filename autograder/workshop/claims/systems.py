@@ -54,7 +54,9 @@ def wires() -> Decision:
 
 def rented_by_anybody() -> Decision:
     """39.3 million H100-hours, as Meta counts them for Llama 3.1, at the cheapest hour of our file."""
-    hour = prices.cheapest("h100-sxm").gpu_hour
+    offer = prices.cheapest("h100-sxm")
+    assert offer is not None, "the file of prices has this card"
+    hour = offer.gpu_hour
     bill = 39.3e6 * hour
     return Decision(
         {

@@ -33,6 +33,7 @@ PATIENCE = (
 def modules() -> list[str]:
     """Names of the suite's test modules, without those that need several processes or threads on one GPU."""
     package = importlib.util.find_spec("numba.cuda")  # found, not imported
+    assert package and package.submodule_search_locations
     folder = next(
         path for place in package.submodule_search_locations if (path := Path(place, "tests/cudapy")).is_dir()
     )

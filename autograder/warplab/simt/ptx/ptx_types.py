@@ -98,7 +98,7 @@ def dtype_of(mods: Sequence[str]) -> str:
 
     For types of which NumPy knows one value.
     """
-    return TYPES[last_type(mods)].value
+    return TYPES[last_type(mods) or ""].value
 
 
 def unsigned(dtype: str) -> str:

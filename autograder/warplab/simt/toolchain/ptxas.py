@@ -39,7 +39,7 @@ class ToolchainError(RuntimeError):
 def find(tool: str = "ptxas") -> str | None:
     """Path of one of CUDA's tools: a wheel's, else the PATH's; None where there is none."""
     spec = importlib.util.find_spec("nvidia")
-    for folder in spec.submodule_search_locations if spec else ():
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
         for found in sorted(Path(folder).glob(f"cu*/bin/{tool}{'.exe' if sys.platform == 'win32' else ''}")):
             return str(found)
     return shutil.which(tool)
