@@ -32,7 +32,7 @@ def test_what_is_published_is_silent(name):
 
 @pytest.mark.parametrize("name, number", BROKEN)
 def test_one_thing_wrong_is_found_with_both_lines(name, number):
-    source, broken = WORKED[name]["source"], WORKED[name]["broken"][number]
-    assert broken["replace"] in source
-    text = says(name, source.replace(broken["replace"], broken["by"]))
+    source, (right, wrong) = WORKED[name]["source"], WORKED[name]["broken"][number]
+    assert right in source
+    text = says(name, source.replace(right, wrong))
     assert text.count("k.cu:") >= 2 and text.count("thread") >= 2 and "Look at: " in text

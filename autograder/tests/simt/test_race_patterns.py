@@ -25,18 +25,6 @@ def verdict(source: str, grid, block, args) -> str:
 
 # name: (source, with marks around the text without which it is wrong; (grid, block); arguments)
 PATTERNS = {
-    "histogram, counts cleared before the atomics": (
-        """extern "C" __global__ void k(const int* x, int* out) {
-    __shared__ int h[8];
-    if (threadIdx.x < 8) h[threadIdx.x] = 0;
-    /**/__syncthreads();/**/
-    atomicAdd(&h[x[threadIdx.x] & 7], 1);
-    __syncthreads();
-    if (threadIdx.x < 8) out[threadIdx.x] = h[threadIdx.x];
-}""",
-        (1, 64),
-        [np.arange(64, dtype=N), np.zeros(8, N)],
-    ),
     "histogram, counts read after the atomics": (
         """extern "C" __global__ void k(const int* x, int* out) {
     __shared__ int h[8];
@@ -112,38 +100,6 @@ PATTERNS = {
         (1, 64),
         [np.zeros(32, N)],
     ),
-    "the last block adds up": (
-        """extern "C" __global__ void k(const int* x, int* part, int* done, int* out) {
-    if (threadIdx.x == 0) {
-        part[blockIdx.x] = x[blockIdx.x];
-        /**/__threadfence();/**/
-        if (atomicAdd(done, 1) == gridDim.x - 1) {
-            int total = 0;
-            for (int i = 0; i < gridDim.x; i++) total += part[i];
-            out[0] = total;
-            *done = 0;
-        }
-    }
-}""",
-        (8, 32),
-        [np.ones(8, N), np.zeros(8, N), np.zeros(1, N), np.zeros(1, N)],
-    ),
-    "a scan that looks back": (
-        """extern "C" __global__ void k(const int* x, volatile int* ready, int* sum, int* out) {
-    int b = blockIdx.x, before = 0;
-    if (b > 0) {
-        while (ready[b - 1] == 0) {}
-        /**/__threadfence();/**/
-        before = sum[b - 1];
-    }
-    sum[b] = before + x[b];
-    /**/__threadfence();/**/
-    ready[b] = 1;
-    out[b] = before;
-}""",
-        (6, 1),
-        [np.ones(6, N), np.zeros(6, N), np.zeros(6, N), np.zeros(6, N)],
-    ),
     "release and acquire": (
         """#include <cuda/atomic>
 extern "C" __global__ void k(int* flag, int* x) {
@@ -183,12 +139,6 @@ def test_volatile_alone_is_no_syncwarp():
     assert "no barrier between them" in verdict(
         source, 1, 32, [np.zeros(32, N) + 5 * np.arange(32, dtype=N), np.zeros(32, N)]
     )
-
-
-def test_a_fence_of_the_block_does_not_reach_another_block():
-    source, (grid, block), args = PATTERNS["the last block adds up"]
-    narrow = verdict(source.replace("__threadfence()", "__threadfence_block()"), grid, block, args)
-    assert "reads element" in narrow and "nothing orders the two" in narrow
 
 
 @pytest.mark.parametrize("fence", ["__threadfence", "__threadfence_block"])
