@@ -9,6 +9,8 @@ import pytest
 import yaml
 from test_race_patterns import verdict
 
+from warplab.simt.sanitizer import clocks
+
 WORKED = yaml.safe_load(Path(__file__).with_name("published_patterns.yml").read_text())
 BROKEN = [(name, number) for name, worked in WORKED.items() for number in range(len(worked["broken"]))]
 
@@ -25,8 +27,10 @@ def an_argument(given: str | int) -> np.ndarray:
     return (np.zeros if holds == "zeros" else np.arange)(int(size), dtype=dtype)
 
 
+@pytest.mark.parametrize("most", [1024, 32, 2])
 @pytest.mark.parametrize("name", WORKED)
-def test_what_is_published_is_silent(name):
+def test_what_is_published_is_silent_followed_by_thread_warp_or_block(monkeypatch, name, most):
+    monkeypatch.setattr(clocks, "MOST", most)
     assert says(name, WORKED[name]["source"]) == ""
 
 

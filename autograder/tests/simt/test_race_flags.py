@@ -22,6 +22,7 @@ from warplab.simt.engine.machine import Launch, Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.errors import SharedRace
 from warplab.simt.observer import Observer
+from warplab.simt.sanitizer import clocks
 from warplab.simt.sanitizer.clocks import Clocks
 from warplab.simt.sanitizer.races import Races, Shadow
 
@@ -363,6 +364,13 @@ def test_the_sanitizer_finds_what_happens_before_says(level):
     seen = verdicts(range(100), level)
     assert not seen.get("false alarm") and not seen.get("silence"), seen
     assert min(len(seen["agree"]), len(seen["none"])) > 8
+
+
+@pytest.mark.parametrize("most", [6, 2, 1])
+def test_clocks_of_warps_blocks_or_several_blocks_give_no_false_alarm(monkeypatch, most):
+    monkeypatch.setattr(clocks, "MOST", most)
+    seen = verdicts(range(60), "flags")
+    assert not seen.get("false alarm") and seen["agree"]
 
 
 @pytest.mark.full

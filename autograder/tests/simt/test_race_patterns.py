@@ -8,6 +8,7 @@ import pytest
 from numba import cuda, float64
 
 import warplab
+from warplab.simt.sanitizer import clocks
 
 N = np.int32
 
@@ -250,3 +251,20 @@ def test_what_a_compare_and_swap_expects_may_be_a_plain_load_and_nothing_else_ma
     assert (out == x.max()).all()
     with pytest.raises(warplab.SharedRace, match="largest_too_early"):
         largest_too_early[1, 64](x, out)
+
+
+@pytest.mark.parametrize("most", [1024, 32, 2])
+def test_a_missing_barrier_is_found_behind_a_fence_in_large_launches_too(monkeypatch, most):
+    """Whether clocks are of threads, warps or blocks."""
+    monkeypatch.setattr(clocks, "MOST", most)
+    source = """extern "C" __global__ void k(int* done, int* out) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    if (t == 0) { __threadfence(); atomicAdd(done, 1); }
+    __syncthreads();
+    s[t] = t;
+    out[64 * blockIdx.x + t] = s[63 - t];
+}"""
+    assert "reads s[63]" in verdict(source, 4, 64, [np.zeros(1, N), np.zeros(256, N)])
+    mended = source.replace("s[t] = t;", "s[t] = t; __syncthreads();")
+    assert verdict(mended, 4, 64, [np.zeros(1, N), np.zeros(256, N)]) == ""
