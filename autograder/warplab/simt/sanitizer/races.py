@@ -69,9 +69,6 @@ class Place:
         # the bytes that the lanes touch lie between these two, of shared memory within its block
         self.low, self.high = access.low + offset, access.high + offset + width
 
-    def overlaps(self, low: int, high: int) -> bool:
-        return self.low < high and low < self.high
-
     def is_distinct(self, lanes: int) -> bool:
         """Whether each lane's bytes are its own; False also where that would be dear to find out."""
         offsets, pattern, key = self.access.offset, self.access.pattern, ("distinct", self.width)
@@ -335,8 +332,10 @@ class Shadow:
             low, high = touch.place.low, touch.place.high
             for i in reversed(range(len(self.log))):
                 other = self.log[i]
+                if other.place.low >= high or low >= other.place.high:
+                    continue
                 clash, alike = other.kind.name in clashes, other.kind.name == name
-                if not (clash or alike) or not other.place.overlaps(low, high):
+                if not (clash or alike):
                     continue
                 if touch.is_of(other):
                     own_cells |= clash
@@ -350,7 +349,7 @@ class Shadow:
         return True
 
     def _overlaps(self, touch: Touch) -> bool:
-        return touch.place.overlaps(self.low, self.high)
+        return touch.place.low < self.high and self.low < touch.place.high
 
     def _append(self, touch: Touch) -> None:
         touch.values = ()
