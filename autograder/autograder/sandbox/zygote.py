@@ -25,9 +25,9 @@ from autograder.sandbox.job import JailedJob
 from autograder.sandbox.keeper import keep
 from autograder.sandbox.launcher import OFTEN, ROLES
 
-# the students' uids outside when root grades, one for each running job, so that no user's sum is that of two:
-# between the ids that adduser and systemd hand out and those of containers; where this process has only 16
-# bits of ids, as in a container, between those of adduser and of systemd
+# Host uids for jobs when root grades, one for each running job: the kernel's limits count per uid, so that two
+# jobs never share a count. Between the ids of adduser and systemd and those of containers; where only 16-bit
+# ids are mapped, as in a container, between those of adduser and of systemd.
 HOST_IDS, FEW_HOST_IDS = range(70_000, 80_000), range(61_000, 61_184)
 IDS_IN_USE = "/run/autograder-ids"
 PATIENCE = 20.0

@@ -44,7 +44,7 @@ def answers_of(assignment: Assignment, grades: Path) -> dict[str, dict[str, str]
 
 
 def given_in(assignment: Assignment, cell: str) -> str:
-    """What nobody wrote: the cell's stub, or all of them, and the notebook's own code."""
+    """The code that came with the notebook: the cell's stub, or all stubs, and the given cells."""
     stubs = [spec.source for name, spec in assignment.cells.items() if cell in (name, OWN_CELLS)]
     return "\n".join([*stubs, *sorted(assignment.given())])
 

@@ -14,9 +14,10 @@ NOT_THEIRS = ("site-packages", "/warplab/", "/lib/python3", "<frozen ", "IPython
 
 @dataclass(frozen=True)
 class Act:
-    """What one thread did, for who draws it.
+    """What one thread did, for drawing it.
 
-    ``does``: "reads", "writes", "updates atomically" or "waits"; ``what``: an element as ``tile[3, 16]``.
+    ``does``: "reads", "writes", "updates atomically" or "waits"; ``what``: an element such as ``tile[3,
+    16]``.
     """
 
     thread: tuple[int, int, int]

@@ -63,10 +63,9 @@ def form_of(instr: MachineInstruction) -> str:
 
 
 def elects(code: Sequence[MachineInstruction]) -> list[bool]:
-    """Of each instruction, whether it is an atomic that one lane does for its warp.
+    """For each machine instruction, whether it is an atomic that one elected lane executes for its warp.
 
-    So it is where its predicate is the comparison of a lane's own number with FLO, the highest lane of a
-    vote.
+    It is, if its predicate compares the lane's own number with FLO, the highest lane of a vote.
     """
     leaders: set[str] = set()  # registers that hold the number of the lane that was elected
     chosen: set[str] = set()  # predicates that are true of that lane alone

@@ -22,11 +22,11 @@ BANKS = 32
 
 @dataclass
 class Traffic:
-    """Counts of one memory instruction in one of the spaces that it reached;
-    a generic address shows it only when it runs, and may be another the next time.
+    """Counts of one memory instruction in one memory space. A generic address reveals its space only when
+    it runs, and may reach another one the next time.
 
-    ``moved``: bytes that a lane asked for, summed over the requests. Of atomics, ``lanes`` that took part,
-    distinct ``addresses`` summed over the requests, and the ``most`` lanes that one address had in a request.
+    ``moved``: bytes that lanes asked for, summed over requests. For atomics: the ``lanes`` that took part,
+    distinct ``addresses`` summed over requests, and the ``most`` lanes on one address in one request.
     """
 
     requests: int = 0
@@ -92,7 +92,8 @@ class Issued:
 
 
 class Counters(Observer):
-    """Observer. Read ``traffic`` by (site, space), ``execution`` by block index and ``busiest`` afterwards.
+    """The counting observer. Read ``traffic`` by (site, space), ``execution`` by block index, and
+    ``busiest`` afterwards.
 
     ``busiest``: the most instructions that one warp issued.
     """

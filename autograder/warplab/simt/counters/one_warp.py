@@ -45,9 +45,11 @@ class Step:
 
 
 class OneWarp(Observer):
-    """Observer of one warp: its ``steps`` in the order of their issue, of which it keeps ``most``, and the
-    ``listing`` of what they execute, each a basic block and its instruction. A block that ends the kernel
-    keeps no instruction for that: there the block itself stands.
+    """Observer of one warp: the first ``most`` ``steps`` in issue order, and the ``listing`` that they
+    execute.
+
+    Each entry of the listing is a basic block and its instruction; a block that ends the kernel without an
+    instruction stands for itself.
     """
 
     def __init__(self, block: tuple[int, int, int], warp: int, most: int):

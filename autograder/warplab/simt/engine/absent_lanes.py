@@ -44,7 +44,9 @@ class AbsentLanes:
         self.are_some, self.changes, self.looked = False, 0, 0
 
     def add(self, group, mask: np.ndarray, site: int) -> None:
-        """``group`` executes an exchange whose ``mask`` names others of its warps."""
+        """``group`` executes a warp-wide exchange whose member ``mask`` names lanes that are not in the
+        group.
+        """
         machine = self.machine
         named = np.broadcast_to(mask, group.lanes.shape)
         of_warp = np.zeros(machine.warps, np.uint32)

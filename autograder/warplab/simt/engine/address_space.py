@@ -41,7 +41,7 @@ class Region:
     order: str = "C"
     start: int = 0  # the byte at which that array begins
     views: dict[str, np.ndarray] = field(default_factory=dict)
-    told: tuple | None = None  # what was said last of the array in it, if that can be said again
+    told: tuple | None = None  # the last description of the array, if it still holds
 
     def holds(self, array, label: str) -> Region:
         """Note which array lies in the region; returns the region."""

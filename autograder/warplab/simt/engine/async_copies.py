@@ -14,10 +14,10 @@ NOBODY = -1
 
 
 class AsyncCopies(Observer):
-    """Observer that raises UnfinishedCopy; ``cp.async`` itself adds it to a machine and tells it of copies,
-    commits and waits.
+    """Observer that raises UnfinishedCopy; ``cp.async`` adds it to a machine and reports copies, commits
+    and waits.
 
-    A thread's copies form groups, numbered by its commits; ``wait_group n`` finishes all but its last n
+    A thread's copies form groups, numbered by its commits; ``wait_group n`` completes all but its last n
     groups.
     """
 

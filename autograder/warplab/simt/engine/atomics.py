@@ -66,10 +66,10 @@ def update(
     compare: np.ndarray | None,
     wants_old: bool,
 ):
-    """Apply ``operation`` at ``view[index]`` for every lane; returns what each lane found there,
-    or None if nobody asks.
+    """Apply ``operation`` at ``view[index]`` for every lane. Returns the old values if ``wants_old``, else
+    None.
 
-    ``index`` has one element a lane; ``value`` and ``compare`` one a lane or one for all.
+    ``index`` has one element a lane; ``value`` and ``compare`` have one a lane, or one for all.
     """
     if not wants_old and operation in AT:
         AT[operation].at(view, index, np.broadcast_to(value, index.shape))

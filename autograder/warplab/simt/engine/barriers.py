@@ -24,9 +24,9 @@ from warplab.simt.ptx.parser import Imm, Reg
 
 
 def release(machine, waiting):
-    """Split ``waiting`` (block index, group) into those that pass and those that stay.
+    """Split ``waiting``, pairs (block index, group), into those that pass their barrier and those that stay.
 
-    Raises BarrierDivergence if threads of one block wait at barriers that cannot all be met.
+    Raises BarrierDivergence if threads of one block wait at barriers that can never all be met.
     """
     program = machine.program
     counted = [(i, g) for i, g in waiting if _count(program, i, g) is not None]
@@ -44,10 +44,10 @@ def release(machine, waiting):
 
 
 def release_early(machine, waiting, running):
-    """The same while other threads still run, as these may spin until the waiting ones have passed: releases
-    blocks whose threads all wait, and counted barriers that are complete.
+    """As ``release``, while the groups ``running`` still run: they may spin until the waiting ones have
+    passed.
 
-    running: the groups that run.
+    Releases blocks all of whose threads wait, and counted barriers that are complete.
     """
     program = machine.program
     if any("grid" in program.blocks[i].branch.mods for i, _ in waiting):
@@ -83,12 +83,12 @@ def _part(group, mask):
 
 
 def release_warps(machine, gathering, others):
-    """Split ``gathering``, (block index, group) at ``bar.warp.sync``, into those that pass and those that do
-    not yet.
+    """Split ``gathering``, pairs (block index, group) at ``bar.warp.sync``, into those that pass and those
+    that stay.
 
-    A lane passes when all lanes that its mask names, and that have not exited, wait at a ``bar.warp.sync`` of
-    the same mask, at whatever place. The masks are in the groups' register "$mask". others: groups that run
-    or wait elsewhere.
+    A lane passes once all lanes of its member mask that have not exited wait at a ``bar.warp.sync`` with
+    the same mask, at any place. The masks are in the register "$mask". others: groups that run or wait
+    elsewhere.
     """
     lanes = np.concatenate([g.lanes for _, g in gathering])
     mask = np.concatenate([np.broadcast_to(g.regs["$mask"], g.lanes.shape) for _, g in gathering])
@@ -257,7 +257,7 @@ def _grid(machine, waiting):
 
 
 def _counted(machine, counted):
-    """Split groups at counted barriers: those whose barrier is complete in their block, and the others."""
+    """Split groups at counted barriers into those whose barrier is complete in their block and the others."""
     program = machine.program
     tally: dict[int, np.ndarray] = {}
     for index, group in counted:

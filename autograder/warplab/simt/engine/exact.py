@@ -21,7 +21,7 @@ OF_FRACTIONS = {
 
 
 def extreme(name: str, operands) -> np.ndarray:
-    """The lanes with an operand beyond SAFE whose result is nevertheless a question of finite numbers."""
+    """The lanes whose result is finite or decided by finite numbers although an operand is beyond SAFE."""
     magnitudes = [np.abs(x) for x in operands]
     far = finite = False
     for x in magnitudes:

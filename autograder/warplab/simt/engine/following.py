@@ -206,7 +206,9 @@ class FollowingTranslator(Translator):
 
 
 def _names(operands, every: bool = False) -> tuple:
-    """Registers among operands, vectors opened; ``every``: None for what is no register."""
+    """The names of the registers among operands, those of vectors included; ``every``: None for other
+    operands.
+    """
     flat = [item for op in operands for item in (op.items if isinstance(op, Vec) else (op,))]
     held = [isinstance(op, Reg) and op.name != "_" and not is_special(op.name) for op in flat]
     names = [op.name if is_held else None for op, is_held in zip(flat, held)]

@@ -86,8 +86,8 @@ class Group:
 
 
 def joined(held: list[dict], places: list, size: int, names: frozenset[str]) -> dict[str, np.ndarray]:
-    """The registers ``names`` of a group of ``size`` lanes, of which ``places`` come from those who ``held``
-    them.
+    """The registers ``names`` of a merged group of ``size`` lanes: ``places`` are the lanes that ``held``
+    brings.
     """
     regs = {}
     for name in names:

@@ -86,7 +86,7 @@ def _has_loop(blocks: list[BasicBlock], among: set[int], join: int) -> bool:
 
 
 def _always_after(blocks: list[BasicBlock]) -> list[set[int]]:
-    """Of each block those that every path from it to an end of the kernel goes through, itself too."""
+    """The postdominators of each block, itself included: the blocks on every path from it to an exit."""
     everything = set(range(len(blocks)))
 
     def transfer(block: int, after: list[set[int]]) -> set[int]:

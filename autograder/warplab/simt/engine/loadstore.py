@@ -236,7 +236,7 @@ class LoadStoreUnit:
             o.warp_barrier(self.machine, group)
 
     def exchanged(self, group, mask, site: int) -> None:
-        """Lanes exchange something with those that ``mask`` names, of whom some may be elsewhere."""
+        """Note a warp-wide exchange whose member ``mask`` may name lanes that are elsewhere."""
         if group.absent is None or mask is group.present or ("lanes", site) in self.machine.doubts:
             return
         if mask.size == 1:  # the same when the group comes here again
@@ -325,7 +325,7 @@ class LoadStoreUnit:
 
 
 def _extent(region) -> str:
-    """What a region's last index is, for who went past it."""
+    """The region's last valid index, in words, for an out-of-bounds error."""
     if region.shape and 0 not in region.shape:
         return f"whose last element is {last_index(region.shape)}"
     return f"which has {region.size // region.itemsize:,} elements"

@@ -246,9 +246,10 @@ def arrive(memory, group, site, space, base, offset, count, drops: bool, incompl
 
 
 def track(memory, group, site, space, base, offset, counted: bool):
-    """``cp.async.mbarrier.arrive``: the copies that each lane has begun arrive when they are there.
+    """``cp.async.mbarrier.arrive``: arrive once all ``cp.async`` copies that the lane has started are
+    complete.
 
-    counted: this arrival is among those that the phase expects (``.noinc``); else it is added and made.
+    counted: the phase already expects this arrival (``.noinc``); otherwise the pending count grows by one.
     """
     use = _live(memory, group, site, space, base, offset, "lets copies arrive at {}")
     found, words = use.found, use.words

@@ -97,8 +97,9 @@ class Program:
     def _lay_out(self, space: AddressSpace, shared: dict[tuple, Region]) -> dict[str, int]:
         """Addresses of the module's and the kernel's variables, by space.
 
-        shared: variables in global and constant memory that programs of the same source laid out, by name and
-        initial contents; those that hold functions' addresses are each program's own.
+        shared: variables in global and constant memory that earlier programs of the same source laid out,
+        by name and initial contents. A variable that holds addresses of functions is laid out for each
+        program.
         """
         symbols: dict[str, int] = {p.name: PARAMETERS + p.offset for p in self.function.params}
         self.shared_static = self.local_size = 0
@@ -207,7 +208,7 @@ class Program:
 
     @cached_property
     def guesses(self) -> frozenset[int]:
-        """The ids of the loads whose value a later compare-and-swap expects, by way of copies."""
+        """The ids of loads whose value reaches the expected operand of a compare-and-swap, through copies."""
         facts = register_facts(map(_loaded_or_copied, (i for b in self.blocks for i in b.instrs)))
         expected = [i.operands[2] for b in self.blocks for i in b.instrs if "cas" in i.mods]
         sought = frozenset().union(*(facts.get(o.name, ()) for o in expected if isinstance(o, Reg)))

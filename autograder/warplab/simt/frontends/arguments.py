@@ -63,7 +63,7 @@ def check_signature(kernel: str, names, declared, values, typeof) -> None:
 
 
 def _kind(ty):
-    """What two types of elements have in common whose bytes mean the same, signs aside."""
+    """A key that is equal for two element types whose bytes mean the same, signedness aside."""
     whole = isinstance(ty, types.Integer | types.Boolean)
     return ("whole", getattr(ty, "bitwidth", 8)) if whole else ty
 

@@ -38,8 +38,8 @@ def parameters(
 ) -> list[bytes]:
     """The bytes of each parameter that the PTX declares.
 
-    types: what C++ calls them, where the kernel's name tells (``symbols.parameter_types``). Raises
-    InvalidLaunch for a number of arguments, a type or a size that is not the kernel's.
+    types: the parameters' C++ types where the mangled name has them (``symbols.parameter_types``). Raises
+    InvalidLaunch for a wrong number of arguments, a wrong type or a wrong size.
     """
     if len(declared) != len(args):
         raise InvalidLaunch(f"the kernel takes {len(declared)} arguments and got {len(args)}", kernel=kernel)
@@ -74,9 +74,9 @@ def _one(param: Param, value, name: str, place: Place, kernel: str) -> bytes:
 
 
 def _same_floats(wanted: str, value, name: str, kernel: str) -> None:
-    """Refuses an array of one floating-point type for a pointer to another, whose numbers would be nonsense.
+    """Refuse an array of one floating-point type for a pointer to another: its numbers would be nonsense.
 
-    Raw bits in an array of integers go everywhere.
+    An array of integers is taken as raw bits for any pointer.
     """
     pointee, given = _pointee(wanted), _dtype_name(getattr(value, "dtype", ""))
     if pointee in _FLOATING and given in _DTYPES and given != _FLOATING[pointee]:

@@ -21,11 +21,11 @@ _warned: dict = {}  # Python's memory of which warnings were shown
 
 @dataclass(frozen=True)
 class LaunchContext:
-    """What a launch runs under: the ``target`` that sets its limits, and who watches.
+    """What a launch runs under: the ``target``, which sets its limits, and further observers.
 
-    ``observers`` are told of every event, beside the checks that every launch has. ``sample``: only so many
-    thread blocks run, spread evenly over the grid; None: all. ``replicas``: several threads of a block may
-    hold one element, as Triton's do (``sanitizer.races``).
+    ``observers`` get every event, beside the checks that every launch has. ``sample``: only so many thread
+    blocks run, spread evenly over the grid; None: all. ``replicas``: several threads of a block may hold
+    the same element, as Triton's do (``sanitizer.races``).
     """
 
     target: Target
@@ -41,9 +41,9 @@ def translated(
     space: AddressSpace,
     variables: dict[tuple, Region] | None = None,
 ) -> Program:
-    """The program of PTX ``modules``, the first of which has ``entry``. It is translated once a process.
+    """The program of PTX ``modules``, the first of which has ``entry``; translated once a process.
 
-    variables: those that programs of the same source have laid out already; a new program adds its own.
+    variables: those already laid out by programs of the same source; a new program adds its own.
     """
     key = (id(space), id(variables), entry, *modules)
     if key not in _programs:
@@ -61,13 +61,14 @@ def run(
     space: AddressSpace,
     context: LaunchContext,
 ) -> Machine:
-    """Check the configuration as CUDA does, run with ``values`` (parameters' bytes), then unmap ``regions``.
+    """Check the configuration as CUDA does, run with ``values`` (the parameters' bytes), then unmap
+    ``regions``.
 
-    Warns (GlobalConflict) where threads met in global memory with nothing to order them;
-    ``machine.conflicts`` has these too. Warns (BarrierWarning) of barriers that not all threads of a block
-    reach and of exchanges in a warp without lanes that their masks name, and (UnsetConstant) of constant
-    memory that nobody set. Raises InvalidLaunch for what CUDA refuses, other LaunchError subclasses for what
-    goes wrong while running. Without observers, a launch may replay an earlier one (``engine.repeats``).
+    Warns: GlobalConflict for unordered conflicting accesses to global memory (also in
+    ``machine.conflicts``), BarrierWarning for barriers that some threads of a block never reach and for
+    warp-wide exchanges without lanes of their member mask, UnsetConstant for constant memory without a
+    value. Raises InvalidLaunch for what CUDA refuses, other LaunchErrors for what goes wrong while running.
+    Without further observers a launch may replay an earlier one (``engine.repeats``).
     """
     try:
         grid, block = _three(grid), _three(block)

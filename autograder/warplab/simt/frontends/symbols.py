@@ -135,8 +135,8 @@ class Symbol:
 def parameter_types(entry: str) -> list[str]:
     """["float const*", "int"]: the types of a kernel's parameters, from its mangled name ``entry``.
 
-    Empty of a kernel that is ``extern "C"``, whose name tells nothing, and where the C++ runtime that reads
-    such names (libstdc++) is missing.
+    Empty for an ``extern "C"`` kernel, whose name has no types, and where libstdc++, which demangles, is
+    missing.
     """
     try:
         read = ctypes.CDLL("libstdc++.so.6").__cxa_demangle

@@ -50,10 +50,10 @@ def array_of(tensor, name: str) -> np.ndarray:
 
 
 def refuse(tensor, name: str, kind: str = "cpu") -> None:
-    """Raises InvalidLaunch for a tensor that requires a gradient, as numba refuses it, or lies elsewhere, or
-    whose memory does not hold its numbers.
+    """Raises InvalidLaunch for a tensor that requires a gradient (as numba does), lies on another device,
+    or is a view whose memory does not hold its numbers.
 
-    kind: of the device whose tensors the kernel takes; the SIMT engine takes the CPU's.
+    kind: the device whose tensors the kernel takes; the SIMT engine takes the CPU's.
     """
     refuse_other_numbers(tensor, name)
     if tensor.requires_grad:
@@ -74,7 +74,9 @@ def refuse(tensor, name: str, kind: str = "cpu") -> None:
 
 
 def refuse_other_numbers(tensor, name: str) -> None:
-    """Raises InvalidLaunch for a tensor whose memory does not hold its numbers, one after the other."""
+    """Raises InvalidLaunch for a tensor whose memory does not hold its numbers: conjugated, negated, sparse
+    or expanded ones.
+    """
     if tensor.layout is not sys.modules["torch"].strided or tensor.is_quantized:
         parts = "int_repr()" if tensor.is_quantized else "values(), and indices() or crow_indices() beside it"
         what = "quantized" if tensor.is_quantized else str(tensor.layout).removeprefix("torch.")
