@@ -25,7 +25,7 @@ from autograder.sandbox.job import JailedJob
 from autograder.sandbox.keeper import keep
 from autograder.sandbox.launcher import OFTEN, ROLES
 
-# Host uids for jobs when root grades, one for each running job: the kernel's limits count per uid, so that two
+# Host uids for jobs when root grades, one for each running job: the kernel's limits count per uid, and two
 # jobs never share a count. Between the ids of adduser and systemd and those of containers; where only 16-bit
 # ids are mapped, as in a container, between those of adduser and of systemd.
 HOST_IDS, FEW_HOST_IDS = range(70_000, 80_000), range(61_000, 61_184)
