@@ -128,6 +128,7 @@ NO_ACCESS = {  # their handlers stand among those of memory, and they bring a ke
     "mma",
     "membar",
     "fence",
+    "griddepcontrol",
     "nanosleep",
     "createpolicy",  # a hint for caches
     "prefetch",  # asks for sectors that the load after it has to ask for again
