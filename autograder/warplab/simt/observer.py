@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 
+class StartFollowing(Exception):
+    """Raised by an observer in the midst of a load, before the load is done or others are told of it.
+
+    ``known``: the local variables of the block's function at the load; the function itself adds them.
+    """
+
+    def __init__(self, shadow, site: int):
+        self.shadow, self.site = shadow, site
+        self.known: dict[str, object] = {}
+
+
 class Observer:
     """Every event gets the machine. A group is a set of lanes at one place;
     ``block`` is a basic block of the program.

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.translate import Translator, compiled
+from warplab.simt.observer import StartFollowing
 from warplab.simt.ptx.blocks import BasicBlock, is_special, registers_read, registers_written
 from warplab.simt.ptx.parser import Instr, Mem, Reg, Vec
 from warplab.simt.ptx.ptx_types import dtype_of, last_type
@@ -23,13 +25,6 @@ from warplab.simt.ptx.ptx_types import dtype_of, last_type
 NOTHING = ("bar", "fence", "membar", "nanosleep", "prefetch", "trap")
 CARRIED = ("addc", "subc", "madc")
 WARP_WIDE = ("activemask", "elect", "match", "mma", "movmatrix", "redux", "vote")
-
-
-class StartFollowing(Exception):
-    """Raised by an observer in the midst of a load, before the load is done or others are told of it."""
-
-    def __init__(self, shadow, site: int):
-        self.shadow, self.site = shadow, site
 
 
 class Followed:
@@ -64,10 +59,7 @@ def follow(machine, group, found: StartFollowing):
     """Do what is left of the block that a load was interrupted in; returns its guard."""
     followed = machine.followed
     index, position = followed.places[found.site]
-    trace = found.__traceback__
-    while trace.tb_frame.f_code.co_filename != f"<simt {machine.program.name}>":
-        trace = trace.tb_next
-    known = trace.tb_frame.f_locals
+    known: dict[str, Any] = found.known
     for register in machine.program.function.regs:
         value = known.get(followed.translator.python_name(register))
         if value is not None:

@@ -18,14 +18,14 @@ import numpy as np
 from warplab.simt.engine.absent_lanes import AbsentLanes
 from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.barriers import note_who_left
-from warplab.simt.engine.following import Followed, StartFollowing, follow
+from warplab.simt.engine.following import Followed, follow
 from warplab.simt.engine.groups import Group, joined
 from warplab.simt.engine.idle_clocks import is_clock
 from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.program import MAX_CALLS, Program
 from warplab.simt.engine.schedule import Schedule
 from warplab.simt.errors import Act, InvalidLaunch, NoProgress, StackOverflow
-from warplab.simt.observer import Observer
+from warplab.simt.observer import Observer, StartFollowing
 from warplab.simt.ptx.blocks import BasicBlock
 
 CHUNK_LANES = 1 << 15

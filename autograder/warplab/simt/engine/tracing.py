@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FunctionType, SimpleNamespace
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -302,7 +302,8 @@ def _recording_module(module):
     return SimpleNamespace(**{**vars(module), **functions})
 
 
-RECORDING = {name: module if module is np else _recording_module(module) for name, module in NAMES.items()}
+MODULES = {name: named for name, named in NAMES.items() if isinstance(named, ModuleType) and named is not np}
+RECORDING = {name: _recording_module(module) for name, module in MODULES.items()}
 
 
 def traceable(function: FunctionType) -> Callable:

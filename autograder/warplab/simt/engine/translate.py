@@ -34,12 +34,15 @@ from warplab.simt.engine import (
 )
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.errors import UnsupportedInstruction
+from warplab.simt.observer import StartFollowing
 from warplab.simt.ptx.blocks import BasicBlock, is_special, successors
 from warplab.simt.ptx.parser import Function, Imm, Instr, Mem, Reg, Sym
 from warplab.simt.ptx.ptx_types import TYPES, last_type
 
+KEEP_LOCALS = "found.known = found.known or locals(); raise"  # those of the function that was interrupted
 NAMES = {  # what generated code may name, besides its parameters, locals and constants
     "np": np,
+    "StartFollowing": StartFollowing,
     "async_copies": async_copies,
     "cp_async": cp_async,
     "external": external,
@@ -302,6 +305,9 @@ def compiled(translator: Translator, blocks: list[BasicBlock], among: list[Basic
     for block in blocks:
         live_out = set().union(*(among[i].live_in for i in successors(block)))
         body = translator.block(block, live_out)
+        if "memory." in body:  # an observer may interrupt a load: then the registers go along
+            lines = body.replace("\n    ", "\n        ")
+            body = f"try:\n        {lines}\n    except StartFollowing as found:\n        {KEEP_LOCALS}"
         sources.append(f"def block_{block.index}(memory, group, registers):\n    {body}\n")
     namespace = NAMES | DTYPES | translator.constants
     code = NAMED_DTYPE.sub(r".\1(\2)", "\n".join(sources))

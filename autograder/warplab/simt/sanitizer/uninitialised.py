@@ -20,11 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from warplab.simt.engine.following import StartFollowing
 from warplab.simt.engine.generic_addresses import resolve
 from warplab.simt.engine.warp import shuffle
 from warplab.simt.errors import UninitialisedRead
-from warplab.simt.observer import Observer
+from warplab.simt.observer import Observer, StartFollowing
 from warplab.simt.sanitizer.races import barrier_at, cell_size
 
 # The origin of an uninitialised value in one int64: the site of its load, the memory, the lane and the byte;
