@@ -93,7 +93,7 @@ def accessible(body: str) -> str:
     body = body.replace(
         'role="doc-biblioentry"', 'role="listitem"'
     )  # the other is deprecated, and not for a div
-    # whatever may be wider than its column is a stop of the keyboard, until scrollers.js knows better
+    # the Tab key stops at every box that may scroll, until scrollers.js has measured it
     body = body.replace("<pre>", '<pre tabindex="0">')
     body = body.replace(
         '<div class="pst-scrollable-table-container"',

@@ -1,6 +1,6 @@
-// What scrolls sideways can be scrolled with the keyboard, and what does not is no stop on the way. Every listing and every
-// box of a table comes as a stop (_ext/page_head.py); once it is near, and so has a width, it stays one if it must. The
-// theme would ask all of them at once, for which all of the page must be laid out, and again after every change.
+// The Tab key stops at boxes that scroll and passes those that do not. Every listing and table box starts as a stop
+// (_ext/page_head.py) and is measured when it is near. The theme measures all boxes too, but only at load, when the window is
+// resized and when nodes are added: a box that gets its width later, in a closed <details> or a hidden tab, needs this.
 (() => {
   const sized = new ResizeObserver((entries) => {
     for (const { target } of entries) target.tabIndex = target.scrollWidth > target.clientWidth || target.scrollHeight > target.clientHeight ? 0 : -1;
