@@ -9,7 +9,7 @@ import pytest
 import yaml
 from test_race_patterns import verdict
 
-from warplab.simt.sanitizer import clocks
+from warplab.simt.sanitizer import vector_clocks as clocks
 
 WORKED = yaml.safe_load(Path(__file__).with_name("published_patterns.yml").read_text())
 BROKEN = [(name, number) for name, worked in WORKED.items() for number in range(len(worked["broken"]))]

@@ -5,7 +5,7 @@ lanes.
 The oracle takes from the engine in which order the accesses were made, and nothing else. It draws the graph
 of what happens before what: statements of a thread in order, barriers, and an edge from a fence to each
 strong read that observes a strong write behind it, directly or through a chain of atomics. Then it asks of
-each two accesses that clash whether a path leads from one to the other. As in ``sanitizer.clocks`` a reader
+each two accesses that clash whether a path leads from one to the other. As in ``vector_clocks`` a reader
 needs no fence of its own, and the fence may stand before a barrier at which its thread met the one that
 writes the flag.
 """
@@ -22,9 +22,9 @@ from warplab.simt.engine.machine import Launch, Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.errors import SharedRace
 from warplab.simt.observer import Observer
-from warplab.simt.sanitizer import clocks
-from warplab.simt.sanitizer.clocks import Clocks
+from warplab.simt.sanitizer import vector_clocks as clocks
 from warplab.simt.sanitizer.races import Races, Shadow
+from warplab.simt.sanitizer.vector_clocks import Clocks
 
 THREADS = (0, 1, 32, 33, 64)  # of each block of three warps; the others only meet at barriers
 ACTORS = [(block, thread) for block in range(2) for thread in THREADS]

@@ -8,7 +8,7 @@ import pytest
 from numba import cuda, float64
 
 import warplab
-from warplab.simt.sanitizer import clocks
+from warplab.simt.sanitizer import vector_clocks as clocks
 
 N = np.int32
 

@@ -5,7 +5,7 @@ With the last of these the phase is complete, and the next begins (PTX ISA, "mba
 a token, which says of which object and which phase it is and how many arrivals were pending. A wait does not
 stop a thread: it tells whether the phase is complete, and programs ask again, so the machine lets others run
 meanwhile. What an asynchronous copy signals is done at once, as the engine copies at once: ``async_copies``
-knows whose data may be read. What arrivals and waits order is in ``sanitizer.clocks``.
+knows whose data may be read. What arrivals and waits order is in ``sanitizer.vector_clocks``.
 
 What the manual leaves undefined is an error here: an object that nobody has initialised or whose count is out
 of range, one that is initialised twice, more arrivals than a phase expects, a phase for which nobody waited

@@ -97,9 +97,8 @@ class Program:
     def _lay_out(self, space: AddressSpace, shared: dict[tuple, Region]) -> dict[str, int]:
         """Addresses of the module's and the kernel's variables, by space.
 
-        shared: variables in global and constant memory that earlier programs of the same source laid out,
-        by name and initial contents. A variable that holds addresses of functions is laid out for each
-        program.
+        shared: variables that earlier programs of the same source laid out, by name and initial contents; one
+        that holds addresses of functions is laid out for each program.
         """
         symbols: dict[str, int] = {p.name: PARAMETERS + p.offset for p in self.function.params}
         self.shared_static = self.local_size = 0

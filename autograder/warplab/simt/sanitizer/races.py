@@ -1,8 +1,8 @@
 """Races: two threads touch a word, one of them writes, and nothing puts one before the other.
 
-``kinds`` says which accesses clash, ``clocks`` which happen before others. A race in shared memory stops the
-launch. In global memory it is a warning, as programs exist that live with it: blocks run in any order on a
-GPU, so such a kernel may give one result here and another there.
+``kinds`` says which accesses clash, ``vector_clocks`` which happen before others. A race in shared memory
+stops the launch. In global memory it is a warning, as programs exist that live with it: blocks run in any
+order on a GPU, so such a kernel may give one result here and another there.
 
 Shadow memory keeps for each cell and kind of access two of the threads that touched it: the last, and of the
 others one that is furthest from it (in another block, else another warp) and not ordered before it. While a
@@ -35,7 +35,6 @@ from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.errors import Act, SharedRace
 from warplab.simt.observer import Observer
 from warplab.simt.ptx.effects import effects_of
-from warplab.simt.sanitizer.clocks import THREAD, THREAD_BITS, Clocks, warp_of
 from warplab.simt.sanitizer.kinds import (
     BLOCK_WRITE,
     CLASHES,
@@ -48,6 +47,7 @@ from warplab.simt.sanitizer.kinds import (
     kind_of,
     verb,
 )
+from warplab.simt.sanitizer.vector_clocks import THREAD, THREAD_BITS, Clocks, warp_of
 
 SPAN = 4  # a request that spans this many cells a lane is checked for double use by marking its cells
 LONGEST_LOG = 1 << 24  # lanes
@@ -59,7 +59,7 @@ class GlobalConflict(UserWarning):
     """
 
 
-class Place:
+class Accessed:
     """``width`` bytes a lane of a region, from addresses plus a constant ``offset`` on."""
 
     __slots__ = ("access", "region", "offset", "width", "low", "high")
@@ -97,7 +97,7 @@ class Touch:
     kind: Kind
     start: int
     lanes: np.ndarray
-    place: Place
+    place: Accessed
     time: int
     values: tuple[np.ndarray, ...]  # of a write
 
@@ -199,7 +199,7 @@ class Races(Observer):
                 return
             shadow = self._watch(machine, access.region)
         start = machine.first_block * machine.launch.threads
-        place = Place(access, access.region, offset, width)
+        place = Accessed(access, access.region, offset, width)
         touch = Touch(site, kind, start, group.lanes, place, clocks.now, values or ())
         if kind.strong and clocks.fenced:
             self.at_flags(machine, touch, effects_of(machine.program.sites[site], INSTRUCTIONS).memory)
