@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 
 import jsonschema
+from jsonschema.exceptions import best_match
 
 from warplab.evidence.catalogue import experiments
 from warplab.evidence.measure import RESULTS
@@ -105,7 +106,7 @@ def records_of(path: Path) -> list[Record]:
         raw = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise RecordError(f"{path}: not JSON ({error})") from None
-    wrong = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(FORM).iter_errors(raw))
+    wrong = best_match(jsonschema.Draft202012Validator(FORM).iter_errors(raw))
     if wrong:
         raise RecordError(f"{path}: {wrong.json_path}: {wrong.message[:200]}")
     return [Record(**{**r, "points": [Point(**p) for p in r["points"]]}) for r in raw["records"]]

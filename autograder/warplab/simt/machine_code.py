@@ -150,8 +150,9 @@ def _side_by_side(
 
     def at(file: str, line: int) -> CodeLine:
         if (file, line) not in lines:
-            known = text is not None and file == home and 0 < line <= len(text)
-            source = text[line - 1] if known else linecache.getline(file, line).rstrip("\n")
+            own = text if file == home else None
+            known = own is not None and 0 < line <= len(own)
+            source = own[line - 1] if own and known else linecache.getline(file, line).rstrip("\n")
             lines[file, line] = CodeLine("" if file == home else PurePath(file).name, line, source)
         return lines[file, line]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 from warplab.simt.ptx.blocks import ROUTINE, is_special, loads_parameter
 from warplab.simt.ptx.parser import Function, Imm, Instr, Mem, Module, Reg, Sym, Vec
@@ -302,7 +303,7 @@ class _Copier:
         return stem
 
 
-def _renamed(op, suffix: str, labels: set[str], own: dict[str, str]):
+def _renamed(op: Any, suffix: str, labels: set[str], own: dict[str, str]) -> Any:
     """An operand of an inlined function: its registers, labels and variables with the suffix of the call."""
     if isinstance(op, Reg):
         return op if is_special(op.name) or op.name == "_" else Reg(f"{op.name}{suffix}", op.negated)

@@ -11,6 +11,7 @@ import re
 import struct
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 from warplab.simt.ptx.ptx_types import TYPES
 
@@ -422,7 +423,10 @@ def _declare(statement: str, fn: Function, scopes: list[dict[str, str]]) -> None
         if variable is not None:
             fn.variables.append(variable)
         return
-    kind, names = _REG.match(statement).groups()
+    declared = _REG.match(statement)
+    if declared is None:
+        raise PTXSyntaxError(f"not a declaration of registers: {statement[:80]!r}")
+    kind, names = declared.groups()
     for name in _split(names):
         m = re.fullmatch(r"(%?[\w$]+)<(\d+)>", name)
         if m and int(m.group(2)) > MAX_REGISTERS:
@@ -436,7 +440,7 @@ def _declare(statement: str, fn: Function, scopes: list[dict[str, str]]) -> None
 def _shadow(instr: Instr, names: dict[str, str]) -> None:
     """Give registers that an inner ``{ .reg ... }`` declares anew their own names."""
 
-    def visit(op):
+    def visit(op: Any) -> Any:
         if isinstance(op, Reg):
             return Reg(names.get(op.name, op.name), op.negated)
         if isinstance(op, Sym):

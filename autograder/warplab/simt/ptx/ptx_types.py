@@ -98,7 +98,9 @@ def dtype_of(mods: Sequence[str]) -> str:
 
     For types of which NumPy knows one value.
     """
-    return TYPES[last_type(mods) or ""].value
+    value = TYPES[last_type(mods) or ""].value
+    assert value is not None, "asked for of types that have one"
+    return value
 
 
 def unsigned(dtype: str) -> str:

@@ -12,6 +12,7 @@ import os
 import re
 from dataclasses import astuple
 from pathlib import Path
+from typing import Any
 
 from cuda import pathfinder
 from cuda.bindings import nvrtc
@@ -64,7 +65,8 @@ def include_folders() -> tuple[str, ...]:
     return tuple(dict.fromkeys(folder for folder in found if folder))
 
 
-def _checked(result):
+def _checked(result) -> Any:
+    """What a call of NVRTC gives beside its status. Raises CompileError."""
     status, *values = result
     if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         raise CompileError(f"NVRTC failed with {status.name}")
