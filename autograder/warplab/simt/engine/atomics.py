@@ -8,6 +8,7 @@ import numpy as np
 
 from warplab.simt.engine.fp16 import close, open_
 from warplab.simt.engine.movement import space_of
+from warplab.simt.engine.warp import REDUCTIONS
 from warplab.simt.ptx.parser import Reg
 from warplab.simt.ptx.ptx_types import HALVES, TYPES, last_type
 
@@ -21,12 +22,7 @@ def _decrement(old, value):
 
 
 STEP = {
-    "add": np.add,
-    "min": np.minimum,
-    "max": np.maximum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
+    **REDUCTIONS,
     "exch": lambda old, value: value,
     "inc": _increment,
     "dec": _decrement,
@@ -34,14 +30,6 @@ STEP = {
 STEP |= {
     f"add.{kind}": lambda old, value, kind=kind: close(open_(old, kind) + open_(value, kind), kind)
     for kind in HALVES
-}
-AT = {
-    "add": np.add,
-    "min": np.minimum,
-    "max": np.maximum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
 }
 
 
@@ -71,8 +59,8 @@ def update(
 
     ``index`` has one element a lane; ``value`` and ``compare`` have one a lane, or one for all.
     """
-    if not wants_old and operation in AT:
-        AT[operation].at(view, index, np.broadcast_to(value, index.shape))
+    if not wants_old and operation in REDUCTIONS:
+        REDUCTIONS[operation].at(view, index, np.broadcast_to(value, index.shape))
         return None
     value = np.broadcast_to(value, index.shape)
     old = np.empty(index.shape, view.dtype)

@@ -34,6 +34,7 @@ from warplab.simt.engine import (
     numeric,
     packed,
     tensor,
+    warp,
     warp_exchanges,
 )
 from warplab.simt.engine.arithmetic import elementwise, floats
@@ -318,7 +319,7 @@ INSTRUCTIONS: dict[str, Instruction] = {
     ),
     "match": computes({INTEGERS: takes("sync any all", warp_exchanges.match)}, flops=no_flops),
     "redux": computes(
-        {INTEGERS: takes(f"sync {' '.join(warp_exchanges.REDUCTIONS)}", warp_exchanges.redux)}, flops=no_flops
+        {INTEGERS: takes(f"sync {' '.join(warp.REDUCTIONS)}", warp_exchanges.redux)}, flops=no_flops
     ),
     "activemask": computes({BITS_32: warp_exchanges.activemask}, flops=no_flops),
     "elect": computes({ANY: takes("sync", warp_exchanges.elect)}, flops=no_flops),

@@ -9,6 +9,15 @@ from functools import cached_property
 
 import numpy as np
 
+REDUCTIONS = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
 
 class WarpTable:
     """The lanes of a group laid out by warp: ``present[w,
@@ -110,16 +119,6 @@ def match_all(table: WarpTable, value: np.ndarray, mask: np.ndarray):
     return np.where(agree, members, np.uint32(0)), agree
 
 
-UFUNCS = {
-    "add": np.add,
-    "min": np.minimum,
-    "max": np.maximum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-}
-
-
 def reduce_(table: WarpTable, operation: str, value: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """``redux.sync``: add, min, max, and, or, xor over the warp's lanes that the member mask names.
 
@@ -137,4 +136,4 @@ def reduce_(table: WarpTable, operation: str, value: np.ndarray, mask: np.ndarra
     fill = lanes.dtype.type(identity.get(operation, 0))
     values = np.full((rows, 32), fill)
     values[row, table.column] = np.where(member, lanes, fill)
-    return UFUNCS[operation].reduce(values, axis=1, dtype=lanes.dtype)[row]
+    return REDUCTIONS[operation].reduce(values, axis=1, dtype=lanes.dtype)[row]

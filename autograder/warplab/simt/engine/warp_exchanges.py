@@ -4,10 +4,9 @@ elect and activemask (``warp`` executes them).
 
 from __future__ import annotations
 
+from warplab.simt.engine import warp
 from warplab.simt.ptx.parser import Vec
 from warplab.simt.ptx.ptx_types import dtype_of
-
-REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
 
 
 def shfl(code, instr):
@@ -59,7 +58,7 @@ def match(code, instr):
 def redux(code, instr):
     dtype = dtype_of(instr.mods)
     d, value, mask = instr.operands
-    operation = next(m for m in instr.mods if m in REDUCTIONS)
+    operation = next(m for m in instr.mods if m in warp.REDUCTIONS)
     _asks_who_came(code, instr, mask)
     operands = f"{code.use(value, dtype)}, {code.use(mask, 'u4')}"
     code.define(d, f"warp.reduce_(group.table, {operation!r}, {operands})", dtype)
