@@ -62,7 +62,7 @@ def grade_settings(root: Path, words: Iterable[str]) -> Grade:
     known = sorted(Grade.class_trait_names(config=True))
     for name in config.Grade:
         if name not in known:
-            raise UserError(f"no setting Grade.{name}{nearest(name, known)}; there are {', '.join(known)}")
+            raise UserError(f"no setting Grade.{name}{nearest(name, known)}")
     try:
         return Grade(config=config)
     except TraitError as problem:
