@@ -33,11 +33,12 @@ from warplab.simt.frontends import triton_hook as _triton_hook
 from warplab.simt.frontends.cuda_cpp import cuda_kernel
 from warplab.simt.frontends.ptx_kernel import ptx_kernel
 from warplab.simt.machine_code import MachineCode, machine_code
-from warplab.simt.profile import Profile, ProfileError, profile
+from warplab.simt.profile import Profile, profile
 from warplab.simt.sanitizer.constants import UnsetConstant
 from warplab.simt.sanitizer.races import GlobalConflict
 from warplab.simt.toolchain.nvrtc import CompileError
 from warplab.simt.trace import Trace, step
+from warplab.simt.watched import ProfileError
 from warplab.timing.bench import NotTimed, Timing, bench
 
 __all__ = [

@@ -27,6 +27,9 @@ class Observer:
     ``done``: a chunk of thread blocks has ended.
     """
 
+    def at_once(self, machine) -> int | None:
+        """How many thread blocks shall run together, asked before the first; None: as the machine likes."""
+
     def executed(self, machine, group, block): ...
 
     def branched(self, machine, group, block, guard, uniform): ...

@@ -7,31 +7,22 @@ numbers are counts of the PTX that the compiler made, never times.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-from numba import cuda
-
-from warplab.hardware.device import engine_target
 from warplab.hardware.target import Target
 from warplab.rendering import render
 from warplab.simt.counters.assembled import AssembledCode, assembled, spins
-from warplab.simt.counters.collect import Counters, Traffic, flops_of
-from warplab.simt.counters.counts import Counts, LineCounts, scale
+from warplab.simt.counters.caches import CacheModel, ModelledCaches
+from warplab.simt.counters.collect import Counters, Traffic, flops_of, unit_of
+from warplab.simt.counters.counts import Counts, Global, LineCounts, scale
+from warplab.simt.counters.footprint import DistinctSectors, Footprint
 from warplab.simt.counters.watch import FirstWarp, TraceStep, WarpRequest
 from warplab.simt.engine.instructions import INSTRUCTIONS
-from warplab.simt.frontends import triton_hook
-from warplab.simt.frontends.cuda_cpp import ConfiguredKernel
-from warplab.simt.frontends.launch import LaunchContext
-from warplab.simt.frontends.numba_hook import compiled_for, is_configured, launch_on_engine
-from warplab.simt.frontends.torch_tensors import is_tensor
 from warplab.simt.ptx.blocks import registers_read, registers_written
 from warplab.simt.toolchain.ptxas import assemble, blocks_per_sm
-
-MAX_THREADS = 1 << 26  # 67 million threads: minutes on one core
+from warplab.simt.watched import ProfileError, watched
 
 KINDS = ("load", "store", "atomic", "read", "write", "memory")
 MEMORY = {  # part of a Profile -> its numbers, as as_dict() names them
@@ -66,6 +57,11 @@ class Profile(Counts):
     which a total hides where one warp works for all. Nsight Compute has no such number (its
     ``smsp__inst_executed.max`` is the busiest quarter of an SM). Of a sample of blocks it is the sample's and
     is not scaled.
+
+    ``footprints``: of each buffer in global memory its distinct sectors; empty for a sample of blocks.
+    ``unit_flops``: ``flops`` by the unit that does them: the name of the registry's peak without "peak_", or
+    "half_lanes" for 16-bit operations on CUDA cores. ``caches``: what the model of the caches says, if it was
+    asked.
     """
 
     kernel: str = ""
@@ -87,11 +83,33 @@ class Profile(Counts):
         default_factory=lambda: dict.fromkeys(NCU_ATOMICS.values(), 0), repr=False
     )
     warnings: list[str] = field(default_factory=list, repr=False)
+    footprints: dict[str, Footprint] = field(default_factory=dict, repr=False)
+    unit_flops: dict[str, int] = field(default_factory=dict, repr=False)
+    caches: ModelledCaches | None = field(default=None, repr=False)
     sampled: tuple[int, int] | None = (
         None  # blocks that ran and blocks of the grid, where the counts are scaled from a sample
     )
     traffic: dict[tuple[int, str], Traffic] = field(default_factory=dict, repr=False, compare=False)
     disassemble: Callable[[], AssembledCode | None] = field(default=lambda: None, repr=False, compare=False)
+
+    @property
+    def footprint(self) -> Footprint | None:
+        """The distinct sectors of all buffers together, in bytes; None where only a sample of blocks ran."""
+        return None if self.sampled else sum(self.footprints.values(), Footprint())
+
+    @property
+    def l1_wavefronts(self) -> float:
+        """Passes through an SM's L1 and shared memory, 128 bytes each, from below.
+
+        As many as shared memory's banks need, and for global memory one a request or one for each four of its
+        sectors. Where the machine code makes fewer requests than PTX (``assembled``), its number counts.
+        """
+        parts = {"shared_load": self.shared_load.wavefronts, "shared_store": self.shared_store.wavefronts}
+        for kind in ("global_load", "global_store"):
+            part: Global = getattr(self, kind)
+            parts[kind] = max(part.requests, part.sectors / 4)
+        estimates = self.assembled
+        return sum(min(n, estimates.get(kind, n)) for kind, n in parts.items())
 
     @cached_property
     def machine(self) -> AssembledCode | None:
@@ -201,6 +219,7 @@ class Profile(Counts):
             )
             rows.append(("atomics", value))
         rows += [
+            *self._levels(),
             (
                 "instructions",
                 f"{self.warp_instructions:,} issued by warps, "
@@ -222,6 +241,22 @@ class Profile(Counts):
             *(("warning", text) for text in self.warnings),
         ]
         return [(label, value, self._assembled(label)) for label, value in rows]
+
+    def _levels(self) -> list[tuple[str, str]]:
+        """The rows of L2 and HBM: what is known from below, and what the model of the caches says."""
+        least = self.footprint
+        if least is None or not least.touched:
+            return []
+        known = f"{least.fetched:,} bytes to fetch and {least.written:,} to store, each sector once"
+        rows = [("distinct sectors", known)]
+        if self.caches is not None:
+            m = self.caches
+            modelled = (
+                f"L1 answers {m.l1_hit_rate:.1%} of the sectors loaded, L2 {m.l2_hit_rate:.1%} of its own; "
+                f"{m.l2_bytes:,} bytes to and from L2, {m.hbm_bytes:,} to and from HBM"
+            )
+            rows.append((f"MODELLED, {m.device}", modelled))
+        return rows
 
     def _assembled(self, label: str) -> str:
         """What stands beside a row of the machine code."""
@@ -269,12 +304,13 @@ def _dims(dims) -> str:
     return " x ".join(f"{d:,}" for d in used)
 
 
-class ProfileError(TypeError):
-    """profile() was given something that is no configured kernel, or a launch that is too large to count."""
-
-
 def profile(
-    launcher, *args, arch: str | None = None, sample_blocks: int | None = None, **constants
+    launcher,
+    *args,
+    arch: str | None = None,
+    sample_blocks: int | None = None,
+    caches: str | None = None,
+    **constants,
 ) -> Profile:
     """Run ``launcher(*args)`` once on the SIMT engine and return its counters.
 
@@ -285,76 +321,25 @@ def profile(
     ``sample_blocks``: for a launch that is too large to run here, run only so many blocks, spread evenly over
     the grid, on copies of the arrays, which stay as they were, and scale the counts. The table says so. Good
     for a look, not for a result or a grade.
+    ``caches``: a device of the registry, such as "h100-sxm", whose caches are modelled as well
+    (``warplab.simt.counters.caches``). It takes about twice as long.
     Raises ProfileError for another object, for more than 67,108,864 threads that would run, or for a sample
-    of a kernel whose blocks wait for each other; LaunchError for what goes wrong inside.
+    of a kernel whose blocks wait for each other, or for ``caches`` of a sample; LaunchError for what goes
+    wrong inside.
     """
-    counters, lens = Counters(), FirstWarp()
-    machine, target = watched(launcher, args, constants, arch, (counters, lens), sample_blocks)
-    return summary(machine, counters, target, lens)
-
-
-def watched(
-    launcher, args, constants: dict, arch: str | None, observers: tuple, sample_blocks: int | None = None
-):
-    """(machine, target) of ``launcher(*args)``, run once on the engine under ``observers``.
-
-    Arguments and errors are those of ``profile``.
-    """
-    if not is_launcher(launcher):
+    if caches and sample_blocks is not None:
         raise ProfileError(
-            "profile() and step() take a configured kernel, such as kernel[grid, block], "
-            f"and got {type(launcher).__name__}"
+            "a sample of the blocks leaves the caches without the others' data: ask for one of the two"
         )
-    if sample_blocks is not None and sample_blocks < 1:
-        raise ProfileError(
-            f"sample_blocks={sample_blocks} runs nothing; give the number of blocks to run, such as 64"
-        )
-    if triton_hook.is_triton_launch(launcher):
-        return _watched_triton(launcher, args, constants, arch, observers, sample_blocks)
-    if constants:
-        raise ProfileError(
-            f"{next(iter(constants))}=...: numba and CUDA C++ take a kernel's arguments by place, not by name"
-        )
-    target = Target.of(arch) if arch else engine_target()
-    sample = _sample(math.prod(launcher.griddim), math.prod(launcher.blockdim), sample_blocks)
-    context = LaunchContext(target, observers, sample)
-    if sample:
-        args = tuple(_copied(a) for a in args)
-    if isinstance(launcher, ConfiguredKernel):
-        return launcher.run_on_engine(args, context), target
-    return _run_numba(launcher, args, context), target
-
-
-def _sample(blocks: int, threads: int, sample_blocks: int | None) -> int | None:
-    """How many of the ``blocks`` run, None for all. Raises ProfileError for more than can be counted."""
-    sample = sample_blocks if sample_blocks is not None and sample_blocks < blocks else None
-    running = (sample or blocks) * threads
-    if running > MAX_THREADS:
-        raise ProfileError(
-            f"{running:,} threads are too many to count here; the cap is {MAX_THREADS:,}: "
-            "profile a smaller problem of the same shape, "
-            f"or a sample of its blocks with sample_blocks={min(1024, MAX_THREADS // threads)}"
-        )
-    return sample
-
-
-def _watched_triton(launcher, args, constants, arch, observers, sample_blocks):
-    """``watched`` of Triton's kernel[grid], whose grid and block Triton decides on while it launches."""
-    if arch not in (None, triton_hook.ARCH):
-        raise ProfileError(
-            f"arch={arch}: Triton compiles for {triton_hook.ARCH} here; for later architectures it makes "
-            "instructions (wgmma) that the engine does not execute"
-        )
-    target = Target.of(triton_hook.ARCH)
-
-    def context_of(grid, block) -> LaunchContext:
-        sample = _sample(math.prod(grid), math.prod(block), sample_blocks)
-        return LaunchContext(target, observers, sample)
-
-    machine = triton_hook.launch_on_engine(launcher, args, constants, context_of)
-    if machine is None:
-        raise ProfileError("the grid is empty: nothing ran, so there is nothing to count")
-    return machine, target
+    counters, lens, distinct = Counters(), FirstWarp(), DistinctSectors()
+    model = [CacheModel(caches)] if caches else []
+    machine, target = watched(
+        launcher, args, constants, arch, (counters, lens, distinct, *model), sample_blocks
+    )
+    p = summary(machine, counters, target, lens)
+    p.footprints = {} if p.sampled else distinct.by_buffer()
+    p.caches = model[0].result() if model else None
+    return p
 
 
 def summary(
@@ -382,9 +367,8 @@ def summary(
         p.sampled = machine.sample.size, machine.launch.blocks
         for counts in (p, *p.lines):
             scale(counts, p.sampled[1] / p.sampled[0])
-        p.atomic_requests = {
-            metric: round(n * p.sampled[1] / p.sampled[0]) for metric, n in p.atomic_requests.items()
-        }
+        for numbers in (p.atomic_requests, p.unit_flops):
+            numbers |= {name: round(n * p.sampled[1] / p.sampled[0]) for name, n in numbers.items()}
     p.shared_bytes = machine.shared_size
     if not resources:
         return p
@@ -397,31 +381,6 @@ def summary(
         1.0, fits[p.occupancy_limit] * -(-machine.launch.threads // 32) / limit.max_warps_per_sm
     )
     return p
-
-
-def is_launcher(value) -> bool:
-    """True of ``kernel[grid, block]``, numba's and ``cuda_kernel``'s, and of Triton's ``kernel[grid]``."""
-    return is_configured(value) or isinstance(value, ConfiguredKernel) or triton_hook.is_triton_launch(value)
-
-
-def _run_numba(launcher, args, context: LaunchContext):
-    """Compile for these arguments and run on the engine, also where there is CUDA."""
-    args = tuple(np.asarray(a) if isinstance(a, np.ndarray) else a for a in args)
-    kernel = compiled_for(launcher.dispatcher, args)
-    return launch_on_engine(kernel, args, launcher.griddim, launcher.blockdim, launcher.sharedmem, context)
-
-
-def _copied(value):
-    """A copy of a kernel's argument that a sample may write to; numbers as they are."""
-    if isinstance(value, tuple):
-        return tuple(_copied(v) for v in value)
-    if hasattr(value, "copy_to_host"):
-        copy = cuda.device_array_like(value)
-        copy.copy_to_device(value)
-        return copy
-    if is_tensor(value):
-        return value.clone()
-    return value.copy(order="K") if isinstance(value, np.ndarray) else value
 
 
 @functools.lru_cache(maxsize=8)
@@ -460,6 +419,9 @@ def _fill(p: Profile, program, counters: Counters) -> None:
                 c.warp_instructions += done.warps
                 c.thread_instructions += done.threads
                 c.flops += flops_of(instr) * done.threads
+            if flops_of(instr):
+                unit = unit_of(instr)
+                p.unit_flops[unit] = p.unit_flops.get(unit, 0) + flops_of(instr) * done.threads
         if block.branch is not None:
             for c in (p, line_of(block.branch)):
                 c.branches += done.branches

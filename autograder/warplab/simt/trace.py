@@ -19,7 +19,7 @@ from warplab.rendering import render
 from warplab.simt.counters.one_warp import NamedRequest, OneWarp, Step
 from warplab.simt.engine.indices import SHARED_SYMBOL
 from warplab.simt.errors import InvalidLaunch
-from warplab.simt.profile import watched
+from warplab.simt.watched import watched
 
 MOST_STEPS = 2000
 BLUE, GREY = (0x2A, 0x7F, 0xC4), (0x7D, 0x85, 0x90)  # of the course's palette

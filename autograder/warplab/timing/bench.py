@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from numba import cuda
 
 from warplab.hardware.device import device, processor
-from warplab.simt.profile import is_launcher
+from warplab.simt.watched import is_launcher
 from warplab.timing.cuda_timer import cuda_timer
 from warplab.timing.samples import MAX_SECONDS, PRECISION, enough, half_width
 

@@ -15,6 +15,7 @@ import numpy as np
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.observer import Observer
 from warplab.simt.ptx.effects import effects_of
+from warplab.simt.ptx.ptx_types import TYPES, last_type
 
 SECTOR_SHIFT = 5
 BANKS = 32
@@ -56,6 +57,21 @@ def flops_of(instr) -> int:
     An FMA is 2, comparisons and moves are 0.
     """
     return effects_of(instr, INSTRUCTIONS).flops(instr)
+
+
+def unit_of(instr) -> str:
+    """Which unit does an instruction's floating-point operations: a peak's name in the registry.
+
+    Tensor Cores by the type of their factors ("bf16"); CUDA cores "fp32" or "fp64", and "half_lanes" for
+    16-bit types, of which the registry has no peak.
+    """
+    if instr.opcode in ("mma", "wmma"):
+        types = [m for m in instr.mods if m in TYPES]
+        return FACTORS[types[1]] if len(types) == 4 else "fp16"  # wmma's f16 form names the accumulators only
+    return {"f64": "fp64", "f32": "fp32", "f32x2": "fp32"}.get(last_type(instr.mods) or "", "half_lanes")
+
+
+FACTORS = {"f16": "fp16", "bf16": "bf16", "tf32": "tf32", "f64": "fp64_tensor"}  # of floating-point products
 
 
 class Issued:

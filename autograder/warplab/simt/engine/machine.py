@@ -137,8 +137,9 @@ class Machine:
         Raises LaunchError subclasses for the faults of memory, barriers and progress.
         """
         threads, local = self.launch.threads, self.program.local_size
+        wanted = [n for o in self.observers if (n := o.at_once(self)) is not None]
         fit = (
-            CHUNK_LANES // threads,
+            min(wanted, default=CHUNK_LANES // threads),
             CHUNK_SHARED // max(1, self.shared_stride),
             CHUNK_LOCAL // max(1, local * threads),
         )

@@ -1,0 +1,111 @@
+"""One launch on the engine under observers, whichever language the kernel is written in."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import cuda
+
+from warplab.hardware.device import engine_target
+from warplab.hardware.target import Target
+from warplab.simt.frontends import triton_hook
+from warplab.simt.frontends.cuda_cpp import ConfiguredKernel
+from warplab.simt.frontends.launch import LaunchContext
+from warplab.simt.frontends.numba_hook import compiled_for, is_configured, launch_on_engine
+from warplab.simt.frontends.torch_tensors import is_tensor
+
+MAX_THREADS = 1 << 26  # 67 million threads: minutes on one core
+
+
+class ProfileError(TypeError):
+    """profile() was given something that is no configured kernel, or a launch that is too large to count."""
+
+
+def watched(
+    launcher, args, constants: dict, arch: str | None, observers: tuple, sample_blocks: int | None = None
+):
+    """(machine, target) of ``launcher(*args)``, run once on the engine under ``observers``.
+
+    Arguments and errors are those of ``profile``.
+    """
+    if not is_launcher(launcher):
+        raise ProfileError(
+            "profile() and step() take a configured kernel, such as kernel[grid, block], "
+            f"and got {type(launcher).__name__}"
+        )
+    if sample_blocks is not None and sample_blocks < 1:
+        raise ProfileError(
+            f"sample_blocks={sample_blocks} runs nothing; give the number of blocks to run, such as 64"
+        )
+    if triton_hook.is_triton_launch(launcher):
+        return _watched_triton(launcher, args, constants, arch, observers, sample_blocks)
+    if constants:
+        raise ProfileError(
+            f"{next(iter(constants))}=...: numba and CUDA C++ take a kernel's arguments by place, not by name"
+        )
+    target = Target.of(arch) if arch else engine_target()
+    sample = _sample(math.prod(launcher.griddim), math.prod(launcher.blockdim), sample_blocks)
+    context = LaunchContext(target, observers, sample)
+    if sample:
+        args = tuple(_copied(a) for a in args)
+    if isinstance(launcher, ConfiguredKernel):
+        return launcher.run_on_engine(args, context), target
+    return _run_numba(launcher, args, context), target
+
+
+def _sample(blocks: int, threads: int, sample_blocks: int | None) -> int | None:
+    """How many of the ``blocks`` run, None for all. Raises ProfileError for more than can be counted."""
+    sample = sample_blocks if sample_blocks is not None and sample_blocks < blocks else None
+    running = (sample or blocks) * threads
+    if running > MAX_THREADS:
+        raise ProfileError(
+            f"{running:,} threads are too many to count here; the cap is {MAX_THREADS:,}: "
+            "profile a smaller problem of the same shape, "
+            f"or a sample of its blocks with sample_blocks={min(1024, MAX_THREADS // threads)}"
+        )
+    return sample
+
+
+def _watched_triton(launcher, args, constants, arch, observers, sample_blocks):
+    """``watched`` of Triton's kernel[grid], whose grid and block Triton decides on while it launches."""
+    if arch not in (None, triton_hook.ARCH):
+        raise ProfileError(
+            f"arch={arch}: Triton compiles for {triton_hook.ARCH} here; for later architectures it makes "
+            "instructions (wgmma) that the engine does not execute"
+        )
+    target = Target.of(triton_hook.ARCH)
+
+    def context_of(grid, block) -> LaunchContext:
+        sample = _sample(math.prod(grid), math.prod(block), sample_blocks)
+        return LaunchContext(target, observers, sample)
+
+    machine = triton_hook.launch_on_engine(launcher, args, constants, context_of)
+    if machine is None:
+        raise ProfileError("the grid is empty: nothing ran, so there is nothing to count")
+    return machine, target
+
+
+def is_launcher(value) -> bool:
+    """True of ``kernel[grid, block]``, numba's and ``cuda_kernel``'s, and of Triton's ``kernel[grid]``."""
+    return is_configured(value) or isinstance(value, ConfiguredKernel) or triton_hook.is_triton_launch(value)
+
+
+def _run_numba(launcher, args, context: LaunchContext):
+    """Compile for these arguments and run on the engine, also where there is CUDA."""
+    args = tuple(np.asarray(a) if isinstance(a, np.ndarray) else a for a in args)
+    kernel = compiled_for(launcher.dispatcher, args)
+    return launch_on_engine(kernel, args, launcher.griddim, launcher.blockdim, launcher.sharedmem, context)
+
+
+def _copied(value):
+    """A copy of a kernel's argument that a sample may write to; numbers as they are."""
+    if isinstance(value, tuple):
+        return tuple(_copied(v) for v in value)
+    if hasattr(value, "copy_to_host"):
+        copy = cuda.device_array_like(value)
+        copy.copy_to_device(value)
+        return copy
+    if is_tensor(value):
+        return value.clone()
+    return value.copy(order="K") if isinstance(value, np.ndarray) else value
