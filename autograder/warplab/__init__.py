@@ -40,11 +40,13 @@ from warplab.simt.toolchain.nvrtc import CompileError
 from warplab.simt.trace import Trace, step
 from warplab.simt.watched import ProfileError
 from warplab.timing.bench import NotTimed, Timing, bench
+from warplab.timing.bounds import Bounds, bounds
 
 __all__ = [
     "BarrierDivergence",
     "BarrierMisuse",
     "BarrierWarning",
+    "Bounds",
     "CompileError",
     "Device",
     "DeviceError",
@@ -70,6 +72,7 @@ __all__ = [
     "UseAfterFree",
     "WarpWide",
     "bench",
+    "bounds",
     "cuda_kernel",
     "device",
     "machine_code",

@@ -99,7 +99,7 @@ class Machine(Architecture):
 
 class Label(Strict):
     label: str
-    kind: Literal["peak", "limit", "count", "size", "setting", "ratio"]
+    kind: Literal["peak", "limit", "measured", "count", "size", "setting", "ratio"]
     precision: str | None = None
     unit_on: Literal["CUDA cores", "Tensor Cores"] | None = None
 
@@ -286,7 +286,7 @@ def test_limits_are_found_by_architecture():
         ),
         (
             lambda: specs.get("h100-sxm")["bandwidth"],
-            "h100-sxm has no fact 'bandwidth'; nearest: memory_bandwidth",
+            "h100-sxm has no fact 'bandwidth'; nearest: l1_bandwidth, memory_bandwidth",
         ),
         (
             lambda: specs.get("h200-sxm")["l2_cache"],

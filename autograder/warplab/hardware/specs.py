@@ -57,7 +57,7 @@ class Fact:
 
     name: str
     label: str
-    kind: str  # peak, limit, count, size, setting or ratio: see registry/common/facts.yml
+    kind: str  # peak, limit, measured, count, size, setting or ratio: see registry/common/facts.yml
     value: Any  # a number, or a word where the fact is a name
     unit: str = ""
     device: str = ""
@@ -104,11 +104,16 @@ class Fact:
         return f"{value} {self.unit}".rstrip()
 
     def qualities(self) -> list[str]:
-        """What must be said beside the number: peak, format, dense or sparse, form factor."""
+        """What must be said beside the number: peak or measured, format, dense or sparse, form factor."""
         sparsity = {True: "dense", False: "with 2:4 sparsity", None: ""}[self.dense]
         return [
             q
-            for q in ("peak" if self.kind == "peak" else "", self.precision, sparsity, self.form_factor)
+            for q in (
+                self.kind if self.kind in ("peak", "measured") else "",
+                self.precision,
+                sparsity,
+                self.form_factor,
+            )
             if q
         ]
 
@@ -365,6 +370,16 @@ def _bus(width: float, rate: float) -> float:
     return width / 8 * rate
 
 
+def _l1(banks: float, sms: float, clock: float) -> float:
+    """banks x 4 bytes a clock x SMs x boost clock; L1 and shared memory are one, and share the way out"""
+    return banks * 4 * sms * clock
+
+
+def _l2(per_clock: float, clock: float) -> float:
+    """bytes a clock x boost clock"""
+    return per_clock * clock
+
+
 def _ridge(peak: float, bandwidth: float) -> float:
     """dense peak / memory bandwidth: a kernel with fewer operations per byte waits for memory"""
     return peak / bandwidth
@@ -419,6 +434,8 @@ RULES = [
     Rule("tensor_cores", ("sms", "tensor_cores_per_sm"), "", 9, _product),
     Rule("max_resident_threads", ("sms", "max_threads_per_sm"), "", 9, _product),
     Rule("fp32_at_boost_clock", ("fp32_lanes", "boost_clock"), "TFLOP/s", 3, _lanes_at_clock, dense=True),
+    Rule("l1_bandwidth", ("shared_memory_banks", "sms", "boost_clock"), "TB/s", 3, _l1),
+    Rule("l2_bandwidth", ("l2_per_clock", "boost_clock"), "TB/s", 3, _l2),
     Rule("bandwidth_of_bus", ("memory_bus_width", "memory_data_rate"), "GB/s", 4, _bus),
     Rule("nvlink_each_way", ("nvlink_total",), "GB/s", 4, _each_way),
     Rule("nvlink_per_link", ("nvlink_total", "nvlink_links"), "GB/s", 4, _per_link),

@@ -1,136 +1,147 @@
-"""Kernels under a machine's roof: the most that its data sheet allows at so many
+"""Kernels under a machine's roofs, one for each level of memory: the most that a data sheet allows at so many
 operations a byte. Theory, never a measured speed.
+
+After Yang and others, "Hierarchical Roofline analysis for GPUs" (2020): a kernel has an intensity at each
+level, and the level whose roof is lowest there binds.
 """
 
 import math
+import textwrap
 
 import numpy as np
 
 from warplab.hardware import specs
 from warplab.plots.evidence import COUNTED
 from warplab.plots.figure import show
-from warplab.plots.responsive import COLUMN, PHONE, on_phone, responsive
-from warplab.plots.theme import INK, PALETTE, PAPER, new
+from warplab.plots.responsive import COLUMN, on_phone, responsive
+from warplab.plots.theme import INK, PALETTE, PAPER, legend, new
+from warplab.timing.bounds import L1, L2, Work, memory_of
 
-LETTER, LINE = 0.085, 0.17  # inches: a letter's width and a line's height at 10.5 points
 SMALL = {"fontsize": 10.5}
-HEIGHT = 3.9
-ROOM = 3.0  # inches of the height that are left for the plot itself
+HEIGHT = 4.4
+LINE = 0.2  # inches from one name to the next
+LETTERS = 19  # of a name that a phone has room for beside the plot
 
 
 @responsive
 def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
-    """Draw where kernels stand under the roof min(peak, intensity x bandwidth) of a registry device.
+    """Draw how fast a registry device lets kernels be: min(peak, intensity x bandwidth) over all levels.
 
-    kernels: {name: a profile, whose counted FLOP and bytes to and from global memory
-    are taken, or a pair (FLOP, bytes)}; profiles
-    are drawn blue, with the mark of a count where they stand, pairs green.
-    peak: the device's fact for the flat part. Raises ValueError for what does
-    no arithmetic or moves nothing.
+    kernels: {name: a profile, or a pair (FLOP, bytes of the device's memory)}. A profile has a dot at L1 and
+    at the device's memory, from its counts, and one at L2, hollow where the model of the caches says it.
+    peak: the device's fact for the flat part. Raises ValueError for what does no arithmetic or moves nothing.
     """
     spec = specs.get(device)
-    top, slope = spec[peak], spec["memory_bandwidth"]
-    ridge = top.si / slope.si
-    points = dict(
-        sorted(
-            ((name, _intensity(name, kernel)) for name, kernel in kernels.items()), key=lambda point: point[1]
-        )
-    )
-    low, high = min(points.values()) / 2.2, 5 * max(ridge, *points.values())
-    floor, ceiling = min(top.si, slope.si * min(points.values())) / 15e12, 2.4 * top.si / 1e12
+    memory = memory_of(spec)
+    facts = {L1: "l1_bandwidth", L2: "l2_bandwidth", memory: "memory_bandwidth"}
+    slopes = {level: spec[fact] for level, fact in facts.items() if fact in spec}
+    top, roofs = spec[peak], dict(slopes)
+    if L2 not in slopes and "l2_measured" in spec:  # no limit: it is drawn, and bounds nothing
+        roofs = {L1: slopes[L1], L2: spec["l2_measured"], memory: slopes[memory]}
+    rails = {name: _intensities(name, kernel, device, roofs) for name, kernel in kernels.items()}
+    heights = {
+        name: min(top.si, *(slopes[level].si * value for level, value in rail.items() if level in slopes))
+        / 1e12
+        for name, rail in rails.items()
+    }
     figure, ax = new(COLUMN, HEIGHT)
-    x = np.array([low, ridge, high])
-    ax.plot(x, np.minimum(top.si, slope.si * x) / 1e12, color=INK, linestyle=(0, (5, 3)), linewidth=1.8)
-    for (name, value), (side, rise) in zip(points.items(), _places(points, low, high), strict=True):
-        colour = PALETTE["green" if isinstance(kernels[name], tuple) else "blue"]
-        ax.plot([value, value], [floor, min(top.si, slope.si * value) / 1e12], color=colour, linewidth=2.2)
-        if not isinstance(kernels[name], tuple):  # its place was counted, its height is theory
-            ax.plot([value], [floor], markersize=9, clip_on=False, zorder=4, **COUNTED)
-        align = "left" if side > 0 else "right"
-        box = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.5}  # for where a name must cross a line
-        place = {
-            "xytext": (3 * side, 7 + 72 * rise),
-            "textcoords": "offset points",
-            "rotation": 90,
-            "ha": align,
-            "va": "bottom",
-        }
-        ax.annotate(name, (value, floor), bbox=box, **place, **SMALL)
-    words = f"{peak.removeprefix('peak_').upper()} peak {top.text()}"
-    ax.text(high / 1.05, 1.12 * top.si / 1e12, words, ha="right", va="bottom", **SMALL)
-    middle = math.sqrt(low * ridge)
-    ax.annotate(
-        slope.text(),
-        (middle, slope.si * middle / 1e12),
-        (-6, 6),
-        textcoords="offset points",
-        ha="right",
-        **SMALL,
-    )
+    low = min(min(rail.values()) for rail in rails.values()) / 1.6
+    high = 1.6 * max(top.si / slopes[memory].si, *(max(rail.values()) for rail in rails.values()))
+    floor, ceiling = min(heights.values()) / 2.2, 2.2 * top.si / 1e12
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, ceiling))
+    ax.set(xlabel="FLOP for each byte at a level", ylabel="at most (TFLOP/s)")
+    colours = dict(
+        zip((L1, L2, memory), (PALETTE[name] for name in ("blue", "purple", "orange")), strict=True)
+    )
+    lines = []
+    for level, slope in roofs.items():
+        ends = np.array([low, max(low, top.si / slope.si)])
+        dashes = (0, (5, 3) if level in slopes else (1, 2))
+        lines += ax.plot(ends, slope.si * ends / 1e12, color=colours[level], linestyle=dashes, linewidth=1.6)
+    flat = [top.si / max(slope.si for slope in slopes.values()), high]
+    ax.plot(flat, [top.si / 1e12] * 2, color=INK, linewidth=1.8)
+    words = f"{peak.removeprefix('peak_').upper()} peak {top.text()}"
+    ax.text(high, 1.1 * top.si / 1e12, words, ha="right", va="bottom", **SMALL)
+    for name, rail in rails.items():
+        _draw_rail(ax, kernels[name], rail, heights[name], colours)
+    _name_rails(ax, rails, heights)
+    _ticks(ax)
+    told = [
+        f"{level}: {roofs[level].text()}{'' if level in slopes else ', measured by others'}"
+        for level in roofs
+    ]
+    legend(figure, lines, told)
     counted = any(not isinstance(kernel, tuple) for kernel in kernels.values())
-    asked = f"FLOP for each byte asked of memory, {'counted on PTX' if counted else 'worked out'}"
-    ax.set(xlabel=asked, ylabel="at most (TFLOP/s)")
-    for axis, ends in ((ax.xaxis, (low, high)), (ax.yaxis, (floor, ceiling))):
-        ticks = [10.0**k for k in range(math.ceil(math.log10(ends[0])), math.floor(math.log10(ends[1])) + 1)]
-        axis.set_ticks(ticks, [f"{tick:,g}" for tick in ticks])
-    ax.minorticks_off()
-    alt = _alt(spec, words, slope.text(), ridge, points, asked)
+    alt = _alt(spec, [*told, words], slopes, rails, heights, top)
     return show(figure, alt, caption, evidence=["counted", "theory"] if counted else ["theory"])
 
 
-def _intensity(name, kernel) -> float:
-    """FLOP a byte."""
-    flop, size = (
-        kernel
-        if isinstance(kernel, tuple)
-        else (kernel.flops, kernel.global_load.bytes + kernel.global_store.bytes)
-    )
-    if flop <= 0 or size <= 0:
+def _draw_rail(ax, kernel, rail, height, colours):
+    """A kernel: a dot at each level, in its roof's colour, on a line as high as the lowest of its roofs."""
+    ax.plot([min(rail.values()), max(rail.values())], [height] * 2, color=INK, alpha=0.3, linewidth=1.2)
+    by_hand = isinstance(kernel, tuple)
+    for level, value in rail.items():
+        hollow = level == L2 and not by_hand and kernel.caches is not None
+        style = {"marker": "s" if by_hand else COUNTED["marker"], "markersize": 8, "color": colours[level]}
+        ax.plot([value], [height], markerfacecolor=PAPER if hollow else colours[level], zorder=4, **style)
+
+
+def _intensities(name, kernel, device, roofs) -> dict[str, float]:
+    """FLOP a byte at each level that has a roof."""
+    if isinstance(kernel, tuple):
+        flop, amounts = kernel[0], {[*roofs][-1]: kernel[1]}
+    else:
+        flop, work = kernel.flops, Work.of(kernel)
+        amounts = {level: work.at(level, device) for level in roofs}
+        if kernel.caches is not None:
+            amounts[L2] = kernel.caches.l2_bytes
+    if flop <= 0 or not any(amounts.values()):
+        moved = sum(amounts.values())
         raise ValueError(
-            f"{name} does {flop:,} FLOP and moves {size:,} bytes: a roofline has a place only for a kernel "
-            "that does both"
+            f"{name} does {flop:,} FLOP and moves {moved:,.0f} bytes: a roofline has a place only for a "
+            "kernel that does both"
         )
-    return flop / size
+    return {level: flop / amounts[level] for level in roofs if amounts.get(level)}
 
 
-def _places(points, low, high):
-    """For each point, in order: which side of its line the name stands on (1 right, -1
-    left) and inches above the floor.
+def _name_rails(ax, rails, heights):
+    """The kernels' names right of the plot, at their rails' heights or a line off where they would touch."""
+    floor, ceiling = ax.get_ylim()
+    scale, end = (HEIGHT - 1.3) / math.log(ceiling / floor), ax.get_xlim()[1]
+    places = spread([scale * math.log(heights[name] / floor) for name in rails], LINE)
+    for name, place in zip(rails, places, strict=True):
+        y = floor * math.exp(place / scale)
+        ax.plot([max(rails[name].values()), end], [heights[name], y], color=INK, alpha=0.25, linewidth=0.8)
+        text = textwrap.shorten(name, LETTERS, placeholder="…") if on_phone() else name
+        style = {"textcoords": "offset points", "va": "center", "annotation_clip": False}
+        ax.annotate(text, (end, y), (4, 0), **style, **SMALL)
 
-    A name keeps clear of all names before it and, where there is room, of the other lines.
+
+def spread(places, apart):
+    """The places, moved as little as a sweep from below does, until each is `apart` from the next.
+
+    They keep their order.
     """
-    scale = ((PHONE if on_phone() else COLUMN) - 0.8) / math.log(high / low)
-    lines = [scale * math.log(value / low) for value in points.values()]
-    names = []
-    for own, (name, x) in enumerate(zip(points, lines, strict=True)):
-        tall = LETTER * len(name)
-        choices = [(side, rise) for rise in np.arange(0, max(0.1, ROOM - tall), 0.1) for side in (1, -1)]
-        others = [(other - 0.03, other + 0.03, 0.0, ROOM) for n, other in enumerate(lines) if n != own]
-        clear = [c for c in choices if _free(_box(x, tall, *c), names)]
-        side, rise = next(
-            (c for c in clear if _free(_box(x, tall, *c), others)), clear[0] if clear else (1, 0.0)
-        )
-        names.append(_box(x, tall, side, rise))
-        yield side, float(rise)
+    order = sorted(range(len(places)), key=lambda i: places[i])
+    moved = list(places)
+    for before, after in zip(order, order[1:], strict=False):
+        moved[after] = max(moved[after], moved[before] + apart)
+    return moved
 
 
-def _box(x, tall, side, rise):
-    near, far = sorted((x + 0.04 * side, x + (0.04 + LINE) * side))
-    return near, far, rise, rise + tall
+def _ticks(ax):
+    for axis, (start, end) in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+        ticks = [10.0**k for k in range(math.ceil(math.log10(start)), math.floor(math.log10(end)) + 1)]
+        axis.set_ticks(ticks, [f"{tick:,g}" for tick in ticks])
+    ax.minorticks_off()
 
 
-def _free(box, taken) -> bool:
-    left, right, bottom, top = box
-    return all(far <= left or right <= near or high <= bottom or top <= low for near, far, low, high in taken)
-
-
-def _alt(spec, words, slope, ridge, points, asked) -> str:
-    said = ", ".join(f"{name} {value:.3g}" for name, value in points.items())
-    left = sum(value < ridge for value in points.values())
-    where = "all" if left == len(points) else "none" if not left else f"{left} of {len(points)}"
-    return (
-        f"A roofline from the data sheet of the {spec.short}. A dashed slope of {slope} up to a ridge at "
-        f"{ridge:.0f} FLOP a byte, then flat: {words}. {asked}: {said}. "
-        f"Of these {where} stand left of the ridge, where memory sets the limit."
-    )
+def _alt(spec, roofs, slopes, rails, heights, top) -> str:
+    told = []
+    for name, rail in rails.items():
+        binds = min(rail.keys() & slopes.keys(), key=lambda level: slopes[level].si * rail[level])
+        where = "arithmetic" if heights[name] * 1e12 >= top.si else binds
+        places = ", ".join(f"{value:.3g} at {level}" for level, value in rail.items())
+        told.append(f"{name}: {places} FLOP a byte, at most {heights[name]:.3g} TFLOP/s, bound by {where}")
+    head = f"A roofline of the {spec.short}, a roof for each level of memory"
+    return f"{head}. {'; '.join(roofs)}. {'; '.join(told)}."

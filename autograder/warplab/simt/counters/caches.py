@@ -3,9 +3,9 @@
 A model, not a count. Its rules are those of Accel-Sim's configurations of NVIDIA's GPUs: lines of 128 bytes
 with four sectors that are filled one by one; the least recently used line is replaced; L1 passes every store
 on to L2 and makes no room for it; L2 keeps what is stored without fetching it, and writes a line to HBM when
-it is replaced. Atomics are done in L2. Ours beyond these: 16 ways at both levels with hashed sets; block b runs on
-SM b modulo the SMs; all blocks that fit run at once and in step; an L1 has what the resident blocks leave of
-the SM's memory; caches are cold at the start.
+it is replaced. Atomics are done in L2. Ours beyond these: 16 ways at both levels with hashed sets; block b
+runs on SM b modulo the SMs; all blocks that fit run at once and in step; an L1 has what the resident blocks
+leave of the SM's memory; caches are cold at the start.
 """
 
 from __future__ import annotations

@@ -1,0 +1,196 @@
+"""Distinct sectors against hand counts; the model of the caches against cases worked by hand."""
+
+import numpy as np
+import pytest
+from numba import cuda, float32
+
+import warplab
+from warplab.simt.counters import caches
+from warplab.simt.counters.footprint import Footprint
+from warplab.timing.bounds import Work, bounds
+
+f32 = np.float32
+
+
+@cuda.jit
+def add(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + b[i]
+
+
+@cuda.jit
+def strided(a, out, stride):
+    i = cuda.grid(1)
+    out[i] = a[i * stride]
+
+
+@cuda.jit
+def reversed_in_place(x):
+    i = cuda.grid(1)
+    x[x.size - 1 - i] = x[i] + 1
+
+
+@cuda.jit
+def write_then_read(x, out):
+    i = cuda.grid(1)
+    x[i] = i
+    cuda.syncthreads()
+    out[i] = x[i ^ 1]
+
+
+@cuda.jit
+def sum_of_all(x, total):
+    cuda.atomic.add(total, 0, x[cuda.grid(1)])
+
+
+@cuda.jit
+def product(a, b, c):
+    j, i = cuda.grid(2)
+    total = float32(0)
+    for k in range(a.shape[1]):
+        total += a[i, k] * b[k, j]
+    c[i, j] = total
+
+
+@cuda.jit
+def tiled_product(a, b, c):
+    left, right = cuda.shared.array((16, 16), float32), cuda.shared.array((16, 16), float32)
+    j, i = cuda.grid(2)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    total = float32(0)
+    for tile in range(a.shape[1] // 16):
+        left[y, x], right[y, x] = a[i, tile * 16 + x], b[tile * 16 + y, j]
+        cuda.syncthreads()
+        for k in range(16):
+            total += left[y, k] * right[k, x]
+        cuda.syncthreads()
+    c[i, j] = total
+
+
+def of(profile, name) -> Footprint:
+    return next(one for label, one in profile.footprints.items() if f"'{name}'" in label)
+
+
+def test_a_sector_counts_once_however_often_it_is_asked_for():
+    a, b, c = np.ones((32, 64), f32), np.ones((64, 32), f32), np.zeros((32, 32), f32)
+    p = warplab.profile(product[(2, 2), (16, 16)], a, b, c)
+    assert of(p, "a") == of(p, "b") == Footprint(read=8192, fetched=8192, touched=8192)
+    assert of(p, "c") == Footprint(written=4096, touched=4096)
+    assert p.footprint == Footprint(read=16384, written=4096, fetched=16384, touched=20480)
+    assert p.global_load.bytes > 8 * p.footprint.read
+
+
+@pytest.mark.parametrize(("stride", "sectors"), [(1, 32), (2, 64), (8, 256), (16, 256)])
+def test_a_stride_touches_every_sector_that_it_steps_into(stride, sectors):
+    p = warplab.profile(strided[2, 128], np.ones(256 * stride, f32), np.zeros(256, f32), stride)
+    assert of(p, "a").read == 32 * sectors
+
+
+def test_what_the_launch_wrote_itself_need_not_be_fetched():
+    p = warplab.profile(write_then_read[2, 128], np.zeros(256, f32), np.zeros(256, f32))
+    assert of(p, "x") == Footprint(read=1024, written=1024, fetched=0, touched=1024)
+
+
+def test_what_is_read_before_it_is_overwritten_is_fetched():
+    p = warplab.profile(reversed_in_place[1, 128], np.zeros(256, f32))
+    assert of(p, "x") == Footprint(read=512, written=512, fetched=512, touched=1024)
+
+
+def test_an_atomic_reads_and_writes_its_sector():
+    p = warplab.profile(sum_of_all[4, 64], np.ones(256, f32), np.zeros(1, f32))
+    assert of(p, "total") == Footprint(read=32, written=32, fetched=32, touched=32)
+
+
+def test_elements_across_a_border_of_sectors_touch_both():
+    x = np.zeros(257, f32)
+    assert of(warplab.profile(strided[1, 8], x[1:], np.zeros(8, f32), 1), "a").read in (32, 64)
+
+
+def test_a_sample_of_blocks_has_no_footprint_and_no_bounds():
+    p = warplab.profile(add[64, 32], *np.ones((3, 2048), f32), sample_blocks=4)
+    assert p.footprint is None and p.footprints == {}
+    with pytest.raises(ValueError, match="a sample of the blocks does not show which sectors are distinct"):
+        bounds(p)
+    with pytest.raises(warplab.ProfileError, match="a sample of the blocks leaves the caches without"):
+        warplab.profile(add[64, 32], *np.ones((3, 2048), f32), sample_blocks=4, caches="h100-sxm")
+
+
+def test_the_engine_computes_the_same_whether_its_caches_are_modelled_or_not():
+    a, b = np.random.default_rng(1).random((2, 64, 64), f32)
+    plain, modelled = np.zeros((2, 64, 64), f32)
+    without = warplab.profile(tiled_product[(4, 4), (16, 16)], a, b, plain)
+    with_them = warplab.profile(tiled_product[(4, 4), (16, 16)], a, b, modelled, caches="v100-sxm2")
+    assert (plain == modelled).all() and without.as_dict() == with_them.as_dict()
+    assert without.caches is None and with_them.caches.device == "V100 SXM2"
+
+
+def test_a_sum_of_vectors_finds_nothing_in_l1_and_its_stores_alone_in_l2():
+    m = warplab.profile(add[256, 256], *np.ones((3, 1 << 16), f32), caches="a100-sxm").caches
+    assert (m.l1_hit_rate, m.l2_hit_rate) == (0, pytest.approx(1 / 3))
+    assert (m.hbm_reads, m.hbm_writes, m.left_in_l2) == (16384, 0, 8192)
+
+
+def test_what_l2_cannot_hold_goes_to_memory_and_comes_again(monkeypatch):
+    real = caches.specs.get
+    small = dict(real("a100-sxm"))
+    small["l2_cache"] = caches.specs.replace(small["l2_cache"], value=0.0625)  # MiB: 64 KiB
+
+    class Small(dict):
+        short, arch = "a small one", "sm_80"
+
+    monkeypatch.setattr(caches.specs, "get", lambda name: Small(small))
+    x = np.ones((3, 1 << 16), f32)  # 256 KiB each
+    m = warplab.profile(add[256, 256], *x, caches="any").caches
+    assert m.hbm_reads == 16384 and m.hbm_writes + m.left_in_l2 == 8192
+    assert 0 < m.left_in_l2 <= 2048  # of 64 KiB
+
+
+def test_neighbours_in_a_warp_share_a_line_and_the_next_step_finds_it_in_l1():
+    """Of eight steps along a row of a, one fetches the sector. Of a block's eight warps, which ask for the same two
+    sectors of b, one does.
+    """
+    a, b, c = np.ones((64, 64), f32), np.ones((64, 64), f32), np.zeros((64, 64), f32)
+    m = warplab.profile(product[(4, 4), (16, 16)], a, b, c, caches="h100-sxm").caches
+    assert m.l1_hit_rate == pytest.approx(7 / 8)
+    assert m.hbm_reads == 1024  # each of a's and b's 512 sectors once
+
+
+def test_a_tile_in_shared_memory_leaves_l1_nothing_to_answer():
+    a, b, c = np.ones((64, 64), f32), np.ones((64, 64), f32), np.zeros((64, 64), f32)
+    m = warplab.profile(tiled_product[(4, 4), (16, 16)], a, b, c, caches="h100-sxm").caches
+    assert m.l1_hits == 0 and m.l2_reads == 4 * 4 * 4 * 2 * 32  # blocks x tiles x two matrices x 32 sectors
+
+
+def test_bounds_are_counts_over_rates_and_the_longest_binds():
+    p = warplab.profile(add[4096, 256], *np.ones((3, 1 << 20), f32))
+    found = bounds(p, "h100-sxm")
+    by_level = {b.level: b.seconds for b in found.bounds}
+    assert by_level["HBM3"] == pytest.approx(2 * 4 * 2**20 / 3.35e12)  # what is stored may stay in L2
+    assert by_level["L1 and shared memory"] == pytest.approx(3 * 2**15 * 128 / (132 * 128 * 1.98e9))
+    assert by_level["FP32 on CUDA cores"] == pytest.approx(2**20 / 66.9e12)
+    assert found.binds.level == "HBM3" and found.at_least == by_level["HBM3"]
+    assert found.without_overlap == pytest.approx(sum(by_level.values()))
+    assert found.unknown == ("L2",) and "HBM3 binds" in str(found) and "theory" in found._repr_html_()
+
+
+def test_a_grid_of_few_blocks_uses_as_many_sms():
+    work = Work({"fp32": 1e12}, 0, 0, 0, 0, blocks=16)
+    assert bounds(work, "h100-sxm").at_least == pytest.approx(1e12 / (66.9e12 * 16 / 132))
+
+
+def test_a_repeated_launch_waits_for_memory_only_beyond_l2():
+    work = Work({}, 0, 30 * 2**20, 30 * 2**20, 60 * 2**20, blocks=1000)
+    cold, warm = bounds(work, "h100-sxm"), bounds(work, "h100-sxm", warm=True)
+    assert (cold.binds.amount, warm.binds.amount) == (30 * 2**20, 10 * 2**20)  # its L2 has 50 MiB
+
+
+def test_l2_bounds_where_its_rate_is_published():
+    work = Work({}, 0, 7.22e12, 0, 0, blocks=1000)
+    (bound,) = (b for b in bounds(work, "a100-sxm", warm=True).bounds if b.level == "L2")
+    assert bound.seconds == pytest.approx(7.22e12 / (5120 * 1.41e9))
+
+
+def test_a_launch_that_does_nothing_has_no_bound():
+    with pytest.raises(ValueError, match="no arithmetic, and no access to memory"):
+        bounds(Work({}, 0, 0, 0, 0, blocks=1))

@@ -1,0 +1,172 @@
+"""Lower bounds of a launch's time: what it has to do at each level, over the fastest that a device can.
+
+Theory, from counts and data sheets; a launch takes at least as long as the longest. The rates:
+
+- arithmetic: the peak of the unit that does it, on the CUDA cores at the boost clock;
+- L1 and shared memory: 128 bytes a clock on each SM, 32 banks of 4 bytes (CUDA C++ Programming Guide);
+- L2: its bandwidth, for the distinct sectors, each of which must cross it once;
+- HBM: its bandwidth, for what the caches cannot hold back.
+
+An SM without a block does nothing, so of 132 SMs 16 blocks use at most 16.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from warplab.hardware import specs
+from warplab.rendering import render
+from warplab.simt.profile import Profile
+from warplab.timing.bench import seconds
+
+L1, L2 = "L1 and shared memory", "L2"
+WAVEFRONT = 128  # bytes
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a launch has to do at least, whoever counted it.
+
+    ``flops``: by unit, a registry's peak without "peak_". ``wavefronts``: passes of 128 bytes through L1 and
+    shared memory. ``fetched``, ``written``, ``touched``: bytes of distinct sectors, as in ``Footprint``.
+    ``blocks``: thread blocks of the grid.
+    """
+
+    flops: dict[str, float]
+    wavefronts: float
+    fetched: float
+    written: float
+    touched: float
+    blocks: int
+
+    @staticmethod
+    def of(profile: Profile) -> Work:
+        """Raises ValueError for the profile of a sample, whose distinct sectors are not known."""
+        least = profile.footprint
+        if least is None:
+            raise ValueError(
+                "a sample of the blocks does not show which sectors are distinct: profile the whole grid"
+            )
+        gx, gy, gz = profile.grid
+        return Work(
+            dict(profile.unit_flops),
+            profile.l1_wavefronts,
+            least.fetched,
+            least.written,
+            least.touched,
+            gx * gy * gz,
+        )
+
+    def at(self, level: str, device: str, warm: bool = False) -> float:
+        """Bytes that must pass ``level``, L1, L2 or the device's own memory, of a device of the registry.
+
+        ``warm``: as in ``bounds``.
+        """
+        if level == L1:
+            return self.wavefronts * WAVEFRONT
+        if level == L2:
+            return self.fetched + self.written
+        spec = specs.get(device)
+        l2 = spec["l2_cache"].si if "l2_cache" in spec else math.inf
+        return max(0, self.touched - l2) if warm else self.fetched + max(0, self.written - l2)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """``amount`` of ``unit`` to do at ``level``, at most ``rate`` a second: at least ``seconds``."""
+
+    level: str
+    amount: float
+    unit: str
+    rate: float
+
+    @property
+    def seconds(self) -> float:
+        return self.amount / self.rate
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The bounds of one launch on ``device``, the longest first, and the levels without a known rate."""
+
+    device: str
+    bounds: tuple[Bound, ...]
+    unknown: tuple[str, ...]
+
+    @property
+    def binds(self) -> Bound:
+        """The longest: no launch is shorter."""
+        return self.bounds[0]
+
+    @property
+    def at_least(self) -> float:
+        """Seconds, if everything else were hidden behind what binds: the longest bound."""
+        return self.binds.seconds
+
+    @property
+    def without_overlap(self) -> float:
+        """Seconds, if nothing overlapped: the sum of all bounds."""
+        return sum(bound.seconds for bound in self.bounds)
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """(level, what there is to do, at what rate, time at least) as the table shows them."""
+        rows = [
+            (b.level, f"{b.amount:,.0f} {b.unit}", f"{b.rate / 1e12:,.3g} T{b.unit}/s", seconds(b.seconds))
+            for b in self.bounds
+        ]
+        return rows + [(level, "", "no sourced rate", "unknown") for level in self.unknown]
+
+    def __str__(self) -> str:
+        body = "\n".join(
+            f"  {level:<22}{amount:>26}  at most {rate:<16}{time:>10}"
+            for level, amount, rate, time in self.rows()
+        )
+        return (
+            f"{self.device}, bounds from counts and the data sheet: theory, not times\n{body}\n"
+            f"  at least {seconds(self.at_least)} ({self.binds.level} binds); "
+            f"{seconds(self.without_overlap)} if nothing overlaps"
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return render("warplab.timing", "bounds.html.j2", bounds=self, seconds=seconds)
+
+
+def bounds(launch: Profile | Work, device: str = "h100-sxm", warm: bool = False) -> Bounds:
+    """The least time of a launch on a device of the registry, level by level.
+
+    ``warm``: the launch is repeated on the same data, so that what fits L2 need not come from HBM again. Else
+    it starts with cold caches, and only what it stores may stay in L2.
+    Raises SpecError for an unknown device, ValueError for a launch that does nothing that has a bound.
+    """
+    work = Work.of(launch) if isinstance(launch, Profile) else launch
+    spec = specs.get(device)
+    sms = spec["sms"].value
+    busy = min(1.0, work.blocks / sms)
+    asked = [(_unit_name(unit), n, "FLOP", f"peak_{unit}", busy) for unit, n in work.flops.items()]
+    facts = (L1, "l1_bandwidth", busy), (L2, "l2_bandwidth", 1.0), (memory_of(spec), "memory_bandwidth", 1.0)
+    asked += [(level, work.at(level, device, warm), "B", fact, share) for level, fact, share in facts]
+    found, unknown = [], []
+    for level, amount, unit, fact, share in asked:
+        if amount and fact in spec:
+            found.append(Bound(level, amount, unit, spec[fact].si * share))
+        elif amount:
+            unknown.append(level)
+    if not found:
+        raise ValueError("nothing was counted that has a bound: no arithmetic, and no access to memory")
+    return Bounds(spec.short, tuple(sorted(found, key=lambda bound: -bound.seconds)), tuple(unknown))
+
+
+def memory_of(spec: specs.Spec) -> str:
+    """What a device's own memory is called: "HBM3", "GDDR6X"."""
+    return str(spec["memory_type"].value) if "memory_type" in spec else "memory"
+
+
+def _unit_name(unit: str) -> str:
+    """ "FP32 on CUDA cores", "BF16 on Tensor Cores"."""
+    if unit == "half_lanes":
+        return "16 bits on CUDA cores"
+    where = "CUDA cores" if unit in ("fp32", "fp64") else "Tensor Cores"
+    return f"{unit.removesuffix('_tensor').upper()} on {where}"
