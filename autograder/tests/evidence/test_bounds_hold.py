@@ -1,7 +1,7 @@
 """No published measurement is faster than our bound of the same kernel on the same device.
 
-The work of a kernel at a published size is grown from profiles at small sizes: each number of it is a polynomial
-of the size, found at two sizes and checked at a third.
+The work of a kernel at a published size follows from profiles at small sizes: each number is a polynomial
+of the size, fitted at the first sizes and checked at the last.
 """
 
 from dataclasses import replace
@@ -112,9 +112,6 @@ def test_a_published_measurement_is_no_faster_than_the_bound(device, point, how,
         card = a6000()
         monkeypatch.setattr(bounds_of.specs, "get", lambda name: card)
     found = bounds(work, device, warm=True)
-    print(
-        f"{found.binds.level} {found.at_least:.3g} s, sum {found.without_overlap:.3g}, measured {point.median:.3g}"
-    )
     assert found.at_least <= point.median
 
 

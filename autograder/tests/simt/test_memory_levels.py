@@ -147,8 +147,8 @@ def test_what_l2_cannot_hold_goes_to_memory_and_comes_again(monkeypatch):
 
 
 def test_neighbours_in_a_warp_share_a_line_and_the_next_step_finds_it_in_l1():
-    """Of eight steps along a row of a, one fetches the sector. Of a block's eight warps, which ask for the same two
-    sectors of b, one does.
+    """Of eight steps along a row of a, one fetches the sector. Of a block's eight warps, which ask for the
+    same two sectors of b, one does.
     """
     a, b, c = np.ones((64, 64), f32), np.ones((64, 64), f32), np.zeros((64, 64), f32)
     m = warplab.profile(product[(4, 4), (16, 16)], a, b, c, caches="h100-sxm").caches

@@ -104,7 +104,10 @@ class Profile(Counts):
         As many as shared memory's banks need, and for global memory one a request or one for each four of its
         sectors. Where the machine code makes fewer requests than PTX (``assembled``), its number counts.
         """
-        parts = {"shared_load": self.shared_load.wavefronts, "shared_store": self.shared_store.wavefronts}
+        parts: dict[str, float] = {
+            "shared_load": self.shared_load.wavefronts,
+            "shared_store": self.shared_store.wavefronts,
+        }
         for kind in ("global_load", "global_store"):
             part: Global = getattr(self, kind)
             parts[kind] = max(part.requests, part.sectors / 4)

@@ -1,8 +1,10 @@
-// Three kernels multiply the same square matrices, step by step of the sum: what each has asked memory for.
+// Three kernels multiply the same square matrices, step by step of the sum: what each has asked memory for, and where it
+// stands under the roofs of L1, L2 and the device's memory.
 {
   const { made, words, picture, count, COLOURS } = explorables;
   const SECTOR = 32; // bytes
   const WARP = 32;
+  const PASS = 128; // bytes that L1 and shared memory hand out in a clock, however few a request wants
 
   /**
    * Loads of a launch after `steps` of the sum, in blocks of `block` x `block` threads. A warp is 32/block rows of block
@@ -19,16 +21,28 @@
     return { requests, sectors, bytes: sectors * SECTOR, shared: tiled ? warps * steps * 2 * patch : 0 };
   }
 
-  function model({ block, patch, step }, { side, peak, bandwidth }) {
+  /**
+   * At the end of the sum, FLOP for each byte at L1 (a pass for each request and each read of shared memory), at L2 (a block
+   * asks it for each of its numbers once in a round of `block` steps, whether a tile or L1 keeps them) and at the device's
+   * memory (every number once).
+   */
+  function intensities(end, { side, block, patch, stored }) {
+    const once = loads({ side, steps: side, block, tiled: true, patch });
+    const flops = 2 * side ** 3;
+    return { l1: flops / (PASS * (end.requests + end.shared) + stored), l2: flops / (once.bytes + stored), memory: flops / (3 * stored) };
+  }
+
+  function model({ block, patch, step }, { side, peak, l1, memory }) {
     const kernels = { naive: { tiled: false, patch: 1 }, tile: { tiled: true, patch: 1 }, patch: { tiled: true, patch } };
     const stored = side * side * 4;
     const result = {};
     for (const [name, kernel] of Object.entries(kernels)) {
       const [now, end] = [step, side].map((steps) => loads({ side, steps, block, ...kernel }));
-      const intensity = (2 * side ** 3) / (end.bytes + stored);
-      result[name] = { ...now, end: end.bytes, intensity, roof: Math.min(peak, intensity * bandwidth), reads: end.shared / (side ** 3 / WARP) };
+      const places = intensities(end, { side, block, patch: kernel.patch, stored });
+      const roof = Math.min(peak, places.l1 * l1, places.memory * memory);
+      result[name] = { ...now, end: end.bytes, places, roof, reads: end.shared / (side ** 3 / WARP) };
     }
-    return { kernels: result, flops: 2 * side * side * step, ridge: peak / bandwidth };
+    return { kernels: result, flops: 2 * side * side * step };
   }
 
   const mib = (bytes) => `${(bytes / 2 ** 20).toLocaleString("en", { maximumSignificantDigits: 3 })} MiB`;
@@ -67,24 +81,33 @@
     });
   }
 
-  function roofline(x, y, width, height, { kernels, ridge }, { peak, bandwidth, name }) {
-    const [low, high] = [Math.log(0.25), Math.log(64)];
+  function roofline(x, y, width, height, { kernels }, { peak, l1, l2, memory, name }) {
+    const [least, most] = [0.125, 128];
+    const [low, high] = [Math.log(least), Math.log(most)];
     const across = (intensity) => x + (width * (Math.log(intensity) - low)) / (high - low);
-    const [floor, top] = [Math.log(0.25 * bandwidth), Math.log(peak * 1.6)];
+    const [floor, top] = [Math.log(least * l1 * 0.7), Math.log(peak * 1.9)];
     const up = (flops) => y + height - (height * (Math.log(flops) - floor)) / (top - floor);
     const line = (x1, y1, x2, y2, more) => made("line", { x1, y1, x2, y2, stroke: "currentColor", ...more });
+    const slope = (bandwidth, dashes) => {
+      const start = Math.max(least, Math.exp(floor) / bandwidth);
+      return line(across(start), up(start * bandwidth), across(peak / bandwidth), up(peak), { "stroke-width": 1.5, "stroke-dasharray": dashes });
+    };
+    const label = (text, bandwidth) => words(across(peak / bandwidth) - 2, up(peak) - 4, text, { "text-anchor": "end", "font-size": 11 });
     const nodes = [
       line(x, y + height, x + width, y + height), line(x, y, x, y + height),
-      made("polyline", { points: [[0.25, 0.25 * bandwidth], [ridge, peak], [64, peak]].map(([a, b]) => `${across(a)},${up(b)}`).join(" "), fill: "none", stroke: "currentColor", "stroke-width": 2, "stroke-dasharray": "6 4" }),
-      words(x + width, up(peak) - 6, `${name}: at most ${rate(peak)}`, { "text-anchor": "end" }),
-      words(x + width, y + height + 32, "FLOP for each byte asked for", { "text-anchor": "end", "font-size": 12 }),
+      slope(l1, "6 4"), slope(l2, "1 3"), slope(memory, "6 4"), line(across(peak / l1), up(peak), x + width, up(peak), { "stroke-width": 2 }),
+      label("L1", l1), label("L2", l2), words(across(peak / memory) + 3, up(peak) - 4, `memory of an ${name}; flat: FP32, ${rate(peak)}`, { "font-size": 11 }),
+      words(x + width, y + height + 32, "FLOP for each byte at a level", { "text-anchor": "end", "font-size": 12 }),
     ];
-    for (const tick of [0.25, 0.5, 1, 2, 4, 8, 16, 32, 64]) {
-      nodes.push(line(across(tick), y + height, across(tick), y + height + 4), words(across(tick), y + height + 17, tick < 1 ? ["¼", "½"][tick === 0.5 ? 1 : 0] : tick, { "text-anchor": "middle", "font-size": 12 }));
+    for (const tick of [0.125, 0.5, 2, 8, 32, 128]) {
+      nodes.push(line(across(tick), y + height, across(tick), y + height + 4), words(across(tick), y + height + 17, tick < 1 ? { 0.125: "⅛", 0.5: "½" }[tick] : tick, { "text-anchor": "middle", "font-size": 12 }));
     }
-    for (const [kernel, { intensity, roof }] of Object.entries(kernels)) {
-      nodes.push(line(across(intensity), up(roof), across(intensity), y + height, { stroke: INKS[kernel], "stroke-dasharray": "3 3" }));
-      nodes.push(made("circle", { cx: across(intensity), cy: up(roof), r: kernel === "patch" ? 8 : 6, fill: INKS[kernel], stroke: "var(--pst-color-background, Canvas)", "stroke-width": 1.5 }));
+    for (const [kernel, { places, roof }] of Object.entries(kernels)) {
+      nodes.push(line(across(places.l1), up(roof), across(places.memory), up(roof), { stroke: INKS[kernel], "stroke-opacity": 0.5 }));
+      for (const [level, intensity] of Object.entries(places)) {
+        const fill = level === "l2" ? "var(--pst-color-background, Canvas)" : INKS[kernel];
+        nodes.push(made("circle", { cx: across(intensity), cy: up(roof), r: 5, fill, stroke: INKS[kernel], "stroke-width": 1.5 }));
+      }
     }
     return nodes;
   }
@@ -102,13 +125,14 @@
       ...roofline(6, plot, width - 20, 128, result, data));
   }
 
-  function say({ kernels, ridge }, { block, patch, step }, { side, name }) {
+  function say({ kernels }, { block, patch, step }, { side, name, l1 }) {
     const names = NAMES(block, patch);
     const asked = Object.entries(kernels).map(([kernel, { bytes }]) => `${mib(bytes)} with ${names[kernel]}`).join("; ");
-    const best = kernels.patch;
-    const read = Number(best.reads.toPrecision(3));
-    return `After ${count(step)} of ${count(side)} steps, asked for: ${asked}. At the end the last has done ${best.intensity.toFixed(1)} FLOP for each byte (the ridge of an ${name} is at ${ridge.toFixed(0)}), `
-      + `and has read shared memory ${read === 1 ? "once" : `${read} times`} for each multiply-add.`;
+    const { places, roof, reads } = kernels.patch;
+    const read = Number(reads.toPrecision(3));
+    const binds = places.l1 * l1 <= roof * 1.001 ? "L1 and shared memory" : "arithmetic";
+    return `After ${count(step)} of ${count(side)} steps, asked for: ${asked}. At the end the last has read shared memory ${read === 1 ? "once" : `${read} times`} for each multiply-add `
+      + `and has done ${places.l1.toFixed(2)} FLOP for each byte through L1: an ${name} full of such blocks does at most ${rate(roof)}, and ${binds} binds.`;
   }
 
   explorables.define({

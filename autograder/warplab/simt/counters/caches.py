@@ -177,10 +177,11 @@ class CacheModel(Observer):
 
     def result(self) -> ModelledCaches:
         """The traffic of all launches so far."""
-        n = self._counts
-        names = L1_READS, L1_HITS, L2_READS, L2_READ_HITS, L2_WRITES, HBM_READS, HBM_WRITES
+        l1_reads, l1_hits, l2_reads, l2_hits, l2_writes, hbm_reads, hbm_writes = map(int, self._counts)
         left = int(np.unpackbits(self._l2[3]).sum())
-        return ModelledCaches(self._spec.short, *(int(n[i]) for i in names), left)
+        return ModelledCaches(
+            self._spec.short, l1_reads, l1_hits, l2_reads, l2_hits, l2_writes, hbm_reads, hbm_writes, left
+        )
 
 
 def _empty(size: float, *caches: int):

@@ -52,8 +52,10 @@ class DistinctSectors(Observer):
         """The footprint of each buffer that was touched, by its label."""
         found: dict[str, Footprint] = {}
         for region, marks in self._marks.values():
-            counts = [SECTOR * int(np.count_nonzero(marks & bit)) for bit in (READ, WRITTEN, FETCHED)]
-            one = Footprint(*counts, SECTOR * int(np.count_nonzero(marks)))
+            read, written, fetched, touched = (
+                SECTOR * int(np.count_nonzero(marks & bits)) for bits in (READ, WRITTEN, FETCHED, 0xFF)
+            )
+            one = Footprint(read, written, fetched, touched)
             found[region.label] = found.get(region.label, Footprint()) + one
         return found
 
