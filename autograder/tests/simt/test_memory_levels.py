@@ -194,3 +194,35 @@ def test_l2_bounds_where_its_rate_is_published():
 def test_a_launch_that_does_nothing_has_no_bound():
     with pytest.raises(ValueError, match="no arithmetic, and no access to memory"):
         bounds(Work({}, 0, 0, 0, 0, blocks=1))
+
+
+@cuda.jit
+def transposed(a, out, padded):
+    tile = cuda.shared.array((32, 33), float32)
+    flat = cuda.shared.array((32, 32), float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    if padded:
+        tile[y, x] = a[y, x]
+        cuda.syncthreads()
+        out[y, x] = tile[x, y]
+    else:
+        flat[y, x] = a[y, x]
+        cuda.syncthreads()
+        out[y, x] = flat[x, y]
+
+
+@pytest.mark.parametrize(("padded", "passes"), [(True, 4 * 32), (False, 3 * 32 + 32 * 32)])
+def test_a_bank_conflict_is_a_pass_more_through_l1(padded, passes):
+    """32 warps make a load, a store, and one access of each kind to shared memory: a column of 32 words needs 32."""
+    a = np.ones((32, 32), f32)
+    assert warplab.profile(transposed[1, (32, 32)], a, a.copy(), padded).l1_wavefronts == passes
+
+
+@cuda.jit
+def scattered(x, out):
+    i = cuda.threadIdx.x
+    out[32 * i] = x[i]
+
+
+def test_a_store_to_32_sectors_takes_eight_passes():
+    assert warplab.profile(scattered[1, 32], np.ones(32, f32), np.ones(1024, f32)).l1_wavefronts == 1 + 8

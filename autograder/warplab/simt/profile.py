@@ -16,7 +16,7 @@ from warplab.rendering import render
 from warplab.simt.counters.assembled import AssembledCode, assembled, spins
 from warplab.simt.counters.caches import CacheModel, ModelledCaches
 from warplab.simt.counters.collect import Counters, Traffic, flops_of, unit_of
-from warplab.simt.counters.counts import Counts, Global, LineCounts, scale
+from warplab.simt.counters.counts import Counts, Global, LineCounts, Shared, scale
 from warplab.simt.counters.footprint import DistinctSectors, Footprint
 from warplab.simt.counters.watch import FirstWarp, TraceStep, WarpRequest
 from warplab.simt.engine.instructions import INSTRUCTIONS
@@ -102,17 +102,10 @@ class Profile(Counts):
         """Passes through an SM's L1 and shared memory, 128 bytes each, from below.
 
         As many as shared memory's banks need, and for global memory one a request or one for each four of its
-        sectors. Where the machine code makes fewer requests than PTX (``assembled``), its number counts.
+        sectors. Where ptxas joins requests of PTX (``assembled``), each that is gone may have taken along all
+        the passes that a request can have.
         """
-        parts: dict[str, float] = {
-            "shared_load": self.shared_load.wavefronts,
-            "shared_store": self.shared_store.wavefronts,
-        }
-        for kind in ("global_load", "global_store"):
-            part: Global = getattr(self, kind)
-            parts[kind] = max(part.requests, part.sectors / 4)
-        estimates = self.assembled
-        return sum(min(n, estimates.get(kind, n)) for kind, n in parts.items())
+        return sum(_fewest_passes(part) for part in self.lines or [self])
 
     @cached_property
     def machine(self) -> AssembledCode | None:
@@ -455,3 +448,17 @@ def _fill(p: Profile, program, counters: Counters) -> None:
             wanted = registers_written(instr, INSTRUCTIONS) & _registers_read(program)
             p.atomic_requests[NCU_ATOMICS[space, "atom" if wanted else "red"]] += traffic.requests
     p.lines = sorted(lines.values(), key=lambda entry: (entry.file, entry.line))
+
+
+def _fewest_passes(counts: Profile | LineCounts) -> float:
+    """The passes of a line or a launch, from below."""
+    passes = 0.0
+    for kind in ("global_load", "global_store", "shared_load", "shared_store"):
+        part: Global | Shared = getattr(counts, kind)
+        if isinstance(part, Shared):
+            most, counted = 32, part.wavefronts
+        else:
+            most, counted = 8, max(part.requests, part.sectors / 4)
+        gone = max(0, part.requests - counts.assembled.get(kind, part.requests))
+        passes += max(part.requests - gone, counted - gone * most)
+    return passes
