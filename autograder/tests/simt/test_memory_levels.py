@@ -213,7 +213,7 @@ def transposed(a, out, padded):
 
 @pytest.mark.parametrize(("padded", "passes"), [(True, 4 * 32), (False, 3 * 32 + 32 * 32)])
 def test_a_bank_conflict_is_a_pass_more_through_l1(padded, passes):
-    """32 warps make a load, a store, and one access of each kind to shared memory: a column of 32 words needs 32."""
+    """32 warps, one access of each kind: a column of 32 words in one bank takes 32 passes."""
     a = np.ones((32, 32), f32)
     assert warplab.profile(transposed[1, (32, 32)], a, a.copy(), padded).l1_wavefronts == passes
 
