@@ -219,10 +219,20 @@ def test_a_bank_conflict_is_a_pass_more_through_l1(padded, passes):
 
 
 @cuda.jit
-def scattered(x, out):
+def scattered(x, out, stride):
     i = cuda.threadIdx.x
-    out[32 * i] = x[i]
+    out[stride * i] = x[i]
 
 
-def test_a_store_to_32_sectors_takes_eight_passes():
-    assert warplab.profile(scattered[1, 32], np.ones(32, f32), np.ones(1024, f32)).l1_wavefronts == 1 + 8
+@pytest.mark.parametrize(("stride", "passes"), [(1, 1), (2, 1), (3, 1), (8, 2), (32, 2)])
+def test_l1_takes_four_lines_or_128_bytes_of_a_store_in_a_pass(stride, passes):
+    """Stride 3 touches 12 sectors in three lines and stores 128 bytes; stride 8 touches 32 sectors, of which
+    four lines hold 16."""
+    x, out = np.ones(32, f32), np.ones(1024, f32)
+    assert warplab.profile(scattered[1, 32], x, out, stride).l1_wavefronts == 1 + passes
+
+
+def test_a_load_of_16_bytes_a_lane_takes_four_passes():
+    source = """extern "C" __global__ void copy(const float4* x, float4* out) { out[threadIdx.x] = x[threadIdx.x]; }"""
+    copy = warplab.cuda_kernel(source, "copy")
+    assert warplab.profile(copy[1, 32], np.ones(128, f32), np.ones(128, f32)).l1_wavefronts == 4 + 4

@@ -101,9 +101,8 @@ class Profile(Counts):
     def l1_wavefronts(self) -> float:
         """Passes through an SM's L1 and shared memory, 128 bytes each, from below.
 
-        As many as shared memory's banks need, and for global memory one a request or one for each four of its
-        sectors. Where ptxas joins requests of PTX (``assembled``), each that is gone may have taken along all
-        the passes that a request can have.
+        As many as shared memory's banks need, and ``passes`` of global memory. Where ptxas joins requests of
+        PTX (``assembled``), each that is gone may have taken along all the passes that a request can have.
         """
         return sum(_fewest_passes(part) for part in self.lines or [self])
 
@@ -439,6 +438,7 @@ def _fill(p: Profile, program, counters: Counters) -> None:
                 part.bank_conflicts += traffic.wavefronts - traffic.ideal
             else:
                 part.sectors += traffic.sectors
+                part.passes += traffic.passes
             if kind == "atomic":
                 c.atomics.requests += traffic.requests
                 c.atomics.lanes += traffic.lanes
@@ -455,10 +455,7 @@ def _fewest_passes(counts: Profile | LineCounts) -> float:
     passes = 0.0
     for kind in ("global_load", "global_store", "shared_load", "shared_store"):
         part: Global | Shared = getattr(counts, kind)
-        if isinstance(part, Shared):
-            most, counted = 32, part.wavefronts
-        else:
-            most, counted = 8, max(part.requests, part.sectors / 4)
+        most, counted = (32, part.wavefronts) if isinstance(part, Shared) else (4, part.passes)
         gone = max(0, part.requests - counts.assembled.get(kind, part.requests))
         passes += max(part.requests - gone, counted - gone * most)
     return passes

@@ -39,6 +39,16 @@ class Traffic:
     addresses: int = 0
     most: int = 0
 
+    @property
+    def passes(self) -> float:
+        """Of requests to global memory, the fewest passes through L1.
+
+        One a request; one for each 128 bytes that the lanes read, of which neighbours may share a sector; and
+        one for each four lines of 128 bytes, 16 sectors at most: L1 looks up four tags a clock (NVIDIA's
+        developer forum, "Pascal L1 cache", thread 49571).
+        """
+        return max(self.requests, self.sectors / 16, min(self.sectors, self.moved) / 4)
+
 
 @dataclass
 class Execution:

@@ -9,10 +9,14 @@ from dataclasses import dataclass, field, fields
 
 @dataclass
 class Global:
-    """Accesses to global memory: warp ``requests``, 32-byte ``sectors``; ``bytes`` = 32 x sectors."""
+    """Accesses to global memory: warp ``requests``, 32-byte ``sectors``; ``bytes`` = 32 x sectors.
+
+    ``passes``: of 128 bytes through L1, from below.
+    """
 
     requests: int = 0
     sectors: int = 0
+    passes: float = 0.0
 
     @property
     def sectors_per_request(self) -> float:
@@ -23,7 +27,9 @@ class Global:
         return 32 * self.sectors
 
     def __add__(self, other: Global) -> Global:
-        return Global(self.requests + other.requests, self.sectors + other.sectors)
+        return Global(
+            self.requests + other.requests, self.sectors + other.sectors, self.passes + other.passes
+        )
 
 
 @dataclass
