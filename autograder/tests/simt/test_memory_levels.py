@@ -233,6 +233,6 @@ def test_l1_takes_four_lines_or_128_bytes_of_a_store_in_a_pass(stride, passes):
 
 
 def test_a_load_of_16_bytes_a_lane_takes_four_passes():
-    source = """extern "C" __global__ void copy(const float4* x, float4* out) { out[threadIdx.x] = x[threadIdx.x]; }"""
-    copy = warplab.cuda_kernel(source, "copy")
+    line = "{ out[threadIdx.x] = x[threadIdx.x]; }"
+    copy = warplab.cuda_kernel('extern "C" __global__ void copy(const float4* x, float4* out)' + line, "copy")
     assert warplab.profile(copy[1, 32], np.ones(128, f32), np.ones(128, f32)).l1_wavefronts == 4 + 4
