@@ -4,6 +4,7 @@
 """
 
 import sys as _sys
+from importlib import import_module as _import_module
 
 from warplab.evidence.measure import measure
 from warplab.hardware import prices, specs
@@ -86,6 +87,16 @@ __all__ = [
     "vram",
 ]
 __version__ = "0.1.0"
+
+
+_LATE = {"report": "warplab.plots.kernel_report"}
+
+
+def __getattr__(name: str):
+    """What draws is imported when it is first asked for, since it needs matplotlib."""
+    if name not in _LATE:
+        raise AttributeError(f"module 'warplab' has no attribute {name!r}")
+    return getattr(_import_module(_LATE[name]), name)
 
 
 def load_ipython_extension(shell) -> None:

@@ -10,12 +10,13 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from warplab.hardware.target import Target
 from warplab.rendering import render
 from warplab.simt.counters.assembled import AssembledCode, assembled, spins
 from warplab.simt.counters.caches import CacheModel, ModelledCaches
-from warplab.simt.counters.collect import Counters, Traffic, flops_of, unit_of
+from warplab.simt.counters.collect import Counters, Execution, Traffic, flops_of, unit_of
 from warplab.simt.counters.counts import Counts, Global, LineCounts, Shared, scale
 from warplab.simt.counters.footprint import DistinctSectors, Footprint
 from warplab.simt.counters.watch import FirstWarp, TraceStep, WarpRequest
@@ -61,7 +62,8 @@ class Profile(Counts):
     ``footprints``: of each buffer in global memory its distinct sectors; empty for a sample of blocks.
     ``unit_flops``: ``flops`` by the unit that does them: the name of the registry's peak without "peak_", or
     "half_lanes" for 16-bit operations on CUDA cores. ``caches``: what the model of the caches says, if it was
-    asked.
+    asked. ``execution`` by index of a basic block of ``program``, ``traffic`` by its memory instruction and
+    the space reached; neither is scaled for a sample.
     """
 
     kernel: str = ""
@@ -90,6 +92,8 @@ class Profile(Counts):
         None  # blocks that ran and blocks of the grid, where the counts are scaled from a sample
     )
     traffic: dict[tuple[int, str], Traffic] = field(default_factory=dict, repr=False, compare=False)
+    execution: dict[int, Execution] = field(default_factory=dict, repr=False, compare=False)
+    program: Any = field(default=None, repr=False, compare=False)
     disassemble: Callable[[], AssembledCode | None] = field(default=lambda: None, repr=False, compare=False)
 
     @property
@@ -98,13 +102,19 @@ class Profile(Counts):
         return None if self.sampled else sum(self.footprints.values(), Footprint())
 
     @property
-    def l1_wavefronts(self) -> float:
-        """Passes through an SM's L1 and shared memory, 128 bytes each, from below.
+    def l1_passes(self) -> dict[str, float]:
+        """Passes through an SM's L1 and shared memory, 128 bytes each, from below, by kind of access.
 
         As many as shared memory's banks need, and ``passes`` of global memory. Where ptxas joins requests of
         PTX (``assembled``), each that is gone may have taken along all the passes that a request can have.
         """
-        return sum(_fewest_passes(part) for part in self.lines or [self])
+        kinds = ("global_load", "global_store", "shared_load", "shared_store")
+        return {kind: sum(_fewest_passes(part, kind) for part in self.lines or [self]) for kind in kinds}
+
+    @property
+    def l1_wavefronts(self) -> float:
+        """``l1_passes`` of all kinds together."""
+        return sum(self.l1_passes.values())
 
     @cached_property
     def machine(self) -> AssembledCode | None:
@@ -358,6 +368,7 @@ def summary(
     p.busiest_warp_instructions = counters.busiest
     _fill(p, program, counters)
     p.traffic, p.disassemble = counters.traffic, functools.partial(assembled, program)
+    p.execution, p.program = counters.execution, program
     if machine.sample is not None:
         p.sampled = machine.sample.size, machine.launch.blocks
         for counts in (p, *p.lines):
@@ -450,12 +461,9 @@ def _fill(p: Profile, program, counters: Counters) -> None:
     p.lines = sorted(lines.values(), key=lambda entry: (entry.file, entry.line))
 
 
-def _fewest_passes(counts: Profile | LineCounts) -> float:
+def _fewest_passes(counts: Profile | LineCounts, kind: str) -> float:
     """The passes of a line or a launch, from below."""
-    passes = 0.0
-    for kind in ("global_load", "global_store", "shared_load", "shared_store"):
-        part: Global | Shared = getattr(counts, kind)
-        most, counted = (32, part.wavefronts) if isinstance(part, Shared) else (4, part.passes)
-        gone = max(0, part.requests - counts.assembled.get(kind, part.requests))
-        passes += max(part.requests - gone, counted - gone * most)
-    return passes
+    part: Global | Shared = getattr(counts, kind)
+    most, counted = (32, part.wavefronts) if isinstance(part, Shared) else (4, part.passes)
+    gone = max(0, part.requests - counts.assembled.get(kind, part.requests))
+    return max(part.requests - gone, counted - gone * most)

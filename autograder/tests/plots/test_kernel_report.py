@@ -1,0 +1,337 @@
+"""report(): its findings against cases worked by hand, its names against Nsight Compute's, and its page."""
+
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba import cuda, float32
+
+import warplab
+from warplab.plots.kernel_report import SECTIONS
+from warplab.plots.kernel_rules import OURS, WORDS, size
+
+pytestmark = pytest.mark.slow
+f32 = np.float32
+FULL = 1056  # blocks of 256 threads that an H100's 132 SMs hold at once: 8 each
+NCU_RULES = {  # titles of Nsight Compute's messages, from its rules' files and from published reports
+    "Block Size",
+    "FP64/32 Utilization",
+    "Shared Load Bank Conflicts",
+    "Shared Store Bank Conflicts",
+    "Small Grid",
+    "Tail Effect",
+    "Theoretical Occupancy",
+    "Thread Divergence",
+    "Uncoalesced Global Accesses",
+}
+
+
+@cuda.jit
+def add(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + b[i]
+
+
+@cuda.jit
+def columns(x, out):
+    i = cuda.grid(1)
+    out[i] = x[8 * i]
+
+
+@cuda.jit
+def transpose(a, out):
+    tile = cuda.shared.array((32, 32), float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    left, top = cuda.blockIdx.x * 32, cuda.blockIdx.y * 32
+    tile[y, x] = a[top + y, left + x]
+    cuda.syncthreads()
+    out[left + y, top + x] = tile[x, y]
+
+
+@cuda.jit
+def crowded(x):
+    own = cuda.shared.array(0, float32)
+    own[cuda.threadIdx.x] = x[cuda.grid(1)]
+    x[cuda.grid(1)] = own[cuda.threadIdx.x]
+
+
+@cuda.jit
+def scaled(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i] * 0.1
+
+
+@cuda.jit
+def many_registers(a, b, out):
+    acc = cuda.local.array((12, 12), float32)
+    i = cuda.grid(1)
+    acc[:] = 0
+    for k in range(0, a.size, out.size):
+        for row in range(12):
+            for column in range(12):
+                acc[row, column] += a[i + (k + row) % 7] * b[i + (k + column) % 5]
+    total = float32(0)
+    for row in range(12):
+        for column in range(12):
+            total += acc[row, column] * row
+    out[i] = total
+
+
+@cuda.jit
+def odd_lanes(x, out):
+    i = cuda.grid(1)
+    total = x[i]
+    if i % 2:
+        for _ in range(20):
+            total = total * x[i] + float32(1)
+    out[i] = total
+
+
+@cuda.jit
+def one_address(x, total):
+    cuda.atomic.add(total, 0, x[cuda.grid(1)])
+
+
+@cuda.jit
+def product(a, b, c):
+    j, i = cuda.grid(2)
+    total = float32(0)
+    for k in range(a.shape[1]):
+        total += a[i, k] * b[k, j]
+    c[i, j] = total
+
+
+@cuda.jit
+def looked_up(x, out):
+    table = cuda.local.array(16, float32)
+    i = cuda.grid(1)
+    for k in range(16):
+        table[k] = k
+    out[i] = table[int(x[i]) % 16]
+
+
+def vectors(count, blocks=FULL):
+    return [np.ones(256 * blocks, f32) for _ in range(count)]
+
+
+def line(kernel, text):
+    """The number of the line of a kernel that has ``text``."""
+    lines, first = inspect.getsourcelines(kernel.py_func)
+    return first + next(n for n, one in enumerate(lines) if text in one)
+
+
+def found(report):
+    return {finding.rule: finding for finding in report.findings}
+
+
+def test_a_clean_kernel_has_no_finding():
+    report = warplab.report(add[FULL, 256], *vectors(3))
+    assert report.findings == [] and report.residency.waves == 1.0
+    assert "The rules find nothing." in str(report) and "The rules find nothing." in report._repr_html_()
+
+
+def test_lanes_eight_numbers_apart_fetch_a_sector_each():
+    x = np.ones(8 * 256 * FULL, f32)
+    (one,) = warplab.report(columns[FULL, 256], x, *vectors(1)).findings
+    assert (one.rule, one.line) == ("Uncoalesced Global Accesses", line(columns, "x[8 * i]"))
+    # 1,056 x 256 / 32 = 8,448 requests, 32 sectors each
+    assert (
+        "a load touches 32 sectors a request where 4 would do (the line's loads: 270,336 sectors)"
+        in one.sentence
+    )
+    assert "neighbouring elements" in one.change
+
+
+def test_a_column_of_a_tile_32_wide_lies_in_one_bank():
+    a, out = np.ones((2, 512, 512), f32)
+    report = warplab.report(transpose[(16, 16), (32, 32)], a, out)
+    (one,) = report.findings
+    assert (one.rule, one.line) == ("Shared Load Bank Conflicts", line(transpose, "tile[x, y]"))
+    # 256 blocks of 32 warps, each 31 wavefronts more than its one
+    assert "32 wavefronts a request where 1 would do (253,952 in excess)" in one.sentence
+    assert report.bounds.binds.level == "L1 and shared memory"
+    assert "\nL1 and shared memory binds (91 % shared loads, 3 %" in str(report)
+
+
+def test_133_blocks_on_132_sms_leave_a_wave_of_one():
+    x = np.ones(133 * 64, f32)
+    rules = found(warplab.report(crowded[133, 64, 0, 120 * 1024], x))  # of 228 KiB: one block an SM
+    assert set(rules) == {"Tail Effect", "Theoretical Occupancy"}
+    assert (
+        "1.01 waves: after 1 full, of 132 blocks each, a partial one of 1." in rules["Tail Effect"].sentence
+    )
+    assert "up to 50% of the time" in rules["Tail Effect"].sentence
+    # 2 of 64 warps
+    assert "at most 3%, limited by 122,880 bytes of shared memory" in rules["Theoretical Occupancy"].sentence
+    assert found(warplab.report(crowded[132, 64, 0, 120 * 1024], x)) == {}
+
+
+def test_within_one_wave_133_blocks_give_one_sm_twice_the_work_of_the_mean():
+    (one,) = warplab.report(add[133, 256], *vectors(3, 133)).findings
+    assert one.rule == "Tail Effect" and "some SMs get 2 and the mean is 1.01" in one.sentence
+    assert "1.98 times as long" in one.sentence  # 2 x 132 / 133
+
+
+def test_16_blocks_leave_most_sms_idle():
+    (one,) = warplab.report(add[16, 256], *vectors(3, 16)).findings
+    assert one.rule == "Small Grid" and "16 blocks and the device 132 SMs: at least 88%" in one.sentence
+
+
+def test_a_literal_without_a_type_is_float64():
+    (one,) = warplab.report(scaled[FULL, 256], *vectors(2)).findings
+    assert (one.rule, one.line) == ("FP64/32 Utilization", line(scaled, "0.1"))
+    assert "270,336 FLOP in float64" in one.sentence and "1/2 of float32's rate" in one.sentence
+    ada = found(warplab.report(scaled[FULL, 256], *vectors(2), device="rtx-4090"))
+    assert "the RTX 4090 does float64 at 1/64" in ada["FP64/32 Utilization"].sentence
+
+
+def test_registers_limit_the_blocks_of_an_sm():
+    report = warplab.report(many_registers[264, 256], *vectors(2, 265), *vectors(1, 264))
+    registers = report.profile.registers
+    per_warp = -(-32 * registers // 256) * 256
+    assert registers > 168 and report.residency.fits["registers"] == 65536 // 4 // per_warp * 4 // 8 == 1
+    one = found(report)["Theoretical Occupancy"]
+    assert f"at most 12%, limited by {registers} registers a thread: 1 of the blocks" in one.sentence
+
+
+def test_lanes_that_disagree_are_found_at_their_branch():
+    one = found(warplab.report(odd_lanes[FULL, 256], *vectors(2)))["Thread Divergence"]
+    assert one.line == line(odd_lanes, "if i % 2") and "at 100% of its branches" in one.sentence
+
+
+def test_an_address_that_all_lanes_add_to_is_contended():
+    one = found(warplab.report(one_address[FULL, 256], *vectors(1), np.zeros(1, f32)))["Atomic Contention"]
+    assert (
+        one.line == line(one_address, "atomic") and "32 lanes of a request share an address" in one.sentence
+    )
+
+
+def test_threads_beyond_the_data_and_lanes_beyond_the_block_are_idle():
+    half = np.ones(256 * FULL // 2, f32)
+    one = found(warplab.report(add[FULL, 256], half, half, half))["Idle Threads"]
+    assert "Of 270,336 threads at most 135,168 come to an access" in one.sentence
+    rules = found(warplab.report(add[FULL, 250], *vectors(3)))
+    assert "A block of 250 threads" in rules["Block Size"].sentence
+    assert "6 lanes of its last warp never run" in rules["Block Size"].sentence
+
+
+def test_a_product_asks_l1_again_for_what_it_had():
+    report = warplab.report(product[(16, 16), (16, 16)], *np.ones((3, 256, 256), f32))
+    one = found(report)["Repeated Loads"]
+    assert one.line == line(product, "+= a[i, k]") and one.rule in OURS
+    # of 65,536 sums each step asks for 2 sectors a warp and load: 64 MiB of 2 x 256 KiB
+    assert "ask L1 for 64 MiB where 512 KiB are distinct, each sector 128 times" in one.sentence
+
+
+def test_a_local_array_with_a_computed_index_is_local_memory():
+    rules = found(warplab.report(looked_up[FULL, 256], *vectors(2)))
+    assert "Local Memory" in rules and "requests" in rules["Local Memory"].sentence
+
+
+def test_cuda_cpp_has_its_own_source_in_the_report():
+    source = """extern "C" __global__ void copy(const float* x, float* out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[8 * i] = x[i] < 2.f ? x[i] : 0;
+}"""
+    kernel = warplab.cuda_kernel(source, "copy")
+    report = warplab.report(kernel[FULL, 256], *vectors(1), np.zeros(8 * 256 * FULL, f32))
+    (one,) = report.findings
+    assert (one.rule, one.line) == ("Uncoalesced Global Accesses", 3) and "a store touches 32" in one.sentence
+    assert any("st.global" in text and warps == 8448 for warps, text in report.ptx[report.rules.home, 3])
+    page = report._repr_html_()
+    assert "x[i] &lt; 2.f" in page and "x[i] < 2.f" not in page
+    assert "  3     out[8 * i] = x[i] < 2.f ? x[i] : 0;" in str(report)
+
+
+def test_every_row_and_every_rule_has_nsight_computes_name_or_is_marked_as_ours():
+    known = {
+        text
+        for text in Path(__file__).with_name("ncu_metrics.txt").read_text().splitlines()
+        if text[0] != "#"
+    }
+    assert {metric for rows in SECTIONS.values() for _, metric, *_ in rows} == known
+    rules = {rule.partition(",")[0] for rule in WORDS}
+    assert rules - set(OURS) == NCU_RULES and not NCU_RULES & set(OURS)
+
+
+def test_no_row_of_ours_is_a_time_or_a_rate():
+    report = warplab.report(add[16, 256], *vectors(3, 16))
+    assert report.rows("Only measured") == [] and not any(words for *_, words in SECTIONS["Only measured"])
+    memory = report.rows("Memory Workload Analysis")
+    modelled = {metric for _, _, known, metric, _ in memory if known == "modelled"}
+    assert {metric.split("__")[0] for metric in modelled} == {"l1tex", "lts", "dram"}
+    shown = {metric for name in SECTIONS for _, _, _, metric, _ in report.rows(name)}
+    assert not re.search(r"time|per_second|throughput|stalled", " ".join(shown))
+
+
+TEST_DATA = """==PROF== these numbers were invented for a test
+"ID","Process ID","Kernel Name","gpu__time_duration.sum","l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+"","","","ns","sector"
+"0","7","something_else","1","2"
+"1","7","_ZN8__main__3addB2v1E5Array","1234","1,026"
+"""
+
+
+def test_what_ncu_measured_stands_beside_ours(tmp_path):
+    path = tmp_path / "invented.csv"
+    path.write_text(TEST_DATA)
+    report = warplab.report(add[16, 256], *vectors(3, 16), ncu_csv=path)
+    rows = {metric: (ours, theirs) for _, ours, _, metric, theirs in report.rows("Memory Workload Analysis")}
+    # two loads of 128 warps, 4 sectors each
+    assert rows["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == ("1,024", "1,026 sector")
+    assert report.rows("Only measured") == [("Duration", "", "measured", "gpu__time_duration.sum", "1234 ns")]
+    assert "1,026 sector" in report._repr_html_() and "ncu measured 1234 ns" in str(report)
+    with pytest.raises(ValueError, match="has no kernel columns; it has something_else, _ZN8"):
+        warplab.report(columns[1, 32], np.ones(256, f32), np.ones(32, f32), ncu_csv=path)
+
+
+def test_the_page_alone_needs_nothing_else_and_follows_the_readers_theme(tmp_path):
+    report = warplab.report(transpose[(16, 16), (32, 32)], *np.ones((2, 512, 512), f32))
+    report.save(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>") and "color-scheme: light dark" in page
+    assert not re.search(r"https?://(?!www\.w3\.org)|<script|@import|src=|url\(", page)
+    headings = [re.sub("<[^>]+>", "", text) for text in re.findall(r"<h2>(.*?)</h2>", page)]
+    assert headings == [
+        "GPU Speed Of Light Throughput",
+        "Launch Statistics",
+        "Occupancy",
+        "Memory Workload Analysis",
+        "Shared memory conflicts by line",
+        "Source Counters",
+        "Findings",
+        "What Nsight Compute shows besides",
+    ]
+    chart = re.search(r"<svg.*?</svg>", page, re.S)[0]
+    assert chart.count("stroke-dasharray") == 3 and "modelled" in chart  # L2 both ways, HBM to read
+    assert "loads 32 MiB" in chart and "262,144 wavefr." in chart and "fetched 1 MiB" in chart
+    assert "<h1>" not in report._repr_html_() and "<main>" not in report._repr_html_()
+
+
+def test_a_launch_that_does_nothing_has_no_bound_and_no_chart():
+    @cuda.jit
+    def nothing(x):
+        pass
+
+    report = warplab.report(nothing[FULL, 256], *vectors(1))
+    assert report.bounds is None and "Nothing that was counted has a bound." in str(report)
+    assert "Nothing that was counted has a bound." in report._repr_html_()
+
+
+def test_another_device_is_another_architecture():
+    ampere = warplab.report(add[FULL, 256], *vectors(3), device="a100-sxm")
+    assert ampere.profile.arch == "sm_80" and ampere.residency.sms == 108
+    old = warplab.report(add[FULL, 256], *vectors(3), device="v100-sxm2")
+    assert old.profile.arch == "sm_75" and old.residency.sms == 80  # the oldest that the compilers know
+    with pytest.raises(warplab.specs.SpecError):
+        warplab.report(add[1, 32], *vectors(3, 1), device="mi300x")
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(0, "0 B"), (96, "96 B"), (1024, "1 KiB"), (2**26, "64 MiB"), (3 * 2**30, "3 GiB")]
+)
+def test_sizes_have_binary_units(count, words):
+    assert size(count) == words

@@ -1,0 +1,145 @@
+"""``report(kernel[grid, block], *args)``: a launch as Nsight Compute's details page shows one, from counts.
+
+Bounds where Nsight Compute has throughputs, counts of PTX where it has counters, a model where it has hit
+rates, each marked as what it is; no times. Names are Nsight Compute's (kernel_report.yml). What it measured
+on a GPU can stand beside them.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from warplab.hardware import specs
+from warplab.plots.kernel_rules import OURS, KernelFinding, KernelRules, Residency, size
+from warplab.rendering import render
+from warplab.simt.engine.indices import SHARED_SYMBOL
+from warplab.simt.frontends.triton_hook import is_triton_launch
+from warplab.simt.profile import Profile, profile
+from warplab.simt.toolchain.ptxas import OLDEST, number_of
+from warplab.timing.bench import seconds
+from warplab.timing.bounds import L1, Bounds, bounds, memory_of
+
+SECTIONS = specs.load(Path(__file__).with_name("kernel_report.yml"))
+COMMAND = (
+    "ncu --csv --page raw --print-units base --metrics "
+    + ",".join(metric for rows in SECTIONS.values() for _, metric, *_ in rows)
+    + " python your_script.py > file.csv"
+)
+MODELLED = ("l2_cache", "unified_cache_per_sm")  # facts without which no cache is modelled
+
+
+@dataclass(frozen=True)
+class KernelReport:
+    """A launch for a reader: ``print(report)``, in a notebook a page, ``save(path)`` the page alone.
+
+    ``findings``: what the rules found, as data: rule, line, sentence and what to change. ``measured``: what
+    Nsight Compute printed, with units, by metric. ``bounds``: None where nothing that was counted has one.
+    ``text``: the lines of the kernel's own file where no file holds them.
+    """
+
+    profile: Profile
+    device: specs.Spec
+    bounds: Bounds | None
+    residency: Residency
+    measured: dict[str, str]
+    text: list[str]
+
+    @property
+    def rules(self) -> KernelRules:
+        return KernelRules(self.profile, self.residency, self.bounds, self.device)
+
+    @cached_property
+    def findings(self) -> list[KernelFinding]:
+        return self.rules.findings()
+
+    def rows(self, section: str) -> list[tuple[str, str, str, str, str]]:
+        """(label, our value, how it is known, metric, what was measured) of one section's table.
+
+        Left out are memories that the kernel does not use, and what is unknown on both sides.
+        """
+        rows, ncu = [], self.profile.ncu()
+        for label, metric, known, words in SECTIONS[section]:
+            unknown = known == "modelled" and self.profile.caches is None
+            ours = "" if unknown else words.format(ncu=ncu, **vars(self))
+            measured = self.measured.get(metric, "")
+            if measured or ours not in ("", "0") or (known == "modelled" and ours):
+                rows.append((label, ours, known, metric, measured))
+        return rows
+
+    @property
+    def ptx(self) -> dict[tuple[str, int], list[tuple[int, str]]]:
+        """The PTX by (file, line) of the source: (warps that it was issued to, text)."""
+        program, code = self.profile.program, {}
+        for block in program.blocks:
+            done = self.profile.execution.get(block.index)
+            for instr in [*block.instrs, *([block.branch] if block.branch else [])]:
+                words = SHARED_SYMBOL.sub(lambda found: found[1] or found[0], instr.text)
+                words = " ".join(words.replace(f"{program.entry}_param", "param").split())
+                place = program.file_of(instr.file), instr.line
+                code.setdefault(place, []).append((done.warps if done else 0, words))
+        return code
+
+    def save(self, path: str | Path) -> None:
+        """Write the page as one HTML file that needs nothing else."""
+        Path(path).write_text(self._filled("html", alone=True), encoding="utf-8")
+
+    def __str__(self) -> str:
+        return html.unescape(self._filled("txt"))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self._filled("html", alone=False)
+
+    def _filled(self, form: str, **more) -> str:
+        more |= {"l1": L1, "ours": OURS, "command": COMMAND, "memory": memory_of(self.device)}
+        template = f"kernel_report.{form}.j2"
+        return render("warplab.plots", template, report=self, size=size, seconds=seconds, **more)
+
+
+def report(
+    launcher, *args, device: str = "h100-sxm", ncu_csv: str | Path | None = None, **constants
+) -> KernelReport:
+    """Run ``launcher(*args)`` once on the engine and report it for a device of the registry.
+
+    ``launcher``, ``args`` and ``constants`` are those of ``profile``: numba, CUDA C++ or Triton. The kernel
+    is compiled for the device's architecture, Triton's for sm_80. Bounds are those of ``warplab.bounds``,
+    occupancy that of CUDA's occupancy calculator, a wave as in Nsight Compute's Kernel Profiling Guide.
+    ``ncu_csv``: what ``ncu --csv --page raw --print-units base`` printed of the same kernel; its figures then
+    stand beside ours. Raises what ``profile`` raises, SpecError for a device that is unknown or has no CUDA
+    architecture, ValueError for a file in which ncu says nothing of this kernel.
+    """
+    spec = specs.get(device)
+    arch = None if is_triton_launch(launcher) else max(spec.arch, OLDEST, key=number_of)
+    caches = device if all(fact in spec for fact in MODELLED) else None
+    p = profile(launcher, *args, arch=arch, caches=caches, **constants)
+    where = Residency.of(p, spec)
+    try:
+        least = bounds(p, device)
+    except ValueError:
+        least = None
+    text = getattr(getattr(launcher, "kernel", None), "source", "").splitlines()
+    measured = read_ncu(ncu_csv, p.kernel) if ncu_csv else {}
+    return KernelReport(p, spec, least, where, measured, text)
+
+
+def read_ncu(path: str | Path, kernel: str) -> dict[str, str]:
+    """The first launch of ``kernel`` in a raw page of ncu's as CSV: {metric: value with its unit}.
+
+    Raises ValueError where there is none.
+    """
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    start = next((n for n, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
+    rows = list(csv.DictReader(lines[start:]))
+    names = [row.get("Kernel Name") or "" for row in rows[1:]]
+    for row, name in zip(rows[1:], names, strict=True):
+        if kernel in name:
+            return {key: f"{value} {rows[0][key]}".strip() for key, value in row.items() if key and value}
+    raise ValueError(
+        f"{path} has no kernel {kernel}; it has {', '.join(names) or 'none'}. "
+        "Write it with: ncu --csv --page raw --print-units base ... > file.csv"
+    )

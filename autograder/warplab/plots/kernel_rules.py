@@ -1,0 +1,196 @@
+"""What a launch's counts say is wrong with it: findings as data and as sentences (kernel_rules.yml), named as
+Nsight Compute names its rules where it has one.
+
+The conditions of Block Size, Small Grid and Tail Effect are those of NVIDIA's rule LaunchConfiguration; for
+want of a measured occupancy a tail counts where waves fill less than 80 % of the rounds that they take. All
+other thresholds are ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from warplab.hardware import specs
+from warplab.hardware.target import Target
+from warplab.simt.profile import Profile
+from warplab.simt.ptx.ptx_types import TYPES
+from warplab.simt.toolchain.ptxas import blocks_per_sm
+from warplab.timing.bounds import L1, Bounds
+
+WORDS = specs.load(Path(__file__).with_name("kernel_rules.yml"))
+OURS = tuple(dict.fromkeys(rule.partition(",")[0] for rule, words in WORDS.items() if words.get("ours")))
+LIMITS = ("warps", "blocks", "registers", "shared memory")
+
+
+class KernelFinding(NamedTuple):
+    """What ``rule`` found: a ``sentence`` with its numbers, and what to ``change``.
+
+    ``line`` is the line of the kernel's own file; 0 where the launch is meant, or a line of another file,
+    which the sentence then names.
+    """
+
+    rule: str
+    line: int
+    sentence: str
+    change: str
+
+
+class Residency(NamedTuple):
+    """How a launch spreads over a device's SMs: ``blocks`` of ``threads`` on ``sms``.
+
+    ``fits``: the blocks of one SM by resource, of which the least is the ``limit``. ``warps``: those of an SM
+    with as many blocks, and ``occupancy`` their share of what it can hold, 0 to 1, in theory. ``wave``: the
+    blocks that run at once; ``waves``: the rounds of them (``launch__waves_per_multiprocessor``).
+    """
+
+    blocks: int
+    threads: int
+    sms: int
+    fits: dict[str, int]
+    limit: str
+    warps: int
+    occupancy: float
+    wave: int
+    waves: float
+
+    @staticmethod
+    def of(p: Profile, spec: specs.Spec) -> Residency:
+        """Raises SpecError where the registry does not have the device's SMs or its architecture."""
+        limits, sms = Target.of(spec.arch).limits, int(spec["sms"].value)
+        blocks, threads = math.prod(p.grid), math.prod(p.block)
+        every = dict.fromkeys(LIMITS, limits.max_blocks_per_sm)
+        fits = every | blocks_per_sm(p.registers, p.shared_bytes, threads, limits)
+        limit = min(fits, key=lambda name: fits[name])
+        warps, wave = fits[limit] * -(-threads // 32), max(1, fits[limit]) * sms
+        share = warps / limits.max_warps_per_sm
+        return Residency(blocks, threads, sms, fits, limit, warps, share, wave, blocks / wave)
+
+
+@dataclass(frozen=True)
+class KernelRules:
+    """The rules, for one launch: ``findings()``."""
+
+    p: Profile
+    where: Residency
+    bounds: Bounds | None
+    spec: specs.Spec
+
+    def findings(self) -> list[KernelFinding]:
+        """All that the rules find; empty where none has anything to say."""
+        return [*self._launch(), *self._memory(), *self._repeated(), *self._instructions()]
+
+    @property
+    def home(self) -> str:
+        """The kernel's own file."""
+        program = self.p.program
+        return program.file_of(next((i.file for b in program.blocks for i in b.instrs if i.file), 0))
+
+    def _found(self, rule: str, at=None, **numbers) -> KernelFinding:
+        """``at``: the LineCounts of a line."""
+        words, line = WORDS[rule], 0
+        if at:
+            line = at.line if at.file == self.home else 0
+            numbers["place"] = f"Line {at.line}" + ("" if line else f" of {PurePath(at.file).name}")
+        told = {"p": self.p, "where": self.where, "c": at, "spec": self.spec, **numbers}
+        says, change = (words[key].format(**told) for key in ("says", "change"))
+        return KernelFinding(rule.partition(",")[0], line, says, change)
+
+    def _launch(self) -> Iterator[KernelFinding]:
+        w, (rest, whole), most = (
+            self.where,
+            math.modf(self.where.waves),
+            -(-self.where.blocks // self.where.sms),
+        )
+        if w.threads % 32:
+            yield self._found("Block Size", idle=-w.threads % 32)
+        if w.blocks < w.sms:
+            yield self._found("Small Grid", share=1 - w.blocks / w.sms)
+        elif 1 <= whole <= 4 and rest and w.waves < 0.8 * (whole + 1):
+            left = w.blocks - int(whole) * w.wave
+            yield self._found("Tail Effect", whole=whole, left=left, share=1 / (whole + 1))
+        elif whole < 1 and w.blocks < 0.8 * most * w.sms:
+            mean = w.blocks / w.sms
+            yield self._found("Tail Effect, within one wave", most=most, mean=mean, more=most / mean)
+        if w.occupancy < 0.5 and w.blocks > w.sms:
+            yield self._found(f"Theoretical Occupancy, {w.limit}", fits=w.fits[w.limit])
+        if self.p.spill_bytes:
+            yield self._found("Local Memory, spilled")
+
+    def _memory(self) -> Iterator[KernelFinding]:
+        p, reached, apart = self.p, 0, {}
+        ran = {id(i): done for n, done in p.execution.items() for i in p.program.blocks[n].instrs}
+        for (number, space), t in p.traffic.items():
+            instr = p.program.sites[number]
+            if (done := ran.get(id(instr))) is None:
+                continue
+            reached = max(reached, done.threads)
+            fewest = math.ceil(t.moved / t.requests * done.threads / done.warps / 32)  # lanes side by side
+            if space == "global" and t.sectors >= 2 * fewest * t.requests:
+                key = p.program.file_of(instr.file), instr.line, "store" if instr.opcode == "st" else "load"
+                apart[key] = max(apart.get(key, (0, 0)), (t.sectors / t.requests, fewest))
+        launched = self.where.blocks * self.where.threads
+        if p.traffic and reached < 0.75 * launched:
+            yield self._found("Idle Threads", launched=launched, reached=reached)
+        for c in p.lines:
+            for kind in ("load", "store"):
+                each, fewest = apart.get((c.file, c.line, kind), (0, 0))
+                part, shared = getattr(c, f"global_{kind}"), getattr(c, f"shared_{kind}")
+                if each and part.requests:
+                    yield self._found(
+                        "Uncoalesced Global Accesses", c, kind=kind, each=each, fewest=fewest, part=part
+                    )
+                if shared.bank_conflicts > (ideal := shared.wavefronts - shared.bank_conflicts) / 2:
+                    each, fewest = shared.wavefronts / shared.requests, ideal / shared.requests
+                    yield self._found(
+                        f"Shared {kind.title()} Bank Conflicts", c, each=each, fewest=fewest, part=shared
+                    )
+            if c.atomics.lanes_per_address >= 4:
+                yield self._found("Atomic Contention", c)
+            if c.local_requests:
+                yield self._found("Local Memory", c)
+
+    def _repeated(self) -> Iterator[KernelFinding]:
+        """The line that asks L1 most, where its values are asked for again and again, and L1 binds."""
+        p, b = self.p, self.bounds
+        if b is None or b.binds.level != L1:
+            return
+        read, half = sum(one.read for one in p.footprints.values()), p.l1_wavefronts / 2
+        if p.l1_passes["global_load"] > half and p.global_load.bytes >= 4 * read:
+            told = {
+                "asked": size(p.global_load.bytes),
+                "distinct": size(read),
+                "times": p.global_load.bytes / read,
+            }
+            yield self._found("Repeated Loads", max(p.lines, key=lambda c: c.global_load.requests), **told)
+        elif p.l1_passes["shared_load"] > half and p.flops >= 16 * p.shared_load.requests:
+            fewer = max(one.seconds for one in b.bounds if one.unit == "FLOP") / b.at_least
+            told = {"share": p.l1_passes["shared_load"] / 2 / half, "fewer": fewer}
+            told["flops"] = p.flops / p.shared_load.requests
+            yield self._found(
+                "Repeated Loads, shared", max(p.lines, key=lambda c: c.shared_load.requests), **told
+            )
+
+    def _instructions(self) -> Iterator[KernelFinding]:
+        p, wide = self.p, set()
+        ran = [i for n in p.execution for i in p.program.blocks[n].instrs if i.opcode == "cvt"]
+        for instr in ran if p.unit_flops.get("fp64") else ():
+            types = [mod for mod in instr.mods if mod in TYPES]
+            if types[0] == "f64" != types[-1]:
+                wide.add((p.program.file_of(instr.file), instr.line))
+        for c in p.lines:
+            if (c.file, c.line) in wide:
+                yield self._found("FP64/32 Utilization", c, flops=p.unit_flops["fp64"])
+        worst = max(p.lines, key=lambda c: c.divergent_branches, default=None)
+        if worst and worst.divergent_branches > 0.1 * worst.branches and p.warp_execution_efficiency < 0.9:
+            told = {"share": 1 - worst.branch_efficiency, "active": 32 * p.warp_execution_efficiency}
+            yield self._found("Thread Divergence", worst, **told)
+
+
+def size(count: float) -> str:
+    """Bytes in binary units: "64 MiB", "96 B"."""
+    power = min(3, int(math.log2(max(1, count)) // 10))
+    return f"{count / 1024**power:,.3g} {('B', 'KiB', 'MiB', 'GiB')[power]}"
