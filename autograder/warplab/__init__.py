@@ -5,6 +5,7 @@
 
 import sys as _sys
 from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from warplab.evidence.measure import measure
 from warplab.hardware import prices, specs
@@ -42,6 +43,9 @@ from warplab.simt.trace import Trace, step
 from warplab.simt.watched import ProfileError
 from warplab.timing.bench import NotTimed, Timing, bench
 from warplab.timing.bounds import Bounds, bounds
+
+if _TYPE_CHECKING:
+    from warplab.plots.kernel_report import report
 
 __all__ = [
     "BarrierDivergence",
@@ -81,6 +85,7 @@ __all__ = [
     "prices",
     "profile",
     "ptx_kernel",
+    "report",
     "specs",
     "step",
     "torch_device",
