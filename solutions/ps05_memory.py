@@ -15,7 +15,7 @@
 #
 # A survey ship tows a sonar over the sea floor and writes down numbers all day, far more than anybody
 # computes with them. You write the kernels of its chart room: each is right in a few lines, and good only
-# when it goes through the door seldom.
+# when it asks memory seldom.
 #
 # **About 5 hours**, after chapter 5. Of the 100 points 9 need a CUDA GPU; `help(grade)` says how they are
 # counted.
@@ -180,20 +180,20 @@ grade("ps05/transpose", transpose, rubric="time")
 # %% solution="stencil_shared"
 @cuda.jit
 def stencil_shared(x, out):
-    """One step for one place. About 14 lines. Blocks have 32 x 32 threads, one for each place.
+    """One step for one place. About 11 lines. Blocks have 32 x 32 threads, one for each place.
 
     x, out  float32 (rows, cols), any size
 
     1. Together with the block, fill a table of 34 x 34: the halo too, and 0 outside the chart. All meet.
     2. Compute this thread's place from the table, if there is such a place.
     """
+    tile = cuda.shared.array((34, 34), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    top, left = 32 * cuda.blockIdx.y - 1, 32 * cuda.blockIdx.x - 1  # the chart's place of tile[0, 0]
     ### BEGIN SOLUTION
     # The zeros go onto the table, so that the formula needs no cases. A row of 34 touches 7 sectors where 32 numbers fill 4; five loads
     # a place would ask for 22. Usual slips: threads without a place leave before they have fetched, the halo outside the chart is left as
     # it was, tx runs down the columns. A bare 0.1 makes the last line a 64-bit one: right, and slow on most GPUs.
-    tile = cuda.shared.array((34, 34), float32)
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    top, left = 32 * cuda.blockIdx.y - 1, 32 * cuda.blockIdx.x - 1
     for r in range(ty, 34, 32):
         for c in range(tx, 34, 32):
             row, col = top + r, left + c
@@ -233,27 +233,34 @@ plots.picture((255 * np.sqrt(here / here.max())).astype(np.uint8), alt=alt, zoom
 # %% [markdown]
 # ## 4. Under which roof?
 #
-# No kernel passes the roof $\min(\text{peak}, \text{intensity} \times \text{bandwidth})$. Adding two
-# vectors on an H100 SXM is 1 FLOP for 12 bytes, 0.083 FLOP/B; times 3.35 TB/s that is 0.28 TFLOP/s, of 67
-# that the FP32 peak promises.
+# A kernel has a roof at each level of memory: its *intensity* there, FLOP for each byte that must pass that
+# level, times the level's bandwidth. L1 passes every request; HBM must bring each sector only once. The lowest
+# roof binds, unless the peak is lower still.
+#
+# Adding two long vectors is 1 FLOP for 12 bytes at every level, 0.083 FLOP/B. On an H100 SXM, HBM's 3.35 TB/s
+# make 0.28 TFLOP/s of that, of 67 that the FP32 peak promises.
 
 
 # %% solution="roofline_place"
-def roofline_place(flops, bytes_moved, seconds, peak, bandwidth):
-    """Return (intensity, attainable, short, share). About 4 lines.
+def roofline_place(flops, moved, seconds, peak, bandwidths):
+    """Return (intensities, attainable, binds, share). About 6 lines.
 
-    intensity   FLOP for each byte
-    attainable  FLOP/s under the roof, at this intensity
-    short       0 if the kernel is short of bandwidth (left of the ridge), 1 if it is short of arithmetic
-    share       what it did, flops / seconds, as a share of what it could have done
+    moved, bandwidths  of each level of memory, from L1 outwards: bytes that must pass it, and bytes/s; lists
+
+    intensities  FLOP for each byte, of each level
+    attainable   FLOP/s under the lowest of all roofs and the peak
+    binds        the number of the level with the lowest roof, from 0; len(moved) if the peak is lower
+    share        what it did, flops / seconds, as a share of what it could have done
     """
     ### BEGIN SOLUTION
-    # The minimum picks the side of the ridge by itself. The share is of the roof above this kernel, not of the peak: a vector sum at 80 %
-    # of the bandwidth is a good kernel at less than half a per cent of an H100's FP32 peak.
-    intensity = flops / bytes_moved
-    attainable = min(peak, intensity * bandwidth)
-    short = int(intensity >= peak / bandwidth)
-    return intensity, attainable, short, flops / seconds / attainable
+    # The minimum picks what binds by itself. The share is of the lowest roof, not of the peak: a vector sum at 80 % of the bandwidth is
+    # a good kernel at less than half a per cent of an H100's FP32 peak. Usual slip: one intensity for all levels.
+    intensities = [flops / b for b in moved]
+    roofs = [i * bandwidth for i, bandwidth in zip(intensities, bandwidths)]
+    limits = [*roofs, peak]
+    attainable = min(limits)
+    binds = limits.index(attainable)
+    return intensities, attainable, binds, flops / seconds / attainable
     ### END SOLUTION
 
 
@@ -261,23 +268,158 @@ def roofline_place(flops, bytes_moved, seconds, peak, bandwidth):
 grade("ps05/roofline_place", roofline_place)
 
 # %% [markdown]
-# Your stencil under the roofs of two cards, by the bytes asked of the caches; fewer reach the memory.
+# Your stencil on two cards: what passes L1 is counted request by request, what passes L2 and HBM sector by
+# sector, each once. `warplab.bounds` does the same.
 
 # %%
 with when_written():
     p = warplab.profile(stencil_shared[(3, 2), (32, 32)], here, there)
-    moved = p.global_load.bytes + p.global_store.bytes
-    for name in "t4", "h100-sxm":
+    distinct = p.footprint.fetched + p.footprint.written
+    for name in "v100-sxm2", "a100-sxm":
         gpu = specs.get(name)
-        intensity, attainable, short, _ = roofline_place(
-            p.flops, moved, 1.0, gpu["peak_fp32"].si, gpu["memory_bandwidth"].si
-        )
-        print(
-            f"{name}: {intensity:.2f} FLOP/B, at most {attainable / 1e12:.2f} TFLOP/s, short of {('bandwidth', 'arithmetic')[short]}"
-        )
+        rates = [gpu[f"{level}_bandwidth"].si for level in ("l1", "l2", "memory")]
+        moved = [128 * p.l1_wavefronts, distinct, distinct]
+        intensities, attainable, binds, _ = roofline_place(p.flops, moved, 1.0, gpu["peak_fp32"].si, rates)
+        told = ", ".join(f"{i:.2f}" for i in intensities)
+        print(f"{name}: {told} FLOP/B, at most {attainable / 1e12:.2f} TFLOP/s, bound by {('L1', 'L2', 'HBM', 'FP32')[binds]}")
 
 # %% [markdown]
-# ## 5. Softmax in two passes
+# ## 5. Find the limit
+#
+# Three kernels make depths of echo times. Each is right, and none is as fast as it could be. **Guess** what
+# binds each on a T4, then run the cell.
+
+# %%
+@cuda.jit
+def plotted(echo, out):
+    """Rows as columns."""
+    table = cuda.shared.array((32, 32), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    col, row = cuda.grid(2)
+    table[ty, tx] = echo[row, col]
+    cuda.syncthreads()
+    col, row = 32 * cuda.blockIdx.y + tx, 32 * cuda.blockIdx.x + ty
+    t = table[tx, ty]
+    out[row, col] = (0.0125 * t + 0.75) * t
+
+
+@cuda.jit
+def listed(echo, out):
+    """Number by number."""
+    row, col = cuda.grid(2)
+    t = echo[row, col]
+    out[row, col] = (0.0125 * t + 0.75) * t
+
+
+@cuda.jit
+def refined(echo, out):
+    """By a series of 32 terms."""
+    col, row = cuda.grid(2)
+    t, depth = echo[row, col], 0.0
+    for _ in range(32):
+        depth = 0.98 * depth + t
+    out[row, col] = depth
+
+
+def counts_of(p):
+    """What find_the_limit is told of a profile."""
+    return {
+        "blocks": math.prod(p.grid),
+        "fp32": p.unit_flops.get("fp32", 0),
+        "fp64": p.unit_flops.get("fp64", 0),
+        "requests": p.global_memory.requests,
+        "sectors": p.global_memory.sectors,
+        "wavefronts": p.shared_memory.wavefronts,
+        "conflicts": p.shared_memory.bank_conflicts,
+        "fetched": p.footprint.fetched,
+        "written": p.footprint.written,
+    }
+
+
+echo, out = np.ones((256, 256), np.float32), np.zeros((256, 256), np.float32)
+reports = {k.__name__: warplab.profile(k[(8, 8), (32, 32)], echo, out) for k in (plotted, listed, refined)}
+for name, p in reports.items():
+    print(name, counts_of(p))
+    print(warplab.bounds(p, "t4"), "\n")
+
+# %% [markdown]
+# There are four changes. One that finds nothing to change leaves a kernel as it is.
+#
+# | | change |
+# |---|---|
+# | 1 | `float32(...)` around every constant: the same operations in 32 bits |
+# | 2 | one word of padding for each row of the table |
+# | 3 | the indices exchanged: neighbours in x take neighbours in a row, 4 sectors a request |
+# | 4 | `echo` and `out` in float16: half the bytes, as many requests; the arithmetic stays as it is |
+#
+# Write the reader of such reports. A launch takes at least the longest of five times: FP32 and FP64, FLOP over
+# peak; L1 and shared memory, 128 bytes for each wavefront; L2, the bytes fetched and written; HBM, the bytes
+# fetched (what is written may stay in L2). A request to global memory takes one wavefront, or one for each
+# four of its sectors. With fewer blocks than SMs, the first three have only blocks / sms of their rate.
+
+
+# %% solution="find_the_limit"
+def find_the_limit(counts, device):
+    """Return (binds, change, factor) for one launch. About 18 lines.
+
+    counts  as counts_of returns them; fetched and written are bytes of distinct sectors, and wavefronts and
+            conflicts are of shared memory: every conflict is one of the wavefronts
+    device  a dictionary: sms; FLOP/s, fp32 and fp64, and bytes/s, l1, l2 and hbm, of all SMs together
+
+    binds   what takes longest: 0 FP32, 1 FP64, 2 L1 and shared memory, 3 L2, 4 HBM
+    change  the number of the change after which the bound is lowest; 0 if none lowers it
+    factor  the bound before that change over the bound after it, when something else may bind
+    """
+    ### BEGIN SOLUTION
+    # A change is a change of the counts, so each is made to them and the bound is taken again. The factor is never that of one level
+    # alone: what was second now binds. Usual slips: idle SMs at work, stores charged to HBM, uncoalesced requests taken for one
+    # wavefront each, 64-bit operations that vanish instead of becoming 32-bit ones, float16 taken for half the requests.
+    def times(c):
+        busy = min(1, c["blocks"] / device["sms"])
+        wavefronts = c["wavefronts"] + max(c["requests"], c["sectors"] / 4)
+        return [
+            c["fp32"] / (device["fp32"] * busy),
+            c["fp64"] / (device["fp64"] * busy),
+            128 * wavefronts / (device["l1"] * busy),
+            (c["fetched"] + c["written"]) / device["l2"],
+            c["fetched"] / device["hbm"],
+        ]
+
+    changed = [
+        counts,
+        counts | {"fp32": counts["fp32"] + counts["fp64"], "fp64": 0},
+        counts | {"wavefronts": counts["wavefronts"] - counts["conflicts"]},
+        counts | {"sectors": 4 * counts["requests"]},
+        counts | {"fetched": counts["fetched"] / 2, "written": counts["written"] / 2},
+    ]
+    before = times(counts)
+    after = [max(times(c)) for c in changed]
+    change = after.index(min(after))
+    return before.index(max(before)), change, max(before) / min(after)
+    ### END SOLUTION
+
+
+# %% grade="ps05/find_the_limit"
+grade("ps05/find_the_limit", find_the_limit)
+
+# %% [markdown]
+# What your function says of the three. Make a change that it names in the kernel above, run both cells again,
+# and hold the new bound to the factor. (Nobody has published a T4's L2 bandwidth, so L2 is left out there.)
+
+# %%
+with when_written():
+    for card in "t4", "a100-sxm":
+        gpu = specs.get(card)
+        device = {"sms": gpu["sms"].value, "fp32": gpu["peak_fp32"].si, "fp64": gpu["peak_fp64"].si}
+        for level, fact in {"l1": "l1_bandwidth", "l2": "l2_bandwidth", "hbm": "memory_bandwidth"}.items():
+            device[level] = gpu[fact].si if fact in gpu else math.inf
+        for name, p in reports.items():
+            binds, change, factor = find_the_limit(counts_of(p), device)
+            limit = ("FP32", "FP64", "L1 and shared memory", "L2", "HBM")[binds]
+            print(f"{card:>8}, {name}: {limit} binds; change {change} makes the bound {factor:.2f} times lower")
+
+# %% [markdown]
+# ## 6. Softmax in two passes
 #
 # A softmax makes shares of scores. Powers of large ones overflow, so the row's maximum is subtracted first:
 #
@@ -301,7 +443,7 @@ with when_written():
 # %% solution="softmax_online"
 @cuda.jit
 def softmax_online(x, out):
-    """The softmax of one row. About 22 lines. A block of 128 threads for each row.
+    """The softmax of one row. About 18 lines. A block of 128 threads for each row.
 
     x, out  float32 (rows, n), any n
 
@@ -309,14 +451,14 @@ def softmax_online(x, out):
     2. A tree on two tables merges the pairs of all threads; skip a partner that brought nothing.
     3. Each thread: exp(x - top) / total of its numbers.
     """
-    ### BEGIN SOLUTION
-    # A pair (top, total) stands for the sum total * exp(top), so pairs may be merged in any order, and a tree will do. Usual slips: pairs
-    # of idle threads merged (inf - inf is NaN), a maximum that begins at 0 (wrong for rows far below zero), a round of the tree
-    # without a barrier, each thread dividing by its own total, thread 0 merging all pairs. Two reads and a write of each number; three passes make it four trips.
     tops = cuda.shared.array(128, float32)
     totals = cuda.shared.array(128, float32)
     row, t = cuda.blockIdx.x, cuda.threadIdx.x
     top, total = float32(-math.inf), float32(0)
+    ### BEGIN SOLUTION
+    # A pair (top, total) stands for the sum total * exp(top), so pairs may be merged in any order, and a tree will do. Usual slips: pairs
+    # of idle threads merged (inf - inf is NaN), a maximum that begins at 0 (wrong for rows far below zero), a round of the tree
+    # without a barrier, each thread dividing by its own total, thread 0 merging all pairs. Two reads and a write of each number; three passes make it four trips.
     for i in range(t, x.shape[1], 128):
         new = max(top, x[row, i])
         total = total * math.exp(top - new) + math.exp(x[row, i] - new)
@@ -347,7 +489,7 @@ grade("ps05/softmax_online", softmax_online)
 grade("ps05/softmax_online", softmax_online, rubric="time")
 
 # %% [markdown]
-# ## 6. Attention without the square *
+# ## 7. Attention without the square *
 #
 # A small transformer reads n pings, each a vector of 16 numbers:
 #
@@ -356,7 +498,7 @@ grade("ps05/softmax_online", softmax_online, rubric="time")
 # out = softmax(scores) @ v                 # softmax along each row
 # ```
 #
-# With the trick of task 5 nobody keeps n times n scores: a query goes through the keys once, keeps `top`,
+# With the trick of task 6 nobody keeps n times n scores: a query goes through the keys once, keeps `top`,
 # `total` and a running weighted sum `acc` of the values, and rescales both when a new maximum comes.
 #
 # Every query needs every key, so the block fetches keys and values into shared memory once for its 64
@@ -366,23 +508,23 @@ grade("ps05/softmax_online", softmax_online, rubric="time")
 # %% solution="flash_attention"
 @cuda.jit
 def flash_attention(q, k, v, out):
-    """Attention for one query. About 30 lines. Blocks have 64 threads, one for each query.
+    """Attention for one query. About 24 lines. Blocks have 64 threads, one for each query.
 
     q, k, v, out  float32 (n, 16), any n
 
-    1. Keep this thread's query and acc in local arrays (cuda.local.array). A thread without a query goes along with zeros.
+    1. Keep this thread's query and acc in local arrays. A thread without a query goes along with zeros.
     2. For every 64 keys: fetch them and their values together; meet; update top, total and acc; meet.
     3. Write acc / total, if this thread has a query.
     """
-    ### BEGIN SOLUTION
-    # Task 5's pair, and acc beside it: whatever was summed under the old maximum is rescaled when a larger score comes. All 64 threads
-    # fetch, so that k and v come once for 64 queries, in whole sectors; every score lives in a register and is gone. Usual slips: acc
-    # not rescaled, the last round's leftover keys used again, one barrier instead of two, an early return.
     keys = cuda.shared.array((64, 16), float32)
     values = cuda.shared.array((64, 16), float32)
     mine = cuda.local.array(16, float32)
     acc = cuda.local.array(16, float32)
     i, t, n = cuda.grid(1), cuda.threadIdx.x, q.shape[0]
+    ### BEGIN SOLUTION
+    # Task 6's pair, and acc beside it: whatever was summed under the old maximum is rescaled when a larger score comes. All 64 threads
+    # fetch, so that k and v come once for 64 queries, in whole sectors; every score lives in a register and is gone. Usual slips: acc
+    # not rescaled, the last round's leftover keys used again, one barrier instead of two, an early return.
     for d in range(16):
         mine[d] = q[i, d] if i < n else float32(0)
         acc[d] = 0
@@ -415,7 +557,7 @@ def flash_attention(q, k, v, out):
 grade("ps05/flash_attention", flash_attention)
 
 # %% [markdown]
-# ## 7. Predict and explain
+# ## 8. Predict and explain
 #
 # The table of your transpose has rows of 33 words. Suppose that somebody takes another width.
 #

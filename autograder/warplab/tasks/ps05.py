@@ -1,12 +1,16 @@
-"""Problem set 5, memory: sectors, banks and halos counted; a roofline; softmax and attention with few trips
-through the door.
+"""Problem set 5, memory: sectors, banks and halos counted; a roof for each level of memory, and what moves
+it; softmax and attention that read global memory seldom.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
+from warplab.tasks import soundings
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, KernelTask, Task, task
 from warplab.tasks.rubric import Bound, Case, Item, so_many
+from warplab.timing.bounds import WAVEFRONT
 
 TILE = 32
 ROW_BLOCK = 128
@@ -81,7 +85,7 @@ class Picture(KernelTask):
         return (-(-cols // TILE), -(-rows // TILE)), (TILE, TILE)
 
 
-@task("ps05/transpose", points=20)
+@task("ps05/transpose", points=18)
 class Transpose(Picture):
     """out[col, row] = x[row, col]."""
 
@@ -89,8 +93,8 @@ class Transpose(Picture):
     items = (
         Item("aligned", 3, title="Sides that are multiples of 32"),
         Item("ragged", 4, title="Any other size"),
-        Item("sectors", 5, "structure", "Whole sectors, both ways"),
-        Item("banks", 5, "structure", "No bank conflicts"),
+        Item("sectors", 4, "structure", "Whole sectors, both ways"),
+        Item("banks", 4, "structure", "No bank conflicts"),
         Item("time", 3, "time", "Time, against a copy of the same bytes (CUDA only)"),
     )
 
@@ -139,7 +143,7 @@ class Transpose(Picture):
         }
 
 
-@task("ps05/stencil_shared", points=20)
+@task("ps05/stencil_shared", points=18)
 class StencilShared(Picture):
     """Heat: out = x + 0.1 (up + down + left + right - 4 x), with 0 outside the picture."""
 
@@ -148,7 +152,7 @@ class StencilShared(Picture):
         Item("inside", 3, title="The inside of the picture"),
         Item("borders", 4, title="The borders: zero outside"),
         Item("ragged", 3, title="Sizes that are no multiples of 32"),
-        Item("sectors", 7, "structure", "Each pixel is fetched about once"),
+        Item("sectors", 5, "structure", "Each pixel is fetched about once"),
         Item("time", 3, "time", "Time, against a copy of the same bytes (CUDA only)"),
     )
 
@@ -203,67 +207,225 @@ class StencilShared(Picture):
         }
 
 
-@task("ps05/roofline_place", points=15)
+@task("ps05/roofline_place", points=8)
 class RooflinePlace(Task):
-    """Where a kernel stands under a GPU's roof.
+    """Where a kernel stands under a GPU's roofs, one for each level of memory.
 
-    intensity = flops / bytes, ridge = peak / bandwidth, attainable = min(peak, intensity * bandwidth),
-    short = 0 if it is short of bandwidth (left of the ridge), 1 if of arithmetic;
+    Of each level: intensity = flops / moved, roof = intensity * bandwidth. attainable is the lowest of the
+    roofs and the peak, binds that level's number, or the number of levels if the peak is the lowest;
     share = flops / seconds / attainable.
     """
 
     entry = "roofline_place"
-    arguments = ("flops", "bytes_moved", "seconds", "peak", "bandwidth")
-    returns = {"intensity": "numbers", "attainable": "numbers", "short": "integers", "share": "numbers"}
+    arguments = ("flops", "moved", "seconds", "peak", "bandwidths")
+    returns = {"intensities": "numbers", "attainable": "numbers", "binds": "integers", "share": "numbers"}
     items = (
-        Item("intensity", 3, title="Arithmetic intensity"),
-        Item("memory", 5, title="Kernels short of bandwidth"),
-        Item("compute", 4, title="Kernels short of arithmetic"),
-        Item("share", 3, title="The share of the roof that was reached"),
+        Item("intensities", 2, title="Arithmetic intensity at each level"),
+        Item("memory", 3, title="Kernels that a level of memory binds"),
+        Item("compute", 2, title="Kernels that arithmetic binds"),
+        Item("share", 1, title="The share of the lowest roof that was reached"),
     )
 
     def make_cases(self, rng):
-        def kernel(item, intensity, only=()):
-            peak, bandwidth = float(rng.uniform(10e12, 1e15)), float(rng.uniform(0.3e12, 8e12))
-            moved = float(rng.integers(10**6, 10**9))
-            flops = float(moved * intensity * peak / bandwidth)
-            floor = max(flops / peak, moved / bandwidth)
+        def kernel(item, levels, lowest, height, only):
+            """The roof of level `lowest` is `height` times the peak, those of the others are higher."""
+            peak = float(rng.uniform(10e12, 1e15))
+            bandwidths = np.sort(rng.uniform(0.3e12, 40e12, levels))[::-1]  # the nearest level is the fastest
+            flops = float(peak * rng.uniform(1e-6, 1e-3))
+            heights = height * rng.uniform(1.1, 8, levels)
+            heights[lowest] = height
             inputs = {
                 "flops": flops,
-                "bytes_moved": moved,
-                "seconds": float(floor / rng.uniform(0.2, 0.95)),
+                "moved": (flops * bandwidths / (heights * peak)).tolist(),
+                "seconds": float(flops / peak / min(1.0, height) / rng.uniform(0.2, 0.95)),
                 "peak": peak,
-                "bandwidth": bandwidth,
+                "bandwidths": bandwidths.tolist(),
             }
-            return Case(
-                f"{item}, {flops / moved:.3g} FLOP/B, ridge {peak / bandwidth:.3g}", inputs, item, only
-            )
+            return Case(f"{item}, {levels} levels, the lowest roof at {height:.2f} peaks", inputs, item, only)
 
+        found = ("attainable", "binds")
+        low, high = float(rng.uniform(0.01, 0.5)), float(rng.uniform(2, 20))
         return [
-            kernel("intensity", 0.3, ("intensity",)),
-            kernel("memory", float(rng.uniform(0.01, 0.5)), ("attainable", "short")),
-            kernel("memory", 0.97, ("attainable", "short")),
-            kernel("compute", float(rng.uniform(2, 20)), ("attainable", "short")),
-            kernel("compute", 1.03, ("attainable", "short")),
-            kernel("share", 0.4, ("share",)),
-            kernel("share", 4.0, ("share",)),
+            kernel("intensities", 3, 0, 0.3, ("intensities",)),
+            kernel("intensities", 2, 1, 3.0, ("intensities",)),
+            *(kernel("memory", 3, level, low, found) for level in rng.permutation(3)),
+            kernel("memory", 2, 1, 0.97, found),
+            kernel("compute", 3, int(rng.integers(3)), high, found),
+            kernel("compute", 2, 0, 1.03, found),
+            kernel("share", 3, 2, 0.4, ("share",)),
+            kernel("share", 3, 1, 4.0, ("share",)),
         ]
 
     def reference(self, inputs):
-        intensity = inputs["flops"] / inputs["bytes_moved"]
-        attainable = min(inputs["peak"], intensity * inputs["bandwidth"])
-        short = int(intensity >= inputs["peak"] / inputs["bandwidth"])
+        intensities = inputs["flops"] / np.array(inputs["moved"])
+        limits = np.append(intensities * np.array(inputs["bandwidths"]), inputs["peak"])
+        attainable = limits.min()
         share = inputs["flops"] / inputs["seconds"] / attainable
-        return {
-            name: np.array(value)
-            for name, value in zip(self.returns, (intensity, attainable, short, share), strict=True)
-        }
+        found = intensities, attainable, limits.argmin(), share
+        return {name: np.array(value) for name, value in zip(self.returns, found, strict=True)}
 
     def tolerance(self, inputs, expected):
-        return {name: 1e-9 * abs(float(value)) for name, value in expected.items() if name != "short"}
+        return {name: 1e-9 * np.abs(value) for name, value in expected.items() if name != "binds"}
 
 
-@task("ps05/softmax_online", points=15)
+LEVELS = ("fp32", "fp64", "l1", "l2", "hbm")
+FP32, FP64, L1, L2, HBM = range(len(LEVELS))
+NOTHING, SINGLE, PAD, TURN, HALF = 0, soundings.SINGLE, soundings.PAD, soundings.TURN, soundings.HALF
+
+
+class Wanted(NamedTuple):
+    """What a case of find_the_limit must show: the level that binds, and the change that lowers it most.
+
+    `applied`: changes made before. `idle`: who takes idle SMs for busy ones finds that another level binds.
+    `crowded`: two blocks for each SM, or more. `then`: one of these binds after the change.
+    """
+
+    item: str
+    kernel: str
+    binds: int
+    change: int | None = None
+    applied: tuple = ()
+    then: tuple = ()
+    idle: bool = False
+    crowded: bool = False
+
+
+WANTED = (
+    Wanted("binds", "refined", FP32, applied=(SINGLE,)),
+    Wanted("binds", "refined", FP64),
+    Wanted("binds", "plotted", L1),
+    Wanted("binds", "listed", L1, applied=(SINGLE,)),
+    Wanted("binds", "listed", L2),
+    Wanted("binds", "plotted", HBM, applied=(PAD,)),
+    Wanted("binds", "plotted", L1, applied=(SINGLE,), idle=True),
+    Wanted("change", "refined", FP32, NOTHING, (SINGLE,)),
+    Wanted("change", "listed", L1, NOTHING, (SINGLE, TURN)),
+    Wanted("change", "listed", FP64, SINGLE),
+    Wanted("change", "plotted", L1, PAD),
+    Wanted("change", "listed", L1, TURN),
+    Wanted("change", "plotted", HBM, HALF, (PAD,)),
+    Wanted("change", "refined", L2, HALF),
+    Wanted("factor", "refined", FP64, SINGLE, then=(FP32,)),
+    Wanted("factor", "plotted", L1, PAD, then=(L2, HBM), crowded=True),
+    Wanted("factor", "plotted", L1, PAD, then=(L1,)),
+    Wanted("factor", "listed", L1, TURN, (SINGLE,), then=(L1,)),
+    Wanted("factor", "listed", L1, TURN, (SINGLE,), then=(L2, HBM), idle=True),
+    Wanted("factor", "plotted", HBM, HALF, (SINGLE, PAD), then=(L1,)),
+    Wanted("factor", "listed", HBM, HALF, (SINGLE, TURN), then=(HBM,)),
+    Wanted("factor", "refined", L2, HALF, (SINGLE,), then=(L2,)),
+    Wanted("factor", "refined", FP32, NOTHING, (SINGLE,)),
+)
+
+
+def seconds_by_level(counts, device, idle=True):
+    """The bounds of a launch in the order of LEVELS, s; `idle`: an SM without a block does nothing."""
+    busy = min(1.0, counts["blocks"] / device["sms"]) if idle else 1.0
+    wavefronts = counts["wavefronts"] + max(counts["requests"], counts["sectors"] / 4)
+    return [
+        counts["fp32"] / device["fp32"] / busy,
+        counts["fp64"] / device["fp64"] / busy,
+        WAVEFRONT * wavefronts / device["l1"] / busy,
+        (counts["fetched"] + counts["written"]) / device["l2"],
+        counts["fetched"] / device["hbm"],
+    ]
+
+
+@task("ps05/find_the_limit", points=12)
+class FindTheLimit(Task):
+    """What binds a launch on a device, the change that lowers the bound most, and how many times.
+
+    The bound is the longest of seconds_by_level(). What a change does to it is counted on the changed kernel
+    (warplab.tasks.soundings); a change that finds nothing to change leaves the launch as it is.
+    """
+
+    entry = "find_the_limit"
+    arguments = ("counts", "device")
+    returns = {"binds": "integers", "change": "integers", "factor": "numbers"}
+    items = (
+        Item("binds", 4, title="What binds"),
+        Item("change", 4, title="The change that lowers the bound most"),
+        Item("factor", 4, title="How many times lower the bound is then"),
+    )
+
+    def make_cases(self, rng):
+        small, large = ((32 * rng.integers(*sides, 2)).tolist() for sides in ((2, 4), (6, 10)))
+        return [self.drawn(rng, wanted, small, large) for wanted in WANTED]
+
+    def drawn(self, rng, wanted, small, large):
+        """A case on the first of many random devices on which the launch is what is wanted."""
+        for _ in range(20_000):
+            rows, cols = small if wanted.idle or rng.random() < 0.3 else large
+            inputs = {
+                "counts": soundings.counted(wanted.kernel, wanted.applied, rows, cols),
+                "device": self.draw_device(rng),
+                "launch": [wanted.kernel, list(wanted.applied), rows, cols],
+            }
+            if self.shows(inputs, wanted):
+                told = f"{wanted.item}, {wanted.kernel} {rows} x {cols}, {inputs['device']['sms']} SMs"
+                return Case(told, inputs, wanted.item, (wanted.item,))
+        raise ValueError(f"no device was drawn for {wanted}")
+
+    @staticmethod
+    def draw_device(rng):
+        """Peaks and bandwidths a second, as far apart as those of GPUs from 2018 on."""
+        sms, clock = int(rng.integers(16, 145)), float(rng.uniform(1.2e9, 2.5e9))
+        hbm = float(rng.uniform(0.3e12, 8e12))
+        fp32 = 2 * 128 * sms * clock  # 128 lanes an SM, an FMA is two operations
+        return {
+            "sms": sms,
+            "fp32": fp32,
+            "fp64": fp32 / int(rng.choice([2, 32, 64])),
+            "l1": WAVEFRONT * sms * clock,
+            "l2": hbm * float(rng.uniform(1.3, 4)),
+            "hbm": hbm,
+        }
+
+    def shows(self, inputs, wanted):
+        """Whether a launch is what is wanted, with 10 % between the first and the second."""
+        counts, device = inputs["counts"], inputs["device"]
+        levels = seconds_by_level(counts, device)
+        if np.argmax(levels) != wanted.binds or 1.1 * sorted(levels)[-2] > levels[wanted.binds]:
+            return False
+        if wanted.idle and np.argmax(seconds_by_level(counts, device, idle=False)) == wanted.binds:
+            return False
+        if wanted.crowded and counts["blocks"] < 2 * device["sms"]:
+            return False
+        if wanted.change is None:
+            return True
+        bounds = self.bounds_after(inputs)
+        best = min(bounds, key=bounds.get)
+        others = [bound for one, bound in bounds.items() if one != best]
+        if best != wanted.change or (best != NOTHING and 1.1 * bounds[best] > min(others)):
+            return False
+        after = seconds_by_level(self.changed(inputs, best), device)
+        return not wanted.then or np.argmax(after) in wanted.then
+
+    @staticmethod
+    def changed(inputs, change):
+        """The counts of the launch with one more change made to its kernel."""
+        name, applied, rows, cols = inputs["launch"]
+        found = {change} & set(soundings.FAULTS[name])
+        return soundings.counted(name, found.union(applied), rows, cols)
+
+    def bounds_after(self, inputs):
+        """{change: the longest bound with it, s}."""
+        return {
+            change: max(seconds_by_level(self.changed(inputs, change), inputs["device"]))
+            for change in (NOTHING, SINGLE, PAD, TURN, HALF)
+        }
+
+    def reference(self, inputs):
+        bounds = self.bounds_after(inputs)
+        best = min(bounds, key=bounds.get)
+        binds = np.argmax(seconds_by_level(inputs["counts"], inputs["device"]))
+        found = binds, best, bounds[NOTHING] / bounds[best]
+        return {name: np.array(value) for name, value in zip(self.returns, found, strict=True)}
+
+    def tolerance(self, inputs, expected):
+        return {"factor": 0.001 * expected["factor"]}
+
+
+@task("ps05/softmax_online", points=14)
 class SoftmaxOnline(KernelTask):
     """Each row of x becomes exp(x - max) / sum(exp(x - max)); a block of 128 threads for each row."""
 
@@ -274,7 +436,7 @@ class SoftmaxOnline(KernelTask):
     items = (
         Item("right", 3, title="Right for rows of any length"),
         Item("large", 3, title="Right for numbers far from zero"),
-        Item("two_reads", 6, "structure", "The row is read twice, not three times"),
+        Item("two_reads", 5, "structure", "The row is read twice, not three times"),
         Item("time", 3, "time", "Time, against a copy of the same bytes (CUDA only)"),
     )
 
@@ -325,7 +487,7 @@ class SoftmaxOnline(KernelTask):
 
         A pass for the maximum, one for the sum and one for the result read three times.
 
-        Time: the second read of 8 KiB comes from a cache, so the door sees what a copy moves. On top come
+        Time: the second read of 8 KiB comes from a cache, so HBM sees what a copy moves. On top come
         three exponentials a number, each of which waits for the one before, and a tree: up to 4 times a
         copy's time earns everything, and so do three passes, whose third read comes from the cache as well.
         One thread doing a row's work is far beyond 12. Provisional: not yet recorded on a GPU.

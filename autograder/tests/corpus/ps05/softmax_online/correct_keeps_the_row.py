@@ -1,4 +1,4 @@
-"""12 points: reads the row once and keeps it in shared memory where it fits."""
+"""11 points: reads the row once and keeps it in shared memory where it fits."""
 
 import math
 

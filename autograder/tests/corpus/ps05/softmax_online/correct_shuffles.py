@@ -1,4 +1,4 @@
-"""12 points: the lanes of a warp merge their pairs by shuffles, and four warps meet on a table."""
+"""11 points: the lanes of a warp merge their pairs by shuffles, and four warps meet on a table."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""12 points: a table whose columns lie in one bank, read with atomics."""
+"""11 points: a table whose columns lie in one bank, read with atomics."""
 
 from numba import cuda, float32
 
