@@ -281,13 +281,16 @@ with when_written():
         moved = [128 * p.l1_wavefronts, distinct, distinct]
         intensities, attainable, binds, _ = roofline_place(p.flops, moved, 1.0, gpu["peak_fp32"].si, rates)
         told = ", ".join(f"{i:.2f}" for i in intensities)
-        print(f"{name}: {told} FLOP/B, at most {attainable / 1e12:.2f} TFLOP/s, bound by {('L1', 'L2', 'HBM', 'FP32')[binds]}")
+        print(
+            f"{name}: {told} FLOP/B, at most {attainable / 1e12:.2f} TFLOP/s, bound by {('L1', 'L2', 'HBM', 'FP32')[binds]}"
+        )
 
 # %% [markdown]
 # ## 5. Find the limit
 #
 # Three kernels make depths of echo times. Each is right, and none is as fast as it could be. **Guess** what
 # binds each on a T4, then run the cell.
+
 
 # %%
 @cuda.jit
@@ -370,6 +373,7 @@ def find_the_limit(counts, device):
     change  the number of the change after which the bound is lowest; 0 if none lowers it
     factor  the bound before that change over the bound after it, when something else may bind
     """
+
     ### BEGIN SOLUTION
     # A change is a change of the counts, so each is made to them and the bound is taken again. The factor is never that of one level
     # alone: what was second now binds. Usual slips: idle SMs at work, stores charged to HBM, uncoalesced requests taken for one
@@ -404,7 +408,7 @@ grade("ps05/find_the_limit", find_the_limit)
 
 # %% [markdown]
 # What your function says of the three. Make a change that it names in the kernel above, run both cells again,
-# and hold the new bound to the factor. (Nobody has published a T4's L2 bandwidth, so L2 is left out there.)
+# and hold the new bound to the factor. (The registry has no bandwidth for a T4's L2, so it is left out there.)
 
 # %%
 with when_written():
@@ -416,7 +420,9 @@ with when_written():
         for name, p in reports.items():
             binds, change, factor = find_the_limit(counts_of(p), device)
             limit = ("FP32", "FP64", "L1 and shared memory", "L2", "HBM")[binds]
-            print(f"{card:>8}, {name}: {limit} binds; change {change} makes the bound {factor:.2f} times lower")
+            print(
+                f"{card:>8}, {name}: {limit} binds; change {change} makes the bound {factor:.2f} times lower"
+            )
 
 # %% [markdown]
 # ## 6. Softmax in two passes
