@@ -357,8 +357,8 @@ for name, p in reports.items():
 #
 # Write the reader of such reports. A launch takes at least the longest of five times: FP32 and FP64, FLOP over
 # peak; L1 and shared memory, 128 bytes for each wavefront; L2, the bytes fetched and written; HBM, the bytes
-# fetched (what is written may stay in L2). A request to global memory takes one wavefront, or one for each
-# four of its sectors. With fewer blocks than SMs, the first three have only blocks / sms of their rate.
+# fetched (what is written may stay in L2). A request to global memory takes one wavefront, or one for each 16
+# of its sectors. With fewer blocks than SMs, the first three have only blocks / sms of their rate.
 
 
 # %% solution="find_the_limit"
@@ -371,7 +371,7 @@ def find_the_limit(counts, device):
 
     binds   what takes longest: 0 FP32, 1 FP64, 2 L1 and shared memory, 3 L2, 4 HBM
     change  the number of the change after which the bound is lowest; 0 if none lowers it
-    factor  the bound before that change over the bound after it, when something else may bind
+    factor  the bound before that change over the bound after it; what binds then may be something else
     """
 
     ### BEGIN SOLUTION
@@ -380,7 +380,7 @@ def find_the_limit(counts, device):
     # wavefront each, 64-bit operations that vanish instead of becoming 32-bit ones, float16 taken for half the requests.
     def times(c):
         busy = min(1, c["blocks"] / device["sms"])
-        wavefronts = c["wavefronts"] + max(c["requests"], c["sectors"] / 4)
+        wavefronts = c["wavefronts"] + max(c["requests"], c["sectors"] / 16)
         return [
             c["fp32"] / (device["fp32"] * busy),
             c["fp64"] / (device["fp64"] * busy),
@@ -409,6 +409,9 @@ grade("ps05/find_the_limit", find_the_limit)
 # %% [markdown]
 # What your function says of the three. Make a change that it names in the kernel above, run both cells again,
 # and hold the new bound to the factor. (The registry has no bandwidth for a T4's L2, so it is left out there.)
+#
+# A bound is a floor and no forecast. The scattered sectors of `listed` come from L2 several times wherever L1
+# does not keep them until the neighbours ask; no floor shows that, a profiler's L2 counters do.
 
 # %%
 with when_written():

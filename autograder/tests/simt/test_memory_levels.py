@@ -107,21 +107,6 @@ def test_elements_across_a_border_of_sectors_touch_both():
     assert of(warplab.profile(strided[1, 8], x[1:], np.zeros(8, f32), 1), "a").read in (32, 64)
 
 
-@cuda.jit
-def through_a_narrow_table(x, out):
-    table = cuda.shared.array((32, 32), float32)
-    y, t = cuda.threadIdx.y, cuda.threadIdx.x
-    table[y, t] = x[y, t]
-    cuda.syncthreads()
-    out[t, y] = table[t, y]
-
-
-def test_conflicts_and_scattered_sectors_take_wavefronts():
-    """32 warps: a load and a store to the table take 1 each, a column 32, 32 sectors of a store 8."""
-    x, out = np.ones((32, 32), f32), np.zeros((32, 32), f32)
-    assert warplab.profile(through_a_narrow_table[1, (32, 32)], x, out).l1_wavefronts == 32 * (1 + 1 + 32 + 8)
-
-
 def test_a_sample_of_blocks_has_no_footprint_and_no_bounds():
     p = warplab.profile(add[64, 32], *np.ones((3, 2048), f32), sample_blocks=4)
     assert p.footprint is None and p.footprints == {}

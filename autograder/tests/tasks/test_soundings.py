@@ -36,7 +36,7 @@ def test_the_counts_are_those_of_the_profile(name, changes):
     counts = soundings.counted(name, changes, 64, 96)
     assert counts == soundings.counts_of(p)
     work = Work.of(p)
-    assert counts["wavefronts"] + max(counts["requests"], counts["sectors"] / 4) == work.wavefronts
+    assert counts["wavefronts"] + max(counts["requests"], counts["sectors"] / 16) == work.wavefronts
     assert (counts["fetched"], counts["written"], counts["blocks"]) == (work.fetched, work.written, 6)
 
 

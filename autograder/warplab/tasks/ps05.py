@@ -9,7 +9,7 @@ import numpy as np
 from warplab.tasks import soundings
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, KernelTask, Task, task
-from warplab.tasks.rubric import Bound, Case, Item, so_many
+from warplab.tasks.rubric import Bound, Case, Item, number, so_many
 from warplab.timing.bounds import WAVEFRONT
 
 TILE = 32
@@ -320,7 +320,7 @@ WANTED = (
 def seconds_by_level(counts, device, idle=True):
     """The bounds of a launch in the order of LEVELS, s; `idle`: an SM without a block does nothing."""
     busy = min(1.0, counts["blocks"] / device["sms"]) if idle else 1.0
-    wavefronts = counts["wavefronts"] + max(counts["requests"], counts["sectors"] / 4)
+    wavefronts = counts["wavefronts"] + max(counts["requests"], counts["sectors"] / 16)
     return [
         counts["fp32"] / device["fp32"] / busy,
         counts["fp64"] / device["fp64"] / busy,
@@ -399,6 +399,17 @@ class FindTheLimit(Task):
             return False
         after = seconds_by_level(self.changed(inputs, best), device)
         return not wanted.then or np.argmax(after) in wanted.then
+
+    def wrong_result(self, case, outcome):
+        """With the five times where a number is wrong, so that it can be worked out by hand."""
+        wrong = super().wrong_result(case, outcome)
+        if wrong is None or outcome is None or outcome.error:
+            return wrong
+        times = seconds_by_level(case.inputs["counts"], case.inputs["device"])
+        told = ", ".join(
+            f"{level.upper()} {number(1e9 * time)}" for level, time in zip(LEVELS, times, strict=True)
+        )
+        return f"{wrong}; nanoseconds before any change: {told}"
 
     @staticmethod
     def changed(inputs, change):

@@ -3,7 +3,7 @@
 
 def longest(c, device):
     working = min(c["blocks"], device["sms"]) / device["sms"]
-    in_global = c["sectors"] / 4 if c["sectors"] > 4 * c["requests"] else c["requests"]
+    in_global = c["sectors"] / 16 if c["sectors"] > 16 * c["requests"] else c["requests"]
     found = {
         0: c["fp32"] / device["fp32"] / working,
         1: c["fp64"] / device["fp64"] / working,
