@@ -393,7 +393,7 @@ class FindTheLimit(Task):
         if wanted.change is None:
             return True
         bounds = self.bounds_after(inputs)
-        best = min(bounds, key=bounds.get)
+        best = min(bounds, key=lambda change: bounds[change])
         others = [bound for one, bound in bounds.items() if one != best]
         if best != wanted.change or (best != NOTHING and 1.1 * bounds[best] > min(others)):
             return False
@@ -427,7 +427,7 @@ class FindTheLimit(Task):
 
     def reference(self, inputs):
         bounds = self.bounds_after(inputs)
-        best = min(bounds, key=bounds.get)
+        best = min(bounds, key=lambda change: bounds[change])
         binds = np.argmax(seconds_by_level(inputs["counts"], inputs["device"]))
         found = binds, best, bounds[NOTHING] / bounds[best]
         return {name: np.array(value) for name, value in zip(self.returns, found, strict=True)}
