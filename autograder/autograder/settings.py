@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from traitlets import Bool, Enum, Float, Int, TraitError
+from traitlets import Bool, Float, Int, TraitError, Unicode
 from traitlets.config import Config, Configurable
 from traitlets.config.loader import DeferredConfigString
 
-from autograder.follow import WAYS
 from autograder.release.release import nbgrader_config
 from autograder.user_error import UserError, nearest
 
@@ -43,8 +42,11 @@ class Grade(Configurable):
     patience = Float(
         600.0, min=1.0, help="Seconds to wait for a lost scheduler, a first worker or a last GPU."
     ).tag(config=True)
-    progress = Enum(
-        WAYS, "auto", help="bar, lines (for a log), json (one object a line) or none; auto: what fits."
+    parcels = Unicode(
+        help="Judge elsewhere: a folder in which the work is left for `autograder judge`, and found again."
+    ).tag(config=True)
+    machines = Unicode(
+        "cpu", help="Kind of the machines that judge parcels; another kind judges all again."
     ).tag(config=True)
 
 

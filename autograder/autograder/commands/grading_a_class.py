@@ -110,8 +110,8 @@ def grade(
 ) -> None:
     """Grade all submissions of one problem set. What is unchanged since the last run is not graded again.
 
-    Time limit, seed, threads, patience and progress are settings, c.Grade in nbgrader_config.py: for one run,
-    --Grade.time_limit=60.
+    Time limit, seed, threads, patience and parcels for machines elsewhere are settings, c.Grade in
+    nbgrader_config.py: for one run, --Grade.time_limit=60.
     """
     from autograder.follow import follow
     from autograder.grade import Asked, Grading
@@ -120,6 +120,7 @@ def grade(
     from autograder.show import summary
     from autograder.workers.connecting import Place, opened
     from autograder.workers.happenings import Happenings
+    from autograder.workers.parcels import SENT
 
     root = find_root(course)
     settings = grade_settings(root, context.args)
@@ -127,89 +128,35 @@ def grade(
         raise UserError("times of arrival come from --received or from Grade.exchange, not from both")
     out, submissions, happened = out or root / GRADES, submissions or root / SUBMITTED, Happenings()
     asked = Asked(settings.time_limit, settings.seed, student or (), regrade, received, settings.exchange)
-    place = Place(scheduler, workers, settings.jobs, unsafe, settings.patience)
+    where = settings.parcels, settings.machines
+    place = Place(scheduler, workers, settings.jobs, unsafe, settings.patience, *where)
     with resumable(), opened(place, happened) as pool:
         grading = Grading(root, assignment, submissions, out, asked, pool=pool, happened=happened)
-        rows = follow(console, grading, settings.progress)
-    if settings.progress != "json":
-        summary(console, grading, rows, out)
-    raise typer.Exit(1 if any(row.status == "not graded" for row in rows) else 0)
-
-
-@commands.command(rich_help_panel=PANEL)
-def send(
-    assignment: ProblemSet,
-    to: Annotated[Path, typer.Option(help="Folder for the shards; each goes to one machine.")],
-    shards: Annotated[int, typer.Option(min=1, help="Number of shards.")] = 1,
-    runner: Annotated[
-        str, typer.Option(help="Kind of machine, such as cpu or gpu; another kind grades all again.")
-    ] = "cpu",
-    submissions: Submissions = None,
-    out: Annotated[Path | None, typer.Option(help="Where the grades will go (default: grades/).")] = None,
-    time_limit: Annotated[float, typer.Option(min=1.0, help="As for grade.")] = 30.0,
-    regrade: Annotated[bool, typer.Option("--regrade", help="As for grade.")] = False,
-    course: Root = None,
-) -> None:
-    """Pack what is to be judged into shards, for machines that share no network: CI's. No name goes along."""
-    from autograder.grade import Asked, Grading
-    from autograder.layout import GRADES, SUBMITTED, find_root
-    from autograder.parcels import Sending, Sent
-
-    root = find_root(course)
-    out = out or root / GRADES
-    pool = Sending(to, shards, runner)
-    with resumable():
-        asked = Asked(time_limit, regrade=regrade)
-        grading = Grading(root, assignment, submissions or root / SUBMITTED, out, asked, pool=pool)
-        rows = list(grading.rows())
-        Sent(runner, time_limit).write(out, assignment)
-    waiting = sum(row.status == "not graded" for row in rows)
-    typer.echo(f"{assignment}: {waiting} of {len(rows)} submissions sent to {shards} shards in {to}")
+        rows = follow(console, grading)
+    summary(console, grading, rows, out)
+    open_ = [row for row in rows if row.status == "not graded" and not row.reason.startswith(SENT)]
+    raise typer.Exit(1 if open_ else 0)
 
 
 @commands.command(rich_help_panel=PANEL)
 def judge(
-    shard: Annotated[Path, typer.Argument(help="One shard's folder, as `autograder send` wrote it.")],
+    folder: Annotated[
+        Path, typer.Argument(help="Parcels, as `autograder grade --Grade.parcels=...` wrote them.")
+    ],
+    share: Annotated[int, typer.Option(min=1, help="Of several machines, which this is.")] = 1,
+    of: Annotated[int, typer.Option(min=1, help="How many machines there are.")] = 1,
     jobs: Annotated[int, typer.Option(min=1, help="Submissions at a time.")] = min(4, os.cpu_count() or 1),
 ) -> None:
-    """Judge one shard behind walls, and leave a ruling beside each parcel. Nothing is recorded here."""
+    """Judge a share of the parcels behind walls, and leave a ruling beside each. Nothing is recorded here."""
     import platform
 
-    from autograder.parcels import judge_shard
+    from autograder.workers.parcels import judge_parcels
 
     told: list[str] = []
     with resumable():
-        for identity, status, reason in judge_shard(shard, jobs, platform.node()):
+        for identity, status, reason in judge_parcels(folder, jobs, platform.node(), share, of):
             told.append(status)
             typer.echo(f"{identity[:12]}: {status}{f': {reason}' if reason else ''}")
     open_ = sum(status in ("not graded", "refused") for status in told)
     if open_:
-        raise AnswerIsNo(f"{open_} of {len(told)} parcels in {shard} could not be judged on this machine")
-
-
-@commands.command(rich_help_panel=PANEL)
-def receive(
-    assignment: ProblemSet,
-    origin: Annotated[Path, typer.Option("--from", help="Folder that holds what the shards gave back.")],
-    submissions: Annotated[
-        Path | None, typer.Option(help="The same folder as was sent (default: submitted/).")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="The same folder as for send (default: grades/).")] = None,
-    received: Annotated[Path | None, typer.Option(help="Times of arrival, as for grade.")] = None,
-    course: Root = None,
-) -> None:
-    """Check the rulings of the shards, and record them: gradebook, grades.csv, feedback."""
-    from autograder.grade import Asked, Grading
-    from autograder.layout import GRADES, SUBMITTED, find_root
-    from autograder.parcels import Receiving, Sent
-    from autograder.show import summary
-
-    root = find_root(course)
-    out = out or root / GRADES
-    sent = Sent.read(out, assignment)
-    with resumable():
-        asked, pool = Asked(sent.seconds, received=received), Receiving(origin, sent.runner)
-        grading = Grading(root, assignment, submissions or root / SUBMITTED, out, asked, pool=pool)
-        rows = sorted(grading.rows(), key=lambda row: row.student)
-    summary(console, grading, rows, out)
-    raise typer.Exit(1 if any(row.status == "not graded" for row in rows) else 0)
+        raise AnswerIsNo(f"{open_} of {len(told)} parcels in {folder} could not be judged on this machine")

@@ -1,4 +1,4 @@
-"""Which pool `autograder grade` has: this machine's threads, or the workers of a Dask cluster."""
+"""Which pool `autograder grade` has: threads here, a Dask cluster's workers, or machines elsewhere."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import logging
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from traitlets import import_item
 
@@ -14,34 +14,45 @@ from autograder import results
 from autograder.sandbox.choose import choose
 from autograder.user_error import UserError
 from autograder.workers.happenings import Happenings
+from autograder.workers.parcels import Parcels
 from autograder.workers.pool import Pool, Threads
 
-if TYPE_CHECKING:
-    from distributed import Client
-
-TRY = 10.0  # seconds for one attempt to reach a scheduler
+TRY = 10.0  # seconds for the first attempt to reach a scheduler
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where to judge: on a scheduler's cluster (its address), on so many workers, or in threads here."""
+    """Where to judge: on a scheduler's cluster (its address), on so many workers, or in threads here.
+
+    parcels: a folder for machines that share no network; machines: their kind.
+    """
 
     scheduler: str | None = None
     workers: int | None = None
     jobs: int = 1
     unsafe: bool = False
     patience: float = 600.0
+    parcels: str = ""
+    machines: str = ""
 
 
 @contextlib.contextmanager
 def opened(place: Place, happened: Happenings) -> Generator[Pool, None, None]:
     """The pool of a place, for as long as the block runs. Raises UserError where there is none."""
-    if place.scheduler and place.workers:
-        raise UserError("--scheduler and --workers each name a place to judge; give one of them")
+    named = [place.scheduler, place.workers, place.parcels]
+    if len([*filter(None, named)]) > 1:
+        raise UserError(
+            "--scheduler, --workers and Grade.parcels each name a place to judge; give one of them"
+        )
+    if place.parcels:
+        yield Parcels(place.parcels, place.machines)
+        return
     if not (place.scheduler or place.workers):
         yield Threads(choose(place.unsafe), place.jobs)
         return
     try:
+        from distributed import Client
+
         from autograder.workers.dask_pool import DaskPool
     except ModuleNotFoundError as missing:
         raise UserError(
@@ -52,31 +63,18 @@ def opened(place: Place, happened: Happenings) -> Generator[Pool, None, None]:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     version = results.course_version()
     with contextlib.ExitStack() as stack:
-        cluster = place.scheduler or stack.enter_context(_own_cluster(place.workers or 1))
-
-        def connect() -> Client:
-            return _client(cluster)
-
-        yield stack.enter_context(
-            DaskPool(connect, happened, version, unsafe=place.unsafe, patience=place.patience)
-        )
-
-
-def _client(where: Any) -> Client:
-    """A client of an address or a cluster; certificates stand in Dask's own configuration."""
-    from distributed import Client
-
-    try:
-        return Client(where, timeout=TRY, set_as_default=False, name="autograder")
-    except (OSError, ValueError, TypeError, RuntimeError) as problem:
-        raise SchedulerUnreachable(
-            f"no Dask scheduler answers at {where}: {problem}; expected tcp://HOST:PORT, or tls://HOST:PORT "
-            "with the certificates of distributed.comm.tls in Dask's configuration"
-        ) from None
-
-
-class SchedulerUnreachable(UserError, OSError):
-    """Nobody answers there."""
+        cluster: Any = place.scheduler or stack.enter_context(_own_cluster(place.workers or 1))
+        try:
+            Client(cluster, timeout=TRY, set_as_default=False).close()
+            # this one, if it loses the scheduler, looks for it that long
+            client = Client(cluster, timeout=place.patience, set_as_default=False, name="autograder")
+        except (OSError, ValueError, TypeError, RuntimeError) as problem:
+            raise UserError(
+                f"no Dask scheduler answers at {cluster}: {problem}; expected tcp://HOST:PORT, or "
+                "tls://HOST:PORT with the certificates of distributed.comm.tls in Dask's configuration"
+            ) from None
+        stack.enter_context(client)
+        yield DaskPool(client, happened, version, unsafe=place.unsafe, patience=place.patience)
 
 
 def _own_cluster(workers: int) -> Any:
@@ -87,25 +85,14 @@ def _own_cluster(workers: int) -> Any:
     names another class, such as dask_jobqueue.SLURMCluster, whose own configuration says what a job is.
     """
     import dask.config
-    from distributed import LocalCluster
     from distributed.security import Security
 
-    security = Security.temporary()
-    name = dask.config.get("autograder.cluster", None)
-    if name is None:
-        return LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address=cast(str, None),  # no dashboard: what distributed's own documentation says
-            memory_limit=0,
-            security=security,
-            protocol="tls://",
-            silence_logs=logging.CRITICAL,
-        )
+    name = dask.config.get("autograder.cluster", "distributed.LocalCluster")
+    local = {"threads_per_worker": 1, "processes": True, "host": "127.0.0.1", "memory_limit": 0}
+    local |= {"n_workers": 0, "dashboard_address": None, "silence_logs": logging.CRITICAL}
     try:
-        cluster = import_item(name)(security=security, protocol="tls://")
+        settings = local if name == "distributed.LocalCluster" else {}
+        cluster = import_item(name)(security=Security.temporary(), protocol="tls://", **settings)
         cluster.scale(workers)
         cluster.sync(cluster._correct_state)  # or what sbatch says would only be logged
     except (ImportError, AttributeError, ValueError, TypeError, OSError, RuntimeError) as problem:

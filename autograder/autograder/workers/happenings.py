@@ -16,7 +16,7 @@ SENTENCES = {
     "workers": "{judging} of {workers} workers may judge, {threads} submissions at a time; {gpus} have a GPU",
     "refused": "worker {worker} may not judge: {reason}",
     "worker-joined": "worker {worker} joined",
-    "worker-left": "worker {worker} left; what it was judging ({students}) is judged again by another",
+    "worker-left": "worker {worker} left; what it was judging is judged again by another",
     "again": "{student} is judged again: {reason}",
     "dropped": "a second answer about {student} was dropped: one is recorded already",
     "scheduler-silent": "the scheduler does not answer; waiting for it for up to {patience:g} s",

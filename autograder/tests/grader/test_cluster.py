@@ -95,7 +95,7 @@ def grade_through_losses(tmp_path, size, workers, pause):
     grade_here(root, root / "alone")
     with Cluster(tmp_path, ONE_VERSION + TWICE) as cluster:
         processes = [cluster.start_worker() for _ in range(workers)]
-        run = grader(root, "--out", "cluster", "--scheduler", cluster.address, "--Grade.progress=lines")
+        run = grader(root, "--out", "cluster", "--scheduler", cluster.address)
         out = root / "cluster"
         until(lambda: len(decided(out)) >= size // 5, run)
         processes[0].kill()

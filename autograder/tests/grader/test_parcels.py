@@ -1,4 +1,4 @@
-"""Grading in shards: no name leaves, what comes back is checked, and the grades are those of one machine."""
+"""Grading elsewhere: no name leaves, what comes back is checked, and the grades are those of one machine."""
 
 import json
 import shutil
@@ -79,29 +79,33 @@ def scores(out):
     }
 
 
+PARCELS = "--Grade.parcels=parcels"
+
+
 def sent_and_judged(command):
-    status, told = command("send", "ps01", "--to", "shards", "--shards", 2)
-    assert status == 0 and "3 of 3 submissions sent to 2 shards" in told
-    assert oct((command.root / "shards").stat().st_mode)[-3:] == "700"
-    for shard in ("1", "2"):
-        status, told = command("judge", f"shards/{shard}", "--jobs", 1)
+    status, told = command("grade", "ps01", PARCELS)
+    assert status == 0 and told.count("waits to be judged in parcels") == 3
+    assert oct((command.root / "parcels").stat().st_mode)[-3:] == "700"
+    for share in (1, 2):
+        status, told = command("judge", "parcels", "--jobs", 1, "--share", share, "--of", 2)
         assert status == 0, told
-    return sorted(command.root.glob("shards/*/*.ruling.json"))
+    return sorted(command.root.glob("parcels/*.ruling.json"))
 
 
-def test_shards_give_the_grades_of_one_machine_and_then_nothing_is_sent_again(command):
-    sent_and_judged(command)
-    status, told = command("receive", "ps01", "--from", "shards")
+def test_shares_give_the_grades_of_one_machine_and_then_nothing_is_sent_again(command):
+    assert len(sent_and_judged(command)) == 3
+    status, told = command("grade", "ps01", PARCELS)
     assert status == 0, told
     assert scores(command.root / "grades") == scores(command.root / "one")
     assert (command.root / "grades/feedback/ada-lovelace/ps01/ps01_tiny.html").exists()
     assert "sandboxed (test)" in (command.root / "grades/results/ps01/ada-lovelace.json").read_text()
-    assert "0 of 3 submissions sent" in command("send", "ps01", "--to", "again", "--shards", 2)[1]
+    assert "3 of 3 unchanged" in command("grade", "ps01", "--Grade.parcels=again")[1]
+    assert not list(command.root.glob("again/*"))
 
 
 def test_no_students_name_goes_along(command):
     sent_and_judged(command)
-    files = [path for path in command.root.glob("shards/**/*") if path.is_file()]
+    files = [path for path in command.root.glob("parcels/**/*") if path.is_file()]
     everything = b"".join(str(path.relative_to(command.root)).encode() + path.read_bytes() for path in files)
     assert len(files) == 9 and not any(student.encode() in everything for student in STUDENTS)
 
@@ -120,7 +124,7 @@ def test_a_ruling_that_no_judge_gives_is_nobodys_grade(command, spoil, why):
     told = json.loads(first.read_text())
     spoil(told)
     first.write_text(json.dumps(told))
-    status, told = command("receive", "ps01", "--from", "shards")
+    status, told = command("grade", "ps01", PARCELS)
     assert status == 1 and "not graded" in told
     reasons = [
         json.loads(path.read_text())["reason"] for path in command.root.glob("grades/results/ps01/*.json")
@@ -128,23 +132,31 @@ def test_a_ruling_that_no_judge_gives_is_nobodys_grade(command, spoil, why):
     assert sum(why in reason for reason in reasons) == 1 and len(scores(command.root / "grades")) == 2
 
 
-def test_a_shard_that_gave_nothing_back_fails_the_run_and_the_next_one_sends_those_alone(command):
-    rulings = sent_and_judged(command)
-    lost = [path for path in rulings if path.parent.name == "2"]
+def test_what_did_not_come_back_fails_the_run_and_the_next_folder_gets_those_alone(command):
+    lost = sent_and_judged(command)[:2]
     for path in lost:
         path.unlink()
-    assert command("receive", "ps01", "--from", "shards")[0] == 1
-    assert f"{len(lost)} of 3 submissions sent" in command("send", "ps01", "--to", "more")[1]
+    status, told = command("grade", "ps01", PARCELS)
+    assert status == 1 and told.count("no ruling came back") == len(lost)
+    assert command("grade", "ps01", "--Grade.parcels=more")[0] == 0
+    assert len(list(command.root.glob("more/*.ipynb"))) == len(lost)
+
+
+def test_another_kind_of_machine_judges_all_again(command):
+    sent_and_judged(command)
+    command("grade", "ps01", PARCELS)
+    command("grade", "ps01", "--Grade.parcels=gpus", "--Grade.machines=gpu")
+    assert len(list(command.root.glob("gpus/*.ipynb"))) == 3
 
 
 def test_a_link_is_no_ruling(command, tmp_path):
     first = sent_and_judged(command)[0]
     kept = shutil.move(first, tmp_path / "elsewhere")
     first.symlink_to(kept)
-    assert command("receive", "ps01", "--from", "shards")[0] == 1
+    assert command("grade", "ps01", PARCELS)[0] == 1
 
 
 def test_mistakes_are_told_in_a_line(command):
     assert "no parcels in nowhere" in command("judge", "nowhere")[1]
-    (command.root / "x").mkdir()
-    assert "run `autograder send ps01`" in command("receive", "ps01", "--from", "x")[1]
+    (command.root / "x").write_text("")
+    assert "choose another Grade.parcels" in command("grade", "ps01", "--Grade.parcels=x")[1]

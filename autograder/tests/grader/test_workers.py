@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from rich.console import Console
 
 from autograder import cli, results
-from autograder.follow import Pace, follow
+from autograder.follow import Follower, follow
 from autograder.gradebook import CourseGradebook
 from autograder.judge.judge import CellVerdict, Verdict
 from autograder.layout import assignment_of
@@ -217,36 +217,34 @@ def test_one_student_alone_and_again_and_an_unknown_one(course, tmp_path):
             run(students=["adda"])
 
 
-def test_progress_in_json_is_one_object_a_line_and_in_lines_is_quiet(course, tmp_path):
+def test_a_log_gets_one_line_a_run_and_a_program_one_object_an_event(course, tmp_path):
     for number in range(5):
         hand_in(tmp_path / "in", f"s{number}", notebook(course[1], **answers(course[0])))
-    said = {}
+    page = io.StringIO()
     with judged_at_once(course):
-        for how in ("json", "lines", "none"):
-            page = io.StringIO()
-            grading = grading_into(course, tmp_path / how, tmp_path / "in", sandbox=Unsafe())
-            follow(Console(file=page, width=200), grading, how)
-            said[how] = page.getvalue().splitlines()
-    told = [json.loads(line) for line in said["json"]]
+        grading = grading_into(course, tmp_path / "out", tmp_path / "in", sandbox=Unsafe())
+        follow(Console(file=page, width=200), grading)
+    (line,) = page.getvalue().splitlines()
+    assert line.startswith("ps01: 5 of 5, ") and line.endswith(" a minute")
+    told = [json.loads(line) for line in (tmp_path / "out/log.jsonl").read_text().splitlines()]
     assert [one["student"] for one in told if one["event"] == "decided"] == [f"s{n}" for n in range(5)]
     assert (told[0]["event"], told[-1]["event"]) == ("started", "finished")
-    assert len(said["lines"]) == 1 and said["lines"][0].startswith("ps01: 5 of 5, ")
-    assert said["none"] == []
 
 
-def test_the_pace_counts_what_was_judged_and_not_what_was_taken_over():
+def test_the_pace_counts_what_was_judged_and_not_what_was_taken_over(monkeypatch):
     now = [0.0]
-    pace = Pace(10, lambda: now[0])
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    follower = Follower(Console(file=io.StringIO()), "ps01", 10)
     now[0] = 100.0
-    pace.count(fresh=False)
+    follower.hear({"event": "decided", "status": "graded", "fresh": False})
     for now[0] in (110.0, 120.0, 130.0):
-        pace.count(fresh=True)
-    assert pace.per_minute == 6  # three in the thirty seconds since the last that was only looked at
-    assert pace.text() == "6 a minute, about 60 s left"  # six of ten are left
+        follower.hear({"event": "decided", "status": "graded", "fresh": True})
+    # three in the thirty seconds since the last that was only looked at; six of ten are left
+    assert follower.pace() == "6 a minute, about 60 s left"
 
 
 def test_two_places_to_judge_are_refused():
-    with pytest.raises(UserError, match="--scheduler and --workers each name a place"):
+    with pytest.raises(UserError, match="each name a place"):
         with opened(Place("tcp://x:1", workers=2), Happenings()):
             pass
 
@@ -254,7 +252,6 @@ def test_two_places_to_judge_are_refused():
 @pytest.mark.parametrize(
     "word, why",
     [
-        ("--Grade.progress=loud", "['auto', 'bar', 'lines', 'json', 'none']"),
         ("--Grade.time_limit=0", "1.0"),
         ("--Grade.sed=5", "no setting Grade.sed (did you mean seed?)"),
         ("--seed", "no option --seed, see `autograder grade --help`"),

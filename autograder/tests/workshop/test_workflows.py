@@ -115,7 +115,7 @@ def test_grading_has_three_jobs_and_the_one_that_runs_student_code_gets_no_secre
     assert grade["permissions"] == {"contents": "read"}
     assert not re.search(r"secrets\.|github\.token|GITHUB_TOKEN", text)
     fetched = [step["with"]["name"] for step in grade["steps"] if "download-artifact" in step.get("uses", "")]
-    assert fetched == ["shards"]
+    assert fetched == ["parcels"]
     assert "autograder judge" not in yaml.safe_dump([jobs["collect"], jobs["publish"]])
 
 
@@ -175,10 +175,13 @@ def test_every_run_step_is_a_command_that_exists(path):
 
 def check_verb(words, line):
     from autograder.cli import app
+    from autograder.settings import Grade
 
     command = get_command(app).commands.get(words[0])
     assert command, f"autograder has no verb {words[0]}: {line}"
     known = {flag for parameter in command.params for flag in parameter.opts}
+    settings = {f"--Grade.{name}" for name in Grade.class_trait_names(config=True)}
+    known |= {word for word in words if word.partition("=")[0] in settings and words[0] == "grade"}
     assert {word for word in words[1:] if word.startswith("--")} <= known, line
 
 
@@ -219,7 +222,7 @@ def test_gitlabs_scripts_are_commands_that_exist_and_code_runs_where_no_name_com
     for job in jobs.values():
         for line in job.get("script", ()) if isinstance(job, dict) else ():
             check_commands(line.replace("| grep GPU", ""), ("bash", "git", "tar", "mv"))
-    assert jobs[".grade"]["needs"] == ["pack"] and jobs["pack"]["artifacts"]["paths"] == ["class/shards"]
+    assert jobs[".grade"]["needs"] == ["pack"] and jobs["pack"]["artifacts"]["paths"] == ["class/parcels"]
     assert jobs["collect"]["artifacts"]["access"] == jobs["publish"]["artifacts"]["access"] == "maintainer"
 
 
@@ -240,7 +243,8 @@ def run_steps(job, folder, artifacts, given):
             assert kept or what["if-no-files-found"] == "ignore", what["path"]
         elif "download-artifact" in step.get("uses", ""):
             for one in artifacts.glob(what.get("name") or what["pattern"]):
-                into = folder / what["path"] / ("" if "name" in what else one.name)
+                whole = "name" in what or what.get("merge-multiple") == "True"
+                into = folder / what["path"] / ("" if whole else one.name)
                 shutil.copytree(one, into, dirs_exist_ok=True)
         elif text and not text.startswith(
             ("make venv", 'if test "$RUNNER"', "sudo", "nvidia-smi", 'test "$PRIVATE"')
@@ -316,8 +320,8 @@ def test_the_three_jobs_grade_a_class_from_clean_clones(tmp_path):
     run_steps(jobs["collect"], first, artifacts, given)
     assert "sent=2" in (artifacts / "output").read_text()
     second = machine("second")
-    for shard in jobs["grade"]["strategy"]["matrix"]["shard"]:
-        run_steps(jobs["grade"], second, artifacts, given | {"matrix.shard": shard})
+    for share in jobs["grade"]["strategy"]["matrix"]["share"]:
+        run_steps(jobs["grade"], second, artifacts, given | {"matrix.share": share})
         assert not (second / "artifacts").exists()
     third = machine("third")
     run_steps(jobs["publish"], third, artifacts, given)

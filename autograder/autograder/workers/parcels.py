@@ -1,0 +1,101 @@
+"""Grading on machines that share no network: for CI, where each job is another machine.
+
+`autograder grade` writes each submission that is to be judged into a folder, without the student's name;
+`autograder judge` judges a share of them on a machine that has no gradebook, no course folder and no secret
+but the seed; the same `autograder grade`, run again, checks what came back and records it.
+
+On disk a parcel is <id>.json (the conditions), <id>.ipynb (the file as it was handed in) and, once it is
+judged, <id>.ruling.json, in the folder or below it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from autograder.results import write_atomic
+from autograder.user_error import UserError
+from autograder.workers.commission import Commission
+from autograder.workers.happenings import Happenings
+from autograder.workers.machine_judge import judge_as_worker
+from autograder.workers.pool import Rulings, of_a_file
+from autograder.workers.ruling import MOST_BYTES, BadRuling, Ruling, read_ruling, without_grade
+
+RULING = ".ruling.json"
+SENT = "waits to be judged in "
+
+
+class Parcels:
+    """A Pool that takes the rulings in a folder; what has none is put there, and "not graded" so far.
+
+    machines: the kind of machine that judges, in place of a device's name. Of the folder's rulings only those
+    asked for are opened.
+    """
+
+    first, apart, isolation = "all", False, "on other machines"
+
+    def __init__(self, folder: str, machines: str) -> None:
+        self.folder = Path(folder)
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # seeds of hidden inputs go into it
+        except OSError as problem:
+            raise UserError(
+                f"cannot write to {folder}: {problem.strerror}; choose another Grade.parcels"
+            ) from None
+        self.device: tuple[str, str] = (machines, "")
+        self.files = {path.name.removesuffix(RULING): path for path in self.folder.rglob(f"*{RULING}")}
+
+    def rulings(self, todo: deque[Commission], happened: Happenings) -> Rulings:
+        """As in Pool."""
+        while todo:
+            one = todo.popleft()
+            try:
+                ruling = self._ruling(one, self.files[one.id]) if one.id in self.files else self._sent(one)
+            except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade
+                ruling = of_a_file(one, problem)
+            yield one, ruling
+
+    def _sent(self, one: Commission) -> Ruling:
+        parcel = self.folder / f"{one.id}.json"
+        if parcel.exists():
+            return without_grade(one.id, f"no ruling came back: judge {self.folder} again")
+        write_atomic(parcel.with_suffix(".ipynb"), one.notebook())
+        write_atomic(parcel, one.conditions.as_bytes())
+        return without_grade(one.id, f"{SENT}{self.folder}")
+
+    @staticmethod
+    def _ruling(one: Commission, file: Path) -> Ruling:
+        try:
+            if file.is_symlink() or not file.is_file() or file.stat().st_size > MOST_BYTES:
+                raise BadRuling(f"it is no file of at most {MOST_BYTES // 2**20} MiB")
+            ruling = read_ruling(file.read_bytes(), one.id, one.conditions.assignment)
+        except (OSError, BadRuling) as problem:
+            return without_grade(one.id, f"what came back is no ruling: {problem}")
+        if ruling.status == "refused":
+            return without_grade(one.id, f"the machine may not judge: {ruling.reason}")
+        return ruling
+
+
+def judge_parcels(
+    folder: Path, jobs: int, machine: str, share: int = 1, of: int = 1
+) -> Iterator[tuple[str, str, str]]:
+    """Judge a share of a folder's parcels. Yields (id, status, reason) as each is done.
+
+    Raises UserError where there is no such folder.
+    """
+    parcels = sorted(path for path in folder.glob("*.json") if not path.name.endswith(RULING))
+    if not folder.is_dir():
+        raise UserError(f"no parcels in {folder}; `autograder grade --Grade.parcels={folder}` writes them")
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(functools.partial(_judged, machine=machine), parcels[share - 1 :: of])
+
+
+def _judged(parcel: Path, machine: str) -> tuple[str, str, str]:
+    answer = judge_as_worker(parcel.read_bytes(), parcel.with_suffix(".ipynb").read_bytes(), machine)
+    write_atomic(parcel.with_name(parcel.stem + RULING), answer)
+    told = json.loads(answer)
+    return parcel.stem, told["status"], told["reason"]
