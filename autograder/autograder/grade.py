@@ -29,12 +29,12 @@ from autograder.report import autograded_notebook, feedback_page, read_autograde
 from autograder.sandbox import Limits
 from autograder.sandbox.choose import choose
 from autograder.user_error import UserError, nearest
-from autograder.validate import Checked, Defect, Malformed, read_bytes
+from autograder.validate import Defect, Malformed, read_bytes
 from autograder.workers.commission import Commission, Conditions
 from autograder.workers.happenings import Happenings
 from autograder.workers.interrupts import kept, stop_if_asked
 from autograder.workers.pool import Pool, Threads
-from autograder.workers.ruling import Ruling, fault_of, merged
+from autograder.workers.ruling import Ruling, fault_of, merged, without_grade
 
 FINAL = ("graded", "timeout", "crashed", "malformed", "missing")
 
@@ -62,7 +62,8 @@ class GradingJob:
     """One submission on its way: what was found, checked and judged.
 
     attempts, attempt: as in results.StoredRecord; `before` are those of earlier runs. same_file: whether the
-    last run found this notebook, too. untimed: the ruling on it where only the timed rows are still open.
+    last run found this notebook, too. ruling: None until it is decided about. untimed: the ruling on it where
+    only the timed rows are still open.
     """
 
     submission: Submission
@@ -71,12 +72,7 @@ class GradingJob:
     attempts: results.Attempts = field(default_factory=list)
     attempt: int = 0
     same_file: bool = False
-    checked: Checked | None = None
-    verdict: Verdict | None = None
-    status: str = ""
-    reason: str = ""
-    notes: list[str] = field(default_factory=list)
-    isolation: str = ""
+    ruling: Ruling | None = None
     untimed: Ruling | None = None
 
     @property
@@ -89,15 +85,6 @@ class GradingJob:
     def round(self) -> int:
         """The round of inputs that this submission is judged on."""
         return self.attempts[self.attempt - 1][1]
-
-    def decide(self, ruling: Ruling) -> None:
-        """What its judge says, goes."""
-        self.status, self.reason, self.notes = ruling.status, ruling.reason, [*ruling.notes]
-        self.checked, self.verdict, self.isolation = ruling.checked, ruling.verdict, ruling.isolation
-
-    def not_graded(self, why: str) -> None:
-        """Nobody's grade: the next run tries again."""
-        self.verdict, self.status, self.reason = None, "not graded", legible(why)
 
 
 @dataclass(frozen=True)
@@ -144,17 +131,15 @@ class Grading:
         pool: Pool | None = None,
         happened: Happenings | None = None,
     ) -> None:
-        asked = asked or Asked()
+        self.asked = asked = asked or Asked()
         self.root = root
         self.assignment = load_assignment(root, name)
         self.submissions = only(find_submissions(submissions, self.assignment), asked.students, submissions)
         self.times = received_times(asked.received) if asked.received else {}
-        self.exchange = asked.exchange
         self.without_time: list[str] = []
         self.out = Path(out)
         self.limits = Limits.of(asked.seconds)
         self.pool = pool or Threads(choose())
-        self.regrade = asked.regrade
         self.happened = happened or Happenings()
         try:
             self.out.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -195,7 +180,7 @@ class Grading:
                     stop_if_asked()
                     job = GradingJob(submission)
                     row = self._begin(book, job)
-                    if row or job.status:
+                    if row or job.ruling:
                         yield row or self._record(book, job)
                     else:
                         waiting.append(job)
@@ -220,19 +205,19 @@ class Grading:
             by_hand = book.by_hand(self.assignment, student)
             if known.get("page") != page_key(by_hand):
                 verdict = Verdict.from_dict(known["verdict"]) if known["verdict"] else None
-                self._give_feedback(job, known, verdict, by_hand)
+                self._give_feedback(known, verdict, by_hand)
                 self.stored.write(student, known)
             return row_of(known, False, by_hand)
         except OperationalError:  # the gradebook's, and everybody's
             raise
         except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade, not the others'
             book.forget()
-            job.not_graded(fault_of(problem))
+            job.ruling = without_grade("", fault_of(problem))
             return None
 
     def _received(self, submission: Submission) -> datetime | None:
         """When it arrived, in UTC; None where that is not known."""
-        if self.exchange:
+        if self.asked.exchange:
             return exchange_time(submission.home / self.assignment.name)
         return self.times.get(submission.student)
 
@@ -251,8 +236,7 @@ class Grading:
                     open_jobs[timed.id] = job
                     todo.append(timed)
                 else:
-                    whole = merged(job.untimed, ruling, self.assignment) if job.untimed else ruling
-                    job.decide(whole)
+                    job.ruling = merged(job.untimed, ruling, self.assignment) if job.untimed else ruling
                     yield self._record(book, job)
                     stop_if_asked()
 
@@ -270,13 +254,14 @@ class Grading:
     def _prepare(self, job: GradingJob) -> None:
         """What one submission's key is made of. Its file is taken in as bytes, and nothing is read in it."""
         submission, data = job.submission, b""
-        job.status, job.reason = submission.status, submission.reason
-        if submission.path is not None:
+        if submission.path is None:
+            job.ruling = Ruling("", submission.status, submission.reason)
+        else:
             try:
                 data = self._bytes_of(submission)
                 job.attempts, job.attempt = results.with_attempt(job.before, results.key_of(data), self.fresh)
             except Malformed as malformed:
-                job.status, job.reason = "malformed", legible(str(malformed))
+                job.ruling = Ruling("", "malformed", legible(str(malformed)))
                 data = str(malformed).encode()
         job.key = results.key_of(
             data,
@@ -286,7 +271,7 @@ class Grading:
             self.seed,
             self.limits,
             is_unsafe(self.pool.isolation),
-            job.reason,
+            job.ruling.reason if job.ruling else "",
         )
 
     def _bytes_of(self, submission: Submission) -> bytes:
@@ -309,21 +294,23 @@ class Grading:
             raise
         except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade, not the others'
             book.forget()
-            job.not_graded(fault_of(problem))
+            job.ruling = without_grade("", fault_of(problem))
             self.stored.write(job.submission.student, self._record_of(job))
             return row_of(self._record_of(job), True, ({}, {}, 0.0))
 
     def _record_of(self, job: GradingJob) -> results.StoredRecord:
-        judged = job.status not in ("malformed", "missing")
+        ruling = job.ruling
+        assert ruling is not None  # what is recorded is decided
+        judged = ruling.status not in ("malformed", "missing")
         return {
             "student": job.submission.student,
             "assignment": self.assignment.name,
             "key": job.key,
-            "status": job.status,
-            "reason": job.reason,
-            "notes": job.notes,
-            "isolation": job.isolation or self.pool.isolation,
-            "verdict": job.verdict.as_dict() if job.verdict else None,
+            "status": ruling.status,
+            "reason": ruling.reason,
+            "notes": [*ruling.notes],
+            "isolation": ruling.isolation or self.pool.isolation,
+            "verdict": ruling.verdict.as_dict() if ruling.verdict else None,
             "attempts": job.attempts if judged else job.before,
             "attempt": job.attempt if judged else 0,
             "submission": job.id,
@@ -331,30 +318,28 @@ class Grading:
 
     def _written(self, book: CourseGradebook, job: GradingJob) -> Row:
         """Write notebook, gradebook (in one transaction), page, and last the result that says "done"."""
-        student, record = job.submission.student, self._record_of(job)
-        if job.status != "missing":
-            scores = {key: cell.points for key, cell in job.verdict.cells.items()} if job.verdict else {}
+        student, record, ruling = job.submission.student, self._record_of(job), job.ruling
+        verdict = ruling.verdict if ruling else None
+        if record["status"] != "missing":
+            scores = {key: cell.points for key, cell in verdict.cells.items()} if verdict else {}
             self.autograded(student).unlink(missing_ok=True)
-            if job.verdict and job.checked:
-                notebook = autograded_notebook(job.checked.notebook, job.verdict, job.attempt)
+            if verdict and ruling and ruling.checked:
+                notebook = autograded_notebook(ruling.checked.notebook, verdict, job.attempt)
                 results.write_atomic(self.autograded(student), stable_json(notebook))
-            received = self._received(job.submission)
-            book.save(self.assignment, student, scores, received, job.same_file)
+            book.save(self.assignment, student, scores, self._received(job.submission), job.same_file)
         by_hand = book.by_hand(self.assignment, student)
-        self._give_feedback(job, record, job.verdict, by_hand)
+        self._give_feedback(record, verdict, by_hand)
         self.stored.write(student, record)
         return row_of(record, True, by_hand)
 
-    def _give_feedback(
-        self, job: GradingJob, record: results.StoredRecord, verdict: Verdict | None, by_hand: ByHand
-    ) -> None:
+    def _give_feedback(self, record: results.StoredRecord, verdict: Verdict | None, by_hand: ByHand) -> None:
         """Write the page, with what a person has entered in formgrader by now, and enter that in the record.
 
-        The notebook of an earlier run is the judge's own file of then, so that nobody reads the student's.
+        Its notebook is the judge's own file, so that nobody reads the student's.
         """
         student = record["student"]
         if record["status"] != "missing":
-            notebook = job.checked.notebook if job.checked else read_autograded(self.autograded(student))
+            notebook = read_autograded(self.autograded(student))
             page = feedback_page(self.assignment, student, record, notebook, verdict, by_hand)
             results.write_atomic(self.feedback(student), page.encode())
         record["page"] = page_key(by_hand)
@@ -372,16 +357,13 @@ class Grading:
 
     def _still_holds(self, book: CourseGradebook, job: GradingJob, known: results.StoredRecord) -> bool:
         """Whether an earlier run decided about just this, and all that it wrote is there."""
-        final = known["key"] == job.key and known["status"] in FINAL and not self.regrade
-        return final and self._recorded(book, known)
-
-    def _recorded(self, book: CourseGradebook, record: results.StoredRecord) -> bool:
-        """Whether the gradebook and the files of an earlier run are still there."""
-        student = record["student"]
-        if record["status"] == "missing":
+        if known["key"] != job.key or known["status"] not in FINAL or self.asked.regrade:
+            return False
+        if known["status"] == "missing":
             return True
+        student = known["student"]
         there = self.feedback(student).exists() and book.has(self.assignment, student)
-        return there and (not record["verdict"] or read_autograded(self.autograded(student)) is not None)
+        return there and (not known["verdict"] or read_autograded(self.autograded(student)) is not None)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,5 @@
 """The commands before a class: try the machine, write and release the problem sets."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +22,6 @@ def doctor(
     ] = False,
     submissions: Submissions = None,
     out: Annotated[Path | None, typer.Option(help="Where the grades go (default: grades/).")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Submissions at a time.")] = min(4, os.cpu_count() or 1),
     course: Root = None,
 ) -> None:
     """Try to break out of the sandbox on this machine, and tell which protections hold."""
@@ -31,13 +29,16 @@ def doctor(
     from autograder.layout import GRADES, SUBMITTED, find_root
     from autograder.readiness import check_class, show_class
     from autograder.sandbox.limits import Limits
+    from autograder.settings import grade_settings
 
     walls = diagnose(console)
     ready = True
     if whole_class:
         root = find_root(course)
         out, submissions = out or root / GRADES, submissions or root / SUBMITTED
-        ready = show_class(console, check_class(root, names or [], submissions, out, Limits(), jobs))
+        settings = grade_settings(root, ())
+        limits = Limits.of(settings.time_limit)
+        ready = show_class(console, check_class(root, names or [], submissions, out, limits, settings.jobs))
     if not walls:
         raise AnswerIsNo(
             "without a sandbox `autograder grade` refuses; "

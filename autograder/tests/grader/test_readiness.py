@@ -91,7 +91,7 @@ def test_another_run_into_the_folder_is_told(course):
 
 def test_more_jobs_than_memory_is_a_note_with_a_number(course):
     state, detail = checks(course, jobs=10_000)["memory"]
-    assert state == "note" and "--jobs " in detail
+    assert state == "note" and "Grade.jobs = 1 stays below" in detail
 
 
 def test_few_descriptors_and_a_full_disk_are_told(course, monkeypatch):
