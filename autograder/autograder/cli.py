@@ -20,18 +20,8 @@ app = typer.Typer(
 )
 # a folder or a disk that takes no file, whichever command wants to write there
 NO_PLACE = {
-    getattr(errno, name)
-    for name in (
-        "EACCES",
-        "EPERM",
-        "EROFS",
-        "ENOSPC",
-        "EDQUOT",
-        "ENOTDIR",
-        "EEXIST",
-        "EISDIR",
-        "ENAMETOOLONG",
-    )
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT),
+    *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG),
 }
 for group in (own_notebooks, preparing, grading_a_class, passing_back):
     app.add_typer(group.commands)

@@ -19,8 +19,8 @@ from rich.table import Table
 import warplab
 from autograder.sandbox import cgroup
 from autograder.sandbox.choose import next_step, problem_of
-from autograder.sandbox.forked import SelfSandbox
-from autograder.sandbox.launcher import Launcher, Running, StartError
+from autograder.sandbox.forked import Launcher, Running, SelfSandbox
+from autograder.sandbox.launcher import StartError
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.probe import NAMESPACES, Given
 from autograder.sandbox.view import cuda_obstacle, gpu_devices
@@ -119,10 +119,7 @@ def attack(
             "pid": os.getpid(),
             "warplab": warplab.__path__[0],
             "seconds": LIMITS.total_seconds * 5 / 6,
-            "processes": LIMITS.processes,
-            "disk_mib": LIMITS.disk_mib,
-            "file_mib": LIMITS.file_mib,
-            "memory_mib": LIMITS.memory_mib,
+            "limits": vars(LIMITS),
             "children": children,
         }
         running = launcher.launch("probe", replace(LIMITS, processes=LIMITS.processes + 3 * children))

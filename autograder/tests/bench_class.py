@@ -33,8 +33,7 @@ from autograder.release.release import solution_files
 from autograder.release.source import source_notebook, stable_json
 from autograder.sample_class.build import submission
 from autograder.sandbox.choose import choose
-from autograder.sandbox.forked import PARENT, READERS
-from autograder.sandbox.launcher import Launcher
+from autograder.sandbox.forked import PARENT, READERS, Launcher
 
 FEW, MORE = (1, 2), (2, 20)  # sizes of the two classes: of nbgrader, which takes its time, and of ours
 WANTED = {"ps01": 15, "ps04": 15}  # times nbgrader; 30 for a set without kernels

@@ -20,7 +20,8 @@ from autograder.judge.faults import blamed_on
 from autograder.judge.process import Process, let_all_go
 from autograder.judge.rank_processes import outcomes_of_ranks, processes_at_once, reason
 from autograder.judge.timed_rows import time_case
-from autograder.sandbox.launcher import Launcher, often_imported
+from autograder.sandbox.forked import Launcher
+from autograder.sandbox.launcher import often_imported
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.messages import (
     Answer,

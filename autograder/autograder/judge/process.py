@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterable, Sequence
 
 from autograder.judge.budget import Budget, Lost, UsedUp
-from autograder.sandbox.launcher import Launcher, StartError
+from autograder.sandbox.forked import Launcher
+from autograder.sandbox.launcher import StartError
 from autograder.sandbox.messages import Allowance, BadMessage, Channel, Closed, Kind, Message, Ready, TooMuch
 
 TICK = 0.25

@@ -7,7 +7,7 @@ from typing import Any
 from autograder.judge.budget import Budget, Lost
 from autograder.judge.faults import blamed_on
 from autograder.judge.process import Process, let_all_go
-from autograder.sandbox.launcher import Launcher
+from autograder.sandbox.forked import Launcher
 from autograder.sandbox.messages import Answer, Call, Cell, Executed, Failure, Missing, Question, Reply
 from warplab import crossing
 from warplab.crossing import Outcome, ranks

@@ -34,7 +34,7 @@ from autograder.reader.contents import (
     HandedInCell,
     shown,
 )
-from autograder.sandbox.launcher import Launcher
+from autograder.sandbox.forked import Launcher
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.messages import BadMessage, Contents, Examine, Examined, Read, Unreadable
 from autograder.validate import Checked, Defect, Malformed, checked

@@ -12,7 +12,7 @@ import numpy as np
 
 from autograder.judge.budget import Budget
 from autograder.judge.process import Process
-from autograder.sandbox.launcher import Launcher
+from autograder.sandbox.forked import Launcher
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.messages import Allowance, Prepare, Prepared, Sample, Sampled, Yardstick
 from warplab import crossing

@@ -1,7 +1,7 @@
 """Where other people's code runs: a process behind walls, whose messages alone come out.
 
 choose, launcher, forked    which walls stand here, and starting a process behind them
-zygote, warm, cold                      the parent that has imported everything, and the start without it
+zygote, warm                            the parent that has imported everything
 job, keeper, jail, limits               the life of one job, and what it may use
 view, landlock, seccomp, cgroup, linux  the walls; system_calls.yml lists what seccomp allows
 held_memory                             what stands in for a cgroup's count of memory
@@ -12,8 +12,7 @@ student, probe                          roles: the student's code; attempts to b
 result carries its launcher's `isolation` text.
 """
 
-from autograder.sandbox.forked import SelfSandbox, Unsafe
-from autograder.sandbox.launcher import Launcher
+from autograder.sandbox.forked import Launcher, SelfSandbox, Unsafe
 from autograder.sandbox.limits import Limits
 
 __all__ = ["Launcher", "Limits", "SelfSandbox", "Unsafe"]

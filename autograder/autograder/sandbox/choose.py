@@ -9,8 +9,8 @@ import os
 import sys
 from pathlib import Path
 
-from autograder.sandbox.forked import SelfSandbox, Unsafe
-from autograder.sandbox.launcher import Launcher, StartError
+from autograder.sandbox.forked import Launcher, SelfSandbox, Unsafe
+from autograder.sandbox.launcher import StartError
 from autograder.sandbox.limits import Limits
 from autograder.user_error import UserError
 

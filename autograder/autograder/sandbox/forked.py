@@ -1,4 +1,9 @@
-"""Launchers that fork from a warm parent: `SelfSandbox` behind our own walls, `Unsafe` without any."""
+"""Start a process for other people's code, say how it ended, and leave nothing of it behind.
+
+A launcher knows walls and limits and nothing of what is said: the conversation runs over `Running.channel`,
+and no file crosses. Processes are forked from a warm parent: `SelfSandbox` puts them behind our own walls,
+`Unsafe` behind none.
+"""
 
 from __future__ import annotations
 
@@ -112,8 +117,8 @@ def hand_over(control: socket.socket, message: bytes, descriptors: Sequence[int]
 PARENT, READERS = WarmParent("student", "executor", "probe"), WarmParent("reader")
 
 
-class Forked:
-    """Running: one job whose keeper is at the other end of a lifeline."""
+class Running:
+    """One started process and all that it started itself; its keeper is at the other end of a lifeline."""
 
     def __init__(
         self, role: str, limits: Limits, imports: tuple[str, ...], jailed: bool, stopping: threading.Event
@@ -145,6 +150,10 @@ class Forked:
             raise
 
     def stand(self) -> None:
+        """Wait until it stands behind its walls and is about to enter its role's main.
+
+        Raises StartError, and then it is closed.
+        """
         try:
             self._wait_for_start(self.limits.start_seconds)
         except StartError:
@@ -172,21 +181,25 @@ class Forked:
             shutil.rmtree(self.scratch, ignore_errors=True)
 
     def ended(self) -> str | None:
+        """None while it runs, else one phrase: "exited 3", "killed by SIGSEGV", "killed (memory)"."""
         if not self.gone:
             self._listen(0)
         how = next((line.removeprefix("ended ") for line in self.said if line.startswith("ended")), None)
         return how or ("lost with its keeper" if self.gone else None)
 
     def processor_seconds(self) -> float:
+        """What all of it has used, once it is closed; 0 where nothing counts it."""
         return sum(float(line.removeprefix("used ")) for line in self.said if line.startswith("used "))
 
     def let_go(self) -> None:
+        """Have the whole tree killed, without waiting for it."""
         if self.lifeline.fileno() >= 0:
             self.channel.close()
             with contextlib.suppress(OSError):
                 self.lifeline.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
+        """Kill the whole tree and wait until nothing of it is left. Idempotent. Raises StartError."""
         if self.lifeline.fileno() < 0:
             return
         self.let_go()
@@ -213,30 +226,37 @@ class Forked:
             self.gone = not data
 
 
-class SelfSandbox:
-    """The warm parent's children behind our own walls.
+class Launcher:
+    """Starts one process per call.
 
-    These are namespaces, a view of the file system, seccomp, Landlock and limits.
+    `isolation` is stamped on every grade; setting `stopping` asks conversations to end.
     """
+
+    jailed, isolation = True, ""
+
+    def __init__(self) -> None:
+        self.stopping = threading.Event()
+
+    def launch(self, role: str, limits: Limits, imports: tuple[str, ...] = ()) -> Running:
+        """Order a process that enters its role's main(folder, channel descriptor); returns at once.
+
+        imports: modules of launcher.OFTEN that it will need. Raises StartError.
+        """
+        return Running(role, limits, imports, self.jailed, self.stopping)
+
+
+class SelfSandbox(Launcher):
+    """Behind our own walls: namespaces, a view of the file system, seccomp, Landlock and limits."""
 
     name = "self-sandbox"
 
     def __init__(self) -> None:
-        self.stopping = threading.Event()
+        super().__init__()
         walls = ["namespaces", "seccomp", landlock.name(), cgroup.name()]
         self.isolation = f"sandboxed ({self.name}: {', '.join(walls)})"
 
-    def launch(self, role: str, limits: Limits, imports: tuple[str, ...] = ()) -> Forked:
-        return Forked(role, limits, imports, True, self.stopping)
 
+class Unsafe(Launcher):
+    """With limits and nothing else: keeps honest mistakes apart, not attacks."""
 
-class Unsafe:
-    """The warm parent's children with limits and nothing else: keeps honest mistakes apart, not attacks."""
-
-    isolation = "unsafe: limits on time, memory and file size, no isolation"
-
-    def __init__(self) -> None:
-        self.stopping = threading.Event()
-
-    def launch(self, role: str, limits: Limits, imports: tuple[str, ...] = ()) -> Forked:
-        return Forked(role, limits, imports, False, self.stopping)
+    jailed, isolation = False, "unsafe: limits on time, memory and file size, no isolation"

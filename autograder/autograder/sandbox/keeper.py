@@ -18,6 +18,8 @@ import time
 from collections.abc import Callable, Generator
 from typing import NoReturn
 
+import psutil
+
 from autograder.sandbox import cgroup, held_memory, jail, linux, view
 from autograder.sandbox.job import JailedJob
 from autograder.sandbox.processor_time import ProcessorTime
@@ -132,11 +134,8 @@ def become_worker(job: JailedJob, channel: int, report: int) -> NoReturn:
         if not view.has_gpu(job.gpu):
             jail.without_refused_calls()
         with building("view of the libraries, which the jail's user must be able to read"):
-            for file in (
-                os.__file__,
-                view.WARPLAB / "__init__.py",
-            ):  # of the standard library and of the course
-                open(str(file)).close()
+            for file in (os.__file__, str(view.WARPLAB / "__init__.py")):  # Python's and the course's
+                open(file).close()
     os.write(report, b"started\n")
     os.close(report)
     role.main(job.folder, channel)
@@ -207,17 +206,9 @@ def kill_descendants() -> None:
     Orphans come to us, because we are a subreaper.
     """
     while True:
-        parents: dict[int, int] = {}
-        for name in os.listdir("/proc"):
-            if name.isdigit():
-                with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as handle:
-                    parents[int(name)] = int(handle.read().rpartition(b")")[2].split()[1])
-        mine = {os.getpid()}
-        while fresh := {pid for pid, parent in parents.items() if parent in mine} - mine:
-            mine |= fresh
-        for pid in mine - {os.getpid()}:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+        for child in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                child.kill()
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass

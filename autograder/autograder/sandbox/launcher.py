@@ -1,19 +1,12 @@
-"""Start a process for other people's code, say how it ended, and leave nothing of it behind.
+"""What a process for other people's code is started with: its role's module, imports, environment.
 
-A launcher knows walls and limits and nothing of what is said: the conversation runs over `Running.channel`,
-and no file crosses. Each process has a folder of its own with home/, its working folder, HOME and TMPDIR:
-behind walls in memory.
+Each process has a folder of its own with home/, its working folder, HOME and TMPDIR: behind walls in memory.
 """
 
 import os
 import re
-import socket
-import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
-
-from autograder.sandbox.limits import Limits
 
 ROLES = {
     "student": "autograder.sandbox.student",
@@ -53,45 +46,6 @@ KEEP = (
 
 class StartError(OSError):
     """The process could not be started, or not be ended: never the student's fault."""
-
-
-class Running(Protocol):
-    """One started process and everything that it started itself."""
-
-    channel: socket.socket
-
-    def stand(self) -> None:
-        """Wait until it stands behind its walls and is about to enter its role's main.
-
-        Raises StartError, and then it is closed.
-        """
-
-    def ended(self) -> str | None:
-        """None while it runs, else one phrase: "exited 3", "killed by SIGSEGV", "killed (memory)"."""
-
-    def processor_seconds(self) -> float:
-        """What all of it has used, once it is closed; 0 where nothing counts it."""
-        ...
-
-    def let_go(self) -> None:
-        """Have the whole tree killed, without waiting for it."""
-
-    def close(self) -> None:
-        """Kill the whole tree and wait until nothing of it is left. Idempotent. Raises StartError."""
-
-
-class Launcher(Protocol):
-    """Starts one process per call.
-
-    `isolation` is stamped on every grade; setting `stopping` asks conversations to end. launch orders a
-    process that enters its role's main(folder, channel descriptor), and returns at once.
-    imports: modules of OFTEN that it will need. Raises StartError.
-    """
-
-    isolation: str
-    stopping: threading.Event
-
-    def launch(self, role: str, limits: Limits, imports: tuple[str, ...] = ()) -> Running: ...
 
 
 def often_imported(sources: Iterable[str]) -> tuple[str, ...]:

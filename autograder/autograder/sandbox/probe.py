@@ -27,7 +27,7 @@ class Given(TypedDict):
 
     attempts: names of those to make. namespaces: the grader's, by kind. canaries: paths of planted files.
     secret: a text in the grader's environment. abstract: name of its socket. pid: its own. warplab: that
-    folder. seconds: how long many processes may take to come to an attack. The rest are limits.
+    folder. seconds: how long many processes may take to come to an attack. limits: those of sandbox.limits.
     """
 
     attempts: list[str]
@@ -38,10 +38,7 @@ class Given(TypedDict):
     pid: int
     warplab: str
     seconds: float
-    processes: int
-    disk_mib: int
-    file_mib: int
-    memory_mib: int
+    limits: dict[str, int]
     children: int
 
 
@@ -206,12 +203,12 @@ def forks(given: Given, _: str) -> str:
     """More processes than the limit."""
     children: list[int] = []
     try:
-        while len(children) <= given["processes"]:
+        while len(children) <= given["limits"]["processes"]:
             child = os.fork()
             if child == 0:
                 signal.pause()
             children.append(child)
-        return f"{len(children)} processes, the limit is {given['processes']}"
+        return f"{len(children)} processes, the limit is {given['limits']['processes']}"
     except OSError:
         return ""
     finally:
@@ -223,7 +220,7 @@ def forks(given: Given, _: str) -> str:
 def disk(given: Given, folder: str) -> str:
     """More on disk than the limit, in many files."""
     written, block = 0, bytes(1 << 20)
-    most = given["disk_mib"]
+    most = given["limits"]["disk_mib"]
     try:
         for number in range(most + 1):
             Path(f"{folder}/home" if number % 2 else "/tmp", f"fill-{number}").write_bytes(block)
@@ -241,8 +238,8 @@ def one_file(given: Given, folder: str) -> str:
     file = Path(folder, "home", "sparse")
     try:
         with open(file, "wb") as handle:
-            handle.truncate((given["file_mib"] << 20) + 1)
-        return f"a file of more than {given['file_mib']} MiB"
+            handle.truncate((given["limits"]["file_mib"] << 20) + 1)
+        return f"a file of more than {given['limits']['file_mib']} MiB"
     except OSError:
         return ""
     finally:
@@ -252,8 +249,8 @@ def one_file(given: Given, folder: str) -> str:
 def memory(given: Given, _: str) -> str:
     """More memory in one process than the limit."""
     try:
-        block = bytearray(given["memory_mib"] << 20)
-        return f"allocated {len(block) >> 20} MiB, the limit is {given['memory_mib']} MiB"
+        block = bytearray(given["limits"]["memory_mib"] << 20)
+        return f"allocated {len(block) >> 20} MiB, the limit is {given['limits']['memory_mib']} MiB"
     except MemoryError:
         return ""
 
@@ -269,7 +266,10 @@ def memory_of_many(given: Given, _: str) -> str:
     told.settimeout(given["seconds"])
     for _child in range(12):
         if os.fork() == 0:
-            block, chunk = mmap.mmap(-1, given["memory_mib"] << 17, mmap.MAP_PRIVATE), bytes(1 << 20)
+            block, chunk = (
+                mmap.mmap(-1, given["limits"]["memory_mib"] << 17, mmap.MAP_PRIVATE),
+                bytes(1 << 20),
+            )
             while block.tell() < len(block):
                 block.write(chunk)
             tell.send(b"x")
@@ -280,7 +280,7 @@ def memory_of_many(given: Given, _: str) -> str:
         except TimeoutError:
             return f"not tried: in {given['seconds']:g} s only {came} of twelve processes had their memory"
     signal.sigtimedwait([], 2)  # a keeper looks ten times a second
-    limit = given["memory_mib"]
+    limit = given["limits"]["memory_mib"]
     return f"twelve processes wrote {limit * 3 // 2} MiB, the limit is {limit} MiB"
 
 
@@ -298,20 +298,8 @@ def offspring(given: Given, _: str) -> str:
     return ""
 
 
-BY_NAME: dict[str, Callable[[Given, str], str]] = {
-    "namespaces": namespaces,
-    "privileges": privileges,
-    "system_calls": system_calls,
-    "sockets": sockets,
-    "reading": reading,
-    "secrets": secrets,
-    "processes": processes,
-    "writing": writing,
-    "landlock": landlock,
-    "forks": forks,
-    "disk": disk,
-    "one_file": one_file,
-    "memory": memory,
-    "memory_of_many": memory_of_many,
-    "offspring": offspring,
-}
+ATTACKS: tuple[Callable[[Given, str], str], ...] = (
+    namespaces, privileges, system_calls, sockets, reading, secrets, processes, writing, landlock, forks,
+    disk, one_file, memory, memory_of_many, offspring,
+)  # fmt: skip
+BY_NAME = {attack.__name__: attack for attack in ATTACKS}

@@ -31,19 +31,8 @@ class Conditions:
 
     def as_bytes(self) -> bytes:
         """JSON; the released notebook goes along, so that a worker needs no course folder."""
-        return json.dumps(
-            {
-                "id": self.id,
-                "version": self.version,
-                "assignment": self.assignment.name,
-                "notebook": self.assignment.notebook,
-                "released": self.assignment.document,
-                "rows": self.rows,
-                "seed": self.seed,
-                "limits": asdict(self.limits),
-                "unsafe": self.unsafe,
-            }
-        ).encode()
+        released = [self.assignment.document, self.assignment.name, self.assignment.notebook]
+        return json.dumps(vars(self) | {"assignment": released, "limits": asdict(self.limits)}).encode()
 
     @classmethod
     def of(cls, data: bytes) -> Conditions:
@@ -51,15 +40,8 @@ class Conditions:
         told: dict[str, Any] = json.loads(data)
         if told["rows"] not in ROWS:
             raise ValueError(f"rows is {told['rows']!r}, expected one of {', '.join(ROWS)}")
-        return cls(
-            told["id"],
-            told["version"],
-            assignment_of(told["released"], told["assignment"], told["notebook"]),
-            told["rows"],
-            told["seed"],
-            Limits(**told["limits"]),
-            told["unsafe"],
-        )
+        read = {"assignment": assignment_of(*told["assignment"]), "limits": Limits(**told["limits"])}
+        return cls(**told | read)
 
 
 @dataclass(frozen=True, eq=False)
