@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from autograder.csv_tables import csv_text
 from autograder.discover import student_id
 from autograder.grade import only_one
 from autograder.gradebook import CourseGradebook, damaged, write_csv
@@ -122,9 +123,7 @@ def without(path: Path, names: set[str], pattern: re.Pattern[bytes]) -> bytes:
     """A file of lines without those of the student; where the name stands in another's, it is blotted out."""
     if path.suffix == ".csv":
         rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(row for row in rows if not names & set(row))
-        kept = text.getvalue().encode()
+        kept = csv_text(row for row in rows if not names & set(row)).encode()
     else:
         lines = path.read_bytes().splitlines(keepends=True)
         kept = b"".join(line for line in lines if not names & set(_texts(_parsed(line))))

@@ -1,12 +1,12 @@
 """When each submission arrived: the word of whoever collects, never of a file that the student handed in."""
 
-import csv
 import os
 import re
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
+from autograder.csv_tables import read_rows
 from autograder.user_error import UserError
 
 TIME = re.compile(
@@ -38,23 +38,15 @@ def received_times(file: str | Path) -> dict[str, datetime]:
     Raises UserError that names the line for what is no time and for a student who stands there twice.
     """
     times: dict[str, datetime] = {}
-    try:
-        with open(file, newline="", encoding="utf-8-sig") as lines:
-            rows = csv.DictReader(lines)
-            if not {"student", "time"} <= set(rows.fieldnames or ()):
-                raise UserError(f"{file} needs a first line that names the columns student and time")
-            for row in rows:
-                student, text = (row["student"] or "").strip(), (row["time"] or "").strip()
-                moment = utc(text)
-                if moment is None or student in times:
-                    why = f"{student!r} stands there twice" if moment else f"{text[:40]!r} is no time"
-                    raise UserError(
-                        f"{file}, line {rows.line_num}: {why}; expected one line a student, such as "
-                        "ada,2026-03-02T10:00:00Z"
-                    )
-                times[student] = moment
-    except (OSError, UnicodeDecodeError, csv.Error) as problem:
-        raise UserError(f"cannot read {file}: {problem}") from None
+    wanted = "that names the columns student and time"
+    for line, row in read_rows(file, wanted, ("student", "time")):
+        student, moment = row["student"], utc(row["time"])
+        if moment is None or student in times:
+            why = f"{student!r} stands there twice" if moment else f"{row['time'][:40]!r} is no time"
+            raise UserError(
+                f"{file}, line {line}: {why}; expected one line a student, such as ada,2026-03-02T10:00:00Z"
+            )
+        times[student] = moment
     return times
 
 

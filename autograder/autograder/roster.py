@@ -1,19 +1,19 @@
 """Who is in the class: a CSV file in nbgrader's own columns, Canvas's or Moodle's."""
 
-import csv
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.csv_tables import read_rows
 from autograder.discover import student_id
 from autograder.user_error import UserError
 
 FILE = "roster.csv"
-# the first columns of each table -> where our fields stand in it
+# a table's own column -> where our fields stand in it; Canvas's and Moodle's may have a column id, too
 TABLES = {
-    "id": ("id", "first_name", "last_name", "email", "lms_user_id"),  # `nbgrader db student import`
     "sis login id": ("sis login id", "", "student", "", "id"),  # Canvas, Gradebook, Export
     "identifier": ("email address", "", "full name", "email address", "identifier"),  # Moodle's worksheet
+    "id": ("id", "first_name", "last_name", "email", "lms_user_id"),  # `nbgrader db student import`
 }
 
 
@@ -57,31 +57,17 @@ def read_roster(path: Path | None, root: Path) -> dict[str, Person]:
     if path is None and not file.exists():
         return {}
     people: dict[str, Person] = {}
-    try:
-        with open(file, newline="", encoding="utf-8-sig") as lines:
-            rows = csv.DictReader(lines)
-            columns = [(name or "").strip().lower() for name in rows.fieldnames or ()]
-            table = next(
-                (TABLES[mark] for mark in ("sis login id", "identifier", "id") if mark in columns), None
-            )
-            if table is None:
-                raise UserError(
-                    f"{file} needs a first line with the column id, and first_name, last_name, email, "
-                    "lms_user_id where they are known; Canvas's exported gradebook and Moodle's grading "
-                    "worksheet do, too"
-                )
-            rows.fieldnames = columns
-            for row in rows:
-                person = _person({key: (text or "").strip() for key, text in row.items() if key}, table)
-                if not person.id:
-                    continue  # Canvas has a line with the points possible, and its test student has no login
-                if person.student in people:
-                    raise UserError(
-                        f"{file}, line {rows.line_num}: {person.id!r} stands there twice; keep one line"
-                    )
-                people[person.student] = person
-    except (OSError, UnicodeDecodeError, csv.Error) as problem:
-        raise UserError(f"cannot read the roster {file}: {problem}") from None
+    wanted = (
+        "with the column id, and first_name, last_name, email, lms_user_id where they are known; Canvas's "
+        "exported gradebook and Moodle's grading worksheet do, too"
+    )
+    for line, row in read_rows(file, wanted, *((mark,) for mark in TABLES)):
+        person = _person(row, next(TABLES[mark] for mark in TABLES if mark in row))
+        if not person.id:
+            continue  # Canvas has a line with the points possible, and its test student has no login
+        if person.student in people:
+            raise UserError(f"{file}, line {line}: {person.id!r} stands there twice; keep one line")
+        people[person.student] = person
     return people
 
 

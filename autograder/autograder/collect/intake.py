@@ -1,16 +1,15 @@
 """Whose each notebook is, which of several counts, and what is written into submitted/."""
 
-import csv
-import io
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from autograder.collect.handed_in import HandedIn, Owner, Refusal, unfit
 from autograder.collect.sources import handed_in
+from autograder.csv_tables import csv_text
 from autograder.discover import student_id, written_out
 from autograder.layout import Assignment
 from autograder.receipt import received_times
@@ -149,18 +148,10 @@ def _before(target: Path, into: Path) -> bytes | None:
 
 def write_times(file: Path, times: Mapping[str, datetime]) -> None:
     """The file that `autograder grade --received` reads."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("student", "time"))
-    writer.writerows((student, f"{times[student].isoformat()}Z") for student in sorted(times))
-    write_atomic(file, text.getvalue().encode("utf-8", "replace"))
+    rows = [(student, f"{times[student].isoformat()}Z") for student in sorted(times)]
+    write_atomic(file, csv_text([("student", "time"), *rows]).encode("utf-8", "replace"))
 
 
 def legible(text: str) -> str:
     """A place as a table may show it."""
     return written_out(text).replace("~~", "~")[:120]
-
-
-def refused(rows: Iterable[Collected]) -> int:
-    """How many were refused."""
-    return sum(row.state == "refused" for row in rows)

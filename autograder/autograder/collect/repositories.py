@@ -6,7 +6,6 @@ say `commit` and `time`, from the server's log of pushes, where the minute matte
 """
 
 import contextlib
-import csv
 import os
 import re
 import resource
@@ -19,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from autograder.collect.handed_in import HandedIn, Owner, Refusal, unfit
+from autograder.csv_tables import read_rows
 from autograder.layout import Assignment
 from autograder.reader.contents import shown
 from autograder.receipt import utc
@@ -27,7 +27,6 @@ from autograder.validate.validate import MAX_BYTES
 
 SECONDS = 120  # for one command
 LARGEST, MEMORY = 256 * 2**20, 4 * 2**30  # of one file that git writes, of git itself
-COLUMNS = {"student", "repository"}
 COMMIT = re.compile(r"[0-9a-f]{7,64}")
 PROTOCOLS = ("https", "ssh", "file")
 LFS = b"version https://git-lfs"
@@ -62,26 +61,18 @@ def in_repositories(
 
 
 def _listed(file: Path) -> list[tuple[str, str, str, datetime | None]]:
-    try:
-        with open(file, newline="", encoding="utf-8-sig") as lines:
-            rows = csv.DictReader(lines)
-            if not COLUMNS <= set(rows.fieldnames or ()):
-                raise UserError(f"{file} needs a first line that names the columns student and repository")
-            found: list[tuple[str, str, str, datetime | None]] = []
-            for row in rows:
-                student, address, commit, time = (
-                    (row.get(name) or "").strip() for name in ("student", "repository", "commit", "time")
-                )
-                received = utc(time) if time else None
-                if time and received is None or commit and not COMMIT.fullmatch(commit):
-                    raise UserError(
-                        f"{file}, line {rows.line_num}: expected a time such as 2026-03-02T10:00:00Z and a "
-                        "commit of hexadecimal digits, or nothing there"
-                    )
-                found.append((student, address, commit, received))
-            return found
-    except (OSError, UnicodeDecodeError, csv.Error) as problem:
-        raise UserError(f"cannot read {file}: {problem}") from None
+    found: list[tuple[str, str, str, datetime | None]] = []
+    wanted = "that names the columns student and repository"
+    for line, row in read_rows(file, wanted, ("student", "repository")):
+        commit, time = row.get("commit", ""), row.get("time", "")
+        received = utc(time) if time else None
+        if time and received is None or commit and not COMMIT.fullmatch(commit):
+            raise UserError(
+                f"{file}, line {line}: expected a time such as 2026-03-02T10:00:00Z and a "
+                "commit of hexadecimal digits, or nothing there"
+            )
+        found.append((row["student"], row["repository"], commit, received))
+    return found
 
 
 def from_repository(

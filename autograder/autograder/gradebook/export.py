@@ -3,8 +3,6 @@
 That is a status, and ungraded and pending points told apart from 0.
 """
 
-import csv
-import io
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -12,21 +10,13 @@ from pathlib import Path
 from nbgrader.api import Gradebook
 from nbgrader.plugins import ExportPlugin
 
+from autograder.csv_tables import csv_text
 from autograder.gradebook.standing import Standing, standings
 from autograder.results import write_atomic
 
-COLUMNS: tuple[str, ...] = (
-    "assignment",
-    "student_id",
-    "status",
-    "score",
-    "max_score",
-    "ungraded_points",
-    "manual_points_pending",
-    "late_penalty",
-    "reason",
-    "isolation",
-    "attempt",
+COLUMNS = tuple(
+    "assignment student_id status score max_score ungraded_points manual_points_pending late_penalty reason "
+    "isolation attempt".split()
 )
 # Where a spreadsheet would see a formula begin, whichever sign its settings have between cells (commas
 # stand in quotes here): in front of = + - @ tab or return, or wide forms. Spaces and quotes may be between.
@@ -53,13 +43,12 @@ def write_csv(
 
     Manual scores given in formgrader count.
     """
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for standing in standings(gradebook, out, assignments):
-        if not students or standing.student in students:
-            writer.writerow(row_of(standing))
-    write_atomic(path, text.getvalue().encode())
+    rows = [
+        row_of(standing).values()
+        for standing in standings(gradebook, out, assignments)
+        if not students or standing.student in students
+    ]
+    write_atomic(path, csv_text([COLUMNS, *rows]).encode())
 
 
 def row_of(standing: Standing) -> dict[str, str]:

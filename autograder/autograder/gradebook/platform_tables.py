@@ -11,11 +11,10 @@ identifier: neither Canvas nor Moodle strips it. So names get one, and whoever's
 formula is left out.
 """
 
-import csv
-import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from autograder.csv_tables import csv_text
 from autograder.gradebook.export import figure, guard
 from autograder.gradebook.standing import Standing
 from autograder.roster import Person
@@ -44,7 +43,7 @@ def canvas(found: Iterable[Standing], roster: Mapping[str, Person], column: str)
             continue
         ids = (person.lms_user_id, person.sis_user_id, person.id)
         rows.append((name, *ids, guard(person.section), figure(one.score)))
-    return PlatformTable(written(rows, quoted=False), tuple(left_out))
+    return PlatformTable(csv_text(rows, end="\r\n"), tuple(left_out))
 
 
 def moodle(found: Iterable[Standing], roster: Mapping[str, Person], column: str) -> PlatformTable:
@@ -52,7 +51,7 @@ def moodle(found: Iterable[Standing], roster: Mapping[str, Person], column: str)
     given, left_out = sorted_out(found, roster)
     rows = [("Username", "Email address", column)]
     rows += [(person.id, person.email, figure(one.score)) for one, person in given]
-    return PlatformTable(written(rows, quoted=False), tuple(left_out))
+    return PlatformTable(csv_text(rows, end="\r\n"), tuple(left_out))
 
 
 def blackboard(found: Iterable[Standing], roster: Mapping[str, Person], column: str) -> PlatformTable:
@@ -63,7 +62,7 @@ def blackboard(found: Iterable[Standing], roster: Mapping[str, Person], column: 
         (guard(person.last_name), guard(person.first_name), person.id, figure(one.score))
         for one, person in given
     ]
-    return PlatformTable(written(rows, quoted=True), tuple(left_out))
+    return PlatformTable(csv_text(rows, end="\r\n", quoted=True), tuple(left_out))
 
 
 TABLES = {"canvas": canvas, "moodle": moodle, "blackboard": blackboard}
@@ -99,10 +98,3 @@ def risky(person: Person) -> str:
         if guard(getattr(person, name)) != getattr(person, name):
             return f"the roster's {name} begins like a formula: enter this one by hand"
     return ""
-
-
-def written(rows: Iterable[Iterable[str]], quoted: bool) -> str:
-    """CSV text; quoted: every field in quotes."""
-    text, quoting = io.StringIO(), csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
-    csv.writer(text, lineterminator="\r\n", quoting=quoting).writerows(rows)
-    return text.getvalue()

@@ -1,25 +1,16 @@
 """One total a student over several sets. What is open stays beside the total and never counts as 0."""
 
-import csv
-import io
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from autograder.csv_tables import csv_text
 from autograder.gradebook.export import figure, guard
 from autograder.gradebook.standing import Standing
 from autograder.user_error import UserError
 
-LAST = (
-    "score",
-    "out_of",
-    "ungraded_points",
-    "manual_points_pending",
-    "late_penalty",
-    "without_score",
-    "dropped",
-)
+LAST = tuple("score out_of ungraded_points manual_points_pending late_penalty without_score dropped".split())
 
 
 @dataclass(frozen=True)
@@ -95,13 +86,11 @@ def _share(one: Standing) -> float:
 
 def totals_csv(found: Sequence[Total]) -> str:
     """The table as CSV text, for people and their spreadsheets."""
-    text = io.StringIO()
     names = list(found[0].sets) if found else []
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("student_id", *names, *LAST))
+    rows: list[Sequence[str]] = [("student_id", *names, *LAST)]
     for one in found:
         scores = ("" if score is None else figure(score) for score in one.sets.values())
         sums = (one.score, one.out_of, one.ungraded, one.manual, one.penalty)
         lists = (" ".join(one.without_score), " ".join(one.dropped))
-        writer.writerow((guard(one.student), *scores, *map(figure, sums), *lists))
-    return text.getvalue()
+        rows.append((guard(one.student), *scores, *map(figure, sums), *lists))
+    return csv_text(rows)

@@ -282,7 +282,7 @@ def test_what_is_ungraded_for_anybody_can_be_left_out_for_everybody(graded):
         (["--to", "excel"], "none of csv, canvas, moodle, blackboard, gradescope"),
         (["--to", "canvas"], "takes one set: autograder export ps01 --to canvas"),
         (["ps01", "--to", "canvas", "--drop-lowest", "1"], "make totals, which --to csv writes"),
-        (["ps01", "--to", "canvas", "--roster", "nowhere.csv"], "cannot read the roster nowhere.csv"),
+        (["ps01", "--to", "canvas", "--roster", "nowhere.csv"], "cannot read nowhere.csv"),
         (["ps01", "--grades", "nowhere"], "no gradebook in nowhere"),
         (["ps07"], 'unknown assignment "ps07"'),
         (["--drop-lowest", "1"], "leaves none"),

@@ -1,0 +1,36 @@
+"""CSV files: read line by line, with what is wrong named; and written."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from autograder.user_error import UserError
+
+
+def read_rows(
+    file: str | Path, wanted: str, *choices: tuple[str, ...]
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line number, {column in small letters: text without white space around it}) of each line.
+
+    choices: of these groups of columns one must be there, which `wanted` says in words.
+    Raises UserError where none is, and for a file that cannot be read.
+    """
+    try:
+        with open(file, newline="", encoding="utf-8-sig") as lines:
+            rows = csv.DictReader(lines)
+            rows.fieldnames = [(name or "").strip().lower() for name in rows.fieldnames or ()]
+            if not any(set(columns) <= set(rows.fieldnames) for columns in choices):
+                raise UserError(f"{file} needs a first line {wanted}")
+            for row in rows:
+                yield rows.line_num, {key: (text or "").strip() for key, text in row.items() if key}
+    except (OSError, UnicodeDecodeError, csv.Error) as problem:
+        raise UserError(f"cannot read {file}: {problem}") from None
+
+
+def csv_text(rows: Iterable[Iterable[object]], *, end: str = "\n", quoted: bool = False) -> str:
+    """Rows as CSV. end: of a line. quoted: every field in quotes."""
+    text = io.StringIO()
+    quoting = csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
+    csv.writer(text, lineterminator=end, quoting=quoting).writerows(rows)
+    return text.getvalue()
