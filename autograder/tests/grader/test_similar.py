@@ -47,20 +47,7 @@ def test_a_kernel_in_a_string_is_read_as_cuda_cpp_and_a_docstring_is_left_out():
 
 
 def words_of_cpp():
-    return [
-        "__global__",
-        "void",
-        "name",
-        "(",
-        ")",
-        "{",
-        "int",
-        "name",
-        "=",
-        "number",
-        ";",
-        "}",
-    ]
+    return ["__global__", "void", "name", "(", ")", "{", "int", "name", "=", "number", ";", "}"]
 
 
 def test_what_is_left_open_ends_with_the_text_and_takes_no_time():
@@ -79,10 +66,8 @@ def test_what_is_left_open_ends_with_the_text_and_takes_no_time():
 
 
 def test_two_programs_share_what_both_have():
-    one, other = (
-        "a + b - c * d / e",
-        "a + b - c * d / 7",
-    )  # nine tokens: two runs of eight each, the first alike
+    # nine tokens: two runs of eight each, the first alike
+    one, other = "a + b - c * d / e", "a + b - c * d / 7"
     assert shingles(one).total() == shingles(other).total() == 10 - LENGTH
     assert similarity(shingles(one), shingles(other)) == 0.5
     assert similarity(shingles(""), shingles("")) == 0.0
