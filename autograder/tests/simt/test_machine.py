@@ -31,14 +31,6 @@ def test_add_matches_numpy_for_every_tail(n):
     np.testing.assert_array_equal(out, a + b)
 
 
-@pytest.mark.parametrize("threads", [1, 7, 31, 33, 100, 1024])
-def test_block_sizes_that_are_not_a_multiple_of_the_warp_run_every_thread(threads):
-    n = 3 * threads
-    a, b, out = f32(n), f32(n), np.zeros(n, np.float32)
-    add[3, threads](a, b, out)
-    np.testing.assert_array_equal(out, a + b)
-
-
 @cuda.jit
 def indices(out):
     x, y, z = cuda.grid(3)
@@ -310,30 +302,6 @@ def test_the_result_does_not_depend_on_how_many_blocks_run_together(monkeypatch)
     block_sum[8, 128, 0, 512](x, out)
     np.testing.assert_array_equal(out, expected)
     assert warplab.profile(block_sum[8, 128, 0, 512], x, out).global_load.requests == 32
-
-
-@cuda.jit
-def shift_in_block(x, out):
-    tile = cuda.shared.array(32, float32)
-    own = cuda.local.array(2, float32)
-    t = cuda.threadIdx.x
-    own[0], own[1] = x[cuda.grid(1)], float32(1)
-    tile[t] = own[0] + own[t % 2]
-    cuda.syncthreads()
-    out[cuda.grid(1)] = tile[31 - t]
-
-
-@pytest.mark.parametrize("limit", ["CHUNK_LANES", "CHUNK_SHARED", "CHUNK_LOCAL"])
-def test_a_limit_that_lets_one_block_run_at_a_time_changes_no_result(monkeypatch, limit):
-    x, together, alone = f32(160), np.zeros(160, np.float32), np.zeros(160, np.float32)
-    shift_in_block[5, 32](x, together)
-    monkeypatch.setattr(f"warplab.simt.engine.machine.{limit}", 1)
-    shift_in_block[5, 32](x, alone)
-    np.testing.assert_array_equal(alone, together)
-    own = x.reshape(5, 32)
-    np.testing.assert_array_equal(
-        together.reshape(5, 32), (own + np.where(np.arange(32) % 2, np.float32(1), own))[:, ::-1]
-    )
 
 
 def test_half_precision_arithmetic_rounds_as_numpy_does():

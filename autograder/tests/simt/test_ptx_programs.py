@@ -170,27 +170,12 @@ def test_a_kernel_may_end_without_a_return(last):
     np.testing.assert_array_equal(run(body)[:, 0], expected)
 
 
-def test_a_guarded_instruction_runs_only_in_lanes_whose_guard_holds():
-    out = run(
-        "mov.u32 %r2, 1; setp.lt.u32 %p1, %r1, 5; @%p1 mov.u32 %r2, 9; @!%p1 add.u32 %r2, %r2, 1; "
-        "st.global.u32 [%rd1], %r2;"
-    )
-    np.testing.assert_array_equal(out[:, 0], np.where(LANE < 5, 9, 2))
-
-
 def test_inline_assembly_may_declare_a_register_of_a_name_that_is_in_use():
     out = run(
         "mov.u32 %r5, 7; { .reg .b32 %r5; mov.u32 %r5, 99; add.u32 %r6, %r5, 1; } "
         "add.u32 %r7, %r5, %r6; st.global.u32 [%rd1], %r7;"
     )
     assert (out == 107).all()
-
-
-def test_braces_around_one_register_are_that_register():
-    body = """add.u32 %r2, %r1, 7; st.global.b32 [%rd1], {%r2}; ld.global.u32 {%r3}, [%rd1];
-        setp.lt.u32 %p1, %r1, 16; mov.b32 {%r4}, %r3; @%p1 ld.global.u32 {%r4}, [%rd1];
-        add.u32 %r5, %r3, %r4; st.global.u32 [%rd1], %r5;"""
-    np.testing.assert_array_equal(run(body)[:, 0], 2 * (LANE + 7))
 
 
 @pytest.mark.parametrize("space", ["shared::cta", "shared::cluster"])

@@ -1,6 +1,5 @@
 """step(): one warp of a launch, instruction by instruction, as data and as a page."""
 
-import json
 import re
 
 import numpy as np
@@ -89,15 +88,6 @@ def test_barrier_branch_and_end_are_told_apart():
     barrier = next(i for i in trace.listing if i.kind == "barrier")
     (part,) = trace.sources
     assert part["lines"][barrier.line - part["first"]].strip() == "cuda.syncthreads()"
-
-
-@pytest.mark.filterwarnings("ignore::warplab.GlobalConflict")
-def test_any_block_and_the_last_half_empty_warp_can_be_followed():
-    x = np.zeros(4 * 40, F32)
-    trace = warplab.step(two_jobs[(3, 2), 40], x, 1, block_index=(2, 1), warp=1)
-    (_, load), (_, store) = touching(trace)
-    assert trace.threads == 8 and load.lanes == 0xFF
-    assert load.offsets[0] == store.offsets[0] == 4 * (2 * 40 + 32)  # cuda.grid(1) counts along x only
 
 
 def test_a_block_or_a_warp_that_is_not_there_is_named():
@@ -209,14 +199,3 @@ def test_the_stepper_goes_forwards_back_and_to_the_next_access_by_keyboard(brows
     assert "They write x[0] to x[31]" in page.locator(".said").inner_text()
     page.keyboard.press("Enter")  # there is no further one
     assert "They write x[0] to x[31]" in page.locator(".said").inner_text()
-
-
-def test_the_data_are_what_the_trace_says():
-    trace = warplab.step(two_jobs[1, 32], np.ones(32, F32), 1)
-    data = json.loads(json.dumps(trace.as_dict()))
-    places = [first + i for first, many in data["places"] for i in range(many)]
-    assert places == [step.place for step in trace.steps]
-    assert [mask for _, mask in data["runs"]] == [0xFFFFFFFF, *(lanes for _, _, lanes in trace.runs[1:])]
-    assert {int(n): jumps for n, jumps in data["jumps"].items()} == {
-        n: step.jumps for n, step in enumerate(trace.steps) if step.jumps is not None
-    }

@@ -32,15 +32,6 @@ def vector_add(x, y, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def row_softmax(out, x, stride_out, stride_x, rows, columns, WIDTH: tl.constexpr):
-    at = tl.arange(0, WIDTH)
-    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=2):
-        logits = tl.load(x + row * stride_x + at, mask=at < columns, other=-float("inf"))
-        powers = tl.exp(logits - tl.max(logits, axis=0))
-        tl.store(out + row * stride_out + at, powers / tl.sum(powers, axis=0), mask=at < columns)
-
-
-@triton.jit
 def leaky(x):
     return tl.where(x > 0, x, 0.01 * x)
 
@@ -73,14 +64,6 @@ def product(
     n = tile_n * BN + tl.arange(0, BN)
     at = c + m[:, None] * c_row + n[None, :] * c_col
     tl.store(at, total.to(c.dtype.element_ty), mask=(m[:, None] < M) & (n[None, :] < N))
-
-
-@triton.jit
-def dropout(x, out, n, p, seed, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    value = tl.load(x + at, mask=at < n)
-    keep = tl.rand(seed, at) > p
-    tl.store(out + at, tl.where(keep, value / (1 - p), 0.0), mask=at < n)
 
 
 @triton.jit
@@ -184,16 +167,6 @@ def test_vector_add(n):
     assert torch.equal(out, x + y)
 
 
-@pytest.mark.parametrize("warps", [1, 4, 8])
-@pytest.mark.parametrize("columns", [33, 781])
-def test_softmax(columns, warps):
-    x = torch.randn(37, columns)
-    out = torch.empty_like(x)
-    width = triton.next_power_of_2(columns)
-    row_softmax[(8,)](out, x, columns, columns, 37, columns, WIDTH=width, num_warps=warps, num_stages=2)
-    torch.testing.assert_close(out, torch.softmax(x, 1))
-
-
 @pytest.mark.parametrize("stages", [1, 3])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_product(dtype, stages):
@@ -207,25 +180,6 @@ def run_product(a, b, c, stages=3, **options):
     grid = (triton.cdiv(a.shape[0], 32) * triton.cdiv(b.shape[1], 32),)
     sizes = a.shape[0], b.shape[1], a.shape[1], *a.stride(), *b.stride(), *c.stride()
     product[grid](a, b, c, *sizes, BM=32, BN=32, BK=32, GROUP=2, num_stages=stages, num_warps=4, **options)
-
-
-def test_product_of_transposed_tensors():
-    """Strides are the kernel's own arguments: views need no copy."""
-    a, b = torch.randn(64, 64, dtype=torch.float16).T, torch.randn(64, 64, dtype=torch.float16).T
-    c = torch.empty(64, 64)
-    run_product(a, b, c, ACTIVATION="leaky")
-    expected = torch.nn.functional.leaky_relu(a.float() @ b.float())
-    torch.testing.assert_close(c, expected, atol=1e-2, rtol=1e-2)
-
-
-def test_dropout_keeps_what_its_seed_says():
-    x, out, again, other = torch.randn(5000), torch.empty(5000), torch.empty(5000), torch.empty(5000)
-    for to, seed in ((out, 123), (again, 123), (other, 512)):
-        dropout[(5,)](x, to, 5000, 0.3, seed, BLOCK=1024)
-    assert torch.equal(out, again) and not torch.equal(out, other)
-    kept = out != 0
-    torch.testing.assert_close(out[kept], x[kept] / 0.7)
-    assert 0.66 < kept.float().mean() < 0.74
 
 
 def test_random_numbers_are_philox_own():
