@@ -21,6 +21,10 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
+    for cases in by_test(items):
+        if sampled := cases[0].get_closest_marker("sampled"):
+            for item in set(cases) - set(evenly(cases, *sampled.args)):
+                item.add_marker(pytest.mark.full)
     if config.getoption("--at-most"):
         thin_out(config, items, config.getoption("--at-most"))
     skip_without_a_gpu(items)
@@ -37,14 +41,23 @@ def skip_without_a_gpu(items):
             item.add_marker(pytest.mark.skip(reason="needs a CUDA device, and this machine has none"))
 
 
+def by_test(items):
+    """The cases of each test."""
+    cases = {}
+    for item in items:
+        cases.setdefault(item.nodeid.split("[")[0], []).append(item)
+    return cases.values()
+
+
+def evenly(cases, most):
+    return cases[:: max(1, -(-len(cases) // most))]
+
+
 def thin_out(config, items, most):
     """Keep `most` evenly spaced cases of each parametrised test that has more; the
     others are counted as deselected.
     """
-    cases = {}
-    for item in items:
-        cases.setdefault(item.nodeid.split("[")[0], []).append(item)
-    kept = {item for group in cases.values() for item in group[:: max(1, -(-len(group) // most))]}
+    kept = {item for cases in by_test(items) for item in evenly(cases, most)}
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
 

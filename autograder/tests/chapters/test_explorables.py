@@ -220,6 +220,7 @@ def test_a_setting_that_no_control_allows_becomes_one_that_it_does(browser, addr
 
 
 @pytest.mark.browser
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("width", [360, 1100])
 @pytest.mark.parametrize("name", ["access", "banks", "tiles"])
 def test_every_control_works_by_keyboard_and_nothing_is_wider_than_the_page(browser, name, width):

@@ -301,6 +301,7 @@ def holds(course, tmp_path, seed, size):
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_class_of_hostile_folders(course, tmp_path, seed):
     holds(course, tmp_path, seed, 60)

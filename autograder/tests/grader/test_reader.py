@@ -51,7 +51,7 @@ def course(tmp_path_factory):
     return make_course(tmp_path_factory.mktemp("reader") / "course")
 
 
-@pytest.fixture(scope="module", params=["walls", "none"])
+@pytest.fixture(scope="module", params=["walls", pytest.param("none", marks=pytest.mark.full)])
 def launcher(request):
     if request.param == "none":
         return Unsafe()
@@ -392,6 +392,7 @@ def little_of_this_process():
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_code_costs_its_reader_and_no_neighbour(course, launcher, name, monkeypatch):
     root, assignment = course
@@ -416,6 +417,7 @@ def giant(inside, size=19 << 20):
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("inside", [b"[],", b'{"":0},', b"[[]],", b'"",', b"1e9,"], ids=repr)
 def test_giant_json_costs_its_reader_and_no_neighbour(course, launcher, inside, monkeypatch):
     monkeypatch.setattr(

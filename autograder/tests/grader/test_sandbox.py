@@ -113,7 +113,7 @@ os.killpg(0, signal.SIGKILL)
     assert run.stdout == "not tried: in 0.001 s only 0 of twelve processes had their memory\n"
 
 
-@pytest.fixture(params=[SelfSandbox, Unsafe])
+@pytest.fixture(params=[SelfSandbox, pytest.param(Unsafe, marks=pytest.mark.full)])
 def launcher(request):
     if request.param is not Unsafe:
         needs_walls()
