@@ -53,6 +53,19 @@ def test_the_array_multiplies_fetches_each_number_once_and_needs_m_plus_2n_minus
     assert (clocks, fetched) == (m + 2 * n - 2, m * n)
 
 
+def test_a_wrong_skew_would_give_a_wrong_product():
+    (source,) = [source for source in cells() if "def systolic" in source]
+    names = {"np": np}
+    exec(
+        source.replace("out = t - column - (n - 1)", "out = t - (n - 1) + 0 * column").replace(
+            "while missing", "while t < 20"
+        ),
+        names,
+    )
+    A = W = np.arange(16).reshape(4, 4)
+    assert not np.array_equal(names["systolic"](A, W)[0], A @ W)
+
+
 def test_the_schedule_gives_every_cell_m_clocks_of_work():
     n, m = 6, 4
     busy = sum(

@@ -316,6 +316,31 @@ def test_the_book_is_spelt_correctly():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_ratios_that_chapter_04_quotes_follow_from_the_speeds_that_it_cites():
+    from warplab.hardware import specs
+
+    assert 797.8e12 / specs.get("h100-sxm")["peak_bf16"].si == pytest.approx(0.8, abs=0.01)  # fastcu2024
+
+
+@pytest.mark.slow
+def test_products_are_more_than_99_percent_of_both_models_and_90_at_ten_times_the_price():
+    """The cells of "Three disguises", run with the chart's data caught in place of the chart."""
+    caught, space = {}, {}
+    silent = {name: lambda *_: None for name in ("im2col", "transformer_block")}
+    space["disguises"] = space["network"] = type("Chart", (), silent | {"shares": caught.update})
+    page = [cell.source for cell in code_cells(BOOK / "04-matmul.md")]
+    first = next(i for i, source in enumerate(page) if source.startswith("import torch\n"))
+    drawn = next(i for i, source in enumerate(page) if "disguises.shares(" in source)
+    for source in page[first : drawn + 1]:
+        exec(compile(source, "04-matmul.md", "exec"), space)
+    assert list(caught) == ["transformer", "CNN"]
+    for work in caught.values():
+        rest = work["everything else"]
+        products = sum(work.values()) - rest
+        assert products / (products + rest) > 0.99
+        assert products / (products + 10 * rest) > 0.90
+
+
 @pytest.fixture(scope="module")
 def matmul():
     """The kernels that chapter 04 shows, taken from its own cells."""
@@ -362,6 +387,19 @@ def test_the_counts_derived_in_chapter_04_are_the_engines(
     assert p.flops == 2 * 64**3
     assert p.shared_load.bank_conflicts == 0 and p.spill_bytes == 0
     np.testing.assert_allclose(c, a @ b, rtol=0, atol=64 * 1e-6)
+
+
+@quiet
+@pytest.mark.slow
+def test_a_bare_zero_makes_three_64_bit_instructions_of_one_fma_as_the_box_says(matmul):
+    import numba
+
+    lists = (numba.float32[:, ::1],) * 3
+    bare = variant(matmul, "matmul_naive", "np.float32(0)", "0.0")
+    good = matmul["matmul_naive"].py_func
+    ptx = [matmul["cuda"].compile_ptx(kernel, lists, cc=(9, 0))[0] for kernel in (good, bare)]
+    assert "fma.rn.f32" in ptx[0] and "f64" not in ptx[0]
+    assert all(name in ptx[1] for name in ("mul.f32", "cvt.f64.f32", "add.f64")) and "fma" not in ptx[1]
 
 
 @quiet

@@ -135,6 +135,28 @@ def test_what_fits():
     assert 2 * prices.cheapest("rtx-4090").gpu_hour == 0.58 and prices.cheapest("a100-sxm").gpu_hour == 1.39
 
 
+def test_the_bounds_that_tell_an_h100_from_an_a100():
+    flops, rate, readers = page()["flops"], page()["tokens_a_second"], page()["readers_on"]
+    a100 = specs.get("a100-sxm")
+    assert (readers(H100), readers(a100), readers(specs.get("t4"))) == (125, 125, 3)
+    assert round(rate(H100, 125)) == 5265  # chapter 9's number
+    assert round(flops(H100) / flops(a100), 1) == 3.2 and round(rate(H100, 125) / rate(a100, 125), 1) == 1.6
+    assert round(prices.cheapest("h100-sxm").gpu_hour / prices.cheapest("a100-sxm").gpu_hour) == 2
+    assert flops(specs.get("t4")) == 0.4 * 65e12
+
+
+def test_dollars_for_a_result():
+    million, exa = page()["per_million_tokens"], page()["per_exaflop"]
+    full = {key: million(prices.cheapest(key)) for key in SHELF}
+    assert max(full, key=full.get) == "t4" and full["t4"] > 15 * full["h200-sxm"]
+    assert sorted(SHELF, key=lambda key: prices.cheapest(key).gpu_hour)[1] == "t4"
+    assert round(full["h200-sxm"] / full["rtx-4090"], 1) == 1.5
+    assert round(prices.cheapest("h200-sxm").gpu_hour / prices.cheapest("rtx-4090").gpu_hour) == 16
+    company = [million(prices.cheapest(key), 1) / full[key] for key in SHELF[2:]]
+    assert (round(min(company)), round(max(company))) == (23, 26) and "23 to 26 times" in TEXT
+    assert exa(prices.get("runpod-h100")) == pytest.approx(2.69 / 3600 * 1e18 / (0.4 * 989.4e12))
+
+
 def test_the_energy_experiment_is_for_a_gpu_and_divides_the_meter_by_the_calls(monkeypatch):
     from warplab.evidence import catalogue
     from warplab.evidence.experiments import energy
@@ -160,6 +182,15 @@ def test_discounts_and_what_they_are_worth():
     assert [round(100 * share) for share in off] == [58, 41, 0] and "58, 41 and nothing" in TEXT
     overhead = math.sqrt(2 * 60 / (4 * 3600))
     assert [round(1 / ((1 - share) * (1 + overhead)), 1) for share in off[:2]] == [2.2, 1.6]
+
+
+def test_youngs_interval_is_the_minimum():
+    intervals = np.linspace(60, 20_000, 100_000)
+    for hours, minutes in ((1, 11), (4, 22), (24, 54)):
+        share = 60 / intervals + intervals / (2 * hours * 3600)
+        best = math.sqrt(2 * 60 * hours * 3600)
+        assert intervals[share.argmin()] == pytest.approx(best, rel=1e-3)
+        assert share.min() == pytest.approx(math.sqrt(2 * 60 / (hours * 3600)), rel=1e-6)
 
 
 @pytest.mark.parametrize(("hours", "minutes"), [(1, 11), (4, 22), (24, 54), (1, 45)])

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from numba import cuda
+from numba import cuda, float32
 
 import warplab
+from warplab.simt.toolchain.ptxas import find
+
+needs_nvdisasm = pytest.mark.skipif(find("nvdisasm") is None, reason="nvdisasm is not installed")
 
 
 @cuda.jit
@@ -20,6 +23,25 @@ def test_the_first_table_is_the_one_that_the_page_explains():
     assert (p.global_load.requests, p.global_load.bytes, p.global_load.sectors) == (32, 4000, 125)
     assert (p.flops, p.divergent_branches) == (1000, 1)
     assert "mul.f32" in p.ptx
+
+
+@cuda.jit
+def halves(out):
+    i = cuda.grid(1)
+    if cuda.threadIdx.x < 8:
+        for k in range(out[i]):
+            out[i] += k
+
+
+def test_of_four_warps_the_first_has_the_loop_to_itself():
+    alone = warplab.profile(halves[1, 32], np.full(32, 4, np.int32))
+    p = warplab.profile(halves[1, 128], np.full(128, 4, np.int32))
+    assert (
+        p.busiest_warp_instructions
+        == alone.busiest_warp_instructions
+        == alone.warp_instructions
+        > 0.75 * p.warp_instructions
+    )
 
 
 @cuda.jit
@@ -39,6 +61,48 @@ def test_a_copy_by_atomics_reads_and_writes_its_results():
         parts = p.global_store, p.global_read, p.global_write, p.global_memory
         sectors.append([part.sectors for part in parts])
     assert sectors == [[12, 12, 12, 24], [0, 24, 12, 36]]
+
+
+@cuda.jit
+def dot_of_four(x, out):
+    tile = cuda.shared.array((32, 4), float32)
+    t = cuda.threadIdx.x
+    for k in range(4):
+        tile[t, k] = x[k * 32 + t]
+    cuda.syncthreads()
+    acc = float32(0)
+    for k in range(4):
+        acc += tile[31 - t, k]
+    out[t] = acc
+
+
+@needs_nvdisasm
+def test_four_loads_of_a_row_are_one_of_128_bits():
+    x, out = np.ones(128, np.float32), np.zeros(32, np.float32)
+    p = warplab.profile(dot_of_four[1, 32], x, out)
+    line = next(line for line in p.lines if "acc += tile" in line.source)
+    assert (line.shared_load.requests, line.assembled["shared_load"]) == (4, 1)
+    assert p.machine.forms("shared_load") == {"LDS.128": 1}
+    shown = next(one for one in warplab.machine_code(dot_of_four).lines if "acc += tile" in one.source)
+    assert sum(text.startswith("ld.shared") for text in shown.ptx) == 4
+
+
+@cuda.jit
+def tally(boxes):
+    i = cuda.grid(1)
+    cuda.atomic.add(boxes, i % boxes.size, 1)
+
+
+@cuda.jit
+def total(box):
+    cuda.atomic.add(box, 0, 1)
+
+
+@needs_nvdisasm
+@pytest.mark.parametrize("kernel, lanes", [(tally, 96), (total, 3)])
+def test_one_lane_acts_for_its_warp_where_the_address_is_the_warps(kernel, lanes):
+    p = warplab.profile(kernel[1, 96], np.zeros(1, np.int32))
+    assert (p.atomics.lanes, p.assembled["atomic"], p.assembled["atomic_lanes"]) == (96, 3, lanes)
 
 
 @pytest.mark.skipif(warplab.device().kind == "cuda", reason="on CUDA numba's arrays have no DLPack")

@@ -10,6 +10,7 @@ from numba import cuda, float32
 
 import warplab
 from warplab.figures import stills
+from warplab.plots.palette import PALETTE
 
 SCRIPTS = ROOT / "chapters/_static/explorables"
 MOST_BYTES = 40_000
@@ -269,3 +270,13 @@ def test_on_paper_the_picture_and_its_sentence_stay_and_the_controls_go(browser)
     assert page.locator("figure.explorable svg").is_visible()
     assert page.locator(".explorable-said").is_visible()
     assert page.locator(".explorable-controls").is_hidden() and page.locator(".explorable-tools").is_hidden()
+
+
+@pytest.mark.browser
+def test_the_script_has_the_colours_of_the_palette(browser):
+    assert loaded(browser, "access").evaluate("explorables.COLOURS") == PALETTE
+
+
+def test_the_still_pictures_have_something_to_read_aloud():
+    for make in (stills.strides, stills.columns, stills.race):
+        assert "aria-label" in make().body

@@ -10,7 +10,7 @@ import torch
 from conftest import ROOT
 
 from warplab.models import vram
-from warplab.models.networks import Transformer, worksheet
+from warplab.models.networks import Block, Transformer, worksheet
 
 BOOK = ROOT / "chapters"
 figures = page_code.figures("fit")
@@ -55,6 +55,15 @@ def test_activations_against_weights():
     sizes = [vram.activation_bytes(**SEVEN, tokens=2048, **h) / 1e9 for h in how]
     assert [round(size, 1) for size in sizes] == [8.6, 17.2, 30.6]
     assert sizes[0] < 14 < sizes[1]
+
+
+@pytest.mark.slow
+def test_pytorch_recomputes_a_third_less_of_each_segment_s_last_block():
+    names = run("checkpoint(run", torch=torch, Block=Block)
+    names |= run("FlopCounterMode(", **names, x=torch.randn(1, 8, 32, requires_grad=True))
+    for segments, extra in names["more"].items():
+        assert extra == pytest.approx((1 - segments / 64 / 3) / 3, abs=1e-6)
+    assert {k: f"{v:.1%}" for k, v in names["more"].items()} == {1: "33.2%", 8: "31.9%", 64: "22.2%"}
 
 
 def test_accumulated_gradients_are_those_of_the_large_batch():
@@ -142,6 +151,23 @@ def test_the_calculator_computes_what_vram_does_and_can_be_used_from_the_keyboar
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth") and errors == []
     finally:
         page.close()
+
+
+@pytest.mark.slow
+def test_the_experiments_step_as_they_say(monkeypatch):
+    from warplab.evidence.experiments import checkpoints as fit
+
+    monkeypatch.setattr(fit, "SHAPE", {"layers": 16, "width": 8, "heads": 2})
+    monkeypatch.setattr(fit, "BATCH", 2)
+    monkeypatch.setattr(fit, "TOKENS", 4)
+    monkeypatch.setattr(
+        fit, "_peak", lambda call, before: call() or 1.0
+    )  # there is no allocator to ask on a CPU
+    with torch.no_grad():  # as the recorder runs them
+        names = [case.call() or case.series for case in fit.checkpointing("cpu")]
+        assert names == ["no checkpoints", *(f"{k} segments" for k in (1, 2, 4, 8, 16))]
+        names = [case.call() or case.series for case in fit.training_memory("cpu")]
+        assert names == ["FP32, Adam", "autocast, Adam", "mixed, Adam", "BF16 throughout, Adam"]
 
 
 def test_the_mixed_step_of_the_experiment_learns():

@@ -288,6 +288,22 @@ def test_a_silent_gpu_is_given_up(context, address):
 
 
 @pytest.mark.browser
+def test_what_a_slow_gpu_would_not_finish_is_left_out_and_the_small_sizes_stand(context, address):
+    path = "/_static/lab/experiments/divergence.js"
+    code = (STATIC / path.removeprefix("/_static/")).read_text()
+    far = code.replace("256 * (quick ? 16 : 2048)", "256 * 16").replace(
+        "flops: 2", "flops: (quick ? 1 : 1e9) * 2"
+    )
+    assert far.count("1e9") == 1 and "2048" not in far
+    page = opened(context, address, "divergence")
+    context.route(f"**{path}", lambda route: route.fulfill(body=far, content_type="text/javascript"))
+    page.evaluate("delete document.querySelector('figure').dataset.quick")
+    state, correct, status = run(page, "divergence")
+    assert (state, correct) == ("done", "true") and status.count("the same arithmetic at") == 7, status
+    assert page.locator(".lab-plot svg[role=img]").count() == 1
+
+
+@pytest.mark.browser
 def test_a_lost_gpu_is_told_and_the_next_try_works(context, address):
     context.add_init_script(
         """const request = GPUAdapter.prototype.requestDevice; let first = true;
@@ -302,6 +318,19 @@ def test_a_lost_gpu_is_told_and_the_next_try_works(context, address):
     state, _, status = run(page, "divergence")
     assert state == "error" and "lost the GPU" in status
     assert run(page, "divergence")[0] == "done"
+
+
+@pytest.mark.browser
+def test_experiments_wait_for_each_other_and_can_be_stopped(context, address):
+    page = opened(context, address, "softmax", "divergence")
+    page.get_by_role("button", name="Run all").click()
+    second = page.locator("figure[data-experiment=divergence]")
+    assert "Waiting" in second.locator(".lab-status").inner_text()
+    second.locator(".lab-run").click()  # stop, before its turn
+    page.locator("figure[data-experiment=softmax] .lab-run").click()
+    for name in ("softmax", "divergence"):
+        state, _, status = ended(page, name)
+        assert state == "idle" and "Stopped" in status
 
 
 @pytest.mark.browser

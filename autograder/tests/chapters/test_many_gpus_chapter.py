@@ -102,6 +102,14 @@ def test_eight_gpus_of_a_machine_share_the_trip(capsys):
     )  # one machine: nothing to send outside
 
 
+@pytest.mark.slow
+def test_ddp_sends_the_last_layers_first_in_four_buckets(rooms):
+    names = run("from torch.distributed.algorithms", "def buckets")
+    heard = rooms.run(names["buckets"], worksheet(16))[0]
+    assert len(heard) == 4 and heard[0][0] == "head.weight" and heard[-1][-1] == "token.weight"
+    assert sum(map(len, heard)) == len(list(Transformer().parameters()))
+
+
 def test_buckets_hide_all_but_the_last():
     step = 6 * 7e9 * 8192 / SPEED
     forward, backward, exchange = 1e3 * step / 3, 2e3 * step / 3, 1e3 * 2 * 7 / 8 * 14e9 / NETWORK
@@ -160,6 +168,16 @@ def test_sharded_training_keeps_a_quarter_and_takes_the_same_step(rooms, capsys)
     assert third[0][2] == {"c10d._allgather_base_": 5, "c10d._reduce_scatter_base_": 3}
 
 
+@pytest.mark.slow
+def test_the_cut_mlp_is_the_whole_one(rooms, capsys):
+    names = run("def quarter")
+    run("x, up =", **names, rooms=rooms)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4 and all(
+        line.startswith("(32, 64) ") and float(line.split()[2]) < 1e-5 for line in lines
+    )
+
+
 @pytest.mark.parametrize(("stages", "parts"), [(4, 2), (4, 4), (4, 16), (8, 32), (1, 3)])
 def test_the_simulated_pipeline_idles_as_the_formula_says(stages, parts):
     plan = run("def pipeline")["pipeline"](stages, parts)
@@ -176,6 +194,15 @@ def test_the_pipelines_that_are_drawn():
     pipeline = run("def pipeline")["pipeline"]
     alt = figures().pipelines({m: pipeline(4, m) for m in (2, 4, 16)}).alt
     assert "4 micro-batches: 42.9% idle, done at 5.25; 16 micro-batches: 15.8% idle, done at 3.56" in alt
+
+
+@pytest.mark.slow
+def test_tokens_go_to_their_experts_and_back_and_the_popular_expert_gets_most(rooms):
+    dispatch = run("def dispatch")["dispatch"]
+    for popularity, share in (([1.0, 1, 1, 1], 1 / 4), ([3.0, 1, 1, 1], 1 / 2), ([0.0, 1, 1, 0], 0)):
+        arrived = rooms.run(dispatch, popularity)
+        assert sum(arrived) == 4 * 1024 * 256  # no token is lost
+        assert arrived[0] / sum(arrived) == pytest.approx(share, abs=0.03)
 
 
 @pytest.mark.slow

@@ -2,10 +2,13 @@
 registry, and its numbers from their sources.
 """
 
+import math
+import os
 import re
 import runpy
 import tempfile
 from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
 import page_code
@@ -47,6 +50,20 @@ def test_a_request_costs_the_sectors_that_the_chapter_predicts(stride, offset, s
     p = count("copy_strided", 8, 128, x, out, stride, offset)
     assert (p.global_load.requests, p.global_load.sectors) == (32, 32 * sectors)
     np.testing.assert_array_equal(out, x[np.arange(1024) * stride + offset])
+
+
+def test_the_strided_copy_reads_memory_of_its_own():
+    """Pages that were never written are all one page of zeros, which any cache holds."""
+
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    if not os.path.exists("/proc/self/statm"):
+        pytest.skip("this system does not say how much of its memory a process has")
+    before, names = resident(), {"np": np, "f32": np.float32}
+    exec(cell_with("sparse, dense =").splitlines()[0], names)
+    names["sparse"][::32].sum()
+    assert resident() - before >= names["sparse"].nbytes == 128 << 20
 
 
 @pytest.mark.slow
@@ -195,6 +212,31 @@ def test_intensities_of_deep_learning():
     ) == pytest.approx(ridge)
     layer_norm = 7 / 8
     assert layer_norm / H100["ridge_fp32"].value == pytest.approx(0.044, abs=0.001)
+
+
+def test_the_sliver_of_the_arithmetic_and_its_share_of_the_floor():
+    source = cell_with("def floor(")
+    caught, space = {}, {**chapter()}
+    space["figure"] = type("Chart", (), {"floors": caught.update})
+    exec(compile(source, "05-memory.md", "exec"), space)
+    flop, seconds = (sum(part[i] for part in caught.values()) for i in (0, 1))
+    small = [caught[name] for name in ("softmax", "norms, additions, GELU")]
+    assert 100 * sum(part[0] for part in small) / flop == pytest.approx(0.12, abs=0.005)
+    assert 100 * sum(part[1] for part in small) / seconds == pytest.approx(20, abs=0.5)
+    by_arithmetic = caught["attention's products"][0] / H100["peak_bf16"].si
+    assert caught["attention's products"][1] > 2 * by_arithmetic  # memory-bound
+
+
+def test_the_bytes_of_attention():
+    n, d = 8192, 64
+    heads = math.ceil(H100["sms"].value / (n / 128))  # at work at a time, with a block for each 128 queries
+    assert heads == 3
+    assert (
+        round(heads * 4 * n * d / 1e6) == 6 and 8 * heads * 4 * n * d < 1.01 * H100["l2_cache"].si
+    )  # an eighth of L2
+    assert 2 * n * n > H100["l2_cache"].si
+    alt = figures().attention_bytes().alt
+    assert "541 MB" in alt and "136 MB" in alt and "4 MB" in alt
 
 
 def test_a_gpu_that_nobody_measured_is_not_given_a_time():

@@ -48,6 +48,17 @@ def test_both_runs_learn(run):
     assert most == list(range(8)), "each question looks at the place that it asks for"
 
 
+def test_each_mistake_starts_where_the_good_run_does_and_does_not_learn(run):
+    space, drawn = run
+    good, *mistakes = space["curves"].values()
+    assert good[-1] < 0.01 and len(mistakes) == 3
+    for losses in mistakes:
+        assert losses[0] == pytest.approx(good[0]) and min(losses[-100:]) > 0.4
+    rates = dict(zip(("long", "short", "added"), mistakes, strict=True))
+    assert max(rates["long"]) > 10 > 2 * max(rates["added"]) and max(rates["short"]) == rates["short"][0]
+    assert "One of the four" in drawn["loss_curves"].caption
+
+
 def test_a_block_of_width_h_has_12_h_squared_weights(run):
     rows = {"h": 1, "3h": 3, "4h": 4}
     shapes = [shape.split(" × ") for *_, shape in figures().STEPS if shape]

@@ -3,15 +3,21 @@ and its figures tell the same story.
 """
 
 import ast
+import math
 import re
+import subprocess
+import tempfile
 from functools import cache
 
 import numpy as np
 import page_code
 import pytest
 from conftest import ROOT
+from numba import cuda, float32, int32
 
 import warplab
+from warplab.hardware import specs
+from warplab.simt.toolchain.ptxas import assemble, find
 
 BOOK = ROOT / "chapters"
 figures = page_code.figures("parallel")
@@ -144,6 +150,42 @@ def test_the_predicted_requests_are_the_engines():
     assert tried("sum_shuffle")[0].flops == BLOCKS * 1440
 
 
+def test_the_trees_meet_by_chance_and_part_with_other_numbers():
+    sums = [tried(kernel)[1] for kernel in KERNELS]
+    assert sums[1] == sums[2] == sums[3] != sums[0]  # "the same error here, and the atomic kernel another"
+    different = [chapter()["totals_of_the_trees"](seed) for seed in range(8)]
+    assert min(different) == 1 < max(different)
+    # a block's sum by halves and by neighbours, in NumPy: "often differs in its last bit"
+    halves = neighbours = numbers().reshape(BLOCKS, 256)
+    while halves.shape[1] > 1:
+        middle = halves.shape[1] // 2
+        halves = halves[:, :middle] + halves[:, middle:]
+        neighbours = neighbours[:, ::2] + neighbours[:, 1::2]
+    assert halves.dtype == np.float32 and 50 < (halves != neighbours).sum() < 150
+
+
+def test_the_assembler_elects_a_lane_for_equal_addends_and_cannot_for_others():
+    """ptxas, not the engine: REDG after a population count, or a REDG of every lane."""
+    names = chapter()
+    equal = machine_code(names["count_well"].py_func, (int32[:],))
+    own = machine_code(names["sum_atomic"].py_func, (float32[:], float32[:]))
+    assert "POPC" in equal and "@P0 RED" in re.sub(r"@P\d", "@P0", equal)
+    assert "POPC" not in own and "RED" in own
+
+
+def machine_code(function, signature):
+    """What nvdisasm prints of a kernel's machine code for sm_90; skips where it is not installed."""
+    if find("nvdisasm") is None:
+        pytest.skip("nvdisasm is not installed")
+    ptx, _ = cuda.compile_ptx(function, signature, cc=(9, 0))
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(assemble(ptx, function.__name__).cubin)
+        file.flush()
+        return subprocess.run(
+            [find("nvdisasm"), file.name], capture_output=True, text=True, check=True
+        ).stdout
+
+
 def test_the_kernel_written_in_haste_is_stopped_at_its_race():
     with pytest.raises(
         warplab.SharedRace, match=r"sum_in_haste.*thread \(0, 0, 0\).*thread \(64, 0, 0\).*no barrier"
@@ -184,6 +226,24 @@ def test_quiz_4_full_warps_with_bank_conflicts():
     assert meeting == {1: 2, 2: 4, 4: 8, 8: 8, 16: 8}
 
 
+def test_the_order_of_a_float32_sum_matters_and_of_these_float64_sums_does_not():
+    rng = np.random.default_rng(0)
+    orders = [rng.permutation(numbers()) for _ in range(100)]
+    exact = math.fsum(numbers().astype(float))
+    assert numbers().sum(dtype=float) == exact
+    assert len({np.add.accumulate(row)[-1] for row in orders}) > 24  # dozens
+    assert {np.add.accumulate(row.astype(float))[-1] for row in orders[:10]} == {exact}
+    assert not (
+        numbers().astype(float) * 2**24 % 1
+    ).any()  # 24 bits after the point: 40 in the whole sum, of 53
+
+
+def test_a_float32_chain_of_ones_stops_at_two_to_the_24():
+    at = np.float32(2**24)
+    assert at == 16_777_216 and at + np.float32(1) == at and np.nextafter(at, np.float32(np.inf)) == at + 2
+    assert np.ones(20_000_000, np.float32).sum() == 20_000_000
+
+
 def test_the_scan_is_right_and_does_the_predicted_additions():
     x = np.arange(1, 257, dtype=np.float32)
     p = warplab.profile(chapter()["scan"][1, 256], x)
@@ -201,6 +261,11 @@ def test_the_drawn_scans_end_in_the_running_totals():
 
 def test_the_drawn_trees_wake_eleven_warps_and_five():
     assert "take 11 warp instructions in one order and 5 in the other" in figures().reduction().caption
+
+
+def test_the_floor_of_the_reduction():
+    bytes_in = 2**24 * 4
+    assert bytes_in / specs.get("h100-sxm")["memory_bandwidth"].si == pytest.approx(20e-6, rel=0.01)
 
 
 def test_a_gpu_that_nobody_measured_is_not_given_a_time():

@@ -67,6 +67,13 @@ def test_each_call_is_heard_under_the_name_that_the_chapter_gives(capsys):
     assert heard["attention"].endswith("_for_cpu")
 
 
+def test_a_fake_product_on_cuda_asks_for_the_same_operator_and_a_mixture_is_refused(capsys):
+    run("from torch._subclasses import FakeTensorMode")
+    assert capsys.readouterr().out.split() == ["aten.mm", "(64,", "128)", "cuda:0"]
+    run("with FakeTensorMode():", FakeTensorMode=torch._subclasses.FakeTensorMode)
+    assert "cpu and cuda:0" in capsys.readouterr().out
+
+
 @cache
 def product():
     x, w, y = torch.ones(64, 256), torch.ones(256, 128), torch.empty(64, 128)
@@ -152,6 +159,13 @@ def test_a_bare_constant_costs_the_fma_and_an_exact_one_does_not(capsys):
     )  # "to the last digit or so"
 
 
+def test_fastmath_makes_four_operations_of_nine(capsys):
+    run("import math\n\ndef sigmoid")
+    exact, fast, difference = capsys.readouterr().out.strip().splitlines()
+    assert [len(line.split(", ")) for line in (exact, fast)] == [9, 4]
+    assert float(difference.split()[-1]) < 1e-6
+
+
 @pytest.mark.slow
 def test_sixteen_by_sixteen_sums_spill_and_twelve_by_twelve_do_not():
     ones = np.ones((2, 64), np.float32)
@@ -161,6 +175,13 @@ def test_sixteen_by_sixteen_sums_spill_and_twelve_by_twelve_do_not():
         spilled[side] = p.spill_bytes
         assert p.registers >= 250
     assert spilled[12] == 0 < spilled[16]
+
+
+def test_a_kernel_is_compiled_once_for_each_type(capsys):
+    space = run("from time import perf_counter")
+    assert len(space["fresh"].overloads) == 2
+    first, again, other = (float(line.split()[1]) for line in capsys.readouterr().out.splitlines()[:3])
+    assert again < first / 10 and again < other / 10
 
 
 @pytest.mark.parametrize(("run_time", "queued", "done"), [(2e-6, 5.0, 5.0), (10e-6, 5.0, 10.0)])

@@ -79,6 +79,13 @@ def test_every_layer_costs_twice_backward_but_the_first_convolution():
     assert "conv 1: 0.59 forward, 0.59 backward" in alt and "head: 0.88 forward, 1.76 backward" in alt
 
 
+def test_six_n_d_and_where_it_fails():
+    parameters = sum(p.numel() for p in network().parameters())
+    assert parameters == 58_464
+    assert 6 * parameters * 704 / (3 * 81_709_056) == pytest.approx(1.007, abs=5e-4)
+    says("58,464 weights", "2⁵⁸⁴⁶⁴", "11/288, or 3.8 %")
+
+
 def test_the_cache_changes_the_work_and_not_the_text():
     prompts = models.worksheet(200, seed=2, below=100)
     prompts = prompts[prompts[:, 5] == EQUALS][:64, :6]
@@ -185,6 +192,20 @@ def test_the_numbers_of_long_texts():
     says("67 MB", "33 µs at best", "2,301 µs", "26,700 tokens")
 
 
+def test_a_text_waits_until_its_places_are_free(monkeypatch):
+    names = chapter()
+    for name, value in {"room": 5000, "each": 524_288, "h100": H100}.items():
+        monkeypatch.setitem(names, name, value)
+    requests = [(0.0, 100, 3), (0.0, 100, 2)]
+    apart = names["stream"](requests, lambda n: 4096)
+    read, steps = names["read"](100), sum(names["step"]([(0, n, 1)]) for n in (100, 101, 102))
+    assert apart.tolist() == [pytest.approx((1, read)), pytest.approx((1, 2 * read + steps))]
+    together = names["stream"](requests, lambda n: n)
+    assert together.tolist() == [pytest.approx((1, read)), pytest.approx((2, 2 * read))]
+    shared = names["stream"](requests, lambda n: n, shared=60)
+    assert shared[0, 1] == pytest.approx(names["read"](40))
+
+
 def test_the_room_that_is_drawn_is_the_sum_of_its_pieces():
     alt = figures().cache_room([100, 40], 300, longest=128, page=16, shared=32).alt
     # 300 - 2 x 128; 300 - (112 + 48); 300 - (32 + 80 + 16)
@@ -192,11 +213,53 @@ def test_the_room_that_is_drawn_is_the_sum_of_its_pieces():
     assert "in pages 140 are free" in alt and alt.endswith("of 32 172.")
 
 
+def test_pages_take_away_the_queue_that_reservations_make(monkeypatch):
+    names, arrivals = chapter(), np.random.default_rng(9).exponential(1.0, 4000).cumsum()
+    sources = page_code.cells("09-train-infer")
+    space = {**names, "np": np, "vram": vram, "h100": H100, "arrivals": arrivals}
+    for start in ("from collections import deque", "def stream("):
+        exec(next(source for source in sources if source.startswith(start)), space)
+    held, step = [], space["step"]
+    space["step"] = lambda texts: held.append(sum(n for _, n, _ in texts)) or step(texts)
+    p95 = {}
+    for name, claim, shared in (
+        ("reserved", lambda n: 4096, 0),
+        ("pages", lambda n: -(-n // 16) * 16, 0),
+        ("prefix", lambda n: -(-n // 16) * 16, 512),
+    ):
+        held.clear()
+        readers, waits = space["stream"](space["requests"], claim, shared).T
+        p95[name] = np.percentile(waits, 95)
+        assert len(waits) == 1000 and max(held) <= space["room"]
+        if name == "reserved":
+            assert readers.max() == 30
+            assert 0.2 < np.mean(held) / space["room"] < 0.3  # "three quarters are empty"
+    assert p95["reserved"] > 100 * p95["pages"] and 0.4 < p95["prefix"] / p95["pages"] < 0.6
+    now = [prompt + answer // 2 for _, prompt, answer in space["requests"][:30]]
+    assert (space["room"] - sum(now)) / np.mean(now) > 100  # "room for a hundred more"
+    prompts = [prompt for _, prompt, _ in space["requests"]]
+    assert 512 / np.median(prompts) == pytest.approx(2 / 3, abs=0.02)
+
+
 def test_the_mask_keeps_the_two_largest_of_each_four():
     weight = torch.tensor([[1.0, -5, 3, 0.5, -1, -2, -3, -4]])
     assert chapter()["mask_24"](weight).tolist() == [[0, 1, 1, 0, 0, 0, 1, 1]]
     mask = chapter()["mask_24"](torch.randn(48, 192))
     assert (mask.unflatten(1, (-1, 4)).sum(2) == 2).all()
+
+
+def test_the_quiz():
+    a100 = specs.get("a100-sxm")["peak_bf16"].si
+    work = 6 * 1e9 * 2e10
+    assert work / (a100 / 2) == pytest.approx(7.7e5, rel=0.002) and work / (
+        a100 / 2
+    ) / 86_400 == pytest.approx(8.9, abs=0.05)
+    cache = 524_288_000
+    one, full = 3.5e9 + cache, 3.5e9 + 125 * cache
+    assert one / DOOR == pytest.approx(1.2e-3, abs=0.05e-3) and round(DOOR / one) == 832
+    assert full / DOOR == pytest.approx(20.6e-3, abs=0.05e-3)
+    assert round(125 * DOOR / full) == 6066
+    assert DOOR / one / (DOOR / (14e9 + cache)) == pytest.approx(3.6, abs=0.05)
 
 
 def test_the_experiments_count_two_flop_a_weight_and_token(monkeypatch):

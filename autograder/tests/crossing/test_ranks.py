@@ -3,6 +3,7 @@ torch.distributed on both of them and on gloo.
 """
 
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -158,6 +159,22 @@ def test_a_tensor_is_read_when_its_rank_next_waits_as_a_network_may_do():
     assert together(2, function)[0] == [11.0, 11.0]
 
 
+def test_a_batch_of_sends_and_receives_has_no_order():
+    def function():
+        me, inbox = dist.get_rank(), torch.empty(1)
+        pair = [
+            dist.P2POp(dist.irecv, inbox, (me - 1) % 3),
+            dist.P2POp(dist.isend, torch.tensor([float(me)]), (me + 1) % 3),
+        ]
+        works = dist.batch_isend_irecv(pair)
+        works[0].wait()
+        while not works[1].is_completed():
+            pass
+        return inbox.item()
+
+    assert together(3, function)[0] == [2.0, 0.0, 1.0]
+
+
 @pytest.mark.parametrize(
     ("of", "each", "result", "bytes_", "of_one", "messages"),
     [
@@ -228,6 +245,18 @@ def test_reductions(operation, want):
         return x.item()
 
     assert together(3, function)[0] == [want] * 3
+
+
+def test_several_collectives_can_be_under_way():
+    def function():
+        numbers = torch.arange(4.0)
+        works = [dist.all_reduce(number, async_op=True) for number in numbers]
+        dist.barrier()
+        for work in works:
+            work.wait()
+        return numbers.tolist()
+
+    assert together(2, function)[0] == [[0.0, 2.0, 4.0, 6.0]] * 2
 
 
 def _other():
@@ -324,6 +353,18 @@ def test_a_mistake_is_told_in_a_sentence(name):
     assert sentence in refusal(2, function)
 
 
+def test_neighbouring_parts_of_one_tensor_travel_at_once_and_one_may_be_sent_twice():
+    def function():
+        numbers = torch.arange(4.0)
+        works = [dist.isend(numbers[:2], _other()), dist.isend(numbers[:2], _other())]
+        works += [dist.irecv(numbers[2:], _other()), dist.irecv(torch.empty(2), _other())]
+        for work in works:
+            work.wait()
+        return numbers.tolist()
+
+    assert together(2, function)[0] == [[0.0, 1.0, 0.0, 1.0]] * 2
+
+
 def test_a_task_that_is_to_write_the_collective_has_it_closed_but_not_the_barrier():
     rule = "this task is to write all_reduce from send and recv"
     assert refusal(2, lambda: dist.all_reduce(torch.ones(1)), rule) == f"all_reduce is closed here: {rule}"
@@ -357,6 +398,12 @@ def test_a_notebooks_own_group_is_out_of_sight_and_kept():
         assert sys.excepthook is hook
     finally:
         dist.destroy_process_group()
+
+
+def test_ranks_leave_no_thread_behind():
+    before = threading.active_count()
+    refusal(4, lambda: dist.recv(torch.empty(1), (dist.get_rank() + 1) % 4))
+    assert threading.active_count() == before
 
 
 def test_ranks_that_share_a_group_object_are_told_and_do_not_hang():
@@ -482,6 +529,12 @@ def test_sums_are_taken_from_rank_0_on_in_the_arrays_own_type():
     small = np.float32([2.0**-24])
     assert collective("all_reduce", [np.float32([1]), small, small])[1] == 1
     assert collective("all_reduce", [small, small, np.float32([1])])[1] > 1
+
+
+def test_traffic_of_one_rank_is_none():
+    assert [ring_traffic(op, 1, 8) for op in ("all_reduce", "all_gather", "reduce_scatter", "broadcast")] == [
+        [[]]
+    ] * 4
 
 
 LEAST = {  # of the row's case: the least that was worked out by hand, and the full points' limit

@@ -150,6 +150,10 @@ def test_a_published_number_becomes_the_time_of_a_call(tmp_path, fields, seconds
     assert point.rate == pytest.approx(rate) and point.x == 4
 
 
+def test_bytes_held_stay_bytes(tmp_path):
+    assert a_point(tmp_path, held=3 * 10**9).text() == "3 GB"
+
+
 def test_watts_become_the_joules_of_a_call(tmp_path):
     """500 W for the half millisecond that a gigabyte takes at 2 TB/s are a quarter of a joule."""
     point = {"series": "copy", "watts": 500, "bytes_per_second": 2e12}
@@ -173,6 +177,19 @@ def test_a_published_row_tells_device_and_year_and_shows_no_time_that_nobody_pub
     m = Measurement("copy_bandwidth", "What?", "x", "published", (evidence,))
     assert m.rows() == [("copy, NVIDIA H200, 2025", "1", "-", "-", "2 TB/s")]
     assert m.banners == ["published by A. Person, on NVIDIA H200, 2025"]
+
+
+def test_a_source_is_named_once_for_all_its_devices(tmp_path):
+    """Never by its key in the bibliography, and ours and another author's keep a line of their own."""
+    h200, b200 = only(tmp_path), only(tmp_path, device="NVIDIA B200")
+    other = only(tmp_path, author="B. Person")
+    ours = Evidence("recorded", "NVIDIA H200", "recorded on NVIDIA H200", ())
+    m = Measurement("copy_bandwidth", "What?", "x", "recorded", (ours, h200, other, b200))
+    assert m.banners == [
+        "recorded on NVIDIA H200",
+        "published by A. Person, on NVIDIA H200, 2025; NVIDIA B200, 2025",
+        "published by B. Person, on NVIDIA H200, 2025",
+    ]
 
 
 def lines(measurement, monkeypatch):

@@ -171,6 +171,11 @@ def test_a_document_stands_where_it_is_needed_a_shared_one_in_common_and_none_is
     assert Counter([*own, *specs.shared_sources()]) == Counter(specs.sources().keys())
 
 
+def test_a_document_that_nobody_describes_is_an_error_that_names_the_file():
+    with pytest.raises(specs.SpecError, match=r"no document 't5-datasheet' in t4\.yml .* t4-datasheet"):
+        specs.source("t5-datasheet", specs.path_of("t4"))
+
+
 @pytest.mark.parametrize("name", WITH_SMS)
 def test_fp32_peak_is_lanes_times_two_times_boost_clock(name):
     spec = specs.get(name)
@@ -256,6 +261,20 @@ def test_a_fact_says_all_that_must_be_said():
     assert fact.si == 989.4e12
     ridge = specs.get("h100-sxm")["ridge_bf16"]
     assert "dense peak / memory bandwidth [BF16 989.4 TFLOP/s; memory bandwidth 3.35 TB/s]" in ridge.origin()
+
+
+def test_a_fact_can_be_shown_in_another_unit_of_its_kind():
+    fact = specs.get("h100-sxm")["memory_reported"]
+    assert fact.to("GiB").text() == "79.2 GiB"
+    with pytest.raises(specs.SpecError, match="cannot be shown in 'MHz'"):
+        fact.to("MHz")
+
+
+def test_limits_are_found_by_architecture():
+    hopper = specs.for_arch("sm_90a")
+    assert hopper["max_threads_per_sm"].value == 2048
+    assert hopper["shared_memory_per_sm"].si == 228 * 1024
+    assert hopper["register_file_per_sm"].text() == "256 KiB"
 
 
 @pytest.mark.parametrize(

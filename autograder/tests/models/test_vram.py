@@ -76,6 +76,41 @@ def test_a_block_keeps_sixteen_arrays_and_the_small_change_that_the_formula_leav
     assert kept.bytes < 1.02 * derived
 
 
+class Stored(nn.Module):
+    """The layer of Korthikanti et al.: two plain products for attention, dropout after
+    softmax and after both halves.
+    """
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.block, self.heads = Block(width, heads), heads
+
+    def forward(self, x):
+        def drop(t):
+            return torch.ops.aten.native_dropout(t, 0.1, True)[
+                0
+            ]  # what CUDA runs: it keeps a mask of a byte a number
+
+        block, (batch, tokens, width) = self.block, x.shape
+        parts = block.attention.qkv(block.norm_1(x)).chunk(3, dim=-1)
+        q, k, v = (p.view(batch, tokens, self.heads, -1).transpose(1, 2) for p in parts)
+        weights = drop((q @ k.mT * (width // self.heads) ** -0.5).softmax(-1))
+        x = x + drop(block.attention.out((weights @ v).transpose(1, 2).reshape(batch, tokens, width)))
+        return x + drop(block.mlp(block.norm_2(x)))
+
+
+def test_the_layer_of_the_paper_keeps_what_the_paper_says():
+    batch, tokens, width, heads = 2, 64, 256, 8
+    layer, x = (
+        Stored(width, heads).bfloat16(),
+        torch.randn(batch, tokens, width, dtype=torch.bfloat16, requires_grad=True),
+    )
+    with vram.saving(layer) as kept:
+        layer(x)
+    derived = vram.activation_bytes(1, width, heads, tokens, batch, fused=False, dropout=True)
+    assert kept.bytes == pytest.approx(derived, rel=0.01)
+
+
 @pytest.mark.parametrize("segments", [1, 2, 4])
 def test_checkpoints_keep_their_inputs_and_one_segment_at_a_time(segments):
     blocks, x = nn.ModuleList(Block(256, 4) for _ in range(4)), torch.randn(2, 32, 256, requires_grad=True)
@@ -112,6 +147,17 @@ def test_a_storage_counts_once_and_weights_not_at_all():
     assert kept.bytes == 128 + 128 + 2 * 4  # x, y, and both sums
 
 
+def test_parts_of_a_batch_count_as_parts():
+    layer, batch = nn.Linear(10, 3), torch.ones(64, 10)
+    first, second = batch.split([16, 48])
+    with vram.saving(layer) as one:
+        layer(first)
+    with vram.saving(layer) as both:
+        layer(first), layer(second), layer(first)
+    assert one.tensors == [((16, 10), torch.float32, 16 * 10 * 4)]
+    assert both.bytes == batch.nbytes == 64 * 10 * 4
+
+
 def test_a_saved_part_of_a_result_keeps_the_whole_result():
     layer, x = nn.Linear(10, 3), torch.ones(64, 10, requires_grad=True)
     with vram.saving(layer) as kept:
@@ -129,6 +175,13 @@ def test_gradients_are_the_same_while_tensors_are_counted():
     assert all(
         torch.equal(a.grad, b.grad) for a, b in zip(model.parameters(), other.parameters(), strict=True)
     )
+
+
+def test_nothing_is_kept_without_gradients():
+    model = Transformer()
+    with torch.no_grad(), vram.saving(model) as kept:
+        model(worksheet(4))
+    assert kept.bytes == 0
 
 
 def test_the_cache_of_a_7b_model_is_half_a_mib_a_token():

@@ -51,6 +51,16 @@ def test_ink_becomes_the_pages_text_colour_and_paper_its_background():
     assert plots.INK not in text and plots.PAPER not in text
 
 
+def test_background_is_transparent_and_gridlines_are_faint_ink():
+    text = svg()
+    assert "#ffffff" not in text
+    assert "stroke: currentColor; stroke-opacity: 0.15" in text
+
+
+def test_data_keep_their_colours():
+    assert plots.PALETTE["orange"] in svg(line(plots.PALETTE["orange"]))
+
+
 def test_no_style_rule_leaks_into_the_page():
     text = svg()
     assert "<style" not in text and "<metadata" not in text and "<?xml" not in text and "DOCTYPE" not in text
@@ -90,6 +100,10 @@ def test_two_figures_share_no_id_and_every_reference_resolves():
         assert set(re.findall(r'(?:url\(|href=")#([^")]+)', text)) <= set(ids(text))
 
 
+def test_the_same_drawing_with_other_alt_text_has_other_ids():
+    assert not set(ids(svg())) & set(ids(svg(alt="Another. One.")))
+
+
 def test_a_phone_scales_the_figure_down():
     text = svg()
     assert attribute("viewBox", text) == "0 0 460.8 144" and attribute(" width", text) == "614.4"
@@ -118,6 +132,11 @@ def test_picture_is_one_data_uri_with_alt_text_that_scales():
     text = plots.picture(np.zeros((4, 6, 3), np.uint8), alt='six "by" four', zoom=10)._repr_html_()
     assert text.count("data:image/png;base64,") == 1 and 'alt="six &quot;by&quot; four"' in text
     assert 'width="60" height="40"' in text and "max-width: 100%" in text and "pixelated" in text
+
+
+def test_picture_refuses_floats_and_says_what_to_do():
+    with pytest.raises(ValueError, match="astype"):
+        plots.picture(np.zeros((4, 4)), alt="grey")
 
 
 @pytest.mark.parametrize("name", plots.PALETTE)

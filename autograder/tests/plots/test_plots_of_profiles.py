@@ -55,6 +55,16 @@ def test_a_sample_is_the_first_request_of_the_grid_s_first_warp():
     assert min(s.offsets for s in p.samples if s.kind == "read") == tuple(range(0, 128, 4))
 
 
+def test_a_load_is_drawn_over_its_sectors(p):
+    figure = plots.access(p, "= x[t * stride]", kind="read")
+    assert "8 sectors of 32 bytes touched in argument" in figure.body and "8 sectors" in figure.alt
+
+
+def test_a_shared_store_is_drawn_over_its_banks(p):
+    figure = plots.access(p, "tile[t * stride] =", kind="write")
+    assert "2 wavefronts, where 1 would do" in figure.body
+
+
 def test_a_request_of_some_lanes_says_how_many(p):
     figure = plots.access(p, "out[t] =", kind="write")
     assert "20 lanes write 3 sectors" in figure.alt and "20 of the 32 lanes of one warp" in figure.body
@@ -78,6 +88,13 @@ def test_under_a_bank_stands_one_word_for_each_wavefront(p):
     assert (
         colours.count(plots.PALETTE["green"]) == colours.count(plots.PALETTE["orange"]) == 16
     )  # 16 even banks, two words from each
+
+
+def test_an_access_plot_is_one_svg_in_the_pages_own_ink(p):
+    body = plots.access(p, "tile[t * stride] =", kind="write").body
+    root = ElementTree.fromstring(body)
+    assert root.get("role") == "img" and root.get("aria-label").startswith("Line ")
+    assert "currentColor" in body and not re.search(r"<(?:script|style|image|use|a)\b|href|url\(", body)
 
 
 def test_sectors_far_apart_are_drawn_without_what_lies_between():
@@ -195,3 +212,26 @@ def test_a_kernel_stands_under_the_roof_by_its_counted_operations_and_bytes():
 def test_a_kernel_without_arithmetic_has_no_place_under_a_roof():
     with pytest.raises(ValueError, match="copy does 0 FLOP and moves 4,096 bytes"):
         plots.roofline({"copy": (0, 4096)})
+
+
+def test_names_of_kernels_that_stand_close_do_not_cover_each_other():
+    from warplab.plots.roofline import _box, _places
+
+    points = {"softmax, 3 reads": 0.39, "blur, naive": 0.45, "matmul, naive": 0.498, "softmax, online": 0.5}
+    placed = list(_places(points, 0.18, 100))
+    lines = [
+        4.4 * np.log(value / 0.18) / np.log(100 / 0.18) for value in points.values()
+    ]  # inches from the axis: 5.2 less 0.8 of margin
+    boxes = [_box(x, 0.085 * len(name), *place) for x, name, place in zip(lines, points, placed)]
+    for i, (left, right, bottom, top) in enumerate(boxes):
+        assert all(
+            far <= left or right <= near or high <= bottom or top <= low for near, far, low, high in boxes[:i]
+        )
+    assert list(_places({"alone": 1.0}, 0.1, 10)) == [(1, 0.0)]
+
+
+def test_a_roofline_saves_as_png_and_svg(tmp_path):
+    figure = plots.roofline({"by hand": (1, 1)})
+    for name in ("roof.png", "roof.svg"):
+        figure.save(tmp_path / name)
+        assert (tmp_path / name).stat().st_size > 1000

@@ -4,10 +4,11 @@ What a kernel takes, linked code, managed memory, streams, occupancy, ufuncs.
 """
 
 import enum
+import math
 
 import numpy as np
 import pytest
-from numba import cuda, int32, types
+from numba import cuda, int32, types, vectorize
 from numba.cuda import CUSource
 
 import warplab
@@ -55,6 +56,20 @@ def test_a_kernel_takes_enums_dates_complex_numbers_booleans_and_nested_tuples()
         Colour.BLUE, np.datetime64("2021-01-02"), np.datetime64("2021-01-01"), 2 + 3j, True, (1, (2, 3)), out
     )
     np.testing.assert_array_equal(out, [9, 6, 1, 2])
+
+
+@cuda.jit
+def sums(arrays, out):
+    for a in arrays:
+        for i in range(a.size):
+            out[0] += a[i]
+    out[1] = arrays[0].shape[0]
+
+
+def test_a_tuple_of_arrays_and_an_empty_array_are_arguments():
+    out = np.zeros(2, np.float32)
+    sums[1, 1]((np.zeros(0, np.float32), np.ones(5, np.float32)), out)
+    np.testing.assert_array_equal(out, [5, 0])
 
 
 def test_a_fraction_for_an_integer_parameter_is_refused_as_numba_does():
@@ -120,6 +135,17 @@ def test_an_exception_in_a_debug_kernel_names_its_thread():
         raises[1, 4](np.array([1.0, 2, -3, 4]))
 
 
+def test_managed_memory_has_one_address_for_host_and_kernels():
+    @cuda.jit
+    def doubles(x):
+        x[cuda.grid(1)] *= 2
+
+    x, y = cuda.managed_array(8, np.float32), cuda.managed_array(8, np.float32)
+    x[:], y[:] = 1.5, 2.5
+    doubles[1, 8](x)
+    assert (x == 3).all() and (y == 2.5).all()
+
+
 def test_streams_call_back_and_synchronise():
     stream, said = cuda.stream(), []
     with stream.auto_synchronize():
@@ -148,3 +174,40 @@ def test_a_kernel_knows_its_resources_and_the_device_its_occupancy():
 
 def test_detect_and_gpus_name_the_engine(capsys):
     assert cuda.detect() and "SIMT" in capsys.readouterr().out and len(cuda.gpus) == 1
+
+
+@pytest.mark.slow
+def test_reduce_forall_and_vectorize():
+    total = cuda.reduce(lambda a, b: a + b)
+    assert total(np.arange(1000.0)) == 499500
+
+    @cuda.jit
+    def fills(x):
+        i = cuda.grid(1)
+        if i < x.size:
+            x[i] = i
+
+    x = np.zeros(100, np.float32)
+    fills.forall(100)(x)
+    np.testing.assert_array_equal(x, np.arange(100))
+
+    @vectorize(["float32(float32, float32)"], target="cuda")
+    def hypotenuse(a, b):
+        return math.sqrt(a * a + b * b)
+
+    np.testing.assert_array_equal(hypotenuse(np.full(10, 3, np.float32), np.float32(4)), 5)
+
+
+@cuda.jit
+def draws(states, out):
+    i = cuda.grid(1)
+    out[i] = cuda.random.xoroshiro128p_uniform_float32(states, i)
+
+
+@pytest.mark.slow
+def test_random_numbers_are_uniform_and_differ_between_threads():
+    from numba.cuda.random import create_xoroshiro128p_states
+
+    out = np.zeros(4096, np.float32)
+    draws[16, 256](create_xoroshiro128p_states(4096, seed=1), out)
+    assert 0 <= out.min() and out.max() < 1 and abs(out.mean() - 0.5) < 0.03 and np.unique(out).size > 4000

@@ -152,6 +152,12 @@ def test_device_arrays_are_copied_there_and_back():
     np.testing.assert_array_equal(x, np.arange(10))  # the device's copy changed, not ours
 
 
+def test_a_slice_of_a_device_array_is_a_view():
+    d = cuda.to_device(np.ones(10, np.float32))
+    double[1, 32](d[3:5])
+    np.testing.assert_array_equal(d.copy_to_host(), [1, 1, 1, 2, 2, 1, 1, 1, 1, 1])
+
+
 def test_freed_device_memory_is_given_back():
     pending = cuda.current_context().memory_manager.deallocations
     pending.clear()
@@ -163,6 +169,15 @@ def test_freed_device_memory_is_given_back():
     assert len(SPACE.regions) == before
 
 
+def test_streams_synchronise():
+    stream = cuda.stream()
+    d = cuda.to_device(np.ones(4, np.float32), stream=stream)
+    double[1, 32, stream](d)
+    stream.synchronize()
+    cuda.synchronize()
+    assert (d.copy_to_host(stream=stream) == 2).all()
+
+
 def test_events_order_work_but_have_no_times():
     start, end = cuda.event(), cuda.event()
     start.record()
@@ -170,6 +185,14 @@ def test_events_order_work_but_have_no_times():
     end.synchronize()
     with pytest.raises(NotImplementedError, match="no event times"):
         start.elapsed_time(end)
+
+
+def test_mapped_and_pinned_host_arrays_are_arguments():
+    mapped, pinned = cuda.mapped_array(4, np.float32), cuda.pinned_array(4, np.float32)
+    mapped[:] = pinned[:] = 3
+    double[1, 32](mapped)
+    double[1, 32](pinned)
+    assert (mapped == 6).all() and (pinned == 6).all()
 
 
 def test_memory_that_nobody_wrote_is_not_zero():

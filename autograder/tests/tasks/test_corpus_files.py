@@ -6,7 +6,7 @@ import re
 
 import pytest
 import yaml
-from corpus_files import CORPUS, Entry, all_entries, edited
+from corpus_files import CORPUS, Entry, all_entries, edited, entry_of, given_to
 
 BASE = """
 # the mean of the neighbours
@@ -28,6 +28,28 @@ def test_lines_are_replaced_where_they_stand_with_their_indentation():
         "        if i:",
         "            total = x[i - 1]",
         "        out[i] = total",
+    ]
+
+
+def test_comments_and_blank_lines_of_the_base_do_not_count():
+    assert edited(BASE, [{"replace": "total = x[i]\nout[i] = total", "with": ""}]).splitlines() == [
+        "def smooth(x, out):",
+        "    for i in range(len(x)):",
+        "    for i in range(len(x)):",
+        "        out[i] = total",
+    ]
+
+
+def test_edits_are_made_in_the_base_and_not_in_one_another():
+    edits = [
+        {"replace": "total = x[i]", "with": "return"},
+        {"replace": "def smooth(x, out):", "with": "def smooth(out, x):\n    total = x[i]"},
+    ]
+    assert edited(BASE, edits).splitlines()[:4] == [
+        "def smooth(out, x):",
+        "    total = x[i]",
+        "    for i in range(len(x)):",
+        "        return",
     ]
 
 
@@ -59,6 +81,13 @@ def test_an_edit_that_no_longer_fits_is_told_with_its_name_and_its_base():
     told = "wrong_x no longer fits correct_wide_steps"
     with pytest.raises(ValueError, match=re.escape(told)):
         Entry("ps04/matmul_tiled", "wrong_x", edit | {"base": "correct_wide_steps"}).source()
+
+
+def test_an_edit_of_the_reference_runs_below_the_cells_before_it_and_leaves_them_alone():
+    entry = entry_of("ps04/matmul_tiled/wrong_no_padding")
+    given, namespace = given_to(entry.task), entry.namespace()
+    assert namespace["TILE"] == given["TILE"] == 16
+    assert "matmul_tiled" in namespace and "matmul_tiled" not in given
 
 
 @pytest.mark.parametrize("entry", EDITED, ids=lambda entry: entry.id)
