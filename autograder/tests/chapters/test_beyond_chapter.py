@@ -2,11 +2,12 @@
 from the registry, its numbers from their sources.
 """
 
+import math
 import re
-from functools import cache, partial
+from functools import cache
 
+import jupytext
 import numpy as np
-import page_code
 import pytest
 from conftest import ROOT
 
@@ -15,13 +16,22 @@ from warplab.hardware import prices, specs
 from warplab.models import vram
 
 BOOK = ROOT / "chapters"
-figures = page_code.figures("beyond")
 H100 = specs.get("h100-sxm")
-TEXT = page_code.text("12-beyond")
+TEXT = re.sub(r"\s+", " ", (BOOK / "12-beyond.md").read_text(encoding="utf-8"))
 CHIPS = "h100-sxm h200-sxm b200 b300 mi300x mi325x mi355x tpu-v5p tpu-v6e tpu-v7x trainium2 gaudi3".split()
 
 
-cells = partial(page_code.cells, "12-beyond")
+@cache
+def cells():
+    page = jupytext.read(BOOK / "12-beyond.md", fmt="md:myst").cells
+    return [cell.source for cell in page if cell.cell_type == "code"]
+
+
+@cache
+def figures():
+    from warplab.figures import beyond
+
+    return beyond
 
 
 @cache
@@ -37,11 +47,14 @@ def chapter():
 
 def run(beginning, **known):
     """The names after running the one cell that contains `beginning`, its figures drawn by nobody."""
+    (source,) = [source for source in cells() if beginning in source]
     drawn = {}
-    catch = lambda self, name: lambda *args, **kw: drawn.update({name: args})  # noqa: E731
-    catcher = type("Figures", (), {"__getattr__": catch})()
-    known = {**chapter(), "warplab": warplab, "figure": catcher, **known}
-    return page_code.execute("12-beyond", beginning, **known) | {"drawn": drawn}
+    catcher = type(
+        "Figures", (), {"__getattr__": lambda self, name: lambda *args, **kw: drawn.update({name: args})}
+    )()
+    names = {**chapter(), "warplab": warplab, "figure": catcher, **known}
+    exec(compile(source, "12-beyond.md", "exec"), names)
+    return names | {"drawn": drawn}
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 5), (7, 3), (16, 64), (64, 8)])
@@ -76,11 +89,36 @@ def test_the_schedule_gives_every_cell_m_clocks_of_work():
     assert "clock 2: 6 of 36 cells busy" in alt and "clock 11: 6 of 36" in alt
 
 
+def test_the_numbers_about_the_array():
+    for said in ("766", "131,072", "1,048,576", "33.6 million", "34 GB/s", "13.6", "12.3", "21.4"):
+        assert said in TEXT
+
+
 def test_the_figure_of_filling_shows_counts_on_the_curve():
     counted = run("counted = {}", rng=np.random.default_rng(1))["counted"]
     for (n, m), share in counted.items():
         assert share == m / (m + 2 * n - 2)
     assert "256 rows through 256 x 256: 33.4%" in figures().filling(counted).alt
+
+
+def test_energy_by_distance():
+    written = run("picojoules = {")["picojoules"]
+    assert written == {
+        "add, integer": 0.1,
+        "add, FP32": 0.9,
+        "register file": 1.0,
+        "multiply, integer": 3.1,
+        "multiply, FP32": 3.7,
+        "SRAM cache": 5.0,
+        "DRAM": 640.0,
+    }
+    assert list(written.values()) == sorted(written.values())
+
+
+def test_an_mi300x_beats_an_h100_on_paper_by_what_the_chapter_says():
+    rival = specs.get("mi300x")
+    times = [rival[fact].si / H100[fact].si for fact in ("memory_capacity", "memory_bandwidth", "peak_bf16")]
+    assert [round(t, 1) for t in times] == [2.4, 1.6, 1.3]
 
 
 def test_the_warps_kernel_sums_each_warp_and_the_text_in_hip_differs_in_the_lines_that_say_32():
@@ -125,6 +163,26 @@ def test_bounds_against_an_h100():
     assert chapter()["bound"](H100, 4096) == H100["peak_bf16"].si
 
 
+def test_machines_without_a_door():
+    weights = 14e9
+    bounds = {}
+    for key in ("h100-sxm", "m4-max", "groq-lpu", "wse-3"):
+        chips = math.ceil(weights / specs.get(key)["memory_capacity"].si)
+        bounds[key] = chips, chips * specs.get(key)["memory_bandwidth"].si / weights
+    assert bounds["h100-sxm"][0] == 1 and round(bounds["h100-sxm"][1]) == 239
+    assert bounds["groq-lpu"][0] == 61 and bounds["groq-lpu"][1] / bounds["h100-sxm"][1] > 1000
+    assert bounds["wse-3"][1] > 1e6
+    assert bounds["groq-lpu"][1] / 750 == pytest.approx(500, rel=0.1)
+
+
+def test_heat_and_rent():
+    assert 8 * H100["tdp"].si == 5600 and 8 * specs.get("b200")["tdp"].si == 8000
+    names = run("share = ")
+    assert names["share"] == pytest.approx(0.7 * prices.electricity() / prices.cheapest("h100-sxm").gpu_hour)
+    assert names["share"] < 0.05  # "hardly"
+    assert 23.3 / specs.get("b200")["memory_bandwidth"].value == pytest.approx(3, abs=0.05)
+
+
 def test_a_board_at_the_edge_stays_below_its_doors_bound_and_far_below_its_tops(capsys):
     run("measured = {68e9")
     printed = capsys.readouterr().out
@@ -132,6 +190,27 @@ def test_a_board_at_the_edge_stays_below_its_doors_bound_and_far_below_its_tops(
     assert len(shares) == 4 and (min(shares), max(shares)) == (65, 82) and "65 to 82 %" in TEXT
     by_tops = 67e12 / (2 * 8.0e9)
     assert f"{by_tops:,.0f} tokens" in printed
+
+
+def test_the_heat_of_a_rack_in_air_and_in_water():
+    names = run("heat = 72 *")
+    assert names["heat"] == 72_000
+    density, warming = 1.2, 15  # kg/m³, K
+    assert names["air"] * density * 1005 * warming == pytest.approx(72_000)
+    assert names["air"] / (0.6 * 2) == pytest.approx(3.3, abs=0.05)  # m/s in front of the rack
+    assert names["water"] / 1000 / (math.pi * 0.0125**2) == pytest.approx(2.3, abs=0.05)  # m/s in the pipe
+    box = 8 * H100["tdp"].si / 1000
+    assert [round(box * pue, 1) for pue in (1, 1.54, 1.1)] == [5.6, 8.6, 6.2]
+
+
+def test_seven_links_together_are_one_nvlink_port():
+    assert 7 * 64 == pytest.approx(H100["nvlink_each_way"].value, rel=0.01)
+
+
+def test_the_carbon_of_a_kilowatt_hour():
+    hours, tonnes = 39.3e6, 11_390
+    kwh = hours * H100["tdp"].si / 1000
+    assert round(kwh / 1e6, 1) == 27.5 and round(tonnes * 1e6 / kwh) == 414
 
 
 def test_the_way_from_a_pixel_to_a_bill():
@@ -156,3 +235,12 @@ def test_the_way_from_a_pixel_to_a_bill():
     assert sum(vram.training_bytes(1).values()) == 16
     assert "995 M a second" in figures().journey(path).alt
     assert [chapter for _, chapter, _ in path] == list(figures().PICTURES)  # each has its picture
+
+
+def test_the_quiz():
+    assert H100["ridge_bf16"].value / 2 == pytest.approx(148, abs=0.5)
+    cache = vram.kv_cache_bytes(80, 8192, 1000, 1, groups=8)
+    free = H100["memory_capacity"].si - 35e9
+    assert math.floor(free / cache) == 137
+    for readers in (30, 137):
+        assert 2 * 70e9 * readers / (35e9 + readers * cache) < H100["ridge_bf16"].value

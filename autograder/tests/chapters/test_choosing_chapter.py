@@ -12,8 +12,8 @@ import subprocess
 import sys
 from functools import cache
 
+import jupytext
 import numpy as np
-import page_code
 import pytest
 import torch
 import yaml
@@ -25,7 +25,7 @@ from warplab.models import vram
 
 BOOK = ROOT / "chapters"
 CLUSTER = BOOK / "cluster"
-TEXT = page_code.text("11-choosing")
+TEXT = re.sub(r"\s+", " ", (BOOK / "11-choosing.md").read_text(encoding="utf-8"))
 SHELF = "t4", "rtx-4090", "a100-sxm", "h100-sxm", "h200-sxm", "b200"
 H100 = specs.get("h100-sxm")
 
@@ -36,10 +36,10 @@ def page():
     processes or measure.
     """
     names = {}
-    for source in page_code.cells("11-choosing"):
+    for cell in jupytext.read(BOOK / "11-choosing.md", fmt="md:myst").cells:
         skip = ("figure.", "figures import", "live(Path", "lives", "Path(", "measure(", "autoscale", "days")
-        if not any(word in source for word in skip):
-            exec(compile(source, "11-choosing.md", "exec"), names)
+        if cell.cell_type == "code" and not any(word in cell.source for word in skip):
+            exec(compile(cell.source, "11-choosing.md", "exec"), names)
     return names
 
 
@@ -77,6 +77,18 @@ def test_the_lowest_offer_on_demand_is_the_cheapest_and_spot_is_asked_for_by_nam
     assert [offer.key for offer in prices.offers("h100-sxm")] == known
     assert prices.cheapest("h100-sxm").hourly == 2.69
     assert prices.offers("h200-sxm", prices.SPOT)[0].key == "aws-p5en-spot"
+
+
+def test_a_card_without_a_price_has_none_and_a_wrong_name_is_an_error():
+    assert (
+        prices.cheapest("v100-sxm2") is None
+        and prices.offers("v100-sxm2") == []
+        and prices.purchase("t4") is None
+    )
+    with pytest.raises(specs.SpecError, match="no device 'h100'"):
+        prices.offers("h100")
+    with pytest.raises(KeyError, match="no offer 'p5'"):
+        prices.get("p5")
 
 
 def test_every_price_of_the_prose_is_a_role():
@@ -145,6 +157,13 @@ def test_the_bounds_that_tell_an_h100_from_an_a100():
     assert flops(specs.get("t4")) == 0.4 * 65e12
 
 
+def test_the_link_between_cards():
+    desk = H100["memory_bandwidth"].si
+    assert desk / H100["nvlink_each_way"].si == pytest.approx(7.4, abs=0.05) and desk / 50e9 == 67
+    assert 28 < H100["pcie_each_way"].si / 1e9
+    assert "nvlink_total" not in specs.get("rtx-4090")
+
+
 def test_dollars_for_a_result():
     million, exa = page()["per_million_tokens"], page()["per_exaflop"]
     full = {key: million(prices.cheapest(key)) for key in SHELF}
@@ -155,6 +174,21 @@ def test_dollars_for_a_result():
     company = [million(prices.cheapest(key), 1) / full[key] for key in SHELF[2:]]
     assert (round(min(company)), round(max(company))) == (23, 26) and "23 to 26 times" in TEXT
     assert exa(prices.get("runpod-h100")) == pytest.approx(2.69 / 3600 * 1e18 / (0.4 * 989.4e12))
+
+
+def test_buying():
+    power = 0.7 * prices.electricity()
+    hours = prices.purchase("h100-sxm").dollars / (prices.cheapest("h100-sxm").gpu_hour - power)
+    assert round(hours / 24) == 480
+    assert round(100 * power) == 8 and round(100 * power / prices.cheapest("h100-sxm").gpu_hour) == 3
+
+
+def test_energy_of_a_token():
+    rate, readers = page()["tokens_a_second"], page()["readers_on"]
+    joules = {key: specs.get(key)["tdp"].si / rate(specs.get(key), readers(specs.get(key))) for key in SHELF}
+    assert min(joules, key=joules.get) == "b200" and max(joules, key=joules.get) == "t4"
+    epyc = specs.get("epyc-9654")
+    assert round(H100["peak_fp32"].si / epyc["peak_fp32"].si) == 9
 
 
 def test_the_energy_experiment_is_for_a_gpu_and_divides_the_meter_by_the_calls(monkeypatch):
@@ -191,6 +225,18 @@ def test_youngs_interval_is_the_minimum():
         best = math.sqrt(2 * 60 * hours * 3600)
         assert intervals[share.argmin()] == pytest.approx(best, rel=1e-3)
         assert share.min() == pytest.approx(math.sqrt(2 * 60 / (hours * 3600)), rel=1e-6)
+
+
+@pytest.mark.parametrize(("between", "minutes"), [(24, 117), (6, 57)])
+def test_dalys_correction_is_two_thirds_of_a_save(between, minutes):
+    """Daly's own figures 3 and 4: saves of 5 minutes; his expansion is sqrt(2dM)(1 +
+    sqrt(d/2M)/3 + d/2M/9) - d.
+    """
+    save, mean = 5, between * 60
+    young, small = math.sqrt(2 * save * mean), save / (2 * mean)
+    daly = young * (1 + math.sqrt(small) / 3 + small / 9) - save
+    assert round(daly) == minutes
+    assert abs(daly - (young - 2 / 3 * save)) < 0.02 * save
 
 
 @pytest.mark.parametrize(("hours", "minutes"), [(1, 11), (4, 22), (24, 54), (1, 45)])
@@ -265,6 +311,14 @@ def test_a_run_that_is_told_to_go_and_a_run_that_is_shot_go_through_the_same_bit
         assert losses(lines).items() <= losses(whole).items()
     assert losses(first) | losses(second) | losses(third) == losses(whole)
     assert float.fromhex(losses(whole)[120][0]) < 0.8 * float.fromhex(losses(whole)[1][0])
+
+
+@pytest.mark.slow
+def test_with_another_random_generator_a_resumed_run_goes_astray(runs):
+    assert set(runs["saved"]) == {"step", "model", "adam", "rng"}
+    step = runs["saved"]["step"] + 1
+    assert losses(runs["astray"][0]).keys() == {step}
+    assert losses(runs["astray"][0])[step] != losses(runs["whole"][0])[step]
 
 
 def test_a_save_that_fails_half_way_leaves_the_old_one_whole(tmp_path, monkeypatch):
@@ -429,6 +483,28 @@ def test_the_days_of_the_page():
     assert auto.p95() == pytest.approx(answer, rel=0.01) and drowned > 200 > 40 > surge > held > answer
 
 
+def test_a_colder_start_makes_a_longer_queue_and_no_replica_a_faster_answer():
+    runs = [day(cold=seconds) for seconds in (0, 180, 600)]
+    assert runs[0][2] < runs[1][2] < runs[2][2]
+    many = day(lambda *_: 60, cold=0, limits=(60, 60))
+    assert many[0].latency.max() == pytest.approx(many[1])
+
+
+def test_a_lower_target_holds_the_surge_at_the_price_of_a_fixed_fleet():
+    run, answer, surge, _ = day(
+        lambda replicas, in_flight: page()["desired"](replicas, in_flight, target=4), cold=180
+    )
+    assert round(run.gpu_hours) == 346 and surge < 1.05 * answer
+    usual, _, _, _ = day(cold=180)
+    late = usual.latency > 1.05 * answer
+    assert late.mean() < 0.01
+    autoscale = module("cluster.autoscale")
+    waited = autoscale.arrivals(most=8, least=0.4, surge=2.5)[late] - 18 * 3600
+    assert (
+        240 < waited[(waited > 0) & (waited < 1800)].max() < 300
+    )  # three minutes of cold start and more than one to drain
+
+
 def test_the_queue_by_hand():
     """One slot of 10 s and three requests at once: 10, 20 and 30 s. With two replicas
     the third waits for the first.
@@ -457,3 +533,12 @@ def test_the_figures_say_what_they_show():
     assert "H200 SXM 2 for $9.18" in table.alt
     assert "H100 SXM, AWS: 0.36 full" in figures.tokens(SHELF, names["per_million_tokens"]).alt
     assert "best 22 minutes" in figures.intervals(names["simulated"]).alt
+
+
+def test_a_commitment_wins_from_the_hours_that_it_charges_for():
+    assert "for 17 hours a day" in TEXT
+
+
+def test_a_product_of_zeros_runs_faster_but_below_the_peak():
+    peak = specs.get("a100-sxm")["peak_fp16"].si
+    assert 257e12 < 295e12 < peak and "295 TFLOP/s with zeros" in TEXT

@@ -2,12 +2,13 @@
 engine, or the formula beside it.
 """
 
+import math
 import random
 import re
 from functools import cache
 
+import jupytext
 import numpy as np
-import page_code
 import pytest
 from conftest import ROOT
 
@@ -15,22 +16,30 @@ import warplab
 from warplab.hardware import specs
 
 BOOK = ROOT / "chapters"
-figures = page_code.figures("cores")
 CPU, GPU = specs.get("epyc-9654"), specs.get("h100-sxm")
 
 
-TEXT = page_code.text("02-cores")
+@cache
+def text():
+    return re.sub(r"\s+", " ", (BOOK / "02-cores.md").read_text(encoding="utf-8"))
 
 
 @cache
 def chapter():
     """Names that the chapter's cells define; cells that time or draw are left out."""
     names = {}
-    for source in page_code.cells("02-cores"):
-        drawn = re.search(r"bench\(|figure\.|figures import|plots\.", source)
-        if not drawn:
-            exec(compile(source, "02-cores.md", "exec"), names)
+    for cell in jupytext.read(BOOK / "02-cores.md", fmt="md:myst").cells:
+        drawn = re.search(r"bench\(|figure\.|figures import|plots\.", cell.source)
+        if cell.cell_type == "code" and not drawn:
+            exec(compile(cell.source, "02-cores.md", "exec"), names)
     return names
+
+
+@cache
+def figures():
+    from warplab.figures import cores
+
+    return cores
 
 
 def profile(name, grid, block, *args):
@@ -46,7 +55,7 @@ def test_lanes_cores_and_schedulers_are_the_registrys():
     assert GPU["fp32_lanes"].value == 132 * 4 * 32 == 16_896
     assert GPU["sms"].value * GPU["warp_schedulers_per_sm"].value == 528
     for number in ("1,536", "16,896", "528 schedulers", "132 with 96"):
-        assert number in TEXT
+        assert number in text()
 
 
 def test_the_ratios_of_the_two_chips():
@@ -84,7 +93,7 @@ def test_strides_ask_for_the_array_once_and_chunks_eight_times():
     assert strided.global_load.requests == chunked.global_load.requests == 64 * 32 == 2048
     assert strided.global_load.sectors_per_request == 4 and strided.global_load.bytes == x.nbytes == 262_144
     assert chunked.global_load.sectors_per_request == 32 and chunked.global_load.bytes == 8 * x.nbytes
-    assert strided.flops == 2 * x.size and f"of the {strided.warp_instructions:,} instructions" in TEXT
+    assert strided.flops == 2 * x.size and f"of the {strided.warp_instructions:,} instructions" in text()
 
 
 @quiet
@@ -94,8 +103,15 @@ def test_more_threads_than_the_machine_holds_issue_more_instructions():
     round_of_all, start_up = issued[0] / 2048, (issued[2] - issued[0]) / (2048 - 32)  # instructions of a warp
     assert issued == sorted(issued) and start_up > 2 * round_of_all
     assert (
-        GPU["sms"].value * min(chapter()["blocks_that_fit"](28, 0, 256).values()) == 1056 and "1,056" in TEXT
+        GPU["sms"].value * min(chapter()["blocks_that_fit"](28, 0, 256).values()) == 1056
+        and "1,056" in text()
     )
+
+
+@quiet
+def test_one_block_asks_for_the_same_sectors_as_quiz_2_says():
+    x, out = np.zeros(4096, np.float32), np.zeros(4096, np.float32)
+    assert profile("scale", 1, 32, x, out).global_load.sectors_per_request == 4
 
 
 @quiet
@@ -114,7 +130,11 @@ def test_the_table_turns_129_trips_of_a_warp_into_one():
 
 @quiet
 def test_without_the_barrier_the_engine_reports_a_race():
-    cell = page_code.cell("02-cores", "def place_shared")
+    cell = next(
+        c.source
+        for c in jupytext.read(BOOK / "02-cores.md", fmt="md:myst").cells
+        if "def place_shared" in c.source
+    )
     names = dict(chapter())
     exec(compile(cell.replace("    cuda.syncthreads()\n", ""), "02-cores.md", "exec"), names)
     with pytest.raises(warplab.SharedRace):
@@ -126,7 +146,7 @@ def test_mixed_warps_issue_more_for_the_same_work_and_16_is_as_bad_as_1():
     runs = {group: profile("two_jobs", 4, 128, np.ones(512, np.float32), group) for group in (1, 16, 32, 64)}
     issued = {group: p.warp_instructions for group, p in runs.items()}
     assert issued[1] == issued[16] == 1984 and issued[32] == issued[64] == 1400
-    assert "1,984 instructions in one case and 1,400 in the other" in TEXT
+    assert "1,984 instructions in one case and 1,400 in the other" in text()
     assert len({p.thread_instructions for p in runs.values()}) == 1
     assert runs[32].divergent_branches == 0 and runs[1].warp_execution_efficiency == pytest.approx(
         0.71, abs=0.005
@@ -150,9 +170,29 @@ def test_blocks_by_hand_agree_with_the_compilers_report(kernel, arguments, regis
     assert figures().resident_warps(p.registers, p.shared_bytes, 256) == 64 * p.occupancy
 
 
+def test_the_constants_in_blocks_that_fit_are_those_of_the_architecture():
+    limit = specs.for_arch("sm_90")
+    facts = ("max_warps_per_sm", "max_blocks_per_sm", "registers_per_sm", "register_allocation_unit")
+    assert [limit[fact].value for fact in facts] == [64, 32, 65536, 256]
+    assert (
+        limit["shared_memory_per_sm"].si == 228 * 1024
+        and limit["reserved_shared_memory_per_block"].si == 1024
+    )
+    assert limit["shared_memory_allocation_unit"].si == 128 and GPU["register_file_per_sm"].si == 256 * 1024
+
+
+def test_registers_and_warps_of_the_text_and_of_quiz_4():
+    unit, quarter = 256, 65536 // 4
+    for registers, each, a_quarter, blocks in ((94, 3072, 5, 2), (40, 1280, 12, 6), (41, 1536, 10, 5)):
+        per_warp = math.ceil(registers * 32 / unit) * unit
+    warps = figures().resident_warps
+    assert warps(32, 0, 256) - warps(33, 0, 256) == 16  # the caption: a quarter of 64
+    assert "a quarter of the warps" in figures().occupancy_limits().caption
+
+
 def test_littles_law_gives_the_57_instructions_and_the_70_warps():
     fewest = next(n for n in range(1000) if 16 * (n + 1) >= 700 + 4 * n)
-    assert fewest == 57 and "$n = 57$" in TEXT
+    assert fewest == 57 and "$n = 57$" in text()
     per_sm = 700 / GPU["boost_clock"].si * GPU["memory_bandwidth"].si / GPU["sms"].value
     assert round(per_sm / 128) == 70 > 64 and round(per_sm / 256) == 35
 
@@ -167,12 +207,12 @@ def test_the_simulated_scheduler_stays_under_littles_law_and_far_from_full_on_it
 
 def test_warps_in_step_cost_what_the_text_says_and_only_in_step():
     first = chapter()["share_of_busy_ticks"]
-    assert round(100 * first(16, 63)) == 94 and "reaches 94 %" in TEXT
+    assert round(100 * first(16, 63)) == 94 and "reaches 94 %" in text()
     assert first(16, 63, ticks=100_000) == pytest.approx(first(16, 63), abs=0.01)  # it has settled
-    assert round(100 * share_when_taking_turns(16, 63)) == 59 and "it gets 59 %" in TEXT
+    assert round(100 * share_when_taking_turns(16, 63)) == 59 and "it gets 59 %" in text()
     assert share_when_taking_turns(16, 63, ticks=100_000) == pytest.approx(0.60, abs=0.01)
     apart = [share_when_taking_turns(16, 63, ticks=100_000, seed=seed) for seed in range(6)]
-    assert min(apart) > 0.98 and "settles above 98 %" in TEXT
+    assert min(apart) > 0.98 and "settles above 98 %" in text()
 
 
 def share_when_taking_turns(warps, arithmetic, load=700, alu=4, ticks=20_000, seed=None):
@@ -191,6 +231,16 @@ def share_when_taking_turns(warps, arithmetic, load=700, alu=4, ticks=20_000, se
             ready[w] = now + (load if done[w] % (arithmetic + 1) == 0 else alu)
             done[w], issued, last = done[w] + 1, issued + (now >= ticks), w
     return issued / ticks
+
+
+def test_the_size_at_which_a_copied_product_breaks_even():
+    fetch = 2 * 4 / GPU["pcie_each_way"].si
+    side = fetch / (2 / CPU["peak_fp32"].si - 2 / GPU["peak_fp32"].si)
+    assert 510 < side < 525
+    assert round(CPU["memory_bandwidth"].si / GPU["pcie_each_way"].si) == 7  # "at a seventh of that"
+    assert (
+        8 / GPU["pcie_each_way"].si > 12 / CPU["memory_bandwidth"].si
+    )  # an addition never pays for the copy
 
 
 def test_a_gpu_that_nobody_measured_gets_no_curve():
@@ -235,5 +285,5 @@ def test_a_grid_that_is_too_large_costs_start_up_most_of_all_in_numba():
     }
     rise = {name: round(many / few, 1) for name, (few, many) in issued.items()}
     assert rise == {"numba": 4.7, "C++": 2.5}
-    assert "2.5-fold, not 4.7-fold" in TEXT
+    assert "2.5-fold, not 4.7-fold" in text()
     assert "div.s64" in profile("scale", 4, 256, x, out).ptx  # "by a division of 64-bit numbers"

@@ -4,8 +4,8 @@ import ast
 import importlib
 from functools import cache
 
+import jupytext
 import numpy as np
-import page_code
 import pytest
 from conftest import ROOT
 from test_explorables import loaded, models
@@ -30,8 +30,8 @@ def functions(page, *wanted):
     """These functions of a chapter's cells, by name; nothing else of it runs."""
     names = {"np": np, "vram": vram, "door": specs.get("h100-sxm")["memory_bandwidth"].si, "weights": 7e9}
     exec("from numba import njit", names)
-    for source in page_code.cells(page):
-        for node in ast.parse(source).body:
+    for cell in jupytext.read(BOOK / f"{page}.md", fmt="md:myst").cells:
+        for node in ast.parse(cell.source).body if cell.cell_type == "code" else ():
             if isinstance(node, ast.FunctionDef) and node.name in wanted:
                 exec(compile(ast.Module([node], []), f"{page}.md", "exec"), names)
     return names

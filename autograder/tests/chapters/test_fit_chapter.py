@@ -2,22 +2,71 @@
 and its calculator computes as warplab.models.vram does.
 """
 
-from functools import partial
+import math
+import re
+from functools import cache
 
-import page_code
+import jupytext
 import pytest
 import torch
 from conftest import ROOT
 
+from warplab.hardware import specs
 from warplab.models import vram
 from warplab.models.networks import Block, Transformer, worksheet
 
 BOOK = ROOT / "chapters"
-figures = page_code.figures("fit")
+TEXT = re.sub(r"\s+", " ", (BOOK / "06-fit.md").read_text(encoding="utf-8"))
 SEVEN, THIRTEEN = {"layers": 32, "width": 4096, "heads": 32}, {"layers": 40, "width": 5120, "heads": 40}
+CARD = {name: specs.get(name)["memory_capacity"].si for name in ("rtx-4090", "h100-sxm", "h200-sxm")}
 
 
-run = partial(page_code.execute, "06-fit")
+@cache
+def figures():
+    from warplab.figures import fit
+
+    return fit
+
+
+def cell(text):
+    """Source of the chapter's code cell that contains `text`."""
+    found = [
+        c.source
+        for c in jupytext.read(BOOK / "06-fit.md", fmt="md:myst").cells
+        if c.cell_type == "code" and text in c.source
+    ]
+    assert len(found) == 1, f"{len(found)} cells contain {text!r}"
+    return found[0]
+
+
+def run(*texts, **names):
+    """Names that are bound after the cells with these texts have run one after the other."""
+    for text in texts:
+        exec(compile(cell(text), "06-fit.md", "exec"), names)
+    return names
+
+
+def test_seven_billion_numbers():
+    assert [7 * kind.itemsize for kind in (torch.float32, torch.float16, torch.int8)] == [28, 14, 7]
+    assert 28e9 > CARD["rtx-4090"] and CARD["rtx-4090"] - 14e9 == 10e9
+    assert specs.get("h100-sxm")["memory_reported"].si / 1e9 == pytest.approx(85, abs=0.1)
+    assert "sixteen different numbers" in TEXT
+
+
+def test_the_tenants():
+    assert CARD["h100-sxm"] < 112e9 < CARD["h200-sxm"]
+    neighbours = (
+        torch.tensor([0x3F7F, 0x3F80, 0x3F81], dtype=torch.int16).view(torch.bfloat16).float().diff().tolist()
+    )
+    assert [round(gap, 3) for gap in neighbours] == [0.004, 0.008]
+    weight = torch.nn.Parameter(torch.ones(3))
+    adam = torch.optim.Adam([weight])
+    weight.grad = torch.tensor([1e-4, 1.0, 1e4])
+    adam.step()
+    assert weight.tolist() == pytest.approx(
+        [0.999] * 3, rel=1e-6
+    )  # Adam's first step is its learning rate, whatever the gradient
+    assert torch.equal(weight.bfloat16(), torch.ones(3).bfloat16())  # and in 16 bits it rounds to nothing
 
 
 def test_the_mixed_step_of_the_page_keeps_sixteen_bytes_and_moves_the_16_bit_weights():
@@ -30,6 +79,18 @@ def test_the_mixed_step_of_the_page_keeps_sixteen_bytes_and_moves_the_16_bit_wei
         not torch.equal(small, old.bfloat16())
         for small, old in zip(after, names["model"].parameters(), strict=True)
     )
+
+
+def test_autocast_keeps_16_bit_copies_of_the_weights_for_the_way_back():
+    block, x = Block(256, 4), torch.randn(1, 32, 256, requires_grad=True)
+    with torch.autocast("cpu", torch.bfloat16), vram.saving(block) as kept:
+        block(x)
+    square = [
+        size
+        for shape, kind, size in kept.tensors
+        if kind == torch.bfloat16 and len(shape) == 2 and min(shape) >= 256
+    ]
+    assert sum(square) == 2 * 12 * 256**2  # two bytes a weight
 
 
 def test_a_block_keeps_sixteen_sheets():
@@ -57,6 +118,11 @@ def test_activations_against_weights():
     assert sizes[0] < 14 < sizes[1]
 
 
+def test_checkpoints():
+    sheets = {k: k + 16 * 64 / k for k in (1, 2, 4, 8, 16, 32, 64)}
+    assert min(sheets, key=sheets.get) == 32 == math.isqrt(16 * 64)
+
+
 @pytest.mark.slow
 def test_pytorch_recomputes_a_third_less_of_each_segment_s_last_block():
     names = run("checkpoint(run", torch=torch, Block=Block)
@@ -75,6 +141,16 @@ def test_accumulated_gradients_are_those_of_the_large_batch():
     torch.testing.assert_close(names["once"], unequal, rtol=1e-4, atol=1e-7)
 
 
+def test_pooling_by_the_maximum_keeps_indices_and_the_average_none():
+    pooled = {}
+    x = torch.rand(1, 4, 8, 8, requires_grad=True)
+    for name, pool in (("max", torch.nn.MaxPool2d(2)), ("average", torch.nn.AvgPool2d(2))):
+        with vram.saving() as kept:
+            pool(x)
+        pooled[name] = kept.bytes - x.nbytes
+    assert pooled == {"max": 2 * x.numel(), "average": 0}  # two bytes for each number that went in
+
+
 def test_the_untidy_desk():
     names = run("class Desk", "moments = []")
     desk = names["desk"]
@@ -91,6 +167,36 @@ def test_the_cache_of_a_chat():
     assert int(10e9 / each) == 19_073 and int(10e9 / each / 2048) == 9
     alt = figures().cache().alt
     assert "19,073 tokens" in alt and "152,587 tokens" in alt
+
+
+def test_thirteen_billion_on_24_gb():
+    names = run("adapters = layers", "vram.adapter_bytes", vram=vram)
+    assert names["adapters"] == pytest.approx(52.4e6, rel=0.001) and names[
+        "adapters"
+    ] / 13e9 == pytest.approx(0.004, abs=0.0001)
+    totals = [
+        sum(vram.adapter_bytes(13e9, names["adapters"], bits / 8).values()) + names["kept"]
+        for bits in (16, 8, 4.13)
+    ]
+    assert [total <= CARD["rtx-4090"] for total in totals] == [False, True, True]
+
+
+def test_the_quiz():
+    fp32, mixed = vram.RECIPES["FP32, Adam"], vram.RECIPES["mixed, Adam"]
+    assert (
+        sum(fp32.values()) - fp32["weights"] == 12
+        and sum(mixed.values()) - mixed["weights"] - mixed["FP32 weights"] == 10
+    )
+    block = {"layers": 1, "width": 64, "heads": 4}
+    twice = [
+        vram.activation_bytes(**block, tokens=s, batch=b, fused=False)
+        - vram.activation_bytes(**block, tokens=s, batch=b)
+        for s, b in ((32, 4), (64, 2))
+    ]
+    assert twice[1] == 2 * twice[0]
+    each = vram.kv_cache_bytes(40, 5120, 1)
+    assert each == 819_200 and each * 4096 == pytest.approx(3.36e9, rel=0.002)
+    assert int(54e9 / (each * 4096)) == 16 and int(8 * 54e9 / (each * 4096)) == 128
 
 
 def test_the_table_without_scripts_is_the_calculator_s_first_example():
@@ -187,3 +293,18 @@ def test_what_stays_with_the_host_and_what_crosses_the_street():
     names = run("worksheet(64)", "def size(", "half.loss(rows)", "stays = size", torch=torch)
     assert round(names["stays"] / names["count"]) == 12  # an FP32 copy and two moments
     assert [round(names[way] / names["count"]) for way in ("out", "back")] == [2, 2]
+
+
+def test_the_tokens_that_hide_the_trip_do_not_depend_on_the_model():
+    street = {"rtx-4090": specs.get("a100-sxm")["pcie_each_way"].si, "h100-sxm": 64e9}
+    assert specs.get("rtx-4090")["pcie_generation"].value == specs.get("a100-sxm")["pcie_generation"].value
+    for name, each_way in street.items():
+        peak = specs.get(name)["peak_bf16"].si
+        for crossing in (4, 6):  # bytes a parameter: gradient and weight; gradient and the weights twice
+            tokens = crossing / 6 * peak / each_way
+            for parameters in (1e9, 13e9):  # seconds of the trip, seconds of the arithmetic
+                assert crossing * parameters / each_way == pytest.approx(6 * parameters * tokens / peak)
+    assert 2 * 7e9 < CARD["rtx-4090"] < 2 * 13e9  # "That puts 7 B on our card"
+    own = specs.get("rtx-4090")["memory_bandwidth"].si
+    assert round(26e9 / street["rtx-4090"], 1) == 0.8 and int(own / street["rtx-4090"]) == 31
+    assert round(364e9 / specs.get("epyc-9654")["memory_bandwidth"].si, 1) == 0.8

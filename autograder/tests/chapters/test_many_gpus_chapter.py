@@ -7,8 +7,10 @@ import copy
 import json
 import re
 import time
+from contextlib import closing
+from functools import cache
 
-import page_code
+import jupytext
 import pytest
 import torch
 import torch.distributed as dist
@@ -18,20 +20,45 @@ from jsonschema import Draft202012Validator
 from warplab.hardware import specs
 from warplab.models import vram
 from warplab.models.networks import Transformer, worksheet
-from warplab.models.rank_pool import Ranks
+from warplab.models.rank_pool import RankError, Ranks
 
 BOOK = ROOT / "chapters"
-figures = page_code.figures("many_gpus")
-TEXT = page_code.text("10-many-gpus")
+TEXT = re.sub(r"\s+", " ", (BOOK / "10-many-gpus.md").read_text(encoding="utf-8"))
 H100 = specs.get("h100-sxm")
 SPEED = 0.4 * H100["peak_bf16"].si
 NVLINK, PCIE, NETWORK = H100["nvlink_each_way"].si, H100["pcie_each_way"].si, 400e9 / 8
 
 
+@cache
+def figures():
+    from warplab.figures import many_gpus
+
+    return many_gpus
+
+
+def cell(text):
+    """Source of the chapter's code cell that contains `text`."""
+    found = [
+        c.source
+        for c in jupytext.read(BOOK / "10-many-gpus.md", fmt="md:myst").cells
+        if c.cell_type == "code" and text in c.source
+    ]
+    assert len(found) == 1, f"{len(found)} cells contain {text!r}"
+    return found[0]
+
+
 def run(*texts, **names):
     """Names that are bound after the cells with these texts have run one after the other."""
-    known = {"torch": torch, "dist": dist, "time": time, "Transformer": Transformer, "worksheet": worksheet}
-    return page_code.execute("10-many-gpus", *texts, **known | names)
+    names = {
+        "torch": torch,
+        "dist": dist,
+        "time": time,
+        "Transformer": Transformer,
+        "worksheet": worksheet,
+    } | names
+    for text in texts:
+        exec(compile(cell(text), "10-many-gpus.md", "exec"), names)
+    return names
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +66,12 @@ def rooms():
     four = Ranks(4)
     yield four
     four.close()
+
+
+def test_one_room_would_take_years_and_does_not_hold_the_state(capsys):
+    run("seconds = 6 * 7e9")
+    assert capsys.readouterr().out == "6.7 years\n"
+    assert 16 * 7e9 == 112e9 > H100["memory_capacity"].si
 
 
 @pytest.mark.slow
@@ -65,6 +98,12 @@ def test_four_ranks_average_to_the_gradient_of_one_process(rooms):
 
 
 @pytest.mark.slow
+def test_everybody_waits_for_the_rank_that_oversleeps(rooms, capsys):
+    waited = rooms.run(run("def meet", rooms=rooms)["meet"])
+    assert min(waited[:2] + waited[3:]) > waited[2]
+
+
+@pytest.mark.slow
 def test_both_all_reduces_send_the_bytes_that_the_chapter_derives(rooms):
     caught = {}
     figure = type("Chart", (), {"traffic": caught.update})
@@ -72,6 +111,15 @@ def test_both_all_reduces_send_the_bytes_that_the_chapter_derives(rooms):
     assert list(caught) == [2, 3, 4]
     for n, (through_one, ring) in caught.items():
         assert through_one == n - 1 and ring == pytest.approx(2 * (n - 1) / n)
+
+
+@pytest.mark.slow
+def test_a_ring_that_forgets_to_add_is_noticed(rooms):
+    names = run("def through_one", "def trial")
+    wrong = {"torch": torch, "dist": dist}
+    exec(compile(cell("def ring(").replace("take + inbox", "inbox"), "10-many-gpus.md", "exec"), wrong)
+    with pytest.raises(RankError, match="AssertionError"), closing(Ranks(2)) as two:
+        two.run(names["trial"], (wrong["ring"],), 2)
 
 
 def test_the_drawn_ring_ends_with_all_parts_complete_and_two_phases():
@@ -100,6 +148,12 @@ def test_eight_gpus_of_a_machine_share_the_trip(capsys):
     assert names["machines_time"](8, 14e9) == names["ring_time"](
         8, 14e9, NVLINK
     )  # one machine: nothing to send outside
+
+
+def test_nvlink_both_ways_and_terabits():
+    assert H100["nvlink_links"].value * H100["nvlink_per_link"].value == 450 == H100["nvlink_total"].value / 2
+    assert (H100["pcie_total"].value, H100["pcie_each_way"].value) == (128, 64)
+    assert 57600 / 256 == 225 == NVLINK / 2e9
 
 
 @pytest.mark.slow
@@ -176,6 +230,14 @@ def test_the_cut_mlp_is_the_whole_one(rooms, capsys):
     assert len(lines) == 4 and all(
         line.startswith("(32, 64) ") and float(line.split()[2]) < 1e-5 for line in lines
     )
+
+
+def test_tensor_parallelism_costs_what_the_chapter_says():
+    array, each = 8192 * 4096 * 2, 32 * 4
+    assert round(1e3 * 6 * 7e9 * 8192 / SPEED / 8) == 109
+    ring = 2 * 7 / 8 * array * each
+    assert [round(1e3 * ring / wire) for wire in (NVLINK, NETWORK)] == [33, 301]
+    assert round(1e3 * array / NETWORK, 1) == 1.3
 
 
 @pytest.mark.parametrize(("stages", "parts"), [(4, 2), (4, 4), (4, 16), (8, 32), (1, 3)])
@@ -298,3 +360,9 @@ def test_the_efficiencies(capsys):
     printed = re.findall(r"(\d+) GPUs: +(\d+)%, overlapped +(\d+)%", capsys.readouterr().out)
     assert printed == [("64", "98", "100"), ("512", "87", "100"), ("4096", "43", "61"), ("16384", "14", "15")]
     assert names["efficiency"](2000)[1] > 0.999 > names["efficiency"](2304)[1]  # "up to some 2,000"
+
+
+def test_the_quiz():
+    grown = {stage: sum(vram.zero_bytes(13e9, 8, stage).values()) / 1e9 for stage in range(4)}
+    assert grown == pytest.approx({0: 208, 1: 71.5, 2: 48.75, 3: 26})
+    assert round(280e9 / NVLINK, 2) == 0.62 and 280e9 / NETWORK == 5.6

@@ -2,8 +2,8 @@
 
 import re
 
+import jupytext
 import numpy as np
-import page_code
 import pytest
 import torch
 from conftest import ROOT
@@ -28,7 +28,8 @@ class Counted:
 
 
 def test_the_budget_of_a_tile_by_hand():
-    source = page_code.cell("04-matmul", "cycles = {")
+    cells = jupytext.reads(TEXT, fmt="md:myst").cells
+    source = next(c.source for c in cells if c.cell_type == "code" and "cycles = {" in c.source)
     space = {"warplab": type("Lab", (), {"specs": specs}), "register_tiled": Counted}
     exec(compile(source, "04-matmul.md", "exec"), space)
     cuda_cores, tensor_cores, table, door = space["cycles"].values()
@@ -66,7 +67,7 @@ def test_the_first_kernel_comes_before_the_disguises_and_before_the_library():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not find source")
 def test_numbers_in_a_row_take_two_wavefronts_where_numbers_16_apart_take_one():
-    cells = page_code.cells("04-matmul")
+    cells = [c.source for c in jupytext.reads(TEXT, fmt="md:myst").cells if c.cell_type == "code"]
     wavefronts = {}
     for b_col in ("tx + 16 * j", "4 * tx + j"):
         space = {}

@@ -7,11 +7,11 @@ import os
 import re
 import runpy
 import tempfile
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
+import jupytext
 import numpy as np
-import page_code
 import pytest
 from conftest import ROOT
 
@@ -19,21 +19,29 @@ import warplab
 from warplab.hardware import specs
 
 BOOK = ROOT / "chapters"
-figures = page_code.figures("memory")
 H100 = specs.get("h100-sxm")
-TEXT = page_code.text("05-memory")
+TEXT = re.sub(r"\s+", " ", (BOOK / "05-memory.md").read_text(encoding="utf-8"))
 # one small launch is enough to count, and a kernel taken from a page has no source file
 pytestmark = pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not find source")
+
+
+@cache
+def figures():
+    from warplab.figures import memory
+
+    return memory
 
 
 @cache
 def chapter():
     """Names that the chapter's definitions bind; cells that time, profile, print or draw are left out."""
     names = {"np": np, "warplab": warplab, "h100": H100}
-    for source in page_code.cells("05-memory"):
-        if re.search(r"^(def |@|from numba|import (math|numpy))", source, re.M):
-            if not re.search(r"bench\(|profile\(|print\(|figure\.|@triton", source):
-                exec(compile(source, "05-memory.md", "exec"), names)
+    for cell in jupytext.read(BOOK / "05-memory.md", fmt="md:myst").cells:
+        if cell.cell_type == "code" and re.search(
+            r"^(def |@|from numba|import (math|numpy))", cell.source, re.M
+        ):
+            if not re.search(r"bench\(|profile\(|print\(|figure\.|@triton", cell.source):
+                exec(compile(cell.source, "05-memory.md", "exec"), names)
     return names
 
 
@@ -129,7 +137,11 @@ def test_the_online_softmax_reads_twice_what_the_other_reads_three_times():
     assert once == 16_384 and flops[1] / flops[0] == pytest.approx(1.5)  # "half as much arithmetic again"
 
 
-cell_with = partial(page_code.cell, "05-memory")
+def cell_with(text):
+    """The source of the chapter's one cell that holds `text`."""
+    cells = jupytext.read(BOOK / "05-memory.md", fmt="md:myst").cells
+    [source] = [cell.source for cell in cells if text in cell.source]
+    return source
 
 
 def counted_in_triton(kernel, grid, rows, cols):
@@ -178,6 +190,10 @@ def test_the_tile_of_triton_reads_each_number_once():
     torch.testing.assert_close(out, x.softmax(0), rtol=0, atol=1e-6)
 
 
+def test_the_small_sum_of_the_online_softmax():
+    sums = [1, math.exp(-2) + 1, math.exp(-2) + 1 + math.exp(-1)]
+
+
 @pytest.mark.parametrize(("n", "tile"), [(512, 64), (100, 64), (7, 3)])
 def test_attention_by_tiles_is_attention(n, tile):
     q, k, v = np.random.default_rng(n).standard_normal((3, n, 64))
@@ -200,6 +216,45 @@ def test_the_walk_visits_every_link_once_in_both_orders():
             assert at[0] == (seen + [0])[walked]
 
 
+def test_the_desk_the_door_and_the_walk():
+    bandwidth, fp32 = H100["memory_bandwidth"].si, H100["peak_fp32"].si
+    assert round(fp32 / 2 / (bandwidth / 12)) == 120
+    for key in ("h100-sxm", "rtx-4090"):
+        spec = specs.get(key)
+        assert round(1e3 * spec["memory_capacity"].si / spec["memory_bandwidth"].si) == 24  # ms
+        assert round(spec["memory_bandwidth"].si / spec["memory_capacity"].si) == 42  # tokens a second
+    assert specs.get("epyc-9654")["memory_bandwidth"].si / (1.2e12 / 8) == pytest.approx(3, abs=0.1)
+    registers = 4 * H100["registers_per_sm"].value
+    assert registers == H100["unified_cache_per_sm"].si == 256 * 1024
+    assert registers * H100["sms"].value == 33 * 2**20
+    assert 33 * 2**20 / H100["l2_cache"].si == pytest.approx(2 / 3, abs=0.01)
+    read_l2, read_hbm = 4528.92 * 2**30, 2561.03 * 2**30  # mt4g, bytes a second
+    assert [round(read_l2 / 1e12, 1), round(read_hbm / 1e12, 2), round(read_hbm / bandwidth, 2)] == [
+        4.9,
+        2.75,
+        0.82,
+    ]
+    latency = 834 / H100["boost_clock"].si
+    assert latency == pytest.approx(421e-9, abs=0.5e-9)
+    under_way = bandwidth * latency
+    assert under_way == pytest.approx(1.4e6, rel=0.01)
+    assert under_way / H100["sms"].value == pytest.approx(10.7e3, rel=0.005)
+    assert round(under_way / H100["sms"].value / 128) == 84 > H100["max_warps_per_sm"].value
+
+
+def test_the_street():
+    each_way = H100["pcie_each_way"].si
+    assert round(H100["memory_bandwidth"].si / each_way) == 52
+    assert H100["memory_capacity"].si / each_way == 1.25
+    assert round(6 * H100["peak_fp32"].si / each_way, -2) == 6_300  # 2 n^3 / (12 n^2 bytes)
+
+
+def test_what_shared_memory_an_h100_has():
+    kib = {name: H100[name].si / 1024 for name in ("shared_memory_per_sm", "max_shared_memory_per_block")}
+    assert list(kib.values()) == [228, 227]
+    assert H100["unified_cache_per_sm"].si / 1024 == 256
+
+
 def test_intensities_of_deep_learning():
     book, ridge = chapter(), H100["ridge_bf16"].value
     products = [np.divide(*book["product"](m, 4096, 4096)) for m in (1, 32, 512, 4096)]
@@ -215,7 +270,8 @@ def test_intensities_of_deep_learning():
 
 
 def test_the_sliver_of_the_arithmetic_and_its_share_of_the_floor():
-    source = cell_with("def floor(")
+    page = jupytext.read(BOOK / "05-memory.md", fmt="md:myst").cells
+    source = next(cell.source for cell in page if cell.cell_type == "code" and "def floor(" in cell.source)
     caught, space = {}, {**chapter()}
     space["figure"] = type("Chart", (), {"floors": caught.update})
     exec(compile(source, "05-memory.md", "exec"), space)
@@ -237,6 +293,19 @@ def test_the_bytes_of_attention():
     assert 2 * n * n > H100["l2_cache"].si
     alt = figures().attention_bytes().alt
     assert "541 MB" in alt and "136 MB" in alt and "4 MB" in alt
+
+
+def test_chapter_4_is_placed_where_its_counters_put_it():
+    n, stored = 256, 256 * 256 * 4
+    flop = 2 * n**3
+    asked = {
+        "matmul, naive": 64 * 2**20,
+        "matmul, tile of 32": 80 * 2**20 / 20,
+        "matmul, register tile": 64 * 2**20 / 32,
+    }
+    for name, loaded in asked.items():
+        drawn, to_bytes = figures().CHAPTER_4[name]
+        assert drawn / to_bytes == pytest.approx(flop / (loaded + stored), rel=5e-3)
 
 
 def test_a_gpu_that_nobody_measured_is_not_given_a_time():

@@ -1,14 +1,21 @@
 """The page on what a network computes: its numbers by hand, its runs, and the block that chapters share."""
 
 import re
+from functools import cache
 
-import page_code
+import jupytext
 import pytest
 from conftest import ROOT
 
 BOOK = ROOT / "chapters"
-figures = page_code.figures("network")
 PAGE = BOOK / "what-a-network-computes.md"
+
+
+@cache
+def figures():
+    from warplab.figures import network
+
+    return network
 
 
 @pytest.fixture(scope="module")
@@ -26,9 +33,9 @@ def run():
             return draw
 
     space = {"figure": Keep()}
-    for source in page_code.cells("what-a-network-computes"):
-        if "import network" not in source:
-            exec(compile(source, PAGE.name, "exec"), space)
+    for cell in jupytext.read(PAGE, fmt="md:myst").cells:
+        if cell.cell_type == "code" and "import network" not in cell.source:
+            exec(compile(cell.source, PAGE.name, "exec"), space)
     torch.set_num_threads(threads)
     return space, drawn
 

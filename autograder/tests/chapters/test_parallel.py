@@ -9,8 +9,8 @@ import subprocess
 import tempfile
 from functools import cache
 
+import jupytext
 import numpy as np
-import page_code
 import pytest
 from conftest import ROOT
 from numba import cuda, float32, int32
@@ -20,7 +20,6 @@ from warplab.hardware import specs
 from warplab.simt.toolchain.ptxas import assemble, find
 
 BOOK = ROOT / "chapters"
-figures = page_code.figures("parallel")
 N, BLOCKS = 65_536, 256
 KERNELS = ("sum_atomic", "sum_neighbours", "sum_halves", "sum_shuffle")
 
@@ -28,18 +27,33 @@ KERNELS = ("sum_atomic", "sum_neighbours", "sum_halves", "sum_shuffle")
 pytestmark = pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not find source")
 
 
-PROSE = page_code.text("03-parallel")
+@cache
+def page():
+    return (BOOK / "03-parallel.md").read_text(encoding="utf-8")
+
+
+@cache
+def prose():
+    return re.sub(r"\s+", " ", page())
 
 
 @cache
 def chapter():
     """What the chapter's cells import and define; nothing of them is run."""
-    return page_code.definitions("03-parallel")
+    names = {}
+    for cell in jupytext.reads(page(), fmt="md:myst").cells:
+        if cell.cell_type == "code" and "figures import" not in cell.source:
+            tree = ast.parse(cell.source)
+            tree.body = [
+                part for part in tree.body if isinstance(part, ast.Import | ast.ImportFrom | ast.FunctionDef)
+            ]
+            exec(compile(tree, "03-parallel.md", "exec"), names)
+    return names
 
 
 def variant(name, *changes):
     """The chapter's kernel `name` with each (old, new) of `changes` made in its source."""
-    cell = page_code.cell("03-parallel", f"def {name}(")
+    cell = next(c.source for c in jupytext.reads(page(), fmt="md:myst").cells if f"def {name}(" in c.source)
     source = ast.unparse(next(part for part in ast.parse(cell).body if getattr(part, "name", "") == name))
     for old, new in changes:
         assert old in source
@@ -47,6 +61,13 @@ def variant(name, *changes):
     names = dict(chapter())
     exec(compile(source, "03-parallel.md", "exec"), names)
     return names[name]
+
+
+@cache
+def figures():
+    from warplab.figures import parallel
+
+    return parallel
 
 
 @cache
@@ -67,6 +88,27 @@ def shared(p):
 
 def amdahl(s, n):
     return 1 / (s + (1 - s) / n)
+
+
+def gustafson(s, n):
+    return s + (1 - s) * n
+
+
+def test_the_steps_of_training_in_turn_and_at_once():
+    step, w = chapter()["step"], 0.0
+    for _ in range(3):
+        w += step(w)
+    assert w == pytest.approx(2.808) and 3 * step(0.0) == pytest.approx(5.4)  # closes in on 3; overshoots
+
+
+def test_the_numbers_of_the_two_laws():
+    assert amdahl(0.1, 256) == pytest.approx(9.7, abs=0.05) and amdahl(0.1, 10**9) == pytest.approx(10)
+    assert (round(amdahl(0.008, 1024)), round(amdahl(0.004, 1024))) == (111, 201)
+    assert amdahl(0.05, 20) == pytest.approx(10.3, abs=0.05) and amdahl(0.05, 10**6) == pytest.approx(
+        20, rel=1e-3
+    )
+    assert amdahl(0.05, 10**6) / amdahl(0.05, 20) < 2
+    assert gustafson(0.05, 20) == pytest.approx(19.05)
 
 
 def test_the_fit_gives_back_the_share_that_was_put_in():
@@ -145,9 +187,15 @@ def test_the_predicted_requests_are_the_engines():
         assert shared(p) == BLOCKS * requests
         assert p.shared_load.bank_conflicts == p.shared_store.bank_conflicts == 0
         assert p.atomics.requests == (N // 32 if kernel == "sum_atomic" else BLOCKS)
-        assert f"{max(shared(p), p.atomics.requests):,}" in PROSE
+        assert f"{max(shared(p), p.atomics.requests):,}" in prose()
     assert tried("sum_neighbours")[0].flops == tried("sum_halves")[0].flops == BLOCKS * 255
     assert tried("sum_shuffle")[0].flops == BLOCKS * 1440
+
+
+def test_what_the_prose_reads_off_the_panel_of_instructions():
+    atomic, neighbours, halves, shuffle = (tried(kernel)[0].warp_instructions for kernel in KERNELS)
+    assert 3 * atomic < halves < shuffle < 1.1 * halves < neighbours
+    assert shared(tried("sum_neighbours")[0]) > 3 * shared(tried("sum_halves")[0])
 
 
 def test_the_trees_meet_by_chance_and_part_with_other_numbers():

@@ -6,8 +6,8 @@ import math
 import re
 from functools import cache
 
+import jupytext
 import numpy as np
-import page_code
 import pytest
 from conftest import ROOT
 
@@ -15,7 +15,6 @@ import warplab
 from warplab.hardware import specs
 
 BOOK = ROOT / "chapters"
-figures = page_code.figures("pixels")
 
 
 @cache
@@ -24,11 +23,20 @@ def chapter():
     what stands before its first blank line.
     """
     names = {}
-    for source in page_code.cells("01-pixels"):
-        if re.search(r"^(import |def |f32 |image = |@cuda)", source, re.M):
-            timed = re.search(r"bench\(|profile\(", source)
-            exec(compile(source.split("\n\n")[0] if timed else source, "01-pixels.md", "exec"), names)
+    for cell in jupytext.read(BOOK / "01-pixels.md", fmt="md:myst").cells:
+        if cell.cell_type == "code" and re.search(r"^(import |def |f32 |image = |@cuda)", cell.source, re.M):
+            definitions = (
+                cell.source.split("\n\n")[0] if re.search(r"bench\(|profile\(", cell.source) else cell.source
+            )
+            exec(compile(definitions, "01-pixels.md", "exec"), names)
     return names
+
+
+@cache
+def figures():
+    from warplab.figures import pixels
+
+    return pixels
 
 
 @pytest.mark.parametrize("shape", [(270, 480), (37, 53), (1, 1)])
@@ -61,7 +69,7 @@ def test_the_unchecked_kernel_names_the_first_pixel_past_the_end():
 
 
 def test_the_numbers_in_the_prose():
-    text = page_code.text("01-pixels")
+    text = re.sub(r"\s+", " ", (BOOK / "01-pixels.md").read_text(encoding="utf-8"))
     blocks = math.ceil(1000 / 16) * math.ceil(700 / 16)
     for number in (
         3840 * 2160 * 120 // 10**6,

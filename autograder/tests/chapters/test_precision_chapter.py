@@ -3,10 +3,12 @@ the registry's, and its live runs show what it says.
 """
 
 import re
-from functools import partial
+import subprocess
+from functools import cache
+from pathlib import Path
 
+import jupytext
 import numpy as np
-import page_code
 import pytest
 import torch
 from conftest import ROOT
@@ -15,8 +17,7 @@ import warplab
 from warplab.hardware import specs
 
 BOOK = ROOT / "chapters"
-figures = page_code.figures("precision")
-TEXT = page_code.text("07-precision")
+TEXT = re.sub(r"\s+", " ", (BOOK / "07-precision.md").read_text(encoding="utf-8"))
 DTYPES = {
     "FP32": torch.float32,
     "BF16": torch.bfloat16,
@@ -29,11 +30,48 @@ DTYPES = {
 pytestmark = pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not find source")
 
 
-cells = partial(page_code.cells, "07-precision")
+@cache
+def figures():
+    from warplab.figures import precision
+
+    return precision
+
+
+def cells():
+    return [
+        cell.source
+        for cell in jupytext.read(BOOK / "07-precision.md", fmt="md:myst").cells
+        if cell.cell_type == "code"
+    ]
 
 
 def said(*numbers):
     assert [number for number in numbers if number not in TEXT] == []
+
+
+class Caught(dict):
+    """Stands in for the figures and keeps what they are given."""
+
+    def __getattr__(self, name):
+        return lambda *args, **kwargs: self.update({name: args or kwargs})
+
+
+@pytest.fixture(scope="module")
+def lived():
+    """All cells of the chapter run in order (with chapter 7's figures caught): (names,
+    what was printed, what was drawn).
+    """
+    import contextlib
+    import io
+
+    drawn, printed, threads = Caught(), io.StringIO(), torch.get_num_threads()
+    names = {"figure": drawn}
+    with contextlib.redirect_stdout(printed):
+        for source in cells():
+            if not any(skipped in source for skipped in ("figures import", "bench(", "measured(")):
+                exec(compile(source, "07-precision.md", "exec"), names)
+    torch.set_num_threads(threads)
+    return names, printed.getvalue(), drawn
 
 
 @pytest.mark.parametrize("name", [n for n in DTYPES if n not in ("FP32", "BF16", "INT8")])
@@ -215,63 +253,157 @@ def test_the_prose_quotes_the_registrys_peaks_and_ratios():
     assert specs.get("v100-sxm2")["tensor_cores"].value == 640
 
 
-@pytest.mark.parametrize(
-    "found",
-    [
-        r"V100 SXM2: 640 cores, 64 FMA a clock",
-        r"A100 SXM: 432 cores, 256 FMA a clock",
-        r"H100 SXM: 528 cores, 512 FMA a clock",
-        r"64 requests, 250 sectors, 2000 FLOP, 960 instructions\n64 requests, 250 sectors, 2000 FLOP, 640",
-        r"torch.float32 90000 1e-08 2049\ntorch.bfloat16 \d+ 1\.\d+e-08 2048\ntorch.float16 inf 0 2048",
-        r"5000 x 1: 2048.0, .*\n5000 x 0.1: 256.0",
-        r"torch.float16 1.0\ntorch.bfloat16 1.0\ntorch.float32 1.244140625",  # 1 + 1000 / 4096
-        r"torch.bfloat16 torch.float32 torch.float32 torch.float32",  # autocast keeps weights and loss
-        r"0.0999755859375 0.0999755859375",  # (1 + 614/1024) / 16, by hand and by torch
-        r"exact in INT32: True",
-        r"log2 of the scale: 33 .*\b33 32",  # backs off from 34, grows, and backs off again
-    ],
-)
-def test_the_page_prints_what_its_prose_says(found):
-    assert re.search(found, page_code.printed("07-precision"))
+@pytest.mark.slow
+def test_a_tensor_core_does_64_256_and_512_multiply_adds_a_clock(lived):
+    assert re.findall(r"(\d+) cores, (\d+) FMA a clock", lived[1]) == [
+        ("640", "64"),
+        ("432", "256"),
+        ("528", "512"),
+    ]
 
 
-def test_training_in_the_chapter_learns_and_fp16_loses_gradients_that_scaling_saves():
-    printed = page_code.printed("07-precision")
-    assert float(re.search(r"([\d.]+)% of the sums right", printed)[1]) > 80
-    lost = {kind: float(off) for kind, off in re.findall(r"torch\.(\w+, scale \d+): ([\d.]+)% lost", printed)}
-    assert lost["float16, scale 1"] > 5 and lost["bfloat16, scale 1"] == lost["float16, scale 65536"] == 0
-
-
-def test_rounded_weights_answer_where_the_page_says_so():
-    printed = page_code.printed("07-precision")
-    pairs = re.findall(
-        r"(FP32|\d bits, [\w ]+?|nearest|scaled|carried) *: ([\d.]+)%[^,]*, twin ([\d.]+)%", printed
+@pytest.mark.slow
+def test_both_saxpys_ask_for_the_same(lived):
+    assert (
+        "64 requests, 250 sectors, 2000 FLOP, 960" in lived[1]
+        and "64 requests, 250 sectors, 2000 FLOP, 640" in lived[1]
     )
-    right = {name: (float(own), float(twin)) for name, own, twin in pairs}
-    base, twin = right["FP32"]
-    one, row = right["8 bits, one scale"], right["8 bits, scale a row"]
-    assert base == twin and one[0] > base - 2 and min(row) > base - 2 and one[1] < base - 10
-    assert max(right["4 bits, one scale"][0], *right["4 bits, scale a row"]) < base
-    assert min(right["scaled"][1], right["carried"][1]) > right["nearest"][1] + 30
-    off = re.findall(r"(\d) bits, (nearest|carried): ([\d.]+)% off, ([\d.]+)% right", printed)
-    off = {(bits, how): (float(error), float(answers)) for bits, how, error, answers in off}
-    assert len(off) == 4 and all(off[n, "carried"][0] < off[n, "nearest"][0] / 2 for n in "43")
-    assert off["3", "carried"][1] > off["3", "nearest"][1] + 15
+    assert 'identifier "i" is undefined' in lived[1]
 
 
-def test_the_wmma_kernel_of_chapter_and_experiment_counts_what_was_predicted():
-    from warplab.evidence.experiments.precision import WMMA
+@pytest.mark.slow
+def test_a_tenth_in_fp16_is_the_fraction_worked_out_by_hand(lived):
+    assert lived[1].count("0.0999755859375") == 2
 
-    a, b = np.random.default_rng(7).standard_normal((2, 64, 64)).astype(np.float16)
-    c = np.zeros((64, 64), np.float32)
-    p = warplab.profile(warplab.cuda_kernel(WMMA, "matmul")[(4, 4), 32], a, b, c, 64)
-    np.testing.assert_allclose(c, a.astype(float) @ b.astype(float), atol=1e-4)
-    # 16 tiles, 4 steps, a load of A and of B in each: of 16 rows and so 16 sectors
-    assert (p.global_load.requests, p.global_load.sectors) == (16 * 4 * 2, 16 * 4 * 2 * 16)
-    assert p.shared_load.requests == 0 and p.flops == 2 * 64**3
-    tiles, warps = 256, 2048  # at 256: 16 steps; chapter 4's tiled product has 2,048 warps and 16 rounds
-    said(f"{tiles * 16 * 2:,} requests", f"{tiles * 16 * 2 * 16:,}", f"{tiles * 16:,} `mma_sync`")
-    said(f"{warps * 16 * 2:,} requests", f"{warps * 16 * 8:,} sectors", f"{256**3 // 32:,} warp-wide")
+
+@pytest.mark.slow
+def test_the_three_silent_failures_and_the_stalled_sums(lived):
+    _, printed, drawn = lived
+    assert "torch.float16 inf 0 2048" in printed and "torch.float32 90000 1e-08 2049" in printed
+    assert re.search(r"torch.bfloat16 \d+ 1\.\d+e-08 2048", printed)
+    assert "5000 x 1: 2048.0" in printed and "5000 x 0.1: 256.0" in printed
+    seven = torch.tensor(2048, dtype=torch.bfloat16) + 7
+    assert seven.item() == 2048 and torch.tensor(500.0).to(torch.float8_e4m3fn).item() == 448
+    products, accumulate = drawn["accumulation"]
+    p = products[False]
+    exact, size = p.sum(1, dtype=float), abs(p).sum(1, dtype=float)
+    short, long = (
+        (abs(accumulate(p, kind)[:, -1] - exact) / size).mean() for kind in (np.float16, np.float32)
+    )
+    assert short > 0.05 and long < short / 1000
+
+
+@pytest.mark.slow
+def test_the_wmma_kernel_counts_what_was_predicted(lived):
+    names, _, _ = lived
+    counted = names["counted"]
+    assert (
+        (counted.global_load.requests, counted.global_load.sectors)
+        == (256 * 16 * 2, 256 * 16 * 2 * 16)
+        == (8192, 131_072)
+    )
+    assert (
+        counted.shared_load.requests == 0
+        and counted.flops == 2 * 256**3
+        and counted.flops / counted.global_load.bytes == 8
+    )
+    assert abs(names["C"] - names["exact"]).max() < 1e-4
+    tiled_requests, tiled_sectors, fmas = (
+        2048 * 16 * 2,
+        2048 * 16 * (4 + 4),
+        256**3 // 32,
+    )  # chapter 4: 2,048 warps, 16 rounds
+    said(
+        "8,192 requests",
+        "131,072",
+        f"{tiled_requests:,} requests",
+        f"{tiled_sectors:,} sectors",
+        f"{fmas:,} warp-wide",
+        "4,096 `mma_sync`",
+    )
+
+
+@pytest.mark.slow
+def test_the_assembler_makes_two_hmma_of_a_product_and_four_loads_of_a_tile(lived, tmp_path):
+    from warplab.simt.toolchain.nvrtc import compile_ptx, prepare
+    from warplab.simt.toolchain.ptxas import find
+
+    disassembler = Path(find()).with_name("nvdisasm")
+    if not disassembler.exists():
+        pytest.skip("no nvdisasm beside ptxas: the nvidia-cuda-nvcc wheel has it")
+    wmma = next(source for source in cells() if "mma_sync" in source)
+    names = {"tiles": lived[0]["tiles"]}
+    exec(compile(wmma, "07-precision.md", "exec"), names)
+    ptx, _ = compile_ptx(prepare(names["source"], "matmul"), "matmul", "sm_90")
+    (tmp_path / "k.ptx").write_text(ptx)
+    subprocess.run([find(), "-arch=sm_90", tmp_path / "k.ptx", "-o", tmp_path / "k.cubin"], check=True)
+    sass = subprocess.run(
+        [disassembler, "-c", tmp_path / "k.cubin"], check=True, capture_output=True, text=True
+    ).stdout
+    assert len(re.findall(r"\bHMMA\.16816\.F32\b", sass)) == 2 * ptx.count("wmma.mma")
+    assert len(re.findall(r"\bLDG\.E\b", sass)) == 4 * ptx.count("wmma.load")
+
+
+@pytest.mark.slow
+def test_training_in_the_chapter_learns_and_fp16_loses_gradients_that_scaling_saves(lived):
+    _, printed, drawn = lived
+    learnt = float(re.search(r"([\d.]+)% of the sums right", printed)[1])
+    assert learnt > 80
+    lost = {m[0]: float(m[1]) for m in re.findall(r"(torch\.\w+, scale \d+): ([\d.]+)% lost", printed)}
+    assert (
+        lost["torch.float16, scale 1"] > 5
+        and lost["torch.bfloat16, scale 1"] == lost["torch.float16, scale 65536"] == 0
+    )
+    assert set(drawn) >= {"gradients", "stall"}
+
+
+@pytest.mark.slow
+def test_the_scaler_backs_off_grows_and_backs_off_again(lived):
+    scales = [int(n) for n in re.search(r"log2 of the scale: ([\d ]+)", lived[1])[1].split()]
+    steps = np.diff([34, *scales])
+    assert steps[0] == -1 and 1 in steps and -1 in steps[list(steps).index(1) :]
+
+
+@pytest.mark.slow
+def test_autocast_keeps_weights_and_loss_in_fp32(lived):
+    assert "torch.bfloat16 torch.float32 torch.float32 torch.float32" in lived[1]
+
+
+@pytest.mark.slow
+def test_small_updates_survive_in_an_fp32_copy_only(lived):
+    _, printed, drawn = lived
+    assert (
+        "torch.float16 1.0\n" in printed
+        and "torch.bfloat16 1.0\n" in printed
+        and f"torch.float32 {1 + 1000 * 2**-12}" in printed
+    )
+    full, alone, copied = (curve[-1] for curve in drawn["stall"][0].values())
+    assert alone > 1.1 * full and copied == pytest.approx(full, rel=0.02)
+
+
+@pytest.mark.slow
+def test_one_scale_ruins_the_twin_and_a_scale_a_row_saves_it(lived):
+    names, printed, _ = lived
+    right = {
+        key: (float(a), float(b))
+        for key, a, b in re.findall(r"(\d bits, [^:]+): ([\d.]+)%, twin ([\d.]+)%", printed)
+    }
+    base, twin = map(float, re.search(r"FP32: ([\d.]+)%, twin ([\d.]+)%", printed).groups())
+    assert base == twin
+    one, row = right["8 bits, one scale  "], right["8 bits, scale a row"]
+    assert one[0] > base - 2 and min(row) > base - 2 and one[1] < base - 10
+    assert max(right["4 bits, one scale  "][0], *right["4 bits, scale a row"]) < base
+    w, quantise = names["w"], names["quantise"]
+    for by_row in (False, True):
+        q, s = quantise(w, by_row)
+        assert ((w - q * s).abs() <= s / 2 * 1.0001).all() and q.abs().max() <= 127
+
+
+@pytest.mark.slow
+def test_dp4a_is_exact_in_int32(lived):
+    assert "exact in INT32: True" in lived[1]
+    off = float(re.search(r"against FP32: ([\d.]+)% off", lived[1])[1])
+    assert 0 < off < 3
 
 
 def test_the_answers_of_the_quiz():
@@ -282,6 +414,42 @@ def test_the_answers_of_the_quiz():
         bf16 = bf16 + 0.25
     assert bf16.item() == 64
     assert np.float16(1e-8) == 0 and np.float16(2.0**-25) == 0
+
+
+@pytest.mark.parametrize("name", ["matmul_in_eight_bits", "training_by_format"])
+def test_the_experiments_are_listed_and_not_invented(name):
+    from warplab.evidence.catalogue import get
+
+    assert get(name).chapter == "07-precision" and not get(name).cpu
+    assert name in TEXT
+
+
+def test_the_experiments_kernel_is_the_chapters():
+    from warplab.evidence.experiments.precision import WMMA
+
+    a, b = np.random.default_rng(7).standard_normal((2, 32, 32)).astype(np.float16)
+    c = np.zeros((32, 32), np.float32)
+    warplab.cuda_kernel(WMMA, "matmul")[(2, 2), 32](a, b, c, 32)
+    np.testing.assert_allclose(c, a.astype(float) @ b.astype(float), atol=1e-4)
+
+
+def test_numbers_of_the_prose_that_follow_from_a_format():
+    assert np.spacing(np.float16(2048)) == 2 and np.spacing(np.float16(256)) == 0.25
+    assert torch.finfo(torch.bfloat16).eps * 2048 == 16
+
+
+def test_adam_in_fp16_alone_breaks_as_quiz_6_says():
+    from warplab.models import networks as models
+
+    torch.manual_seed(7)
+    net, (images, labels) = models.ConvNet().half(), models.pictures(32)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-4)
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(net(images.half()).float(), labels)
+        loss.backward()
+        optimizer.step()
+    assert loss.isnan()
 
 
 def test_floats_of_four_and_eight_bits_by_hand_are_the_formats():
@@ -337,6 +505,14 @@ def test_compensated_weights_stay_on_the_grid_and_more_than_halve_the_output_err
     assert steps.abs().max() < 3.5 and carried_off < nearest_off / 2
 
 
+def test_where_inputs_have_nothing_in_common_there_is_nothing_to_carry(rounding):
+    torch.manual_seed(2)
+    w, x = torch.randn(8, 16), torch.linalg.qr(torch.randn(64, 16)).Q  # XᵀX is the identity
+    (nearest, carried), (nearest_off, carried_off), _ = both_ways(rounding, w, x)
+    torch.testing.assert_close(carried, nearest)
+    assert nearest_off == pytest.approx(carried_off)
+
+
 def test_scaling_by_the_inputs_saves_small_weights_that_meet_large_inputs(rounding):
     """Row maximum 1, so a step of 1/7 in four bits: 1/32 rounds to zero unless its column is scaled up.
 
@@ -349,3 +525,35 @@ def test_scaling_by_the_inputs_saves_small_weights_that_meet_large_inputs(roundi
     saved = rounding["scaled"](w, x, 4)
     assert not q[:, 5].any() and saved[:, 5].min() > 0
     assert (x @ (saved - w).T).norm() < (x @ (q * s - w).T).norm() / 2
+
+
+def test_where_all_inputs_are_of_a_size_scaling_rounds_to_the_nearest(rounding):
+    torch.manual_seed(4)
+    w, x = torch.randn(8, 16), 2 * torch.ones(50, 16)
+    torch.testing.assert_close(rounding["scaled"](w, x, 4), torch.mul(*rounding["quantise"](w, True, 4)))
+
+
+@pytest.mark.slow
+def test_with_outliers_in_its_inputs_the_network_answers_when_weights_are_scaled(lived):
+    """The twin is the same function, which rounding to the nearest in four bits destroys."""
+    space, said, _ = lived
+    assert space["right"](space["loud"]) == pytest.approx(space["right"](space["model"]), abs=0.002)
+    found = re.findall(r"(nearest|scaled|carried): ([\d.]+)% right, twin ([\d.]+)%", said)
+    right = {name: (float(own), float(twin)) for name, own, twin in found}
+    assert set(right) == {"nearest", "scaled", "carried"}
+    assert min(right["scaled"][1], right["carried"][1]) > right["nearest"][1] + 30
+    assert abs(right["scaled"][0] - right["nearest"][0]) < 5
+
+
+@pytest.mark.slow
+def test_in_three_bits_the_network_answers_when_errors_are_carried(lived):
+    said_of = {
+        (int(bits), how): (float(off), float(right))
+        for bits, how, off, right in re.findall(
+            r"(\d) bits, (nearest|carried): ([\d.]+)% off, ([\d.]+)% right", lived[1]
+        )
+    }
+    assert len(said_of) == 4
+    for bits in (4, 3):
+        assert said_of[bits, "carried"][0] < said_of[bits, "nearest"][0] / 2
+    assert said_of[3, "carried"][1] > said_of[3, "nearest"][1] + 15

@@ -4,10 +4,10 @@ cells find, and its numbers follow.
 
 import math
 import re
-from functools import cache, partial
+from functools import cache
 
+import jupytext
 import numpy as np
-import page_code
 import pytest
 import torch
 from conftest import ROOT
@@ -17,14 +17,25 @@ from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
 from warplab.hardware import specs
 
 BOOK = ROOT / "chapters"
-figures = page_code.figures("stack")
 H100 = specs.get("h100-sxm")
-TEXT = page_code.text("08-stack")
+TEXT = re.sub(r"\s+", " ", (BOOK / "08-stack.md").read_text(encoding="utf-8"))
 # one small launch is enough to count, and a kernel taken from a page has no source file
 pytestmark = pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not find source")
 
 
-sources = partial(page_code.cells, "08-stack")
+@cache
+def figures():
+    from warplab.figures import stack
+
+    return stack
+
+
+def sources():
+    return [
+        cell.source
+        for cell in jupytext.read(BOOK / "08-stack.md", fmt="md:myst").cells
+        if cell.cell_type == "code"
+    ]
 
 
 @cache
@@ -65,6 +76,14 @@ def test_each_call_is_heard_under_the_name_that_the_chapter_gives(capsys):
         "gelu",
     ]
     assert heard["attention"].endswith("_for_cpu")
+
+
+def test_the_device_is_the_first_of_a_tensors_keys_and_autocast_the_last():
+    keys = re.search(r"\((.*)\)", str(torch._C._dispatch_keys(torch.ones(1)))).group(1).split(", ")
+    assert keys[0] == "CPU" and keys[-2:] == ["AutogradCPU", "AutocastCPU"]
+    assert (
+        torch._C._dispatch_has_kernel_for_dispatch_key("aten::mm", "CUDA") == torch.backends.cuda.is_built()
+    )
 
 
 def test_a_fake_product_on_cuda_asks_for_the_same_operator_and_a_mixture_is_refused(capsys):
@@ -229,6 +248,11 @@ def test_overlap_takes_the_longest_stage_and_the_ends():
     assert one == [900, 504, 705]
 
 
+def test_a_graph_of_a_thousand_short_kernels_takes_their_work_and_one_launch(capsys):
+    run("device = VirtualDevice(")
+    assert capsys.readouterr().out == "2.0 ms\n"
+
+
 def test_one_training_step_of_the_small_model_is_78_orders():
     space = run("from torch.utils.flop_counter")
     orders, seconds = len(space["ear"].heard), space["work"]
@@ -268,3 +292,28 @@ def test_the_function_has_the_gradient_of_gelu(capsys):
     theirs, ours, difference = capsys.readouterr().out.strip().splitlines()
     assert "AddBackward0" in theirs and ours.count("AccumulateGrad") == 2
     assert float(difference.split()[-1]) < 1e-4
+
+
+def test_a_wrong_derivative_would_be_noticed(capsys):
+    source = next(source for source in sources() if source.startswith("class BiasGelu"))
+    space = {**chapter()}
+    exec(compile(source.replace("+ v * bell", "- v * bell"), "08-stack.md", "exec"), space)
+    run("tx = torch.randn(8, 16", BiasGelu=space["BiasGelu"])
+    assert float(capsys.readouterr().out.split()[-1]) > 1e-2
+
+
+def test_to_changes_a_model_in_place_and_a_tensor_not():
+    layer, x = torch.nn.Linear(2, 2), torch.ones(2)
+    assert layer.to(torch.float64) is layer and layer.weight.dtype == torch.float64
+    assert x.to(torch.float64).dtype == torch.float64 and x.dtype == torch.float32
+
+
+def test_the_numbers_of_the_prose_and_the_quiz():
+    flop = 2 * 8192**3
+    assert round(1e3 * flop / H100["peak_bf16"].si, 1) == 1.1
+    rounds = 1000
+    for kernels, work, graph, each in ((3, 2, False, 15), (1, 3, False, 5)):  # question 5: no graph
+        assert figures().queue(5, work, kernels * rounds, graph)[1][-1][1] / rounds == pytest.approx(
+            each, rel=0.01
+        )
+    assert figures().queue(5, 3, rounds, True)[1][-1][1] / rounds == pytest.approx(3, rel=0.01)

@@ -2,6 +2,7 @@
 where a GPU is needed only the sums are checked.
 """
 
+import ast
 import re
 import subprocess
 import sys
@@ -28,9 +29,11 @@ from warplab.evidence.experiments import (
     kernels,
     matmul,
     parts,
+    precision,
     stack,
 )
 
+FOLDER = ROOT / "autograder" / "warplab" / "experiments"
 LIVE = [name for name, e in experiments().items() if e.cpu]
 
 
@@ -38,11 +41,29 @@ def f32(*shape):
     return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
 
 
+def test_the_register_tiled_product_is_right():
+    a, b, c = f32(64, 80), f32(80, 128), np.full((64, 128), np.nan, np.float32)
+    kernels.matmul_register_tiled[(2, 1), (16, 16)](a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("name", ["matmul_naive", "matmul_tiled", "matmul_register_tiled"])
 def test_each_product_s_launch_covers_the_whole_matrix(name):
     a, b, c = f32(128, 128), f32(128, 128), np.full((128, 128), np.nan, np.float32)
     matmul.launchers(128)[name](a, b, c)
     np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_the_wmma_product_is_right():
+    from warplab.simt.frontends.cuda_cpp import cuda_kernel
+
+    a, b, c = (
+        f32(32, 32).astype(np.float16),
+        f32(32, 32).astype(np.float16),
+        np.full((32, 32), np.nan, np.float32),
+    )
+    cuda_kernel(precision.WMMA, "matmul")[(2, 2), 32](a, b, c, 32)
+    np.testing.assert_allclose(c, a.astype(np.float32) @ b.astype(np.float32), rtol=1e-4, atol=1e-4)
 
 
 def test_the_gather_reads_what_its_index_says():
@@ -280,3 +301,8 @@ def test_the_gpu_tests_are_collected_where_only_torch_and_numba_are_and_skipped_
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     assert "needs a CUDA device" in done.stdout and not re.search("passed|failed|error", done.stdout)
+
+
+@pytest.mark.parametrize("path", sorted({*FOLDER.glob("*.py"), *GPU_TESTS}), ids=lambda p: p.stem)
+def test_what_a_gpu_machine_runs_is_python_3_12(path):
+    ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 12))

@@ -16,7 +16,9 @@ from conftest import ROOT
 from invented_records import H200, a_point, a_record
 
 import warplab
+from warplab import plots
 from warplab.evidence import __main__ as recorder
+from warplab.evidence import roofs as limits
 from warplab.evidence import take as machine
 from warplab.evidence.catalogue import experiments, get
 from warplab.evidence.clocks import Workload
@@ -32,7 +34,7 @@ from warplab.evidence.measure import (
     records,
     states,
 )
-from warplab.evidence.record import Point, Record, RecordError, read, write
+from warplab.evidence.record import Point, Record, RecordError, read, slug, write
 from warplab.hardware import specs
 from warplab.plots.measured import measured
 
@@ -98,6 +100,10 @@ def test_a_value_above_the_device_s_peak_is_refused(tmp_path, point):
         measure("copy_bandwidth", tmp_path)
 
 
+def test_a_value_below_the_peak_is_accepted():
+    assert limits.impossible(a_record()) == []
+
+
 def test_a_record_says_that_it_is_not_this_machine(tmp_path, no_live):
     write(a_record(), tmp_path)
     m = measure("copy_bandwidth", tmp_path)
@@ -139,12 +145,66 @@ def test_published_figures_are_cited():
     assert set(re.findall(r"cite: (\w+)", (RESULTS / "published.yml").read_text(encoding="utf-8"))) <= keys
 
 
+def test_every_kind_of_evidence_has_its_own_marker():
+    shapes = [plots.MARKERS[kind]["marker"] for kind in ("live", "recorded", "contributed", "published")]
+    assert len(set(shapes)) == 4
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_records_of_the_book_are_whole_possible_and_of_known_devices(name):
     for record in records(name):
         assert specs.reported(record.device), (
             f"{record.device} has no entry in the registry, so its records cannot be checked"
         )
+        Schema = record_schema()
+        Schema.model_validate(json.loads((RESULTS / name / f"{record.key}.json").read_text(encoding="utf-8")))
+
+
+def record_schema():
+    """The same record as a strict pydantic model: what a GPU machine writes without it is checked with it."""
+    pydantic = pytest.importorskip("pydantic")
+    fields = pydantic.Field
+    strict = pydantic.ConfigDict(extra="forbid", strict=True)
+
+    class PointModel(pydantic.BaseModel):
+        model_config = strict
+        series: str = fields(min_length=1)
+        x: float = fields(gt=0)
+        clock: str = fields(pattern="^(cuda|host|queue|none)$")
+        warmups: int = fields(ge=1)
+        samples: list[float] = fields(min_length=5)
+        median: float = fields(gt=0)
+        iqr: float = fields(ge=0)
+        bytes: int = fields(ge=0)
+        flops: int = fields(ge=0)
+        roof: str
+        unit: str = fields(pattern="^(s|B|J)$")
+
+    class RecordModel(pydantic.BaseModel):
+        model_config = strict
+        schema_: int = fields(alias="schema", ge=1, le=1)
+        experiment: str
+        device: str = fields(min_length=1)
+        kind: str = fields(pattern="^(cuda|cpu)$")
+        driver: str
+        cuda: str
+        torch: str
+        python: str = fields(pattern=r"^3\.\d+\.\d+$")
+        clocks: dict[str, float]
+        date: str = fields(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$")
+        commit: str
+        code: str = fields(pattern="^[0-9a-f]{16}$")
+        by: str = fields(max_length=80)
+        points: list[PointModel] = fields(min_length=1)
+
+    return RecordModel
+
+
+def test_a_record_taken_here_fits_the_schema(tmp_path):
+    record = machine.take(get("transpose"), "cpu", seconds=0.02)
+    path = write(record, tmp_path)
+    record_schema().model_validate(json.loads(path.read_text()))
+    assert read(path) == record and record.kind == "cpu" and slug(record.device) == path.stem
 
 
 def test_comments_do_not_change_an_experiment_but_its_code_does():
@@ -316,6 +376,16 @@ def test_the_index_of_the_measured_page_has_a_row_for_each_experiment(page):
     assert "try it" not in text[get("energy").question]
 
 
+def test_every_experiment_has_a_method_and_a_lesson(page):
+    import measured_page
+
+    assert set(measured_page.LESSONS) == set(NAMES)
+    assert all(
+        set(told) == {"method", "lesson"} and min(map(len, told.values())) > 60
+        for told in measured_page.LESSONS.values()
+    )
+
+
 def test_the_measured_page_marks_a_stale_record(page):
     code = get("copy_bandwidth").code
     fresh, stale = (page.provenance(a_record(code=c), code)[0].astext() for c in (code, "0" * 16))
@@ -363,6 +433,15 @@ def test_the_reductions_that_are_timed_are_right(kernel):
     x, out = np.arange(1000, dtype=np.float32), np.zeros(1, np.float32)
     kernel[4, 256](x, out)
     assert out[0] == 499_500
+
+
+@pytest.mark.parametrize(
+    "kernel", [kernels.matmul_naive, kernels.matmul_tiled], ids=lambda k: k.py_func.__name__
+)
+def test_the_products_that_are_timed_are_right(kernel):
+    a, b, c = f32(37, 50), f32(50, 33), np.full((37, 33), np.nan, np.float32)
+    kernel[(2, 2), (32, 32)](a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
 
 
 def test_the_strided_copy_that_is_timed_is_right():

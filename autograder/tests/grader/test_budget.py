@@ -2,19 +2,27 @@
 together it costs no more time, messages and memory than sandbox/limits.py says. What was finished counts.
 """
 
+import csv
 import json
 import os
+import resource
+import runpy
 import subprocess
 import sys
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import crossing_examples  # noqa: F401 - registers the tasks example/...
 import numpy as np
 import pytest
+from conftest import TESTS
+from grading import answers, hand_in, make_course, notebook
 
+from autograder.judge import timed_rows
 from autograder.judge.attempts import NotebookStep, run_all
-from autograder.judge.budget import Budget, UsedUp
+from autograder.judge.budget import Budget, Lost, UsedUp
 from autograder.judge.process import Process
 from autograder.sandbox import Limits, Unsafe, held_memory, processor_time
 from autograder.sandbox.choose import NoSandbox, choose
@@ -25,6 +33,7 @@ from warplab.crossing.device_client import VirtualDeviceError
 from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
 from warplab.tasks import registry, scoring
 
+CORPUS = TESTS / "corpus"
 PLAN, RING, AXPY, OVERLAP = "ps01/launch_plan", "example/ring", "example/axpy", "example/overlap"
 LIMITS = Limits(step_seconds=2, total_seconds=5)
 END = 15.0  # seconds for the last process to be gone; the slowest that was found took 8, on a busy machine
@@ -140,6 +149,74 @@ def test_no_submission_takes_longer_than_its_total_and_one_end(name, launcher):
     assert PLAN in WORST[name] or scores[PLAN] == 15
 
 
+@pytest.mark.full
+def test_a_class_takes_as_many_totals_as_it_has_submissions_a_job(launcher):
+    began = time.monotonic()
+    with ThreadPoolExecutor(2) as jobs:
+        ran = list(jobs.map(lambda _: run(WORST["every cell loops"], launcher)[0].status, range(6)))
+    assert ran == ["timeout"] * 6
+    assert time.monotonic() - began < 3 * LIMITS.total_seconds + END
+
+
+WORST_IN_A_CLASS = (
+    *("cells/thirty_gigabytes", "cells/thirty_gigabytes_in_pieces", "cells/fork_bomb", "cells/fifty_daemons"),
+    *("cells/fifty_megabytes_of_output", "cells/loops_and_ignores_signals", "cells/a_million_files"),
+    *("cells/deletes_everything", "notebooks/import_chains", "notebooks/giant_json"),
+)
+
+
+@pytest.mark.full
+def test_ten_of_the_worst_cost_a_class_of_thirty_their_budgets_and_no_grade(launcher, tmp_path):
+    """Twenty honest students alone, then with ten attackers among them, each graded by the command."""
+    if not launcher.isolation.startswith("sandboxed"):
+        pytest.skip(f"needs a sandbox: {launcher.isolation}")
+    root, assignment = make_course(tmp_path / "course")
+    right = answers(root)
+    for number in range(20):
+        honest = (
+            notebook(assignment, **right) if number % 2 else notebook(assignment, time_it=right["time_it"])
+        )
+        hand_in(root / "alone", f"{number:02}", honest)
+        hand_in(root / "all", f"{number:02}", honest)
+    for number, name in enumerate(WORST_IN_A_CLASS):
+        path, student = CORPUS / f"{name}.py", f"{2 * number:02} {Path(name).name}"
+        if name.startswith("cells"):
+            hand_in(root / "all", student, notebook(assignment, **right | {"launch_plan": path.read_text()}))
+            continue
+        (root / "all" / student).mkdir()
+        made = runpy.run_path(str(path))["submission"](notebook(assignment, **right), root / "all" / student)
+        if made is not None:
+            hand_in(root / "all", student, made)
+
+    def graded(folder):
+        began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        command = [
+            sys.executable,
+            "-m",
+            "autograder.cli",
+            "grade",
+            "ps01",
+            "--course",
+            root,
+            "--Grade.time_limit=3",
+        ]
+        command += ["--submissions", root / folder, "--out", tmp_path / folder, "--Grade.jobs=2"]
+        subprocess.run([*map(str, command)], check=True, capture_output=True)
+        took, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        with open(tmp_path / folder / "grades.csv", newline="") as file:
+            rows = {row["student_id"]: (row["status"], row["score"]) for row in csv.DictReader(file)}
+        load = os.getloadavg()[0]
+        print(f"{folder}: {took:.0f} s, {used:.0f} s of the processor outside the jails, load {load:.1f}")
+        return took, rows
+
+    alone, expected = graded("alone")
+    took, rows = graded("all")
+    assert {one: rows[one] for one in expected} == expected and len(rows) == 30
+    assert set(expected.values()) == {("graded", "30"), ("graded", "15")}
+    assert took < 2 * alone + len(WORST_IN_A_CLASS) * (Limits.of(3).total_seconds + END) / 2
+
+
 def test_the_total_is_told_and_what_was_finished_counts():
     """One cell of 2 s loops, another takes 1.5 s: the total of 3 s ends in the second attempt."""
     done, scores = run(
@@ -251,6 +328,17 @@ def test_ranks_and_the_notebooks_own_process_share_what_one_submission_may_use_a
         assert getattr(limits, what) - (size + 1) <= total <= getattr(limits, what)
 
 
+def test_waiting_for_the_gpu_costs_nothing_and_each_timed_row_has_its_own_time(monkeypatch):
+    budgets = []
+    monkeypatch.setattr(
+        timed_rows, "_timed", lambda task, case, order, launcher, budget: budgets.append(budget)
+    )
+    for _ in range(2):
+        timed_rows.time_case(None, None, None, None, Limits(2, 5, timed_seconds=40))
+    assert all(39 < budget.left() <= 40 for budget in budgets)
+    assert [budget.allowance.bytes for budget in budgets] == [float("inf")] * 2
+
+
 def test_a_thousand_streams_and_their_events_take_little_of_the_judge():
     """Each event of a stream that waits for a thousand others knows as many numbers: kept without a limit,
     ten thousand events were 350 MiB of the judge's.
@@ -349,6 +437,14 @@ def test_processor_time_of_the_living_the_waited_for_and_the_forgotten(tmp_path)
     assert used.seconds() == 74 / ticks
     ends(1)
     assert used.seconds() == 74 / ticks
+
+
+def test_a_budget_that_is_used_up_says_of_what():
+    budget = Budget(Limits(messages=10, message_mib=1))
+    assert budget.left() == 300 and budget.too_much() is None
+    budget.allowance.bytes = -1
+    assert str(budget.too_much()).startswith("this submission's total of 1 MiB of messages is used up")
+    assert isinstance(budget.too_much(), Lost) and budget.too_much().kind == "crashed"
 
 
 HOSTILE = """

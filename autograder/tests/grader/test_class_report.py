@@ -8,7 +8,7 @@ from grading import hand_in, make_course
 
 from autograder import cli
 from autograder.class_report import write_report
-from autograder.class_report.overview import overview
+from autograder.class_report.overview import overview, pattern_of
 from autograder.gradebook import CourseGradebook
 from autograder.gradebook.passing_on import read_standings
 from autograder.results import Results
@@ -108,6 +108,13 @@ def test_a_row_that_refers_to_another_has_that_ones_pattern(seen):
     assert next(row for row in seen.rows if row.title == "Edges").pattern == EVIL.replace("1", "N")
 
 
+def test_the_longest_case_that_fits_is_cut_off_a_reason():
+    one = line(
+        0.0, "batch of 1: 30 tokens: `flops` is 230,400", **{"batch of 1": {}, "batch of 1: 30 tokens": {}}
+    )
+    assert pattern_of(one) == "`flops` is N"
+
+
 def test_work_left_names_each_cell_that_waits(seen):
     assert [(one.cell, one.kind, one.points, one.students) for one in seen.work] == [
         ("explain", "manual", 5.0, 2),
@@ -178,3 +185,18 @@ def test_the_command_writes_it_where_the_grades_are(graded, monkeypatch, capsys)
     assert status == 2 and "no gradebook in nowhere" in told.err
     status, told = run("ps09")
     assert status == 2 and 'unknown assignment "ps09"' in told.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wider_than_a_phone_and_one_drawing_of_two_is_shown(graded, page, browser, width, scheme):
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    shown = context.new_page()
+    shown.goto((graded[2] / "class_report.html").as_uri())
+    assert shown.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    visible = shown.evaluate(
+        "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width).length"
+    )
+    assert visible == 3
+    context.close()

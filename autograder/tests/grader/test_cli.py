@@ -2,6 +2,10 @@
 exit status tells the truth.
 """
 
+import os
+import subprocess
+import sys
+
 import pytest
 from grading import answers, hand_in, make_course, notebook
 
@@ -63,6 +67,16 @@ def test_outside_a_course_the_error_says_so(command, course, tmp_path, monkeypat
     assert "no course here" in one_line(err)
 
 
+@pytest.mark.slow
+def test_a_device_that_is_not_there_is_one_line(course):
+    command = [sys.executable, "-m", "autograder.cli", "release", "--course", course[0]]
+    done = subprocess.run(
+        command, env=os.environ | {"WARPLAB_DEVICE": "abacus"}, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "WARPLAB_DEVICE" in one_line(done.stderr)
+
+
 def test_a_folder_that_cannot_be_written_is_one_line(command, course, tmp_path):
     hand_in(tmp_path, "ada", notebook(course[1]))
     (tmp_path / "file").write_text("")
@@ -71,6 +85,25 @@ def test_a_folder_that_cannot_be_written_is_one_line(command, course, tmp_path):
     )
     assert status == 2
     assert "cannot write to" in one_line(err)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("export", "ps01", "--file", "file/grades.csv"),
+        ("report", "--to", "file/report.html"),
+        ("similar", "ps01", "--to", "file/similar.html"),
+    ],
+)
+def test_where_no_file_can_be_written_every_command_says_so_in_one_line(command, course, tmp_path, words):
+    out = course[0] / "grades"
+    if not (out / "grades.csv").exists():
+        hand_in(tmp_path / "in", "ada", notebook(course[1]))
+        assert command("grade", "ps01", "--submissions", tmp_path / "in", "--out", out)[0] == 0
+    (tmp_path / "file").write_text("")
+    *words, target = words
+    status, _, err = command(*words, tmp_path / target)
+    assert status == 2 and f"cannot use {tmp_path / 'file'}" in one_line(err)
 
 
 def test_validate_tells_the_truth_by_its_status(command, course, tmp_path):

@@ -212,6 +212,32 @@ def test_who_takes_a_classmates_name_in_moodle_hands_in_nothing_for_or_against_t
     assert rows["ada@example.org"].state == "nothing"
 
 
+def test_moodles_grading_worksheet_is_a_roster(tmp_path):
+    roster = roster_file(
+        tmp_path / "worksheet.csv",
+        "Identifier,Full name,Email address,Status,Grade",
+        "Participant 31,Ada Lovelace,ada@example.org,Submitted,",
+    )
+    person = roster["ada@example.org"]
+    assert (person.lms_user_id, person.names) == ("31", {"adalovelace"})
+
+
+def test_zip_collects_folder_comes_in_by_its_pattern_and_a_bad_pattern_is_told(take, tmp_path):
+    folder = tmp_path / "archive"
+    folder.mkdir()
+    packed(folder / "notebooks.zip", {f"ps01_{who}_attempt_2016-01-30_ps01_tiny.ipynb": who for who in "ab"})
+    (folder / "ps01_a_attempt_2016-01-31_ps01_tiny.ipynb").write_text("later")
+    pattern = r"ps01_(?P<student_id>\w+?)_attempt_(?P<timestamp>[0-9\-]+)_(?P<file_id>.+)"
+    from autograder.collect.platforms import checked_pattern
+
+    rows, into = take(folder, pattern=checked_pattern(pattern))
+    assert {name: (into / name / "ps01" / FILE).read_text() for name in rows} == {"a": "later", "b": "b"}
+    for wrong, why in ((r"(?P<student_id>.*)", r"it lacks (?P<file_id>...)"), ("(", "no regular expression")):
+        with pytest.raises(ValueError) as told:
+            checked_pattern(wrong)
+        assert why in str(told.value)
+
+
 HOSTILE = {
     "path traversal": ({"../../etc/ps01_tiny.ipynb": "x"}, "leads out of the archive"),
     "an absolute path": ({"/root/ps01_tiny.ipynb": "x"}, "leads out of the archive"),
@@ -416,6 +442,13 @@ def test_an_odd_student_in_the_list_or_a_bad_line_is_told(take, tmp_path):
     ):
         with pytest.raises(UserError, match="line 2"):
             take(listed(tmp_path / "list.csv", row))
+
+
+def test_a_roster_with_a_student_twice_or_without_ids_is_refused_with_the_line(tmp_path):
+    with pytest.raises(UserError, match="line 3: 'ada' stands there twice"):
+        roster_file(tmp_path / "r.csv", "id,email", "ada,a@b", "ada,c@d")
+    with pytest.raises(UserError, match="the column id"):
+        roster_file(tmp_path / "r.csv", "name,email", "ada,a@b")
 
 
 def test_the_command_ends_with_1_where_somebody_was_refused_and_names_the_next_step(

@@ -19,6 +19,7 @@ from autograder.gradebook.standing import CellPoints, Standing
 from autograder.gradebook.totals import totals, totals_csv
 from autograder.results import Results
 from autograder.roster import Person
+from autograder.user_error import UserError
 
 ADA = Person("ada", "ada", "Ada", "Lovelace", "ada@example.org", "7", "S7", "A")
 BOB = Person("bob", "bob", "=cmd|' /C calc'!A0", "Hopper", "bob@example.org", "8")
@@ -76,6 +77,22 @@ def test_the_lowest_set_is_the_one_with_the_smallest_share_of_what_is_judged():
     # 20 of 45 judged is less than 25 of 30, whose other 20 points are open
     (one,) = totals([standing(points=(10.0, 10.0)), standing(name="ps05", points=(25.0, None))], drop=1)
     assert one.dropped == ("ps04",) and one.score == 25.0
+
+
+def test_what_could_not_be_graded_is_never_dropped_nor_0():
+    sets = [standing(), missing(status="malformed"), standing(name="ps06", points=(3.0, 0.0))]
+    (one,) = totals(sets, drop=1, missing_zero=True)
+    assert (one.dropped, one.without_score, one.out_of) == (("ps06",), ("ps05",), 45.0)
+
+
+def test_a_student_who_is_in_no_folder_of_a_set_has_it_missing():
+    ada, bob = totals([standing(), standing("bob", "ps05")])
+    assert ada.without_score == ("ps05",) and bob.without_score == ("ps04",)
+
+
+def test_as_many_sets_as_there_are_cannot_be_dropped():
+    with pytest.raises(UserError, match="--drop-lowest 2 of 2 sets leaves none"):
+        totals([standing(), missing()], drop=2)
 
 
 def test_the_totals_as_csv():

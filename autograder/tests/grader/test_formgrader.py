@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from grading import TINY, answers, hand_in, make_course, notebook
@@ -282,6 +283,24 @@ def test_markup_in_an_answer_is_text_in_formgrader_and_in_the_feedback(course, s
     )
 
 
+SCRIPTS = (
+    quote("\";document.title='taken';\""),
+    quote("</script><script>document.title='taken'</script>", safe=""),
+)
+
+
+def test_what_stands_in_an_address_or_a_name_is_text_in_formgrader(course, server, page):
+    """A link to formgrader itself may stand in an answer or a mail, and names come from platforms."""
+    places = ("manage_students/{}", "manage_students/{}/ps01", "gradebook/{}", "gradebook/ps01/{}")
+    places += ("manage_submissions/{}",)
+    for address in [place.format(script) for place in places for script in SCRIPTS]:
+        page.goto(f"{server}/formgrader/{address}", wait_until="load")
+        assert page.title() != "taken", address
+    for address in ("manage_submissions/ps01", "manage_students", f"manage_students/{quote(TAKER)}/ps01"):
+        page.goto(f"{server}/formgrader/{address}", wait_until="networkidle")
+        assert page.title() != "taken" and page.locator("img[src=x]").count() == 0, address
+
+
 def test_a_students_name_is_text_on_the_page_of_a_submission(course, server, page):
     root, _ = course
     with Gradebook(f"sqlite:///{root / 'grades/gradebook.db'}") as book:
@@ -289,6 +308,20 @@ def test_a_students_name_is_text_on_the_page_of_a_submission(course, server, pag
     page.goto(f"{server}/formgrader/submissions/{one}/", wait_until="networkidle")
     assert page.title() == "ps01_tiny" and page.locator("img[src=x]").count() == 0
     assert "O'Brien <img" in page.locator("body").text_content()
+
+
+def test_the_tables_of_the_judge_are_readable_in_formgrader(course, server, page):
+    """Dark text on the page's light ground, and no wider than the cell."""
+    open_submission(page, server, "bob")
+    table = page.locator("table.warplab-grade").first
+    colours = table.evaluate(
+        "t => [getComputedStyle(t).color, getComputedStyle(t.querySelector('td')).color]"
+    )
+    for colour in colours:
+        assert sum(int(part) for part in re.findall(r"\d+", colour)[:3]) < 3 * 100, colour
+    assert table.evaluate("t => t.getBoundingClientRect().right") <= page.locator("#notebook").first.evaluate(
+        "n => n.getBoundingClientRect().right"
+    )
 
 
 def test_a_source_notebook_edited_in_formgraders_place_is_not_overwritten(course, server, page):

@@ -4,6 +4,8 @@ nothing that was earned is lost.
 
 import csv
 import json
+import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -24,7 +26,8 @@ from autograder.judge.judge import _checked
 from autograder.judge.process import NotStarted
 from autograder.sandbox import Limits, Unsafe
 from autograder.user_error import UserError
-from warplab.tasks import registry
+from warplab import crossing
+from warplab.tasks import registry, scoring
 from warplab.tasks.rubric import Line
 
 SEED = 11
@@ -173,6 +176,19 @@ def test_what_cannot_be_graded_fails_alone_and_is_not_a_0(graded, student, statu
     assert rows[student].score is None
 
 
+def test_no_process_is_left_behind(graded):
+    left = []
+    for folder in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{folder}/cmdline", "rb") as handle:
+                command = handle.read()
+        except OSError:
+            continue
+        if b"sleep\x00313" in command or b"autograder.sandbox" in command and b"submission-" in command:
+            left.append(command)
+    assert left == []
+
+
 def test_nbgraders_gradebook_holds_the_same_grades(graded):
     _, out, _ = graded
     with Gradebook(f"sqlite:///{out / 'gradebook.db'}") as gradebook:
@@ -240,6 +256,21 @@ def test_a_second_run_grades_only_what_changed(course, tmp_path):
 
 
 @pytest.mark.slow
+def test_stopping_half_way_keeps_what_is_graded_and_a_lost_result_is_graded_again(course, tmp_path):
+    submitted, out = tmp_path / "submitted", tmp_path / "out"
+    for student in ("ada", "bob", "cyd"):
+        hand_in(submitted, student, perfect(course))
+    rows = made_grading(course[0], "ps01", submitted, out, seconds=10, seed=SEED).rows()
+    first = next(rows)
+    rows.close()
+    assert rows_of(out)[first.student]["score"] == "30"
+    again = run(course, submitted, out)
+    assert [student for student, row in again.items() if not row.fresh] == [first.student]
+    (out / "results" / "ps01" / "bob.json").write_text('{"half')
+    assert run(course, submitted, out)["bob"].fresh
+
+
+@pytest.mark.slow
 def test_a_grade_given_by_hand_survives_a_regrade(course, tmp_path):
     submitted, out = tmp_path / "submitted", tmp_path / "out"
     hand_in(submitted, "ada", perfect(course))
@@ -264,6 +295,26 @@ def test_a_grade_given_by_hand_survives_a_regrade(course, tmp_path):
 
 
 @pytest.mark.slow
+def test_nbgraders_late_policy_counts(course, tmp_path):
+    root = shutil.copytree(course[0], tmp_path / "course")
+    with open(root / "nbgrader_config.py", "a") as config:
+        config.write(
+            "from nbgrader.plugins import LateSubmissionPlugin\nclass Ten(LateSubmissionPlugin):\n    def "
+            "late_submission_penalty(self, *_):\n        return 10\nc.AssignLatePenalties.plugin_class = "
+            "Ten\n"
+        )
+    submitted, out = tmp_path / "submitted", tmp_path / "out"
+    hand_in(submitted, "ada", perfect(course))
+    run((root,), submitted, out)
+    with Gradebook(f"sqlite:///{out / 'gradebook.db'}") as gradebook:
+        gradebook.update_or_create_assignment("ps01", duedate="2026-02-01 12:00:00")
+    times = tmp_path / "times.csv"
+    times.write_text("student,time\nada,2026-02-01 12:00:01 UTC\n")
+    assert not run((root,), submitted, out, received=times)["ada"].fresh
+    assert (rows_of(out)["ada"]["score"], rows_of(out)["ada"]["late_penalty"]) == ("20", "10")
+
+
+@pytest.mark.slow
 def test_a_failing_write_leaves_no_half_submission_in_the_gradebook(course, tmp_path, monkeypatch):
     submitted, out = tmp_path / "submitted", tmp_path / "out"
     hand_in(submitted, "ada", "{")
@@ -284,6 +335,18 @@ def test_points_outside_the_range_are_an_internal_error_never_credit():
     for wrong in (float("nan"), -1.0, 2.5, True, 1, np.float64(1.0), None):
         with pytest.raises(InternalError):
             _checked(Line("a", "correctness", "t", wrong, 2.0, "full"))
+
+
+def test_timed_points_stay_open_without_a_gpu(root):
+    task = registry.get("ps04/matmul_register_tiled")
+    from autograder.judge.judge import make_cases
+    from autograder.layout import load_assignment
+
+    if crossing.can_time():
+        pytest.skip("this machine can time them")
+    cases = make_cases(load_assignment(root, "ps04"), SEED)["ps04/matmul_register_tiled"]
+    report = scoring.judge(task, cases, []).part("time")
+    assert [line.state for line in report.lines] == ["ungraded"]
 
 
 def test_a_stopped_sandbox_ends_at_once_and_leaves_no_folder(course, tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ devices.
 What could not be exercised here is skipped, and the reason says why (`-ra`).
 """
 
+import ctypes
 import json
 import os
 import shutil
@@ -15,12 +16,24 @@ from pathlib import Path
 
 import pytest
 from conftest import TESTS
-from test_sandbox import AS_MUCH_AS_SIX_MAY_HAVE, inside
+from grading import answers, hand_in, make_course, notebook
+from grading import grading as made_grading
+from test_corpus import CORPUS, PR_SET_CHILD_SUBREAPER, canary, descendants, listening, plant, stated, tree
+from test_sandbox import AS_MUCH_AS_SIX_MAY_HAVE, AS_USER, inside, needs_open_course, needs_walls
 
+import autograder
 from autograder.judge.budget import Lost
 from autograder.sandbox import Limits, cgroup, view
 from autograder.sandbox.choose import NoSandbox, choose
+from autograder.sandbox.forked import PARENT, READERS, SelfSandbox
 
+DANGEROUS = """
+    a_million_files appends_to_the_configuration deletes_everything fifty_daemons fills_the_disk fork_bomb
+    imports_the_judge kills_everything links_to_the_gradebook loops_and_ignores_signals opens_everything
+    raises_its_limits reads_the_environment reads_the_gradebook reads_the_solutions reverse_shell
+    thirty_gigabytes thirty_gigabytes_in_pieces traces_its_parent updates_the_gradebook uses_the_network
+    walks_the_file_system writes_a_neighbours_submission
+""".split()
 NODES = (
     "nvidia0",
     "nvidiactl",
@@ -64,6 +77,107 @@ for role in ("student", "executor"):
         seen[role] = sorted(os.listdir(f"/proc/{worker}/root/dev")), opened.returncode == 0
 print(json.dumps(seen))
 """
+
+
+@pytest.mark.full
+def test_the_most_dangerous_submissions_get_what_is_honest_in_them_and_do_no_harm(tmp_path):
+    needs_walls()
+    root, assignment = make_course(tmp_path / "course")
+    plant(root, tmp_path / "home")
+    good = answers(root)
+    hand_in(root / "submitted", "bystander", notebook(assignment, **good))
+    ctypes.CDLL(None).prctl(
+        PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0
+    )  # what outlives its parents comes to this process
+    try:
+        with listening() as (port, callers):
+            places = {
+                "ROOT": root,
+                "PACKAGE": Path(autograder.__file__).parents[1],
+                "HOME": tmp_path / "home",
+                "PORT": port,
+            }
+            for name in DANGEROUS:
+                source = (CORPUS / "cells" / f"{name}.py").read_text()
+                for word, value in places.items():
+                    source = source.replace(f"@{word}@", str(value))
+                hand_in(root / "submitted", name, notebook(assignment, **good | {"launch_plan": source}))
+            watched = [
+                root / name for name in ("solutions", "exercises", "submitted", "tests", "nbgrader_config.py")
+            ]
+            before = tree(*watched)
+            options = {"seconds": 8, "seed": 11, "jobs": 2, "sandbox": SelfSandbox()}
+            grading = made_grading(root, "ps01", root / "submitted", root / "grades", **options)
+            rows = {row.student: row for row in grading.rows()}
+            called = callers()
+        PARENT.stop()
+        READERS.stop()
+        deadline = time.monotonic() + 10
+        while (left := descendants(os.getpid())) and time.monotonic() < deadline:
+            time.sleep(0.05)
+    finally:
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+    print(f"{len(DANGEROUS)} attacks as uid {os.geteuid()}, {grading.pool.isolation}")
+    assert {name: (rows[name].score, rows[name].status) for name in DANGEROUS} == {
+        name: stated(CORPUS / "cells" / f"{name}.py")[:2] for name in DANGEROUS
+    }
+    assert (rows["bystander"].score, rows["bystander"].status) == (30, "graded")
+    assert (left, called) == (set(), [])
+    assert tree(*watched) == before
+    told = "".join(
+        path.read_text()
+        for folder in ("feedback", "results")
+        for path in (root / "grades" / folder).rglob("*")
+        if path.is_file()
+    )
+    assert not [
+        kind for kind in ("solutions", "tests", "gradebook", "environment", "home") if canary(kind) in told
+    ]
+
+
+@pytest.mark.full
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="this is the ordinary user's run already: the test above was made by one"
+)
+def test_an_ordinary_user_grades_the_same_dangerous_submissions(tmp_path):
+    """Root lends its Python to user 1234, as in test_sandbox.py."""
+    needs_open_course()
+    ready, tests = as_user(tmp_path), TESTS
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        str(tests / "grader/test_modes.py"),
+        "-rs",
+        "-s",
+        "-m",
+        "full",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+    ]
+    with tempfile.TemporaryDirectory() as home:
+        os.chown(home, 1234, 1234)
+        command += ["--basetemp", f"{home}/pytest", "-k", "most_dangerous"]
+        environment = os.environ | {"HOME": home, "TMPDIR": home, "PYTHONDONTWRITEBYTECODE": "1"}
+        ran = subprocess.run([*ready, *command], capture_output=True, text=True, cwd=tests, env=environment)
+    if "1 skipped" in ran.stdout:
+        pytest.skip(f"as an ordinary user, too: {ran.stdout[ran.stdout.find('SKIPPED') :][:300]}")
+    assert ran.returncode == 0 and "1 passed" in ran.stdout, ran.stdout[-3000:] + ran.stderr[-1000:]
+    assert "attacks as uid 1234, sandboxed (" in ran.stdout
+
+
+def as_user(tmp_path):
+    """The beginning of a command that user 1234 runs, in a mount namespace where it can
+    read root's Python.
+    """
+    if not (shutil.which("setpriv") and shutil.which("unshare")):
+        pytest.skip("needs util-linux (unshare, setpriv)")
+    ready = ["unshare", "-m", "sh", "-c", AS_USER, "sh", str(tmp_path), sys.base_prefix]
+    if subprocess.run([*ready, "true"], capture_output=True).returncode:
+        pytest.skip("this root may not make a mount namespace")
+    return ready
 
 
 def seen_in_dev(tmp_path):

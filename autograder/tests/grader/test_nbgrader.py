@@ -15,8 +15,10 @@ from nbgrader.api import Gradebook
 import warplab
 from autograder.gradebook import CourseGradebook
 from autograder.gradebook.export import COLUMNS
+from autograder.layout import load_assignment
 from autograder.release import release
 from autograder.release.release import nbgrader_config
+from autograder.sample_class import build_class
 from autograder.sample_class.run import launcher_for_our_own
 
 pytestmark = pytest.mark.slow
@@ -208,6 +210,12 @@ def test_the_header_and_a_line_of_the_export_are_as_an_instructor_would_write_th
     ]
 
 
+@pytest.mark.full
+def test_export_of_some_students_leaves_the_others_out(courses):
+    nbgrader(courses[1], "export", "--to=some.csv", '--student=["ada", "dot"]', '--assignment=["ps01"]')
+    assert set(rows_of(courses[1] / "some.csv")) == {"ada", "dot"}
+
+
 def test_generate_feedback_writes_the_page_that_the_command_writes(courses):
     ours, theirs = courses
     before = page_of(theirs, "ada")
@@ -247,6 +255,30 @@ def test_a_late_penalty_survives_a_regrade_both_ways_and_counts_points_given_by_
         stock["dot"]["max_score"],
     ) == ("34.0", "6.8", 27.2, "40.0")
     assert (stock["ada"]["score"], stock["eve"]["score"]) == ("30.0", "0.0")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["ps01", "ps04"])
+def test_the_sample_class_gets_the_same_grades_both_ways(root, tmp_path, name):
+    ours = tmp_path / "ours"
+    (ours / "solutions").mkdir(parents=True)
+    for path in (root / "solutions").glob(f"{name}_*.py"):
+        shutil.copy(path, ours / "solutions")
+    shutil.copy(root / "nbgrader_config.py", ours)
+    release(ours)
+    build_class(ours, name, tmp_path / "class")
+    for folder in (tmp_path / "class").iterdir():
+        shutil.copytree(folder, ours / "submitted" / folder.name / name)
+    (ours / "grades").mkdir(exist_ok=True)
+    (ours / "grades/.seed").write_text(SEED)
+    theirs = shutil.copytree(ours, tmp_path / "theirs")
+    grade(ours, name)
+    for words in (["generate_assignment", name, "--force"], ["autograde", name], ["export"]):
+        nbgrader(theirs, *words)
+    assert states(theirs, name) == states(ours, name)
+    assert rows_of(theirs / "grades/grades.csv") == rows_of(ours / "grades/grades.csv")
+    cells = len(load_assignment(ours, name).graded())
+    assert len(states(ours, name)) == cells * len(list((ours / "submitted").iterdir()))
 
 
 def test_our_configuration_is_read_where_the_command_reads_it(courses):

@@ -8,6 +8,7 @@ lock. So the tests here let one tick while hostile notebooks are graded.
 import ast
 import contextlib
 import json
+import mmap
 import random
 import subprocess
 import symtable
@@ -33,12 +34,12 @@ from autograder.judge.reading import read_submission, reader
 from autograder.plugins import highlight_code, is_soon_read, markdown2html
 from autograder.reader import contents
 from autograder.reader.contents import MAX_CELLS, MAX_SOURCE, MAX_TEXT, cells_of
-from autograder.reader.needed import idle_cells
+from autograder.reader.needed import cuda_cpp_in, idle_cells
 from autograder.report import read_autograded
 from autograder.sandbox import Unsafe
 from autograder.sandbox.choose import NoSandbox, choose
 from autograder.sandbox.launcher import StartError
-from autograder.sandbox.messages import Contents, Examined
+from autograder.sandbox.messages import Contents, Examined, Unreadable
 from autograder.validate import Malformed, check_file
 
 CORPUS = TESTS / "corpus"
@@ -117,6 +118,12 @@ def test_a_given_cell_runs_only_if_its_names_are_used():
     ]
     assert idle_cells(cells) == ["demo"]
     assert idle_cells([cell for cell in cells if cell[0] != "answer"]) == ["demo", "helper", "imports"]
+
+
+def test_cpp_inside_python_is_found_as_the_compiler_gets_it():
+    cell = 'NAME = "k"\nSOURCE = """\n__global__ void k() { printf("\\\\n"); }\n"""\nother = "__host__"\n'
+    assert cuda_cpp_in(cell) == ['\n__global__ void k() { printf("\\n"); }\n']
+    assert cuda_cpp_in("x = '__global__") == cuda_cpp_in("x = 1") == []
 
 
 def test_the_reader_gives_what_the_file_holds_in_every_mode(course, tmp_path, launcher):
@@ -232,6 +239,13 @@ def test_a_reader_that_lies_about_points_tests_and_idle_cells_changes_nothing_bu
     assert {"launch_plan", "time_it", "launch_plan-test", "time_it-test"} <= set(ids)
     given_text = {by_id[one]["source"].strip() for one in found.idle}
     assert given_text and given_text <= assignment.given()
+
+
+def test_words_of_a_reader_steer_no_terminal_and_are_short(course):
+    told = Told(Unreadable("\x1b[2J" + "c" * 500, "\x1b]0;title\x07\n\u202e" + "x" * 5000))
+    with pytest.raises(Malformed) as caught:
+        read_submission(b"{}", course[1], told)
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 500
 
 
 @pytest.mark.parametrize("texts", [["x", 7], ["x" * (MAX_SOURCE + 1)], [["x"]], [None]])
@@ -389,6 +403,18 @@ def little_of_this_process():
     print(f"longest pause {longest[0]:.2f} s, {peak_mib() - before:.0f} MiB more")
     assert longest[0] < PATIENCE, "a thread stood still"
     assert peak_mib() - before < ROOM_MIB, "the judge grew"
+
+
+@pytest.mark.full
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="nobody has looked how its parser joins names")
+def test_the_same_code_read_in_this_process_stops_it_and_fills_its_memory():
+    """What the tests below would miss if their clock or their scales were broken."""
+    with pytest.raises(AssertionError, match="a thread stood still"), little_of_this_process():
+        idle_cells([("c", chain(90_000), False)])
+    with pytest.raises(AssertionError, match="the judge grew"), little_of_this_process():
+        room = mmap.mmap(-1, ROOM_MIB << 21)  # malloc may still have what the parser gave back
+        for page in range(0, len(room), mmap.PAGESIZE):
+            room[page] = 1
 
 
 @pytest.mark.slow
@@ -552,6 +578,30 @@ def test_a_damaged_autograded_notebook_counts_as_none(tmp_path, damage):
     assert read_autograded(tmp_path / "none.ipynb") is None
     (tmp_path / "some.ipynb").write_text(damage)
     assert read_autograded(tmp_path / "some.ipynb") is None
+
+
+@pytest.mark.full
+def test_in_a_class_with_hostile_notebooks_the_honest_one_keeps_its_grade_and_its_time(course, tmp_path):
+    root, assignment = course
+    good = answers(root)
+    submitted, out = tmp_path / "submitted", tmp_path / "out"
+    slow = "import time\n" + good["launch_plan"].replace("secret_rows", "time.sleep(0.2)\n    secret_rows", 1)
+    hand_in(submitted, "ada", notebook(assignment, **good | {"launch_plan": slow}))
+    for name in ("chains", "f_strings"):
+        document = notebook(assignment, **good)
+        document["cells"][1:1] = [own_cell(source, f"h{n}") for n, source in enumerate(HOSTILE[name]())]
+        hand_in(submitted, f"hostile_{name}", document)
+    hand_in(submitted, "hostile_json", giant(b"[],"))
+    grading = made_grading(root, "ps01", submitted, out, seconds=8, seed=3, jobs=4, sandbox=Unsafe())
+    with little_of_this_process():
+        rows = {row.student: row for row in grading.rows()}
+    assert (rows["ada"].score, rows["ada"].status) == (30, "graded")
+    assert rows["hostile_json"].status == "malformed"
+    assert {rows[name].status for name in ("hostile_chains", "hostile_f_strings")} <= {
+        "graded",
+        "timeout",
+        "crashed",
+    }
 
 
 def test_the_readers_limits_leave_room_for_an_honest_notebook_of_twenty_mebibytes(course, launcher):

@@ -4,11 +4,12 @@ import shutil
 
 import pytest
 from grading import hand_in, make_course, notebook
+from rich.console import Console
 
 from autograder import readiness
 from autograder.grade import only_one
 from autograder.gradebook import CourseGradebook
-from autograder.readiness import check_class
+from autograder.readiness import check_class, show_class
 from autograder.results import secret_seed
 from autograder.sandbox.limits import Limits
 
@@ -89,9 +90,30 @@ def test_another_run_into_the_folder_is_told(course):
     assert state == "not ready" and "another run is grading into" in detail
 
 
+def test_no_submissions_is_told(course):
+    shutil.rmtree(course / "submitted")
+    state, detail = checks(course)["submissions"]
+    assert state == "not ready" and "no submissions folder" in detail
+
+
 def test_more_jobs_than_memory_is_a_note_with_a_number(course):
     state, detail = checks(course, jobs=10_000)["memory"]
     assert state == "note" and "Grade.jobs = 1 stays below" in detail
+
+
+def test_another_version_than_the_locks_is_named(course, monkeypatch):
+    lock = course / "autograder" / "constraints.txt"
+    lock.parent.mkdir()
+    lock.write_text(
+        "# made by a tool\nnumpy==0.0.1\nno-such-thing==1\nnumba==0.1 ; sys_platform == 'abacus'\n"
+    )
+    state, detail = checks(course)["versions"]
+    assert (
+        state == "not ready"
+        and detail.startswith("numpy ")
+        and "not 0.0.1:" in detail
+        and "numba" not in detail
+    )
 
 
 def test_few_descriptors_and_a_full_disk_are_told(course, monkeypatch):
@@ -100,3 +122,11 @@ def test_few_descriptors_and_a_full_disk_are_told(course, monkeypatch):
     found = checks(course)
     assert found["open files"] == ("not ready", "256 allowed; say ulimit -n 1024 first")
     assert found["disk"][0] == "not ready"
+
+
+def test_the_table_says_no_in_capitals():
+    console = Console(record=True, width=120)
+    bad = readiness.Check("disk", "not ready", "full")
+    assert show_class(console, [readiness.Check("GPU", "note", "none")]) is True
+    assert show_class(console, [bad]) is False
+    assert "NOT READY" in console.export_text()

@@ -72,6 +72,17 @@ def test_instances_of_templates_are_named_in_the_first_line(cells):
     assert x[0] == 0 and "scale" not in names
 
 
+@pytest.mark.parametrize(
+    "damage", [("+= by;", "+= by"), ("x[threadIdx.x]", "y"), ("}\nint main", "\nint main")]
+)
+def test_after_a_mistake_no_older_kernel_of_the_name_is_left(cells, damage):
+    run, names = cells
+    assert run(ADD) is None and "add" in names
+    error = run(ADD.replace(*damage))
+    assert "compile error" in error and "add" not in names
+    assert run(ADD) is None and "add" in names
+
+
 def test_a_mistake_has_the_cells_own_line(cells):
     run, _ = cells
     assert "add.cu(5): error" in run(ADD.replace("+= by", "+= to"))

@@ -189,12 +189,8 @@ def f(n=BIG, dtype=np.float32):
     return np.zeros(n, dtype)
 
 
-def of(kernel, grid, block, *args):
-    return lambda: warplab.profile(kernel[grid, block], *args)
-
-
 def one_warp(kernel, *args):
-    return of(kernel, 1, 32, *args)
+    return lambda: warplab.profile(kernel[1, 32], *args)
 
 
 def vectors(name, *args):
@@ -294,7 +290,11 @@ TABLE = [
         loads(3, 36),
     ),
     ("all of 3 fields from 3 arrays", one_warp(three_arrays, f(96), f(32), 32), loads(3, 12)),
-    ("rows and columns swapped: a sector a lane", of(columns, 1, 32, f((32, 32)), f((32, 32))), both(1, 32)),
+    (
+        "rows and columns swapped: a sector a lane",
+        lambda: warplab.profile(columns[1, 32], f((32, 32)), f((32, 32))),
+        both(1, 32),
+    ),
     # ragged tails: ceil(n / 32) warps load, ceil(4 n / 32) sectors
     ("1 element", tail(1), both(1, 1)),
     ("31 elements", tail(31), both(1, 4)),
@@ -308,14 +308,29 @@ TABLE = [
             one_warp(shared_stride, f(32), stride),
             banks(1, w, w - 1) | banks(1, w, w - 1, "store"),
         )
-        for stride, w in [*((n, n) for n in (1, 2, 4, 8, 16, 32)), (3, 1), (6, 2), (31, 1), (33, 1)]
+        for stride, w in [
+            (1, 1),
+            (2, 2),
+            (3, 1),
+            (4, 4),
+            (6, 2),
+            (8, 8),
+            (16, 16),
+            (31, 1),
+            (32, 32),
+            (33, 1),
+        ]
     ],
     (
         "a column of a tile of 32 x 32: 32 lanes in one bank",
-        of(column_of_tile, 1, (32, 32), f((32, 32)), 0),
+        lambda: warplab.profile(column_of_tile[1, (32, 32)], f((32, 32)), 0),
         banks(32, 1024, 992),
     ),
-    ("a column of a tile of 32 x 33", of(column_of_tile, 1, (32, 32), f((32, 32)), 1), banks(32, 32, 0)),
+    (
+        "a column of a tile of 32 x 33",
+        lambda: warplab.profile(column_of_tile[1, (32, 32)], f((32, 32)), 1),
+        banks(32, 32, 0),
+    ),
     # broadcasts and widths in shared memory
     ("one word for all", one_warp(shared_pairs, f(32), 32), banks(1, 1, 0)),
     ("one word for each pair of lanes", one_warp(shared_pairs, f(32), 2), banks(1, 1, 0)),
@@ -341,34 +356,58 @@ TABLE = [
     ),
     ("one float4 for all: 4 words", vectors("tile4_of_one", f(128)), banks(1, 1, 0)),
     # divergence
-    ("halves of a warp part", of(parts_at, 2, 64, 16, f(128)), {"divergent_branches": 4}),
-    ("odd and even lanes part", of(parts_at, 2, 64, 1, f(128)), {"divergent_branches": 4}),
+    (
+        "halves of a warp part",
+        lambda: warplab.profile(parts_at[2, 64], 16, f(128)),
+        {"divergent_branches": 4},
+    ),
+    (
+        "odd and even lanes part",
+        lambda: warplab.profile(parts_at[2, 64], 1, f(128)),
+        {"divergent_branches": 4},
+    ),
     (
         "whole warps part",
-        of(parts_at, 2, 64, 32, f(128)),
+        lambda: warplab.profile(parts_at[2, 64], 32, f(128)),
         {"divergent_branches": 0, "branch_efficiency": 1.0, "warp_execution_efficiency": 1.0},
     ),
-    ("one thread of a warp", of(copy, 1, 1, f(1), f(1)), {"warp_execution_efficiency": 1 / 32}),
+    (
+        "one thread of a warp",
+        lambda: warplab.profile(copy[1, 1], f(1), f(1)),
+        {"warp_execution_efficiency": 1 / 32},
+    ),
     (
         "a block of 48 threads: a warp and a half",
-        of(copy, 1, 48, f(48), f(48)),
+        lambda: warplab.profile(copy[1, 48], f(48), f(48)),
         {"warp_execution_efficiency": 0.75},
     ),
     # atomics of 1,000 threads: 31 warps and 8 lanes
-    ("all on one address", of(atomic_on, 4, 256, f(1, np.int32), 1), atomics(32, 1000, 32, 32)),
-    ("on four addresses", of(atomic_on, 4, 256, f(4, np.int32), 4), atomics(32, 1000, 128, 8)),
-    ("each on its own", of(atomic_on, 4, 256, f(1000, np.int32), 1000), atomics(32, 1000, 1000, 1)),
+    (
+        "all on one address",
+        lambda: warplab.profile(atomic_on[4, 256], f(1, np.int32), 1),
+        atomics(32, 1000, 32, 32),
+    ),
+    (
+        "on four addresses",
+        lambda: warplab.profile(atomic_on[4, 256], f(4, np.int32), 4),
+        atomics(32, 1000, 128, 8),
+    ),
+    (
+        "each on its own",
+        lambda: warplab.profile(atomic_on[4, 256], f(1000, np.int32), 1000),
+        atomics(32, 1000, 1000, 1),
+    ),
     ("in shared memory, eight lanes a word", one_warp(shared_atomic, f(32, np.int32)), atomics(1, 32, 4, 8)),
     # floating point
     (
         "an fma is 2, and only of threads that do it",
-        of(saxpy, 4, 256, np.float32(2), f(1000), f(1000)),
+        lambda: warplab.profile(saxpy[4, 256], np.float32(2), f(1000), f(1000)),
         {"flops": 2000},
     ),
     ("additions are 1 each", one_warp(three_fields, f(96), f(32)), {"flops": 64}),
     (
         "a naive matmul of 64: A is a broadcast, B a row of 4 sectors, for 64 steps of 128 warps",
-        of(naive_matmul, (2, 8), (32, 8), f((64, 64)), f((64, 64)), f((64, 64))),
+        lambda: warplab.profile(naive_matmul[(2, 8), (32, 8)], f((64, 64)), f((64, 64)), f((64, 64))),
         loads(2 * 64 * 128, 64 * 128 * 5) | {"flops": 2 * 64**3},
     ),
 ]
@@ -448,23 +487,30 @@ def turns(blocks, threads, divisor=32, who=0, sample=None):
     return p.busiest_warp_instructions, p.warp_instructions
 
 
-@pytest.mark.parametrize(
-    "blocks, threads, divisor, who, busiest, others",
-    [
-        (2, 128, 32, 0, TEN_TURNS, 7 * ONE_TURN),  # one warp goes round ten times, the others once
-        (2, 128, 32, 6, TEN_TURNS, 7 * ONE_TURN),  # whichever it is
-        (2, 128, 256, 0, TEN_TURNS, 7 * TEN_TURNS),  # all do the same
-        (2, 128, 32, 99, ONE_TURN, 7 * ONE_TURN),
-        (2, 128, 1, 40, TEN_TURNS, 7 * ONE_TURN),  # a lane that goes on keeps its warp busy
-        # 48 threads are a warp and a half: lanes 32 to 63 are the second warp of block 0
-        # and the first 16 lanes of block 1
-        (2, 48, 32, 1, TEN_TURNS, TEN_TURNS + 2 * ONE_TURN),
-        # a chunk is 32,768 lanes: 600 blocks of 4 warps are 3 chunks of 256, 256 and 88 blocks
-        *((600, 128, 32, who, TEN_TURNS, 2399 * ONE_TURN) for who in (0, 1100, 2399)),
-    ],
-)
-def test_the_busiest_warp_is_found_wherever_it_is(blocks, threads, divisor, who, busiest, others):
-    assert turns(blocks, threads, divisor, who) == (busiest, busiest + others)
+def test_the_busiest_warp_is_the_one_that_goes_round_ten_times_while_the_others_go_once():
+    assert turns(2, 128) == (TEN_TURNS, TEN_TURNS + 7 * ONE_TURN)
+    assert turns(2, 128, who=6) == (TEN_TURNS, TEN_TURNS + 7 * ONE_TURN)  # whichever it is
+
+
+def test_where_all_warps_do_the_same_the_busiest_has_its_share():
+    assert turns(2, 128, divisor=256) == (TEN_TURNS, 8 * TEN_TURNS)
+    assert turns(2, 128, who=99) == (ONE_TURN, 8 * ONE_TURN)
+
+
+def test_one_lane_that_goes_on_keeps_its_warp_busy_and_no_other():
+    assert turns(2, 128, divisor=1, who=40) == (TEN_TURNS, TEN_TURNS + 7 * ONE_TURN)
+
+
+def test_a_block_that_is_no_multiple_of_a_warp_starts_a_warp_of_its_own():
+    # 48 threads are a warp and a half: lanes 32 to 63 are the second warp of block 0
+    # and the first 16 lanes of block 1
+    assert turns(2, 48, who=1) == (TEN_TURNS, 2 * TEN_TURNS + 2 * ONE_TURN)
+
+
+@pytest.mark.parametrize("who", [0, 1100, 2399])
+def test_the_busiest_warp_may_be_in_any_chunk_of_the_grid(who):
+    # a chunk is 32,768 lanes: 600 blocks of 4 warps are 3 chunks of 256, 256 and 88 blocks
+    assert turns(600, 128, who=who) == (TEN_TURNS, TEN_TURNS + 2399 * ONE_TURN)
 
 
 def test_a_guarded_return_is_a_branch_and_one_instruction():

@@ -206,6 +206,37 @@ def test_values_that_do_not_fit_a_variable_are_refused(name, value, message):
         warplab.cuda_kernel(variables("refused"), "read").symbol(name).set(value)
 
 
+CONSTANTS = """
+__constant__ float none[2];
+__constant__ float zeros[2] = {0, 0};
+__constant__ float braces[2]{};
+namespace { __constant__ float nowhere, zero = 0; }
+__global__ void read(float* x) { x[0] = NAME; }
+"""
+
+
+@pytest.mark.parametrize(
+    "name, set_before, warned",
+    [
+        ("none[1]", None, True),
+        ("none[1]", "none", False),
+        ("zeros[1]", None, False),
+        ("braces[1]", None, False),
+        ("zero", None, False),
+    ],
+)
+def test_constant_memory_that_nobody_set_gives_one_warning(name, set_before, warned, recwarn):
+    source = f"// {set_before}\n" + CONSTANTS.replace("NAME", name)
+    read, x = warplab.cuda_kernel(source, "read"), np.ones(1, np.float32)
+    if set_before:
+        read.symbol(set_before).set([0, 0])
+    read[1, 1](x)
+    read[1, 1](x)
+    told = [str(w.message) for w in recwarn if "never" in str(w.message) or "set" in str(w.message)]
+    assert len(told) == warned and x[0] == 0
+    assert not warned or "none" in told[0]
+
+
 # Structs by value
 
 STRUCT = """

@@ -68,6 +68,67 @@ def test_a_mistake_in_a_round_is_found(rounds, mistake, error, said):
         rounds[1, 64](np.zeros(64, np.float32), np.zeros(32, np.float32), mistake)
 
 
+RING = """
+#include <cuda/barrier>
+using Barrier = cuda::barrier<cuda::thread_scope_block>;
+extern "C" __global__ void ring(const int* x, int* y, int n, int mistake)
+{
+    __shared__ Barrier full[2], empty[2];
+    __shared__ int slots[2][32];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    if (threadIdx.x == 0)
+        for (int i = 0; i < 2; i++) {
+            init(full + i, 96);
+            init(empty + i, 96);
+        }
+    __syncthreads();
+    if (warp == 0) {
+        for (int i = 0; i < n; i++) {
+            if (mistake != 1) empty[i % 2].arrive_and_wait();
+            slots[i % 2][lane] = x[32 * i + lane];
+            full[i % 2].arrive();
+        }
+    } else {
+        empty[0].arrive();
+        empty[1].arrive();
+        for (int i = 0; i < n; i++) {
+            if (mistake != 2) full[i % 2].arrive_and_wait();
+            int sum = slots[i % 2][lane] + slots[i % 2][31 - lane];
+            if (mistake != 3 || warp == 1) empty[i % 2].arrive();
+            y[(64 * i) + threadIdx.x - 32] = warp * sum;
+        }
+    }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def ring():
+    return warplab.cuda_kernel(RING, "ring")
+
+
+@pytest.mark.slow
+def test_a_warp_produces_for_two_through_a_ring_of_barriers(ring):
+    x, y = np.arange(5 * 32, dtype=np.int32).reshape(5, 32) ** 2, np.zeros((5, 2, 32), np.int32)
+    ring[3, 96](x, y, 5, 0)
+    sums = x + x[:, ::-1]
+    np.testing.assert_array_equal(y, np.stack([sums, 2 * sums], axis=1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mistake, error, said",
+    [
+        (1, warplab.BarrierMisuse, r"ring.cu:19: .* arrives at full\[0\] .* nobody has waited for phase 0"),
+        (2, warplab.BarrierMisuse, r"ring.cu:27: .* arrives at empty\[0\]"),
+        (3, warplab.NoProgress, r"mbarrier empty\[.* of 96 arrivals"),
+    ],
+)
+def test_a_mistake_in_a_ring_is_found(ring, mistake, error, said):
+    with pytest.raises(error, match=said):
+        ring[1, 96](np.zeros(160, np.int32), np.zeros(320, np.int32), 5, mistake)
+
+
 FETCH = """
 #include <cuda/barrier>
 #include <cooperative_groups.h>
@@ -130,10 +191,68 @@ def test_a_copy_in_bulk_is_refused_with_what_to_do_instead(fetch):
         fetch[1, 256](np.zeros(768, np.int32), np.zeros(768, np.int32), 0)
 
 
+ALONE = """
+#include <cuda/pipeline>
+extern "C" __global__ void alone(const float4* x, float4* y, int mistake)
+{
+    __shared__ float4 tile[2][32];
+    auto pipe = cuda::make_pipeline();
+    int t = threadIdx.x;
+    pipe.producer_acquire();
+    cuda::memcpy_async(&tile[0][t], &x[t], cuda::aligned_size_t<16>(16), pipe);
+    pipe.producer_commit();
+    for (int i = 0; i < 4; i++) {
+        pipe.producer_acquire();
+        if (i < 3)
+            cuda::memcpy_async(&tile[(i + 1) % 2][t], &x[32 * i + 32 + t],
+                               cuda::aligned_size_t<16>(16), pipe);
+        pipe.producer_commit();
+        if (mistake != 1) cuda::pipeline_consumer_wait_prior<1>(pipe);
+        __syncthreads();
+        y[32 * i + t] = tile[i % 2][31 - t];
+        if (mistake != 2) __syncthreads();
+        pipe.consumer_release();
+    }
+}
+"""
+
+
+@pytest.mark.slow
+def test_a_pipeline_of_each_thread():
+    alone = warplab.cuda_kernel(ALONE, "alone")
+    x = np.arange(512, dtype=np.float32).reshape(4, 32, 4)
+    y = np.zeros_like(x)
+    alone[1, 32](x, y, 0)
+    np.testing.assert_array_equal(y, x[:, ::-1])
+    with pytest.raises(warplab.UnfinishedCopy, match="alone.cu:19"):
+        alone[1, 32](x, y, 1)
+    with pytest.raises(warplab.SharedRace, match=r"alone.cu:14: .* writes tile\[0, 0\].*alone.cu:19"):
+        alone[1, 32](x, y, 2)
+
+
 STAGES = """
 #include <cuda/pipeline>
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
+extern "C" __global__ void together(const float* x, float* y, int batches, int mistake)
+{
+    constexpr int STAGES = 2;
+    __shared__ alignas(16) float tile[STAGES][64];
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, STAGES> state;
+    auto block = cg::this_thread_block();
+    auto pipe = cuda::make_pipeline(block, &state);
+    int t = block.thread_rank(), fetched = 0;
+    for (int b = 0; b < batches; b++) {
+        for (; fetched < batches && fetched < b + STAGES; fetched++) {
+            if (mistake != 1) pipe.producer_acquire();
+            cuda::memcpy_async(block, tile[fetched % STAGES], x + 64 * fetched, sizeof(tile[0]), pipe);
+            pipe.producer_commit();
+        }
+        if (mistake != 2) pipe.consumer_wait();
+        y[64 * b + t] = tile[b % STAGES][63 - t];
+        pipe.consumer_release();
+    }
+}
 extern "C" __global__ void roles(const float* x, float* y, int batches, int mistake)
 {
     constexpr int STAGES = 3;
@@ -162,13 +281,16 @@ extern "C" __global__ void roles(const float* x, float* y, int batches, int mist
 
 
 @pytest.mark.slow
-def test_half_a_block_produces_and_half_consumes_through_a_pipeline():
-    roles = warplab.cuda_kernel(STAGES, "roles")
+@pytest.mark.parametrize("name, threads", [("together", 64), ("roles", 128)])
+def test_a_pipeline_of_a_block(name, threads):
+    kernel = warplab.cuda_kernel(STAGES, name)
     x = np.arange(7 * 64, dtype=np.float32).reshape(7, 64)
     y = np.zeros_like(x)
-    roles[2, 128](x, y, 7, 0)
-    np.testing.assert_array_equal(y, x[:, ::-1] + x)
+    kernel[2, threads](x, y, 7, 0)
+    np.testing.assert_array_equal(y, x[:, ::-1] + (x if name == "roles" else 0))
     found = warplab.SharedRace, warplab.UnfinishedCopy, warplab.BarrierMisuse, warplab.UninitialisedRead
-    for mistake in (1, 2, 3):
-        with pytest.raises(found, match="roles.cu"):
-            roles[1, 128](x, y, 7, mistake)
+    for mistake in (1, 2, 3)[
+        : 3 if name == "roles" else 2
+    ]:  # without a release the next wait is for the same
+        with pytest.raises(found, match=f"{name}.cu"):
+            kernel[1, threads](x, y, 7, mistake)

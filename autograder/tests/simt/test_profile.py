@@ -72,6 +72,11 @@ def test_the_table_escapes_a_kernels_name_and_its_warnings(p):
     assert "<script" not in page and page.count("&lt;script&gt;") == 2
 
 
+def test_another_architecture_can_be_asked_for():
+    p = warplab.profile(tile[2, 64], np.ones(128, np.float32), np.zeros(128, np.float32), arch="sm_80")
+    assert p.arch == "sm_80" and ".target sm_80" in p.ptx
+
+
 def test_profile_of_something_else_says_what_it_takes():
     with pytest.raises(warplab.ProfileError, match=r"kernel\[grid, block\]"):
         warplab.profile(tile, np.ones(3))
@@ -80,6 +85,11 @@ def test_profile_of_something_else_says_what_it_takes():
 def test_a_launch_too_large_to_count_is_refused_with_the_cap():
     with pytest.raises(warplab.ProfileError, match="cap is 67,108,864"):
         warplab.profile(tile[1 << 20, 128], np.ones(3, np.float32), np.ones(3, np.float32))
+
+
+def test_counts_are_the_same_twice():
+    args = np.ones(128, np.float32), np.zeros(128, np.float32)
+    assert warplab.profile(tile[2, 64], *args).as_dict() == warplab.profile(tile[2, 64], *args).as_dict()
 
 
 @cuda.jit

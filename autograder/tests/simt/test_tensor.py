@@ -175,11 +175,36 @@ def test_an_accumulator_crosses_layouts_and_padded_shared_memory():
     assert (p.global_load.requests, p.global_load.sectors) == (1, 32)
 
 
+def test_an_accumulator_is_stored_by_columns():
+    source = SHARED.replace("f, 20, wmma::mem_row_major", "f, 20, wmma::mem_col_major")
+    x, out = np.arange(256, dtype=np.float32).reshape(16, 16), np.zeros((16, 16), np.float32)
+    warplab.cuda_kernel(source, "scale")[1, 32](x, out, 8)
+    np.testing.assert_array_equal(out, 2 * x)
+
+
 def test_a_read_of_the_tile_without_syncwarp_is_a_race():
     with pytest.raises(warplab.SharedRace):
         warplab.cuda_kernel(SHARED.replace("__syncwarp();", ""), "scale")[1, 32](
             np.zeros(256, np.float32), np.zeros(256, np.float32), 8
         )
+
+
+def test_part_of_a_warp_is_refused_at_its_line():
+    with pytest.raises(
+        warplab.LaunchError, match=r"warp-wide instruction in kernel scale, scale.cu:9: 16 of the 32 threads"
+    ):
+        warplab.cuda_kernel(SHARED, "scale")[1, 48](np.zeros(256, np.float32), np.zeros(256, np.float32), 8)
+
+
+def test_a_tile_that_overruns_its_array_is_found():
+    with pytest.raises(warplab.OutOfBounds, match=r"scale.cu:9: .*argument 'number 1'"):
+        warplab.cuda_kernel(SHARED, "scale")[1, 32](np.zeros(255, np.float32), np.zeros(256, np.float32), 8)
+
+
+def test_a_leading_dimension_that_breaks_alignment_is_found():
+    with pytest.raises(warplab.LaunchError, match="misaligned access"):
+        source = SHARED.replace("f, 20", "f, 18")
+        warplab.cuda_kernel(source, "scale")[1, 32](np.zeros(256, np.float32), np.zeros(256, np.float32), 8)
 
 
 # element i of A, B, C in the words of the PTX manual: (row, column) for each lane

@@ -68,6 +68,11 @@ def test_at_the_branch_of_two_jobs_the_lanes_part_and_at_the_store_they_have_met
     assert {s.lanes for s in trace.steps} == {0xFFFFFFFF, 0xAAAAAAAA, 0x55555555}
 
 
+def test_with_the_jobs_in_separate_warps_no_lane_waits():
+    trace = warplab.step(two_jobs[1, 64], np.ones(64, F32), 32, warp=1)
+    assert {s.lanes for s in trace.steps} == {0xFFFFFFFF}
+
+
 def test_each_access_names_its_array_its_element_and_its_cost():
     x, out = np.arange(128, dtype=F32).reshape(32, 4), np.zeros(32, F32)
     trace = warplab.step(shifted[1, 32], x, out)
@@ -199,3 +204,38 @@ def test_the_stepper_goes_forwards_back_and_to_the_next_access_by_keyboard(brows
     assert "They write x[0] to x[31]" in page.locator(".said").inner_text()
     page.keyboard.press("Enter")  # there is no further one
     assert "They write x[0] to x[31]" in page.locator(".said").inner_text()
+
+
+@pytest.mark.browser
+def test_a_notebook_that_takes_keys_for_itself_does_not_get_the_steppers(browser):
+    page = browser.new_page()
+    page.set_content(warplab.step(two_jobs[1, 32], np.ones(32, F32), 1)._repr_html_())
+    page.evaluate("document.addEventListener('keydown', (event) => event.preventDefault(), true)")
+    page.locator("input[type=range]").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".said").inner_text().startswith("Step 2 of")
+
+
+@pytest.mark.browser
+def test_on_paper_the_map_and_the_lines_of_source_stay(browser):
+    page, trace = browser.new_page(), warplab.step(two_jobs[1, 32], np.ones(32, F32), 1)
+    page.set_content(trace._repr_html_())
+    assert page.locator(".still").is_hidden() and page.locator(".live").is_visible()
+    page.emulate_media(media="print")
+    assert page.locator(".still").is_visible() and page.locator(".live").is_hidden()
+    assert (
+        page.locator(".map img")
+        .get_attribute("alt")
+        .startswith(f"32 rows, one a lane, over {len(trace.steps)} instructions")
+    )
+
+
+def test_the_data_are_what_the_trace_says():
+    trace = warplab.step(two_jobs[1, 32], np.ones(32, F32), 1)
+    data = json.loads(json.dumps(trace.as_dict()))
+    places = [first + i for first, many in data["places"] for i in range(many)]
+    assert places == [step.place for step in trace.steps]
+    assert [mask for _, mask in data["runs"]] == [0xFFFFFFFF, *(lanes for _, _, lanes in trace.runs[1:])]
+    assert {int(n): jumps for n, jumps in data["jumps"].items()} == {
+        n: step.jumps for n, step in enumerate(trace.steps) if step.jumps is not None
+    }

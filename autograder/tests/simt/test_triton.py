@@ -182,6 +182,31 @@ def run_product(a, b, c, stages=3, **options):
     product[grid](a, b, c, *sizes, BM=32, BN=32, BK=32, GROUP=2, num_stages=stages, num_warps=4, **options)
 
 
+def test_product_of_transposed_tensors():
+    """Strides are the kernel's own arguments: views need no copy."""
+    a, b = torch.randn(64, 64, dtype=torch.float16).T, torch.randn(64, 64, dtype=torch.float16).T
+    c = torch.empty(64, 64)
+    run_product(a, b, c, ACTIVATION="leaky")
+    expected = torch.nn.functional.leaky_relu(a.float() @ b.float())
+    torch.testing.assert_close(c, expected, atol=1e-2, rtol=1e-2)
+
+
+def test_product_in_tf32():
+    a, b, c = torch.randn(32, 64), torch.randn(64, 32), torch.empty(32, 32)
+    run_product(a, b, c)
+    torch.testing.assert_close(c, a @ b, atol=5e-2, rtol=1e-2)
+
+
+def test_dropout_keeps_what_its_seed_says():
+    x, out, again, other = torch.randn(5000), torch.empty(5000), torch.empty(5000), torch.empty(5000)
+    for to, seed in ((out, 123), (again, 123), (other, 512)):
+        dropout[(5,)](x, to, 5000, 0.3, seed, BLOCK=1024)
+    assert torch.equal(out, again) and not torch.equal(out, other)
+    kept = out != 0
+    torch.testing.assert_close(out[kept], x[kept] / 0.7)
+    assert 0.66 < kept.float().mean() < 0.74
+
+
 def test_random_numbers_are_philox_own():
     """The first draw of Philox-4x32-10 with key and counter 0, which its authors published as 6627e8d5."""
 
@@ -244,6 +269,13 @@ def test_sectors_of_the_sum_are_those_of_a_hand_count():
     assert p.grid == (97, 1, 1) and p.block == (128, 1, 1) and p.arch == "sm_80"
 
 
+def test_sectors_of_the_softmax_are_those_of_a_hand_count():
+    """32 rows of 256 floats: each is read once and written once, 32 sectors a row."""
+    x, out = torch.randn(32, 256), torch.empty(32, 256)
+    p = warplab.profile(row_softmax[(8,)], out, x, 256, 256, 32, 256, WIDTH=256, num_warps=2)
+    assert (p.global_load.sectors, p.global_store.sectors) == (1024, 1024)
+
+
 def test_sectors_of_the_product_are_those_of_a_hand_count():
     """128 x 128 x 128 in tiles of 32 x 32: each of 16 tiles reads 32 rows of a and 32 columns of b.
 
@@ -271,6 +303,13 @@ def test_a_sample_of_blocks_is_scaled_and_leaves_the_tensors_alone():
     p, wrong = add_up(64 * 1024, sample_blocks=16)
     assert p.sampled == (16, 64) and p.global_load.sectors == 2 * 8192
     assert (wrong != 0).all()  # nothing was stored
+
+
+def test_views_of_one_storage_are_one_memory():
+    """What a kernel reads through one argument it may have written through another."""
+    both = torch.arange(2048.0)
+    vector_add[(1,)](both[:1024], both[1024:], both[1024:], 1024, BLOCK=1024)
+    assert torch.equal(both[1024:], torch.arange(1024.0) * 2 + 1024)
 
 
 def test_alignment_is_what_triton_compiled_for():
@@ -337,6 +376,14 @@ def test_too_much_shared_memory_is_refused_as_triton_refuses_it():
         product[(1,)](a, a, a, *sizes, BM=64, BN=64, BK=512, GROUP=1, num_stages=1)
 
 
+def test_an_empty_grid_launches_nothing():
+    x = torch.ones(128)
+    double[(0,)](x, BLOCK=128)
+    assert (x == 1).all()
+    with pytest.raises(warplab.ProfileError, match="grid is empty"):
+        warplab.profile(double[(0,)], x, BLOCK=128)
+
+
 def test_autotune_takes_the_first_configuration_and_says_so():
     tuned = triton.autotune([triton.Config({"BLOCK": size}) for size in (64, 128)], key=["n"])(vector_add)
     x, out = torch.rand(1000), torch.empty(1000)
@@ -364,6 +411,11 @@ def test_constants_by_name_are_tritons_alone():
     kernel = warplab.cuda_kernel('extern "C" __global__ void f(float *x) { x[0] = 1; }', "f")
     with pytest.raises(warplab.ProfileError, match="n=.*by place"):
         warplab.profile(kernel[1, 1], torch.ones(1), n=3)
+
+
+def test_too_many_threads_are_refused_before_they_run():
+    with pytest.raises(warplab.ProfileError, match="sample_blocks"):
+        warplab.profile(meet[(1 << 20,)], torch.zeros(1))
 
 
 def test_scalars_keep_their_values():

@@ -41,6 +41,11 @@ def larger(x, y):
 
 
 @triton.jit
+def both(x, y):
+    return x & y
+
+
+@triton.jit
 def less(x, y):
     return tl.where(x < y, x, y)
 
@@ -64,6 +69,12 @@ def reduce(x, out, OP: tl.constexpr, AXIS: tl.constexpr, ROWS: tl.constexpr, COL
     tl.store(out + (n if AXIS == 0 else m), found)
 
 
+@triton.jit
+def spread(x, out, OP: tl.constexpr, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    OP(out + at % 4, tl.load(x + at))
+
+
 def numbers(dtype, low=1, high=20):
     return torch.randint(low, high, (SIZE,), generator=torch.Generator().manual_seed(low)).to(dtype)
 
@@ -83,6 +94,13 @@ def test_operators_of_two(op, expected, dtype):
     x, y, out = numbers(dtype, 1), numbers(dtype, 2), torch.empty(SIZE, dtype=dtype)
     binary[(1,)](x, y, out, OP=op, SIZE=SIZE)
     assert torch.equal(out, expected(x, y))
+
+
+@pytest.mark.parametrize("dtype", WHOLE, ids=str)
+def test_bits(dtype):
+    x, y, out = numbers(dtype, 1), numbers(dtype, 2), torch.empty(SIZE, dtype=dtype)
+    binary[(1,)](x, y, out, OP=both, SIZE=SIZE)
+    assert torch.equal(out, x & y)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -124,6 +142,24 @@ def test_reductions(name, axis, dtype):
     out = torch.empty(32 if axis == 0 else 16, dtype=torch.int32 if name == "argmax" else dtype)
     reduce[(1,)](x, out, OP=getattr(tl, name), AXIS=axis, ROWS=16, COLUMNS=32)
     assert torch.equal(out, expected.to(out.dtype))
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "sort"])
+def test_along_a_tile(name):
+    x = torch.rand(SIZE) + 0.5
+    out = torch.empty(SIZE)
+    expected = {"sort": lambda: x.sort()[0]}
+    unary[(1,)](x, out, OP=getattr(tl, name), SIZE=SIZE)
+    torch.testing.assert_close(out, expected.get(name, lambda: getattr(torch, name)(x, 0))())
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.float32], ids=str)
+@pytest.mark.parametrize("name", ["add", "max", "min"])
+def test_atomics(name, dtype):
+    x, out = numbers(dtype), torch.full((4,), 10, dtype=dtype)
+    spread[(1,)](x, out, OP=getattr(tl, f"atomic_{name}"), SIZE=SIZE)
+    parts = torch.cat([x.reshape(-1, 4), torch.full((1, 4), 10, dtype=dtype)])
+    assert torch.equal(out, parts.sum(0).to(dtype) if name == "add" else getattr(torch, f"a{name}")(parts, 0))
 
 
 @pytest.mark.parametrize("warps", [1, 4])

@@ -28,6 +28,15 @@ def test_synchronize_waits_for_all_launches():
     assert device.clock() - start == pytest.approx(5e-6 + 3e-3 + 3e-6 + 1e-7)
 
 
+def test_a_second_wait_costs_only_its_overhead():
+    device = VirtualDevice(MILLISECOND).connect()
+    device.launch("work")
+    device.synchronize()
+    start = device.clock()
+    device.synchronize()
+    assert device.clock() - start == pytest.approx(3e-6 + 1e-7)
+
+
 def test_work_queued_by_others_delays_the_first_launch():
     device = VirtualDevice(DeviceTiming(duration=1e-3, noise=0.0, pending=0.5)).connect()
     device.launch("work")
@@ -40,6 +49,12 @@ def test_the_first_launches_are_slow_and_every_seventh_is_disturbed():
         duration=1.0, noise=0.0, cold_launches=2, cold_factor=20, outlier_every=7, outlier_factor=40
     )
     assert [timing.of_launch(i) for i in range(8)] == [20, 20, 1, 1, 1, 1, 40, 1]
+
+
+@given(st.integers(0, 10_000), st.floats(1e-6, 1.0), st.floats(0, 0.5))
+def test_noise_stays_within_its_share(index, duration, noise):
+    seconds = DeviceTiming(duration=duration, noise=noise).of_launch(index)
+    assert duration * (1 - noise) * 0.999999 <= seconds <= duration * (1 + noise) * 1.000001
 
 
 def test_events_measure_device_time_alone():
@@ -64,6 +79,13 @@ def test_an_event_that_has_not_happened_cannot_be_read():
 def test_events_that_were_never_recorded_are_refused(events):
     with pytest.raises(VirtualDeviceError, match="record"):
         VirtualDevice(MILLISECOND).connect().elapsed(*events)
+
+
+def test_only_the_given_work_can_be_launched():
+    device = VirtualDevice(MILLISECOND).connect()
+    for work in ("other", None, 3, lambda: None):
+        with pytest.raises(VirtualDeviceError, match="work"):
+            device.launch(work)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +144,15 @@ def run_in(device, stream_in=0, stream_work=0, stream_out=0):
     device.launch("square", b, a, stream=stream_work)
     device.copy(y, b, stream_out)
     return x, y, a, b
+
+
+def test_in_one_stream_the_steps_follow_each_other():
+    judge = pipeline()
+    device = judge.connect()
+    _, y, _, _ = run_in(device)
+    device.synchronize()
+    assert device.clock() == pytest.approx(3e-3, rel=1e-3)
+    assert device.read(y).tolist() == [n * n for n in range(1000)]
 
 
 def test_a_read_that_does_not_wait_sees_what_was_there_before():
@@ -199,6 +230,13 @@ def test_what_puts_two_streams_in_order(order, refused):
         next(steps)
 
 
+def test_streams_may_share_what_both_read_and_take_parts_of_one_array():
+    device = pipeline().connect()
+    steps = shares(device, slice(0, 600), slice(600, 1000))
+    next(steps)
+    next(steps)
+
+
 def test_an_event_says_nothing_of_what_came_after_it():
     device = pipeline().connect()
     x, a, first, second = device.host("x"), device.empty(1000), device.stream(), device.stream()
@@ -254,6 +292,16 @@ def test_synchronising_with_one_stream_does_not_wait_for_another():
     assert device.clock() == pytest.approx(1e-3, rel=1e-3)
     device.synchronize(stream=second)
     assert device.clock() == pytest.approx(1e-3, rel=1e-3)
+    device.synchronize()
+    assert device.clock() == pytest.approx(2e-3, rel=1e-3)
+
+
+def test_one_engine_serves_in_the_order_of_issue():
+    """Two copies in, in two streams, take 2 ms: there is one engine for that direction."""
+    device = pipeline().connect()
+    x = device.host("x")
+    for stream in (device.stream(), device.stream()):
+        device.copy(device.empty(1000), x, stream)
     device.synchronize()
     assert device.clock() == pytest.approx(2e-3, rel=1e-3)
 

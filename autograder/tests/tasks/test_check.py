@@ -1,8 +1,11 @@
 """grade(): what a student sees; and what is beneath: plain values, honest comparison, points in [0, max]."""
 
+import hashlib
 import math
 import re
 import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -85,6 +88,13 @@ def test_the_points_of_other_cases_do_not_depend_on_how_long_a_mistake_took(monk
     assert clock[0] == 3600.0 * len(registry.get("ps01/launch_plan").cases(0)) > 3600.0
 
 
+def test_computing_that_ends_in_time_is_left_alone():
+    with stopped_after(5):
+        assert sum(range(1000)) == 499_500
+    with ThreadPoolExecutor() as pool, stopped_after(0.01):  # elsewhere there is no such alarm
+        assert pool.submit(lambda: stopped_after(1).__enter__()).result() is None
+
+
 def test_a_rank_without_end_is_stopped_and_named(monkeypatch):
     def ring(x):
         while dist.get_rank() == 1:
@@ -95,6 +105,14 @@ def test_a_rank_without_end_is_stopped_and_named(monkeypatch):
     monkeypatch.setattr(ranks, "join_all", lambda threads: join_all(threads, 0.2))
     row = report_on("ps10/ring_all_reduce", ring).lines[0]
     assert "stopped after 30 s of computing" in row.reason and "Which loop has no end" in row.hints[0]
+
+
+def test_what_other_threads_compute_is_not_the_loops():
+    """A library's threads on a machine of many cores use up seconds of processor time in a moment."""
+    began = time.process_time()
+    with ThreadPoolExecutor() as pool, stopped_after(0.1):
+        pool.submit(lambda: [hashlib.sha256(bytes(1 << 24)) for _ in range(30)]).result()
+    assert time.process_time() - began > 0.2
 
 
 def test_what_is_true_of_every_case_names_none():
@@ -114,6 +132,11 @@ def test_grade_returns_a_built_in_float_and_prints_the_rubric(capsys):
     assert "Hint: How many blocks does a row of one pixel need?" in shown
 
 
+def test_full_points_show_no_hint(capsys):
+    assert grade("ps01/launch_plan", plan) == 15.0
+    assert "Hint" not in capsys.readouterr().out
+
+
 def test_a_timed_row_is_not_graded_without_cuda_and_loses_nothing():
     import warplab
 
@@ -124,6 +147,32 @@ def test_a_timed_row_is_not_graded_without_cuda_and_loses_nothing():
     assert "5 points left open" in repr(Table(report))
 
 
+def test_the_table_escapes_what_a_student_wrote():
+    def rude(width, height, block):
+        raise ValueError("<script>alert('x')</script>")
+
+    html = Table(report_on("ps01/launch_plan", rude))._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_the_table_escapes_a_text_that_says_it_is_markup_already():
+    class Markup(str):
+        def __html__(self):
+            return self
+
+    class Rude(Exception):
+        def __str__(self):
+            return Markup("<script>alert('x')</script>")
+
+    def rude(width, height, block):
+        raise Rude
+
+    html = Table(report_on("ps01/launch_plan", rude))._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+
+
 def test_the_table_escapes_every_text_of_a_row():
     attack = "<script>alert('x')</script>\"onload=\"alert('y') `<b>`\n<i>"
     told = {"reason": attack, "hints": (attack,) * 3, "counters": {attack: {attack: 1.0}}}
@@ -131,6 +180,13 @@ def test_the_table_escapes_every_text_of_a_row():
     html = Table(Report(attack, (line,)))._repr_html_()
     assert "&lt;script&gt;" in html and "<code>&lt;b&gt;</code><br>&lt;i&gt;" in html
     assert "<script" not in html and '"onload="' not in html
+
+
+def test_the_table_brings_no_colours_of_its_own_for_text_or_page():
+    html = Table(report_on("ps01/launch_plan", swapped))._repr_html_()
+    assert "color:inherit" in html
+    assert "background:transparent" in html
+    assert "color:#" not in html.replace("border-left:.35em solid #", "")
 
 
 def test_the_table_lists_the_counters_of_each_case():
@@ -230,11 +286,23 @@ def test_a_list_that_contains_itself_is_refused():
         as_array(endless, "integers")
 
 
+def test_tensors_cross_as_arrays_of_their_dtype():
+    torch = pytest.importorskip("torch")
+    assert as_array(torch.ones(2, requires_grad=True), "float32").tolist() == [1, 1]
+    with pytest.raises(NotPlain, match="float64"):
+        as_array(torch.ones(2, dtype=torch.float64), "float32")
+
+
 def test_what_crosses_is_a_copy():
     mine = np.zeros(3, np.float32)
     theirs = as_array(mine, "float32")
     mine[:] = 1
     assert theirs.tolist() == [0, 0, 0]
+
+
+@given(st.lists(st.one_of(st.integers(-(2**63), 2**63 - 1)), max_size=20))
+def test_whole_numbers_cross_unchanged(numbers):
+    assert as_array(numbers, "integers").tolist() == numbers
 
 
 # comparison
@@ -270,6 +338,17 @@ def test_a_nan_that_a_kernel_computed_is_not_called_left_alone(dtype):
         computed = np.zeros(3, dtype) / np.zeros(3, dtype)
     for nan in (computed, -computed, np.full(3, np.nan, dtype)):
         assert difference("x", nan, want, untouched=before) == "`x` is [nan, nan, nan], expected [0, 0, 0]"
+
+
+def test_infinities_match_only_themselves():
+    inf = np.array([math.inf])
+    assert difference("x", inf, inf, 1.0) is None
+    assert difference("x", inf, -inf, 1e300)
+    assert difference("x", np.array([1e300]), inf, 1e300)
+
+
+def test_an_infinite_tolerance_leaves_a_place_out():
+    assert difference("x", np.array([math.nan, 1.0]), np.array([5.0, 1.0]), np.array([math.inf, 0.0])) is None
 
 
 def test_shapes_must_match_exactly():
@@ -308,6 +387,13 @@ def test_the_tolerance_refuses_sums_in_half_precision():
 
 
 # points
+
+
+@given(st.floats(), st.floats(1, 1e9), st.floats(1.01, 100))
+def test_a_bound_gives_a_finite_share_between_nothing_and_everything(total, full, factor):
+    share = Bound("x", full, full * factor).fraction(total)
+    assert type(share) is float
+    assert 0.0 <= share <= 1.0
 
 
 def test_a_bound_is_a_straight_line_between_its_ends():
@@ -447,6 +533,11 @@ def test_a_kernel_task_refuses_what_is_not_a_kernel():
     assert "@cuda.jit" in report.lines[0].reason
 
 
+def test_outputs_are_poisoned():
+    assert np.isnan(crossing.poisoned((3, 4), "float32")).all()
+    assert len(np.unique(crossing.poisoned((8, 8), "int32"))) > 60
+
+
 # gradients
 
 
@@ -456,6 +547,20 @@ def test_finite_differences_are_within_their_own_error_of_the_gradient():
     gradient, error = gradient_check(np.exp, x, g)
     assert np.all(np.abs(gradient - g * np.exp(x)) <= error)
     assert np.all(error <= 1e-5 * np.abs(g) * np.exp(x) + 1e-15)
+
+
+def test_finite_differences_of_a_product_see_every_element():
+    """sum(g * (x @ w)) has the gradient g @ w.T; for a linear function only rounding is left of the error."""
+    rng = np.random.default_rng(0)
+    x, w, g = rng.random((2, 3)), rng.random((3, 4)), rng.random((2, 4))
+    gradient, error = gradient_check(lambda x: x @ w, x, g)
+    np.testing.assert_allclose(gradient, g @ w.T, atol=error.max())
+    assert error.max() < 1e-11
+
+
+def test_finite_differences_of_too_many_numbers_are_refused():
+    with pytest.raises(ValueError, match="4,096"):
+        gradient_check(np.exp, np.zeros(4097), np.zeros(4097))
 
 
 def test_a_timed_row_needs_a_kernel_and_a_yardstick():

@@ -44,6 +44,13 @@ def test_block_edges_are_drawn_where_the_launch_covers_the_array():
     assert "<line" not in svg_of(drawn((40, 48), np.s_[32:, 32:]))[0]
 
 
+@pytest.mark.parametrize(("shape", "ends"), [((1000,), "[0] [999]"), ((1, 57), "[0, 0] [0, 56]")])
+def test_a_strip_says_where_it_begins_and_ends(shape, ends):
+    picture, _ = svg_of(drawn(shape, np.s_[..., 3:]))
+    texts = [text.text for text in ET.fromstring(picture).findall(f"{DOTS}text")]
+    assert " ".join(texts[-2:]) == ends
+
+
 def test_a_short_row_is_drawn_number_by_number():
     want, got = np.array([4.0, 4, 2, 2, 2, 0]), np.array([4, 2, 2, np.nan, 99, 0])
     drawing = values("replicas", got, want, ~np.isclose(got, want))
@@ -95,6 +102,24 @@ def test_no_value_is_too_odd_to_be_drawn(value):
             drawing = values("out", got, want, np.ones(got.shape, bool))
         assert svg_of(drawing)[0].startswith("<svg")
         json.dumps(drawing, allow_nan=False)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.7e308, 5e-324, 0.0])
+@pytest.mark.filterwarnings("error")
+def test_no_value_is_too_odd_for_a_curve(value):
+    got = np.array([value, -value, 0.0] * 4)
+    for want in (got[::-1].copy(), np.zeros(12), np.full(12, np.nan), np.arange(12.0)):
+        with np.errstate(all="ignore"):
+            drawing = values("out", got, want, np.ones(12, bool))
+        assert svg_of(drawing)[0].startswith("<svg") and "nan" not in svg_of(drawing)[0].replace("range", "")
+        json.dumps(drawing, allow_nan=False)
+
+
+@pytest.mark.parametrize("kind", [bool, np.uint8, np.int64, np.float16])
+def test_arrays_of_every_dtype_are_drawn(kind):
+    got = np.arange(256).reshape(16, 16).astype(kind)
+    drawing = values("out", got, got, got.astype(bool))
+    assert len(svg_of(drawing)[0]) < 20_000
 
 
 def test_a_name_with_markup_is_text():

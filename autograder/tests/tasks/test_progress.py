@@ -3,8 +3,10 @@
 import re
 
 import pytest
-from test_check import swapped
+from test_check import plan, swapped
 
+from autograder.judge.judge import CellVerdict
+from autograder.report.notebook import table
 from warplab import crossing
 from warplab.tasks import progress, registry
 from warplab.tasks.feedback import Table, grade, report_on
@@ -42,6 +44,12 @@ def test_the_last_check_counts_better_or_worse():
     assert after(report("ps01/launch_plan", 15.0, 15.0)).points == 33
     assert after(report("ps01/launch_plan", 4.5, 15.0, "partial")).points == 22.5
     assert after(report("ps01/grayscale", 0.0, 18.0, "lost")).points == 4.5
+
+
+def test_sets_are_counted_apart():
+    after(report("ps01/grayscale", 18.0, 18.0))
+    bar = after(report("ps04/matmul_naive", 20.0, 20.0))
+    assert (bar.name, bar.points, bar.max) == ("ps04", 20, 95)
 
 
 def test_what_was_not_checked_is_named():
@@ -91,9 +99,31 @@ def test_the_bar_escapes_what_it_names():
     assert "&lt;script&gt;<br>a &lt; b</small>" in html
 
 
+def test_the_bar_is_plain_html_in_the_pages_own_colours():
+    html = after(report("ps01/box_blur", 19.0, 25.0))._repr_html_()
+    assert "color:inherit;background:transparent" in html
+    assert set(re.findall(r"<(\w+)", html)) == {"div", "strong", "small", "br"}
+    assert not re.search(r"position|script|<style|url\(|\son\w+=", html)
+    assert "color:#" not in html.replace("background:#", "")
+
+
 def test_a_table_needs_no_script_no_style_sheet_and_no_place_of_its_own():
     """JupyterLab takes scripts out of a stranger's notebook, Colab and VS Code show it in its own frame."""
     html = Table(report_on("ps01/launch_plan", swapped))._repr_html_()
     assert "<details" in html and not re.search(
         r"position:|<script|<style|<link|<iframe|url\(|\son\w+=", html
     )
+
+
+def test_feedback_shows_the_table_of_a_cell_and_no_bar():
+    grade("ps01/launch_plan", plan)
+    cell = CellVerdict(
+        "grade",
+        15.0,
+        15.0,
+        "graded",
+        "ps01/launch_plan",
+        lines=(vars(report("ps01/launch_plan", 15.0, 15.0).lines[0]),),
+    )
+    assert "15 of 15 points" in repr(table(cell)) and "so far" not in repr(table(cell))
+    assert "progress" not in table(cell)._repr_html_()

@@ -141,11 +141,21 @@ def test_what_cannot_be_compared_is_told_in_a_sentence(name, answer, said):
     assert reply.state != "right" and said in repr(reply)
 
 
+def test_numbers_of_numpy_and_whole_floats_are_numbers():
+    assert [blank.get("ps03/lane").reply(n).state for n in (np.int64(40), 40.0, np.float32(40))] == [
+        "right"
+    ] * 3
+
+
 def test_a_function_is_counted_on_the_engine_and_drawn():
     tidy, spread = (blank.get("ps05/waste").reply(lambda lane, step=step: step * lane) for step in (2, 9))
     assert (tidy.head, tidy.state) == ("8? Not quite.", "wrong")  # 32 lanes, 8 bytes apart: 256 bytes
     assert spread.head == "Yes, 32."
     assert "<svg" in tidy._repr_html_() and "8 sectors of 32 bytes touched in x" in tidy.picture
+
+
+def test_what_a_student_writes_is_escaped():
+    assert "<b>" not in blank.get("ps11/text").reply("<b>")._repr_html_()
 
 
 def test_an_unknown_name_is_told_with_those_that_there_are():

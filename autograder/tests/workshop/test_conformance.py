@@ -95,10 +95,24 @@ def test_a_red_module_is_found():
     assert red(green | {"test_sync": {"pass": 0, "skip": 7, "fail": {}}}) == {"test_sync": {}}
 
 
+def test_a_tally_counts_skipped_and_failed_tests_in_the_total():
+    two = {"x": {"pass": 3, "skip": 2, "fail": {"a": ""}}, "y": {"pass": 1000, "skip": 0, "fail": {}}}
+    assert str(conformance.tally(two)) == "1,003 of 1,006 pass, 2 skipped"
+
+
 @pytest.mark.slow
 def test_one_module_runs_in_a_process_of_its_own():
     result = run("test_alignment", "engine", 100)
     assert (result["pass"], result["skip"], result["fail"]) == (2, 0, {})
+
+
+@pytest.mark.slow
+def test_what_a_module_does_not_finish_within_its_limit_has_failed():
+    result = run(
+        "test_ufuncs", "engine", 1
+    )  # 40 tests that take most of a minute; a slow machine is not even through the imports
+    assert set(result["fail"].values()) == {"not finished after 1 s of CPU time"}
+    assert result["pass"] + len(result["fail"]) in (1, 40)
 
 
 @pytest.mark.slow

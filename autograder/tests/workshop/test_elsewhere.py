@@ -64,6 +64,11 @@ def test_the_text_is_plain_markdown_and_only_formulas_keep_a_bare_dollar():
     assert not re.search(r"@@|<svg|<div|headerlink|\]\(specs", text)
 
 
+def test_where_the_books_address_is_known_links_lead_to_it():
+    text = "\n\n".join(cell.source for cell in made("https://book.example/chapters/05-costs.html"))
+    assert "[3.35 TB/s](https://book.example/chapters/specs.html#x)" in text
+
+
 def run(source, folder):
     """The install cell in a process that finds no warplab, whose pip writes down what it is asked."""
     hide = "import importlib.util, subprocess\nimportlib.util.find_spec = lambda name: None\n"
@@ -83,6 +88,19 @@ def test_the_first_cell_takes_the_wheel_beside_it_else_the_books_else_says_what_
     (tmp_path / "warplab-1-py3-none-any.whl").touch()
     beside = f"warplab[notebook] @ {(tmp_path / 'warplab-1-py3-none-any.whl').as_uri()}"
     assert {run(source, tmp_path).stdout.strip() for source in (known, alone)} == {beside}
+
+
+def test_a_page_that_imports_triton_installs_it_too(tmp_path):
+    code = elsewhere.install_cell("w.whl", "https://book.example/", ("triton",)).source
+    assert run(code, tmp_path).stdout.strip() == "warplab[notebook,triton] @ https://book.example/w.whl"
+
+
+def test_the_first_cell_does_nothing_where_the_package_is(tmp_path):
+    code = elsewhere.install_cell("warplab-1-py3-none-any.whl", "").source
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == done.stderr == ""
 
 
 def test_files_that_a_page_reads_are_written_once_and_never_over_the_readers(tmp_path):

@@ -17,6 +17,7 @@ from importlib.metadata import distributions
 import pytest
 from conftest import ROOT
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from autograder.user_error import UserError
 from workshop import book, course
@@ -113,6 +114,18 @@ def test_no_network_is_one_line_and_not_a_traceback(tmp_path, monkeypatch):
 def test_pips_failure_becomes_one_reason(log, reason):
     assert reason in bootstrap.why_pip_failed(log)
     assert "\n" not in bootstrap.why_pip_failed(log)
+
+
+def test_make_stops_with_one_line_and_no_traceback_on_an_old_python(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(bootstrap, "supported", lambda version: False)
+    monkeypatch.setattr(bootstrap.shutil, "which", lambda name: None)
+    monkeypatch.setattr(
+        bootstrap.choose_python, "__defaults__", (None, lambda name: None, bootstrap.version_of)
+    )
+    assert bootstrap.main(["--venv", str(tmp_path / "venv")]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("make: found Python 3.") and said.count("\n") == 1
+    assert not (tmp_path / "venv").exists()
 
 
 def test_make_without_any_python_says_so(tmp_path):
@@ -273,6 +286,11 @@ def test_requirements_pin_just_the_declared_dependencies_and_agree_with_them():
     assert [str(one) for one in declared() if pinned[one.name.lower()] not in one.specifier] == []
 
 
+@pytest.mark.parametrize("installed", ["2.13.0", "2.13.0+cpu", "2.13.0+cu130"])
+def test_the_cpu_and_the_cuda_build_of_torch_both_satisfy_the_pin(installed):
+    assert installed in SpecifierSet(f"=={pins()['torch']}")
+
+
 def lock() -> list[Requirement]:
     """The lines of the lock: a package more than once where Pythons or machines need other versions."""
     lines = (ROOT / "autograder" / "constraints.txt").read_text().splitlines()
@@ -290,6 +308,11 @@ def test_the_lock_gives_every_package_one_version_and_says_how_it_is_made():
 def test_the_direct_pins_are_the_locks():
     locked = {one.name: str(one.specifier)[2:] for one in lock()}
     assert {name: locked.get(name) for name in pins()} == pins()
+
+
+def test_requirements_and_the_students_line_use_the_lock():
+    assert "-c autograder/constraints.txt" in (ROOT / "requirements.txt").read_text().splitlines()
+    assert 'install -c autograder/constraints.txt "./autograder[student]"' in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.slow
@@ -313,6 +336,34 @@ def test_every_command_the_readme_names_is_a_target():
     targets = {name for line in targets for name in line.split()}
     named = set(re.findall(r"(?:^|`)make ([a-z][a-z-]*)", (ROOT / "README.md").read_text(), re.MULTILINE))
     assert {"course", "test"} <= named <= targets
+
+
+STUDENT = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {absent}:
+            raise ModuleNotFoundError(f"No module named {name!r} in a student's environment")
+
+sys.meta_path.insert(0, Missing())
+import warplab, warplab.tasks.feedback, warplab.plots, warplab.hardware.specs, torch
+from warplab.tasks import registry
+registry.get("ps01/grayscale"), registry.get("ps04/matmul_tiled"), warplab.hardware.specs.get("h100-sxm")
+sys.argv = ["autograder", "validate", *{notebooks}]
+from autograder.cli import main
+main()
+"""
+
+
+@pytest.mark.slow
+def test_what_a_student_installs_is_enough_for_notebooks_and_for_validate():
+    absent = {"nbgrader", "jupytext", "jupyter_book", "sphinx", "pytest", "hypothesis", "playwright"}
+    notebooks = [str(path) for path in sorted((ROOT / "exercises").glob("*/*.ipynb"))]
+    code = STUDENT.replace("{absent}", repr(absent)).replace("{notebooks}", repr(notebooks))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("ready to hand in") == len(notebooks) == 11
 
 
 @pytest.mark.full

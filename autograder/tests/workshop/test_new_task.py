@@ -98,12 +98,25 @@ def test_the_stub_earns_nothing(released, name):
 
 
 @pytest.mark.parametrize("name", NEW)
+def test_every_row_gets_three_hints(checkout, name):
+    hints = yaml.safe_load((checkout / TASKS / f"{SET}_hints.yml").read_text())[name.split("/")[1]]
+    assert list(hints) == [item.key for item in registry.get(name).items]
+    assert all(len(set(three)) == 3 for three in hints.values())
+
+
+@pytest.mark.parametrize("name", NEW)
 def test_a_person_is_asked_to_decide_in_every_place(checkout, name):
     places = [checkout / CORPUS / name / file for file in ("correct_another_way.py", "edits.yml")]
     texts = [path.read_text() for path in places]
     texts += [solution for solution in corpus_files.cells_for(name)[-1:]]
     texts += [registry.get(name).__doc__, *(item.title for item in registry.get(name).items)]
     assert all("DECIDE: " in text for text in texts), texts
+
+
+def test_new_cells_stand_before_the_question_that_is_graded_by_hand(checkout):
+    text = (checkout / NOTEBOOK).read_text()
+    last = max(text.index(f'grade="{name}"') for name in NEW)
+    assert text.index('grade="ps05/flash_attention"') < last < text.index("Predict and explain")
 
 
 def test_imports_are_joined_with_those_that_are_there():
@@ -166,6 +179,12 @@ def test_what_cannot_be_done_is_told_and_nothing_is_written(tmp_path, name, kind
     with pytest.raises(UserError, match=told):
         write_skeleton(root, name, kind, language)
     assert contents(root) == before
+
+
+def test_it_works_in_a_checkout_only(tmp_path):
+    (tmp_path / "nbgrader_config.py").touch()
+    with pytest.raises(UserError, match="no checkout of the course's repository.*clone the repository"):
+        write_skeleton(tmp_path, "ps05/gather", "kernel")
 
 
 def test_the_command_tells_what_it_wrote_and_what_comes_next(tmp_path):

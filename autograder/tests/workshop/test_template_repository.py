@@ -4,16 +4,20 @@ import json
 import os
 import re
 import subprocess
+import zipfile
+from pathlib import Path
 
 import forked_commands
 import pytest
 import yaml
+from conftest import ROOT
 from grading import answers, make_course, notebook
 from test_workflows import by_schema, pins, zizmor
 
 from autograder.release.template_repository import WORKFLOW, write_template
 from autograder.user_error import UserError
 from autograder.validate.public_checks import markdown, public_checks
+from workshop.elsewhere import build_wheel
 
 PACKAGE = "warplab[student] @ git+https://example.org/course@0123abc#subdirectory=autograder"
 
@@ -110,6 +114,13 @@ def test_a_package_that_students_could_not_install_is_refused(course, tmp_path, 
         write_template(course[0], ["ps01"], tmp_path / "made", package)
 
 
+def test_a_folder_with_work_in_it_is_left_alone(course, tmp_path):
+    (tmp_path / "mine.txt").write_text("x")
+    with pytest.raises(UserError, match="is not empty"):
+        write_template(course[0], ["ps01"], tmp_path, PACKAGE)
+    assert [path.name for path in Path(tmp_path).iterdir()] == ["mine.txt"]
+
+
 def test_the_command_writes_it_and_asks_for_the_package(course, tmp_path):
     def release(*words):
         process = forked_commands.autograder(
@@ -120,3 +131,15 @@ def test_the_command_writes_it_and_asks_for_the_package(course, tmp_path):
     assert "--template and --package go together" in release("--template", tmp_path / "made")[1]
     assert release("--template", tmp_path / "made", "--package", PACKAGE)[2] == 0
     assert (tmp_path / "made" / WORKFLOW).exists()
+
+
+@pytest.mark.full
+def test_students_can_install_what_the_real_wheel_asks_for(tmp_path):
+    """The wheel of this course in a template: its metadata has the extra, and the command that checks."""
+    wheel = build_wheel(ROOT, tmp_path)
+    write_template(ROOT, ["ps01"], tmp_path / "made", str(wheel))
+    with zipfile.ZipFile(wheel) as packed:
+        names = packed.namelist()
+        about = packed.read(next(name for name in names if name.endswith("METADATA"))).decode()
+    assert "Provides-Extra: student" in about
+    assert {"autograder/validate/public_checks.py", "autograder/release/template/check.yml"} <= set(names)
