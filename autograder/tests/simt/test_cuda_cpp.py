@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numba import cuda
 
 import warplab
 
@@ -21,6 +22,12 @@ def test_a_kernel_in_cpp_runs_on_host_arrays():
     np.testing.assert_array_equal(y, 2 * np.arange(100) + 1)
 
 
+def test_a_kernel_in_cpp_runs_on_device_arrays():
+    x, y = cuda.to_device(np.ones(100, np.float32)), cuda.to_device(np.ones(100, np.float32))
+    warplab.cuda_kernel(SAXPY, "saxpy")[(1,), (128,), 0, 0](100, 2.0, x, y)
+    assert (y.copy_to_host() == 3).all()
+
+
 def test_profile_counts_it_and_names_the_source_line():
     p = warplab.profile(
         warplab.cuda_kernel(SAXPY, "saxpy")[4, 256],
@@ -31,6 +38,17 @@ def test_profile_counts_it_and_names_the_source_line():
     )
     assert (p.global_load.requests, p.global_load.sectors, p.flops) == (64, 250, 2000)
     assert [entry.line for entry in p.lines if entry.global_load.requests] == [6]
+
+
+TEMPLATE = """
+template <int N> __global__ void fill(double* out) { out[threadIdx.x] = N; }
+"""
+
+
+def test_a_template_is_named_as_in_cpp():
+    out = np.zeros(32)
+    warplab.cuda_kernel(TEMPLATE, "fill<7>")[1, 32](out)
+    assert (out == 7).all()
 
 
 TILE = """
@@ -56,6 +74,22 @@ def test_an_overrun_in_cpp_names_its_line_and_argument():
         warplab.cuda_kernel(SAXPY, "saxpy")[1, 128](
             100, 2.0, np.zeros(50, np.float32), np.zeros(100, np.float32)
         )
+
+
+WARP_SUM = """
+extern "C" __global__ void sums(const int* x, int* out)
+{
+    int v = x[blockIdx.x * blockDim.x + threadIdx.x];
+    for (int d = 16; d; d /= 2) v += __shfl_xor_sync(0xffffffff, v, d);
+    if (threadIdx.x % 32 == 0) atomicAdd(out, v);
+}
+"""
+
+
+def test_shuffles_and_atomics():
+    x, out = np.arange(256, dtype=np.int32), np.zeros(1, np.int32)
+    warplab.cuda_kernel(WARP_SUM, "sums")[2, 128](x, out)
+    assert out[0] == x.sum()
 
 
 def test_a_mistake_is_shown_with_the_sources_own_line():

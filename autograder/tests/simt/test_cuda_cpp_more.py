@@ -284,6 +284,134 @@ def test_a_half2_saxpy():
     )
 
 
+HALVES = """
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+extern "C" __global__ void each(const TYPE* x, const TYPE* y, TYPE* out)
+{
+    int i = threadIdx.x;
+    TYPE a = x[i], b = y[i];
+    out[i] = EXPRESSION;
+}
+"""
+PAIRS = {
+    "__hadd2(a, b)": lambda a, b: a + b,
+    "__hsub2(a, b)": lambda a, b: a - b,
+    "__hmul2(a, b)": lambda a, b: a * b,
+    "__hfma2(a, b, b)": lambda a, b: a * b + b,
+    "__hfma2_relu(a, b, b)": lambda a, b: np.maximum(a * b + b, 0),
+    "__hmin2(a, b)": np.minimum,
+    "__hmax2(a, b)": np.maximum,
+    "__hneg2(a)": lambda a, b: -a,
+    "__habs2(a)": lambda a, b: np.abs(a),
+    "__hgt2(a, b)": lambda a, b: (a > b) * 1.0,
+    "__hle2(a, b)": lambda a, b: (a <= b) * 1.0,
+    "h2floor(a)": lambda a, b: np.floor(a),
+    "h2rint(a)": lambda a, b: np.rint(a),
+    "__shfl_xor_sync(0xffffffff, a, 1)": lambda a, b: a.reshape(16, 2, 2)[:, ::-1].ravel(),
+}
+
+
+@pytest.mark.parametrize("kind", ["half2", "__nv_bfloat162"])
+@pytest.mark.parametrize("expression", PAIRS)
+def test_packed_arithmetic_is_rounded_once(kind, expression):
+    a, b = RNG.standard_normal((2, 64)).astype(np.float32) * 3
+    if kind == "half2":
+        pack, unpack = lambda v: v.astype(np.float16), lambda v: v.astype(float)
+    else:
+
+        def pack(v):
+            bits = v.astype(np.float32).view(np.uint32)
+            return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+        def unpack(v):
+            return (v.astype(np.uint32) << 16).view(np.float32).astype(float)
+
+    x, y = pack(a), pack(b)
+    out = np.zeros_like(x)
+    warplab.cuda_kernel(HALVES.replace("TYPE", kind).replace("EXPRESSION", expression), "each")[1, 32](
+        x, y, out
+    )
+    np.testing.assert_array_equal(unpack(out), unpack(pack(PAIRS[expression](unpack(x), unpack(y)))))
+
+
+@pytest.mark.parametrize(
+    "expression, function",
+    [
+        ("h2exp2(a)", np.exp2),
+        ("h2tanh_approx(a)", np.tanh),
+        ("h2sqrt(h2exp2(a))", lambda v: np.sqrt(np.exp2(v))),
+    ],
+)
+def test_packed_functions_are_close(expression, function):
+    x = RNG.standard_normal(64).astype(np.float16)
+    out = np.zeros_like(x)
+    warplab.cuda_kernel(HALVES.replace("TYPE", "half2").replace("EXPRESSION", expression), "each")[1, 32](
+        x, x, out
+    )
+    np.testing.assert_allclose(out.astype(float), function(x.astype(float)), rtol=2e-3)
+
+
+INTEGERS = """
+extern "C" __global__ void each(const int* x, const int* y, const int* z, int* out)
+{
+    int i = threadIdx.x, a = x[i], b = y[i], c = z[i];
+    out[i] = EXPRESSION;
+}
+"""
+
+
+def bytes_of(x, sign="i"):
+    return np.ascontiguousarray(x).view(f"{sign}1").reshape(-1, 4).astype(np.int64)
+
+
+def pairs_of(x, sign="i"):
+    return np.ascontiguousarray(x).view(f"{sign}2").reshape(-1, 2).astype(np.int64)
+
+
+def whole(parts, width):
+    return np.ascontiguousarray(parts.astype(f"u{width}")).view(np.int32).reshape(-1)
+
+
+PACKED = {
+    "__dp4a(a, b, c)": lambda a, b, c: (bytes_of(a) * bytes_of(b)).sum(1) + c,
+    "(int)__dp4a((unsigned)a, (unsigned)b, (unsigned)c)": lambda a, b, c: (
+        (bytes_of(a, "u") * bytes_of(b, "u")).sum(1) + c
+    ),
+    "__dp2a_lo(a, b, c)": lambda a, b, c: (pairs_of(a) * bytes_of(b)[:, :2]).sum(1) + c,
+    "__dp2a_hi(a, b, c)": lambda a, b, c: (pairs_of(a) * bytes_of(b)[:, 2:]).sum(1) + c,
+    "__vadd4(a, b)": lambda a, b, c: whole(bytes_of(a) + bytes_of(b), 1),
+    "__vabsdiffu4(a, b)": lambda a, b, c: whole(np.abs(bytes_of(a, "u") - bytes_of(b, "u")), 1),
+    "__vsadu4(a, b)": lambda a, b, c: np.abs(bytes_of(a, "u") - bytes_of(b, "u")).sum(1),
+    "__vmaxs2(a, b)": lambda a, b, c: whole(np.maximum(pairs_of(a), pairs_of(b)), 2),
+    "__vminu2(a, b)": lambda a, b, c: whole(np.minimum(pairs_of(a, "u"), pairs_of(b, "u")), 2),
+    "__vcmpeq4(a, b)": lambda a, b, c: whole(np.where(bytes_of(a) == bytes_of(b), 255, 0), 1),
+    "__sad(a, b, c)": lambda a, b, c: np.abs(a.astype(np.int64) - b) + c,
+    "__reduce_add_sync(0xffffffff, a)": lambda a, b, c: np.full(32, a.astype(np.int64).sum()),
+    "__reduce_max_sync(0xffffffff, a)": lambda a, b, c: np.full(32, a.max()),
+    "__mul24(a, b)": lambda a, b, c: ((a.astype(np.int64) << 40) >> 40) * ((b.astype(np.int64) << 40) >> 40),
+    "__ffs(a) + __clz(b) + __popc(c)": lambda a, b, c: (
+        np.array([(v & -v).bit_length() for v in a.tolist()])
+        + [32 - (v & 0xFFFFFFFF).bit_length() for v in b.tolist()]
+        + np.bitwise_count(c.view(np.uint32))
+    ),
+    "__viaddmax_s32(a, b, c)": lambda a, b, c: np.maximum((a + b).astype(np.int32), c),
+    "__vimax_s32_relu(a, b)": lambda a, b, c: np.maximum(np.maximum(a, b), 0),
+}
+
+
+@pytest.mark.parametrize("expression", PACKED)
+def test_integer_intrinsics(expression):
+    a, b, c = RNG.integers(-(1 << 31), 1 << 31, (3, 32)).astype(np.int32)
+    b[::5] = a[::5]
+    out = np.zeros(32, np.int32)
+    p = warplab.profile(
+        warplab.cuda_kernel(INTEGERS.replace("EXPRESSION", expression), "each")[1, 32], a, b, c, out
+    )
+    np.testing.assert_array_equal(out, PACKED[expression](a, b, c).astype(np.int64).astype(np.int32))
+    assert p.flops == 0 and p.global_store.sectors == 4
+
+
 REFUSED = """
 extern "C" __global__ void k(float* x)
 {

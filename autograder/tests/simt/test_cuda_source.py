@@ -32,6 +32,12 @@ def test_an_error_is_the_compilers_line_the_authors_line_and_how_many_more():
     )
 
 
+def test_one_more_error_is_counted_alone():
+    assert error_of("__global__ void k(int* x)\n{\n    x[0] = y;\n    x[1] = z;\n}\n").endswith(
+        "(1 more error)"
+    )
+
+
 def test_a_call_of_host_code_is_told_where_it_stands():
     error = error_of(
         "#include <cmath>\n\nfloat f(float x) { return x; }\n__global__ void k(float* x) { x[0] = f(1); }"

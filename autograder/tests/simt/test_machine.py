@@ -126,6 +126,26 @@ def test_mathematical_functions_agree_with_numpy_to_rounding(dtype, tolerance):
 
 
 @cuda.jit
+def conversions(x, as_int, as_byte, as_single):
+    i = cuda.grid(1)
+    if i < x.size:
+        as_int[i] = int32(x[i])
+        as_byte[i] = np.uint8(int32(x[i]) & 255)
+        as_single[i] = float32(x[i])
+
+
+def test_conversions_truncate_towards_zero():
+    x = np.array([-2.7, -0.5, 0.0, 0.5, 1.5, 2.5, 300.9, -1e6])
+    i, b, s = np.zeros(8, np.int32), np.zeros(8, np.uint8), np.zeros(8, np.float32)
+    conversions[1, 32](x, i, b, s)
+    np.testing.assert_array_equal(i, [-2, 0, 0, 0, 1, 2, 300, -1_000_000])
+    np.testing.assert_array_equal(
+        b, np.array([-2, 0, 0, 0, 1, 2, 300, -1_000_000], np.int32).astype(np.uint8)
+    )
+    np.testing.assert_array_equal(s, x.astype(np.float32))
+
+
+@cuda.jit
 def collatz(start, steps):
     i = cuda.grid(1)
     if i >= start.size:
@@ -263,6 +283,29 @@ def test_constant_memory_holds_its_initial_values():
 
 
 @cuda.jit
+def fused(a, b, c, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = cuda.fma(a[i], b[i], c[i])
+
+
+def test_fma_rounds_once_in_single_precision():
+    a = np.full(4, 1 + 2.0**-12, np.float32)
+    out = np.zeros(4, np.float32)
+    fused[1, 32](
+        a, a, -(a * a), out
+    )  # a*a is rounded; what the fused operation leaves is its rounding error, 2**-24
+    np.testing.assert_array_equal(out, np.full(4, 2.0**-24, np.float32))
+
+
+def test_fma_rounds_once_in_double_precision():
+    a = (1 + 2.0**-27) * np.ones(4)
+    out = np.zeros(4)
+    fused[1, 32](a, a, -(a * a), out)
+    np.testing.assert_array_equal(out, np.full(4, 2.0**-54))
+
+
+@cuda.jit
 def either(which, a, b, out):
     i = cuda.grid(1)
     source = a if which[i] else b
@@ -304,13 +347,25 @@ def test_the_result_does_not_depend_on_how_many_blocks_run_together(monkeypatch)
     assert warplab.profile(block_sum[8, 128, 0, 512], x, out).global_load.requests == 32
 
 
-def test_half_precision_arithmetic_rounds_as_numpy_does():
-    @cuda.jit
-    def squares(x, out):
-        i = cuda.grid(1)
-        if i < x.size:
-            out[i] = x[i] * x[i] + x[i]
+@cuda.jit
+def shift_in_block(x, out):
+    tile = cuda.shared.array(32, float32)
+    own = cuda.local.array(2, float32)
+    t = cuda.threadIdx.x
+    own[0], own[1] = x[cuda.grid(1)], float32(1)
+    tile[t] = own[0] + own[t % 2]
+    cuda.syncthreads()
+    out[cuda.grid(1)] = tile[31 - t]
 
-    x, out = np.arange(40, dtype=np.float16), np.zeros(40, np.float16)
-    squares[2, 32](x, out)
-    np.testing.assert_array_equal(out, x * x + x)
+
+@pytest.mark.parametrize("limit", ["CHUNK_LANES", "CHUNK_SHARED", "CHUNK_LOCAL"])
+def test_a_limit_that_lets_one_block_run_at_a_time_changes_no_result(monkeypatch, limit):
+    x, together, alone = f32(160), np.zeros(160, np.float32), np.zeros(160, np.float32)
+    shift_in_block[5, 32](x, together)
+    monkeypatch.setattr(f"warplab.simt.engine.machine.{limit}", 1)
+    shift_in_block[5, 32](x, alone)
+    np.testing.assert_array_equal(alone, together)
+    own = x.reshape(5, 32)
+    np.testing.assert_array_equal(
+        together.reshape(5, 32), (own + np.where(np.arange(32) % 2, np.float32(1), own))[:, ::-1]
+    )

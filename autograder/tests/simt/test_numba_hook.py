@@ -158,6 +158,18 @@ def test_a_slice_of_a_device_array_is_a_view():
     np.testing.assert_array_equal(d.copy_to_host(), [1, 1, 1, 2, 2, 1, 1, 1, 1, 1])
 
 
+def test_host_arrays_are_changed_in_place():
+    x = np.ones(5, np.float32)
+    double[1, 32](x)
+    assert (x == 2).all()
+
+
+def test_torch_tensors_share_their_memory():
+    t = torch.ones(5)
+    double[1, 32](t)
+    assert t.tolist() == [2.0] * 5
+
+
 def test_freed_device_memory_is_given_back():
     pending = cuda.current_context().memory_manager.deallocations
     pending.clear()
@@ -167,6 +179,13 @@ def test_freed_device_memory_is_given_back():
     del d
     pending.clear()
     assert len(SPACE.regions) == before
+
+
+def test_a_signature_given_up_front_compiles_and_runs():
+    kernel = cuda.jit("void(float32[::1])")(double.py_func)
+    x = np.ones(3, np.float32)
+    kernel[1, 32](x)
+    assert (x == 2).all()
 
 
 def test_streams_synchronise():
@@ -214,6 +233,17 @@ def test_a_tuple_of_empty_tuples_is_an_argument_although_line_information_is_ask
     out = np.full(2, 9)
     lengths[1, 1](out, ((), (), ()))
     assert out.tolist() == [3, 0]
+
+
+@cuda.jit
+def not_written_yet(out):
+    """A stub, with nothing but what it should do."""
+
+
+def test_a_kernel_that_is_only_a_docstring_runs_and_does_nothing():
+    out = np.full(4, 9)
+    not_written_yet[1, 4](out)
+    assert out.tolist() == [9, 9, 9, 9]
 
 
 def test_copies_of_host_arrays_are_warned_of_only_where_somebody_asks(monkeypatch, recwarn):
