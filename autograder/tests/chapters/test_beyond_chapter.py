@@ -90,6 +90,14 @@ def test_the_schedule_gives_every_cell_m_clocks_of_work():
 
 
 def test_the_numbers_about_the_array():
+    assert 256 + 2 * 256 - 2 == 766 and 256 / 766 == pytest.approx(1 / 3, abs=0.002)
+    assert round(256 * 256 * 2 * 0.7e9 / 1e12) == 92
+    assert 2 * 256 * 256 == 131_072 and 256 // 32 == 8 and 8 * 131_072 == 1_048_576
+    assert 2 * 256**3 == pytest.approx(33.6e6, rel=0.005) and 256**3 == pytest.approx(16.8e6, rel=0.005)
+    macs = 256 * 256 * 0.7e9
+    assert round(macs / 1350 / 1e9) == 34  # jouppi2017: the ridge is at 1,350
+    assert 2 * macs * 200 / 1350 / 1e12 == pytest.approx(13.6, abs=0.05) and 13.6 > 12.3
+    assert np.mean([12.3, 9.7, 3.7, 2.8, 86.0, 14.1]) == pytest.approx(21.4, abs=0.05)  # jouppi2017, table 3
     for said in ("766", "131,072", "1,048,576", "33.6 million", "34 GB/s", "13.6", "12.3", "21.4"):
         assert said in TEXT
 
@@ -98,10 +106,18 @@ def test_the_figure_of_filling_shows_counts_on_the_curve():
     counted = run("counted = {}", rng=np.random.default_rng(1))["counted"]
     for (n, m), share in counted.items():
         assert share == m / (m + 2 * n - 2)
+    assert 18 / (18 + 2) == 0.9  # eighteen tiles of rows for nine tenths
     assert "256 rows through 256 x 256: 33.4%" in figures().filling(counted).alt
 
 
 def test_energy_by_distance():
+    table = {"multiply": 3.7, "add": 0.9, "DRAM": 640}  # han2015, figure 1, after horowitz2014
+    assert round(table["DRAM"] / table["multiply"]) == 173
+    arithmetic = table["multiply"] + table["add"]
+    assert arithmetic == pytest.approx(4.6) and 2 * table["DRAM"] == 1280
+    assert 1280 / 32 / arithmetic == pytest.approx(9, abs=0.4) and 1280 / 256 == pytest.approx(
+        arithmetic, rel=0.1
+    )
     written = run("picojoules = {")["picojoules"]
     assert written == {
         "add, integer": 0.1,
@@ -172,11 +188,16 @@ def test_machines_without_a_door():
     assert bounds["h100-sxm"][0] == 1 and round(bounds["h100-sxm"][1]) == 239
     assert bounds["groq-lpu"][0] == 61 and bounds["groq-lpu"][1] / bounds["h100-sxm"][1] > 1000
     assert bounds["wse-3"][1] > 1e6
-    assert bounds["groq-lpu"][1] / 750 == pytest.approx(500, rel=0.1)
+    assert 750 / 239 == pytest.approx(3, abs=0.2) and bounds["groq-lpu"][1] / 750 == pytest.approx(
+        500, rel=0.1
+    )
+    assert 1e6 / 750 / 32 == pytest.approx(42, abs=0.5)  # microseconds a layer
+    assert round(140 / 0.23) == 609
 
 
 def test_heat_and_rent():
     assert 8 * H100["tdp"].si == 5600 and 8 * specs.get("b200")["tdp"].si == 8000
+    assert 415e12 / (365 * 24) == pytest.approx(47e9, rel=0.01)
     names = run("share = ")
     assert names["share"] == pytest.approx(0.7 * prices.electricity() / prices.cheapest("h100-sxm").gpu_hour)
     assert names["share"] < 0.05  # "hardly"
@@ -189,7 +210,7 @@ def test_a_board_at_the_edge_stays_below_its_doors_bound_and_far_below_its_tops(
     shares = [int(share) for share in re.findall(r"(\d+)%", printed)]
     assert len(shares) == 4 and (min(shares), max(shares)) == (65, 82) and "65 to 82 %" in TEXT
     by_tops = 67e12 / (2 * 8.0e9)
-    assert f"{by_tops:,.0f} tokens" in printed
+    assert f"{by_tops:,.0f} tokens" in printed and by_tops / 19.1 == pytest.approx(200, rel=0.1)
 
 
 def test_the_heat_of_a_rack_in_air_and_in_water():
@@ -238,9 +259,14 @@ def test_the_way_from_a_pixel_to_a_bill():
 
 
 def test_the_quiz():
+    assert 100 / 610 == pytest.approx(0.16, abs=0.005)
+    assert 0.9 * 510 / 0.1 == pytest.approx(4590) and 4590 / 256 == pytest.approx(18, abs=0.1)
+    assert 256 / 4 == 64 and 1280 / 64 == 20
     assert H100["ridge_bf16"].value / 2 == pytest.approx(148, abs=0.5)
     cache = vram.kv_cache_bytes(80, 8192, 1000, 1, groups=8)
     free = H100["memory_capacity"].si - 35e9
     assert math.floor(free / cache) == 137
     for readers in (30, 137):
         assert 2 * 70e9 * readers / (35e9 + readers * cache) < H100["ridge_bf16"].value
+    assert 2 * 30 / 0.5 == 120
+    assert 58_464 * math.log10(2) > 80

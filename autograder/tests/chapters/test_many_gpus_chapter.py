@@ -138,6 +138,7 @@ def test_the_wires(capsys):
     step = 6 * 7e9 * 8192 / SPEED
     assert round(step, 2) == 0.87
     assert round(times["NVLink 4"] / step / 10) == 6 and round(times["400 Gbit/s network"] / step / 10) == 56
+    assert 2 * 1023 == 2046 and round(2046 * 10e-6, 2) == 0.02
 
 
 def test_eight_gpus_of_a_machine_share_the_trip(capsys):
@@ -148,11 +149,13 @@ def test_eight_gpus_of_a_machine_share_the_trip(capsys):
     assert names["machines_time"](8, 14e9) == names["ring_time"](
         8, 14e9, NVLINK
     )  # one machine: nothing to send outside
+    assert 116 < 490 / 4
 
 
 def test_nvlink_both_ways_and_terabits():
     assert H100["nvlink_links"].value * H100["nvlink_per_link"].value == 450 == H100["nvlink_total"].value / 2
     assert (H100["pcie_total"].value, H100["pcie_each_way"].value) == (128, 64)
+    assert 57.6 / 8 == pytest.approx(7.2) and round(7200 / 256) == 28 < 64 / 2
     assert 57600 / 256 == 225 == NVLINK / 2e9
 
 
@@ -220,6 +223,8 @@ def test_sharded_training_keeps_a_quarter_and_takes_the_same_step(rooms, capsys)
         assert sum(rank[0][part] for rank in third) == each * count + (4 * steps if part == 2 else 0)
         assert all(rank[0][part] == pytest.approx(each * count / 4, rel=0.02) for rank in third)
     assert third[0][2] == {"c10d._allgather_base_": 5, "c10d._reduce_scatter_base_": 3}
+    moves = 2 * (1 + 1 + 1) + (1 + 1)  # MLPs: gathered twice, reduced once; the rest: once each
+    assert moves == 5 + 3
 
 
 @pytest.mark.slow
@@ -234,10 +239,11 @@ def test_the_cut_mlp_is_the_whole_one(rooms, capsys):
 
 def test_tensor_parallelism_costs_what_the_chapter_says():
     array, each = 8192 * 4096 * 2, 32 * 4
+    assert round(array / 1e6) == 67 and each == 128
     assert round(1e3 * 6 * 7e9 * 8192 / SPEED / 8) == 109
     ring = 2 * 7 / 8 * array * each
     assert [round(1e3 * ring / wire) for wire in (NVLINK, NETWORK)] == [33, 301]
-    assert round(1e3 * array / NETWORK, 1) == 1.3
+    assert round(each * 14 * 10e-3) == 18 and round(1e3 * array / NETWORK, 1) == 1.3
 
 
 @pytest.mark.parametrize(("stages", "parts"), [(4, 2), (4, 4), (4, 16), (8, 32), (1, 3)])
@@ -256,6 +262,7 @@ def test_the_pipelines_that_are_drawn():
     pipeline = run("def pipeline")["pipeline"]
     alt = figures().pipelines({m: pipeline(4, m) for m in (2, 4, 16)}).alt
     assert "4 micro-batches: 42.9% idle, done at 5.25; 16 micro-batches: 15.8% idle, done at 3.56" in alt
+    assert 8 * 16 * 128 == 16384
 
 
 @pytest.mark.slow
@@ -273,6 +280,7 @@ def test_a_quarter_of_the_queries_needs_the_other_quarters_of_the_cache(rooms):
     parts, received = zip(*rooms.run(names["stretch"], *qkv), strict=True)
     torch.testing.assert_close(torch.cat(parts, dim=1), names["attention"](*qkv))
     assert set(received) == {2 * 3 * 16 * 8 * 4}  # keys and values, three others, 16 tokens of 8 numbers
+    assert 2 * 3 * 1024 * 64 * 4 == 1.5 * 2**20 == 0.75 * 2 * 4096 * 64 * 4
 
 
 def documented(tool):
@@ -360,9 +368,18 @@ def test_the_efficiencies(capsys):
     printed = re.findall(r"(\d+) GPUs: +(\d+)%, overlapped +(\d+)%", capsys.readouterr().out)
     assert printed == [("64", "98", "100"), ("512", "87", "100"), ("4096", "43", "61"), ("16384", "14", "15")]
     assert names["efficiency"](2000)[1] > 0.999 > names["efficiency"](2304)[1]  # "up to some 2,000"
+    assert round(54 * 24 / 419) == 3 and 16384 // 128 == 128
 
 
 def test_the_quiz():
+    assert 2 * 15 / 16 == 1.875 and 16 * 1.875 == 30 == 15 + 15 and 15 / 1.875 == 8
     grown = {stage: sum(vram.zero_bytes(13e9, 8, stage).values()) / 1e9 for stage in range(4)}
     assert grown == pytest.approx({0: 208, 1: 71.5, 2: 48.75, 3: 26})
-    assert round(280e9 / NVLINK, 2) == 0.62 and 280e9 / NETWORK == 5.6
+    assert round(100 * 7 / 39) == 18 and round(100 * 15 / 47) == 32
+    assert (
+        round(280e9 / NVLINK, 2) == 0.62
+        and round(280e9 / 900e9, 2) == 0.31
+        and 280e9 / NETWORK == 5.6
+        and round(5.6 / 0.62) == 9
+    )
+    assert round(1024 * (1 - 1 / 1.1)) == 93

@@ -38,6 +38,7 @@ def test_the_budget_of_a_tile_by_hand():
     assert table == 64 * 64 * 16 / 32 * 8 / 16 == 1024  # a warp's multiply-adds, 8 loads for 16
     assert door == pytest.approx(8192 / (3.35e12 / 132 / 1.98e9), rel=1e-3)
     assert max(space["cycles"].values()) == table  # "the longest bar ... is the table"
+    assert 128 * 128 * 16 / 32 * 16 / 64 == 128 * 128 * 16 / 128  # a patch of 8 x 8 brings the two level
 
 
 def test_products_are_counted_twice_a_multiply_add_and_the_rest_once_a_number():
@@ -81,3 +82,4 @@ def test_numbers_in_a_row_take_two_wavefronts_where_numbers_16_apart_take_one():
         wavefronts[b_col] = space["warplab"].profile(launch, a, a, np.empty_like(a)).shared_load.wavefronts
     loads_of_one = 8 * 64 * 4  # warps, steps, numbers of A or of B
     assert list(wavefronts.values()) == [2 * loads_of_one, loads_of_one + 2 * loads_of_one]
+    assert sorted({4 * tx % 32 for tx in range(16)}) == list(range(0, 32, 4))  # "two in each of 8 banks"

@@ -103,12 +103,17 @@ def test_the_steps_of_training_in_turn_and_at_once():
 
 def test_the_numbers_of_the_two_laws():
     assert amdahl(0.1, 256) == pytest.approx(9.7, abs=0.05) and amdahl(0.1, 10**9) == pytest.approx(10)
+    assert 1 / (0.4 / 2) == pytest.approx(5) and 1 / (0.4 / 3) == pytest.approx(
+        7.5
+    )  # Amdahl's "five to seven"
     assert (round(amdahl(0.008, 1024)), round(amdahl(0.004, 1024))) == (111, 201)
     assert amdahl(0.05, 20) == pytest.approx(10.3, abs=0.05) and amdahl(0.05, 10**6) == pytest.approx(
         20, rel=1e-3
     )
-    assert amdahl(0.05, 10**6) / amdahl(0.05, 20) < 2
+    assert amdahl(0.05, 10**6) / amdahl(0.05, 20) < 2 and 10**6 / 20 == 50_000
     assert gustafson(0.05, 20) == pytest.approx(19.05)
+    assert 1988 - 1967 == 21
+    assert 32 / (32 + 288) == 0.1  # the job's serial share
 
 
 def test_the_fit_gives_back_the_share_that_was_put_in():
@@ -118,6 +123,7 @@ def test_the_fit_gives_back_the_share_that_was_put_in():
 
 
 def test_the_shares_of_the_job_come_out_even_for_every_number_of_workers():
+    assert all((288 * k) % n == 0 for n in (1, 2, 4, 8, 16, 32) for k in (1, 2, 4, 8, 16, 32))
     job, worksheet = chapter()["job"], chapter()["worksheet"]
     chapter()["pool"] = chapter()["ThreadPoolExecutor"](2)
     assert job(2, 1, 4) == [worksheet(2, 2000)] * 2
@@ -175,6 +181,10 @@ def test_every_reduction_adds_up_whole_and_ragged_sizes(kernel):
 
 
 def test_the_predicted_requests_are_the_engines():
+    rounds = [
+        max(1, stride // 32) for stride in (128, 64, 32, 16, 8, 4, 2, 1)
+    ]  # warps that add, halves first
+    assert rounds == [4, 2, 1, 1, 1, 1, 1, 1] and 8 + 3 * sum(rounds) + 1 == 45
     scattered = [8] * 5 + [4, 2, 1]  # neighbours first: every warp up to stride 16
     expected = {
         "sum_atomic": 0,
@@ -297,6 +307,7 @@ def test_the_scan_is_right_and_does_the_predicted_additions():
     p = warplab.profile(chapter()["scan"][1, 256], x)
     np.testing.assert_array_equal(x, np.cumsum(np.arange(1, 257)))
     assert p.flops == 1793 == 256 * 8 - 256 + 1
+    assert 2 * (256 - 1) == 510 and math.log2(256) == 8
 
 
 def test_the_drawn_scans_end_in_the_running_totals():
@@ -305,6 +316,7 @@ def test_the_drawn_scans_end_in_the_running_totals():
     assert drawn[24:32] == [str(total) for total in np.cumsum(values)]
     assert drawn[-8:] == ["0", *(str(total) for total in np.cumsum(values)[:-1])]
     assert "17 additions against 14" in figures().scans(values).caption
+    assert (8 * 3 - 8 + 1, 2 * (8 - 1)) == (17, 14)
 
 
 def test_the_drawn_trees_wake_eleven_warps_and_five():
@@ -313,6 +325,7 @@ def test_the_drawn_trees_wake_eleven_warps_and_five():
 
 def test_the_floor_of_the_reduction():
     bytes_in = 2**24 * 4
+    assert bytes_in == 64 * 2**20
     assert bytes_in / specs.get("h100-sxm")["memory_bandwidth"].si == pytest.approx(20e-6, rel=0.01)
 
 
