@@ -2,9 +2,26 @@
 
 import numpy as np
 import pytest
-from numba import cuda
+from numba import cuda, int32
 
 import warplab
+
+RNG = np.random.default_rng(3)
+
+
+@cuda.jit
+def histogram(x, bins):
+    i = cuda.grid(1)
+    if i < x.size:
+        cuda.atomic.add(bins, x[i], 1)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32, np.float64])
+def test_atomic_add_counts_every_thread(dtype):
+    x, bins = RNG.integers(0, 10, 5000).astype(np.int32), np.zeros(10, dtype)
+    p = warplab.profile(histogram[40, 128], x, bins)
+    np.testing.assert_array_equal(bins, np.bincount(x, minlength=10))
+    assert p.atomics.requests == -(-5000 // 32)
 
 
 @cuda.jit
@@ -19,6 +36,21 @@ def test_atomic_add_returns_each_value_once():
 
 
 @cuda.jit
+def extremes(x, out):
+    i = cuda.grid(1)
+    cuda.atomic.max(out, 0, x[i])
+    cuda.atomic.min(out, 1, x[i])
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+def test_atomic_min_and_max(dtype):
+    x = (RNG.standard_normal(128) * 100).astype(dtype)
+    out = np.zeros(2, dtype)
+    extremes[1, 128](x, out)
+    np.testing.assert_array_equal(out, [max(x.max(), 0), min(x.min(), 0)])
+
+
+@cuda.jit
 def first_come(slot, won):
     i = cuda.grid(1)
     won[i] = cuda.atomic.cas(slot, 0, -1, i)
@@ -28,6 +60,25 @@ def test_compare_and_swap_lets_one_thread_win():
     slot, won = np.full(1, -1, np.int32), np.zeros(64, np.int32)
     first_come[1, 64](slot, won)
     assert (won == -1).sum() == 1 and slot[0] == int(np.flatnonzero(won == -1)[0])
+
+
+@cuda.jit
+def warp_sum(x, out):
+    i = cuda.grid(1)
+    value = x[i]
+    offset = 16
+    while offset > 0:
+        value += cuda.shfl_down_sync(0xFFFFFFFF, value, offset)
+        offset //= 2
+    if cuda.laneid == 0:
+        out[i // 32] = value
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32, np.float64])
+def test_shuffle_down_adds_a_warp(dtype):
+    x, out = RNG.integers(0, 100, 256).astype(dtype), np.zeros(8, dtype)
+    warp_sum[2, 128](x, out)
+    np.testing.assert_array_equal(out, x.reshape(8, 32).sum(1))
 
 
 @cuda.jit
@@ -61,6 +112,25 @@ def test_votes_and_matches():
     votes[1, 32](x, out)
     assert set(out[0] & 0xFFFFFFFF) == {0xFFFFFFFE} and (out[1] == 1).all() and (out[2] == 1).all()
     np.testing.assert_array_equal(out[3] & 0xFFFFFFFF, np.where(x % 2, 0xAAAAAAAA, 0x55555555))
+
+
+@cuda.jit
+def shared_histogram(x, out):
+    bins = cuda.shared.array(16, int32)
+    t = cuda.threadIdx.x
+    if t < 16:
+        bins[t] = 0
+    cuda.syncthreads()
+    cuda.atomic.add(bins, x[cuda.grid(1)], 1)
+    cuda.syncthreads()
+    if t < 16:
+        cuda.atomic.add(out, t, bins[t])
+
+
+def test_atomics_in_shared_memory_are_no_race():
+    x, out = RNG.integers(0, 16, 512).astype(np.int32), np.zeros(16, np.int32)
+    shared_histogram[4, 128](x, out)
+    np.testing.assert_array_equal(out, np.bincount(x, minlength=16))
 
 
 @cuda.jit

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba import cuda
 
 import warplab
 
@@ -19,7 +20,13 @@ def kernel(file, name):
 def test_every_file_has_a_test_that_runs_it():
     told = Path(__file__).read_text()
     missing = [path.name for path in FILES.glob("*.cu") if f'"{path.name}"' not in told]
-    assert not missing and len(list(FILES.glob("*.cu"))) >= 13
+    assert not missing and len(list(FILES.glob("*.cu"))) >= 20
+
+
+def test_vector_add():
+    a, b, c = RNG.random(1000, np.float32), RNG.random(1000, np.float32), np.zeros(1000, np.float32)
+    kernel("vector_add.cu", "vectorAdd")[4, 256](a, b, c, 1000)
+    np.testing.assert_array_equal(c, a + b)
 
 
 def test_a_path_may_be_a_string_and_lines_are_the_files_own():
@@ -30,6 +37,12 @@ def test_a_path_may_be_a_string_and_lines_are_the_files_own():
     ]
     with pytest.raises(warplab.OutOfBounds, match=r"vector_add.cu:21: .*'number 3'"):
         k[1, 32](np.zeros(32, np.float32), np.zeros(32, np.float32), np.zeros(8, np.float32), 32)
+
+
+def test_saxpy():
+    x, y = RNG.random(1000, np.float32), np.ones(1000, np.float32)
+    kernel("saxpy.cu", "saxpy")[2, 128](1000, 2.0, x, y)
+    np.testing.assert_allclose(y, 2 * x + 1, rtol=1e-6)
 
 
 @dataclass
@@ -93,6 +106,55 @@ def test_transpose(name):
     assert p.shared_load.bank_conflicts == 0
 
 
+def test_convolution_with_a_mask_that_the_host_sets():
+    convolve = kernel("convolution.cu", "convolve")
+    mask, image = RNG.random((5, 5), np.float32), RNG.random((20, 33), np.float32)
+    convolve.symbol("d_mask").set(mask)
+    convolve.symbol("pixels_done").set(0)
+    out = np.zeros_like(image)
+    size = np.array((33, 20), [("width", "i4"), ("height", "i4")])[()]
+    convolve[(3, 2), (16, 16)](image, out, size)
+    padded = np.pad(image, 2, mode="edge")
+    expected = sum(mask[i, j] * padded[i : i + 20, j : j + 33] for i in range(5) for j in range(5))
+    np.testing.assert_allclose(out, expected, rtol=1e-5)
+    assert convolve.symbol("pixels_done").get() == 33 * 20
+
+
+def test_n_bodies():
+    bodies, v = RNG.random((100, 4), np.float32), np.zeros((100, 4), np.float32)
+    kernel("nbody.cu", "bodyForce")[2, 64](bodies, v, 0.5, 100)
+    r = bodies[None, :, :3].astype(float) - bodies[:, None, :3]
+    pull = bodies[None, :, 3] / ((r**2).sum(-1) + 1e-9) ** 1.5
+    np.testing.assert_allclose(v[:, :3], 0.5 * (pull[..., None] * r).sum(1), rtol=1e-3)
+
+
+def test_mandelbrot():
+    out = np.zeros((64, 64, 4), np.uint8)
+    kernel("mandelbrot.cu", "kernel")[(64, 64), 1](out, 30)
+    x, y = np.meshgrid(np.arange(64), np.arange(64))
+    c, z, steps = (
+        (3 * x / 64 - 2) + 1j * (3 * y / 64 - 1.5),
+        np.zeros((64, 64), complex),
+        np.full((64, 64), 30),
+    )
+    for n in range(30):
+        z = np.where(steps == 30, z * z + c, z)
+        steps[(np.abs(z) > 2) & (steps == 30)] = n
+    np.testing.assert_array_equal(out[..., 0], 255 * steps // 30)
+
+
+@pytest.mark.parametrize("order", ["Ascending", "Descending"])
+def test_bitonic_sort(order):
+    x = RNG.integers(0, 1000, 256).astype(np.int32)
+    expected = np.sort(x) if order == "Ascending" else np.sort(x)[::-1]
+    step = kernel("bitonic_sort.cu", f"bitonic_step<{order}>")
+    device = cuda.to_device(x)
+    for k in (1 << n for n in range(1, 9)):
+        for j in (k >> n for n in range(1, k.bit_length())):
+            step[2, 128](device, j, k)
+    np.testing.assert_array_equal(device.copy_to_host(), expected)
+
+
 @dataclass
 class Csr:
     """``csr`` of spmv_csr.cu."""
@@ -116,6 +178,33 @@ def test_sparse_matrix_times_vector(name, threads):
     most = np.zeros(40, np.float32)
     kernel("spmv_csr.cu", "row_max")[1, 64](matrix, most)
     np.testing.assert_array_equal(most, np.where(dense > 0, dense, -np.inf).max(1))
+
+
+def test_monte_carlo_pi():
+    hits = np.zeros(1, np.uint64)
+    kernel("monte_carlo_pi.cu", "count_hits")[2, 64](hits, 50)
+    state = (np.arange(128, dtype=np.uint32) * np.uint32(747796405) + np.uint32(2891336453)).astype(np.uint32)
+    expected = 0
+    for _ in range(50):
+        state = state * np.uint32(1664525) + np.uint32(1013904223)
+        x = (state >> np.uint32(8)) * np.float32(2**-24)
+        state = state * np.uint32(1664525) + np.uint32(1013904223)
+        y = (state >> np.uint32(8)) * np.float32(2**-24)
+        expected += int((x.astype(float) ** 2 + y.astype(float) ** 2 <= 1).sum())
+    assert hits[0] == expected
+
+
+def test_locks_and_atomics():
+    mutex, total = cuda.to_device(np.zeros(1, np.int32)), np.zeros(1, np.int32)
+    count = kernel("locks.cu", "count_blocks")
+    before = [int(count.symbol(name).get()) for name in ("tickets", "served")]
+    lock = np.array((mutex.device_ctypes_pointer.value,), [("mutex", "u8")])[()]
+    count[20, 32](lock, total)
+    after = [int(count.symbol(name).get()) for name in ("tickets", "served")]
+    assert total[0] == 20 and np.subtract(after, before).tolist() == [40, 20]
+    x, most = RNG.random(200, np.float32), np.zeros(1, np.float32)
+    kernel("locks.cu", "maximum")[2, 128](x, 200, most)
+    assert most[0] == x.max()
 
 
 @pytest.mark.slow
@@ -148,6 +237,25 @@ def test_softmax_of_a_torch_extension():
     kernel("softmax.cu", "online_softmax<128>")[3, 128](x, y, 200)
     e = np.exp(x.astype(float) - x.max(1, keepdims=True))
     np.testing.assert_allclose(y, e / e.sum(1, keepdims=True), rtol=1e-4)
+
+
+def test_layer_norm():
+    x, w, b = RNG.random((6, 100), np.float32), RNG.random(100, np.float32), RNG.random(100, np.float32)
+    out, mean, rstd = np.zeros_like(x), np.zeros(6, np.float32), np.zeros(6, np.float32)
+    kernel("layernorm.cu", "layernorm_forward_kernel")[3, 64](out, mean, rstd, x, w, b, 6, 100)
+    expected = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(out, expected * w + b, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(mean, x.mean(1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("border", ["torus", "walls"])
+def test_game_of_life(border):
+    now = RNG.integers(0, 2, (20, 30)).astype(np.uint8)
+    out = np.full_like(now, 9)
+    kernel("game_of_life.cu", f"step<Border::{border}>")[(2, 2), (16, 16)](now, out, 30, 20)
+    padded = np.pad(now, 1, mode="wrap" if border == "torus" else "constant")
+    around = sum(padded[i : i + 20, j : j + 30] for i in range(3) for j in range(3)) - now
+    np.testing.assert_array_equal(out, (around == 3) | (around == 2) & (now == 1))
 
 
 @pytest.mark.parametrize("stride, conflicts", [(1, 0), (2, 1), (32, 31)])  # 32 lanes on 32 / stride banks

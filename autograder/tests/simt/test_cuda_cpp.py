@@ -69,6 +69,13 @@ def test_dynamic_shared_memory_and_barriers():
     np.testing.assert_array_equal(x, np.arange(256).reshape(4, 64)[:, ::-1].ravel())
 
 
+def test_a_missing_barrier_in_cpp_is_a_race_at_its_line():
+    with pytest.raises(warplab.SharedRace, match="reverse.cu:7"):
+        warplab.cuda_kernel(TILE.replace("__syncthreads();\n", ""), "reverse")[1, 64, 0, 256](
+            np.zeros(64, np.float32)
+        )
+
+
 def test_an_overrun_in_cpp_names_its_line_and_argument():
     with pytest.raises(warplab.OutOfBounds, match=r"saxpy.cu:6: .*argument 'number 3'"):
         warplab.cuda_kernel(SAXPY, "saxpy")[1, 128](

@@ -465,3 +465,13 @@ def test_a_trap_stops_the_kernel_at_its_line():
         warplab.cuda_kernel(
             'extern "C" __global__ void k(int* x)\n{\n    if (x[threadIdx.x] > 6) __trap();\n}', "k"
         )[1, 32](np.arange(32, dtype=np.int32))
+
+
+def test_threads_may_copy_the_same_words_to_one_place():
+    source = PIPELINE.replace("&tile[0][t], &x[t]", "&tile[0][0], &x[0]").replace(
+        "tile[i % 2][31 - t]", "tile[i % 2][i ? 31 - t : 0]"
+    )
+    x, y = RNG.random((4, 32, 4), dtype=np.float32), np.zeros((4, 32, 4), np.float32)
+    warplab.cuda_kernel(source, "flip")[1, 32](x, y)
+    np.testing.assert_array_equal(y[0], np.broadcast_to(x[0, 0], (32, 4)))
+    np.testing.assert_array_equal(y[1:], x[1:, ::-1])

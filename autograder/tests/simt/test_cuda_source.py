@@ -99,6 +99,30 @@ def test_headers_of_the_authors_own_lie_beside_the_file_that_includes_them(tmp_p
     assert x[0] == 6
 
 
+def test_vectors_of_the_samples_helper():
+    source = """
+    #include <helper_math.h>
+    __global__ void k(float* x, int* n)
+    {
+        float3 a = make_float3(1.0f, 2.0f, 3.0f), b = make_float3(2.0f);
+        a += 1.0f;                                        // 2 3 4
+        x[0] = dot(a, b);                                 // 18
+        x[1] = length(cross(a, make_float3(0, 0, 1)));    // |(3, -2, 0)|
+        float4 c = lerp(make_float4(a, 5), make_float4(0.0f), 0.5f) * 2 - b.x;
+        x[2] = c.w + (-(a * 1)).z;                            // 3 - 4
+        x[3] = normalize(make_float2(3, 4)).y;
+        x[4] = clamp(fmaxf(a, b * 1.25f), 2.5f, 3.5f).x;
+        int2 i = 3 * make_int2(4) + make_int2(1, 2);
+        n[0] = min(i, make_int2(13)).y;
+    }
+    int main() {}
+    """
+    x, n = np.zeros(5, np.float32), np.zeros(1, np.int32)
+    warplab.cuda_kernel(source, "k")[1, 1](x, n)
+    np.testing.assert_allclose(x, [18, 13**0.5, -1, 0.8, 2.5], rtol=1e-6)
+    assert n[0] == 13
+
+
 @pytest.mark.slow
 def test_a_block_of_threads_reduces_with_cub():
     source = """
@@ -192,6 +216,16 @@ def test_variables_are_set_and_read_by_name():
     read[1, 1](out)
     assert out.tolist() == [5, 16, 0, 2.5, 4, 3, 1, 1 << 40, 255]
     assert read.symbol("count").get() == 1  # the kernel added one
+
+
+def test_kernels_of_one_source_share_its_variables():
+    source, out = variables("shared"), np.zeros(9)
+    warplab.cuda_kernel(source, "add")[1, 32](2)
+    warplab.cuda_kernel(source, "subtract<4>")[1, 1]()
+    read = warplab.cuda_kernel(source, "read")
+    read[1, 1](out)
+    assert out[2] == 60 and read.symbol("count").get() == 61
+    assert warplab.cuda_kernel(variables("another"), "read").symbol("count").get() == 0
 
 
 @pytest.mark.parametrize(

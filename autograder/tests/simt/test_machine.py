@@ -31,6 +31,14 @@ def test_add_matches_numpy_for_every_tail(n):
     np.testing.assert_array_equal(out, a + b)
 
 
+@pytest.mark.parametrize("threads", [1, 7, 31, 33, 100, 1024])
+def test_block_sizes_that_are_not_a_multiple_of_the_warp_run_every_thread(threads):
+    n = 3 * threads
+    a, b, out = f32(n), f32(n), np.zeros(n, np.float32)
+    add[3, threads](a, b, out)
+    np.testing.assert_array_equal(out, a + b)
+
+
 @cuda.jit
 def indices(out):
     x, y, z = cuda.grid(3)

@@ -283,6 +283,13 @@ def test_inline_assembly_may_declare_a_register_of_a_name_that_is_in_use():
     assert (out == 107).all()
 
 
+def test_braces_around_one_register_are_that_register():
+    body = """add.u32 %r2, %r1, 7; st.global.b32 [%rd1], {%r2}; ld.global.u32 {%r3}, [%rd1];
+        setp.lt.u32 %p1, %r1, 16; mov.b32 {%r4}, %r3; @%p1 ld.global.u32 {%r4}, [%rd1];
+        add.u32 %r5, %r3, %r4; st.global.u32 [%rd1], %r5;"""
+    np.testing.assert_array_equal(run(body)[:, 0], 2 * (LANE + 7))
+
+
 @pytest.mark.parametrize("space", ["shared::cta", "shared::cluster"])
 @pytest.mark.parametrize(
     "statements",

@@ -1,5 +1,6 @@
 """step(): one warp of a launch, instruction by instruction, as data and as a page."""
 
+import json
 import re
 
 import numpy as np
@@ -93,6 +94,15 @@ def test_barrier_branch_and_end_are_told_apart():
     barrier = next(i for i in trace.listing if i.kind == "barrier")
     (part,) = trace.sources
     assert part["lines"][barrier.line - part["first"]].strip() == "cuda.syncthreads()"
+
+
+@pytest.mark.filterwarnings("ignore::warplab.GlobalConflict")
+def test_any_block_and_the_last_half_empty_warp_can_be_followed():
+    x = np.zeros(4 * 40, F32)
+    trace = warplab.step(two_jobs[(3, 2), 40], x, 1, block_index=(2, 1), warp=1)
+    (_, load), (_, store) = touching(trace)
+    assert trace.threads == 8 and load.lanes == 0xFF
+    assert load.offsets[0] == store.offsets[0] == 4 * (2 * 40 + 32)  # cuda.grid(1) counts along x only
 
 
 def test_a_block_or_a_warp_that_is_not_there_is_named():
