@@ -7,10 +7,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "simt"))
 from test_cu_files import (  # noqa: F401
+    test_convolution_with_a_mask_that_the_host_sets,
     test_cooperative_groups,
+    test_locks_and_atomics,
     test_sparse_matrix_times_vector,
     test_stencil_with_tables_of_constants_and_of_functions,
     test_tiled_matrix_product_of_structs_by_value,
+    test_vector_add,
 )
 from test_cuda_source import (  # noqa: F401
     test_a_struct_goes_by_value,

@@ -498,3 +498,11 @@ def test_threads_that_hold_a_sum_together_and_round_it_differently_do_not_race()
     x, y, out = torch.randn(4, 32), torch.randn(4, 32), torch.zeros(4)
     dots_of_rows[(1,)](x, y, out, ROWS=4, COLUMNS=32)
     torch.testing.assert_close(out, (x * y).sum(1))
+
+
+def test_a_launch_is_reported_for_the_device_that_was_asked():
+    blocks = 16 * 132  # of four warps: as many as an H100 holds at once
+    x, out = torch.ones(1024 * blocks), torch.empty(1024 * blocks)
+    report = warplab.report(vector_add[(blocks,)], x, x, out, x.numel(), BLOCK=1024)
+    assert report.profile.arch == "sm_80" and report.residency.waves == 1.0 and report.findings == []
+    assert "tl.store" in str(report) and (out == 2).all()
