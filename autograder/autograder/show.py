@@ -2,21 +2,12 @@
 
 from pathlib import Path
 
-from rich.console import Console, JustifyMethod
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from autograder.grade import Grading, Row
 from autograder.layout import Assignment
-
-COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
-    ("student", "left"),
-    ("status", "left"),
-    ("score", "right"),
-    ("ungraded", "right"),
-    ("by hand", "right"),
-    ("why", "left"),
-)
 
 
 def summary(console: Console, grading: Grading, rows: list[Row], out: Path) -> None:
@@ -46,9 +37,11 @@ def grades_table(assignment: Assignment, rows: list[Row]) -> Table:
 
     A submission that was not graded shows no score.
     """
-    table = Table(title=f"{assignment.notebook} ({assignment.max_score:g} points)", title_justify="left")
-    for name, how in COLUMNS:
-        table.add_column(name, justify=how)
+    table = Table("student", "status", title=f"{assignment.notebook} ({assignment.max_score:g} points)")
+    table.title_justify = "left"
+    for name in ("score", "ungraded", "by hand"):
+        table.add_column(name, justify="right")
+    table.add_column("why")
     for row in rows:
         figures = ["" if value is None else f"{value:g}" for value in (row.score, row.ungraded, row.manual)]
         table.add_row(*(Text(text) for text in (row.student, row.status, *figures, row.reason)))

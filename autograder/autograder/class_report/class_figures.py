@@ -26,13 +26,9 @@ def scores(sets: Sequence[SetOverview]) -> plots.Figure:
         # neighbours in the order of points lie apart, the same on every run
         apart = SPREAD * (np.arange(len(shares)) * 0.618 % 1 - 0.5) * 2
         ax.plot(shares, row + apart, "o", color=plots.PALETTE["blue"], alpha=0.6, markersize=5, clip_on=False)
-        ax.plot(
-            [100 * statistics.median(one.shares.values())] * 2,
-            [row - 0.4, row + 0.4],
-            color=plots.PALETTE["orange"],
-        )
-    ax.set_yticks(range(len(shown)), [one.name for one in shown])
-    ax.set_ylim(len(shown) - 0.5, -0.5)
+        median = statistics.median(shares)
+        ax.plot([median] * 2, [row - 0.4, row + 0.4], color=plots.PALETTE["orange"])
+    name_rows(ax, [one.name for one in shown])
     ax.set_xlim(0, 100)
     ax.set_xlabel("points, in % of those judged so far")
     ax.grid(axis="x")
@@ -58,28 +54,17 @@ def tasks(outcomes: Sequence[TaskOutcome]) -> plots.Figure:
         ax.barh(range(len(outcomes)), width, 0.7, left, color=plots.PALETTE[colour], label=name)
         for row, (count, start, wide) in enumerate(zip(counts, left, width, strict=True)):
             if wide >= 6:
-                ax.text(
-                    start + wide / 2,
-                    row,
-                    f"{count}",
-                    ha="center",
-                    va="center",
-                    color="#ffffff",
-                    fontsize=11,
-                    fontweight="bold",
-                )
+                middle: Any = {"ha": "center", "va": "center", "fontweight": "bold"}
+                ax.text(start + wide / 2, row, f"{count}", color="#ffffff", fontsize=11, **middle)
         left += width
     labels = [one.task.replace("/", "/\n", 1) if on_phone() else one.task for one in outcomes]
-    ax.set_yticks(range(len(outcomes)), labels)
-    ax.set_ylim(len(outcomes) - 0.5, -0.5)
+    name_rows(ax, labels)
     ax.set_xlim(0, 100)
     ax.set_xlabel("students, in %")
     legend(figure)
     told = [f"{one.task}: {one.full} all, {one.partial} some, {one.none} none" for one in outcomes]
     alt = (
-        "How many students got all, some or none of a task's points, hardest task first. "
-        + "; ".join(told)
-        + "."
+        f"How many students got all, some or none of a task's points, hardest task first. {'; '.join(told)}."
     )
     return plots.show(figure, alt, "The hardest task stands on top; the numbers are students.")
 
@@ -98,11 +83,16 @@ def times(timings: Sequence[TimedRow]) -> plots.Figure:
             ax.plot(one.ratio, place, "o", color=plots.PALETTE["blue"], markersize=4)
     ax.axvline(1, color=INK, linewidth=1, linestyle="--")
     ax.set_xscale("log")
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.5, -0.5)
+    name_rows(ax, names)
     ax.set_xlabel("time over the library's, same device and run")
     told = [
         f"{name}: {', '.join(f'{one.ratio:.3g}' for one in timings if one.task == name)}" for name in names
     ]
     alt = "Time of each timed kernel over the library's on the same device. " + "; ".join(told) + "."
     return plots.show(figure, alt, "The dashed line is the library's own time; a bar is a 95 % interval.")
+
+
+def name_rows(ax: Any, names: Sequence[str]) -> None:
+    """A row of the plot for each name, the first on top."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)

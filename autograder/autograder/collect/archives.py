@@ -35,37 +35,21 @@ def in_archive(path: Path, wanted: str, pattern: re.Pattern[str] | None) -> Iter
     files = [one for one in members if not one.is_dir() and "__MACOSX" not in one.filename]
     around = folder_around(one.filename for one in files)
     for member in files:
-        yield from _of_member(archive, member, wanted, pattern, around)
+        yield from by_name(member.filename, partial(content, archive, member), wanted, pattern, around)
 
 
-def _of_member(
-    archive: zipfile.ZipFile,
-    member: zipfile.ZipInfo,
-    wanted: str,
-    pattern: re.Pattern[str] | None,
-    around: str,
+def by_name(
+    place: str, read: Callable[[], bytes], wanted: str, pattern: re.Pattern[str] | None, around: str = ""
 ) -> Iterator[HandedIn]:
-    place = member.filename
+    """A student's file, as its name says: the notebook, an archive with it inside, or another (no read)."""
     try:
         found = named(place, pattern, around)
     except Refusal as problem:
         yield HandedIn(Owner(student=place[:60]), place, refused=str(problem))
         return
-    if found is not None:
-        owner, file, order, note = found
-        yield from of_file(owner, file, place, partial(content, archive, member), wanted, order, note)
-
-
-def of_file(
-    owner: Owner,
-    file: str,
-    place: str,
-    read: Callable[[], bytes],
-    wanted: str,
-    order: tuple[int | str, ...] = (),
-    note: str = "",
-) -> Iterator[HandedIn]:
-    """One file of a student's: the notebook, an archive with it inside, or another file (no read)."""
+    if found is None:
+        return
+    owner, file, order, note = found
     if is_notebook(file, wanted):
         yield HandedIn(owner, place, read, order, note=note)
     elif file.lower().endswith(".zip"):

@@ -6,9 +6,8 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from autograder.collect.archives import at_most, in_archive, of_file
+from autograder.collect.archives import at_most, by_name, in_archive
 from autograder.collect.handed_in import HandedIn, Owner, Refusal
-from autograder.collect.platforms import named
 from autograder.collect.repositories import in_repositories
 from autograder.discover import find_submissions
 from autograder.layout import Assignment
@@ -93,18 +92,11 @@ def _files(source: Path, assignment: Assignment, pattern: re.Pattern[str] | None
     for path in sorted(source.iterdir()):
         if not path.is_file():
             continue
-        try:
-            found = named(path.name, pattern)
-        except Refusal as problem:
-            yield HandedIn(Owner(student=path.name[:60]), path.name, refused=str(problem))
-            continue
-        if found is not None:
-            owner, file, order, note = found
-            yield from of_file(
-                owner, file, path.name, partial(_plain, path, source), assignment.filename, order, note
-            )
-        elif path.suffix == ".zip":
+        read = partial(_plain, path, source)
+        found = [*by_name(path.name, read, assignment.filename, pattern)]
+        if not found and path.suffix == ".zip":
             yield from in_archive(path, assignment.filename, pattern)
+        yield from found
 
 
 def _plain(path: Path, inside: Path) -> bytes:

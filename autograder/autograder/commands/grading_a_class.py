@@ -8,6 +8,7 @@ import typer
 
 from autograder.commands.options import (
     AnswerIsNo,
+    Grades,
     ProblemSet,
     Root,
     RosterFile,
@@ -80,9 +81,7 @@ def grade(
     context: typer.Context,
     assignment: ProblemSet,
     submissions: Submissions = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Gets gradebook.db, grades.csv, feedback/ (default: grades/).")
-    ] = None,
+    out: Grades = None,
     received: Annotated[
         Path | None,
         typer.Option(help="CSV file of times of arrival, columns student and time (2026-03-02T10:00:00Z)."),

@@ -21,7 +21,9 @@ GradedSets = Annotated[
 Submissions = Annotated[
     Path | None, typer.Option(help="Folder with one folder per student (default: submitted/).")
 ]
-Grades = Annotated[Path | None, typer.Option(help="Folder of `autograder grade` (default: grades/).")]
+Grades = Annotated[
+    Path | None, typer.Option(help="Folder of gradebook.db, grades.csv, feedback/ (default: grades/).")
+]
 RosterFile = Annotated[
     Path | None,
     typer.Option(help="CSV file of the class (default: roster.csv in the course folder, if it is there)."),

@@ -138,9 +138,7 @@ def export(
 @commands.command(rich_help_panel=PANEL)
 def forget(
     student: Annotated[str, typer.Argument(help="The student, as the folder of submissions is named.")],
-    out: Annotated[
-        Path | None, typer.Option(help="The folder with gradebook.db and grades.csv (default: grades/).")
-    ] = None,
+    out: Grades = None,
     submissions: Submissions = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     course: Root = None,

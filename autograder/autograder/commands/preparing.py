@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from autograder.commands.options import AnswerIsNo, Root, Submissions, console, resumable, shown
+from autograder.commands.options import AnswerIsNo, Grades, Root, Submissions, console, resumable, shown
 from autograder.user_error import UserError
 
 commands = typer.Typer()
@@ -21,7 +21,7 @@ def doctor(
         bool, typer.Option("--class", help="Whether everything is ready to grade this class, too.")
     ] = False,
     submissions: Submissions = None,
-    out: Annotated[Path | None, typer.Option(help="Where the grades go (default: grades/).")] = None,
+    out: Grades = None,
     course: Root = None,
 ) -> None:
     """Try to break out of the sandbox on this machine, and tell which protections hold."""

@@ -41,19 +41,19 @@ def cells_of(data: bytes) -> list[HandedInCell]:
     document = parse(data)
     _check_schema(document)
     cells = [_plain(cell) for cell in document["cells"]]
-    for cell in cells:
-        size = len(cell["source"])
-        _require(
-            "long-cell", size <= MAX_SOURCE, f"one cell has {size:,} characters, the limit is {MAX_SOURCE:,}"
-        )
+    for size in (len(cell["source"]) for cell in cells):
+        if size > MAX_SOURCE:
+            _refuse("long-cell", f"one cell has {size:,} characters, the limit is {MAX_SOURCE:,}")
     size = sum(len(cell["source"]) for cell in cells)
-    _require("long-text", size <= MAX_TEXT, f"the cells have {size:,} characters, the limit is {MAX_TEXT:,}")
+    if size > MAX_TEXT:
+        _refuse("long-text", f"the cells have {size:,} characters, the limit is {MAX_TEXT:,}")
     return cells
 
 
 def parse(data: bytes) -> dict[str, Any]:
     """Bytes to a document that has a list of cells and says that it is of format 4. Raises NoNotebook."""
-    _require("empty", bool(data.strip()), "the file is empty: save the notebook and submit it again")
+    if not data.strip():
+        _refuse("empty", "the file is empty: save the notebook and submit it again")
     try:
         document = json.loads(data.decode("utf-8"))
         json.dumps(document, ensure_ascii=False).encode("utf-8")
@@ -65,23 +65,20 @@ def parse(data: bytes) -> dict[str, Any]:
         _refuse("too-deep", "the JSON is nested too deep")
     except ValueError as problem:
         _refuse("not-json", f"the file is not JSON: {shown(str(problem), 120)}")
-    _require(
-        "not-notebook",
-        isinstance(document, dict) and isinstance(document.get("cells", document.get("worksheets")), list),
-        "the JSON is not a Jupyter notebook",
-    )
-    _require(
-        "wrong-format",
-        document.get("nbformat") == 4,
-        f"the notebook has format {shown(str(document.get('nbformat')), 20)}, expected 4: "
-        "open it in Jupyter and save it again",
-    )
-    _require("not-notebook", "cells" in document, "the JSON is not a Jupyter notebook: it has no cells")
-    _require(
-        "too-many-cells",
-        len(document["cells"]) <= MAX_CELLS,
-        f"{len(document['cells'])} cells, the limit is {MAX_CELLS}",
-    )
+    if not isinstance(document, dict) or not isinstance(
+        document.get("cells", document.get("worksheets")), list
+    ):
+        _refuse("not-notebook", "the JSON is not a Jupyter notebook")
+    if document.get("nbformat") != 4:
+        told = shown(str(document.get("nbformat")), 20)
+        _refuse(
+            "wrong-format",
+            f"the notebook has format {told}, expected 4: open it in Jupyter and save it again",
+        )
+    if "cells" not in document:
+        _refuse("not-notebook", "the JSON is not a Jupyter notebook: it has no cells")
+    if len(document["cells"]) > MAX_CELLS:
+        _refuse("too-many-cells", f"{len(document['cells'])} cells, the limit is {MAX_CELLS}")
     return document
 
 
@@ -104,11 +101,8 @@ def schema() -> Any:
 
 def _check_schema(document: Mapping[str, Any]) -> None:
     minor = document.get("nbformat_minor")
-    _require(
-        "wrong-format",
-        type(minor) is int and 0 <= minor <= 5,
-        f"nbformat_minor is {shown(str(minor), 20)}, expected 0 to 5",
-    )
+    if type(minor) is not int or not 0 <= minor <= 5:
+        _refuse("wrong-format", f"nbformat_minor is {shown(str(minor), 20)}, expected 0 to 5")
     try:
         problem = next(iter(schema().iter_errors({**document, "nbformat_minor": 4})), None)
     except RecursionError:
@@ -143,11 +137,6 @@ def _number(value: object) -> bool | int | float | None:
     if isinstance(value, bool | float) or isinstance(value, int) and abs(value) < 1 << 53:
         return value
     return None
-
-
-def _require(code: str, condition: bool, text: str) -> None:
-    if not condition:
-        raise NoNotebook(code, text)
 
 
 def _refuse(code: str, text: str) -> NoReturn:

@@ -5,7 +5,6 @@ Or check that both are up to date.
 
 import hashlib
 import logging
-import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from traitlets.config.loader import PyFileConfigLoader
 
 from autograder import layout
 from autograder.release.source import source_notebook, stable_json
+from autograder.results import write_atomic
 from autograder.user_error import UserError, nearest
 
 
@@ -133,9 +133,5 @@ def _digest(data: bytes) -> str:
 
 def _write(path: Path, data: bytes) -> None:
     """Replace a file at once, and only if it changes."""
-    if path.exists() and path.read_bytes() == data:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_bytes(data)
-    os.replace(fresh, path)
+    if not path.exists() or path.read_bytes() != data:
+        write_atomic(path, data)

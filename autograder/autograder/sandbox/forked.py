@@ -74,9 +74,6 @@ class WarmParent:
         alive = self.process is not None and self.process.poll() is None
         if self.control is not None and alive and now == self.environment:
             return self.control
-        return self._restart(now)
-
-    def _restart(self, now: dict[str, str]) -> socket.socket:
         self.stop()
         self.environment = now
         # the kernel lets a user have this many descriptors under way, and ours go that way to the warm parent

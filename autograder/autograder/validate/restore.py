@@ -54,31 +54,29 @@ def restore(given: Sequence[HandedInCell], assignment: Assignment) -> tuple[Note
 def _problems(given: Sequence[HandedInCell], assignment: Assignment) -> list[Defect]:
     """Cells that are unknown, doubled, or gone."""
     defects: list[Defect] = []
+
+    def found(code: str, text: str, fatal: bool = True) -> None:
+        defects.append(Defect(code, text, fatal))
+
+    fresh = f"a fresh {assignment.filename}"
     counts = Counter(cell["grade_id"] for cell in given if cell["grade_id"] is not None)
     for grade_id, count in counts.items():
         if grade_id not in assignment.cells:
-            text = f'the cell "{shown(grade_id, 40)}" is not part of {assignment.name}: '
-            text += f"copy your answers into a fresh {assignment.filename}"
-            defects.append(Defect("unknown-cell", text))
+            where = f'the cell "{shown(grade_id, 40)}" is not part of {assignment.name}'
+            found("unknown-cell", f"{where}: copy your answers into {fresh}")
         elif count > 1:
-            text = f'the cell "{grade_id}" is there {count} times: delete the copies'
-            defects.append(Defect("duplicate-cell", text))
+            found("duplicate-cell", f'the cell "{grade_id}" is there {count} times: delete the copies')
     ids = Counter(cell["id"] for cell in given if cell["id"] is not None)
     for identity, count in ids.items():
         if count > 1:
-            text = f'{count} cells share the id "{identity[:40]}"; they got new ones'
-            defects.append(Defect("duplicate-id", text, fatal=False))
+            found("duplicate-id", f'{count} cells share the id "{identity[:40]}"; they got new ones', False)
     for grade_id, spec in assignment.cells.items():
         if grade_id in counts:
             continue
         if spec.kind == "grade":
-            text = f'the test cell "{grade_id}" was deleted; it was put back'
-            defects.append(Defect("missing-test", text, fatal=False))
+            found("missing-test", f'the test cell "{grade_id}" was deleted; it was put back', False)
         else:
-            text = (
-                f'the cell "{grade_id}" is missing: put your answer back into a fresh {assignment.filename}'
-            )
-            defects.append(Defect("missing-cell", text))
+            found("missing-cell", f'the cell "{grade_id}" is missing: put your answer back into {fresh}')
     return defects
 
 

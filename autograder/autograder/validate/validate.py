@@ -5,6 +5,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from autograder.layout import Assignment, NotebookDocument
 from autograder.reader.contents import HandedInCell, NoNotebook, cells_of, shown
@@ -69,29 +70,23 @@ def read_bytes(path: Path, inside: Path | None = None) -> bytes:
     """
     name = shown(path.name, 100)
     try:
-        _require("not-found", path.exists() or path.is_symlink(), f"there is no file {name}")
+        if not path.exists() and not path.is_symlink():
+            _refuse("not-found", f"there is no file {name}")
         state = path.stat()
-        if inside is not None:
-            own = inside.parent.resolve() / inside.name
-            _require(
-                "link-outside",
-                path.resolve().is_relative_to(own),
-                f"{name} is a link to a place outside the submission",
-            )
-        _require("not-a-file", stat.S_ISREG(state.st_mode), f"{name} is not a regular file")
+        if inside is not None and not path.resolve().is_relative_to(inside.parent.resolve() / inside.name):
+            _refuse("link-outside", f"{name} is a link to a place outside the submission")
+        if not stat.S_ISREG(state.st_mode):
+            _refuse("not-a-file", f"{name} is not a regular file")
         with open(path, "rb", opener=_at_once) as file:
             now = os.fstat(file.fileno())
-            same = (now.st_dev, now.st_ino, now.st_mode) == (state.st_dev, state.st_ino, state.st_mode)
-            _require("changed", same, f"{name} was replaced while it was read")
+            if (now.st_dev, now.st_ino, now.st_mode) != (state.st_dev, state.st_ino, state.st_mode):
+                _refuse("changed", f"{name} was replaced while it was read")
             data = file.read(MAX_BYTES + 1)
     except OSError as problem:
-        raise Malformed([Defect("unreadable", f"{name} cannot be read: {problem.strerror}")]) from None
-    _require(
-        "too-large",
-        len(data) <= MAX_BYTES,
-        f"the file has {state.st_size / 2**20:.1f} MiB, the limit is {MAX_BYTES // 2**20}: "
-        "clear all outputs and save again",
-    )
+        _refuse("unreadable", f"{name} cannot be read: {problem.strerror}")
+    if len(data) > MAX_BYTES:
+        size = f"{state.st_size / 2**20:.1f} MiB, the limit is {MAX_BYTES // 2**20}"
+        _refuse("too-large", f"the file has {size}: clear all outputs and save again")
     return data
 
 
@@ -100,6 +95,5 @@ def _at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _require(code: str, condition: bool, text: str) -> None:
-    if not condition:
-        raise Malformed([Defect(code, text)])
+def _refuse(code: str, text: str) -> NoReturn:
+    raise Malformed([Defect(code, text)]) from None
