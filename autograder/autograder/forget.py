@@ -27,6 +27,7 @@ from autograder.user_error import UserError
 MADE_AGAIN = ("class_report.html", "similar")  # under the grades: reports on the class, made by one command
 BESIDE = ("roster.csv", ".nbgrader.log")  # in the course folder: not ours to change, so they are only named
 REDACTED = b"(forgotten)"
+LARGEST = 2**28  # bytes of a file that is searched
 
 
 @dataclass
@@ -151,12 +152,15 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _names(path: Path, pattern: re.Pattern[bytes]) -> bool:
-    """Whether a file names the student, in its path's last part or in its bytes."""
+    """Whether a file names the student, in its path's last part or in its bytes.
+
+    Of a file larger than any notebook or table of ours the bytes are not searched: a sparse one has any size.
+    """
     if not path.is_file():
         return False
-    return bool(
-        pattern.search(path.name.encode("utf-8", "surrogateescape")) or pattern.search(path.read_bytes())
-    )
+    if pattern.search(path.name.encode("utf-8", "surrogateescape")):
+        return True
+    return path.stat().st_size <= LARGEST and pattern.search(path.read_bytes()) is not None
 
 
 def _parsed(line: bytes) -> Any:

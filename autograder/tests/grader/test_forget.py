@@ -159,3 +159,10 @@ def test_a_link_in_a_students_place_is_removed_and_what_it_leads_to_stays(graded
     assert forget(GONE, root, out, submissions) == []
     assert not (submissions / GONE).is_symlink() and list((submissions / STAYS).rglob("*.ipynb"))
     assert not (out / "feedback" / GONE).exists()
+
+
+def test_a_file_that_is_endless_and_holds_nothing_does_not_end_it(graded):
+    root, out, submissions = graded
+    with open(submissions / STAYS / "sparse.bin", "wb") as file:
+        file.truncate(2**40)
+    assert forget(GONE, root, out, submissions) == []
