@@ -38,12 +38,15 @@ def written(path):
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
 def test_every_command_of_a_page_has_its_verb_and_its_options(path):
     from autograder.cli import app
+    from autograder.settings import Grade
 
     verbs = get_command(app).commands
+    settings = {f"--Grade.{name}" for name in Grade.class_trait_names(config=True)}
     for line in written(path):
         words = shlex.split(line, comments=True)[1:]
         assert words[0] in verbs, line
         known = {flag for parameter in verbs[words[0]].params for flag in parameter.opts}
+        known |= {word for word in words if words[0] == "grade" and word.partition("=")[0] in settings}
         assert {word for word in words if word.startswith("--") and word != "--help"} <= known, line
 
 
@@ -119,7 +122,7 @@ def test_the_guide_runs_as_it_stands_from_release_to_forgetting(course):
 @pytest.mark.full
 def test_a_class_that_moved_house_is_not_graded_again(course, tmp_path):
     moved = shutil.copytree(course, tmp_path / "elsewhere")
-    done = in_course(moved, "autograder grade ps04 --out grades-new --Grade.progress=none")
+    done = in_course(moved, "autograder grade ps04 --out grades-new")
     assert done.returncode == 0 and "1 of 1 unchanged since the last run" in done.stdout, (
         done.stdout + done.stderr
     )
