@@ -257,7 +257,7 @@ class Profile(Counts):
         if self.caches is not None:
             m = self.caches
             modelled = (
-                f"L1 answers {m.l1_hit_rate:.1%} of the sectors loaded, L2 {m.l2_hit_rate:.1%} of its own; "
+                f"hit rates {m.l1_hit_rate:.1%} of L1 and {m.l2_hit_rate:.1%} of L2, stores counted; "
                 f"{m.l2_bytes:,} bytes to and from L2, {m.hbm_bytes:,} to and from HBM"
             )
             rows.append((f"MODELLED, {m.device}", modelled))

@@ -7,7 +7,9 @@ Theory, from counts and data sheets; a launch takes at least as long as the long
 - L2: its bandwidth, for the distinct sectors, each of which must cross it once;
 - HBM: its bandwidth, for what the caches cannot hold back.
 
-An SM without a block does nothing, so of 132 SMs 16 blocks use at most 16.
+An SM without a block does nothing, so of 132 SMs 16 blocks use at most 16. If all blocks do the same, some SM
+has ceil(133 / 132) = 2 of 133 of them; counts do not show whether they do, so it has to be said. What the
+launch itself costs is no bound: a full queue hides it.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ class Work:
 
     ``flops``: by unit, a registry's peak without "peak_". ``wavefronts``: passes of 128 bytes through L1 and
     shared memory. ``fetched``, ``written``, ``touched``: bytes of distinct sectors, as in ``Footprint``.
-    ``blocks``: thread blocks of the grid.
+    ``blocks``: thread blocks of the grid; ``equal``: every one of them does the same work.
     """
 
     flops: dict[str, float]
@@ -39,6 +41,7 @@ class Work:
     written: float
     touched: float
     blocks: int
+    equal: bool = False
 
     @staticmethod
     def of(profile: Profile) -> Work:
@@ -144,7 +147,7 @@ def bounds(launch: Profile | Work, device: str = "h100-sxm", warm: bool = False)
     work = Work.of(launch) if isinstance(launch, Profile) else launch
     spec = specs.get(device)
     sms = spec["sms"].value
-    busy = min(1.0, work.blocks / sms)
+    busy = work.blocks / sms / math.ceil(work.blocks / sms) if work.equal else min(1.0, work.blocks / sms)
     asked = [(_unit_name(unit), n, "FLOP", f"peak_{unit}", busy) for unit, n in work.flops.items()]
     facts = (L1, "l1_bandwidth", busy), (L2, "l2_bandwidth", 1.0), (memory_of(spec), "memory_bandwidth", 1.0)
     asked += [(level, work.at(level, device, warm), "B", fact, share) for level, fact, share in facts]

@@ -1,11 +1,13 @@
 """A model of the caches: which requests the L1 caches and L2 answer, and which bytes come from HBM.
 
 A model, not a count. Its rules are those of Accel-Sim's configurations of NVIDIA's GPUs: lines of 128 bytes
-with four sectors that are filled one by one; the least recently used line is replaced; L1 passes every store
-on to L2 and makes no room for it; L2 keeps what is stored without fetching it, and writes a line to HBM when
-it is replaced. Atomics are done in L2. Ours beyond these: 16 ways at both levels with hashed sets; block b
-runs on SM b modulo the SMs; all blocks that fit run at once and in step; an L1 has what the resident blocks
-leave of the SM's memory; caches are cold at the start.
+with four sectors that are filled one by one; the least recently used line is replaced; L1 makes room for a
+store and passes it on to L2, and can answer a later load of a sector only if the store wrote all of it; L2
+keeps what is stored without fetching it, and writes a line to HBM when it is replaced. Atomics are done in
+L2. Shared memory takes its part of an SM's memory in the steps of the CUDA C++ Programming Guide. Ours beyond
+these: 16 ways at both levels with hashed sets; block b runs on SM b modulo the SMs; all blocks that fit run
+at once and in step; caches are cold at the start. The appendix "Measured by others" holds it against
+profilers' reports.
 """
 
 from __future__ import annotations
@@ -24,22 +26,28 @@ from warplab.simt.toolchain.ptxas import assemble, blocks_per_sm
 WAYS = 16
 LINE_SHIFT = 7
 PAST_L1 = {"cg", "cv", "volatile", "relaxed", "acquire"}
-L1_READS, L1_HITS, L2_READS, L2_READ_HITS, L2_WRITES, HBM_READS, HBM_WRITES = range(7)
+L1_READS, L1_HITS, L1_WRITES, L1_WRITE_HITS, L2_READS, L2_READ_HITS, L2_WRITES, HBM_READS, HBM_WRITES = range(
+    9
+)
+STEPS = (0, 8, 16, 32, 64, 100, 132, 164, 196)  # KiB of an SM's memory that shared memory can have
 
 
 @dataclass(frozen=True)
 class ModelledCaches:
     """What the model says of one launch on ``device``, in sectors of 32 bytes. Modelled, never counted.
 
-    ``l1_reads`` and ``l1_hits``: sectors that loads ask L1 for, and those that were there. ``l2_reads`` and
-    ``l2_hits``: sectors that L2 is asked for, and those that were there. ``l2_writes``: sectors stored, all
-    taken by L2. ``hbm_reads`` and ``hbm_writes``: sectors from and to HBM. ``left_in_l2``: sectors stored
-    that are still only in L2 when the launch ends.
+    ``l1_reads`` and ``l1_hits``: sectors that loads ask L1 for, and those that were there. ``l1_writes`` and
+    ``l1_write_hits``: sectors stored, and those whose line was there. ``l2_reads`` and ``l2_hits``: sectors
+    that L2 is asked for, and those that were there. ``l2_writes``: sectors stored, all taken by L2.
+    ``hbm_reads`` and ``hbm_writes``: sectors from and to HBM. ``left_in_l2``: sectors stored that are still
+    only in L2 when the launch ends.
     """
 
     device: str
     l1_reads: int
     l1_hits: int
+    l1_writes: int
+    l1_write_hits: int
     l2_reads: int
     l2_hits: int
     l2_writes: int
@@ -49,8 +57,9 @@ class ModelledCaches:
 
     @property
     def l1_hit_rate(self) -> float:
-        """Share of the sectors loaded that L1 answers, 0 to 1 (``l1tex__t_sector_hit_rate`` of loads)."""
-        return self.l1_hits / self.l1_reads if self.l1_reads else 0.0
+        """Share of the sectors loaded and stored that L1 had (``l1tex__t_sector_hit_rate``), 0 to 1."""
+        asked = self.l1_reads + self.l1_writes
+        return (self.l1_hits + self.l1_write_hits) / asked if asked else 0.0
 
     @property
     def l2_hit_rate(self) -> float:
@@ -70,6 +79,14 @@ class ModelledCaches:
 
 
 @numba.njit(cache=True)
+def _set_of(line, sets):
+    """Neighbouring lines lie in neighbouring sets; each round through all sets begins at another one."""
+    mixed = np.uint64(line // sets + 1) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return np.int64((np.uint64(line) + (mixed >> np.uint64(32))) % np.uint64(sets))
+
+
+@numba.njit(cache=True)
 def _way_of(tags, stamps, line, now):
     """The way of ``line`` in its set, and whether it was there; a new line is given the oldest way."""
     oldest = 0
@@ -84,37 +101,45 @@ def _way_of(tags, stamps, line, now):
 
 
 @numba.njit(cache=True)
-def _set_of(line, sets):
-    mixed = np.uint64(line) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64((mixed >> np.uint64(20)) % np.uint64(sets))
+def _ask_l1(sectors, warps, sms, whole, stores, l1, counts, clock):
+    """Which of one instruction's sectors, warp by warp, go on to L2. ``whole``: a store writes all of it.
+
+    A cache: tags, stamps, sectors that are there, dirty ones.
+    """
+    tags1, stamps1, there1, _ = l1
+    onward = np.ones(sectors.size, np.bool_)
+    came, by = -1, -1  # the last line that L1 made room for, and the warp whose request it was
+    for i in range(sectors.size):
+        line, bit = sectors[i] >> 2, np.uint8(1 << (sectors[i] & 3))
+        row = _set_of(line, tags1.shape[1])
+        tags, present = tags1[sms[i], row], there1[sms[i], row]
+        way, known = _way_of(tags, stamps1[sms[i], row], line, clock + i)
+        if not known:
+            tags[way], present[way], came, by = line, 0, line, warps[i]
+        if stores:
+            counts[L1_WRITES] += 1
+            counts[L1_WRITE_HITS] += came != line or by != warps[i]
+        else:
+            counts[L1_READS] += 1
+            onward[i] = not present[way] & bit
+            counts[L1_HITS] += not onward[i]
+        if whole[i] or not stores:
+            present[way] |= bit
+    return onward
 
 
 @numba.njit(cache=True)
-def _serve(sectors, sms, stores, past_l1, l1, l2, counts, clock):
-    """Serve one instruction's sectors in order. A cache: tags, stamps, sectors that are there, dirty ones."""
-    tags1, stamps1, there1, _ = l1
+def _ask_l2(sectors, stores, l2, counts, clock):
     tags2, stamps2, there2, dirty2 = l2
     for i in range(sectors.size):
-        now = clock + i
         line, bit = sectors[i] >> 2, np.uint8(1 << (sectors[i] & 3))
-        if not past_l1 and not stores:
-            counts[L1_READS] += 1
-            row = _set_of(line, tags1.shape[1])
-            tags, present = tags1[sms[i], row], there1[sms[i], row]
-            way, known = _way_of(tags, stamps1[sms[i], row], line, now)
-            if not known:
-                tags[way], present[way] = line, 0
-            if present[way] & bit:
-                counts[L1_HITS] += 1
-                continue
-            present[way] |= bit
         row = _set_of(line, tags2.shape[0])
-        way, known = _way_of(tags2[row], stamps2[row], line, now)
+        way, known = _way_of(tags2[row], stamps2[row], line, clock + i)
         if not known:
             for sector in range(4):
                 counts[HBM_WRITES] += dirty2[row, way] >> sector & 1
             tags2[row, way], there2[row, way], dirty2[row, way] = line, 0, 0
-        if not stores:
+        if not stores[i]:
             counts[L2_READS] += 1
             if there2[row, way] & bit:
                 counts[L2_READ_HITS] += 1
@@ -124,25 +149,26 @@ def _serve(sectors, sms, stores, past_l1, l1, l2, counts, clock):
             counts[L2_WRITES] += 1
             dirty2[row, way] |= bit
         there2[row, way] |= bit
-    return clock + sectors.size
 
 
 class CacheModel(Observer):
     """Observer that sends every access to global memory through the model. Read ``result()`` afterwards."""
 
-    def __init__(self, device: str):
+    def __init__(self, device: str, smaller: int = 1):
         """``device``: of the registry, with its SMs, its L2 and its architecture's memory in an SM.
 
-        Raises SpecError where the registry does not have them.
+        ``smaller``: the SMs and each L1 divided by it, L2 by its square: then matrices with sides divided by
+        it meet what the whole ones meet. Raises SpecError where the registry lacks a fact.
         """
-        self._spec = specs.get(device)
-        self._sms = int(self._spec["sms"].value)
-        self._inside_sm, self._l2 = (
-            int(self._spec["unified_cache_per_sm"].si),
-            _empty(self._spec["l2_cache"].si),
-        )
+        self._spec, self._smaller = specs.get(device), smaller
+        self._sms = round(self._spec["sms"].value / smaller)
+        self._inside_sm = int(self._spec["unified_cache_per_sm"].si)
+        self._l2 = _empty(self._spec["l2_cache"].si / smaller**2)
         self._l1: tuple | None = None
-        self._counts, self._clock = np.zeros(7, np.int64), 1
+        self._counts, self._clock = np.zeros(9, np.int64), 1
+        self._apart = 0  # blocks that run at once, where more follow, so that each starts at its own time
+        self._asked: list[np.ndarray] = []  # of L2: when, by which block, for which sector, whether to store
+        self._later = np.zeros((4, 0), np.int64)
 
     def at_once(self, machine) -> int:
         """The blocks that are resident together on all SMs; L1 gets what they leave of an SM's memory."""
@@ -151,9 +177,13 @@ class CacheModel(Observer):
         registers = assemble(program.ptx, program.entry, self._spec.arch).registers
         fits = min(blocks_per_sm(registers, machine.shared_size, launch.threads, limits).values())
         resident = max(1, min(fits, -(-launch.blocks // self._sms)))
-        shared = resident * (machine.shared_size + limits.reserved_shared if machine.shared_size else 0)
-        self._l1 = _empty(self._inside_sm - shared, self._sms)
-        return max(1, fits) * self._sms
+        asked = resident * (machine.shared_size + limits.reserved_shared)
+        step = next((kib << 10 for kib in STEPS if kib << 10 >= asked), limits.shared_per_sm)
+        self._l1 = _empty((self._inside_sm - min(step, limits.shared_per_sm)) / self._smaller, self._sms)
+        self._serve(self._later)
+        at_once = max(1, fits) * self._sms
+        self._apart = at_once if launch.blocks > at_once else 0
+        return at_once
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if space != "global" or not group.size:
@@ -168,20 +198,43 @@ class CacheModel(Observer):
         new = np.ones(table.shape, bool)
         new[:, 1:] = table[:, 1:] != table[:, :-1]
         assert self._l1 is not None
-        block = machine.first_block + machine.block_of_lane[group.lanes[group.firsts]]
+        block = machine.block_of_lane[group.lanes[group.firsts]]
+        turn = 7 * (machine.first_block // self._apart) if self._apart else 0
         row = np.nonzero(new)[0]
-        sectors, sms = table[new], (block % self._sms)[row]
+        sectors, sms = table[new], ((block + turn) % self._sms)[row]
+        lanes = np.diff(np.flatnonzero(new), append=new.size)
+        whole = (lanes * width >= 1 << SECTOR_SHIFT) & group.full
         past = what == "atomic" or bool(PAST_L1 & set(machine.program.sites[site].mods))
         for stores in {"read": (False,), "write": (True,), "atomic": (False, True)}[what]:
-            self._clock = _serve(sectors, sms, stores, past, self._l1, self._l2, self._counts, self._clock)
+            onward = np.ones(sectors.size, bool)
+            if not past:
+                onward = _ask_l1(sectors, row, sms, whole, stores, self._l1, self._counts, self._clock)
+            self._clock += sectors.size
+            what_when = len(self._asked), block[row[onward]], sectors[onward], stores
+            self._asked.append(np.array(np.broadcast_arrays(*what_when)))
+
+    def done(self, machine):
+        """L2 is asked by all blocks in turn. Of several waves, block j of n runs j/n of a wave behind."""
+        steps = len(self._asked)
+        asked = np.hstack([self._later, *self._asked])
+        if self._apart:
+            asked[0] += asked[1] * steps // self._apart
+        asked = asked[:, np.argsort(asked[0], kind="stable")]
+        now = np.searchsorted(asked[0], steps)
+        self._serve(asked[:, :now])
+        self._later, self._asked = asked[:, now:] - [[steps], [0], [0], [0]], []
+        self._later[1] = 0
+
+    def _serve(self, asked):
+        _ask_l2(asked[2], asked[3], self._l2, self._counts, self._clock)
+        self._clock += asked.shape[1]
+        self._later = self._later[:, :0]
 
     def result(self) -> ModelledCaches:
         """The traffic of all launches so far."""
-        l1_reads, l1_hits, l2_reads, l2_hits, l2_writes, hbm_reads, hbm_writes = map(int, self._counts)
+        self._serve(self._later)
         left = int(np.unpackbits(self._l2[3]).sum())
-        return ModelledCaches(
-            self._spec.short, l1_reads, l1_hits, l2_reads, l2_hits, l2_writes, hbm_reads, hbm_writes, left
-        )
+        return ModelledCaches(self._spec.short, *map(int, self._counts), left)
 
 
 def _empty(size: float, *caches: int):
