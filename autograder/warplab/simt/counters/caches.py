@@ -234,7 +234,7 @@ class CacheModel(Observer):
         """The traffic of all launches so far."""
         self._serve(self._later)
         left = int(np.unpackbits(self._l2[3]).sum())
-        return ModelledCaches(self._spec.short, *map(int, self._counts), left)
+        return ModelledCaches(self._spec.short, *map(int, self._counts), left_in_l2=left)
 
 
 def _empty(size: float, *caches: int):
