@@ -54,7 +54,7 @@ def directive(monkeypatch, tmp_path):
     from docutils import nodes
 
     write(a_record(), tmp_path)
-    write(a_record(device="NVIDIA GeForce RTX 3080", by="A. Reader"), tmp_path)
+    write(a_record(device="NVIDIA GeForce RTX 3070", by="A. Reader"), tmp_path)
     text = (ROOT / "autograder/warplab/evidence/results/published.yml").read_text(encoding="utf-8")
     (tmp_path / "published.yml").write_text(text, encoding="utf-8")
     monkeypatch.setattr(devices_page, "RESULTS", tmp_path)
@@ -77,7 +77,7 @@ def test_ours_a_readers_and_others_numbers_stand_together_each_marked_as_what_it
     (sent,) = [row for row in rows if "Contributed," in row[3]]
     assert "NVIDIA H200" in ours[1] and "1.074 TB/s copy kernel, at 1" in ours[2]
     assert (
-        "RTX 3080" in sent[1] and "Contributed by A. Reader, recorded on NVIDIA GeForce RTX 3080" in sent[3]
+        "RTX 3070" in sent[1] and "Contributed by A. Reader, recorded on NVIDIA GeForce RTX 3070" in sent[3]
     )
     assert "driver 570.1" in sent[3] and "2026" in sent[3]
     others = [row for row in rows if row[3].startswith("Published,")]
@@ -145,9 +145,9 @@ def test_a_reader_picks_gpus_by_keyboard_and_the_address_keeps_them(page):
     assert "experiments" in shown.locator(".devices-said").inner_text()
     third = shown.get_by_label("Third GPU")
     third.focus()
-    shown.keyboard.type("RTX 3080")
-    assert heads(shown) == ["A100", "H100", "RTX 3080"]
-    assert "gpu=A100%2CH100%2CRTX+3080" in shown.url
+    shown.keyboard.type("RTX 3070")
+    assert heads(shown) == ["A100", "H100", "RTX 3070"]
+    assert "gpu=A100%2CH100%2CRTX+3070" in shown.url
     assert "Contributed by A. Reader" in shown.locator(".devices-table").inner_text()
     assert shown.locator("[id]").evaluate_all("all => new Set(all.map(n => n.id)).size === all.length")
 
