@@ -11,7 +11,7 @@ from warplab.simt.counters import caches
 from warplab.simt.counters.caches import CacheModel
 from warplab.simt.counters.footprint import Footprint
 from warplab.simt.watched import watched
-from warplab.timing.bounds import Work, bounds
+from warplab.timing.bounds import LaunchWork, bounds
 
 f32 = np.float32
 
@@ -231,33 +231,33 @@ def test_bounds_are_counts_over_rates_and_the_longest_binds():
 
 
 def test_a_grid_of_few_blocks_uses_as_many_sms():
-    work = Work({"fp32": 1e12}, 0, 0, 0, 0, blocks=16)
+    work = LaunchWork({"fp32": 1e12}, 0, 0, 0, 0, blocks=16)
     assert bounds(work, "h100-sxm").at_least == pytest.approx(1e12 / (66.9e12 * 16 / 132))
 
 
 def test_of_equal_blocks_some_sm_has_one_more():
     """133 equal blocks on 132 SMs take as long as 264; of blocks that may differ nobody can say so."""
-    one, other = (Work({"fp32": n * 1e9}, 0, 0, 0, 0, blocks=n, equal=True) for n in (133, 264))
+    one, other = (LaunchWork({"fp32": n * 1e9}, 0, 0, 0, 0, blocks=n, equal=True) for n in (133, 264))
     assert bounds(one, "h100-sxm").at_least == pytest.approx(bounds(other, "h100-sxm").at_least)
     unequal = bounds(replace(one, equal=False), "h100-sxm").at_least
     assert unequal == pytest.approx(133e9 / 66.9e12)
 
 
 def test_a_repeated_launch_waits_for_memory_only_beyond_l2():
-    work = Work({}, 0, 30 * 2**20, 30 * 2**20, 60 * 2**20, blocks=1000)
+    work = LaunchWork({}, 0, 30 * 2**20, 30 * 2**20, 60 * 2**20, blocks=1000)
     cold, warm = bounds(work, "h100-sxm"), bounds(work, "h100-sxm", warm=True)
     assert (cold.binds.amount, warm.binds.amount) == (30 * 2**20, 10 * 2**20)  # its L2 has 50 MiB
 
 
 def test_l2_bounds_where_its_rate_is_published():
-    work = Work({}, 0, 7.22e12, 0, 0, blocks=1000)
+    work = LaunchWork({}, 0, 7.22e12, 0, 0, blocks=1000)
     (bound,) = (b for b in bounds(work, "a100-sxm", warm=True).bounds if b.level == "L2")
     assert bound.seconds == pytest.approx(7.22e12 / (5120 * 1.41e9))
 
 
 def test_a_launch_that_does_nothing_has_no_bound():
     with pytest.raises(ValueError, match="no arithmetic, and no access to memory"):
-        bounds(Work({}, 0, 0, 0, 0, blocks=1))
+        bounds(LaunchWork({}, 0, 0, 0, 0, blocks=1))
 
 
 @cuda.jit

@@ -8,7 +8,7 @@ import warplab
 from warplab.tasks import soundings
 from warplab.tasks.ps05 import seconds_by_level
 from warplab.tasks.soundings import FAULTS, HALF, PAD, SINGLE, TURN
-from warplab.timing.bounds import Work
+from warplab.timing.bounds import LaunchWork
 from workshop.mutants import notebook_cells
 
 EACH = [(name, changes) for name, faults in FAULTS.items() for changes in ((), *((one,) for one in faults))]
@@ -35,7 +35,7 @@ def test_the_counts_are_those_of_the_profile(name, changes):
     p, _ = launched(name, changes)
     counts = soundings.counted(name, changes, 64, 96)
     assert counts == soundings.counts_of(p)
-    work = Work.of(p)
+    work = LaunchWork.of(p)
     assert counts["wavefronts"] + max(counts["requests"], counts["sectors"] / 16) == work.wavefronts
     assert (counts["fetched"], counts["written"], counts["blocks"]) == (work.fetched, work.written, 6)
 

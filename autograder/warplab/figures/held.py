@@ -17,16 +17,16 @@ from warplab.evidence.experiments import kernels
 from warplab.evidence.measure import RESULTS, Evidence, published
 from warplab.evidence.record import Point
 from warplab.hardware import specs
-from warplab.timing.bounds import WAVEFRONT, Bounds, Work, bounds
+from warplab.timing.bounds import WAVEFRONT, Bounds, LaunchWork, bounds
 
 f32 = np.float32
 FIELDS = "wavefronts", "fetched", "written", "touched", "blocks"
 MANY = 10**9  # blocks, where the source does not say how many
 
 
-def grown(profile_of, sizes, powers, size, equal=False) -> Work:
+def grown(profile_of, sizes, powers, size, equal=False) -> LaunchWork:
     """The work at ``size``: a sum of ``powers`` of the size, fitted at the first sizes, right at the last."""
-    works = [Work.of(profile_of(n)) for n in sizes]
+    works = [LaunchWork.of(profile_of(n)) for n in sizes]
     units = [*works[0].flops]
     known = np.array([[*(getattr(w, name) for name in FIELDS), *(w.flops[u] for u in units)] for w in works])
     places = np.array([[float(n) ** p for p in powers] for n in (*sizes, size)])
@@ -34,7 +34,7 @@ def grown(profile_of, sizes, powers, size, equal=False) -> Work:
     if not np.allclose(places[-2] @ factors, known[-1], rtol=1e-9):
         raise ValueError(f"not of the powers {powers}: {known}")
     plain, flops = np.split(places[-1] @ factors, [len(FIELDS)])
-    return Work(
+    return LaunchWork(
         dict(zip(units, flops, strict=True)), **dict(zip(FIELDS, map(round, plain), strict=True)), equal=equal
     )
 
@@ -80,9 +80,9 @@ def strided_copy(p):
     return grown(copied(int(p.x)), (4096, 8192, 12288), (1, 0), p.bytes / 8, equal=True)
 
 
-def least(flops=None, read=0.0, written=0.0) -> Work:
+def least(flops=None, read=0.0, written=0.0) -> LaunchWork:
     """Of a kernel whose code we do not have: its operations; its distinct bytes, each at least once in L1."""
-    return Work(flops or {}, (read + written) / WAVEFRONT, read, written, read + written, MANY)
+    return LaunchWork(flops or {}, (read + written) / WAVEFRONT, read, written, read + written, MANY)
 
 
 def cube(unit, size):
@@ -138,7 +138,7 @@ def chain(p):
 
 
 NAIVE, TILED = "one thread an element, coalesced", "tiles in shared memory"
-HELD: dict[tuple[str, str], Callable[[Point], Work]] = {
+HELD: dict[tuple[str, str], Callable[[Point], LaunchWork]] = {
     ("copy_bandwidth", "copy of doubles"): copy_of_doubles,
     ("copy_bandwidth", "strided copy"): strided_copy,
     ("occupancy", "a load at a time"): copy_of_doubles,

@@ -15,7 +15,7 @@ from warplab.plots.evidence import COUNTED
 from warplab.plots.figure import show
 from warplab.plots.responsive import COLUMN, on_phone, responsive
 from warplab.plots.theme import INK, PALETTE, PAPER, legend, new
-from warplab.timing.bounds import L1, L2, Work, memory_of
+from warplab.timing.bounds import L1, L2, LaunchWork, memory_of
 
 SMALL = {"fontsize": 10.5}
 HEIGHT = 4.4
@@ -91,7 +91,7 @@ def _intensities(name, kernel, device, roofs) -> dict[str, float]:
     if isinstance(kernel, tuple):
         flop, amounts = kernel[0], {[*roofs][-1]: kernel[1]}
     else:
-        flop, work = kernel.flops, Work.of(kernel)
+        flop, work = kernel.flops, LaunchWork.of(kernel)
         amounts = {level: work.at(level, device) for level in roofs}
         if kernel.caches is not None:
             amounts[L2] = kernel.caches.l2_bytes

@@ -27,7 +27,7 @@ WAVEFRONT = 128  # bytes
 
 
 @dataclass(frozen=True)
-class Work:
+class LaunchWork:
     """What a launch has to do at least, whoever counted it.
 
     ``flops``: by unit, a registry's peak without "peak_". ``wavefronts``: passes of 128 bytes through L1 and
@@ -44,7 +44,7 @@ class Work:
     equal: bool = False
 
     @staticmethod
-    def of(profile: Profile) -> Work:
+    def of(profile: Profile) -> LaunchWork:
         """Raises ValueError for the profile of a sample, whose distinct sectors are not known."""
         least = profile.footprint
         if least is None:
@@ -52,7 +52,7 @@ class Work:
                 "a sample of the blocks does not show which sectors are distinct: profile the whole grid"
             )
         gx, gy, gz = profile.grid
-        return Work(
+        return LaunchWork(
             dict(profile.unit_flops),
             profile.l1_wavefronts,
             least.fetched,
@@ -76,7 +76,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Bound:
+class LevelBound:
     """``amount`` of ``unit`` to do at ``level``, at most ``rate`` a second: at least ``seconds``."""
 
     level: str
@@ -94,11 +94,11 @@ class Bounds:
     """The bounds of one launch on ``device``, the longest first, and the levels without a known rate."""
 
     device: str
-    bounds: tuple[Bound, ...]
+    bounds: tuple[LevelBound, ...]
     unknown: tuple[str, ...]
 
     @property
-    def binds(self) -> Bound:
+    def binds(self) -> LevelBound:
         """The longest: no launch is shorter."""
         return self.bounds[0]
 
@@ -137,14 +137,14 @@ class Bounds:
         return render("warplab.timing", "bounds.html.j2", bounds=self, seconds=seconds)
 
 
-def bounds(launch: Profile | Work, device: str = "h100-sxm", warm: bool = False) -> Bounds:
+def bounds(launch: Profile | LaunchWork, device: str = "h100-sxm", warm: bool = False) -> Bounds:
     """The least time of a launch on a device of the registry, level by level.
 
     ``warm``: the launch is repeated on the same data, so that what fits L2 need not come from HBM again. Else
     it starts with cold caches, and only what it stores may stay in L2.
     Raises SpecError for an unknown device, ValueError for a launch that does nothing that has a bound.
     """
-    work = Work.of(launch) if isinstance(launch, Profile) else launch
+    work = LaunchWork.of(launch) if isinstance(launch, Profile) else launch
     spec = specs.get(device)
     sms = spec["sms"].value
     busy = work.blocks / sms / math.ceil(work.blocks / sms) if work.equal else min(1.0, work.blocks / sms)
@@ -154,7 +154,7 @@ def bounds(launch: Profile | Work, device: str = "h100-sxm", warm: bool = False)
     found, unknown = [], []
     for level, amount, unit, fact, share in asked:
         if amount and fact in spec:
-            found.append(Bound(level, amount, unit, spec[fact].si * share))
+            found.append(LevelBound(level, amount, unit, spec[fact].si * share))
         elif amount:
             unknown.append(level)
     if not found:
