@@ -8,9 +8,10 @@ import re
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 
 from autograder.judge.attempts import Cases, NotebookStep, run_all
 from autograder.judge.faults import InternalError, blamed_on
@@ -20,10 +21,11 @@ from autograder.validate import Checked
 from warplab import crossing
 from warplab.crossing.costliest import quoted
 from warplab.tasks import registry, scoring
-from warplab.tasks.rubric import Case, Line, Report
+from warplab.tasks.rubric import Case, Line, Points, Report, Text, one_of
 
 TOLERANCE = 1e-6
 UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+Name = Annotated[str, Meta(max_length=100)]
 TIMED_SETS = 8  # sets of inputs between which the samples of one timed case go round
 
 
@@ -32,15 +34,15 @@ class CellVerdict:
     """One grade cell.
 
     points: float in [0, max], or None: "ungraded" (nothing here can measure it), "manual" (a person grades
-    it).
+    it). lines: of its rows the attributes of a warplab.tasks.rubric.Line.
     """
 
-    grade_id: str
-    points: float | None
-    max: float
-    state: str
-    task: str | None = None
-    rubric: str | None = None
+    grade_id: Name
+    points: Points | None
+    max: Points
+    state: Annotated[str, one_of("full", "partial", "lost", "ungraded", "manual", "unanswered")]
+    task: Name | None = None
+    rubric: Annotated[str, one_of("time")] | None = None
     lines: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -48,15 +50,15 @@ class CellVerdict:
 class Verdict:
     """One judged submission.
 
-    status: "graded", "timeout" or "crashed" (both graded as far as the code came).
+    status: "timeout" and "crashed" are graded as far as the code came.
     """
 
-    status: str
-    reason: str
+    status: Annotated[str, one_of("graded", "timeout", "crashed")]
+    reason: Text
     cells: dict[str, CellVerdict]
-    isolation: str
-    seconds: float
-    cell_errors: dict[str, str] = field(default_factory=dict)
+    isolation: Text
+    seconds: Points
+    cell_errors: dict[str, Text] = field(default_factory=dict)
 
     @property
     def score(self) -> float:

@@ -16,27 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated
 
+import msgspec
 import numpy as np
 
 from autograder.judge.budget import Budget, Lost, UsedUp
 from autograder.judge.judge import steps_of
 from autograder.judge.process import NotStarted, Process
 from autograder.layout import Assignment
-from autograder.reader.contents import (
-    CELL_ID,
-    CELL_TYPES,
-    MAX_CELLS,
-    MAX_ID,
-    MAX_SOURCE,
-    MAX_TEXT,
-    HandedInCell,
-    shown,
-)
+from autograder.reader.contents import MAX_CELLS, MAX_SOURCE, MAX_TEXT, HandedInCell, shown
 from autograder.sandbox.forked import Launcher
 from autograder.sandbox.limits import Limits
-from autograder.sandbox.messages import BadMessage, Contents, Examine, Examined, Read, Unreadable
+from autograder.sandbox.messages import Contents, Examine, Examined, Read, Unreadable
 from autograder.validate import Checked, Defect, Malformed, checked
 
 LIMITS = Limits(
@@ -51,8 +43,7 @@ LIMITS = Limits(
     message_mib=64,
     messages=64,
 )
-KEYS = {"cell_type", "id", "about", "grade_id", "source"}
-MARKS = {"grade", "solution", "locked", "points"}
+Cells = Annotated[list[HandedInCell], msgspec.Meta(max_length=MAX_CELLS)]
 
 
 def reader(launcher: Launcher) -> Process:
@@ -86,10 +77,9 @@ def _examined(process: Process, found: Checked, cells: Sequence[tuple[str, str, 
         _of_the_file(lost)
         return found
     may_idle = {identity for identity, _, given in cells if given}
-    idle = frozenset(one for one in answer.idle if type(one) is str and one in may_idle)
-    texts = answer.cuda_cpp
-    fits = all(type(text) is str for text in texts) and sum(map(len, texts)) <= MAX_SOURCE
-    return replace(found, idle=idle, cuda_cpp=tuple(texts) if fits else ())
+    fits = sum(map(len, answer.cuda_cpp)) <= MAX_SOURCE
+    idle = frozenset(answer.idle) & may_idle
+    return replace(found, idle=idle, cuda_cpp=tuple(answer.cuda_cpp) if fits else ())
 
 
 def _of_the_file(lost: Lost) -> None:
@@ -108,36 +98,16 @@ def _cells(process: Process, data: bytes) -> list[HandedInCell]:
         process.begin_step(LIMITS.step_seconds)
         answer = process.ask(Read(np.frombuffer(data, np.uint8)), (Contents, Unreadable))
         if isinstance(answer, Contents):
-            return _handed_in(answer.cells)
+            cells = msgspec.convert(answer.cells, Cells)
+            if sum(len(cell["source"]) for cell in cells) <= MAX_TEXT:
+                return cells
+            raise msgspec.ValidationError("more text than a notebook may hold")
     except Lost as lost:
         _of_the_file(lost)
         used_up = f"it takes more than {LIMITS.processor_seconds:g} s of processor time"
         how = used_up if isinstance(lost, UsedUp) else str(lost)
         text = f"the notebook cannot be read: {how}; clear all outputs and save it again"
         raise Malformed([Defect("too-costly", text)]) from None
-    except BadMessage:
+    except msgspec.ValidationError:
         raise Malformed([Defect("not-notebook", "reading the notebook gives what is no notebook")]) from None
     raise Malformed([Defect(shown(answer.code, 40), shown(answer.text, 400))])
-
-
-def _handed_in(cells: Sequence[Any]) -> list[HandedInCell]:
-    """The cells, if each is what the reader's own code gives. Raises BadMessage."""
-    if len(cells) > MAX_CELLS or not all(map(_is_cell, cells)):
-        raise BadMessage("not the cells of a notebook")
-    if sum(len(cell["source"]) for cell in cells) > MAX_TEXT:
-        raise BadMessage("more text than a notebook may hold")
-    return list(cells)
-
-
-def _is_cell(cell: Any) -> bool:
-    if type(cell) is not dict or set(cell) != KEYS:
-        return False
-    identity, grade_id, about, source = cell["id"], cell["grade_id"], cell["about"], cell["source"]
-    return (
-        (type(cell["cell_type"]) is str and cell["cell_type"] in CELL_TYPES)
-        and (identity is None or type(identity) is str and CELL_ID.fullmatch(identity) is not None)
-        and (grade_id is None or type(grade_id) is str and len(grade_id) <= MAX_ID)
-        and (type(about) is dict and set(about) == MARKS)
-        and all(type(mark) in (bool, int, float, type(None)) for mark in about.values())
-        and (type(source) is str and len(source) <= MAX_SOURCE)
-    )

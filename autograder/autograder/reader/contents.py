@@ -8,24 +8,29 @@ import functools
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, NoReturn, TypedDict
+from typing import Annotated, Any, NoReturn, TypedDict
+
+from msgspec import Meta
 
 MAX_CELLS = 1000
 MAX_SOURCE = 200_000
 MAX_TEXT = 1_000_000  # characters of all cells together: sixty times what the longest problem set has
 MAX_ID = 100
-CELL_TYPES = ("code", "markdown", "raw")
 CELL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+Mark = Annotated[str, Meta(pattern=r"\A(grade|solution|locked|points)\Z")]
 
 
 class HandedInCell(TypedDict):
-    """What counts of a submitted cell. about: what it says of itself to nbgrader, which nobody believes."""
+    """What counts of a submitted cell. about: what it says of itself to nbgrader, which nobody believes.
 
-    cell_type: str
-    id: str | None
-    about: dict[str, bool | int | float | None]
-    grade_id: str | None
-    source: str
+    The judge holds what a reader's process or a worker says of a cell to these annotations.
+    """
+
+    cell_type: Annotated[str, Meta(pattern=r"\A(code|markdown|raw)\Z")]
+    id: Annotated[str, Meta(pattern=rf"\A{CELL_ID.pattern}\Z")] | None
+    about: Annotated[dict[Mark, bool | int | float | None], Meta(min_length=4)]
+    grade_id: Annotated[str, Meta(max_length=MAX_ID)] | None
+    source: Annotated[str, Meta(max_length=MAX_SOURCE)]
 
 
 class NoNotebook(ValueError):

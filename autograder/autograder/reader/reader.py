@@ -49,12 +49,11 @@ def read(message: Read) -> Contents | Unreadable:
 
 def examine(message: Examine) -> Examined:
     """What is known of a notebook's code without running it."""
-    cells = [(str(identity), str(source), bool(given)) for identity, source, given in message.cells]
-    texts = dict.fromkeys(text for _, source, _ in cells for text in cuda_cpp_in(source))
+    texts = dict.fromkeys(text for _, source, _ in message.cells for text in cuda_cpp_in(source))
     room = MAX_SOURCE
     kept: list[str] = []
     for text in reversed(texts):  # where a kernel is written twice, the last one counts
         room -= len(text)
         if room >= 0:
             kept.append(text)
-    return Examined(idle_cells(cells), kept)
+    return Examined(idle_cells(message.cells), kept)

@@ -3,7 +3,8 @@
 Never pickle, never object arrays; types, names and sizes are checked here and nowhere else. A line holds the
 message and the length of each array, which follows it in the .npy format; in the JSON an array is
 {"__array__": index}. What a message may hold depends on its type (ROOM), and is checked before it is read: a
-line while it comes, the lengths of its arrays before memory is taken for them.
+line while it comes, the lengths of its arrays before memory is taken for them. Python's own parser reads the
+JSON; msgspec holds what it gives to the fields of a class, whose annotations are the only statement of them.
 """
 
 import functools
@@ -13,19 +14,20 @@ import math
 import re
 import select
 import socket
-import types
-import typing
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
 MAX_ARRAYS = 4096
 MAX_DEPTH = 32  # of lists and objects in each other
 PIECE = 1 << 16  # bytes that are worth sending at once
 MAX_TEXT = 2000  # characters of an error
-ARRAY, FLOAT = "__array__", "__float__"
+ARRAY = "__array__"
+Error = Annotated[str, Meta(max_length=MAX_TEXT)]
 MAGIC = b"\x93NUMPY\x01\x00"
 NPY = re.compile(
     rb"\{'descr': '([^']{1,16})', 'fortran_order': (False|True), "
@@ -46,28 +48,28 @@ class Closed(Exception):
     """The other end is gone."""
 
 
-@dataclass(frozen=True)
-class Ready:
+class Message(msgspec.Struct, tag=True, forbid_unknown_fields=True):
+    """What all messages are: the name of the class is the field "type" of the JSON."""
+
+
+class Ready(Message):
     """A process is up."""
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(Message):
     """Execute a notebook cell. To the student's process, which answers with Executed."""
 
     id: str
     source: str
 
 
-@dataclass(frozen=True)
-class Executed:
+class Executed(Message):
     """error: what the cell raised, in one sentence, or None."""
 
-    error: str | None
+    error: Error | None
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(Message):
     """Answer one case of a task; crossing, names and data as in warplab.crossing.
 
     Answered with Answer, Failure or Missing.
@@ -79,173 +81,125 @@ class Question:
     data: dict
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Message):
     """The plain data that warplab.crossing's answer() gave."""
 
     data: dict
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(Message):
     """The student's code could not answer; one sentence for the student."""
 
-    error: str
+    error: Error
 
 
-@dataclass(frozen=True)
-class Missing:
+class Missing(Message):
     """No cell has defined this name."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class Read:
+class Read(Message):
     """A submitted file, its bytes as uint8. To the reader, which answers with Contents or Unreadable."""
 
     data: np.ndarray
 
 
-@dataclass(frozen=True)
-class Contents:
+class Contents(Message):
     """The cells of a file: a list of autograder.reader.contents.HandedInCell."""
 
     cells: list
 
 
-@dataclass(frozen=True)
-class Unreadable:
+class Unreadable(Message):
     """The file is no notebook. code: a fixed word. text: a sentence for the student."""
 
     code: str
     text: str
 
 
-@dataclass(frozen=True)
-class Examine:
+class Examine(Message):
     """What do these code cells need? Each is [id, source, whether it is given and unchanged].
 
     To the reader, which answers with Examined.
     """
 
-    cells: list
+    cells: list[tuple[str, str, bool]]
 
 
-@dataclass(frozen=True)
-class Examined:
+class Examined(Message):
     """idle: ids of given cells whose names nothing uses. cuda_cpp: strings that hold kernels, last first."""
 
-    idle: list
-    cuda_cpp: list
+    idle: list[str]
+    cuda_cpp: list[str]
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Message):
     """While a Question is open: a request to the judge's device or router. Answered with Reply."""
 
     data: dict
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(Message):
     """The answer to a Call."""
 
     data: dict
 
 
-@dataclass(frozen=True)
-class RunOrder:
+class RunOrder(Message):
     """An Order for the executor, in its plain form. Answered with Done."""
 
     order: dict
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(Message):
     """A warplab.crossing.Outcome that has no case yet."""
 
-    outputs: dict
-    counters: dict
-    modified: list
-    error: str | None = None
-    access: dict = field(default_factory=dict)
-    findings: list = field(default_factory=list)
+    outputs: dict[str, np.ndarray]
+    counters: dict[str, float]
+    modified: list[str]
+    error: Error | None = None
+    access: dict = {}
+    findings: list = []
 
 
-@dataclass(frozen=True)
-class Prepare:
+class Prepare(Message):
     """Get ready to time the steps of these Orders, one for each input set. Answered with Prepared."""
 
-    orders: list
+    orders: list[dict]
 
 
-@dataclass(frozen=True)
-class Yardstick:
+class Yardstick(Message):
     """Get ready to time a function of PyTorch, ["torch.matmul", "a", "b"], on these inputs.
 
     Answered with Prepared.
     """
 
-    call: list
-    inputs: list
+    call: list[str]
+    inputs: list[dict]
 
 
-@dataclass(frozen=True)
-class Prepared:
+class Prepared(Message):
     """Warm. bandwidth: the device's measured memory bandwidth in bytes a second."""
 
     bandwidth: float
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(Message):
     """Time input set `number` once. Answered with Sampled."""
 
     number: int
 
 
-@dataclass(frozen=True)
-class Sampled:
+class Sampled(Message):
     """One sample in seconds, the SM clock in MHz, and the outputs that the launch left."""
 
     seconds: float
     clock: float
-    outputs: dict
+    outputs: dict[str, np.ndarray]
 
 
-Message = (
-    Ready
-    | Cell
-    | Executed
-    | Question
-    | Answer
-    | Failure
-    | Missing
-    | Read
-    | Contents
-    | Unreadable
-    | Examine
-    | Examined
-    | Call
-    | Reply
-    | RunOrder
-    | Done
-    | Prepare
-    | Yardstick
-    | Prepared
-    | Sample
-    | Sampled
-)
 Kind = TypeVar("Kind", bound=Message)
-HINTS = {
-    kind: {
-        name: typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-        for name, hint in typing.get_type_hints(kind).items()
-    }
-    for kind in typing.get_args(Message)
-}  # kind -> {field: the types that it may have}
-PLAIN = frozenset((str, int, bool, type(None)))  # what JSON holds as it is; of floats only finite ones
 
 
 @dataclass(frozen=True)
@@ -263,7 +217,7 @@ class Room:
 SMALL = Room()
 FROM_THE_JUDGE = Room(16 << 20, 1_000_000, 1 << 30)  # whom the others trust
 ROOM = {
-    **dict.fromkeys(HINTS, SMALL),
+    **dict.fromkeys(Message.__subclasses__(), SMALL),
     # of the student's process: a kernel's PTX (crossing.orders.MAX_PTX_BYTES) or a driver's recording, and
     # results (crossing.MAX_RESULT_BYTES)
     Answer: Room(6 << 20, 250_000, (4 << 20) + PIECE),
@@ -278,11 +232,11 @@ ROOM = {
 }
 
 
-def _refuse_constant(name: str) -> None:
-    raise BadMessage(f"{name} is not JSON")
+class Line(msgspec.Struct, forbid_unknown_fields=True):
+    """The JSON of a message. arrays: the length in bytes of each."""
 
-
-TO_JSON, FROM_JSON = json.JSONEncoder(allow_nan=False), json.JSONDecoder(parse_constant=_refuse_constant)
+    body: dict[str, Any]
+    arrays: Annotated[list[Annotated[int, Meta(ge=1)]], Meta(max_length=MAX_ARRAYS)]
 
 
 class Allowance:
@@ -308,7 +262,7 @@ class Channel:
         self._arrived.register(connection, select.POLLIN)
         self.allowances: tuple[Allowance, ...] = ()
         self._buffer = bytearray()  # of a line, and what came with its last piece
-        self._coming: tuple[object, list[np.ndarray]] | None = None  # a line's body, and room for its arrays
+        self._coming: tuple[dict[str, Any], list[np.ndarray]] | None = None  # a body, and room for its arrays
         self._full, self._filled = 0, 0  # arrays that are there, and bytes of the next one
 
     def send(self, message: Message, unread: Callable[[], None] | None = None) -> None:
@@ -393,7 +347,7 @@ class Channel:
         self._full = 0
         return True
 
-    def _take_line(self, allowed: tuple[type[Kind], ...]) -> tuple[object, list[np.ndarray]] | None:
+    def _take_line(self, allowed: tuple[type[Kind], ...]) -> tuple[dict[str, Any], list[np.ndarray]] | None:
         """The body of the next line and room for its arrays, None if it has not all arrived."""
         if not self._buffer:
             return None
@@ -409,21 +363,15 @@ class Channel:
         if not _fits(line, most):
             raise BadMessage(f"a message of more than {most:,} values")
         try:
-            document = FROM_JSON.decode(line.decode("utf-8"))
-        except (UnicodeDecodeError, ValueError, RecursionError) as problem:
-            raise BadMessage(f"not a message: {type(problem).__name__}") from None
-        whole = type(document) is dict and set(document) == {"body", "arrays"}
-        if not whole or type(document["arrays"]) is not list:
-            raise BadMessage("not a message: it has no body and arrays")
-        body, sizes = document["body"], document["arrays"]
-        room = ROOM[_kind_of(body, allowed)]
+            told = msgspec.convert(json.loads(line.decode("utf-8")), Line)
+        except (ValueError, RecursionError) as problem:  # of UTF-8, JSON and msgspec
+            raise BadMessage(f"not a message: {str(problem)[:80]}") from None
+        room = ROOM[kind := _kind_of(told.body, allowed)]
         if len(line) >= room.text or not _fits(line, room.values):
-            raise BadMessage(f"{body['type']} with {len(line):,} bytes of text, or too many values")
-        if len(sizes) > MAX_ARRAYS or any(type(size) is not int or size < 1 for size in sizes):
-            raise BadMessage(f"not the lengths of up to {MAX_ARRAYS} arrays")
-        if sum(sizes) > room.arrays:
-            raise BadMessage(f"{body['type']} with {sum(sizes):,} bytes of arrays")
-        return body, [np.empty(size, np.uint8) for size in sizes]
+            raise BadMessage(f"{kind.__name__} with {len(line):,} bytes of text, or too many values")
+        if sum(told.arrays) > room.arrays:
+            raise BadMessage(f"{kind.__name__} with {sum(told.arrays):,} bytes of arrays")
+        return told.body, [np.empty(size, np.uint8) for size in told.arrays]
 
 
 def _fits(line: bytes, most: int) -> bool:
@@ -437,34 +385,23 @@ def _fits(line: bytes, most: int) -> bool:
     return 1 + sum(map(bare.count, (b"[", b"{", b",", b":"))) <= most
 
 
-def _kind_of(body: object, allowed: tuple[type[Kind], ...]) -> type[Kind]:
+def _kind_of(body: dict[str, Any], allowed: tuple[type[Kind], ...]) -> type[Kind]:
     """The type in `allowed` that a message's body names. Raises BadMessage where it is none of them."""
-    name = body.get("type") if isinstance(body, dict) else None
     for kind in allowed:
-        if kind.__name__ == name:
+        if kind.__name__ == body.get("type"):
             return kind
+    name = body.get("type")
     wanted = " or ".join(sorted(kind.__name__ for kind in allowed))
-    raise BadMessage(f"expected {wanted}, got {str(name)[:40]!r}")
+    raise BadMessage(f"expected {wanted}, got {name[:40] if isinstance(name, str) else type(name)!r}")
 
 
-def typed(body: object, allowed: tuple[type[Kind], ...]) -> Kind:
-    """The dataclass that `body` describes.
-
-    Raises BadMessage unless its name and the type of every field are right.
-    """
+def typed(body: dict[str, Any], allowed: tuple[type[Kind], ...]) -> Kind:
+    """The message that `body` describes. Raises BadMessage unless its name and all its fields are right."""
     kind = _kind_of(body, allowed)
-    fields: dict[str, Any] = body if isinstance(body, dict) else {}
-    name, hints = fields.pop("type"), HINTS[kind]
-    if fields.keys() != hints.keys():
-        raise BadMessage(
-            f"{name} has the fields {', '.join(hints) or 'none'}, got {', '.join(map(str, fields))[:80]}"
-        )
-    for key, possible in hints.items():
-        if type(fields[key]) not in possible:
-            raise BadMessage(f"{name}.{key} is a {type(fields[key]).__name__}")
-    if isinstance(fields.get("error"), str):
-        fields["error"] = fields["error"][:MAX_TEXT]
-    return kind(**fields)
+    try:
+        return msgspec.convert(body, kind)
+    except (msgspec.ValidationError, AttributeError) as problem:  # the latter of an array for a dict
+        raise BadMessage(f"{kind.__name__}: {problem}") from None
 
 
 def encode(message: Message) -> list[bytes | memoryview]:
@@ -473,19 +410,19 @@ def encode(message: Message) -> list[bytes | memoryview]:
     Raises BadMessage for what is not plain data, and for more of it than the type has room for.
     """
     arrays: list[list[bytes | memoryview]] = []
-    fields = dict(vars(message))
-    if isinstance(fields.get("error"), str):
-        fields["error"] = fields["error"][:MAX_TEXT]
-    body = _pack({"type": type(message).__name__} | fields, arrays)
+    body = {"type": type(message).__name__} | msgspec.structs.asdict(message)
+    if isinstance(body.get("error"), str):
+        body["error"] = body["error"][:MAX_TEXT]
+    text = _as_json(body, arrays)
     sizes = [sum(map(len, parts)) for parts in arrays]
-    line = TO_JSON.encode({"body": body, "arrays": sizes}).encode()
+    line = f'{{"body": {text}, "arrays": {sizes}}}\n'.encode()
     room = ROOM[type(message)]
-    too_large = len(line) >= room.text or len(arrays) > MAX_ARRAYS or sum(sizes) > room.arrays
+    too_large = len(line) > room.text or len(arrays) > MAX_ARRAYS or sum(sizes) > room.arrays
     if too_large or not _fits(line, room.values):
         size = f"{len(line):,} bytes of text, {len(arrays):,} arrays of {sum(sizes):,} bytes"
         most = f"{room.text >> 10:,} KiB of text and {room.arrays >> 20:,} MiB of arrays"
         raise BadMessage(f"the message is too large: {size}; the most is {most}")
-    return [line + b"\n", *(part for parts in arrays for part in parts)]
+    return [line, *(part for parts in arrays for part in parts)]
 
 
 def decode_array(data: np.ndarray) -> np.ndarray:
@@ -533,39 +470,33 @@ def _header(descr: str, shape: tuple[int, ...]) -> bytes:
     return stream.getvalue()
 
 
-def _pack(value: Any, arrays: list[list[bytes | memoryview]]) -> Any:
-    """`value` as JSON holds it; its arrays, as .npy, are added to `arrays`."""
-    if type(value) is np.ndarray:
-        arrays.append(_encode_array(value))
-        return {ARRAY: len(arrays) - 1}
-    if isinstance(value, dict):
-        return {
-            str(key): inner if type(inner) in PLAIN else _pack(inner, arrays) for key, inner in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [inner if type(inner) in PLAIN else _pack(inner, arrays) for inner in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return {FLOAT: repr(float(value))}
-    if isinstance(value, np.generic):
-        return _pack(value.item(), arrays)
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise BadMessage(f"a {type(value).__name__} does not cross")
+def _as_json(body: dict[str, Any], arrays: list[list[bytes | memoryview]]) -> str:
+    """JSON of plain data; its arrays, as .npy, are added to `arrays`."""
+
+    def plain(value: object) -> object:
+        if type(value) is np.ndarray:
+            arrays.append(_encode_array(value))
+            return {ARRAY: len(arrays) - 1}
+        if isinstance(value, np.generic):
+            return value.item()
+        raise BadMessage(f"a {type(value).__name__} does not cross")
+
+    try:
+        return json.dumps(body, default=plain)
+    except (TypeError, ValueError, RecursionError) as problem:  # a key that is no text; lists in each other
+        raise BadMessage(f"this does not cross: {problem}") from None
 
 
 def _unpack(value: Any, arrays: Sequence[np.ndarray], depth: int = MAX_DEPTH) -> Any:
-    """The inverse of _pack, for JSON that a stranger wrote."""
+    """What a stranger's JSON says, with its arrays: no deeper than MAX_DEPTH, no half of a character."""
     if depth < 0:
         raise BadMessage(f"a message whose lists and objects are nested more than {MAX_DEPTH} deep")
     if isinstance(value, dict):
-        if len(value) == 1:
-            if ARRAY in value:
-                index = value[ARRAY]
-                if type(index) is not int or not 0 <= index < len(arrays):
-                    raise BadMessage("a message names an array that it does not bring")
-                return arrays[index]
-            if FLOAT in value and value[FLOAT] in ("nan", "inf", "-inf"):
-                return float(value[FLOAT])
+        if value.keys() == {ARRAY}:
+            index = value[ARRAY]
+            if type(index) is not int or not 0 <= index < len(arrays):
+                raise BadMessage("a message names an array that it does not bring")
+            return arrays[index]
         return {_whole(key): _unpack(inner, arrays, depth - 1) for key, inner in value.items()}
     if isinstance(value, list):
         return [_unpack(inner, arrays, depth - 1) for inner in value]

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-import fastjsonschema
-import yaml
+import msgspec
+from msgspec import Meta
 
 from autograder.judge.judge import TOLERANCE, Verdict, legible
 from autograder.layout import Assignment, NotebookDocument
 from autograder.reader.contents import HandedInCell
 from autograder.validate import Checked, Malformed, checked
+from warplab.tasks.rubric import Line, Text, one_of
 
 MOST_BYTES = 64 * 2**20
 MARKS = ("grade", "solution", "locked", "points")
@@ -48,18 +46,22 @@ class Ruling:
         """JSON."""
         cells = handed_in(self.checked.notebook) if self.checked else None
         verdict = self.verdict.as_dict() if self.verdict else None
-        return json.dumps(
-            {
-                "id": self.id,
-                "status": self.status,
-                "reason": self.reason,
-                "notes": self.notes,
-                "cells": cells,
-                "verdict": verdict,
-                "isolation": self.isolation,
-                "machine": self.machine,
-            }
-        ).encode()
+        told = {**vars(self), "cells": cells, "verdict": verdict}
+        del told["checked"]
+        return json.dumps(told).encode()
+
+
+class Told(msgspec.Struct, forbid_unknown_fields=True):
+    """The JSON of a Ruling. cells: of its notebook."""
+
+    id: str
+    status: Annotated[str, one_of("graded", "timeout", "crashed", "malformed", "not graded", "refused")]
+    reason: Text
+    notes: Annotated[list[Text], Meta(max_length=3000)]
+    cells: Annotated[list[HandedInCell], Meta(max_length=2000)] | None
+    verdict: Verdict | None
+    isolation: Text
+    machine: Annotated[str, Meta(max_length=300)]
 
 
 def without_grade(of: str, why: str, machine: str = "", status: str = "not graded") -> Ruling:
@@ -115,52 +117,36 @@ def read_ruling(data: object, of: str, assignment: Assignment) -> Ruling:
     if type(data) is not bytes or len(data) > MOST_BYTES:
         raise BadRuling(f"expected at most {MOST_BYTES // 2**20} MiB of JSON")
     try:
-        told: dict[str, Any] = json.loads(data)
-        _form()(told)
-    except (ValueError, RecursionError) as problem:  # of fastjsonschema, too
-        raise BadRuling(f"the answer is not of the form in ruling.yml: {str(problem)[:300]}") from None
-    if told["id"] != of:
+        told = msgspec.convert(json.loads(data), Told)
+        if told.verdict is not None:
+            _check(told.verdict, assignment)
+        found = None if told.cells is None else checked(told.cells, assignment)
+    except (ValueError, RecursionError, Malformed) as problem:  # of JSON, of msgspec, of the cells
+        raise BadRuling(f"no judge of ours gives such an answer: {str(problem)[:300]}") from None
+    if told.id != of:
         raise BadRuling("the answer is about another submission")
-    verdict = None if told["verdict"] is None else _verdict(told["verdict"], assignment)
-    if (told["cells"] is None) is not (verdict is None) or (verdict and verdict.status != told["status"]):
+    if (found is None) is not (told.verdict is None) or told.verdict and told.verdict.status != told.status:
         raise BadRuling("a verdict goes with the cells that were judged, and with its own status")
-    try:
-        found = None if told["cells"] is None else checked(told["cells"], assignment)
-    except Malformed as malformed:
-        raise BadRuling(f"its cells are no submission: {malformed}") from None
-    return Ruling(
-        of,
-        told["status"],
-        legible(told["reason"]),
-        tuple(map(legible, told["notes"])),
-        found,
-        verdict,
-        legible(told["isolation"]),
-        legible(told["machine"]),
-    )
+    reason, isolation, machine = map(legible, (told.reason, told.isolation, told.machine))
+    notes = tuple(map(legible, told.notes))
+    return Ruling(of, told.status, reason, notes, found, told.verdict, isolation, machine)
 
 
-@functools.cache
-def _form() -> Callable[[object], object]:
-    """Raises ValueError for data that is not of the form in ruling.yml."""
-    text = Path(__file__).with_name("ruling.yml").read_text(encoding="utf-8")
-    return fastjsonschema.compile(yaml.safe_load(text))
-
-
-def _verdict(told: dict[str, Any], assignment: Assignment) -> Verdict:
-    """A verdict that has just the cells of the released set, and in each at most its points."""
+def _check(verdict: Verdict, assignment: Assignment) -> None:
+    """Raises BadRuling unless it has just the cells of the released set, and in each at most its points."""
     specs = {spec.grade_id: spec for spec in assignment.graded()}
-    if set(told["cells"]) != set(specs):
+    if set(verdict.cells) != set(specs):
         raise BadRuling("the verdict has other cells than the problem set")
-    for key, cell in told["cells"].items():
-        spec, points = specs[key], cell["points"]
-        same = (cell["grade_id"], cell["max"]) == (key, spec.points) and cell["task"] in (None, spec.task)
-        fits = points is None or math.isfinite(points) and 0 <= points <= spec.points + TOLERANCE
-        if not same or not fits or (points is None) is not (cell["state"] in ("ungraded", "manual")):
+    for key, cell in verdict.cells.items():
+        spec = specs[key]
+        same = (cell.grade_id, cell.max) == (key, spec.points) and cell.task in (None, spec.task)
+        fits = cell.points is None or cell.points <= spec.points + TOLERANCE
+        if not same or not fits or (cell.points is None) is not (cell.state in ("ungraded", "manual")):
             raise BadRuling(f"the verdict on {key} does not fit the problem set")
-        for line in cell["lines"]:
-            if not (math.isfinite(line["max"]) and 0 <= line["points"] <= line["max"]):
-                raise BadRuling(f"a row of {key} has {line['points']} of {line['max']} points")
-    if not math.isfinite(told["seconds"]):
+        lines = msgspec.convert(cell.lines, Annotated[list[Line], Meta(max_length=200)])
+        cell.lines = [dict(vars(line)) for line in lines]
+        for line in lines:
+            if not line.points <= line.max < math.inf:
+                raise BadRuling(f"a row of {key} has {line.points} of {line.max} points")
+    if not math.isfinite(verdict.seconds):
         raise BadRuling("the time that it took is no number")
-    return Verdict.from_dict(told)

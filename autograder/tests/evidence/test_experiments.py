@@ -250,7 +250,7 @@ sys.meta_path.insert(0, Absent())
 
 
 def bare(code):
-    """Run code in a Python that finds torch, numba-cuda, NumPy, PyYAML and pytest, and
+    """Run code in a Python that finds torch, numba-cuda, NumPy, PyYAML, msgspec and pytest, and
     nothing else of ours.
     """
     return subprocess.run(

@@ -101,10 +101,11 @@ def test_what_is_not_plain_is_not_sent(value):
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        ({"type": "Executed", "error": 5}, "Executed.error is a int"),
-        ({"type": "Executed"}, "has the fields error"),
-        ({"type": "Executed", "error": None, "score": 10}, "has the fields error"),
-        ({"type": "Answer", "data": []}, "Answer.data is a list"),
+        ({"type": "Executed", "error": 5}, "Executed: Expected `str | null`, got `int` - at `$.error`"),
+        ({"type": "Executed"}, "missing required field `error`"),
+        ({"type": "Executed", "error": "x" * 2001}, "length <= 2000"),
+        ({"type": "Executed", "error": None, "score": 10}, "unknown field `score`"),
+        ({"type": "Answer", "data": []}, "Answer: Expected `object`, got `array` - at `$.data`"),
         ({"type": "Answer", "data": {"x": {"__array__": 0}}}, "names an array"),
         ({"type": "Answer", "data": {"x": {"__array__": True}}}, "names an array"),
         (
@@ -113,8 +114,8 @@ def test_what_is_not_plain_is_not_sent(value):
         ),
         ({"type": "__init__"}, "expected"),
         ({"type": ["Executed"]}, "expected"),
-        (None, "expected"),
-        ([1], "expected"),
+        (None, "Expected `object`"),
+        ([1], "Expected `object`"),
     ],
 )
 def test_a_message_of_another_shape_is_refused(ends, body, why):

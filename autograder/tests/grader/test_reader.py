@@ -18,6 +18,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from conftest import TESTS
@@ -29,7 +30,7 @@ from hypothesis import strategies as st
 from autograder.judge import reading
 from autograder.judge.budget import Lost, UsedUp
 from autograder.judge.judge import steps_of
-from autograder.judge.process import NotStarted
+from autograder.judge.process import NotStarted, Process
 from autograder.judge.reading import read_submission, reader
 from autograder.plugins import highlight_code, is_soon_read, markdown2html
 from autograder.reader import contents
@@ -39,7 +40,7 @@ from autograder.report import read_autograded
 from autograder.sandbox import Unsafe
 from autograder.sandbox.choose import NoSandbox, choose
 from autograder.sandbox.launcher import StartError
-from autograder.sandbox.messages import Contents, Examined, Unreadable
+from autograder.sandbox.messages import BadMessage, Contents, Examined, Unreadable, typed
 from autograder.validate import Malformed, check_file
 
 CORPUS = TESTS / "corpus"
@@ -97,7 +98,10 @@ class Told:
         if isinstance(answer, Exception):
             raise answer
         assert isinstance(answer, allowed)
-        return answer
+        try:
+            return typed({"type": type(answer).__name__} | msgspec.structs.asdict(answer), allowed)
+        except BadMessage as problem:
+            raise Process.babble(problem) from None
 
     def let_go(self):
         self.gone = True
@@ -197,7 +201,7 @@ def handed_in(assignment, **changes):
         {"about": None},
         {"about": {"grade": True}},
         {"about": {"grade": [1], "solution": True, "locked": True, "points": 1}},
-        {"points": 100},
+        {"about": {"grade": True, "solution": True, "locked": True, "more": 1}},
     ],
 )
 def test_what_is_not_of_the_readers_types_is_refused(course, forged):
@@ -205,6 +209,12 @@ def test_what_is_not_of_the_readers_types_is_refused(course, forged):
     with pytest.raises(Malformed, match="gives what is no notebook"):
         read_submission(b"{}", course[1], process)
     assert process.gone
+
+
+def test_a_field_that_no_cell_has_is_left_out(course):
+    process = Told(Contents(handed_in(course[1], time_it={"points": 100})), Examined([], []))
+    found = read_submission(b"{}", course[1], process)
+    assert found == read_submission(b"{}", course[1], Told(Contents(handed_in(course[1])), Examined([], [])))
 
 
 def test_more_cells_or_text_than_a_notebook_has_are_refused(course):
@@ -226,7 +236,7 @@ def test_a_reader_that_lies_about_points_tests_and_idle_cells_changes_nothing_bu
         **{"launch_plan-test": {"source": "100", "about": full, "cell_type": "markdown"}},
         time_it={"source": "time_it = 1", "about": full, "id": "launch_plan-test"},
     )
-    lies = Examined([cell["id"] for cell in forged] + ["launch_plan", 7, [], None, "time_it"], [])
+    lies = Examined([cell["id"] for cell in forged] + ["launch_plan", "time_it"], [])
     found = read_submission(b"{}", assignment, Told(Contents(forged), lies))
     by_id = {cell["id"]: cell for cell in found.notebook["cells"]}
     for grade_id, spec in assignment.cells.items():
@@ -249,9 +259,10 @@ def test_words_of_a_reader_steer_no_terminal_and_are_short(course):
 
 
 @pytest.mark.parametrize("texts", [["x", 7], ["x" * (MAX_SOURCE + 1)], [["x"]], [None]])
-def test_forged_texts_of_cpp_are_dropped(course, texts):
-    found = read_submission(b"{}", course[1], Told(Contents(handed_in(course[1])), Examined([], texts)))
-    assert found.cuda_cpp == ()
+@pytest.mark.parametrize("idle", [[], [7], [["launch_plan"]]])
+def test_forged_texts_of_cpp_are_dropped(course, texts, idle):
+    found = read_submission(b"{}", course[1], Told(Contents(handed_in(course[1])), Examined(idle, texts)))
+    assert found.cuda_cpp == () and found.idle == frozenset()
 
 
 def test_where_the_reader_is_lost_over_the_code_every_cell_runs(course):

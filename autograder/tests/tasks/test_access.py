@@ -278,7 +278,8 @@ def test_an_executor_that_forges_a_record_is_lost(monkeypatch):
 
     def forged(self, message, allowed):
         reply = honest(self, message, allowed)
-        return replace(reply, access=GOOD | {"line": "<b>8</b>"}) if type(reply) is Done else reply
+        forgery = GOOD | {"line": "<b>8</b>"}
+        return msgspec.structs.replace(reply, access=forgery) if type(reply) is Done else reply
 
     monkeypatch.setattr(Process, "ask", forged)
     task = registry.get("ps05/transpose")

@@ -2,8 +2,20 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from msgspec import Meta
 
 KINDS = ("correctness", "structure", "time")
+
+
+def one_of(*words):
+    """Of a text: it is one of these words."""
+    return Meta(pattern=rf"\A({'|'.join(words)})\Z")
+
+
+Text = Annotated[str, Meta(max_length=100_000)]
+Points = Annotated[float, Meta(ge=0)]
 
 
 @dataclass(frozen=True)
@@ -60,7 +72,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Line:
-    """One judged row. state: "full", "partial", "lost" or "ungraded".
+    """One judged row. What a machine answers that judges for another is held to these annotations.
 
     hints: where points are lost, from vague to nearly the answer.
     access: the line of a kernel that costs most of what the row counts, where points are lost: a record of
@@ -70,18 +82,18 @@ class Line:
     warplab.tasks.drawn has them.
     """
 
-    key: str
-    kind: str
-    title: str
-    points: float
-    max: float
-    state: str
-    reason: str = ""
-    hints: tuple = ()
-    counters: dict = field(default_factory=dict)
+    key: Annotated[str, Meta(max_length=100)]
+    kind: Annotated[str, one_of(*KINDS)]
+    title: Text
+    points: Points
+    max: Points
+    state: Annotated[str, one_of("full", "partial", "lost", "ungraded")]
+    reason: Text = ""
+    hints: Annotated[tuple[Text, ...], Meta(max_length=20)] = ()
+    counters: dict[str, dict[str, float]] = field(default_factory=dict)
     access: dict = field(default_factory=dict)
-    warnings: tuple = ()
-    drawings: tuple = ()
+    warnings: Annotated[tuple[Text, ...], Meta(max_length=1000)] = ()
+    drawings: Annotated[tuple[dict, ...], Meta(max_length=100)] = ()
 
 
 @dataclass(frozen=True)
