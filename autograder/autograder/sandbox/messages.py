@@ -232,7 +232,7 @@ ROOM = {
 }
 
 
-class Line(msgspec.Struct, forbid_unknown_fields=True):
+class Envelope(msgspec.Struct, forbid_unknown_fields=True):
     """The JSON of a message. arrays: the length in bytes of each."""
 
     body: dict[str, Any]
@@ -363,7 +363,7 @@ class Channel:
         if not _fits(line, most):
             raise BadMessage(f"a message of more than {most:,} values")
         try:
-            told = msgspec.convert(json.loads(line.decode("utf-8")), Line)
+            told = msgspec.convert(json.loads(line.decode("utf-8")), Envelope)
         except (ValueError, RecursionError) as problem:  # of UTF-8, JSON and msgspec
             raise BadMessage(f"not a message: {str(problem)[:80]}") from None
         room = ROOM[kind := _kind_of(told.body, allowed)]

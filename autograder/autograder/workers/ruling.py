@@ -51,7 +51,7 @@ class Ruling:
         return json.dumps(told).encode()
 
 
-class Told(msgspec.Struct, forbid_unknown_fields=True):
+class RulingForm(msgspec.Struct, forbid_unknown_fields=True):
     """The JSON of a Ruling. cells: of its notebook."""
 
     id: str
@@ -117,7 +117,7 @@ def read_ruling(data: object, of: str, assignment: Assignment) -> Ruling:
     if type(data) is not bytes or len(data) > MOST_BYTES:
         raise BadRuling(f"expected at most {MOST_BYTES // 2**20} MiB of JSON")
     try:
-        told = msgspec.convert(json.loads(data), Told)
+        told = msgspec.convert(json.loads(data), RulingForm)
         if told.verdict is not None:
             _check(told.verdict, assignment)
         found = None if told.cells is None else checked(told.cells, assignment)

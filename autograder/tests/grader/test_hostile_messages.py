@@ -280,7 +280,7 @@ def test_results_that_would_fill_the_judges_memory_are_refused():
     task = registry.get("ps01/launch_plan")
     case = task.cases(3)[0]
     for outputs, why in (
-        ({"grid": [1, 1]}, "else than arrays"),
+        ({"grid": [1, 1]}, "Expected `numpy.ndarray`, got `list`"),
         ({"junk": np.zeros(1 << 19), "idle": np.zeros(1)}, "4,194,312 bytes"),
     ):
         with pytest.raises(crossing.Refused, match=why):

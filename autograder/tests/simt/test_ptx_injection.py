@@ -152,7 +152,7 @@ def run(*modules, entry="k"):
 
     An AssertionError of the check is not swallowed.
     """
-    kernel = Kernel.from_plain({"name": "k", "entry": entry, "modules": list(modules), "abi": "c"})
+    kernel = Kernel("k", entry, tuple(modules), "c")
     order = Order(
         "sm_90",
         (kernel,),

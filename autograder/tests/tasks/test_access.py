@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from corpus_files import entry_of
@@ -19,7 +20,7 @@ from autograder.judge.process import Process
 from autograder.sandbox import Limits, Unsafe
 from autograder.sandbox.messages import Done
 from warplab import crossing
-from warplab.crossing.costliest import FIELDS, MAX_LINE, checked_access, costliest, spent
+from warplab.crossing.costliest import MAX_LINE, AccessRecord, checked_access, costliest, spent
 from warplab.crossing.explain import Refused
 from warplab.hardware.device import engine_target
 from warplab.simt.counters.watch import Costliest
@@ -196,7 +197,7 @@ def test_whatever_the_ptx_says_of_lines_and_files_the_record_is_small_and_plain(
     result = crossing.execute(order)
     assert result.error is None
     access = checked_access(json.loads(json.dumps(result.access)), order.buffers)
-    assert set(access) == FIELDS and 0 <= access["line"] <= MAX_LINE
+    assert set(access) == {*AccessRecord.__struct_fields__} and 0 <= access["line"] <= MAX_LINE
     assert len(json.dumps(access)) < 1000 and "script" not in json.dumps(access)
     assert access["counted"] == 5544
 
@@ -292,7 +293,7 @@ def test_an_executor_that_forges_a_record_is_lost(monkeypatch):
         Limits(),
     )
     assert run.status == "crashed" and all(
-        "the record of an access has a number" in outcome.error for outcome in run.outcomes[task.name]
+        "the record of an access: Expected `int`" in outcome.error for outcome in run.outcomes[task.name]
     )
     assert all(
         line.points == 0 and not line.access

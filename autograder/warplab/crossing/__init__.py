@@ -14,8 +14,6 @@ graded these are three, and the same plain data goes between them as messages.
 import math
 from dataclasses import replace
 
-import numpy as np
-
 from warplab.crossing import driver, function, kernel, ranks, remote_device, timed, vjp
 from warplab.crossing.costliest import checked_access
 from warplab.crossing.endless import stopped_after
@@ -25,7 +23,7 @@ from warplab.crossing.findings import checked_findings
 from warplab.crossing.orders import Order
 from warplab.crossing.outcome import Outcome
 from warplab.crossing.plan import checked_plan
-from warplab.crossing.values import modified, poisoned
+from warplab.crossing.values import Result, modified, of_form, poisoned
 from warplab.hardware.device import device
 
 CROSSINGS = {
@@ -74,23 +72,20 @@ def finish(task, case, answer, host):
     """
     if task.crossing in EXECUTED:
         return CROSSINGS[task.crossing].finish(task, case, answer, host)
-    if type(answer) is not dict or type(answer.get("outputs")) is not dict:
-        raise Refused("what came back is not a result")
-    changed = answer.get("modified")
-    changed = (
-        [name for name in changed if name in case.inputs]
-        if type(changed) is list and all(type(n) is str for n in changed)
-        else []
-    )
-    if any(type(value) is not np.ndarray for value in answer["outputs"].values()):
-        raise Refused("what came back is not a result: it holds something else than arrays")
-    nbytes = sum(value.nbytes for value in answer["outputs"].values())
+    told = of_form(answer, Result, "what came back is not a result")
+    nbytes = sum(value.nbytes for value in told.outputs.values())
     if nbytes > MAX_RESULT_BYTES:
         raise Refused(
             f"{nbytes:,} bytes came back; the results of one case have at most {MAX_RESULT_BYTES >> 20} MiB"
         )
-    counters = host.counters() if host else _measured(task, answer.get("counters"))
-    return Outcome("", answer["outputs"], counters, tuple(changed), trace=traced(host))
+    own = {
+        name: told.counters[name]
+        for name in task.measured
+        if math.isfinite(told.counters.get(name, math.nan))
+    }
+    changed = tuple(name for name in told.modified if name in case.inputs)
+    counters = host.counters() if host else own
+    return Outcome("", told.outputs, counters, changed, trace=traced(host))
 
 
 def traced(host):
@@ -146,14 +141,3 @@ def try_here(task, case, entry, plan=None):
 def can_time():
     """Whether this machine has a CUDA device, which timed rows need."""
     return device().kind == "cuda"
-
-
-def _measured(task, counters):
-    """The counters that the task allows to be measured beside the student's code."""
-    if type(counters) is not dict:
-        return {}
-    return {
-        name: counters[name]
-        for name in task.measured
-        if type(counters.get(name)) is float and math.isfinite(counters[name])
-    }

@@ -6,8 +6,12 @@ the judge gave.
 
 import zlib
 from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
 
 from warplab.crossing.explain import Refused
+from warplab.crossing.values import of_form
 from warplab.simt.counters.watch import WarpRequest
 from warplab.simt.profile import MEMORY
 
@@ -18,7 +22,7 @@ KIND_COUNTS_IN = {  # an atomic reads and writes, and counts as both in what was
     "atomic": ("atomic", "read", "write", "memory", "memory"),
 }
 MAX_LINE, MAX_WIDTH, MAX_NUMBER = 1_000_000, 64, 1 << 48
-NUMBERS = ("line", "file", "width", "requests", "counted", "wasted")
+Number = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 COSTS = {  # what one memory instruction counted, and how much of it is beyond the fewest for so many requests
     "requests": lambda traffic, sample: (traffic.requests, 0),
     "sectors": lambda traffic, sample: (
@@ -32,7 +36,22 @@ COSTS = {  # what one memory instruction counted, and how much of it is beyond t
     "wavefronts": lambda traffic, sample: (traffic.wavefronts, traffic.wavefronts - traffic.ideal),
     "bank_conflicts": lambda traffic, sample: (traffic.wavefronts - traffic.ideal,) * 2,
 }
-FIELDS = {*NUMBERS, "space", "kind", "array", "lanes", "offsets"}
+
+
+class AccessRecord(Struct, forbid_unknown_fields=True):
+    """The record of the line that costs most, and of one warp's request there. file: its name's checksum."""
+
+    line: Annotated[int, Meta(ge=0, le=MAX_LINE)]
+    file: Number
+    space: Literal["global", "shared"]
+    kind: Literal["read", "write", "atomic"]
+    array: str
+    width: Annotated[int, Meta(ge=1, le=MAX_WIDTH)]
+    lanes: Annotated[list[Annotated[int, Meta(ge=0, le=31)]], Meta(min_length=1, max_length=32)]
+    offsets: list[Number]
+    requests: Number
+    counted: Number
+    wasted: Number
 
 
 @dataclass(frozen=True)
@@ -133,27 +152,10 @@ def checked_access(data, arrays):
     """
     if not data:
         return {}
-    if set(data) != FIELDS or any(
-        type(data[name]) is not list or len(data[name]) > 32 for name in ("lanes", "offsets")
-    ):
-        raise Refused("the record of an access is not of one warp's request")
-    lanes = data["lanes"]
-    if any(
-        type(n) is not int or not 0 <= n <= MAX_NUMBER
-        for n in (*(data[name] for name in NUMBERS), *lanes, *data["offsets"])
-    ):
-        raise Refused("the record of an access has a number that cannot be")
-    if any(type(data[name]) is not str for name in ("space", "kind", "array")):
-        raise Refused("the record of an access has a name that is no text")
-    if (
-        data["space"] not in ("global", "shared")
-        or data["kind"] not in ("read", "write", "atomic")
-        or data["array"] not in ("", *arrays)
-    ):
+    told = of_form(data, AccessRecord, "the record of an access")
+    if told.array not in ("", *arrays):
         raise Refused("the record of an access has a name that is none")
-    if data["line"] > MAX_LINE or not 1 <= data["width"] <= MAX_WIDTH:
-        raise Refused("the record of an access has a line or a width that cannot be")
-    if not lanes or len(lanes) != len(data["offsets"]) or lanes != sorted(set(lanes)) or lanes[-1] > 31:
+    if len(told.lanes) != len(told.offsets) or told.lanes != sorted(set(told.lanes)):
         raise Refused("the record of an access has lanes that no warp has")
     return data
 

@@ -5,8 +5,11 @@ because it never sees a value of an array.
 """
 
 import math
+from typing import Annotated
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
 from warplab.crossing.explain import Refused
 from warplab.crossing.kernel import compiled, target_of
@@ -18,14 +21,23 @@ from warplab.crossing.orders import (
     Empty,
     Kernel,
     Order,
+    OrderStep,
+    check_steps,
     judges_buffers,
-    steps_from_plain,
 )
 from warplab.crossing.plan import checked_plan
-from warplab.crossing.values import check_callable, plain_copy
+from warplab.crossing.values import check_callable, of_form, plain_copy
 from warplab.hardware.target import Target
 
 DEVICE = "device"  # the argument that is the recorder
+
+
+class Recording(msgspec.Struct, forbid_unknown_fields=True):
+    """An answer. buffers: what the host code allocated; the judge's own buffers have other names."""
+
+    kernels: Annotated[tuple[Kernel, ...], Meta(max_length=MAX_KERNELS)]
+    buffers: Annotated[dict[Annotated[str, Meta(pattern="^#")], Empty], Meta(max_length=MAX_BUFFERS)]
+    steps: Annotated[tuple[OrderStep, ...], Meta(max_length=MAX_STEPS)]
 
 
 class Handle:
@@ -73,8 +85,8 @@ class Recorder:
     def empty(self, shape, dtype):
         """A new device array. Its contents are undefined, as on a GPU."""
         sizes = [int(size) for size in (shape if type(shape) in (tuple, list) else (shape,))]
-        buffer = {"shape": sizes, "dtype": np.dtype(dtype).name}
-        self._bytes += Empty.from_plain(buffer).nbytes
+        buffer = Empty(tuple(sizes), np.dtype(dtype).name)
+        self._bytes += buffer.nbytes
         if self._bytes > MAX_BUFFER_BYTES or len(self.buffers) >= MAX_BUFFERS:
             raise Refused(
                 f"device.empty was called {len(self.buffers) + 1} times for {self._bytes:,} bytes together; "
@@ -82,7 +94,7 @@ class Recorder:
                 "calls itself ever stop?"
             )
         name = f"#{len(self.buffers)}"
-        self.buffers[name] = buffer
+        self.buffers[name] = msgspec.to_builtins(buffer)
         return Handle(name, sizes, dtype)
 
     def zeros(self, shape, dtype):
@@ -184,25 +196,13 @@ def answer(question, names, entry, plan, call):
 
 def finish(task, case, answer, host):
     """The Order that replays the recording. Raises Refused for a recording that no Recorder makes."""
-    if type(answer) is not dict or set(answer) != {"kernels", "buffers", "steps"}:
-        raise Refused("what came back is not a recording")
-    kernels, allocated = answer["kernels"], answer["buffers"]
-    if (
-        type(kernels) is not list
-        or len(kernels) > MAX_KERNELS
-        or type(allocated) is not dict
-        or len(allocated) > MAX_BUFFERS
-    ):
-        raise Refused("the recording has too many kernels or device arrays")
-    if any(not name.startswith("#") for name in allocated):
-        raise Refused("the recording allocates an array under a name of the judge's")
-    allocated = {name: Empty.from_plain(what) for name, what in allocated.items()}
-    if sum(buffer.nbytes for buffer in allocated.values()) > MAX_BUFFER_BYTES:
+    told = of_form(answer, Recording, "what came back is not a recording")
+    if sum(buffer.nbytes for buffer in told.buffers.values()) > MAX_BUFFER_BYTES:
         raise Refused(f"the recording allocates more than {MAX_BUFFER_BYTES >> 20} MiB")
     target = target_of(task, case)
     outputs, inputs = judges_buffers(task, case)
-    buffers = inputs | outputs | allocated
-    steps = steps_from_plain(answer["steps"], len(kernels), buffers, target.limits)
-    kernels = tuple(Kernel.from_plain(kernel) for kernel in kernels)
+    buffers = inputs | outputs | told.buffers
+    check_steps(told.steps, len(told.kernels), buffers, target.limits)
     counts = task.counts_of(case)
-    return Order(target.arch, kernels, buffers, steps, tuple(outputs), tuple(inputs), counts)
+    kernels = tuple(kernel.checked() for kernel in told.kernels)
+    return Order(target.arch, kernels, buffers, told.steps, tuple(outputs), tuple(inputs), counts)

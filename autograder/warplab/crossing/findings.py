@@ -3,21 +3,58 @@
 Made in the executor, where the kernel ran; whole numbers, words of the engine's, and two texts that are shown
 as text. A record is {"text": the warning, "" of the error that stopped the kernel, "acts": [what the one or
 two threads did]}; an act is {"thread", "block": three numbers, "does", "what", "file", "line"}. Where a row
-counts instructions, one more record is {"lanes": [[file, line, instructions of warps, and of threads], ...]},
-of the lines with most.
+counts instructions, one more record has no text and "lanes": [[file, line, instructions of warps, and of
+threads], ...], of the lines with most.
 """
 
 import zlib
+from typing import Annotated, Literal, get_args
 
-from warplab.crossing.explain import Refused
+from msgspec import Meta, Struct
+
+from warplab.crossing.values import of_form
 
 MOST = 4  # records of one case
 MAX_TEXT, MAX_WHAT = 1200, 200
 MAX_LINE, MAX_INDEX = 1_000_000, 1 << 31
-DOES = ("reads", "writes", "updates atomically", "waits")
 MAX_LANES, MAX_COUNT = 6, 1 << 48  # lines, and instructions of one
 INSTRUCTIONS = ("warp_instructions", "busiest_warp_instructions", "thread_instructions", "divergent_branches")
-FIELDS = {"thread", "block", "does", "what", "file", "line"}
+Does = Literal["reads", "writes", "updates atomically", "waits"]
+LineNumber = Annotated[int, Meta(ge=0, le=MAX_LINE)]
+Checksum = Annotated[int, Meta(ge=0, lt=1 << 32)]
+Index = Annotated[list[Annotated[int, Meta(ge=0, le=MAX_INDEX)]], Meta(min_length=3, max_length=3)]
+
+
+class ActRecord(Struct, forbid_unknown_fields=True):
+    """What one thread did. file: the checksum of its name."""
+
+    thread: Index
+    block: Index
+    does: Does
+    what: Annotated[str, Meta(max_length=MAX_WHAT)]
+    file: Checksum
+    line: LineNumber
+
+
+class LineRecord(Struct, array_like=True, forbid_unknown_fields=True):
+    """How many instructions a line issued, for warps and for their threads."""
+
+    file: Checksum
+    line: Annotated[int, Meta(ge=1, le=MAX_LINE)]
+    warps: Annotated[int, Meta(ge=1, le=MAX_COUNT)]
+    threads: Annotated[int, Meta(ge=0)]
+
+    def __post_init__(self):
+        if self.threads > 32 * self.warps:
+            raise ValueError("a warp has 32 threads")
+
+
+class EngineRecord(Struct, forbid_unknown_fields=True):
+    """One record."""
+
+    text: Annotated[str, Meta(max_length=MAX_TEXT)]
+    acts: Annotated[list[ActRecord], Meta(max_length=2)]
+    lanes: Annotated[list[LineRecord], Meta(max_length=MAX_LANES)] = []
 
 
 def of_error(error):
@@ -40,7 +77,7 @@ def of_lines(profiles):
         total[key] = before[0] + line.warp_instructions, before[1] + line.thread_instructions
     most = sorted(total, key=lambda key: -total[key][0])[:MAX_LANES]
     rows = [[*key, *total[key]] for key in sorted(most) if 50 * total[key][0] > total[most[0]][0] > 0]
-    return [{"lanes": rows}] if rows else []
+    return [{"text": "", "acts": [], "lanes": rows}] if rows else []
 
 
 def _act(act):
@@ -48,7 +85,7 @@ def _act(act):
     return {
         "thread": list(act.thread),
         "block": list(act.block),
-        "does": does if does in DOES else "reads",
+        "does": does if does in get_args(Does) else "reads",
         "what": act.what[:MAX_WHAT],
         "file": zlib.crc32(act.file.encode()),
         "line": act.line if 0 < act.line <= MAX_LINE else 0,
@@ -57,43 +94,7 @@ def _act(act):
 
 def checked_findings(data):
     """`data` as it is, if it is a list of such records. Raises Refused for anything else."""
-    if type(data) is not list or len(data) > MOST:
-        raise Refused("what the engine found is not a short list")
-    for record in data:
-        if type(record) is dict and set(record) == {"lanes"}:
-            _check_lanes(record["lanes"])
-            continue
-        if type(record) is not dict or set(record) != {"text", "acts"}:
-            raise Refused("a finding of the engine has a text and acts")
-        if type(record["text"]) is not str or len(record["text"]) > MAX_TEXT:
-            raise Refused("a finding of the engine has no text, or a long one")
-        if type(record["acts"]) is not list or len(record["acts"]) > 2:
-            raise Refused("a finding of the engine names at most two threads")
-        for act in record["acts"]:
-            _check_act(act)
+    of_form(
+        data, Annotated[list[EngineRecord], Meta(max_length=MOST)], "what the engine found is no short list"
+    )
     return tuple(data)
-
-
-def _check_lanes(rows):
-    if type(rows) is not list or len(rows) > MAX_LANES:
-        raise Refused("the lanes of a finding are of a few lines")
-    for row in rows:
-        if type(row) is not list or len(row) != 4 or any(type(n) is not int for n in row):
-            raise Refused("a line of a finding has four numbers")
-        file, line, warps, threads = row
-        counted = 0 < warps <= MAX_COUNT and 0 <= threads <= 32 * warps
-        if not (0 <= file < 1 << 32 and 0 < line <= MAX_LINE and counted):
-            raise Refused("a line of a finding has a number that cannot be")
-
-
-def _check_act(act):
-    if type(act) is not dict or set(act) != FIELDS or act["does"] not in DOES:
-        raise Refused("a thread of a finding reads, writes, updates or waits")
-    if type(act["what"]) is not str or len(act["what"]) > MAX_WHAT:
-        raise Refused("a thread of a finding touches something that has a name")
-    indices = [act["thread"], act["block"]]
-    if any(type(index) is not list or len(index) != 3 for index in indices):
-        raise Refused("a thread of a finding has three indices")
-    numbers = [*act["thread"], *act["block"], act["file"], act["line"]]
-    if any(type(n) is not int or not 0 <= n <= 2 * MAX_INDEX for n in numbers) or act["line"] > MAX_LINE:
-        raise Refused("a thread of a finding has a number that cannot be")

@@ -5,13 +5,15 @@ value.
 """
 
 import inspect
+from typing import Any
 
+import msgspec
 import numpy as np
 
 from warplab.crossing.explain import Refused
 from warplab.crossing.orders import Kernel, LaunchStep, Order, judges_buffers
 from warplab.crossing.plan import checked_plan
-from warplab.crossing.values import check_callable, plain_copy
+from warplab.crossing.values import check_callable, of_form, plain_copy
 from warplab.hardware.device import device, engine_target
 from warplab.hardware.target import Target
 from warplab.simt.errors import LaunchError
@@ -19,6 +21,13 @@ from warplab.simt.frontends.cuda_cpp import CudaKernel
 from warplab.simt.frontends.numba_hook import is_dispatcher, numba_type, ptx_of
 from warplab.simt.frontends.numba_words import does_not_compile
 from warplab.simt.frontends.shared_shapes import named
+
+
+class CompiledKernel(msgspec.Struct, forbid_unknown_fields=True):
+    """An answer. shape: what the student's plan returned, or None."""
+
+    kernel: Kernel
+    shape: Any
 
 
 def question(task, case):
@@ -72,7 +81,7 @@ def compiled(entry, name, passed, target, arguments=()):
     if type(entry) is CudaKernel:
         ptx, symbol = entry.compiled(target.arch)
         ptx = named(ptx, entry.source)  # where it runs there is no source
-        return Kernel.from_plain({"name": entry.name, "entry": symbol, "modules": [ptx], "abi": "c"})
+        return Kernel(entry.name[:80], symbol, (ptx,), "c").checked()
     check_kernel(entry, name)
     expected = len(inspect.signature(entry.py_func).parameters)
     if expected != len(passed):
@@ -82,14 +91,12 @@ def compiled(entry, name, passed, target, arguments=()):
         raise Refused(f"not written yet: `{name}` is still the stub")
     try:
         kernel = entry.compile(tuple(numba_type(*one) for one in passed))
-        modules = list(ptx_of(kernel, target))
+        modules = tuple(ptx_of(kernel, target))
     except LaunchError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever numba raises, it refuses the kernel
         raise Refused(does_not_compile(error, entry.py_func)) from None
-    return Kernel.from_plain(
-        {"name": entry.py_func.__name__, "entry": kernel.entry_name, "modules": modules, "abi": "numba"}
-    )
+    return Kernel(entry.py_func.__name__[:80], kernel.entry_name, modules, "numba").checked()
 
 
 def check_kernel(entry, name):
@@ -103,10 +110,9 @@ def check_kernel(entry, name):
 
 def finish(task, case, answer, host):
     """The Order for the executor. Raises Refused where the answer is not what compiled() and a plan give."""
-    if type(answer) is not dict or set(answer) != {"kernel", "shape"}:
-        raise Refused("what came back is not a compiled kernel")
-    kernel, target = Kernel.from_plain(answer["kernel"]), target_of(task, case)
-    shape = answer["shape"] if task.plan_entry else task.plan(case.inputs)
+    told = of_form(answer, CompiledKernel, "what came back is not a compiled kernel")
+    target = target_of(task, case)
+    shape = told.shape if task.plan_entry else task.plan(case.inputs)
     grid, block, shared = checked_plan(shape, task.plan_entry or task.entry, target.limits)
     outputs, inputs = judges_buffers(task, case)
     arguments = tuple(
@@ -114,7 +120,7 @@ def finish(task, case, answer, host):
     )
     return Order(
         target.arch,
-        (kernel,),
+        (told.kernel.checked(),),
         inputs | outputs,
         (LaunchStep(0, grid, block, shared, arguments),),
         tuple(outputs),

@@ -1,17 +1,19 @@
 """What the executor is told to do, as plain data: compiled kernels, buffers, and the steps that use them.
 
-Whatever comes from a student's process passes through `from_plain` here, the one place that checks it.
+What comes from a student's process is held to the annotations of these classes; `check_steps` says whether
+what the steps name is there.
 """
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Annotated
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
 
 from warplab.crossing.explain import Refused
 from warplab.crossing.plan import checked_plan
-from warplab.hardware.target import Target
 
 MAX_PTX_BYTES = 4 << 20
 MAX_MODULES = 8
@@ -21,7 +23,7 @@ MAX_ARGUMENTS = 64
 MAX_BUFFERS = 256
 MAX_BUFFER_BYTES = 1 << 30
 DTYPES = tuple(np.dtype(kind).name for kind in "?bhilBHILefd")
-ABIS = ("numba", "c")
+Dtype = Annotated[str, Meta(pattern=rf"\A({'|'.join(DTYPES)})\Z")]
 
 
 @dataclass(frozen=True)
@@ -32,98 +34,71 @@ class Kernel:
     abi: how arguments become parameters (warplab.simt.abi): "numba" or "c".
     """
 
-    name: str
-    entry: str
-    modules: tuple
-    abi: str
+    name: Annotated[str, Meta(max_length=80)]
+    entry: Annotated[str, Meta(max_length=4096)]
+    modules: Annotated[tuple[str, ...], Meta(min_length=1, max_length=MAX_MODULES)]
+    abi: Annotated[str, Meta(pattern=r"\A(numba|c)\Z")]
 
-    @classmethod
-    def from_plain(cls, data):
-        """Raises Refused for anything but four fields of the right types, within the size limits."""
-        if type(data) is not dict or set(data) != {"name", "entry", "modules", "abi"}:
-            raise Refused("a compiled kernel has a name, an entry, modules and an abi, and nothing else")
-        name, entry, modules, abi = data["name"], data["entry"], data["modules"], data["abi"]
-        if not all(type(text) is str and len(text) <= 4096 for text in (name, entry, abi)) or abi not in ABIS:
-            raise Refused("a compiled kernel's name, entry or abi is not what the compiler gives")
-        if (
-            type(modules) not in (list, tuple)
-            or not 1 <= len(modules) <= MAX_MODULES
-            or any(type(text) is not str for text in modules)
-        ):
-            raise Refused(f"a compiled kernel has one to {MAX_MODULES} modules of PTX text")
-        size = sum(len(text) for text in modules)
+    def checked(self):
+        """The same kernel. Raises Refused where it is too much PTX."""
+        size = sum(map(len, self.modules))
         if size > MAX_PTX_BYTES:
             raise Refused(
-                f"the kernel `{name[:80]}` is {size:,} characters of PTX; "
+                f"the kernel `{self.name}` is {size:,} characters of PTX; "
                 f"the limit is {MAX_PTX_BYTES:,}: unroll less"
             )
-        return cls(name[:80], entry, tuple(modules), abi)
+        return self
 
 
-@dataclass(frozen=True)
-class Empty:
-    """A buffer without contents: the executor fills it with what is surely wrong, NaN or scrambled bytes."""
+class Empty(Struct, frozen=True, forbid_unknown_fields=True):
+    """A buffer without contents: the executor fills it with what is surely wrong, NaN or scrambled bytes.
 
-    shape: tuple
+    Raises Refused for what no device array has.
+    """
+
+    shape: tuple[int, ...]
     dtype: str
 
-    @classmethod
-    def from_plain(cls, data):
-        """`data` is {"shape": [...], "dtype": name}. Raises Refused for what no device array has."""
-        if type(data) is not dict or set(data) != {"shape", "dtype"}:
-            raise Refused("an allocation has a shape and a dtype")
-        shape, dtype = data["shape"], data["dtype"]
-        if (
-            type(shape) not in (list, tuple)
-            or len(shape) > 8
-            or any(type(size) is not int or size < 0 for size in shape)
-        ):
-            raise Refused(f"a shape is a list of up to 8 whole numbers, got {str(shape)[:80]}")
-        if type(dtype) is not str or dtype not in DTYPES:
-            raise Refused(
-                f"device arrays of {str(dtype)[:40]} cannot be allocated; the dtypes are {', '.join(DTYPES)}"
-            )
-        return cls(tuple(shape), dtype)
+    def __post_init__(self):
+        if len(self.shape) > 8 or min(self.shape, default=0) < 0:
+            raise Refused(f"a shape is a list of up to 8 whole numbers, got {str(list(self.shape))[:80]}")
+        if self.dtype not in DTYPES:
+            known = ", ".join(DTYPES)
+            raise Refused(f"device arrays of {self.dtype[:40]} cannot be allocated; the dtypes are {known}")
 
     @property
     def nbytes(self):
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
 
-@dataclass(frozen=True)
-class LaunchStep:
+class LaunchStep(Struct, frozen=True, array_like=True, tag="launch", forbid_unknown_fields=True):
     """kernels[kernel][grid, block, shared bytes](*arguments).
 
     An argument is a buffer's name or a (dtype, number) pair.
     """
 
-    kind: ClassVar[str] = "launch"
-
-    kernel: int
-    grid: tuple
-    block: tuple
+    kernel: Annotated[int, Meta(ge=0, lt=MAX_KERNELS)]
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
     shared: int
-    arguments: tuple
+    arguments: Annotated[tuple[str | tuple[Dtype, bool | int | float], ...], Meta(max_length=MAX_ARGUMENTS)]
 
 
-@dataclass(frozen=True)
-class CopyStep:
+class CopyStep(Struct, frozen=True, array_like=True, tag="copy", forbid_unknown_fields=True):
     """All of buffer `source` into buffer `target`, of the same shape and dtype."""
-
-    kind: ClassVar[str] = "copy"
 
     target: str
     source: str
 
 
-@dataclass(frozen=True)
-class FillStep:
+class FillStep(Struct, frozen=True, array_like=True, tag="fill", forbid_unknown_fields=True):
     """Every element of `target` becomes `value`."""
 
-    kind: ClassVar[str] = "fill"
-
     target: str
-    value: float
+    value: int | float
+
+
+OrderStep = LaunchStep | CopyStep | FillStep
 
 
 @dataclass(frozen=True)
@@ -137,9 +112,9 @@ class Order:
     """
 
     arch: str
-    kernels: tuple
+    kernels: tuple[Kernel, ...]
     buffers: dict
-    steps: tuple
+    steps: tuple[OrderStep, ...]
     results: tuple
     inputs: tuple = ()
     counts: tuple = ()
@@ -157,34 +132,21 @@ class Order:
 
     def plain(self):
         """JSON-able data and arrays, for a message."""
-        buffers = {
-            name: vars(value) if type(value) is Empty else value for name, value in self.buffers.items()
-        }
-        return vars(self) | {
-            "kernels": [vars(kernel) for kernel in self.kernels],
-            "buffers": buffers,
-            "steps": [plain_step(step) for step in self.steps],
-        }
+        buffers = {name: _converted(value, msgspec.to_builtins) for name, value in self.buffers.items()}
+        return msgspec.to_builtins(replace(self, buffers={})) | {"buffers": buffers}
 
     @classmethod
     def from_plain(cls, data):
-        """The inverse of plain()."""
+        """The inverse of plain(), of the judge's own data."""
         buffers = {
-            name: value if type(value) is np.ndarray else Empty.from_plain(value)
+            name: _converted(value, lambda told: msgspec.convert(told, Empty))
             for name, value in data["buffers"].items()
         }
-        kernels = tuple(Kernel.from_plain(kernel) for kernel in data["kernels"])
-        limits = Target.of(data["arch"]).limits
-        steps = steps_from_plain(data["steps"], len(kernels), buffers, limits)
-        return cls(
-            data["arch"],
-            kernels,
-            buffers,
-            steps,
-            tuple(data["results"]),
-            tuple(data["inputs"]),
-            tuple(data["counts"]),
-        )
+        return msgspec.convert(data | {"buffers": buffers}, cls)
+
+
+def _converted(value, how):
+    return value if type(value) is np.ndarray else how(value)
 
 
 def judges_buffers(task, case):
@@ -202,62 +164,26 @@ def judges_buffers(task, case):
     return outputs, {name: value for name, value in arrays.items() if name not in outputs}
 
 
-def plain_step(step):
-    """A step as a JSON list that begins with its kind."""
-    return [step.kind, *vars(step).values()]
+def check_steps(steps, kernels, buffers, limits):
+    """Raises Refused for a step that names what is not there, or that CUDA would refuse.
 
-
-def steps_from_plain(data, kernels, buffers, limits):
-    """Steps from lists as plain_step() makes them; `kernels` is their number, `buffers` what may be named.
-
-    limits: the LaunchLimits of the order's target.
-    Raises Refused for more than 1,000 steps and for whatever does not exist or does not fit.
+    kernels: their number. buffers: name -> array or Empty. limits: the LaunchLimits of the order's target.
     """
-    if type(data) not in (list, tuple):
-        raise Refused("a recording is a list of steps")
-    if len(data) > MAX_STEPS:
-        raise Refused(f"{len(data):,} launches, copies and fills were recorded; the limit is {MAX_STEPS:,}")
-    return tuple(_step(item, kernels, buffers, limits) for item in data)
-
-
-def _step(item, kernels, buffers, limits):
-    kind, *rest = item if type(item) in (list, tuple) and item and type(item[0]) is str else (None,)
-    if kind == "launch" and len(rest) == 5:
-        return _launch(rest, kernels, buffers, limits)
-    if kind == "copy" and len(rest) == 2:
-        target, source = (_known(name, buffers) for name in rest)
-        have, want = (describe(buffers[name]) for name in (source, target))
-        if have != want:
-            raise Refused(f"a copy needs two arrays of one shape and dtype, got {have} to {want}")
-        return CopyStep(target, source)
-    if kind == "fill" and len(rest) == 2 and type(rest[1]) in (int, float):
-        return FillStep(_known(rest[0], buffers), rest[1])
-    raise Refused(f"a recorded step is a launch, a copy or a fill, got {str(item)[:80]}")
-
-
-def _launch(item, kernels, buffers, limits):
-    kernel, grid, block, shared, arguments = item
-    if type(kernel) is not int or not 0 <= kernel < kernels:
-        raise Refused(f"a launch names kernel {str(kernel)[:20]} of {kernels}")
-    if type(arguments) not in (list, tuple) or len(arguments) > MAX_ARGUMENTS:
-        raise Refused(f"a launch has a list of up to {MAX_ARGUMENTS} arguments")
-    grid, block, shared = checked_plan((grid, block, shared), "launch", limits)
-    return LaunchStep(kernel, grid, block, shared, tuple(_argument(value, buffers) for value in arguments))
-
-
-def _argument(value, buffers):
-    if type(value) is str:
-        return _known(value, buffers)
-    pair = type(value) in (list, tuple) and len(value) == 2 and type(value[0]) is str
-    if pair and value[0] in DTYPES and type(value[1]) in (bool, int, float):
-        return tuple(value)
-    raise Refused(f"a kernel's argument is a device array or a number, got {str(value)[:80]}")
-
-
-def _known(name, buffers):
-    if type(name) is not str or name not in buffers:
-        raise Refused(f"there is no device array {str(name)[:40]!r}")
-    return name
+    for step in steps:
+        if type(step) is LaunchStep:
+            if step.kernel >= kernels:
+                raise Refused(f"a launch names kernel {step.kernel} of {kernels}")
+            checked_plan((step.grid, step.block, step.shared), "launch", limits)
+            names = [argument for argument in step.arguments if type(argument) is str]
+        else:
+            names = [step.target, step.source] if type(step) is CopyStep else [step.target]
+        for name in names:
+            if name not in buffers:
+                raise Refused(f"there is no device array {name[:40]!r}")
+        if type(step) is CopyStep:
+            want, have = (describe(buffers[name]) for name in names)
+            if have != want:
+                raise Refused(f"a copy needs two arrays of one shape and dtype, got {have} to {want}")
 
 
 def describe(buffer):

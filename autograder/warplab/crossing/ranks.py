@@ -12,7 +12,7 @@ import numpy as np
 from warplab.crossing.endless import join_all
 from warplab.crossing.explain import Refused
 from warplab.crossing.router import Router
-from warplab.crossing.values import check_callable, modified, plain_copy, read_results
+from warplab.crossing.values import Result, check_callable, modified, of_form, plain_copy, read_results
 
 
 def question(task, case, rank=0):
@@ -125,8 +125,7 @@ def together(answers, hub):
         raise Refused(hub.failed)
     outputs, changed = {}, []
     for rank, data in sorted(answers.items()):
-        if type(data) is not dict or type(data.get("outputs")) is not dict:
-            raise Refused(f"what rank {rank} sent back is not a result")
-        outputs |= {result_name(name, rank): value for name, value in data["outputs"].items()}
-        changed += data["modified"] if type(data.get("modified")) is list else []
+        told = of_form(data, Result, f"what rank {rank} sent back is not a result")
+        outputs |= {result_name(name, rank): value for name, value in told.outputs.items()}
+        changed += told.modified
     return {"outputs": outputs, "modified": changed}

@@ -2,10 +2,31 @@
 
 import json
 
+import msgspec
 import numpy as np
 
 from warplab.crossing.arrays import NotPlain, as_array
 from warplab.crossing.explain import Refused
+
+
+class Result(msgspec.Struct):
+    """What comes back of a task whose answer is the result. modified: names of inputs."""
+
+    outputs: dict[str, np.ndarray]
+    modified: list[str] = []
+    counters: dict[str, float] = {}
+
+
+def of_form(data, form, what):
+    """Plain data of a stranger's, with arrays in it, as an instance of `form`. Raises Refused if it is none.
+
+    what: the sentence's beginning. A class in `form` needs a field without a default: msgspec takes an array
+    for a mapping that has none of the others, and asks it for its keys where it expects a dict.
+    """
+    try:
+        return msgspec.convert(data, form)
+    except (msgspec.ValidationError, AttributeError) as problem:
+        raise Refused(f"{what}: {problem}") from None
 
 
 def plain_copy(value):
