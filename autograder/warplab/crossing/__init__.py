@@ -15,48 +15,22 @@ import math
 from dataclasses import replace
 
 from warplab.crossing import driver, function, kernel, ranks, remote_device, timed, vjp
-from warplab.crossing.costliest import checked_access
+from warplab.crossing.costliest import checked_access as checked_access
 from warplab.crossing.endless import stopped_after
 from warplab.crossing.execute import execute
 from warplab.crossing.explain import Refused, explain
-from warplab.crossing.findings import checked_findings
+from warplab.crossing.findings import checked_findings as checked_findings
 from warplab.crossing.orders import Order
 from warplab.crossing.outcome import Outcome
-from warplab.crossing.plan import checked_plan
-from warplab.crossing.values import Result, modified, of_form, poisoned
+from warplab.crossing.plan import checked_plan as checked_plan
+from warplab.crossing.values import Result, of_form
+from warplab.crossing.values import modified as modified
+from warplab.crossing.values import poisoned as poisoned
 from warplab.hardware.device import device
 
-CROSSINGS = {
-    "kernel": kernel,
-    "driver": driver,
-    "function": function,
-    "vjp": vjp,
-    "device": remote_device,
-    "ranks": ranks,
-}
+CROSSINGS = dict(kernel=kernel, driver=driver, function=function, vjp=vjp, device=remote_device, ranks=ranks)
 EXECUTED = ("kernel", "driver")  # their answer is code for the executor; of the others it is the result
 MAX_RESULT_BYTES = 4 << 20  # of one case: the judge keeps those of all cases until it compares
-
-__all__ = [
-    "CROSSINGS",
-    "EXECUTED",
-    "Order",
-    "Outcome",
-    "Refused",
-    "can_time",
-    "checked_access",
-    "checked_findings",
-    "checked_plan",
-    "execute",
-    "explain",
-    "finish",
-    "host",
-    "modified",
-    "poisoned",
-    "run_here",
-    "traced",
-    "try_here",
-]
 
 
 def host(task, case):
@@ -78,13 +52,12 @@ def finish(task, case, answer, host):
         raise Refused(
             f"{nbytes:,} bytes came back; the results of one case have at most {MAX_RESULT_BYTES >> 20} MiB"
         )
-    own = {
-        name: told.counters[name]
-        for name in task.measured
-        if math.isfinite(told.counters.get(name, math.nan))
-    }
     changed = tuple(name for name in told.modified if name in case.inputs)
-    counters = host.counters() if host else own
+    if host:
+        counters = host.counters()
+    else:  # what the task allows to be measured beside the student's code
+        own = {name: told.counters.get(name, math.nan) for name in task.measured}
+        counters = {name: count for name, count in own.items() if math.isfinite(count)}
     return Outcome("", told.outputs, counters, changed, trace=traced(host))
 
 
@@ -106,10 +79,8 @@ def run_here(task, case, entry, plan=None, seen=None):
             answer = ranks.together(ranks.run_here(task, case, entry, opened), opened)
         else:
             opened = host(task, case)
-            names = (task.entry, task.plan_entry)
-            answer = module.answer(
-                module.question(task, case), names, entry, plan, opened.call if opened else None
-            )
+            names, call = (task.entry, task.plan_entry), opened.call if opened else None
+            answer = module.answer(module.question(task, case), names, entry, plan, call)
     finally:
         if seen is not None:
             seen.append(traced(opened))

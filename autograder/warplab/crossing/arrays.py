@@ -54,16 +54,15 @@ def _array_or_none(value):
 
 
 def _numbers(value, kind):
+    whole = kind == "integers"
+    dtype, wanted = (np.int64, "whole numbers") if whole else (np.float64, "numbers")
     if type(value) is np.ndarray:
-        if value.dtype.kind not in ("iu" if kind == "integers" else "iuf"):
-            raise NotPlain(
-                f"dtype is {value.dtype}, expected {'whole numbers' if kind == 'integers' else 'numbers'}"
-            )
-        return _copy(value).astype(np.int64 if kind == "integers" else np.float64)
-    budget = [MAX_ELEMENTS]
-    plain = _walk(value, WHOLE if kind == "integers" else WHOLE | REAL, kind, MAX_DEPTH, budget)
+        if value.dtype.kind not in ("iu" if whole else "iuf"):
+            raise NotPlain(f"dtype is {value.dtype}, expected {wanted}")
+        return _copy(value).astype(dtype)
+    plain = _walk(value, WHOLE if whole else WHOLE | REAL, kind, MAX_DEPTH, [MAX_ELEMENTS])
     try:
-        return np.array(plain, dtype=np.int64 if kind == "integers" else np.float64)
+        return np.array(plain, dtype=dtype)
     except OverflowError:
         raise NotPlain("a number does not fit in 64 bits") from None
     except ValueError:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from warplab.crossing.explain import Refused
 from warplab.crossing.values import of_form
@@ -16,6 +17,7 @@ from warplab.simt.counters.watch import WarpRequest
 from warplab.simt.profile import MEMORY
 
 PARTS = (*MEMORY, "atomics")
+COUNTED = ("requests", "sectors", "bytes", "wavefronts", "bank_conflicts")
 KIND_COUNTS_IN = {  # an atomic reads and writes, and counts as both in what was touched
     "read": ("load", "read", "memory"),
     "write": ("store", "write", "memory"),
@@ -23,19 +25,6 @@ KIND_COUNTS_IN = {  # an atomic reads and writes, and counts as both in what was
 }
 MAX_LINE, MAX_WIDTH, MAX_NUMBER = 1_000_000, 64, 1 << 48
 Number = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
-COSTS = {  # what one memory instruction counted, and how much of it is beyond the fewest for so many requests
-    "requests": lambda traffic, sample: (traffic.requests, 0),
-    "sectors": lambda traffic, sample: (
-        traffic.sectors,
-        max(0, traffic.sectors - traffic.requests * sample.fewest_sectors),
-    ),
-    "bytes": lambda traffic, sample: (
-        32 * traffic.sectors,
-        32 * max(0, traffic.sectors - traffic.requests * sample.fewest_sectors),
-    ),
-    "wavefronts": lambda traffic, sample: (traffic.wavefronts, traffic.wavefronts - traffic.ideal),
-    "bank_conflicts": lambda traffic, sample: (traffic.wavefronts - traffic.ideal,) * 2,
-}
 
 
 class AccessRecord(Struct, forbid_unknown_fields=True):
@@ -80,15 +69,23 @@ def spent(kernel, program, counters, names):
     """
     found = []
     for part, _, what in (name.partition(".") for name in names):
-        for key, traffic in counters.traffic.items() if what in COSTS else ():
+        for key, traffic in counters.traffic.items() if what in COUNTED else ():
             instr, sample = program.sites[key[0]], counters.samples.get(key)
             times = _times(part, sample) if sample else 0
             # a bulk copy of one lane is no picture of a warp
             if times and sample.width <= MAX_WIDTH:
                 place = kernel, program.file_of(instr.file).rpartition("/")[2], instr.line
-                counted, wasted = (times * cost for cost in COSTS[what](traffic, sample))
+                counted, wasted = (times * cost for cost in _cost(what, traffic, sample.fewest_sectors))
                 found.append(Spent(place, counted, wasted, traffic.requests, sample))
     return found
+
+
+def _cost(what, traffic, fewest):
+    """What one memory instruction counted, and how much of it is beyond the fewest for so many requests."""
+    sectors, over = traffic.sectors, max(0, traffic.sectors - traffic.requests * fewest)
+    conflicts = traffic.wavefronts - traffic.ideal
+    costs = (traffic.requests, 0), (sectors, over), (32 * sectors, 32 * over)
+    return (*costs, (traffic.wavefronts, conflicts), (conflicts, conflicts))[COUNTED.index(what)]
 
 
 def _times(part, sample):
@@ -118,19 +115,10 @@ def costliest(found, arrays):
     shown = max(mine, key=lambda one: one.wasted if wasted else one.counted)
     (_, file, line), sample = shown.place, shown.sample
     alike = [one for one in mine if _same(one.sample, sample)]  # the compiler may have unrolled a loop
-    return {
-        "line": line if 0 < line <= MAX_LINE else 0,
-        "file": zlib.crc32(file.encode()),
-        "space": sample.space,
-        "kind": sample.kind,
-        "array": arrays.get(sample.label, ""),
-        "width": sample.width,
-        "lanes": list(sample.lanes),
-        "offsets": list(sample.offsets),
-        "requests": sum(one.requests for one in alike),
-        "counted": _counted(mine),
-        "wasted": wasted,
-    }
+    place = line if 0 < line <= MAX_LINE else 0, zlib.crc32(file.encode())
+    what = sample.space, sample.kind, arrays.get(sample.label, ""), sample.width
+    totals = sum(one.requests for one in alike), _counted(mine), wasted
+    return asdict(AccessRecord(*place, *what, list(sample.lanes), list(sample.offsets), *totals))
 
 
 def _same(one, other):
@@ -162,9 +150,8 @@ def checked_access(data, arrays):
 
 def request_of(access):
     """The WarpRequest that a record holds."""
-    label = (
-        "shared memory" if access["space"] == "shared" else access["array"] or "memory of the kernel's own"
-    )
+    label = access["array"] or "memory of the kernel's own"
+    label = "shared memory" if access["space"] == "shared" else label
     if label.startswith("#"):
         label = "an array from device.empty"
     lanes, offsets = tuple(access["lanes"]), tuple(access["offsets"])

@@ -68,11 +68,8 @@ class DeviceClient:
 
         arrays: the one to fill, then those to read.
         """
-        message = {
-            "op": "launch",
-            "work": work if type(work) is str else type(work).__name__,
-            "stream": stream,
-        }
+        name = work if type(work) is str else type(work).__name__
+        message = {"op": "launch", "work": name, "stream": stream}
         self._ask(message | {"arrays": [_span(array) for array in arrays]} if arrays else message)
 
     def synchronize(self, stream=None, event=None):

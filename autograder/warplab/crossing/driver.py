@@ -73,6 +73,9 @@ class Handle:
     __setitem__ = __iter__ = __getitem__
 
 
+PASSED = (Handle, bool, int, float)  # to a kernel, and NumPy's numbers
+
+
 class Recorder:
     """What a driver task's host code is given as `device`. target: what its kernels are compiled for."""
 
@@ -114,17 +117,12 @@ class Recorder:
     def launch(self, kernel, grid, block, *arguments, shared=0):
         """Launch a @cuda.jit kernel or a warplab.cuda_kernel on device arrays and numbers."""
         grid, block, shared = checked_plan((grid, block, shared), "device.launch", self.target.limits)
-        if any(
-            type(value) not in (Handle, bool, int, float) and not isinstance(value, np.number | np.bool_)
-            for value in arguments
-        ):
+        if not all(type(one) in PASSED or isinstance(one, np.number | np.bool_) for one in arguments):
             raise Refused("device.launch passes device arrays and numbers to a kernel, nothing else")
-        types = tuple(
-            ("array" if type(value) is Handle else "number", *_described(value)) for value in arguments
-        )
+        types = tuple(map(_described, arguments))
         packed = [
-            _name(value) if type(value) is Handle else [np.asarray(value).dtype.name, plain_copy(value)]
-            for value in arguments
+            _name(value) if kind == "array" else [dtype, plain_copy(value)]
+            for value, (dtype, _, kind) in zip(arguments, types, strict=True)
         ]
         self._record("launch", self._kernel(kernel, types), grid, block, shared, packed)
 
@@ -134,11 +132,8 @@ class Recorder:
         if key not in self._known:
             if len(self.kernels) >= MAX_KERNELS:
                 raise Refused(f"more than {MAX_KERNELS} different kernels were launched")
-            name = getattr(kernel, "name", None) or getattr(
-                getattr(kernel, "py_func", None), "__name__", "the kernel"
-            )
-            passed = [[dtype, dimensions, kind] for kind, dtype, dimensions in types]
-            done = compiled(kernel, name, passed, self.target)
+            own = getattr(getattr(kernel, "py_func", None), "__name__", "the kernel")
+            done = compiled(kernel, getattr(kernel, "name", None) or own, types, self.target)
             # holding the kernel keeps its id from being used again
             self._known[key] = (len(self.kernels), kernel)
             self.kernels.append(vars(done))
@@ -151,7 +146,10 @@ class Recorder:
 
 
 def _described(value):
-    return (value.dtype.name, value.ndim) if type(value) is Handle else (np.asarray(value).dtype.name, 0)
+    """The type of an argument, as kernel.compiled() takes it."""
+    if type(value) is Handle:
+        return value.dtype.name, value.ndim, "array"
+    return np.asarray(value).dtype.name, 0, "number"
 
 
 def _name(handle):

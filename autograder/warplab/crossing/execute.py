@@ -13,7 +13,7 @@ from warplab.crossing.costliest import costliest, counts_memory, spent
 from warplab.crossing.explain import Refused
 from warplab.crossing.orders import CopyStep, FillStep, describe
 from warplab.crossing.outcome import Outcome
-from warplab.crossing.values import poisoned
+from warplab.crossing.values import filled
 from warplab.hardware.target import Target
 from warplab.simt.abi import NUMBERS, c_number, numba_array, numba_number, word
 from warplab.simt.counters.collect import Counters
@@ -25,19 +25,12 @@ from warplab.simt.frontends.launch import LaunchContext, run
 from warplab.simt.profile import MEMORY, summary
 from warplab.simt.ptx.parser import PTXSyntaxError
 
+OF_INSTRUCTIONS = "warp_instructions thread_instructions branches divergent_branches flops".split()
+OF_MEMORY = [f"{part}.{number}" for part, numbers in MEMORY.items() for number in numbers]
 TOTALS = (
-    "warp_instructions",
+    *OF_INSTRUCTIONS,
     "busiest_warp_instructions",  # of several launches the sum: they run one after the other
-    "thread_instructions",
-    "branches",
-    "divergent_branches",
-    "flops",
-    *(
-        f"{part}.{number}"
-        for part, numbers in MEMORY.items()
-        for number in numbers
-        if number != "sectors_per_request"
-    ),
+    *(name for name in OF_MEMORY if not name.endswith(".sectors_per_request")),
     "atomics.requests",
 )
 MOVES = {CopyStep: ("read", "write", "memory", "memory"), FillStep: ("write", "memory")}
@@ -49,26 +42,17 @@ def execute(order):
     memory = Memory(order.buffers)
     try:
         profiles = [profile for step in order.steps if (profile := memory.run(step, order)) is not None]
-        changed = [
-            name for name in order.inputs if memory.arrays[name].tobytes() != order.buffers[name].tobytes()
-        ]
-        counters = counted(profiles, assembled(order)) | {
-            "launches": float(len(profiles)),
-            "allocated_bytes": float(order.allocated),
-        }
+        arrays, buffers = memory.arrays, order.buffers
+        changed = [name for name in order.inputs if arrays[name].tobytes() != buffers[name].tobytes()]
+        counters = counted(profiles, assembled(order))
+        counters |= {"launches": float(len(profiles)), "allocated_bytes": float(order.allocated)}
         for name, moved in moved_by_copies(order).items():
             counters[name] = counters.get(name, 0.0) + moved
-        outputs = {name: memory.arrays[name] for name in order.results}
+        outputs = {name: arrays[name] for name in order.results}
         asked = any(name in findings.INSTRUCTIONS for name in order.counts)
         lanes = findings.of_lines(profiles) if asked else []
-        return Outcome(
-            "",
-            outputs,
-            counters,
-            tuple(changed),
-            access=memory.costliest(),
-            findings=tuple([*lanes, *memory.findings][: findings.MOST]),
-        )
+        found = tuple([*lanes, *memory.findings][: findings.MOST])
+        return Outcome("", outputs, counters, tuple(changed), None, memory.costliest(), found)
     except LaunchError as error:
         found = [findings.of_error(error), *memory.findings]
         return Outcome(error=str(error), findings=tuple(found[: findings.MOST]))
@@ -120,12 +104,7 @@ class Memory:
     def __init__(self, buffers):
         self.arrays, self.regions, self.spent, self.findings = {}, {}, [], []
         for name, buffer in buffers.items():
-            array = (
-                np.array(buffer, order="C")
-                if type(buffer) is np.ndarray
-                else poisoned(buffer.shape, buffer.dtype)
-            )
-            self.arrays[name] = array
+            array = self.arrays[name] = filled(buffer)
             label = f"argument '{name}' ({describe(array)})"
             self.regions[name] = self.space.add(as_bytes(array), label).holds(array, label)
 
@@ -197,20 +176,15 @@ def parameters(kernel, program, arguments):
         values = [word for argument in arguments for word in _numba_words(argument)]
     else:
         if len(arguments) != len(declared):
-            raise Refused(
-                f"the kernel {kernel.name} takes {len(declared)} arguments, "
-                f"and this task passes {len(arguments)}"
-            )
-        values = [
-            _c_word(argument, param, kernel.name) for argument, param in zip(arguments, declared, strict=True)
-        ]
-    sizes = [len(value) for value in values]
-    if sizes != [param.size for param in declared]:
-        raise Refused(
-            f"the arguments of {kernel.name} do not fit its parameters: "
-            f"{len(sizes)} values of {sum(sizes)} bytes, "
-            f"and the PTX declares {len(declared)} of {sum(param.size for param in declared)} bytes"
-        )
+            passed = f"this task passes {len(arguments)}"
+            raise Refused(f"the kernel {kernel.name} takes {len(declared)} arguments, and {passed}")
+        pairs = zip(arguments, declared, strict=True)
+        values = [_c_word(argument, param, kernel.name) for argument, param in pairs]
+    sizes, wanted = [len(value) for value in values], [param.size for param in declared]
+    if sizes != wanted:
+        have = f"{len(sizes)} values of {sum(sizes)} bytes"
+        want = f"and the PTX declares {len(wanted)} of {sum(wanted)} bytes"
+        raise Refused(f"the arguments of {kernel.name} do not fit its parameters: {have}, {want}")
     return values
 
 

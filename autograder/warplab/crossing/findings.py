@@ -11,6 +11,7 @@ import zlib
 from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from warplab.crossing.values import of_form
 
@@ -82,14 +83,9 @@ def of_lines(profiles):
 
 def _act(act):
     does = act.does if act.does.endswith("s") or "atomically" not in act.does else "updates atomically"
-    return {
-        "thread": list(act.thread),
-        "block": list(act.block),
-        "does": does if does in get_args(Does) else "reads",
-        "what": act.what[:MAX_WHAT],
-        "file": zlib.crc32(act.file.encode()),
-        "line": act.line if 0 < act.line <= MAX_LINE else 0,
-    }
+    does = does if does in get_args(Does) else "reads"
+    place = zlib.crc32(act.file.encode()), act.line if 0 < act.line <= MAX_LINE else 0
+    return asdict(ActRecord(list(act.thread), list(act.block), does, act.what[:MAX_WHAT], *place))
 
 
 def checked_findings(data):

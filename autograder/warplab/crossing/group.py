@@ -44,14 +44,16 @@ _opening = threading.Lock()
 
 
 class RouterWork(dist.Work):
-    """What isend and its like return: wait() ends when the message is through, and fills the receiver."""
+    """What isend and its like return: wait() ends when the message is through, and fills the receiver.
 
-    def __init__(self, group, number, what, receive):
+    memory: of a message its first address, the one behind its last, whether it is filled, and the tensor
+    itself, so that nobody else gets its place while the message is on its way.
+    """
+
+    def __init__(self, group, number, what, receive, memory=None):
         super().__init__()
         self._group, self._number, self.what, self._receive, self._over = group, number, what, receive, False
-        # A message's first address, the one behind its last, whether it is filled, and the tensor itself, so
-        # that nobody else gets its place while the message is on its way.
-        self.memory: tuple[int, int, bool, torch.Tensor] | None = None
+        self.memory = memory
 
     def wait(self, timeout=None):
         """True when the message is through; CommError if it never will be.
@@ -121,10 +123,10 @@ class RouterGroup(dist.ProcessGroup):
                 f"{what} was begun and never waited for: call wait() on what it returns, or it may not arrive"
             )
 
-    def _post(self, what, op, tensor=None, receive=None, **options):
+    def _post(self, what, op, tensor=None, receive=None, memory=None, **options):
         """A new post; `tensor` is what it brings. Returns its work, whose wait() calls receive(array)."""
         self._posts.append(({"op": op} | options, tensor))
-        work = RouterWork(self, self._number, what, receive)
+        work = RouterWork(self, self._number, what, receive, memory)
         self.open[self._number] = work
         self._number += 1
         return work
@@ -133,18 +135,14 @@ class RouterGroup(dist.ProcessGroup):
         tensor = _sound("send", tensors[0])
         what = f"isend to rank {to}"
         memory = self._claimed(what, tensor, filled=False)
-        work = self._post(what, "send", tensor, peer=to, tag=tag)
-        work.memory = memory
-        return work
+        return self._post(what, "send", tensor, memory=memory, peer=to, tag=tag)
 
     def recv(self, tensors, frm, tag):
         tensor = _sound("recv", tensors[0])
         into = _filler(f"what rank {frm} sent", tensor)
         what = f"irecv from rank {frm}"
         memory = self._claimed(what, tensor, filled=True)
-        work = self._post(what, "recv", None, into, peer=frm, tag=tag)
-        work.memory = memory
-        return work
+        return self._post(what, "recv", None, into, memory, peer=frm, tag=tag)
 
     def _claimed(self, what, tensor, filled):
         """The tensor's memory, for RouterWork; CommError if another message on its way has some of it.
@@ -153,9 +151,8 @@ class RouterGroup(dist.ProcessGroup):
         """
         first, end = tensor.data_ptr(), tensor.data_ptr() + tensor.numel() * tensor.element_size()
         for other in self.open.values():
-            if other.memory is None or not (filled or other.memory[2]):
-                continue
-            if first < other.memory[1] and other.memory[0] < end:
+            start, stop, is_filled, _ = other.memory or (0, 0, False, None)
+            if (filled or is_filled) and first < stop and start < end:
                 raise CommError(
                     f"{what} has the same tensor as {other.what}, which is still on its way: "
                     "call its wait() first, or take another tensor (`torch.empty_like` makes one)"
@@ -171,9 +168,8 @@ class RouterGroup(dist.ProcessGroup):
 
     def allreduce(self, tensors, opts):
         tensor = _sound("all_reduce", tensors[0])
-        return self._post(
-            "all_reduce", "all_reduce", tensor, _filler("all_reduce", tensor), reduce=_operation(opts)
-        )
+        into = _filler("all_reduce", tensor)
+        return self._post("all_reduce", "all_reduce", tensor, into, reduce=_operation(opts))
 
     def allgather(self, outputs, inputs, opts=None):
         tensor, parts = _sound("all_gather", inputs[0]), [_sound("all_gather", part) for part in outputs[0]]
@@ -191,18 +187,14 @@ class RouterGroup(dist.ProcessGroup):
         return self._post("all_gather", "all_gather", tensor, receive)
 
     def all_gather_single(self, output, tensor, opts=None):
-        into = _filler("all_gather_single", _sound("all_gather_single", output))
-        return self._post("all_gather_single", "all_gather", _sound("all_gather_single", tensor), into)
+        what = "all_gather_single"
+        into = _filler(what, _sound(what, output))
+        return self._post(what, "all_gather", _sound(what, tensor), into)
 
     def reduce_scatter_single(self, output, tensor, opts):
-        into = _filler("reduce_scatter_single", _sound("reduce_scatter_single", output))
-        return self._post(
-            "reduce_scatter_single",
-            "reduce_scatter",
-            _sound("reduce_scatter_single", tensor),
-            into,
-            reduce=_operation(opts),
-        )
+        what = "reduce_scatter_single"
+        into, tensor = _filler(what, _sound(what, output)), _sound(what, tensor)
+        return self._post(what, "reduce_scatter", tensor, into, reduce=_operation(opts))
 
     # Their names before PyTorch 2.13, whose stubs have other names for the same parameters.
     _allgather_base = all_gather_single  # pyright: ignore[reportAssignmentType]

@@ -33,19 +33,11 @@ class CompiledKernel(msgspec.Struct, forbid_unknown_fields=True):
 def question(task, case):
     """Argument names, their types as _type() has them, and what the student's plan is called with."""
     outputs = task.result(case.inputs)
-    described = [
-        _type(case.inputs[name])
-        if name not in outputs
-        else _type(np.empty(0, outputs[name][1]), outputs[name][0])
-        for name in task.arguments
-    ]
+    arrays = {name: np.broadcast_to(np.zeros((), dtype), shape) for name, (shape, dtype) in outputs.items()}
+    described = [_type((case.inputs | arrays)[name]) for name in task.arguments]
     plan = plain_copy(task.plan_arguments(case.inputs)) if task.plan_entry else None
-    return {
-        "arguments": list(task.arguments),
-        "types": described,
-        "plan": plan,
-        "arch": target_of(task, case).arch,
-    }
+    asked = {"arguments": list(task.arguments), "types": described, "plan": plan}
+    return asked | {"arch": target_of(task, case).arch}
 
 
 def target_of(task, case):
@@ -53,10 +45,10 @@ def target_of(task, case):
     return device().target if task.is_timed(case) else engine_target()
 
 
-def _type(value, shape=None):
+def _type(value):
     """["float32", 2] of a matrix, ["int64", 0] of a Python int: what numba and a C++ compiler make of it."""
     if type(value) is np.ndarray:
-        return [value.dtype.name, len(value.shape if shape is None else shape), "array"]
+        return [value.dtype.name, value.ndim, "array"]
     return [np.asarray(value).dtype.name, 0, "number"]
 
 
@@ -118,15 +110,9 @@ def finish(task, case, answer, host):
     arguments = tuple(
         name if name in outputs or name in inputs else _number(case.inputs[name]) for name in task.arguments
     )
-    return Order(
-        target.arch,
-        (told.kernel.checked(),),
-        inputs | outputs,
-        (LaunchStep(0, grid, block, shared, arguments),),
-        tuple(outputs),
-        tuple(inputs),
-        task.counts_of(case),
-    )
+    kernels, steps = (told.kernel.checked(),), (LaunchStep(0, grid, block, shared, arguments),)
+    results, counts = tuple(outputs), task.counts_of(case)
+    return Order(target.arch, kernels, inputs | outputs, steps, results, tuple(inputs), counts)
 
 
 def _number(value):

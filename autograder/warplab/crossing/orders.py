@@ -132,21 +132,20 @@ class Order:
 
     def plain(self):
         """JSON-able data and arrays, for a message."""
-        buffers = {name: _converted(value, msgspec.to_builtins) for name, value in self.buffers.items()}
+        buffers = {
+            name: value if type(value) is np.ndarray else msgspec.to_builtins(value)
+            for name, value in self.buffers.items()
+        }
         return msgspec.to_builtins(replace(self, buffers={})) | {"buffers": buffers}
 
     @classmethod
     def from_plain(cls, data):
         """The inverse of plain(), of the judge's own data."""
         buffers = {
-            name: _converted(value, lambda told: msgspec.convert(told, Empty))
+            name: value if type(value) is np.ndarray else msgspec.convert(value, Empty)
             for name, value in data["buffers"].items()
         }
         return msgspec.convert(data | {"buffers": buffers}, cls)
-
-
-def _converted(value, how):
-    return value if type(value) is np.ndarray else how(value)
 
 
 def judges_buffers(task, case):

@@ -19,21 +19,16 @@ def checked_plan(value, name, limits):
     grid = _dimensions(value[0], "grid", limits.max_grid_dim, name)
     block = _dimensions(value[1], "block", limits.max_block_dim, name)
     threads = math.prod(block)
-    if threads > limits.max_threads_per_block:
-        raise Refused(
-            f"`{name}` asks for {threads:,} threads a block, the limit is {limits.max_threads_per_block:,}"
-        )
-    shared = 0
+    shared, total = 0, threads * math.prod(grid)
     if len(value) == 3:
         shared = _whole(value[2], f"`{name}` must return shared_bytes as a whole number")
-    if not 0 <= shared <= limits.max_static_shared:
-        raise Refused(
-            f"`{name}` asks for {shared:,} bytes of shared memory, the limit is {limits.max_static_shared:,}"
-        )
-    if threads * math.prod(grid) > MAX_LAUNCH:
-        raise Refused(
-            f"`{name}` asks for {threads * math.prod(grid):,} threads in all, the limit is {MAX_LAUNCH:,}"
-        )
+    for asked, least, most, what in (
+        (threads, 1, limits.max_threads_per_block, "threads a block"),
+        (shared, 0, limits.max_static_shared, "bytes of shared memory"),
+        (total, 1, MAX_LAUNCH, "threads in all"),
+    ):
+        if not least <= asked <= most:
+            raise Refused(f"`{name}` asks for {asked:,} {what}, the limit is {most:,}")
     return grid, block, shared
 
 

@@ -106,14 +106,8 @@ def cause(told):
 
     A deadlock is often what another rank's mistake leads to.
     """
-    return min(
-        told,
-        key=lambda rank: (
-            told[rank].startswith("CommError: deadlock"),
-            told[rank].startswith("CommError"),
-            rank,
-        ),
-    )
+    kinds = ("CommError: deadlock", "CommError")
+    return min(told, key=lambda rank: (*map(told[rank].startswith, kinds), rank))
 
 
 def together(answers, hub):

@@ -8,11 +8,8 @@ DEVICE = "device"  # the argument that is the client
 
 def question(task, case):
     """The inputs that the task's arguments name, in order; the device itself is not data."""
-    return {
-        "arguments": list(task.arguments),
-        "inputs": given(task, case, (DEVICE,)),
-        "returns": dict(task.returns),
-    }
+    inputs = given(task, case, (DEVICE,))
+    return {"arguments": list(task.arguments), "inputs": inputs, "returns": dict(task.returns)}
 
 
 def host(task, case):
@@ -24,8 +21,5 @@ def answer(question, names, entry, plan, call):
     """Call the student's function with a client whose every method is call(message) -> reply."""
     check_callable(entry, names[0])
     values = {DEVICE: DeviceClient(call)} | question["inputs"]
-    return {
-        "outputs": read_results(
-            question["returns"], entry(*(values[name] for name in question["arguments"])), names[0]
-        )
-    }
+    returned = entry(*(values[name] for name in question["arguments"]))
+    return {"outputs": read_results(question["returns"], returned, names[0])}

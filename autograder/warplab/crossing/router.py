@@ -67,13 +67,10 @@ class Router:
     def __init__(self, size, rule=""):
         self.size, self.rule = size, rule
         self.posts = [[] for _ in range(size)]
-        self.sends, self.receives = (
-            defaultdict(deque),
-            defaultdict(deque),
-        )  # (from, to, tag) -> posts without a partner
-        self.joined = [
-            [] for _ in range(size)
-        ]  # collectives: the k-th of one rank belongs to the k-th of every other
+        # (from, to, tag) -> posts without a partner
+        self.sends, self.receives = defaultdict(deque), defaultdict(deque)
+        # collectives: the k-th of one rank belongs to the k-th of every other
+        self.joined = [[] for _ in range(size)]
         self.sent, self.arrays, self.collectives = [0] * size, 0, 0
         self.messages, self.waiting_bytes = 0, 0
         self.waiting, self.gone = {}, set()  # rank -> the post it waits for
@@ -103,12 +100,9 @@ class Router:
         A send counts when it is posted, a collective when all ranks have joined, as the ring that does the
         same: `ring_traffic`. A message counts at least 8 bytes.
         """
-        return {
-            "ranks.bytes": float(sum(self.sent)),
-            "ranks.bytes_of_one": float(max(self.sent)),
-            "ranks.messages": float(self.arrays),
-            "ranks.collectives": float(self.collectives),
-        }
+        counts = {"bytes": sum(self.sent), "bytes_of_one": max(self.sent)}
+        counts |= {"messages": self.arrays, "collectives": self.collectives}
+        return {f"ranks.{name}": float(count) for name, count in counts.items()}
 
     def trace(self):
         """The first messages of two ranks, and those without a partner, for a picture; {} without any."""
@@ -144,12 +138,12 @@ class Router:
 
     def _post(self, rank, post):
         op = post.get("op")
-        if type(op) is not str or op not in (*COLLECTIVES, "send", "recv"):
-            raise CommError("a message is a send, a recv, or a collective that the router knows")
-        if op in COLLECTIVES:
+        if type(op) is str and op in ("send", "recv"):
+            self._between_two(rank, op, post)
+        elif type(op) is str and op in COLLECTIVES:
             self._join(rank, op, post)
         else:
-            self._between_two(rank, op, post)
+            raise CommError("a message is a send, a recv, or a collective that the router knows")
 
     def _between_two(self, rank, op, post):
         peer, tag = post.get("peer"), post.get("tag")
@@ -159,10 +153,9 @@ class Router:
         if type(tag) is not int or not 0 <= tag < MAX_TAG:
             raise CommError(f"a tag is a whole number from 0 on, not {str(tag)[:20]}")
         if op == "send":
-            array = self._array(post)
-            new, key = Post(f"rank {peer} to receive", array), (rank, peer, tag)
+            new, key = Post(f"rank {peer} to receive", self._array(post)), (rank, peer, tag)
             mine, theirs = self.sends, self.receives
-            self._count(rank, [array.nbytes])
+            self._count(rank, [new.array.nbytes])
         else:
             new, key = Post(f"a message of rank {peer}"), (peer, rank, tag)
             mine, theirs = self.receives, self.sends
@@ -176,7 +169,8 @@ class Router:
         if not theirs[key]:
             del theirs[key]
         send, receive = (new, other) if op == "send" else (other, new)
-        self._end(other, op, send.array)
+        if other.drawn is not None:
+            other.drawn[2:] = [send.array.nbytes, other.drawn[3] or self.moments, self.moments]
         receive.array, send.array = send.array, None
         send.done = receive.done = True
 
@@ -184,28 +178,18 @@ class Router:
         """Note a send or a receive whose partner has not come."""
         if len(self.story) < MAX_STORY:
             sent, got = (self.moments, None) if op == "send" else (None, self.moments)
-            post.drawn = [key[0], key[1], post.array.nbytes if post.array is not None else 0, sent, got]
+            post.drawn = [*key[:2], post.array.nbytes if op == "send" else 0, sent, got]
             self.story.append(post.drawn)
-
-    def _end(self, first, op, array):
-        """Note that the partner of the `first` of two has come, which does `op`."""
-        if first.drawn is not None:
-            first.drawn[2:] = [array.nbytes, first.drawn[3] or self.moments, self.moments]
 
     def _join(self, rank, op, post):
         if self.rule and op != "barrier":
             raise CommError(f"{op} is closed here: {self.rule}")
         options = {name: post.get(name) for name in COLLECTIVES[op]}
-        if type(options.get("root", 0)) is not int or not 0 <= options.get("root", 0) < self.size:
-            raise CommError(
-                f"there is no rank {str(options['root'])[:20]}: the ranks are 0 to {self.size - 1}"
-            )
-        if "reduce" in options and (
-            type(options["reduce"]) is not str or options["reduce"] not in REDUCTIONS
-        ):
-            raise CommError(
-                f"{op} knows the operations {', '.join(REDUCTIONS)}, not {str(options['reduce'])[:20]}"
-            )
+        root, reduce = options.get("root", 0), options.get("reduce", "sum")
+        if type(root) is not int or not 0 <= root < self.size:
+            raise CommError(f"there is no rank {str(root)[:20]}: the ranks are 0 to {self.size - 1}")
+        if type(reduce) is not str or reduce not in REDUCTIONS:
+            raise CommError(f"{op} knows the operations {', '.join(REDUCTIONS)}, not {str(reduce)[:20]}")
         array = None if op == "barrier" else self._array(post, self.size if op == "all_gather" else 1)
         if array is not None:
             self._suits(op, options, array)
@@ -264,11 +248,8 @@ class Router:
         self.arrays += len(messages)
 
     def _others(self):
-        return (
-            "it is alone"
-            if self.size == 1
-            else f"the ranks are 0 to {self.size - 1}, and a rank sends nothing to itself"
-        )
+        others = f"the ranks are 0 to {self.size - 1}, and a rank sends nothing to itself"
+        return others if self.size > 1 else "it is alone"
 
     def _settle(self):
         replies = []
@@ -297,12 +278,8 @@ class Router:
     def deadlock(self):
         """One sentence on who waits for whom."""
         waits = [f"rank {rank} waits for {post.whom}" for rank, post in sorted(self.waiting.items())]
-        left = (
-            f"; rank{'s' * (len(self.gone) > 1)} {', '.join(map(str, sorted(self.gone)))} returned"
-            if self.gone
-            else ""
-        )
-        return f"deadlock: {', '.join(waits)}{left}, and nothing is under way"
+        gone = f"; rank{'s' * (len(self.gone) > 1)} {', '.join(map(str, sorted(self.gone)))} returned"
+        return f"deadlock: {', '.join(waits)}{gone if self.gone else ''}, and nothing is under way"
 
 
 def collective(op, arrays, root=0, reduce="sum"):

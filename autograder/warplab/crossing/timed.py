@@ -17,9 +17,9 @@ from cuda.bindings import driver
 from cuda.core import Device, LaunchConfig, Linker, LinkerOptions, ObjectCode, launch
 
 from warplab.crossing.explain import Refused
-from warplab.crossing.orders import CopyStep, Empty, FillStep
+from warplab.crossing.orders import CopyStep, FillStep
 from warplab.crossing.outcome import Outcome
-from warplab.crossing.values import poisoned
+from warplab.crossing.values import filled
 from warplab.simt.abi import c_number, numba_array, numba_number
 from warplab.simt.ptx.parser import meets_grid_wide, parse
 from warplab.timing.cuda_timer import checked, cuda_timer
@@ -46,14 +46,11 @@ class KernelSampler:
 
     def _prepared(self, number):
         """Restore the buffers, load the modules, and return the steps as one call without arguments."""
-        device = Device()
+        device, buffers = Device(), self.sets[number]
         device.set_current()
-        buffers = self.sets[number]
         buffers.restore()
-        loaded = [kernel.loaded() for kernel in self.kernels]
-        calls = [
-            self._call(step, buffers, loaded, device.default_stream) for step in self.orders[number].steps
-        ]
+        loaded, stream = [kernel.loaded() for kernel in self.kernels], device.default_stream
+        calls = [self._call(step, buffers, loaded, stream) for step in self.orders[number].steps]
 
         def run():
             for call in calls:
@@ -67,9 +64,8 @@ class KernelSampler:
         if type(step) is FillStep:
             return functools.partial(buffers.fill, step.target, step.value)
         kernel = self.kernels[step.kernel]
-        return functools.partial(
-            launch, stream, kernel.config(step), loaded[step.kernel], *kernel.values(step, buffers)
-        )
+        config, values = kernel.config(step), kernel.values(step, buffers)
+        return functools.partial(launch, stream, config, loaded[step.kernel], *values)
 
 
 class _Kernel:
@@ -94,10 +90,7 @@ class _Kernel:
     def values(self, step, buffers):
         """The launch's parameters as cuda.core takes them."""
         if self.kernel.abi == "c":
-            return [
-                buffers.c_value(argument, kind)
-                for argument, kind in zip(step.arguments, self.declared, strict=True)
-            ]
+            return [buffers.c_value(*pair) for pair in zip(step.arguments, self.declared, strict=True)]
         return [value for argument in step.arguments for value in buffers.numba_values(argument)]
 
 
@@ -106,12 +99,7 @@ class _Buffers:
 
     def __init__(self, order):
         self.order = order
-        self.host = {
-            name: poisoned(buffer.shape, buffer.dtype)
-            if type(buffer) is Empty
-            else np.ascontiguousarray(buffer)
-            for name, buffer in order.buffers.items()
-        }
+        self.host = {name: filled(buffer, copy=None) for name, buffer in order.buffers.items()}
         self.pointers = {
             name: checked(driver.cuMemAlloc(max(array.nbytes, 1))) for name, array in self.host.items()
         }
@@ -121,11 +109,8 @@ class _Buffers:
             checked(driver.cuMemcpyHtoD(self.pointers[name], array.ctypes.data, array.nbytes))
 
     def copy(self, target, source):
-        checked(
-            driver.cuMemcpyDtoDAsync(
-                self.pointers[target], self.pointers[source], self.host[source].nbytes, 0
-            )
-        )
+        to, of, nbytes = self.pointers[target], self.pointers[source], self.host[source].nbytes
+        checked(driver.cuMemcpyDtoDAsync(to, of, nbytes, 0))
 
     def fill(self, target, value):
         """Set every element, byte for byte as NumPy writes the value."""
@@ -190,11 +175,10 @@ def measure(task, cases, student, yardstick, bandwidth, elapsed):
     second, measured. Every output of the student's is checked: Refused with the reason when one is wrong, or
     when a time is below the floor of reading the inputs once.
     """
-    turn = {"a": itertools.cycle(range(len(cases))), "b": itertools.cycle(range(len(cases)))}
-    known = {}
+    of_student, of_yardstick, known = itertools.cycle(range(len(cases))), itertools.count(), {}
 
     def sample_a():
-        number = next(turn["a"])
+        number = next(of_student)
         seconds, clock, outputs = student(number)
         data = {name: array.tobytes() for name, array in outputs.items()}
         if known.get(number) != data:
@@ -210,31 +194,23 @@ def measure(task, cases, student, yardstick, bandwidth, elapsed):
             )
         return seconds, clock
 
-    def sample_b():
-        return yardstick(next(turn["b"]))[:2]
-
-    return paired(sample_a, sample_b, elapsed).counters()
+    return paired(sample_a, lambda: yardstick(next(of_yardstick) % len(cases))[:2], elapsed).counters()
 
 
 def measure_here(task, case, order):
     """A timed row in this process: an Outcome. Samples and checks as over the boundary, on one input set."""
     timer = cuda_timer()
-    student, yardstick = (
-        KernelSampler([order], timer),
-        YardstickSampler(task.yardstick, task.yardstick_sets([case.inputs]), timer),
-    )
+    student = KernelSampler([order], timer)
+    yardstick = YardstickSampler(task.yardstick, task.yardstick_sets([case.inputs]), timer)
     student.warm_up()
     yardstick.warm_up()
-    start = time.perf_counter()
+    start, bandwidth = time.perf_counter(), timer.bandwidth()
+
+    def elapsed():
+        return time.perf_counter() - start
+
     try:
-        counters = measure(
-            task,
-            [case],
-            student.sample,
-            yardstick.sample,
-            timer.bandwidth(),
-            lambda: time.perf_counter() - start,
-        )
+        counters = measure(task, [case], student.sample, yardstick.sample, bandwidth, elapsed)
     except Unsteady:
         return Outcome()  # the device's fault, so the row stays ungraded
     return Outcome("", student.sample(0)[2], counters)

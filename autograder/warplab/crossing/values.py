@@ -72,13 +72,8 @@ def read_results(returns, value, name):
     elif type(value) in (tuple, list) and len(value) == len(returns):
         values = value
     else:
-        got = (
-            f"{len(value)} values"
-            if type(value) in (tuple, list)
-            else "None"
-            if value is None
-            else "one value"
-        )
+        one = "None" if value is None else "one value"
+        got = f"{len(value)} values" if type(value) in (tuple, list) else one
         raise Refused(f"`{name}` returned {got}, expected {len(returns)}: {', '.join(returns)}")
     outputs = {}
     for (result, kind), item in zip(returns.items(), values, strict=True):
@@ -100,10 +95,19 @@ def poisoned(shape, dtype):
         array = np.full(shape, np.nan, dtype)
         array.view(f"u{dtype.itemsize}")[...] |= 1
         return array
-    noise = np.random.default_rng(0xDEAD).integers(
-        0, 256, int(np.prod(shape)) * dtype.itemsize, dtype=np.uint8
-    )
+    nbytes = int(np.prod(shape)) * dtype.itemsize
+    noise = np.random.default_rng(0xDEAD).integers(0, 256, nbytes, dtype=np.uint8)
     return noise.view(dtype).reshape(shape)
+
+
+def filled(buffer, copy=True):
+    """What a buffer of an Order begins with: an array, or an Empty's poison.
+
+    copy: as NumPy has it; with None, an array that is in C order may be the order's own.
+    """
+    if type(buffer) is np.ndarray:
+        return np.array(buffer, order="C", copy=copy)
+    return poisoned(buffer.shape, buffer.dtype)
 
 
 def modified(before, after):
@@ -118,9 +122,8 @@ def _unchanged(before, after):
     if type(before) not in (list, dict):
         return True  # numbers and strings cannot be changed in place
     try:
-        return json.dumps(before, sort_keys=True, default=_array) == json.dumps(
-            after, sort_keys=True, default=_array
-        )
+        one, other = (json.dumps(value, sort_keys=True, default=_array) for value in (before, after))
+        return one == other
     except (TypeError, ValueError):
         return False
 

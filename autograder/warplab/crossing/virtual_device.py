@@ -12,7 +12,7 @@ pass.
 import heapq
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,18 +24,8 @@ MAX_BYTES = 16 << 20
 MAX_STREAMS = 1_000
 MAX_ELEMENTS = 100_000_000  # copied and computed in all: the judge does this work
 MAX_SPANS = 90  # operations that are kept for a picture
-COUNTS = (
-    "launches",
-    "copies",
-    "copied_bytes",
-    "synchronizes",
-    "clock_reads",
-    "events",
-    "waits",
-    "reads",
-    "replays",
-    "others",
-)
+COUNTS = "launches copies copied_bytes synchronizes clock_reads events waits reads replays others".split()
+NOT_CAPTURED = ("synchronize", "read", "elapsed", "capture", "replay")
 
 
 @dataclass(frozen=True)
@@ -85,11 +75,19 @@ class Work:
 
 @dataclass
 class _Operation:
-    """One launch or copy that has its place in time. values: what it read when it began."""
+    """What is put into a stream: a "launch", a copy "in" or "out", a "record" or a "wait" of an event.
 
-    target: tuple
-    sources: tuple
-    compute: Callable
+    target, sources: the parts of arrays that it fills and reads; a launch of work without arrays has none.
+    seconds: how long it takes, where its work says that. values: what it read when it began.
+    """
+
+    kind: str
+    stream: int
+    event: int = -1
+    target: tuple = ()
+    sources: tuple = ()
+    compute: Callable = np.positive
+    seconds: float | None = None
     values: np.ndarray | None = None
 
 
@@ -141,17 +139,9 @@ class VirtualDevice:
             return {"error": f"the device does not know the operation {message['op'][:40]!r}"}
         if sum(self.counts.values()) - self.counts["copied_bytes"] >= MAX_CALLS:
             return {"error": f"more than {MAX_CALLS:,} calls: does a loop never end?"}
-        if self.capturing is not None and message["op"] in (
-            "synchronize",
-            "read",
-            "elapsed",
-            "capture",
-            "replay",
-        ):
-            return {
-                "error": f"{message['op']} while a graph is captured: nothing runs until it is replayed; "
-                "call end_capture() first"
-            }
+        if self.capturing is not None and message["op"] in NOT_CAPTURED:
+            why = "nothing runs until it is replayed; call end_capture() first"
+            return {"error": f"{message['op']} while a graph is captured: {why}"}
         try:
             return handler(message)
         except VirtualDeviceError as refused:
@@ -184,7 +174,7 @@ class VirtualDevice:
                 raise VirtualDeviceError(
                     f"launch takes the `work` that you were given, got {str(name)[:40]!r}"
                 )
-            return self._put(("launch", None, (), lambda: None, None, stream))
+            return self._put(_Operation("launch", stream))
         work = self.works.get(name) if type(name) is str else None
         if work is None:
             raise VirtualDeviceError(f"there is no work {str(name)[:40]!r}; there is {', '.join(self.works)}")
@@ -198,16 +188,8 @@ class VirtualDevice:
             work.compute(*(np.zeros(1) for _ in sources))
         except (TypeError, ValueError):
             raise VirtualDeviceError(f"the work {name!r} does not read {len(sources)} arrays") from None
-        return self._put(
-            (
-                "launch",
-                target,
-                tuple(sources),
-                work.compute,
-                work.seconds_per_element * (target[2] - target[1]),
-                stream,
-            )
-        )
+        seconds = work.seconds_per_element * (target[2] - target[1])
+        return self._put(_Operation("launch", stream, -1, target, tuple(sources), work.compute, seconds))
 
     def _do_copy(self, message):
         target, source = self._span(message.get("target")), self._span(message.get("source"))
@@ -219,16 +201,16 @@ class VirtualDevice:
             raise VirtualDeviceError(
                 f"a copy of {source[2] - source[1]:,} elements to {target[2] - target[1]:,}"
             )
-        return self._put((way, target, (source,), np.positive, None, self._stream(message)))
+        return self._put(_Operation(way, self._stream(message), -1, target, (source,)))
 
     def _do_record(self, message):
         self.events.append(None)
-        return self._put(("record", len(self.events) - 1, self._stream(message))) | {
-            "event": len(self.events) - 1
-        }
+        event = len(self.events) - 1
+        return self._put(_Operation("record", self._stream(message), event)) | {"event": event}
 
     def _do_wait(self, message):
-        return self._put(("wait", self._event(message.get("event")), self._stream(message)))
+        event = self._event(message.get("event"))
+        return self._put(_Operation("wait", self._stream(message), event))
 
     def _do_replay(self, message):
         index, stream = message.get("graph"), self._stream(message)
@@ -237,12 +219,12 @@ class VirtualDevice:
         self.now += self.timing.launch_overhead
         self.counts["replays"] += 1
         graph = self.graphs[index]
-        used = {item[-1] for item in graph}
+        used = {item.stream for item in graph}
         for other in used:
             self.ready[other] = max(self.ready[other], self.ready[stream])
         self.hazards.joined(used, stream)
         for item in graph:
-            self._enqueue(item)
+            self._enqueue(replace(item))
         for other in used:
             self.hazards.joined([stream], other)
         self.ready[stream] = max(self.ready[stream], *(self.ready[other] for other in used), 0.0)
@@ -307,16 +289,15 @@ class VirtualDevice:
         return {"seconds": self.now}
 
     def _do_elapsed(self, message):
-        if any(
-            type(message.get(end)) is not int or not 0 <= message[end] < len(self.events)
+        events = [
+            self._event(message.get(end), "elapsed takes two events from record()")
             for end in ("start", "end")
-        ):
-            raise VirtualDeviceError("elapsed takes two events from record()")
+        ]
         self.counts["others"] += 1
-        times = [self._time_of(message[end]) for end in ("start", "end")]
-        if max(times) > self.now:
+        start, end = map(self._time_of, events)
+        if max(start, end) > self.now:
             raise VirtualDeviceError("the event has not happened yet: synchronize() before reading it")
-        return {"seconds": times[1] - times[0]}
+        return {"seconds": end - start}
 
     def _do_capture(self, message):
         self.capturing = []
@@ -344,55 +325,55 @@ class VirtualDevice:
         return {}
 
     def _enqueue(self, item):
-        kind, *rest, stream = item
-        if kind == "record":
-            self.ready[stream] = self.events[rest[0]] = max(self.now, self.ready[stream])
+        stream, target = item.stream, item.target
+        if item.kind == "record":
+            self.ready[stream] = self.events[item.event] = max(self.now, self.ready[stream])
             self.counts["events"] += 1
-            self.hazards.recorded(rest[0], stream)
-            return
-        if kind == "wait":
-            self.ready[stream] = max(self.ready[stream], self._time_of(rest[0]))
+            self.hazards.recorded(item.event, stream)
+        elif item.kind == "wait":
+            self.ready[stream] = max(self.ready[stream], self._time_of(item.event))
             self.counts["waits"] += 1
-            self.hazards.waited(rest[0], stream)
-            return
-        target, sources, compute, seconds = rest
-        if self.elements > MAX_ELEMENTS:
+            self.hazards.waited(item.event, stream)
+        elif self.elements > MAX_ELEMENTS:
             raise VirtualDeviceError(
                 f"more than {MAX_ELEMENTS:,} elements copied or computed: smaller pieces, or fewer"
             )
-        if target is not None:
-            number = self.hazards.begins(stream, self._told(kind, target, sources), [target], sources)
-            if kind == "out":
-                self.unseen.append((target, stream, number))
-        engine = "compute" if kind == "launch" else kind
-        start = max(self.now, self.ready[stream], self.engine[engine])
-        if kind == "launch":
-            seconds = self.timing.of_launch(self.counts["launches"]) if seconds is None else seconds
-            self.counts["launches"] += 1
-            self.computed += target[2] - target[1] if target else 0
-        elif target is not None:  # a copy has one
-            size = (target[2] - target[1]) * self.arrays[target[0]].itemsize
-            seconds = self.timing.copy_latency + size / self.timing.bandwidth
-            self.counts["copies"] += 1
-            self.counts["copied_bytes"] += size
-        self.ready[stream] = self.engine[engine] = start + seconds
-        if len(self.spans) < MAX_SPANS:
-            self.spans.append((engine, stream, start, seconds, kind))
-        if target is not None:
-            self.elements += target[2] - target[1]
-            operation = _Operation(target, sources, compute)
-            self.sequence += 2
-            heapq.heappush(self.pending, (start, self.sequence, operation))
-            heapq.heappush(
-                self.pending, (start + seconds, self.sequence - 1, operation)
-            )  # at one moment: writes before reads
+        else:
+            if target:
+                number = self.hazards.begins(stream, self._told(item), [target], item.sources)
+                if item.kind == "out":
+                    self.unseen.append((target, stream, number))
+            start, seconds = self._run(item, target[2] - target[1] if target else 0)
+            if target:  # at one moment: writes before reads
+                self.sequence += 2
+                heapq.heappush(self.pending, (start, self.sequence, item))
+                heapq.heappush(self.pending, (start + seconds, self.sequence - 1, item))
 
-    def _told(self, kind, target, sources):
+    def _run(self, item, size):
+        """Give a launch or copy of so many elements its place in time, and count it: (start, seconds)."""
+        engine = "compute" if item.kind == "launch" else item.kind
+        start = max(self.now, self.ready[item.stream], self.engine[engine])
+        self.elements += size
+        if item.kind == "launch":
+            own = self.timing.of_launch(self.counts["launches"])
+            seconds = own if item.seconds is None else item.seconds
+            self.counts["launches"] += 1
+            self.computed += size
+        else:
+            nbytes = size * self.arrays[item.target[0]].itemsize
+            seconds = self.timing.copy_latency + nbytes / self.timing.bandwidth
+            self.counts["copies"] += 1
+            self.counts["copied_bytes"] += nbytes
+        self.ready[item.stream] = self.engine[engine] = start + seconds
+        if len(self.spans) < MAX_SPANS:
+            self.spans.append((engine, item.stream, start, seconds, item.kind))
+        return start, seconds
+
+    def _told(self, item):
         """An operation as a hazard names it: kind, number among its like, what it fills and reads."""
-        number = self.counts["launches" if kind == "launch" else "copies"] + 1
-        what = "launch" if kind == "launch" else "copy"
-        read = " and ".join(map(self._place, sources))
-        return f"{what} {number} ({self._place(target)} from {read})"
+        what, count = ("launch", "launches") if item.kind == "launch" else ("copy", "copies")
+        read = " and ".join(map(self._place, item.sources))
+        return f"{what} {self.counts[count] + 1} ({self._place(item.target)} from {read})"
 
     def _place(self, span):
         """A part of an array, "y[0:100]"; those on the device are numbered in the order of device.empty."""
@@ -428,9 +409,9 @@ class VirtualDevice:
             raise VirtualDeviceError(f"there is no stream {str(stream)[:20]}; device.stream() makes one")
         return stream
 
-    def _event(self, event):
+    def _event(self, event, what="wait and synchronize take an event from record()"):
         if type(event) is not int or not 0 <= event < len(self.events):
-            raise VirtualDeviceError("wait and synchronize take an event from record()")
+            raise VirtualDeviceError(what)
         return event
 
     def _time_of(self, event):

@@ -56,31 +56,25 @@ def answer(question, names, entry, plan, call):
     finally:
         tracemalloc.stop()
     _check_result(torch, names[0], y, upstream.shape)
-    ours = {
-        tensor.untyped_storage().data_ptr() for tensor in tensors.values() if type(tensor) is torch.Tensor
-    }
+    ours = {one.untyped_storage().data_ptr() for one in tensors.values() if type(one) is torch.Tensor}
     saved |= still_there(made, {y.untyped_storage().data_ptr(), *ours, *saved})
     functions, operations = steps_behind(torch, y)
     gradients = torch.autograd.grad(y, wanted, upstream, allow_unused=True)
     outputs = {"y": _array("y", y)}
     for name, tensor, gradient in zip(question["wanted"], wanted, gradients, strict=True):
-        outputs[f"grad_{name}"] = _array(
-            f"grad_{name}", torch.zeros_like(tensor) if gradient is None else gradient
-        )
+        gradient = torch.zeros_like(tensor) if gradient is None else gradient
+        outputs[f"grad_{name}"] = _array(f"grad_{name}", gradient)
     before = {name: value for name, value in question["inputs"].items() if name != UPSTREAM}
     after = {
-        name: tensor.detach().numpy() if type(tensor) is torch.Tensor else tensor
-        for name, tensor in tensors.items()
+        name: one.detach().numpy() if type(one) is torch.Tensor else one for name, one in tensors.items()
     }
+    made_bytes = sum(size for place, size in saved.items() if place not in ours)
+    counters = {"saved_bytes": sum(saved.values()), "made_bytes": made_bytes}
+    counters |= {"functions": functions, "operations": operations}
     return {
         "outputs": outputs,
         "modified": modified(before, after),
-        "counters": {
-            "saved_bytes": float(sum(saved.values())),
-            "made_bytes": float(sum(size for place, size in saved.items() if place not in ours)),
-            "functions": float(functions),
-            "operations": float(operations),
-        },
+        "counters": {name: float(count) for name, count in counters.items()},
     }
 
 
