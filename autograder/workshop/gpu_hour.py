@@ -3,7 +3,8 @@
 A machine with a GPU is often lent for minutes. A call works for at most --minutes; what it did not reach, or
 had to stop, the next call does. Each step leaves OUT/<step>.log and, of tests, OUT/<step>.xml, which JUnit's
 readers show; OUT/<step>.done says of which commit it is. Records go to OUT/results.
-Only the standard library is imported here; the steps need torch, numba-cuda, NumPy, PyYAML, msgspec and pytest.
+Only the standard library is imported here; the steps need torch, numba-cuda, NumPy, PyYAML, msgspec and
+pytest.
 """
 
 from __future__ import annotations

@@ -114,6 +114,7 @@ CALLS = (  # in this order each is right
     {"op": "end_capture"},
     {"op": "replay", "graph": 0, "stream": 0},
 )
+ACT = {"thread": [1, 0, 0], "block": [0, 0, 0], "does": "reads", "what": "x[3]", "file": 7, "line": 12}
 ACCESS = {
     "line": 3,
     "file": 1,
@@ -334,6 +335,10 @@ DONE = {
     "modified": ["x"],
     "error": None,
     "access": ACCESS,
+    "findings": [
+        {"text": "", "acts": [], "lanes": [[7, 12, 10, 320]]},
+        {"text": "a race", "acts": [ACT, ACT]},
+    ],
 }
 CONVERSATIONS = {  # who speaks: what he says, and when it is right
     **{name: (Answer, {"data": answer}) for name, answer in ANSWERS.items()},

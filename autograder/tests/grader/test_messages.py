@@ -122,6 +122,40 @@ def test_a_message_of_another_shape_is_refused(ends, body, why):
     assert why in refused(ends, line(body))
 
 
+@pytest.mark.parametrize("kind", [Answer, Call])
+def test_an_array_in_the_place_of_an_object_is_refused(ends, kind):
+    """msgspec would ask it for its keys."""
+    body = {"type": kind.__name__, "data": {"__array__": 0}}
+    assert kind.__name__ in refused(ends, line(body, [npy(np.zeros(3))]), kind)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"outputs": {"out": [1.0]}},
+        {"outputs": {"out": {"__array__": 1}}},
+        {"outputs": {"__array__": 0}},
+        {"outputs": []},
+        {"counters": {"launches": "1"}},
+        {"counters": {"launches": True}},
+        {"counters": {"launches": 10**400}},
+        {"counters": {"launches": {"__array__": 0}}},
+        {"modified": [0]},
+        {"modified": "x"},
+        {"access": []},
+        {"findings": {}},
+        {"more": 1},
+    ],
+)
+def test_what_an_executor_cannot_have_done_is_refused(ends, body):
+    right = {"type": "Done", "outputs": {"out": {"__array__": 0}}, "counters": {"launches": 1.0}}
+    right |= {"modified": ["x"], "error": None, "access": {}, "findings": []}
+    array = npy(np.zeros(3))
+    ends[1].sendall(line(right, [array]))
+    assert ends[0].receive((Done,)).counters == {"launches": 1.0}
+    assert refused(ends, line(right | body, [array]), Done)
+
+
 @pytest.mark.parametrize(
     "data",
     [

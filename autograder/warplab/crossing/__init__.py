@@ -28,7 +28,14 @@ from warplab.crossing.values import modified as modified
 from warplab.crossing.values import poisoned as poisoned
 from warplab.hardware.device import device
 
-CROSSINGS = dict(kernel=kernel, driver=driver, function=function, vjp=vjp, device=remote_device, ranks=ranks)
+CROSSINGS = {
+    "kernel": kernel,
+    "driver": driver,
+    "function": function,
+    "vjp": vjp,
+    "device": remote_device,
+    "ranks": ranks,
+}
 EXECUTED = ("kernel", "driver")  # their answer is code for the executor; of the others it is the result
 MAX_RESULT_BYTES = 4 << 20  # of one case: the judge keeps those of all cases until it compares
 

@@ -115,5 +115,5 @@ def finish(task, case, answer, host):
     return Order(target.arch, kernels, inputs | outputs, steps, results, tuple(inputs), counts)
 
 
-def _number(value):
+def _number(value) -> tuple:
     return np.asarray(value).dtype.name, plain_copy(value)

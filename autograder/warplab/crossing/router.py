@@ -21,6 +21,7 @@ nobody counts.
 
 from collections import defaultdict, deque
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -48,11 +49,12 @@ class CommError(RuntimeError):
 class Post:
     """One send, receive or collective of a rank.
 
-    whom: what it waits for, in words. array: what it brings, then what it got. barrier: whether it is one.
+    whom: what it waits for, in words. array: what it brings, then what it got, or None. barrier: whether it
+    is one.
     """
 
     whom: str
-    array: np.ndarray | None = None
+    array: Any = None
     done: bool = False
     barrier: bool = False
     drawn: list | None = None  # its row of Router.story

@@ -67,13 +67,13 @@ def check_callable(entry, name):
 
 def read_results(returns, value, name):
     """Split what the function `name` returned into its results, {name: kind} in order, as plain arrays."""
+    several = type(value) in (tuple, list)
     if len(returns) == 1:
         values = (value,)
-    elif type(value) in (tuple, list) and len(value) == len(returns):
+    elif several and len(value) == len(returns):
         values = value
     else:
-        one = "None" if value is None else "one value"
-        got = f"{len(value)} values" if type(value) in (tuple, list) else one
+        got = f"{len(value)} values" if several else "None" if value is None else "one value"
         raise Refused(f"`{name}` returned {got}, expected {len(returns)}: {', '.join(returns)}")
     outputs = {}
     for (result, kind), item in zip(returns.items(), values, strict=True):
@@ -100,7 +100,7 @@ def poisoned(shape, dtype):
     return noise.view(dtype).reshape(shape)
 
 
-def filled(buffer, copy=True):
+def filled(buffer, copy: bool | None = True):
     """What a buffer of an Order begins with: an array, or an Empty's poison.
 
     copy: as NumPy has it; with None, an array that is in C order may be the order's own.
