@@ -122,7 +122,7 @@ def read_ruling(data: object, of: str, assignment: Assignment) -> Ruling:
             _check(told.verdict, assignment)
         found = None if told.cells is None else checked(told.cells, assignment)
     except (ValueError, RecursionError, Malformed) as problem:  # of JSON, of msgspec, of the cells
-        raise BadRuling(f"no judge of ours gives such an answer: {str(problem)[:300]}") from None
+        raise BadRuling(f"the answer is not of the form of a ruling: {str(problem)[:300]}") from None
     if told.id != of:
         raise BadRuling("the answer is about another submission")
     if (found is None) is not (told.verdict is None) or told.verdict and told.verdict.status != told.status:
