@@ -46,6 +46,7 @@ from warplab.timing.bounds import Bounds, bounds
 
 if _TYPE_CHECKING:
     from warplab.plots.kernel_report import report
+    from warplab.plots.timeline import timeline
 
 __all__ = [
     "BarrierDivergence",
@@ -88,13 +89,14 @@ __all__ = [
     "report",
     "specs",
     "step",
+    "timeline",
     "torch_device",
     "vram",
 ]
 __version__ = "0.1.0"
 
 
-_LATE = {"report": "warplab.plots.kernel_report"}
+_LATE = {"report": "warplab.plots.kernel_report", "timeline": "warplab.plots.timeline"}
 
 
 def __getattr__(name: str):

@@ -10,7 +10,7 @@ from numba import cuda, float32
 
 import warplab
 from warplab.plots.kernel_report import SECTIONS
-from warplab.plots.kernel_rules import OURS, WORDS, size
+from warplab.plots.kernel_rules import WORDS, size
 
 pytestmark = pytest.mark.slow
 f32 = np.float32
@@ -221,7 +221,7 @@ def test_threads_beyond_the_data_and_lanes_beyond_the_block_are_idle():
 def test_a_product_asks_l1_again_for_what_it_had():
     report = warplab.report(product[(16, 16), (16, 16)], *np.ones((3, 256, 256), f32))
     one = found(report)["Repeated Loads"]
-    assert one.line == line(product, "+= a[i, k]") and one.rule in OURS
+    assert one.line == line(product, "+= a[i, k]") and WORDS[one.rule]["ours"]
     # of 65,536 sums each step asks for 2 sectors a warp and load: 64 MiB of 2 x 256 KiB
     assert "ask L1 for 64 MiB where 512 KiB are distinct, each sector 128 times" in one.sentence
 
@@ -240,7 +240,7 @@ def test_cuda_cpp_has_its_own_source_in_the_report():
     report = warplab.report(kernel[FULL, 256], *vectors(1), np.zeros(8 * 256 * FULL, f32))
     (one,) = report.findings
     assert (one.rule, one.line) == ("Uncoalesced Global Accesses", 3) and "a store touches 32" in one.sentence
-    assert any("st.global" in text and warps == 8448 for warps, text in report.ptx[report.rules.home, 3])
+    assert any("st.global" in text and warps == 8448 for warps, text in report.ptx[report.home, 3])
     page = report._repr_html_()
     assert "x[i] &lt; 2.f" in page and "x[i] < 2.f" not in page
     assert "  3     out[8 * i] = x[i] < 2.f ? x[i] : 0;" in str(report)
@@ -253,8 +253,12 @@ def test_every_row_and_every_rule_has_nsight_computes_name_or_is_marked_as_ours(
         if text[0] != "#"
     }
     assert {metric for rows in SECTIONS.values() for _, metric, *_ in rows} == known
-    rules = {rule.partition(",")[0] for rule in WORDS}
-    assert rules - set(OURS) == NCU_RULES and not NCU_RULES & set(OURS)
+    assert {rule.partition(",")[0] for rule, words in WORDS.items() if not words.get("ours")} == NCU_RULES
+    ours = {rule.partition(",")[0] for rule, words in WORDS.items() if words.get("ours")}
+    assert ours == {"Atomic Contention", "Idle Threads", "Local Memory", "Repeated Loads"}
+    page = warplab.report(add[1, 32], *vectors(3, 1))._repr_html_()
+    assert "Idle Threads, Local Memory, Atomic Contention, Repeated Loads are this course" in page
+    assert known <= set(re.findall(r"[a-z0-9_.]+", page))  # all of them in the command for ncu
 
 
 def test_no_row_of_ours_is_a_time_or_a_rate():

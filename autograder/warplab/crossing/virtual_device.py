@@ -120,6 +120,7 @@ class VirtualDevice:
         self.hazards = StreamHazards()
         self.counts = dict.fromkeys(COUNTS, 0)
         self.spans = []  # (engine, stream, start, seconds, name) of the first operations
+        self.host_spans = []  # ("call" or "wait", "host", start, seconds, operation) of the first calls
 
     def connect(self):
         """A client in this process."""
@@ -142,10 +143,15 @@ class VirtualDevice:
         if self.capturing is not None and message["op"] in NOT_CAPTURED:
             why = "nothing runs until it is replayed; call end_capture() first"
             return {"error": f"{message['op']} while a graph is captured: {why}"}
+        start = self.now
         try:
             return handler(message)
         except VirtualDeviceError as refused:
             return {"error": str(refused)}
+        finally:
+            if self.now > start and len(self.host_spans) < MAX_SPANS:
+                kind = "wait" if message["op"] == "synchronize" else "call"
+                self.host_spans.append((kind, "host", start, self.now - start, message["op"]))
 
     def counters(self):
         """How often each call was made, the host's clock, when the last stream is done, elements computed.

@@ -10,11 +10,10 @@ from __future__ import annotations
 import csv
 import html
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from warplab.hardware import specs
-from warplab.plots.kernel_rules import OURS, KernelFinding, KernelRules, Residency, size
+from warplab.plots.kernel_rules import WORDS, KernelFinding, KernelRules, Residency, size
 from warplab.rendering import render
 from warplab.simt.engine.indices import SHARED_SYMBOL
 from warplab.simt.frontends.triton_hook import is_triton_launch
@@ -24,12 +23,6 @@ from warplab.timing.bench import seconds
 from warplab.timing.bounds import L1, Bounds, bounds, memory_of
 
 SECTIONS = specs.load(Path(__file__).with_name("kernel_report.yml"))
-COMMAND = (
-    "ncu --csv --page raw --print-units base --metrics "
-    + ",".join(metric for rows in SECTIONS.values() for _, metric, *_ in rows)
-    + " python your_script.py > file.csv"
-)
-MODELLED = ("l2_cache", "unified_cache_per_sm")  # facts without which no cache is modelled
 
 
 @dataclass(frozen=True)
@@ -38,23 +31,17 @@ class KernelReport:
 
     ``findings``: what the rules found, as data: rule, line, sentence and what to change. ``measured``: what
     Nsight Compute printed, with units, by metric. ``bounds``: None where nothing that was counted has one.
-    ``text``: the lines of the kernel's own file where no file holds them.
+    ``home``: the kernel's own file; ``text``: its lines where no file holds them.
     """
 
     profile: Profile
     device: specs.Spec
     bounds: Bounds | None
     residency: Residency
+    findings: list[KernelFinding]
     measured: dict[str, str]
+    home: str
     text: list[str]
-
-    @property
-    def rules(self) -> KernelRules:
-        return KernelRules(self.profile, self.residency, self.bounds, self.device)
-
-    @cached_property
-    def findings(self) -> list[KernelFinding]:
-        return self.rules.findings()
 
     def rows(self, section: str) -> list[tuple[str, str, str, str, str]]:
         """(label, our value, how it is known, metric, what was measured) of one section's table.
@@ -96,7 +83,7 @@ class KernelReport:
         return self._filled("html", alone=False)
 
     def _filled(self, form: str, **more) -> str:
-        more |= {"l1": L1, "ours": OURS, "command": COMMAND, "memory": memory_of(self.device)}
+        more |= {"l1": L1, "words": WORDS, "sections": SECTIONS, "memory": memory_of(self.device)}
         template = f"kernel_report.{form}.j2"
         return render("warplab.plots", template, report=self, size=size, seconds=seconds, **more)
 
@@ -115,16 +102,17 @@ def report(
     """
     spec = specs.get(device)
     arch = None if is_triton_launch(launcher) else max(spec.arch, OLDEST, key=number_of)
-    caches = device if all(fact in spec for fact in MODELLED) else None
-    p = profile(launcher, *args, arch=arch, caches=caches, **constants)
+    modelled = "l2_cache" in spec and "unified_cache_per_sm" in spec
+    p = profile(launcher, *args, arch=arch, caches=device if modelled else None, **constants)
     where = Residency.of(p, spec)
     try:
         least = bounds(p, device)
     except ValueError:
         least = None
-    text = getattr(getattr(launcher, "kernel", None), "source", "").splitlines()
+    rules = KernelRules(p, where, least, spec)
     measured = read_ncu(ncu_csv, p.kernel) if ncu_csv else {}
-    return KernelReport(p, spec, least, where, measured, text)
+    text = getattr(getattr(launcher, "kernel", None), "source", "").splitlines()
+    return KernelReport(p, spec, least, where, rules.findings(), measured, rules.home, text)
 
 
 def read_ncu(path: str | Path, kernel: str) -> dict[str, str]:
@@ -132,14 +120,12 @@ def read_ncu(path: str | Path, kernel: str) -> dict[str, str]:
 
     Raises ValueError where there is none.
     """
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
-    start = next((n for n, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
-    rows = list(csv.DictReader(lines[start:]))
-    names = [row.get("Kernel Name") or "" for row in rows[1:]]
-    for row, name in zip(rows[1:], names, strict=True):
-        if kernel in name:
-            return {key: f"{value} {rows[0][key]}".strip() for key, value in row.items() if key and value}
+    text = Path(path).read_text(encoding="utf-8")
+    units, *rows = csv.DictReader(text[text.find('"ID"') :].splitlines()) if '"ID"' in text else [{}]
+    for row in rows:
+        if kernel in row["Kernel Name"]:
+            return {key: f"{value} {units[key]}".strip() for key, value in row.items() if value}
     raise ValueError(
-        f"{path} has no kernel {kernel}; it has {', '.join(names) or 'none'}. "
+        f"{path} has no kernel {kernel}; it has {', '.join(row['Kernel Name'] for row in rows) or 'none'}. "
         "Write it with: ncu --csv --page raw --print-units base ... > file.csv"
     )

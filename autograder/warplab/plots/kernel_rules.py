@@ -22,7 +22,6 @@ from warplab.simt.toolchain.ptxas import blocks_per_sm
 from warplab.timing.bounds import L1, Bounds
 
 WORDS = specs.load(Path(__file__).with_name("kernel_rules.yml"))
-OURS = tuple(dict.fromkeys(rule.partition(",")[0] for rule, words in WORDS.items() if words.get("ours")))
 LIMITS = ("warps", "blocks", "registers", "shared memory")
 
 
