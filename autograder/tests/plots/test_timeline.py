@@ -10,13 +10,13 @@ from torch.profiler import ProfilerActivity, profile
 import warplab
 from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
 from warplab.plots import timeline as module
-from warplab.plots.timeline import Span, gaps, of_trace, told
+from warplab.plots.timeline import TimelineBar, gaps, of_trace, told
 
 MS = 1e-3
 
 
 def squared(pieces, apart):
-    """Pieces that take 2 ms to copy in, 3 to square and 2 to copy out, all in one stream or each in its own."""
+    """Pieces that take 2 ms to copy in, 3 to square, 2 to copy out; in one stream or each in its own."""
     host = {"in": np.arange(1000.0 * pieces), "out": np.zeros(1000 * pieces)}
     works = {"square": Work(np.square, seconds_per_element=3e-6)}
     costs = {"launch_overhead": 0.0, "sync_overhead": 0.0, "copy_latency": 0.0}
@@ -71,12 +71,12 @@ def test_short_kernels_wait_for_their_launches():
 
 def test_gaps_are_named_by_copies_before_calls_of_the_host():
     found = [
-        Span("host", "call", "launch", 0.0, 5.0),
-        Span(1, "kernel", "k", 1.0, 2.0),
-        Span(1, "kernel", "k", 1.5, 3.0),
-        Span(2, "copy in", "in", 4.0, 6.0),
-        Span(1, "kernel", "k", 6.0, 8.0),
-        Span(2, "copy out", "out", 9.5, 10.0),
+        TimelineBar("host", "call", "launch", 0.0, 5.0),
+        TimelineBar(1, "kernel", "k", 1.0, 2.0),
+        TimelineBar(1, "kernel", "k", 1.5, 3.0),
+        TimelineBar(2, "copy in", "in", 4.0, 6.0),
+        TimelineBar(1, "kernel", "k", 6.0, 8.0),
+        TimelineBar(2, "copy out", "out", 9.5, 10.0),
     ]
     named = [(gap.start, gap.end, gap.name) for gap in gaps(found, "kernel")]
     assert named == [(0, 1, "host: launch"), (3, 6, "copy in"), (8, 10, "copy out")]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 import textwrap
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ KINDS |= {"kernel": "kernel", "gpu_memset": "kernel", "cpu_op": "call", "cuda_ru
 KINDS |= {"call": "call", "wait": "wait"}  # what a virtual device and a trace call things
 
 
-class Span(NamedTuple):
+class TimelineBar(NamedTuple):
     """Something that took from ``start`` to ``end``, in seconds. ``kind`` is a key of COLOURS.
 
     ``row``: the number of a stream, or the name of a thread of the host. ``used``: a kernel's blocks for each
@@ -49,7 +49,9 @@ def timeline(run, uses: float | None = None, caption: str | None = None) -> Figu
     """
     if isinstance(run, VirtualDevice):
         done = [*run.host_spans, *run.spans]
-        found = [Span(row, KINDS[kind], name, at, at + took, uses) for kind, row, at, took, name in done]
+        found = [
+            TimelineBar(row, KINDS[kind], name, at, at + took, uses) for kind, row, at, took, name in done
+        ]
     elif hasattr(run, "export_chrome_trace"):
         with tempfile.TemporaryDirectory() as folder:
             run.export_chrome_trace(path := str(Path(folder, "trace.json")))
@@ -61,7 +63,7 @@ def timeline(run, uses: float | None = None, caption: str | None = None) -> Figu
     return _drawn(found, caption)
 
 
-def of_trace(events: list[dict], uses: float | None = None) -> list[Span]:
+def of_trace(events: list[dict], uses: float | None = None) -> list[TimelineBar]:
     """What torch's profiler wrote: of each thread the outermost operators and calls, and what streams did."""
     some = [e for e in events if e.get("cat") in (*KINDS, "gpu_memcpy") and e.get("dur")]
     first, threads, found, until = min((e["ts"] for e in some), default=0), {}, [], Counter()
@@ -73,12 +75,12 @@ def of_trace(events: list[dict], uses: float | None = None) -> list[Span]:
         if not thread or e["ts"] >= until[row]:  # else it is part of another
             until[row] = e["ts"] + e["dur"]
             start, end = 1e-6 * (e["ts"] - first), 1e-6 * (until[row] - first)
-            found.append(Span(row, kind, name, start, end, about.get("blocks per SM", uses)))
+            found.append(TimelineBar(row, kind, name, start, end, about.get("blocks per SM", uses)))
     return found
 
 
-def gaps(found: list[Span], kind: str) -> list[Span]:
-    """The times without anything of ``kind``, named by what ran meanwhile: copies before calls of the host."""
+def gaps(found: list[TimelineBar], kind: str) -> list[TimelineBar]:
+    """The times without anything of ``kind``, named by what ran: copies before calls of the host."""
     ran, last = sorted((s.start, s.end) for s in found if s.kind == kind), max(s.end for s in found)
     out, at = [], 0.0
     for start, end in [*ran, (last, last)]:
@@ -87,27 +89,27 @@ def gaps(found: list[Span], kind: str) -> list[Span]:
             copies = dict.fromkeys(s.kind for s in during if s.kind.startswith("copy"))
             calls = dict.fromkeys(f"host: {s.name}" for s in during if s.kind in ("call", "wait"))
             why = " and ".join(copies or calls) or "nothing recorded"
-            out.append(Span("busy", "wait", why, at, start))
+            out.append(TimelineBar("busy", "wait", why, at, start))
         at = max(at, end)
     return out
 
 
-def told(found: list[Span], kind: str) -> str:
+def told(found: list[TimelineBar], kind: str) -> str:
     """How long something of ``kind`` runs, how much of the SMs it uses, and what stands in the gaps."""
-    whole, waits = max(s.end for s in found), Counter()
+    whole, waits = max(s.end for s in found), defaultdict(float)
     for gap in gaps(found, kind):
         waits[gap.name] += round((gap.end - gap.start) / whole, 9)
-    share, some = 1 - waits.total(), [s for s in found if s.kind == "kernel" and s.used is not None]
+    share, some = 1 - sum(waits.values()), [s for s in found if s.kind == "kernel" and s.used is not None]
     words = f"{'A kernel' if kind == 'kernel' else 'An operator'} runs {share:.0%} of {seconds(whole)}"
     if some:
-        used = sum((s.end - s.start) * min(1, s.used) for s in some) / sum(s.end - s.start for s in some)
+        used = sum((s.end - s.start) * min(1, s.used or 0) for s in some) / sum(s.end - s.start for s in some)
         words += f" and uses {used:.0%} of the SMs: {share * used:.0%} of what there is"
-    named = ", ".join(f"{why} {part:.0%}" for why, part in waits.most_common(4) if part > 0.005)
+    named = ", ".join(f"{why} {part:.0%}" for why, part in sorted(waits.items(), key=lambda w: -w[1])[:4])
     return f"{words}. Gaps: {named}." if named else f"{words}."
 
 
 @responsive
-def _drawn(found: list[Span], caption: str | None) -> Figure:
+def _drawn(found: list[TimelineBar], caption: str | None) -> Figure:
     kind = "kernel" if any(s.kind == "kernel" for s in found) else "call"
     rows = sorted({s.row for s in found}, key=lambda row: (isinstance(row, int), row))
     names = [f"stream {row}" if isinstance(row, int) else row for row in rows]
