@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from warplab.hardware import specs
 from warplab.hardware.target import Target
-from warplab.simt.counters.collect import SECTOR_SHIFT, by_warp
+from warplab.simt.counters.collect import SECTOR_SHIFT, by_warp, compiled
 from warplab.simt.observer import Observer
 from warplab.simt.toolchain.ptxas import assemble, blocks_per_sm
 
@@ -78,7 +77,7 @@ class ModelledCaches:
         return (self.hbm_reads + self.hbm_writes) << SECTOR_SHIFT
 
 
-@numba.njit(cache=True)
+@compiled
 def _set_of(line, sets):
     """Neighbouring lines lie in neighbouring sets; each round through all sets begins at another one."""
     mixed = np.uint64(line // sets + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -86,7 +85,7 @@ def _set_of(line, sets):
     return np.int64((np.uint64(line) + (mixed >> np.uint64(32))) % np.uint64(sets))
 
 
-@numba.njit(cache=True)
+@compiled
 def _way_of(tags, stamps, line, now):
     """The way of ``line`` in its set, and whether it was there; a new line is given the oldest way."""
     oldest = 0
@@ -100,7 +99,7 @@ def _way_of(tags, stamps, line, now):
     return oldest, False
 
 
-@numba.njit(cache=True)
+@compiled
 def _ask_l1(sectors, warps, sms, whole, stores, l1, counts, clock):
     """Which of one instruction's sectors, warp by warp, go on to L2. ``whole``: a store writes all of it.
 
@@ -128,7 +127,7 @@ def _ask_l1(sectors, warps, sms, whole, stores, l1, counts, clock):
     return onward
 
 
-@numba.njit(cache=True)
+@compiled
 def _ask_l2(sectors, stores, l2, counts, clock):
     tags2, stamps2, there2, dirty2 = l2
     for i in range(sectors.size):

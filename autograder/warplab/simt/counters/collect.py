@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 
 from warplab.simt.engine.instructions import INSTRUCTIONS
@@ -184,6 +185,14 @@ class Counters(Observer):
             wavefronts, ideal = access.pattern[key]
             t.wavefronts += wavefronts
             t.ideal += ideal
+
+
+def compiled(function):
+    """A function of the host, compiled by numba; kept on disk where this user may write anywhere."""
+    try:
+        return numba.njit(cache=True)(function)
+    except RuntimeError:  # no folder for it, beside the package or in a home
+        return numba.njit(function)
 
 
 def by_warp(machine, group, values: np.ndarray) -> np.ndarray:

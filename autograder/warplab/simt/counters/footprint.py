@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
-from warplab.simt.counters.collect import SECTOR_SHIFT
+from warplab.simt.counters.collect import SECTOR_SHIFT, compiled
 from warplab.simt.engine.address_space import Region
 from warplab.simt.observer import Observer
 
@@ -72,7 +71,7 @@ class DistinctSectors(Observer):
         _mark(self._marks[region.base][1], access.offset, offset, width, what != "write", what != "read")
 
 
-@numba.njit(cache=True)
+@compiled
 def _mark(marks, offsets, behind, width, reads, writes):
     """Mark the sectors of ``width`` bytes that begin ``behind`` each of ``offsets``."""
     done = -1  # neighbours share a sector
