@@ -246,6 +246,66 @@ def test_the_desk_the_door_and_the_walk():
     assert round(under_way / H100["sms"].value / 128) == 84 > H100["max_warps_per_sm"].value
 
 
+def test_what_must_be_under_way_at_each_level():
+    """128 bytes a clock for 38 clocks; what was measured of L2 for 219; HBM's data sheet for 834."""
+    bytes_of = {
+        level: bandwidth.si * cycles / H100["boost_clock"].si / H100["sms"].value
+        for level, bandwidth, cycles in (
+            ("L1", H100["l1_bandwidth"], 38),
+            ("L2", H100["l2_measured"], 219),
+            ("HBM", H100["memory_bandwidth"], 834),
+        )
+    }
+    assert bytes_of["L1"] == pytest.approx(128 * 38)
+    warps = {level: n / 128 for level, n in bytes_of.items()}
+    full = H100["max_warps_per_sm"].value
+    assert [round(warps[level] / full, 1) for level in ("L1", "L2")] == [0.6, 0.5]  # "50 to 60 %"
+    assert warps["HBM"] > full and round(warps["HBM"] / 4) == 21
+
+
+def from_page(text, *names):
+    """The named values of the chapter's one cell that holds ``text``, whatever else it prints or profiles."""
+    source = cell_with(text).split("\nx, out")[0].split("\nswizzled =")[0]
+    space = {**chapter()}
+    exec(compile(source, "05-memory.md", "exec"), space)
+    return [space[name] for name in names]
+
+
+def test_a_wide_load_makes_a_quarter_of_the_requests_for_the_same_sectors():
+    x, out = np.random.default_rng(0).random((2, 4096), np.float32)
+    counts = []
+    for text, blocks in zip(from_page("float4*", "narrow", "wide"), (16, 4), strict=True):
+        p = warplab.profile(warplab.cuda_kernel(text, "copy")[blocks, 256], x, out)
+        np.testing.assert_array_equal(out, x)
+        counts.append((p.global_load.requests, p.global_load.sectors, p.l1_wavefronts, p.warp_instructions))
+    assert counts[0][:3] == (128, 512, 256) and counts[1][:3] == (32, 512, 256)
+    assert counts[0][3] == 4 * counts[1][3]
+
+
+def test_a_swizzled_tile_has_no_conflicts_and_no_padding():
+    [kernel] = from_page("def transpose_swizzled", "transpose_swizzled")
+    a, out = np.random.default_rng(0).random((2, 64, 64), np.float32)
+    p = warplab.profile(kernel[(2, 2), (32, 32)], a, out)
+    np.testing.assert_array_equal(out, a.T)
+    assert (p.shared_load.bank_conflicts, p.shared_store.bank_conflicts, p.shared_bytes) == (0, 0, 4096)
+
+
+@pytest.mark.slow
+def test_the_copies_that_run_ahead_are_waited_for():
+    """As many requests as the tiled product of chapter 4; a wait too early is told."""
+    [fetch], [product] = from_page("void fetch", "fetch"), from_page("void product", "product_by_tiles")
+    a, b = np.random.default_rng(0).random((2, 64, 64), np.float32)
+    c = np.zeros_like(a)
+    launch = warplab.cuda_kernel(fetch + product, "product")[(4, 4), (16, 16)]
+    p = warplab.profile(launch, a, b, c, 64)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-5)
+    warps, rounds = 64 * 64 // 32, 4
+    assert (p.global_load.requests, p.shared_load.requests) == (warps * rounds * 2, warps * 64 * 2)
+    early = warplab.cuda_kernel((fetch + product).replace("wait_prior(0)", "wait_prior(1)"), "product")
+    with pytest.raises(warplab.UnfinishedCopy):
+        early[(4, 4), (16, 16)](a, b, c, 64)
+
+
 def test_the_street():
     each_way = H100["pcie_each_way"].si
     assert round(H100["memory_bandwidth"].si / each_way) == 52
