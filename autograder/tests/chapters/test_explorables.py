@@ -153,14 +153,19 @@ def product(block, patch, tiled):
 
 @functools.cache
 def counted(block, patch, tiled, side, steps):
-    """(sectors of loads, shared loads, FLOP for each byte) on the engine."""
+    """(sectors of loads, shared loads, FLOP for each byte at L1, L2 and memory) on the engine."""
     A, B = np.ones((side, steps), np.float32), np.ones((steps, side), np.float32)
     C = np.zeros((side, side), np.float32)
     grid = side // (block * patch if tiled else block)
-    p = warplab.profile(compiled(block, patch, tiled)[(grid, grid), (block, block)], A, B, C)
+    launch = compiled(block, patch, tiled)[(grid, grid), (block, block)]
+    p = warplab.profile(launch, A, B, C, caches="h100-sxm")
     assert (steps == C).all()
-    intensity = p.flops / (p.global_load.bytes + p.global_store.bytes)
-    return p.global_load.sectors, p.shared_load.requests, intensity
+    passes = (
+        p.global_load.passes + p.global_store.passes + p.shared_load.wavefronts + p.shared_store.wavefronts
+    )
+    moved = {"l1": 128 * passes, "l2": p.caches.l2_bytes, "memory": p.footprint.touched}
+    places = {level: p.flops / amount for level, amount in moved.items()}
+    return p.global_load.sectors, p.shared_load.requests, places
 
 
 compiled = functools.cache(product)
@@ -179,13 +184,14 @@ def test_the_race_of_the_tiles_is_what_the_engine_counts(browser, how_many):
         for name, kernel in (("naive", (1, False)), ("tile", (1, True)), ("patch", (patch, True))):
             length = rounds if kernel[1] else step
             sectors, shared, _ = counted(block, *kernel, 128, length)
-            _, all_shared, intensity = counted(block, *kernel, 128, 128)
+            _, all_shared, places = counted(block, *kernel, 128, 128)
             kernel = said["kernels"][name]
             assert kernel["sectors"] == sectors, (setting, name)
             assert kernel["bytes"] == 32 * sectors
             assert kernel["shared"] * length == shared * step, (setting, name)
             assert kernel["reads"] == pytest.approx(all_shared / (128**3 / 32))
-            assert kernel["intensity"] == pytest.approx(intensity), (setting, name)
+            for level, off in (("l1", 1e-6), ("l2", 0.1), ("memory", 1e-6)):  # L2's bytes are modelled
+                assert kernel["places"][level] == pytest.approx(places[level], rel=off), (setting, name)
 
 
 def test_the_still_picture_of_the_race_says_what_the_engine_counts():

@@ -22,14 +22,15 @@
   }
 
   /**
-   * At the end of the sum, FLOP for each byte at L1 (a pass for each request and each read of shared memory), at L2 (a block
-   * asks it for each of its numbers once in a round of `block` steps, whether a tile or L1 keeps them) and at the device's
-   * memory (every number once).
+   * At the end of the sum, FLOP for each byte at L1 (a pass for each request, each store to a tile and each read of it), at L2
+   * (a block asks it for each of its numbers once in a round of `block` steps, whether a tile or L1 keeps them) and at the
+   * device's memory (every number once).
    */
-  function intensities(end, { side, block, patch, stored }) {
+  function intensities(end, { side, block, tiled, patch, stored }) {
     const once = loads({ side, steps: side, block, tiled: true, patch });
     const flops = 2 * side ** 3;
-    return { l1: flops / (PASS * (end.requests + end.shared) + stored), l2: flops / (once.bytes + stored), memory: flops / (3 * stored) };
+    const passes = end.requests * (tiled ? 2 : 1) + end.shared;
+    return { l1: flops / (PASS * passes + stored), l2: flops / (once.bytes + stored), memory: flops / (3 * stored) };
   }
 
   function model({ block, patch, step }, { side, peak, l1, memory }) {
@@ -38,7 +39,7 @@
     const result = {};
     for (const [name, kernel] of Object.entries(kernels)) {
       const [now, end] = [step, side].map((steps) => loads({ side, steps, block, ...kernel }));
-      const places = intensities(end, { side, block, patch: kernel.patch, stored });
+      const places = intensities(end, { side, block, ...kernel, stored });
       const roof = Math.min(peak, places.l1 * l1, places.memory * memory);
       result[name] = { ...now, end: end.bytes, places, roof, reads: end.shared / (side ** 3 / WARP) };
     }
@@ -92,11 +93,11 @@
       const start = Math.max(least, Math.exp(floor) / bandwidth);
       return line(across(start), up(start * bandwidth), across(peak / bandwidth), up(peak), { "stroke-width": 1.5, "stroke-dasharray": dashes });
     };
-    const label = (text, bandwidth) => words(across(peak / bandwidth) - 2, up(peak) - 4, text, { "text-anchor": "end", "font-size": 11 });
+    const label = (text, bandwidth) => words(across(peak / bandwidth) - 2, up(peak) - 4, text, { "text-anchor": "end", "font-size": 12 });
     const nodes = [
       line(x, y + height, x + width, y + height), line(x, y, x, y + height),
       slope(l1, "6 4"), slope(l2, "1 3"), slope(memory, "6 4"), line(across(peak / l1), up(peak), x + width, up(peak), { "stroke-width": 2 }),
-      label("L1", l1), label("L2", l2), words(across(peak / memory) + 3, up(peak) - 4, `memory of an ${name}; flat: FP32, ${rate(peak)}`, { "font-size": 11 }),
+      label("L1", l1), label("L2", l2), words(across(peak / memory) + 3, up(peak) - 4, `memory of an ${name}; flat: FP32, ${rate(peak)}`, { "font-size": 12 }),
       words(x + width, y + height + 32, "FLOP for each byte at a level", { "text-anchor": "end", "font-size": 12 }),
     ];
     for (const tick of [0.125, 0.5, 2, 8, 32, 128]) {
