@@ -160,10 +160,12 @@ def counted(block, patch, tiled, side, steps):
     launch = compiled(block, patch, tiled)[(grid, grid), (block, block)]
     p = warplab.profile(launch, A, B, C, caches="h100-sxm")
     assert (steps == C).all()
-    passes = (
-        p.global_load.passes + p.global_store.passes + p.shared_load.wavefronts + p.shared_store.wavefronts
-    )
-    moved = {"l1": 128 * passes, "l2": p.caches.l2_bytes, "memory": p.footprint.touched}
+    requests = p.shared_load.requests + p.shared_store.requests  # bank conflicts are left out
+    moved = {
+        "l1": 128 * (p.global_load.passes + p.global_store.passes + requests),
+        "l2": p.caches.l2_bytes,
+        "memory": p.footprint.touched,
+    }
     places = {level: p.flops / amount for level, amount in moved.items()}
     return p.global_load.sectors, p.shared_load.requests, places
 

@@ -22,7 +22,7 @@
   }
 
   /**
-   * At the end of the sum, FLOP for each byte at L1 (a pass for each request, each store to a tile and each read of it), at L2
+   * At the end of the sum, FLOP for each byte at L1 (a pass for each request, each store to a tile and each read, conflicts left out), at L2
    * (a block asks it for each of its numbers once in a round of `block` steps, whether a tile or L1 keeps them) and at the
    * device's memory (every number once).
    */
