@@ -20,7 +20,7 @@ TEXT = (BOOK / "04-matmul.md").read_text(encoding="utf-8")
 class Counted:
     """What the engine counts of the register-tiled product of two 256-square matrices, by hand.
 
-    Of each of 16 blocks in 16 rounds: 8 warps read 8 numbers in each of 16 steps, and load and store two tiles
+    Of each of 16 blocks in 16 rounds: 8 warps read 8 numbers in each of 16 steps and load and store two tiles
     of 64 x 16; at the end each of 8 warps stores 16 answers a thread.
     """
 
