@@ -189,7 +189,10 @@ def stencil_shared(x, out):
     """
     tile = cuda.shared.array((34, 34), float32)
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    top, left = 32 * cuda.blockIdx.y - 1, 32 * cuda.blockIdx.x - 1  # the chart's place of tile[0, 0]
+    top, left = (
+        32 * cuda.blockIdx.y - 1,
+        32 * cuda.blockIdx.x - 1,
+    )  # the chart's place of tile[0, 0]
     ### BEGIN SOLUTION
     # The zeros go onto the table, so that the formula needs no cases. A row of 34 touches 7 sectors where 32 numbers fill 4; five loads
     # a place would ask for 22. Usual slips: threads without a place leave before they have fetched, the halo outside the chart is left as
@@ -203,7 +206,12 @@ def stencil_shared(x, out):
     col, row = cuda.grid(2)
     if row < x.shape[0] and col < x.shape[1]:
         here = tile[ty + 1, tx + 1]
-        around = tile[ty, tx + 1] + tile[ty + 2, tx + 1] + tile[ty + 1, tx] + tile[ty + 1, tx + 2]
+        around = (
+            tile[ty, tx + 1]
+            + tile[ty + 2, tx + 1]
+            + tile[ty + 1, tx]
+            + tile[ty + 1, tx + 2]
+        )
         out[row, col] = here + float32(0.1) * (around - 4 * here)
     ### END SOLUTION
 
@@ -279,7 +287,9 @@ with when_written():
         gpu = specs.get(name)
         rates = [gpu[f"{level}_bandwidth"].si for level in ("l1", "l2", "memory")]
         moved = [128 * p.l1_wavefronts, distinct, distinct]
-        intensities, attainable, binds, _ = roofline_place(p.flops, moved, 1.0, gpu["peak_fp32"].si, rates)
+        intensities, attainable, binds, _ = roofline_place(
+            p.flops, moved, 1.0, gpu["peak_fp32"].si, rates
+        )
         told = ", ".join(f"{i:.2f}" for i in intensities)
         print(
             f"{name}: {told} FLOP/B, at most {attainable / 1e12:.2f} TFLOP/s, bound by {('L1', 'L2', 'HBM', 'FP32')[binds]}"
@@ -289,7 +299,7 @@ with when_written():
 # ## 5. Find the limit
 #
 # Three kernels make depths of echo times. Each is right, and none is as fast as it could be. **Guess** what
-# binds each on a T4, then run the cell.
+# binds each on a T4, then run the cells and read the three reports: first the bounds, last the findings.
 
 
 # %%
@@ -340,10 +350,17 @@ def counts_of(p):
 
 
 echo, out = np.ones((256, 256), np.float32), np.zeros((256, 256), np.float32)
-reports = {k.__name__: warplab.profile(k[(8, 8), (32, 32)], echo, out) for k in (plotted, listed, refined)}
-for name, p in reports.items():
-    print(name, counts_of(p))
-    print(warplab.bounds(p, "t4"), "\n")
+reports = {
+    k.__name__: warplab.report(k[(8, 8), (32, 32)], echo, out, device="t4")
+    for k in (plotted, listed, refined)
+}
+reports["plotted"]
+
+# %%
+reports["listed"]
+
+# %%
+reports["refined"]
 
 # %% [markdown]
 # There are four changes. One that finds nothing to change leaves a kernel as it is.
@@ -417,11 +434,19 @@ grade("ps05/find_the_limit", find_the_limit)
 with when_written():
     for card in "t4", "a100-sxm":
         gpu = specs.get(card)
-        device = {"sms": gpu["sms"].value, "fp32": gpu["peak_fp32"].si, "fp64": gpu["peak_fp64"].si}
-        for level, fact in {"l1": "l1_bandwidth", "l2": "l2_bandwidth", "hbm": "memory_bandwidth"}.items():
+        device = {
+            "sms": gpu["sms"].value,
+            "fp32": gpu["peak_fp32"].si,
+            "fp64": gpu["peak_fp64"].si,
+        }
+        for level, fact in {
+            "l1": "l1_bandwidth",
+            "l2": "l2_bandwidth",
+            "hbm": "memory_bandwidth",
+        }.items():
             device[level] = gpu[fact].si if fact in gpu else math.inf
-        for name, p in reports.items():
-            binds, change, factor = find_the_limit(counts_of(p), device)
+        for name, report in reports.items():
+            binds, change, factor = find_the_limit(counts_of(report.profile), device)
             limit = ("FP32", "FP64", "L1 and shared memory", "L2", "HBM")[binds]
             print(
                 f"{card:>8}, {name}: {limit} binds; change {change} makes the bound {factor:.2f} times lower"
