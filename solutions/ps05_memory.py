@@ -189,10 +189,7 @@ def stencil_shared(x, out):
     """
     tile = cuda.shared.array((34, 34), float32)
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    top, left = (
-        32 * cuda.blockIdx.y - 1,
-        32 * cuda.blockIdx.x - 1,
-    )  # the chart's place of tile[0, 0]
+    top, left = 32 * cuda.blockIdx.y - 1, 32 * cuda.blockIdx.x - 1  # the chart's place of tile[0, 0]
     ### BEGIN SOLUTION
     # The zeros go onto the table, so that the formula needs no cases. A row of 34 touches 7 sectors where 32 numbers fill 4; five loads
     # a place would ask for 22. Usual slips: threads without a place leave before they have fetched, the halo outside the chart is left as
@@ -206,12 +203,7 @@ def stencil_shared(x, out):
     col, row = cuda.grid(2)
     if row < x.shape[0] and col < x.shape[1]:
         here = tile[ty + 1, tx + 1]
-        around = (
-            tile[ty, tx + 1]
-            + tile[ty + 2, tx + 1]
-            + tile[ty + 1, tx]
-            + tile[ty + 1, tx + 2]
-        )
+        around = tile[ty, tx + 1] + tile[ty + 2, tx + 1] + tile[ty + 1, tx] + tile[ty + 1, tx + 2]
         out[row, col] = here + float32(0.1) * (around - 4 * here)
     ### END SOLUTION
 
@@ -287,9 +279,7 @@ with when_written():
         gpu = specs.get(name)
         rates = [gpu[f"{level}_bandwidth"].si for level in ("l1", "l2", "memory")]
         moved = [128 * p.l1_wavefronts, distinct, distinct]
-        intensities, attainable, binds, _ = roofline_place(
-            p.flops, moved, 1.0, gpu["peak_fp32"].si, rates
-        )
+        intensities, attainable, binds, _ = roofline_place(p.flops, moved, 1.0, gpu["peak_fp32"].si, rates)
         told = ", ".join(f"{i:.2f}" for i in intensities)
         print(
             f"{name}: {told} FLOP/B, at most {attainable / 1e12:.2f} TFLOP/s, bound by {('L1', 'L2', 'HBM', 'FP32')[binds]}"
@@ -434,16 +424,8 @@ grade("ps05/find_the_limit", find_the_limit)
 with when_written():
     for card in "t4", "a100-sxm":
         gpu = specs.get(card)
-        device = {
-            "sms": gpu["sms"].value,
-            "fp32": gpu["peak_fp32"].si,
-            "fp64": gpu["peak_fp64"].si,
-        }
-        for level, fact in {
-            "l1": "l1_bandwidth",
-            "l2": "l2_bandwidth",
-            "hbm": "memory_bandwidth",
-        }.items():
+        device = {"sms": gpu["sms"].value, "fp32": gpu["peak_fp32"].si, "fp64": gpu["peak_fp64"].si}
+        for level, fact in {"l1": "l1_bandwidth", "l2": "l2_bandwidth", "hbm": "memory_bandwidth"}.items():
             device[level] = gpu[fact].si if fact in gpu else math.inf
         for name, report in reports.items():
             binds, change, factor = find_the_limit(counts_of(report.profile), device)

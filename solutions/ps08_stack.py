@@ -25,6 +25,7 @@ import re
 
 import numpy as np
 import torch
+import warplab
 from numba import cuda, float32
 from warplab.check import grade, puzzle, when_written
 from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
@@ -339,7 +340,101 @@ with when_written():
     )
 
 # %% [markdown]
-# ## 6. The orders that repeat *
+# ## 6. The slow till
+#
+# The till adds up what each dish has earned. `x` has a row for each evening and a column for each dish, in
+# cents; `out[col]` gets a hundredth of the sum of column `col`. Somebody wrote the kernel in a hurry, and
+# complaints came: the sums are right on one machine and wrong on another; with 70 dishes it stops; otherwise
+# it is right, and slow.
+
+# %%
+hurried = r"""
+// Blocks have 32 x 32 threads, each block for 32 columns.
+extern "C" __global__
+void read_report(const float* x, float* out, int rows, int cols)
+{
+    __shared__ float part[32][32];
+    int tx = threadIdx.x, ty = threadIdx.y;
+    int col = 32 * blockIdx.x + ty;
+    float sum = 0;
+    for (int row = tx; row < rows; row += 32)
+        sum += 0.01 * x[row * cols + col];
+    part[tx][ty] = sum;
+    for (int half = 16; half > 0; half /= 2) {
+        if (tx < half)
+            part[tx][ty] += part[tx + half][ty];
+        __syncthreads();
+    }
+    if (tx == 0)
+        out[col] = part[0][ty];
+}
+"""
+
+
+def symptoms(kernel, *sides):
+    """Run it over tables of several sizes, and print what is wrong."""
+    for rows, cols in sides:
+        x = np.random.default_rng(0).uniform(100, 9000, (rows, cols)).astype(np.float32)
+        out = np.zeros(cols, np.float32)
+        try:
+            kernel[-(-cols // 32), (32, 32)](x, out, rows, cols)
+            print(f"{rows} x {cols}: off by {abs(out - 0.01 * x.sum(0)).max():.2g} euros at most")
+        except warplab.LaunchError as fault:
+            print(f"{rows} x {cols}: {fault}\n")
+
+
+symptoms(warplab.cuda_kernel(hurried, "read_report"), (64, 64), (65, 70))
+
+# %% [markdown]
+# First mend what the sanitizer says, then what the report below says, from its findings back to the lines.
+
+
+# %% solution="read_report"
+mended = r"""
+// Blocks have 32 x 32 threads, each block for 32 columns. About 14 lines.
+extern "C" __global__
+void read_report(const float* x, float* out, int rows, int cols)
+{
+    /* Copy the lines between the braces in here, and mend them.
+    ### BEGIN SOLUTION
+    */
+    // The barrier keeps the sums apart from the tree, the check keeps the last block inside, tx along the columns makes whole sectors of
+    // the loads and rows of the table, 0.01f keeps the doubles out. Usual slips: an early return (its words of the table stay
+    // unwritten), a barrier inside `if (ty < half)`, only the loads turned.
+    __shared__ float part[32][32];
+    int tx = threadIdx.x, ty = threadIdx.y;
+    int col = 32 * blockIdx.x + tx;
+    float sum = 0;
+    if (col < cols)
+        for (int row = ty; row < rows; row += 32)
+            sum += 0.01f * x[row * cols + col];
+    part[ty][tx] = sum;
+    __syncthreads();
+    for (int half = 16; half > 0; half /= 2) {
+        if (ty < half)
+            part[ty][tx] += part[ty + half][tx];
+        __syncthreads();
+    }
+    if (ty == 0 && col < cols)
+        out[col] = part[0][tx];
+    /*
+    ### END SOLUTION
+    */
+}
+"""
+read_report = warplab.cuda_kernel(mended, "read_report")
+
+# %%
+symptoms(read_report, (64, 64), (65, 70))
+x, out = np.ones((256, 64), np.float32), np.zeros(64, np.float32)
+with when_written():
+    display(warplab.report(read_report[2, (32, 32)], x, out, 256, 64, device="t4"))
+
+# %% grade="ps08/read_report"
+grade("ps08/read_report", read_report)
+
+# %% [markdown]
+# ## 7. The orders that repeat *
 #
 # Three tiny works a hundred times over keep the *cook* busy, not the kitchen. Between `device.capture()` and
 # `graph = device.end_capture()` launches are noted and not carried out; `device.replay(graph)` then gives
@@ -380,7 +475,7 @@ def capture_graph(device, rounds):
 grade("ps08/capture_graph", capture_graph)
 
 # %% [markdown]
-# ## 7. Predict and explain
+# ## 8. Predict and explain
 #
 # The job of task 3 in 1, 2, 3, 6, 24 and 96 pieces, on a simulated device with 5 µs of the host for every
 # order and 10 µs of latency for every copy.

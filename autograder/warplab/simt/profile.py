@@ -171,7 +171,7 @@ class Profile(Counts):
             "ptx_instructions",
         ):
             out[name] = getattr(self, name)
-        return out
+        return out | {"fp64_flops": self.unit_flops.get("fp64", 0)}
 
     def ncu(self) -> dict[str, int | float]:
         """The counters under Nsight Compute's metric names.

@@ -1,5 +1,5 @@
 """Problem set 8, the stack: one kernel instead of three, autograd around it, queues that overlap, graphs,
-timers, and PTX to read.
+timers, PTX to read, and a program to mend by its report.
 """
 
 import math
@@ -95,16 +95,16 @@ class FusedBiasGelu(KernelTask):
         }
 
 
-@task("ps08/custom_function", points=20)
+@task("ps08/custom_function", points=16)
 class CustomFunction(VjpTask):
     """y = gelu(x + bias) with gradients for x and for the bias, keeping nothing but x and the bias."""
 
     entry = "custom_function"
     arguments = differentiable = ("x", "bias")
     items = (
-        Item("y", 6, title="One row: the result and the gradients"),
-        Item("rows", 10, title="Many rows: the bias serves them all"),
-        Item("saved", 4, "structure", "Only x and the bias are kept (measured beside your code)"),
+        Item("y", 5, title="One row: the result and the gradients"),
+        Item("rows", 8, title="Many rows: the bias serves them all"),
+        Item("saved", 3, "structure", "Only x and the bias are kept (measured beside your code)"),
     )
 
     def make_cases(self, rng):
@@ -166,7 +166,7 @@ class CustomFunction(VjpTask):
         }
 
 
-@task("ps08/overlap", points=20)
+@task("ps08/overlap", points=16)
 class Overlap(Task):
     """Square the host array x into the host array y in pieces, so that copies in, work and copies out go on
     at the same time.
@@ -176,8 +176,8 @@ class Overlap(Task):
     arguments = ("device", "pieces")
     returns = {"y": "numbers"}
     items = (
-        Item("right", 8, title="y is complete when it is read, in room for six pieces"),
-        Item("seconds", 12, "structure", "Copies and work overlap"),
+        Item("right", 6, title="y is complete when it is read, in room for six pieces"),
+        Item("seconds", 10, "structure", "Copies and work overlap"),
     )
 
     def make_cases(self, rng):
@@ -269,7 +269,7 @@ class CheatTheTimer(Task):
         return {"seconds": (0.1 if inputs["which"] == "careless" else 0.05) * inputs["timing"]["duration"]}
 
 
-@task("ps08/read_ptx", points=15)
+@task("ps08/read_ptx", points=11)
 class ReadPtx(Task):
     """From PTX text: loads from global memory, accesses to local memory, and products whose sum was not
     fused.
@@ -281,9 +281,9 @@ class ReadPtx(Task):
     arguments = ("ptx",)
     returns = {"loads": "integers", "local": "integers", "missed": "integers"}
     items = (
-        Item("loads", 5, title="Loads from global memory"),
-        Item("local", 4, title="Accesses to local memory: spills"),
-        Item("missed", 6, title="Products whose sum was not fused"),
+        Item("loads", 4, title="Loads from global memory"),
+        Item("local", 3, title="Accesses to local memory: spills"),
+        Item("missed", 4, title="Products whose sum was not fused"),
     )
     PLAIN = (
         "add.s32 {r0}, {r1}, {r2};",
@@ -367,6 +367,72 @@ class ReadPtx(Task):
 
     def reference(self, inputs):
         return {name: np.array(count) for name, count in zip(self.returns, inputs["counts"], strict=True)}
+
+
+@task("ps08/read_report", points=12)
+class ReadReport(KernelTask):
+    """out[col] = a hundredth of the sum of x[:, col], by blocks of 32 x 32 threads for 32 columns: a program
+    to mend that has a race, no bounds check, a wrong axis, bank conflicts and a double.
+    """
+
+    entry = "read_report"
+    arguments = ("x", "out", "rows", "cols")
+    meeting = "banks"
+    SIDE = 32
+    items = (
+        Item("right", 2, title="No race, and sides that the blocks cover exactly"),
+        Item("odd", 3, title="Any number of rows and columns"),
+        Item("sectors", 3, "structure", "Each number is fetched once, in whole sectors"),
+        Item("banks", 2, "structure", "No bank conflicts, and all threads at every barrier"),
+        Item("single", 2, "structure", "No 64-bit arithmetic"),
+    )
+
+    def make_cases(self, rng):
+        def till(item, rows, cols):
+            rows, cols = int(rows), int(cols)
+            x = rng.uniform(100, 9000, (rows, cols)).astype(np.float32)
+            return Case(f"{item}, {rows} x {cols}", {"x": x, "rows": rows, "cols": cols}, item)
+
+        return [
+            till("right", 64, 32 * rng.integers(2, 5)),
+            till("right", 32, 32),
+            till("odd", 1, 1),
+            till("odd", 2 * rng.integers(17, 40) + 1, 2 * rng.integers(17, 40) + 1),
+            till("odd", 5, 70),
+            till("odd", 33, 31),
+            till("sectors", 104, 88),
+            till("banks", 88, 104),
+            till("single", 96, 64),
+        ]
+
+    def result(self, inputs):
+        return {"out": ((inputs["cols"],), "float32")}
+
+    def plan(self, inputs):
+        return -(-inputs["cols"] // self.SIDE), (self.SIDE, self.SIDE)
+
+    def reference(self, inputs):
+        return {"out": 0.01 * inputs["x"].astype(np.float64).sum(axis=0)}
+
+    def tolerance(self, inputs, expected):
+        """All terms are positive; 0.01 is rounded, and each product may be."""
+        return {"out": sum_tolerance(inputs["rows"] + 2, expected["out"])}
+
+    def bounds(self, inputs):
+        """Each number is read once, eight to a sector, and a sum is written for each column; down the rows
+        every lane opens a sector of its own, eight times as many. A table that is filled down its columns
+        makes 31 conflicts for each of a block's warps, and these are counted with the sectors, so that a
+        kernel without a table does not pass for one without conflicts. Of 64-bit operations the program has
+        one or two for each number.
+        """
+        numbers, cols = inputs["rows"] * inputs["cols"], inputs["cols"]
+        fewest, warps = (numbers + cols) / 8, self.SIDE * self.plan(inputs)[0]
+        conflicts = "shared_memory.bank_conflicts + global_memory.sectors"
+        return {
+            "sectors": Bound("global_memory.sectors", 1.1 * fewest, 2 * fewest, "sectors"),
+            "banks": Bound(conflicts, 1.1 * fewest, 1.1 * fewest + 15 * warps, "bank conflicts and sectors"),
+            "single": Bound("fp64_flops", 1, numbers / 2, "operations in 64 bits"),
+        }
 
 
 @task("ps08/capture_graph", points=10)

@@ -1,4 +1,4 @@
-"""20 points: lets autograd do the backward of what it computes again."""
+"""16 points: lets autograd do the backward of what it computes again."""
 
 import torch
 

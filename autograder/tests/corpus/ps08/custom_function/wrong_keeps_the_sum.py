@@ -1,4 +1,4 @@
-"""16 points: keeps x + bias, an array of its own, where x and the bias would do."""
+"""13 points: keeps x + bias, an array of its own, where x and the bias would do."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""20 points: a stream for each engine, and events where one waits for another; three pairs of arrays in turn."""
+"""16 points: a stream for each engine, and events where one waits for another; three pairs of arrays in turn."""
 
 
 def overlap(device, pieces):

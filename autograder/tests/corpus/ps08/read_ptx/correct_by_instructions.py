@@ -1,4 +1,4 @@
-"""15 points: splits at the semicolons."""
+"""11 points: splits at the semicolons."""
 
 import re
 

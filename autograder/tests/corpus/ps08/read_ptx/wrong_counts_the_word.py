@@ -1,4 +1,4 @@
-"""4 points: counts the text, comments included."""
+"""3 points: counts the text, comments included."""
 
 
 def read_ptx(ptx):

@@ -1,4 +1,4 @@
-"""4 points: looks at the beginnings of lines: predicates and longer names are missed, only the spills are found."""
+"""3 points: looks at the beginnings of lines: predicates and longer names are missed, only the spills are found."""
 
 
 def read_ptx(ptx):
