@@ -26,6 +26,7 @@ import re
 import numpy as np
 import torch
 import warplab
+from IPython.display import display
 from numba import cuda, float32
 from warplab.check import grade, puzzle, when_written
 from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
