@@ -237,6 +237,7 @@ LOSERS = {  # task -> right answers that lose points for their accesses; the fir
     "ps07/wmma_matmul": ("wrong_scalar", "wrong_reuses_one_side"),
     "ps07/int8_matmul": ("wrong_no_tables", "wrong_column_of_its_own", "wrong_no_padding"),
     "ps08/fused_bias_gelu": ("wrong_through_memory", "wrong_swapped_indices"),
+    "ps08/read_report": ("wrong_no_table", "wrong_table_down_its_columns"),
 }
 FIRST = [f"{task}/{answers[0]}" for task, answers in LOSERS.items()]
 ALL = [f"{task}/{answer}" for task, answers in LOSERS.items() for answer in answers]
