@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 import torch
 from numba import cuda
-from numba.cuda import codegen, debuginfo, dispatcher, types
+from numba.cuda import types
 from numba.cuda.core import config
 from numba.cuda.core.errors import NumbaPerformanceWarning
-from numba.cuda.cudadrv import devices, driver
-from numba.cuda.memory_management import nrt
+from numba.cuda.cudadrv import driver
 
 import warplab
 from warplab.simt.frontends import numba_hook
@@ -31,39 +30,11 @@ def test_numba_cuda_is_the_version_the_hook_was_written_for():
     assert numba_cuda.__version__ == "0.30.4"
 
 
-def test_the_private_names_are_where_the_hook_expects_them():
-    assert list(inspect.signature(numba_hook._original["init"]).parameters) == [
-        "self",
-        "py_func",
-        "targetoptions",
-        "pipeline_class",
-    ]
-    assert list(inspect.signature(dispatcher._Kernel.launch).parameters)[1:] == [
-        "args",
-        "griddim",
-        "blockdim",
-        "stream",
-        "sharedmem",
-    ]
-    for owner, name in [
-        (driver, "driver"),
-        (devices, "driver"),
-        (driver, "ExperimentalDevice"),
-        (driver, "make_logger"),
-        (dispatcher._Kernel, "bind"),
-        (dispatcher.CUDADispatcher, "call"),
-        (dispatcher, "_LaunchConfiguration"),
-        (dispatcher, "normalize_kernel_dimensions"),
-        (codegen.CUDACodeLibrary, "get_cufunc"),
-        (codegen.CUDACodeLibrary, "get_ltoir"),
-        (debuginfo.DIBuilder, "_var_type"),
-        (driver, "_to_core_stream"),
-        (driver.Stream, "_stream_callback"),
-        (nrt._Runtime, "_single_thread_launch"),
-        (nrt, "_nrt_mstats"),
-    ]:
-        assert hasattr(owner, name), f"{owner.__name__}.{name}"
+def test_the_engine_stands_in_the_drivers_place():
     assert type(driver.driver) is numba_hook.EngineDriver
+    assert list(inspect.signature(numba_hook._launch).parameters)[1:] == [
+        *("args", "griddim", "blockdim", "stream", "sharedmem"),
+    ]
 
 
 @cuda.jit

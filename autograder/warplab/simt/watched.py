@@ -13,7 +13,7 @@ from warplab.simt.frontends import triton_hook
 from warplab.simt.frontends.cuda_cpp import ConfiguredKernel
 from warplab.simt.frontends.launch import LaunchContext
 from warplab.simt.frontends.numba_hook import compiled_for, is_configured, launch_on_engine
-from warplab.simt.frontends.torch_tensors import is_tensor
+from warplab.simt.frontends.torch_hook import is_tensor
 
 MAX_THREADS = 1 << 26  # 67 million threads: minutes on one core
 

@@ -12,7 +12,7 @@ from numba.cuda import types
 from warplab.simt.abi import integer, numba_array_words, numba_number, word
 from warplab.simt.engine.address_space import AddressSpace, Region, as_bytes
 from warplab.simt.errors import InvalidLaunch
-from warplab.simt.frontends.torch_tensors import array_of, is_tensor, memory_of
+from warplab.simt.frontends.torch_hook import array_of, is_tensor, memory_of
 
 HINTS = (cuda.In, cuda.Out)  # an InOut is an Out
 

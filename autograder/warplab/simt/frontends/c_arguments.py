@@ -14,7 +14,7 @@ import numpy as np
 from warplab.simt.abi import NUMBERS, c_number, word
 from warplab.simt.errors import InvalidLaunch
 from warplab.simt.frontends.arguments import describe
-from warplab.simt.frontends.torch_tensors import OF_ML_DTYPES, is_tensor
+from warplab.simt.frontends.torch_hook import OF_ML_DTYPES, is_tensor
 from warplab.simt.ptx.parser import Param
 
 #: place(name, value) -> the address at which the kernel finds a host array or a torch tensor.

@@ -36,7 +36,7 @@ from warplab.simt.frontends.numba_hook import core_stream
 from warplab.simt.frontends.shared_shapes import shaped
 from warplab.simt.frontends.space import SPACE
 from warplab.simt.frontends.symbols import Symbol, mangled, parameter_types, probe, probed
-from warplab.simt.frontends.torch_tensors import is_tensor, refuse
+from warplab.simt.frontends.torch_hook import is_tensor, refuse
 from warplab.simt.ptx.parser import meets_grid_wide, parse
 from warplab.simt.toolchain.nvrtc import CompileError, compile_ptx, prepare, text_of
 

@@ -1,22 +1,15 @@
 """numba.cuda without a GPU: a CUDA driver of our own under numba's own code.
 
-The file that touches private names of numba or cuda.core, and their inner modules: what others need of
-these is here. Beside it only ``numba_compiling`` does, which makes numba's compiler quicker.
-
-What is replaced (numba-cuda is pinned; ``tests/simt/test_numba_hook.py`` is the canary):
-- ``numba.cuda.cudadrv.driver.driver`` - an object with the ``cu...`` calls that numba makes for contexts,
-  memory and streams, here on the engine's address space. Contexts, device arrays, slices and memory managers
-  stay numba's.
-- ``...driver.ExperimentalDevice`` - cuda.core's device.
-- ``_Kernel.bind``, ``_Kernel.launch`` and ``CUDACodeLibrary.get_cufunc`` - launching goes to the engine
-  instead of cuda.core.
-- ``CUDADispatcher.call``, ``as_cuda_array``, ``is_cuda_array`` and, of ``DeviceNDArray``, DLPack's two
-  methods - CPU tensors of torch are device arrays here, and the other way round.
-- ``cudaimpl._generic_array`` and ``Lower.lower_inst`` - a shared array's PTX variable says what the array is
-  called and which shape it has, so that messages can give indices.
-- ``CUDADispatcher.__init__`` - line information is always asked for, so that messages and counters can name
-  source lines; ``CUDACodeLibrary.get_ltoir``, ``DIBuilder._var_type`` and ``FindDefFirstLine`` are mended
-  where numba's own line information fails.
+The one file that uses private names of numba and of cuda.core: what others need of these is here. Each name
+and its reason stand in ``tests/simt/private_names.yml``, which a test holds to this file (numba-cuda is
+pinned). What is replaced:
+- the driver: the ``cu...`` calls that numba makes for contexts, memory and streams, on the engine's address
+  space. Contexts, device arrays, slices and memory managers stay numba's.
+- loading and launching a kernel: the engine does both, instead of cuda.core.
+- ``as_cuda_array``, ``is_cuda_array`` and, of device arrays, DLPack: CPU tensors of torch are device arrays.
+- in compiling: line information is always asked for, so that messages and counters can name source lines, and
+  mended where numba's own fails; a shared array's PTX variable says its name and shape; garbage collection
+  waits, which is a third of a first launch.
 """
 
 from __future__ import annotations
@@ -24,48 +17,47 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import gc
 import inspect
 import linecache
+import os
 import re
 import threading
 import warnings
 import weakref
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import numpy as np
 from cuda.bindings import driver as binding
 from cuda.core._utils.cuda_utils import CUDAError
 from llvmlite import ir
-from numba import cuda
-from numba.cuda import api as numba_api
+from numba import cuda, from_dtype
 from numba.cuda import codegen as numba_codegen
+from numba.cuda import config, types
 from numba.cuda import cudaimpl as numba_cudaimpl
 from numba.cuda import debuginfo as numba_debuginfo
 from numba.cuda import dispatcher as numba_dispatcher
-from numba.cuda import lowering as numba_lowering
-from numba.cuda import types
-from numba.cuda.core import config
-from numba.cuda.core.errors import NumbaDebugInfoWarning, NumbaPerformanceWarning
-from numba.cuda.cudadrv import devicearray as numba_devicearray
-from numba.cuda.cudadrv import devices as numba_devices
+from numba.cuda.core import errors as numba_errors
 from numba.cuda.cudadrv import driver as numba_driver
 from numba.cuda.cudadrv import nvvm as numba_nvvm
-from numba.cuda.memory_management import nrt as numba_nrt
-from numba.cuda.misc import firstlinefinder as numba_lines
-from numba.cuda.np.numpy_support import from_dtype
+from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
 from warplab.hardware.target import Target
+from warplab.simt.engine.address_space import Region
 from warplab.simt.engine.indices import shared_symbol
 from warplab.simt.engine.machine import Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.errors import InvalidLaunch, led_here
-from warplab.simt.frontends import numba_compiling, torch_hook
+from warplab.simt.frontends import torch_hook
 from warplab.simt.frontends.arguments import check_signature, describe, flatten
 from warplab.simt.frontends.launch import LaunchContext, run, translated
 from warplab.simt.frontends.linking import linked_ptx
 from warplab.simt.frontends.loaded import LoadedKernel, clear_exception, raise_exception
 from warplab.simt.frontends.managed import reserve
+from warplab.simt.frontends.numba_words import does_not_compile
 from warplab.simt.frontends.space import SPACE
-from warplab.simt.frontends.torch_tensors import (
+from warplab.simt.frontends.torch_hook import (
     OF_ML_DTYPES,
     array_of,
     is_tensor,
@@ -75,6 +67,9 @@ from warplab.simt.frontends.torch_tensors import (
 )
 
 TOTAL_MEMORY = 8 << 30  # what cuMemGetInfo reports: host memory stands in for the card's
+MANY_OBJECTS = 200_000  # that some fifty compilations leave behind
+SHARED = 3  # NVVM's number of the address space
+
 # What numba asks beyond the architecture's limits. The engine has no bus and no watchdog, and it stands for
 # an architecture, not for a card with some number of multiprocessors: a grid that is sized by them comes out
 # small here.
@@ -94,6 +89,18 @@ ATTRIBUTES = {
     "COOPERATIVE_LAUNCH": 1,
     "TOTAL_CONSTANT_MEMORY": 64 << 10,  # of all capabilities, says the programming guide's table
 }
+# Calls with one answer. Most have nothing to do: the one device is always current, and a launch has ended
+# when it returns, so that every stream is idle. Events order work, which the engine does anyway.
+ANSWERS: dict[str, Any] = {
+    "cuDeviceGetCount": 1,
+    "cuDriverGetVersion": 13000,
+    "cuCtxGetDevice": 0,
+    "cuDeviceCanAccessPeer": 0,
+} | dict.fromkeys(
+    "cuInit cuCtxSynchronize cuDevicePrimaryCtxRelease cuDevicePrimaryCtxReset cuStreamDestroy "
+    "cuStreamSynchronize cuStreamWaitEvent cuKernelSetCacheConfig cuKernelSetAttribute cuProfilerStart "
+    "cuProfilerStop cuEventDestroy cuEventRecord cuEventQuery cuEventSynchronize".split()
+)
 
 
 def is_dispatcher(value) -> bool:
@@ -108,13 +115,18 @@ def is_configured(value) -> bool:
 
 def numba_type(dtype: str, dimensions: int, kind: str):
     """numba's type of a "number" or of a contiguous "array" of so many dimensions, from its NumPy dtype."""
-    scalar = from_dtype(np.dtype(dtype))
+    scalar = types.bfloat16 if dtype == "bfloat16" else from_dtype(np.dtype(dtype))
     return types.Array(scalar, dimensions, "C") if kind == "array" else scalar
 
 
+@functools.cache
+def _nothing():
+    return cuda.jit(lambda: None)
+
+
 def core_stream(stream):
-    """cuda.core's stream for one of numba's, or for 0."""
-    return numba_driver._to_core_stream(stream)
+    """cuda.core's stream for one of numba's, or for 0: as numba makes it for a launch."""
+    return _nothing()[1, 1, stream].stream
 
 
 def compiled_for(dispatcher, args):
@@ -128,50 +140,46 @@ def compiled_for(dispatcher, args):
 
 def ptx_of(kernel, target: Target) -> tuple[str, ...]:
     """PTX of a compiled numba kernel and of what it links, the module with its entry first."""
-    return _ptx_of_library(kernel._codelibrary, kernel.entry_name, target)
+    return _ptx_of_library(kernel.library, target)
 
 
 def launch_on_engine(kernel, args, grid, block, dynamic_shared, context: LaunchContext) -> Machine:
     """Launch a compiled numba kernel. Raises as ``run`` does."""
-    program = _program_of(kernel, context.target)
-    code = getattr(getattr(kernel, "py_func", None), "__code__", None)
+    code = getattr(getattr(kernel, "py_func", None), "__code__", None)  # none of a kernel from numba's cache
     names = code.co_varnames if code else [f"arg{i}" for i in range(len(args))]
     extensions = getattr(kernel, "extensions", ())
     values, regions, after = flatten(names, kernel.argument_types, args, SPACE, extensions)
+    program = _program_of(kernel.library, context.target)
     machine = run(program, values, regions, grid, block, dynamic_shared, SPACE, context)
     for call in after:
         call()
     return machine
 
 
-def _program_of(kernel, target: Target) -> Program:
-    """The translated program of a compiled numba kernel, kept with it."""
-    known = getattr(kernel, "_warplab_program", None)
-    if known and known[0] is target:
-        return known[1]
-    name = getattr(getattr(kernel, "py_func", None), "__name__", None) or kernel.entry_name
-    program = translated(ptx_of(kernel, target), kernel.entry_name, name, SPACE)
-    for variable, region in program.globals.items():
-        if variable.startswith("_cudapy_cmem"):  # cuda.const arrays have values, of which PTX omits zeros
-            region.unset = False
-    kernel._warplab_program = target, program
-    return program
+def _program_of(library, target: Target) -> Program:
+    """The translated program of a kernel's code library, kept with it."""
+    known = getattr(library, "warplab_program", None)
+    if known is None or known[0] is not target:
+        modules = _ptx_of_library(library, target)
+        entry = re.search(r"\.entry\s+([\w$]+)", modules[0])
+        if entry is None:  # numba's own words
+            raise RuntimeError("Missing entry_name - are you trying to get the cufunc for a device function?")
+        program = translated(modules, entry[1], library.name.rpartition(".")[2], SPACE)
+        for variable, region in program.globals.items():
+            if variable.startswith("_cudapy_cmem"):  # cuda.const arrays have values, of which PTX omits zeros
+                region.unset = False
+        known = library.warplab_program = target, program
+    return known[1]
 
 
-def _ptx_of_library(library, entry: str, target: Target) -> tuple[str, ...]:
-    """PTX of a code library and of what it links, the module with ``entry`` first."""
+def _ptx_of_library(library, target: Target) -> tuple[str, ...]:
+    """PTX of a code library and of what it links, the module with the entry first."""
     capability = target.numba_capability
     modules = library.get_asm_strs(cc=capability)  # more than one where the kernel is compiled for debugging
-    first = next((m for m in modules if f".entry {entry}(" in m), modules[0])
-    linked = (
-        linked_ptx(item, capability, _header_folders()) for item in sorted(library._linking_files, key=str)
-    )
+    first = next((m for m in modules if ".entry " in m), modules[0])
+    folders = tuple(filter(None, (config.CUDA_NVRTC_EXTRA_SEARCH_PATHS or "").split(":")))
+    linked = (linked_ptx(item, capability, folders) for item in sorted(library._linking_files, key=str))
     return (first, *(m for m in modules if m is not first), *linked)
-
-
-def _header_folders() -> tuple[str, ...]:
-    """numba's own setting for where a linked file's headers are."""
-    return tuple(folder for folder in (config.CUDA_NVRTC_EXTRA_SEARCH_PATHS or "").split(":") if folder)
 
 
 def _attributes(target: Target) -> dict[str, int]:
@@ -222,38 +230,32 @@ class _StreamHandle(binding.CUstream):
         return int(self)
 
 
-class EngineDriver(numba_driver.Driver):
-    """The CUDA driver calls that numba makes, on the engine's memory."""
+_NumbasDriver: Any = type(numba_driver.driver)
 
-    def __new__(cls, target: Target):
-        return object.__new__(cls)
+
+class EngineDriver(_NumbasDriver):
+    """The CUDA driver calls that numba makes, on the engine's memory."""
 
     def __init__(self, target: Target):
         self.target, self._attributes = target, _attributes(target)
-        self.devices, self.is_initialized, self.initialization_error, self.pid = {}, True, None, None
-        self._memory: dict[int, object] = {}
+        self.devices, self.is_initialized, self.initialization_error = {}, False, None
+        self._memory: dict[int, Region] = {}
         self._host: dict[int, np.ndarray] = {}
-        self._mapped: dict[int, object] = {}
+        self._mapped: dict[int, Region] = {}
         self._handles = 100
         self._contexts = threading.local()  # how often the thread has pushed the one context that there is
+        self.ensure_initialized()
 
     def __getattr__(self, name):
+        if name in ANSWERS:
+            return lambda *given: ANSWERS[name]
+        if name.endswith("Async"):  # as at once, without the stream
+            return lambda *given: getattr(self, name.removesuffix("Async"))(*given[:-1])
         raise NotImplementedError(f"{name} is not available on the SIMT engine; it needs a CUDA GPU")
-
-    # devices and contexts
-    def cuInit(self, flags): ...
-    def cuDeviceGetCount(self):
-        return 1
-
-    def cuDriverGetVersion(self):
-        return 13000
 
     def cuCtxGetCurrent(self):
         """The thread's current context, the null handle before the first push and after the last pop."""
         return binding.CUcontext(1 if getattr(self._contexts, "depth", 0) else 0)
-
-    def cuCtxGetDevice(self):
-        return 0
 
     def cuCtxPushCurrent(self, handle):
         self._contexts.depth = getattr(self._contexts, "depth", 0) + 1
@@ -262,10 +264,6 @@ class EngineDriver(numba_driver.Driver):
         popped = self.cuCtxGetCurrent()
         self._contexts.depth = max(0, getattr(self._contexts, "depth", 0) - 1)
         return popped
-
-    def cuCtxSynchronize(self): ...
-    def cuDevicePrimaryCtxRelease(self, device): ...
-    def cuDevicePrimaryCtxReset(self, device): ...
 
     def cuDeviceGetAttribute(self, code, device):
         name = code.name.removeprefix("CU_DEVICE_ATTRIBUTE_")
@@ -276,16 +274,12 @@ class EngineDriver(numba_driver.Driver):
             )
         return self._attributes[name]
 
-    # memory
     def cuMemGetInfo(self):
         return TOTAL_MEMORY - sum(r.size for r in self._memory.values()), TOTAL_MEMORY
 
     def cuMemAlloc(self, size):
         if size > self.cuMemGetInfo()[0]:
-            raise numba_driver.CudaAPIError(
-                binding.CUresult.CUDA_ERROR_OUT_OF_MEMORY,
-                f"out of memory: {size} bytes asked for, the engine has {TOTAL_MEMORY}",
-            )
+            _refuse("OUT_OF_MEMORY", f"out of memory: {size} bytes asked for, the engine has {TOTAL_MEMORY}")
         unwritten = np.full(size, 0xFF, np.uint8)  # as on a GPU not zeroed: NaN, or -1
         region = SPACE.add(unwritten, "device array")
         self._memory[region.base] = region
@@ -312,8 +306,7 @@ class EngineDriver(numba_driver.Driver):
 
     def cuMemHostRegister(self, pointer, size, flags):
         if int(pointer) in self._host:  # the buffer is ours: a second entry would drop it
-            already = binding.CUresult.CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
-            raise numba_driver.CudaAPIError(already, "this host memory is pinned already")
+            _refuse("HOST_MEMORY_ALREADY_REGISTERED", "this host memory is pinned already")
         self._host[int(pointer)] = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(int(pointer)))
 
     def cuMemHostUnregister(self, pointer):
@@ -335,9 +328,7 @@ class EngineDriver(numba_driver.Driver):
         region = SPACE.find(int(pointer))
         start = int(pointer) - region.base if region else 0
         if region is None or start + size > region.size:
-            raise numba_driver.CudaAPIError(
-                binding.CUresult.CUDA_ERROR_INVALID_VALUE, f"copy of {size} bytes outside device memory"
-            )
+            _refuse("INVALID_VALUE", f"copy of {size} bytes outside device memory")
         return region.data[start : start + size]
 
     def cuMemcpyHtoD(self, to, source, size):
@@ -352,61 +343,35 @@ class EngineDriver(numba_driver.Driver):
     def cuMemsetD8(self, pointer, value, size):
         self._bytes(pointer, size)[:] = value
 
-    def cuMemcpyHtoDAsync(self, to, source, size, stream):
-        self.cuMemcpyHtoD(to, source, size)
-
-    def cuMemcpyDtoHAsync(self, to, source, size, stream):
-        self.cuMemcpyDtoH(to, source, size)
-
-    def cuMemcpyDtoDAsync(self, to, source, size, stream):
-        self.cuMemcpyDtoD(to, source, size)
-
-    def cuMemsetD8Async(self, pointer, value, size, stream):
-        self.cuMemsetD8(pointer, value, size)
-
-    # streams: the engine runs at once, so every stream is always idle
     def cuStreamCreate(self, flags):
         self._handles += 1
         return _StreamHandle(self._handles)
 
-    def cuStreamDestroy(self, handle): ...
-    def cuStreamSynchronize(self, handle): ...
     def cuStreamAddCallback(self, handle, callback, data, flags):
-        numba_driver.Stream._stream_callback(None, 0, ctypes.cast(data, ctypes.py_object).value)
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(int(callback))(None, 0, data)
 
-    # occupancy and function settings
-    def cuOccupancyMaxActiveBlocksPerMultiprocessor(self, kernel, threads, dynamic_shared):
-        return kernel.blocks_per_sm(int(threads), int(dynamic_shared))
-
-    def cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(self, kernel, threads, dynamic_shared, flags):
-        return kernel.blocks_per_sm(int(threads), int(dynamic_shared))
-
-    def cuKernelSetCacheConfig(self, *settings): ...
-    def cuKernelSetAttribute(self, *settings): ...
-    def cuProfilerStart(self): ...
-    def cuProfilerStop(self): ...
-    def cuPointerGetAttribute(self, attribute, pointer):
-        return pointer
-
-    def cuDeviceCanAccessPeer(self, device, peer):
-        return 0
-
-    # events: they order work, which the engine does anyway; their times would be times of this CPU
     def cuEventCreate(self, flags):
         self._handles += 1
         return binding.CUevent(self._handles)
-
-    def cuEventDestroy(self, event): ...
-    def cuEventRecord(self, event, stream): ...
-    def cuEventQuery(self, event): ...
-    def cuEventSynchronize(self, event): ...
-    def cuStreamWaitEvent(self, stream, event, flags): ...
 
     def cuEventElapsedTime(self, start, end):
         raise NotImplementedError(
             "the SIMT engine has no event times: they would be this CPU's and say nothing about a GPU. "
             "warplab.profile(kernel[grid, block], *arguments) counts what a GPU would have to do"
         )
+
+    def cuOccupancyMaxActiveBlocksPerMultiprocessor(self, kernel, threads, dynamic_shared):
+        return kernel.blocks_per_sm(int(threads), int(dynamic_shared))
+
+    def cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(self, kernel, threads, dynamic_shared, flags):
+        return kernel.blocks_per_sm(int(threads), int(dynamic_shared))
+
+    def cuPointerGetAttribute(self, attribute, pointer):
+        return pointer
+
+
+def _refuse(status: str, message: str) -> NoReturn:
+    raise numba_driver.CudaAPIError(binding.CUresult[f"CUDA_ERROR_{status}"], message)
 
 
 class RefusedLaunch(InvalidLaunch, CUDAError):
@@ -419,213 +384,223 @@ class RefusedLaunch(InvalidLaunch, CUDAError):
 
 def _launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0):
     """numba's own call of a kernel comes here: the driver in its place knows what the engine stands for."""
-    _warn_of_copies(args)
+    if config.CUDA_WARN_ON_IMPLICIT_COPY and any(map(_would_be_copied, args)):
+        # for who asks: nothing is copied here
+        warning = "Host array used in CUDA kernel will incur copy overhead to/from device."
+        warnings.warn(
+            numba_errors.NumbaPerformanceWarning(warning), stacklevel=4
+        )  # for who asks: nothing is copied here
     context = LaunchContext(numba_driver.driver.target)
     try:
-        if not kernel.debug:
-            launch_on_engine(kernel, args, griddim, blockdim, sharedmem, context)
-            return
-        program = _program_of(kernel, context.target)
-        clear_exception(kernel, program)
+        if kernel.debug:
+            clear_exception(kernel, _program_of(kernel.library, context.target))
         launch_on_engine(kernel, args, griddim, blockdim, sharedmem, context)
-        raise_exception(kernel, program)
+        if kernel.debug:
+            raise_exception(kernel, _program_of(kernel.library, context.target))
     except InvalidLaunch as refused:
         raise RefusedLaunch(refused) from None
 
 
-def _warn_of_copies(args) -> None:
-    """numba's warning that CUDA would copy a host array there and back, for who asks for it.
-
-    ``install`` turns it off.
-    """
-    if not config.CUDA_WARN_ON_IMPLICIT_COPY or config.DISABLE_PERFORMANCE_WARNINGS:
-        return
-    for value in args:
-        if isinstance(value, np.ndarray) and not numba_driver.is_device_memory(value):
-            warnings.warn(
-                NumbaPerformanceWarning(
-                    "Host array used in CUDA kernel will incur copy overhead to/from device."
-                ),
-                stacklevel=4,
-            )
+def _would_be_copied(value) -> bool:
+    return isinstance(value, np.ndarray) and not hasattr(value, "__cuda_memory__")
 
 
 def _bind(kernel):
     """numba binds a kernel to a context once; here that is when linked code's own set-up functions run."""
-    library = kernel._codelibrary
-    library._student_name = getattr(kernel.py_func, "__name__", None)
-    if library._setup_functions:
-        module = library.get_cufunc().module
-        if not module.initialized:
-            module.initialized = True
-            for function in library._setup_functions:
-                function(module)
+    setups = [getattr(item, "setup_callback", None) for item in kernel.library._linking_files]
+    if any(setups) and not (module := kernel.library.get_cufunc().module).initialized:
+        module.initialized = True
+        for setup in filter(None, setups):
+            setup(module)
 
 
 def _loaded_kernel(library):
     """What numba calls a cufunc: the kernel's resources and its module's variables. Nothing is loaded."""
-    if library._entry_name is None:
-        raise RuntimeError("Missing entry_name - are you trying to get the cufunc for a device function?")
-    found = library._cufunc_cache.get(0)
-    if found is None:
-        name = getattr(library, "_student_name", None) or library._entry_name
-        target, entry = numba_driver.driver.target, library._entry_name
-        program = translated(_ptx_of_library(library, entry, target), entry, name, SPACE)
-        found = library._cufunc_cache[0] = LoadedKernel(program, numba_devices.get_context(), target.limits)
-    return found
+    if not hasattr(library, "warplab_kernel"):
+        target = numba_driver.driver.target
+        program = _program_of(library, target)
+        library.warplab_kernel = LoadedKernel(program, cuda.current_context(), target.limits)
+    return library.warplab_kernel
 
 
-_original: dict[str, object] = {}
+def _in_place_of(owner, name: str):
+    """Decorator: the function stands in the place of ``owner.name`` and is given that one first."""
+
+    def put(function):
+        plain = getattr(owner, name)
+
+        @functools.wraps(plain)
+        def standing(*args, **kwargs):
+            return function(plain, *args, **kwargs)
+
+        setattr(owner, name, standing)
+        return standing
+
+    return put
 
 
+@functools.cache
 def ask_for_line_information() -> None:
     """Compile every kernel with line information; code generation is the same with and without."""
-    if "init" in _original:
-        return
     # of functions without a source, as of a lambda, numba says that their lines are unknown: nobody asked
-    warnings.filterwarnings("ignore", category=NumbaDebugInfoWarning, append=True)
-    numba_compiling.install()
-    plain = _original["init"] = numba_dispatcher.CUDADispatcher.__init__
+    warnings.filterwarnings("ignore", "Could not find source for function", append=True)
 
-    @functools.wraps(plain)
-    def init(self, py_func, targetoptions, *args, **kwargs):
-        if not targetoptions.get("debug"):
+    @_in_place_of(numba_dispatcher.CUDADispatcher, "__init__")
+    def init(plain, self, py_func, targetoptions, *args, **kwargs):
+        stub = len(py_func.__code__.co_code) <= 6  # of a docstring alone numba wants the line behind it
+        if not targetoptions.get("debug") and not stub:
             targetoptions = {**targetoptions, "lineinfo": True}
         plain(self, py_func, targetoptions, *args, **kwargs)
 
-    numba_dispatcher.CUDADispatcher.__init__ = init
-    plain_ltoir = numba_codegen.CUDACodeLibrary.get_ltoir
-
-    @functools.wraps(plain_ltoir)
-    def get_ltoir(self, cc=None):
+    @_in_place_of(numba_nvvm, "compile_ir")
+    def compile_ir(plain, llvmir, **options):
         # NVRTC's modules say 1 (error on a mismatch) and numba's 2 (warn): the linker refuses the mixture, as
         # of float16's functions
-        self._llvm_strs = [
-            text.replace('i32 2, !"Debug Info Version"', 'i32 1, !"Debug Info Version"')
-            for text in self.llvm_strs
-        ]
-        return plain_ltoir(self, cc)
+        if "gen-lto" in options:
+            llvmir = [
+                re.sub('i32 2, !"Debug Info Version"', 'i32 1, !"Debug Info Version"', s) for s in llvmir
+            ]
+        return plain(llvmir, **options)
 
-    numba_codegen.CUDACodeLibrary.get_ltoir = get_ltoir
-    plain_type = numba_debuginfo.DIBuilder._var_type
+    @_in_place_of(numba_debuginfo.CUDADIBuilder, "_var_type")
+    def var_type(plain, self, lltype, size, datamodel=None):
+        # for lines alone the types of variables are not looked at: one serves for all. numba cannot describe
+        # each: of a tuple of empty tuples it divides by the size of one
+        if self.emission_kind == "DebugDirectivesOnly":
+            byte = {"name": "byte", "size": 8, "encoding": ir.DIToken("DW_ATE_unsigned_char")}
+            return self.module.add_debug_info("DIBasicType", byte)
+        return plain(self, lltype, size, datamodel=datamodel)
 
-    @functools.wraps(plain_type)
-    def var_type(self, lltype, size, datamodel=None):
-        if isinstance(lltype, ir.ArrayType) and not size:
-            # a tuple of empty tuples: numba divides by the size of one of them
-            lltype, datamodel = ir.LiteralStructType([]), None
-        return plain_type(self, lltype, size, datamodel=datamodel)
-
-    numba_debuginfo.DIBuilder._var_type = var_type
-    plain_visit = numba_lines.FindDefFirstLine.visit_FunctionDef
-
-    @functools.wraps(plain_visit)
-    def visit(self, node):
-        with contextlib.suppress(IndexError):  # of a docstring alone it wants the statement behind it
-            plain_visit(self, node)
-
-    numba_lines.FindDefFirstLine.visit_FunctionDef = visit
-    _name_shared_arrays()
-
-
-def _name_shared_arrays() -> None:
-    """Let the PTX variable of a shared array say its name in the source, its shape and its dtype."""
-    lowered, place = numba_cudaimpl._generic_array, numba_lowering.Lower.lower_inst
-    line: list[str] = [""]  # of the statement that is being lowered; numba compiles under a lock
-
-    @functools.wraps(place)
-    def lower_inst(self, inst):
-        line[0] = linecache.getline(self.loc.filename, self.loc.line)
-        return place(self, inst)
-
-    @functools.wraps(lowered)
-    def generic_array(context, builder, shape, dtype, symbol_name, addrspace, *args, **kwargs):
-        if addrspace == numba_nvvm.ADDRSPACE_SHARED:
-            name = re.match(r"\s*(\w+)\s*=[^=]", line[0])
+    @_in_place_of(numba_cudaimpl, "_generic_array")
+    def generic_array(plain, context, builder, shape, dtype, symbol_name, addrspace, *args, **kwargs):
+        if addrspace == SHARED:
+            name = re.match(r"\s*(\w+)\s*=[^=]", _line_of(builder.debug_metadata))
             symbol_name = shared_symbol(symbol_name, name[1] if name else "", shape, str(dtype))
-        return lowered(context, builder, shape, dtype, symbol_name, addrspace, *args, **kwargs)
+        return plain(context, builder, shape, dtype, symbol_name, addrspace, *args, **kwargs)
 
-    numba_lowering.Lower.lower_inst = lower_inst
-    numba_cudaimpl._generic_array = generic_array
+    _watch_compilations()
 
 
+def _line_of(place) -> str:
+    """The source line of what is compiled, from LLVM's debug information; empty where there is none."""
+    if place is None:
+        return ""
+    location = dict(place.operands)
+    file = dict(dict(location["scope"].operands)["file"].operands)
+    names = os.path.join(file["directory"], file["filename"]), file["filename"]
+    return next(filter(None, (linecache.getline(name, location["line"]) for name in names)), "")
+
+
+def _watch_compilations() -> None:
+    """While a kernel is compiled collect no garbage, and note the place for an error that does not say it.
+
+    A compilation makes so many objects that several full collections run, and nearly all of them are freed by
+    their reference counts. What is left joins the oldest generation, which is collected when much has come.
+    IPython asks an error for the lines to show.
+    """
+    running, left, found_enabled, lock = 0, 0, False, threading.Lock()
+    place = "", 0  # of the last line whose types were inferred; of the one made to code numba knows it
+
+    @_in_place_of(numba_errors.WarningsFixer, "catch_warnings")
+    def at(plain, self, filename=None, lineno=None):
+        nonlocal place
+        if filename and "numba" not in filename:
+            place = filename, lineno
+            numba_errors.loc_info.clear()
+        return plain(self, filename, lineno)
+
+    @contextlib.contextmanager
+    def no_collection():
+        nonlocal running, left, found_enabled
+        with lock:
+            found_enabled = gc.isenabled() if not running else found_enabled
+            running += 1
+            gc.disable()
+        try:
+            yield
+        finally:
+            with lock:
+                running -= 1
+                if found_enabled and not running:
+                    left += gc.get_count()[0]
+                    if left > MANY_OBJECTS:
+                        left = 0
+                        gc.collect()
+                    elif not gc.get_freeze_count():  # of somebody who froze some, those stay frozen
+                        gc.freeze()
+                        gc.unfreeze()
+                    gc.enable()
+
+    @_in_place_of(numba_dispatcher._Kernel, "__init__")
+    def init(plain, self, py_func, *args, **kwargs):
+        nonlocal place
+        place = "", 0
+        numba_errors.loc_info.clear()
+        try:
+            with no_collection():
+                plain(self, py_func, *args, **kwargs)
+        except Exception as error:
+            made = numba_errors.loc_info.get("loc")
+            noted = (made.filename, made.line) if made else place
+            vars(error).update(warplab_place=noted, warplab_kernel=py_func)
+            _show(error, does_not_compile)
+            raise
+
+
+def _show(error: Exception, described: Callable[[Exception], str]) -> None:
+    """Let IPython show the reader's lines that led to an error, and a description, in place of all frames."""
+
+    def shown() -> list[str]:
+        return [*led_here(error), f"{type(error).__name__}: {described(error)}"]
+
+    if not hasattr(error, "_render_traceback_"):
+        vars(error)["_render_traceback_"] = shown
+
+
+@functools.cache
 def install(target: Target) -> None:
-    """Make ``numba.cuda`` run on the engine, compiling for ``target``. Idempotent."""
+    """Make ``numba.cuda`` run on the engine, compiling for ``target``."""
     ask_for_line_information()
-    if "driver" in _original:
-        return
-    _original["driver"], _original["launch"] = numba_driver.driver, numba_dispatcher._Kernel.launch
     _EngineDevice.capability = target.capability
-    driver = EngineDriver(target)
-    numba_driver._logger = numba_driver.make_logger()
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # lessons launch one block on purpose
     config.CUDA_WARN_ON_IMPLICIT_COPY = 0  # and the engine copies nothing
-    numba_driver.driver = numba_devices.driver = driver
+    driver = numba_driver.driver
+    vars(driver).clear()
+    driver.__class__ = EngineDriver
+    driver.__init__(target)
     numba_driver.ExperimentalDevice = _EngineDevice
-    numba_dispatcher._Kernel.bind = _bind
+    numba_dispatcher._Kernel.bind, numba_dispatcher._Kernel.launch = _bind, _launch
     numba_codegen.CUDACodeLibrary.get_cufunc = _loaded_kernel
-    numba_dispatcher._Kernel.launch = _launch
-    _count_kernel_allocations()
-    _take_torch_tensors()
+    _refuse_in_words()
     _share_with_torch()
 
 
-def _count_kernel_allocations() -> None:
-    """numba keeps statistics of memory that kernels allocate: here the engine's own malloc and free count."""
-    runtime = numba_nrt._Runtime
-    for name in (
-        "ensure_allocated",
-        "ensure_initialized",
-        "memsys_enable_stats",
-        "memsys_disable_stats",
-        "_single_thread_launch",
-    ):
-        setattr(runtime, name, lambda self, *args, **kwargs: None)
+def _refuse_in_words() -> None:
+    """Check what a kernel is configured and called with before numba does."""
 
-    def statistics(self, stream=None):
-        got, given = SPACE.allocations, SPACE.releases  # one allocation an array
-        return numba_nrt._nrt_mstats(alloc=got, free=given, mi_alloc=got, mi_free=given)
-
-    runtime.get_allocation_stats = statistics
-
-
-def _take_torch_tensors() -> None:
-    """Let CPU tensors be kernel arguments, as CUDA tensors are: numba types them through DLPack."""
-    plain = numba_dispatcher.CUDADispatcher.call
-
-    @functools.wraps(plain)
-    def call(self, args, launch_config):
-        _check_arguments(self, args)
+    @_in_place_of(numba_dispatcher.CUDADispatcher, "__getitem__")
+    def configured(plain, self, configuration):
         try:
-            return plain(self, args, launch_config)
-        except Exception:
-            _check_lists(self, args)
+            return plain(self, configuration)
+        except (TypeError, ValueError) as error:  # tests of others want the type and the text: IPython alone
+            none = isinstance(configuration, tuple) and None in configuration
+            words = "" if none else "; -(-n // 256) is n / 256 rounded up, a whole number"
+            _show(error, lambda error: f"{str(error).strip()}{words}")
             raise
 
-    numba_dispatcher.CUDADispatcher.call = call
-
-    def launch(self, *args, **named):
+    @_in_place_of(numba_dispatcher._LaunchConfiguration, "__call__")
+    def launch(plain, self, *args, **named):
         if named:
             raise InvalidLaunch(
                 f"a kernel takes its arguments by their places, and {', '.join(named)} is given by name",
                 kernel=self.dispatcher.py_func.__name__,
             )
-        return self.dispatcher.call(args, self)
-
-    numba_dispatcher._LaunchConfiguration.__call__ = launch
-    normalized = numba_dispatcher.normalize_kernel_dimensions
-
-    @functools.wraps(normalized)
-    def normalize_kernel_dimensions(grid, block):
+        _check_arguments(self.dispatcher, args)
         try:
-            return normalized(grid, block)
-        except (TypeError, ValueError) as error:  # tests of others want the type and the text: IPython alone
-            words = "" if None in (grid, block) else "; -(-n // 256) is n / 256 rounded up, a whole number"
-            told = f"{type(error).__name__}: {str(error).strip()}{words}"
-            vars(error)["_render_traceback_"] = functools.partial(_shown, error, told)
+            return plain(self, *args)
+        except Exception:
+            _check_lists(self.dispatcher, args)
             raise
-
-    numba_dispatcher.normalize_kernel_dimensions = normalize_kernel_dimensions
 
 
 def _check_lists(dispatcher, args) -> None:
@@ -638,11 +613,6 @@ def _check_lists(dispatcher, args) -> None:
                 kernel=dispatcher.py_func.__name__,
                 hint="np.array(values, dtype=np.float32)",
             ) from None
-
-
-def _shown(error: Exception, told: str) -> list[str]:
-    """The lines that IPython shows of an error: the reader's, and what is told."""
-    return [*led_here(error), told]
 
 
 def _check_arguments(dispatcher, args) -> None:
@@ -674,25 +644,21 @@ def _check_tensors(dispatcher, args) -> None:
 
 def _share_with_torch() -> None:
     """``cuda.as_cuda_array(tensor)``, ``torch.as_tensor(device_array)`` and DLPack, without a copy."""
-    plain = numba_api.as_cuda_array
 
-    @functools.wraps(plain)
-    def as_cuda_array(obj, sync=True):
+    @_in_place_of(cuda, "as_cuda_array")
+    def as_cuda_array(plain, obj, sync=True):
         return _device_array_of(obj) if is_tensor(obj) else plain(obj, sync)
 
-    def is_cuda_array(obj):
-        """True of a device array, and of a CPU tensor, which stands for one here."""
-        return is_tensor(obj) or hasattr(obj, "__cuda_array_interface__")
-
-    for module in (numba_api, cuda):
-        module.as_cuda_array, module.is_cuda_array = as_cuda_array, is_cuda_array
+    @_in_place_of(cuda, "is_cuda_array")
+    def is_cuda_array(plain, obj):
+        return is_tensor(obj) or plain(obj)
 
     def export(self, **wanted):
         array = _on_host(self)
         return (tensor_of(array) if array.dtype.name in OF_ML_DTYPES else array).__dlpack__(**wanted)
 
-    numba_devicearray.DeviceNDArray.__dlpack__ = export
-    numba_devicearray.DeviceNDArray.__dlpack_device__ = lambda self: (1, 0)  # DLPack's number of the CPU
+    DeviceNDArray.__dlpack__ = export
+    DeviceNDArray.__dlpack_device__ = lambda self: (1, 0)  # DLPack's number of the CPU
     torch_hook.LAUNCHES.append((numba_dispatcher.CUDADispatcher, "__getitem__"))
     torch_hook.LAUNCHES.append((numba_dispatcher._LaunchConfiguration, "__call__"))
     torch_hook.install(_on_host)
@@ -712,13 +678,13 @@ def _device_array_of(tensor):
     region.start = start
     owner = _Borrowed(tensor)
     weakref.finalize(owner, SPACE.remove, region)
-    pointer = numba_driver.MemoryPointer(
-        numba_devices.get_context(),
+    pointer = cuda.MemoryPointer(
+        cuda.current_context(),
         binding.CUdeviceptr(region.base + start),
         size=memory.size - start,
         owner=owner,
     )
-    return numba_devicearray.DeviceNDArray(array.shape, array.strides, array.dtype, gpu_data=pointer)
+    return DeviceNDArray(array.shape, array.strides, array.dtype, gpu_data=pointer)
 
 
 def _on_host(value) -> np.ndarray | None:

@@ -7,7 +7,8 @@ import linecache
 import math
 import re
 import textwrap
-import traceback
+
+import numpy as np
 
 ARRAYS = (
     "a kernel cannot make a list or a new array, and adding or copying slices makes one: "
@@ -15,6 +16,10 @@ ARRAYS = (
 )
 TEXTS = (
     'a kernel makes and formats no texts; its `print` takes the parts one by one, as in `print("x is", x[i])`'
+)
+RANDOM = (
+    "a kernel has no `{1}.{0}`: numba.cuda.random has generators for threads, "
+    "create_xoroshiro128p_states on the host and xoroshiro128p_uniform_float32 in the kernel"
 )
 MEANT = {  # a piece of numba's message: what the student did, and what to do instead
     r">>> (?:add|mod|getitem)\(.*(?:Literal\[str\]|unicode_type)": TEXTS,
@@ -44,10 +49,8 @@ MEANT = {  # a piece of numba's message: what the student did, and what to do in
     r"Unknown attribute 'synchronize' of type Module\(<module 'numba.cuda'": (
         "`cuda.synchronize` is for the host; in a kernel `cuda.syncthreads()` waits for the block's threads"
     ),
-    r"Unknown attribute '(\w+)' of type Module\(<module '((?:numpy\.)?random)'": (
-        "a kernel has no `{1}.{0}`: numba.cuda.random has generators for threads, "
-        "create_xoroshiro128p_states on the host and xoroshiro128p_uniform_float32 in the kernel"
-    ),
+    r"Unknown attribute '(\w+)' of type Module\(<module '((?:numpy\.)?random)'": RANDOM,
+    r"<bound method Random\.(\w+) of <(random)": RANDOM,
     r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'": "a kernel has no `{1}.{0}`",
     r"to none for '\$": "a kernel returns nothing: write the result into one of its arrays",
     r"missing a required argument: 'dtype'": (
@@ -106,11 +109,16 @@ TYPES = {
 def does_not_compile(error, function=None):
     """ "does not compile: `rbg` is not defined (line 6: `grey = rbg[row, col]`)".
 
-    function: the kernel's Python function, where it is known.
+    function: the kernel's Python function, where the error does not bring it (``numba_hook``).
     """
-    text = str(error)
+    text, function = str(error), function or getattr(error, "warplab_kernel", None)
     number, line = _place(error, text, function)
     words = in_words(text, line)
+    names = function.__code__.co_names if isinstance(error, RecursionError) and function else ()
+    if drawn := [
+        name for name in names if hasattr(np.random, name)
+    ]:  # numba's generators of the host do not compile here
+        words = RANDOM.format(drawn[-1], "numpy.random")
     if "atomic" in line and "to unpack" in text:
         words = "an atomic takes three things: the array, the index in it, and the value"
     where = f" (line {number}{f': `{line[:80]}`' if line else ''})" if number else ""
@@ -119,6 +127,8 @@ def does_not_compile(error, function=None):
 
 def in_words(text, line=""):
     """numba's message as one clause. line: the student's, for what the message alone does not tell."""
+    overloads = re.split(r"(?=\n *Overload in function )", text)
+    text = "".join(one for one in overloads if "File: numba/cuda/" in one or "File: numba/" not in one)
     flat = " ".join(text.split())
     ufunc = re.fullmatch(r"<ufunc '(\w+)'>", flat)
     if ufunc:
@@ -220,25 +230,14 @@ def _parted(text):
 
 
 def _place(error, text, function):
-    """(number, text) of the student's line: as numba says, as its frames know, or where the name stands."""
+    """(number, text) of the student's line: as numba says, or where the name stands."""
     told = re.findall(r'File "([^"]+)", line (\d+):', text) or re.findall(r"at (\S[^\n]*?) \((\d+)\)", text)
+    told.append(getattr(error, "warplab_place", ("numba", 0)))  # numba_hook notes it
     for file, number in told:
-        if "numba" not in file:
+        if file and "numba" not in file:
             return int(number), linecache.getline(file, int(number)).strip()
-    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
-        if "numba" not in frame.f_code.co_filename:
-            continue
-        for value in frame.f_locals.values():
-            found = getattr(value, "__dict__", {}).get("loc") if _is_numbas(value) else None
-            file, number = getattr(found, "filename", "numba"), getattr(found, "line", 0)
-            if "numba" not in file and type(number) is int:
-                return number, linecache.getline(file, number).strip()
     name = re.search(r"attribute '(\w+)'|name '(\w+)'", text)
     return _where(function, name[1] or name[2]) if name and function is not None else (0, "")
-
-
-def _is_numbas(value):
-    return type(value).__module__.startswith("numba") and type(value) is not type
 
 
 def _where(function, name):

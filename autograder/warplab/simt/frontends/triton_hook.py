@@ -1,29 +1,28 @@
 """Triton without a GPU: a driver of ours behind Triton's own extension point for drivers.
 
-The only file that knows Triton's inner names (Triton is pinned; ``tests/simt/test_triton_names.py`` is the
-canary). A kernel is written, compiled and launched as always; what is ours:
+The only file that uses Triton (which is pinned). A kernel is written, compiled and launched as always; what
+is ours:
 - ``TritonDriver``, given to ``triton.runtime.driver.set_active``: it names the target that Triton's own
   compiler compiles for, and launches on the engine.
 - ``knobs.runtime.add_stages_inspection_hook``, Triton's hook into its compiler's stages: the last stage,
   which would assemble, hands the PTX on as it is.
-- what ``kernel[grid]`` returns is a plain lambda of Triton's; ``profile`` knows it by its code.
+- what ``kernel[grid]`` returns is a plain lambda of Triton's; ``profile`` knows it by its name.
 
 On a machine with CUDA nothing of this is installed, and ``profile`` alone uses the driver, while it counts.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import sys
-import types
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from importlib.abc import MetaPathFinder
-from importlib.machinery import PathFinder
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ from warplab.simt.engine.machine import Machine
 from warplab.simt.errors import InvalidLaunch
 from warplab.simt.frontends.launch import LaunchContext, run, translated
 from warplab.simt.frontends.space import SPACE
-from warplab.simt.frontends.torch_tensors import refuse_other_numbers
+from warplab.simt.frontends.torch_hook import refuse_other_numbers, when_imported
 from warplab.simt.toolchain.ptxas import assemble
 
 #: What Triton's compiler is asked for: of sm_90 it would make instructions (wgmma) that the engine has not.
@@ -59,30 +58,8 @@ class NoTimes(RuntimeError):
 
 
 def install_when_imported() -> None:
-    """Let Triton run on the engine from its import on, whether it has come already or not. Idempotent."""
-    if "triton" in sys.modules:
-        _install_for_good()
-    elif not any(isinstance(finder, _WaitsForTriton) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _WaitsForTriton())
-
-
-class _WaitsForTriton(MetaPathFinder):
-    """Finds nothing itself: installs the driver behind the import of Triton."""
-
-    def find_spec(self, fullname, path=None, target=None):
-        if fullname != "triton":
-            return None
-        spec = PathFinder.find_spec(fullname, path, target)
-        if spec is not None and spec.loader is not None:
-            plain = spec.loader.exec_module
-
-            def exec_module(module):
-                sys.meta_path.remove(self)
-                plain(module)
-                _install_for_good()
-
-            spec.loader.exec_module = exec_module
-        return spec
+    """Let Triton run on the engine from its import on, whether it has come already or not."""
+    when_imported("triton", lambda triton: _install_for_good())
 
 
 def install() -> None:
@@ -99,7 +76,6 @@ def _install_for_good() -> None:
     (``torch._inductor.config.cpu_backend = "triton"``).
     """
     from triton.backends import Backend, backends
-    from triton.backends.nvidia.compiler import CUDABackend
 
     class ForCPU:
         """Triton's compiler for NVIDIA's GPUs, asked for the CPU: it compiles for the engine."""
@@ -109,7 +85,7 @@ def _install_for_good() -> None:
             return target.backend == "cpu"
 
         def __new__(cls, target):
-            return CUDABackend(_driver().get_current_target())
+            return backends["nvidia"].compiler(_driver().get_current_target())
 
     install()
     backends["cpu"] = Backend(ForCPU, type(_driver()))
@@ -117,11 +93,12 @@ def _install_for_good() -> None:
 
 def is_triton_launch(value) -> bool:
     """True of Triton's ``kernel[grid]``."""
-    if "triton" not in sys.modules or not isinstance(value, types.FunctionType):
+    if "triton" not in sys.modules:
         return False
     from triton.runtime.jit import KernelInterface
 
-    return value.__code__ in KernelInterface.__getitem__.__code__.co_consts
+    made_by = KernelInterface.__getitem__.__qualname__
+    return getattr(value, "__qualname__", "").startswith(f"{made_by}.<locals>.")
 
 
 def name_of_launch(launcher) -> str:
@@ -177,16 +154,16 @@ def _active() -> Iterator[None]:
     from triton import knobs
     from triton.runtime import driver
 
-    if driver._active is _driver():
+    if driver.active is _driver():
         yield
         return
-    before = driver._active
+    before = driver.active
     with knobs.runtime.scope():
         install()
         try:
             yield
         finally:
-            driver._active = before
+            driver.set_active(before)
 
 
 def _ends_with_ptx(backend=None, stages=None, options=None, language=None, capability=None):
@@ -205,57 +182,52 @@ def _capability() -> int:
     return 10 * major + minor
 
 
-_made: dict[str, object] = {}
-
-
+@functools.cache
 def _driver():
     """The one TritonDriver of the process. Its class needs Triton's, which is imported late."""
-    if not _made:
-        from triton.backends.compiler import GPUTarget
-        from triton.backends.driver import DriverBase
-        from triton.backends.nvidia.driver import ty_to_cpp
+    from triton.backends import DriverBase, backends
+    from triton.backends.compiler import GPUTarget
 
-        class TritonDriver(DriverBase):
-            """What Triton asks of a device, answered for the engine."""
+    class TritonDriver(DriverBase):
+        """What Triton asks of a device, answered for the engine."""
 
-            utils, launcher_cls = _Utilities(), _Launcher
+        utils, launcher_cls = _Utilities(), _Launcher
 
-            @classmethod
-            def is_active(cls):
-                return True
+        @classmethod
+        def is_active(cls):
+            return True
 
-            def map_python_to_cpp_type(self, ty: str) -> str:
-                return ty_to_cpp(ty)
+        def map_python_to_cpp_type(self, ty: str) -> str:
+            return backends["nvidia"].driver.map_python_to_cpp_type(self, ty)
 
-            def get_current_target(self):
-                return GPUTarget("cuda", _capability(), 32)
+        def get_current_target(self):
+            return GPUTarget("cuda", _capability(), 32)
 
-            def get_active_torch_device(self):
-                import torch
+        def get_active_torch_device(self):
+            import torch
 
-                return torch.device("cpu")
+            return torch.device("cpu")
 
-            def get_current_device(self):
-                return DEVICE
+        def get_current_device(self):
+            return DEVICE
 
-            def set_current_device(self, device): ...
-            def get_current_stream(self, device=None):
-                return 0
+        def set_current_device(self, device): ...
+        def get_current_stream(self, device=None):
+            return 0
 
-            def get_device_capability(self, device=None):
-                return Target.of(ARCH).capability
+        def get_device_capability(self, device=None):
+            return Target.of(ARCH).capability
 
-            def get_benchmarker(self):
-                return _first_configuration
+        def get_benchmarker(self):
+            return _first_configuration
 
-            def get_device_interface(self):  # do_bench asks for it first of all
-                raise NoTimes(f"triton.testing.do_bench: {NO_TIMES}")
+        def get_device_interface(self):  # do_bench asks for it first of all
+            raise NoTimes(f"triton.testing.do_bench: {NO_TIMES}")
 
-            def get_empty_cache_for_benchmark(self):
-                raise NoTimes(NO_TIMES)
+        def get_empty_cache_for_benchmark(self):
+            raise NoTimes(NO_TIMES)
 
-        _made["driver"] = TritonDriver()
-    return _made["driver"]
+    return TritonDriver()
 
 
 def _first_configuration(kernel_call, quantiles, **settings):
@@ -300,7 +272,7 @@ class _Launcher:
         self.names, self.signature = list(src.signature), list(src.signature.values())
 
     def __call__(self, x, y, z, stream, program, packed, launch_metadata, enter_hook, exit_hook, *args):
-        from triton.runtime._allocation import _allocator, _profile_allocator
+        from triton.runtime._allocation import _allocator
 
         if min(x, y, z) <= 0:  # Triton's own launcher returns as well
             return
@@ -308,11 +280,11 @@ class _Launcher:
         for name, ty, value in zip(self.names, self.signature, args, strict=True):
             parameters.add(str(name), ty, value)
         blocks, m = x * y * z, self.metadata
-        for size, align, allocator in (
-            (m.global_scratch_size, m.global_scratch_align, _allocator),
-            (m.profile_scratch_size, m.profile_scratch_align, _profile_allocator),
+        for size, align in (
+            (m.global_scratch_size, m.global_scratch_align),
+            (m.profile_scratch_size, m.profile_scratch_align),
         ):
-            parameters.add("scratch", "*i8", allocator.get()(blocks * size, align, stream) if size else None)
+            parameters.add("scratch", "*i8", _allocator.get()(blocks * size, align, stream) if size else None)
         grid, block = (x, y, z), (32 * m.num_warps, 1, 1)
         context_of, ran = _counting.get(), _ran.get()
         context = context_of(grid, block) if context_of else LaunchContext(Target.of(ARCH))
@@ -357,10 +329,7 @@ class _Parameters:
             for number, (part, of) in enumerate(zip(value, ty, strict=True)):
                 self.add(f"{name}[{number}]", of, part)
         elif ty.startswith("tensordesc"):
-            from triton.backends.nvidia.driver import expand_signature, make_tensordesc_arg
-
-            parts = zip(expand_signature([ty], None), make_tensordesc_arg(value, None), strict=True)
-            for of, part in parts:
+            for of, part in _of_descriptor(value):
                 self.add(name, of, part)
         elif ty.startswith("*"):
             self.values.append(np.uint64(self._address(name, value)).tobytes())
@@ -393,6 +362,21 @@ class _Parameters:
                 hint="tensor.clone(), whose memory is torch's own",
             )
         return self.storages[start].base + at - start
+
+
+def _of_descriptor(descriptor) -> list[tuple[str, Any]]:
+    """(type, value) of each parameter that a tensor descriptor is in code without TMA.
+
+    Shape and strides come twice: once as the kernel's code takes a descriptor apart, once as the launch does.
+    """
+    shape, strides = descriptor.shape, descriptor.strides
+    return [
+        ("*i8", descriptor.base),
+        *(("i64", size) for size in (*shape, *strides)),
+        *(("i1", flag) for flag in (descriptor.padding == "nan", descriptor.round_f32_to_tf32)),
+        *(("i32", size) for size in shape),
+        *(("i64", size) for size in strides),
+    ]
 
 
 def _map(name: str, tensor) -> Region:
