@@ -440,7 +440,7 @@ def numba_alone():
 
     kernel, handed_over = dispatcher._Kernel, dispatcher.launch
     engine = kernel.launch
-    kernel.launch, dispatcher.launch = numba_hook._original["launch"], lambda *args: None
+    kernel.launch, dispatcher.launch = numba_hook.NUMBAS_LAUNCH, lambda *args: None
     try:
         yield
     finally:

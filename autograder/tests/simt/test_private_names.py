@@ -1,49 +1,50 @@
-"""Private names of numba and cuda.core stand in three files: a new version of either is the work of these.
+"""Private names of other libraries: each that the product uses is in ``private_names.yml`` with its reason.
 
-The rule for every other file of warplab:
-- from numba and cuda.core it imports only what their documented modules export (PUBLIC), and no name with an
-underscore;
-- it reads no inner module of ``numba.cuda`` as an attribute, such as ``cuda.cudadrv``;
-- where it has objects of theirs in hand (it imports numba or cuda.core, or is one of the front ends), it
-  names no attribute with an underscore that warplab does not define itself, neither as ``x._name`` nor as
-  text.
+A new version of numba, Triton or torch is the work of that table: the tests fail for a name that is used and
+not in it, for one in it that is not used, and for one that the library no longer has.
 """
 
 import ast
+import contextlib
+import importlib
 import inspect
 import re
 from pathlib import Path
 
 import numba.cuda
 import pytest
+import torch
+import yaml
 
 import warplab
 
-PACKAGE = Path(warplab.__file__).parent
-HOOK = PACKAGE / "simt" / "frontends" / "numba_hook.py"
-COMPILING = HOOK.with_name("numba_compiling.py")
-TORCH_HOOK = HOOK.with_name("torch_hook.py")  # the same for torch
-FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path not in (HOOK, COMPILING, TORCH_HOOK)]
-FOREIGN = ("numba", "numba_cuda", "cuda.core", "llvmlite")
-PUBLIC = {"numba", "numba.cuda", "numba.extending", "cuda.core", "llvmlite.binding", "llvmlite.ir"}
-PUBLIC_MODULES = {
-    "cuda",
-    "libdevice",
-    "types",
-}  # of these, what may be imported although it is a module itself
-PROTOCOLS = {"_asdict", "_fields", "_make", "_replace", "_repr_html_"}  # namedtuple's and IPython's
-PROTOCOLS |= {"_UFUNC_API"}  # where NumPy's C API is found, by NumPy's own header
+ROOT = Path(warplab.__file__).parents[1]
+FILES = [
+    path for room in ("warplab", "autograder", "workshop") for path in sorted((ROOT / room).rglob("*.py"))
+]
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+TABLE = yaml.safe_load(Path(__file__).with_name("private_names.yml").read_text(encoding="utf-8"))
+NAMES = [name for of_one in TABLE.values() for name in of_one]
+LIBRARIES = ("numba", "numba_cuda", "llvmlite", "triton", "torch", "cuda.core")
+
+#: Of what has no underscore: what each library documents, and for numba.cuda what is no inner module.
+#: numba.cloudpickle is the library of that name.
+DOCUMENTED = re.compile(
+    r"numba(\.\w+)?|numba\.extending\.\w+|numba\.cloudpickle\b.*|llvmlite\.(ir|binding)\b.*|cuda\.core\b.*"
+    r"|numba\.cuda\.(types|config|libdevice|dispatcher\.CUDADispatcher|cudadrv\.devicearray\.DeviceNDArray)\b.*"
+    r"|triton(?!\.runtime\.jit|\.backends\.(nvidia|amd))\b.*|torch\b.*"
+)
 PRIVATE = re.compile(r"_[A-Za-z]\w*(?<!__)")
+#: Underscored and yet no library's secret: of namedtuple, IPython, NumPy's header, os, unittest, and Python.
+PROTOCOLS = set("_asdict _fields _make _replace _repr_html_ _render_traceback_ _UFUNC_API _exit".split())
+PROTOCOLS |= {"_exc_info_to_string", "_left_title", "_correct_state"}  # unittest, matplotlib, distributed
+DOCUMENTED_WITH_UNDERSCORE = "torch.utils._python_dispatch.TorchDispatchMode"  # "Extending PyTorch" has it
 
 
-def parsed(path):
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def own_names(trees):
-    """Every name that warplab itself gives to a function, a class, a variable, an attribute or a module."""
+def own_names():
+    """Every name that the project itself gives to a function, class, variable, attribute or module."""
     names = {path.stem for path in FILES}
-    for node in (node for tree in trees for node in ast.walk(tree)):
+    for node in (node for tree in TREES.values() for node in ast.walk(tree)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -53,92 +54,171 @@ def own_names(trees):
     return names
 
 
-OWN = own_names([parsed(path) for path in FILES])
+OWN = own_names() - {name.rpartition(".")[2] for name in NAMES}
 
 
-def is_foreign(module):
-    return any(module == name or module.startswith(f"{name}.") for name in FOREIGN)
+def is_foreign(dotted):
+    return any(dotted == library or dotted.startswith(f"{library}.") for library in LIBRARIES)
 
 
-def is_inner_module(name):
-    return name not in PUBLIC_MODULES and inspect.ismodule(getattr(numba.cuda, name, None))
+def is_private(dotted):
+    """Whether a dotted name of a library is none that it documents."""
+    if dotted == DOCUMENTED_WITH_UNDERSCORE:
+        return False
+    if any(PRIVATE.fullmatch(part) for part in dotted.split(".")):
+        return True
+    head, _, rest = dotted.partition("numba.cuda.")
+    first = rest.partition(".")[0]
+    if not head and first and not inspect.ismodule(getattr(numba.cuda, first, None)):
+        return False
+    return not DOCUMENTED.fullmatch(dotted)
 
 
-def imported(node):
-    """(module, name) of each thing that a statement imports; the name of a whole module is empty."""
-    if isinstance(node, ast.Import):
-        return [(alias.name, "") for alias in node.names]
-    if isinstance(node, ast.ImportFrom):
-        return [(node.module, alias.name) for alias in node.names]
-    return []
+def aliases(tree):
+    """{name in the file: dotted name} of what it imports from the libraries."""
+    out = {"torch": "torch"}  # also where it is a parameter
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                out[one.asname or one.name.partition(".")[0]] = (
+                    one.name if one.asname else one.name.split(".")[0]
+                )
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            out |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+    return {name: dotted for name, dotted in out.items() if is_foreign(dotted)}
 
 
-def forbidden_imports(node):
-    """Of a statement, what it imports from numba or cuda.core and should not."""
-    return [
-        f"{module}.{name}"
-        for module, name in imported(node)
-        if is_foreign(module)
-        and (
-            module not in PUBLIC or name.startswith("_") or (module == "numba.cuda" and is_inner_module(name))
-        )
-    ]
+def dotted_of(node, known):
+    """The dotted name of an expression that is one of a library's names; None of another."""
+    if isinstance(node, ast.Name):
+        return known.get(node.id)
+    if isinstance(node, ast.Attribute) and (owner := dotted_of(node.value, known)):
+        return f"{owner}.{node.attr}"
+    return None
 
 
-def forbidden_names(node):
-    """Of an expression, the inner module or the private name that it names."""
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "cuda":
-        return [f"cuda.{node.attr}"] if is_inner_module(node.attr) else []
-    name = getattr(node, "attr", None) if isinstance(node, ast.Attribute) else getattr(node, "value", None)
-    if not isinstance(name, str) or not PRIVATE.fullmatch(name):
-        return []
-    return [] if name in OWN | PROTOCOLS else [name]
+def named_by_text(node, known):
+    """The dotted name of ``owner, "name"`` in a call or a tuple, as setattr takes it; None of another."""
+    parts = node.args if isinstance(node, ast.Call) else getattr(node, "elts", [])
+    if len(parts) < 2 or not isinstance(parts[1], ast.Constant) or not isinstance(parts[1].value, str):
+        return None
+    owner = dotted_of(parts[0], known)
+    return owner and f"{owner}.{parts[1].value}"
 
 
-def private_names(tree, has_objects):
-    """What the rule above forbids, each with its line.
+def private_names(tree):
+    """{name: line} of the private names in a file: dotted where the file says whose, else alone."""
+    known, owners = aliases(tree), set()
+    found = dict.fromkeys((dotted for name, dotted in known.items() if name != dotted), 0)
+    for node in ast.walk(tree):
+        if dotted := dotted_of(node, known) or named_by_text(node, known):
+            owners.add(dotted.rpartition(".")[0])
+            found.setdefault(dotted, node.lineno)
+        elif isinstance(node, ast.Attribute) and PRIVATE.fullmatch(node.attr):
+            if node.attr not in OWN | PROTOCOLS:
+                found.setdefault(node.attr, node.lineno)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            dotted = re.fullmatch(r"\w+(\.\w+)+", node.value) and is_foreign(node.value)
+            if dotted or node.value in LASTS and PRIVATE.fullmatch(node.value):
+                found.setdefault(node.value, node.lineno)
+    return {
+        name: line
+        for name, line in found.items()
+        if name not in owners and (is_private(name) if "." in name else PRIVATE.fullmatch(name))
+    }
 
-    has_objects: whether objects of numba's pass through the file.
-    """
-    nodes = list(ast.walk(tree))
-    found = [(node.lineno, name) for node in nodes for name in forbidden_imports(node)]
-    if has_objects or any(is_foreign(module) for node in nodes for module, _ in imported(node)):
-        found += [(node.lineno, name) for node in nodes for name in forbidden_names(node)]
-    return found
+
+LASTS = {name.rpartition(".")[2] for name in NAMES}
 
 
-def test_only_the_hook_knows_private_names():
-    found = {path: private_names(parsed(path), path.parent == HOOK.parent) for path in FILES}
-    told = {str(path.relative_to(PACKAGE)): names for path, names in found.items() if names}
-    assert told == {}, f"wrap these in {HOOK.relative_to(PACKAGE)}"
+def entry_of(name):
+    """The table's name for a private name that is used; None if it has none."""
+    for entry in NAMES:
+        if name == entry or name.startswith(f"{entry}.") or "." not in name and entry.endswith(f".{name}"):
+            return entry
+    return None
+
+
+@pytest.fixture(scope="module")
+def used():
+    """(file:line, private name) of all files."""
+    return {
+        (f"{path.relative_to(ROOT)}:{line}", name)
+        for path, tree in TREES.items()
+        for name, line in private_names(tree).items()
+    }
+
+
+def test_every_private_name_that_is_used_has_its_reason_in_the_table(used):
+    assert sorted(one for one in used if not entry_of(one[1])) == []
+
+
+def test_every_name_in_the_table_is_used(used):
+    assert {entry_of(name) for _, name in used} == set(NAMES)
+
+
+def test_there_are_at_most_25_of_them():
+    assert sum(len(names) for library, names in TABLE.items() if library != "cuda.core") <= 25
+
+
+def there(name):
+    """Whether a dotted name is where it says; an instance's attribute is in the source of its class."""
+    owner, _, last = name.rpartition(".")
+    with contextlib.suppress(ImportError):
+        return bool(importlib.import_module(name))
+    try:
+        module = importlib.import_module(owner)
+    except ImportError:
+        outer, _, kind = owner.rpartition(".")
+        module = getattr(importlib.import_module(outer), kind)
+    return hasattr(module, last) or f"self.{last} = " in inspect.getsource(module)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_is_where_the_table_says(name):
+    pytest.importorskip(name.partition(".")[0])
+    if name.startswith("torch._C._cuda") and not torch.backends.cuda.is_built():
+        pytest.skip("only torch's CUDA build has it")
+    assert there(name)
+
+
+FORBIDDEN = re.compile(r"\b_getframe\b|\bf_locals\b|\btb_frame\b")
+
+
+def test_no_frame_of_a_traceback_and_no_callers_frame_is_read():
+    assert [str(path) for path in FILES if FORBIDDEN.search(path.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.parametrize(
-    "source",
+    "source, name",
     [
-        "from numba.cuda.cudadrv.driver import _to_core_stream",
-        "from numba.cuda.args import In",
-        "from numba.cuda import dispatcher",
-        "import numba.cuda.codegen",
-        "from cuda.core._utils.cuda_utils import CUDAError",
-        "kernel._codelibrary.get_asm_strs()",
-        "getattr(library, '_ensure_cc')",
-        "type(value).__name__ == '_LaunchConfiguration'",
-        "cuda.cudadrv.driver.driver",
+        ("from numba.cuda.cudadrv.driver import _to_core_stream", None),
+        ("from numba.cuda.args import In", None),
+        ("from numba.cuda import dispatcher\ndispatcher.launch", None),
+        ("from numba.cuda import codegen as c\nput(c.CUDACodeLibrary, 'finalize')", None),
+        ("from cuda.core._utils.cuda_utils import cast_to_3_tuple", None),
+        ("kernel._type_annotation", None),
+        ("import torch\ntorch._foreach_add(a, b)", None),
+        ("import_module('torch._inductor')", None),
+        ("from triton.backends.nvidia.driver import ty_to_cpp", None),
+        ("kernel.library._linking_files", "numba.cuda.codegen.CUDACodeLibrary._linking_files"),
+        ("setattr(torch.cuda, '_lazy_init', ours)", "torch.cuda._lazy_init"),
     ],
 )
-def test_the_rule_finds_what_it_is_for(source):
-    assert private_names(ast.parse(source), True)
+def test_the_rule_finds_what_it_is_for(source, name):
+    found = private_names(ast.parse(source))
+    assert found and {entry_of(one) for one in found} == {name}
 
 
 @pytest.mark.parametrize(
     "source",
     [
         "from numba import cuda, float32\nfrom numba.cuda import types\nfrom cuda.core import Device",
-        "cuda.shared.array(32, float32)",
+        "from numba import cuda\ncuda.shared.array(32, float32)",
         "from cuda.bindings import driver",
         "record._replace(n=1)",
+        "torch.nn.functional.relu(x)",
     ],
 )
 def test_the_rule_lets_documented_names_pass(source):
-    assert private_names(ast.parse(source), True) == []
+    assert private_names(ast.parse(source)) == {}

@@ -21,7 +21,7 @@ class NumbersWritten(TorchDispatchMode):
 
     def __torch_dispatch__(self, op, types, args=(), kwargs=None):
         out = op(*args, **(kwargs or {}))
-        if op._overloadpacket not in flop_registry and not op.is_view:
+        if op.overloadpacket not in flop_registry and not op.is_view:
             self.numbers += sum(tensor.numel() for tensor in (out if isinstance(out, tuple) else (out,)))
         return out
 

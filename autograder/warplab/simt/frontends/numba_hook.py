@@ -557,6 +557,9 @@ def _show(error: Exception, described: Callable[[Exception], str]) -> None:
         vars(error)["_render_traceback_"] = shown
 
 
+NUMBAS_LAUNCH = numba_dispatcher._Kernel.launch  # of which the bench takes the time
+
+
 @functools.cache
 def install(target: Target) -> None:
     """Make ``numba.cuda`` run on the engine, compiling for ``target``."""
