@@ -12,9 +12,11 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 from urllib.parse import urljoin
 
-from bs4 import BeautifulSoup, NavigableString, Tag
+from bs4 import BeautifulSoup, Tag
+from bs4.element import NavigableString
 from jinja2 import Template
 from markdownify import MarkdownConverter
 from nbformat import NotebookNode
@@ -126,9 +128,8 @@ def paragraph(soup: BeautifulSoup, text: str) -> Tag:
 def pieces(text: str) -> list[tuple[int | None, str]]:
     """The text between the cells' marks: (number of the cell after it, text); None at the end."""
     parts = MARK.split(text)
-    return [(int(number), part.strip()) for part, number in zip(parts[::2], parts[1::2])] + [
-        (None, parts[-1].strip())
-    ]
+    numbers = [*map(int, parts[1::2]), None]
+    return [(number, part.strip()) for part, number in zip(parts[::2], numbers, strict=True)]
 
 
 def code(cell: NotebookNode) -> NotebookNode:
@@ -140,7 +141,10 @@ def code(cell: NotebookNode) -> NotebookNode:
     return new_code_cell(cell.source, metadata={"tags": list(tags), **(FOLDED if hidden else {})})
 
 
-class MarkdownOfPage(MarkdownConverter):
+_Converter: Any = MarkdownConverter  # its stub lacks most of its methods
+
+
+class MarkdownOfPage(_Converter):
     """Markdown as JupyterLab and Colab show it."""
 
     def escape(self, text, parent_tags):

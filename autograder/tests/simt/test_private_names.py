@@ -35,9 +35,9 @@ DOCUMENTED = re.compile(
     r"|triton(?!\.runtime\.jit|\.backends\.(nvidia|amd))\b.*|torch\b.*"
 )
 PRIVATE = re.compile(r"_[A-Za-z]\w*(?<!__)")
-#: Underscored and yet no library's secret: of namedtuple, IPython, NumPy's header, os, unittest, and Python.
+#: Underscored and yet no library's secret: of namedtuple, IPython, NumPy's header and os.
 PROTOCOLS = set("_asdict _fields _make _replace _repr_html_ _render_traceback_ _UFUNC_API _exit".split())
-PROTOCOLS |= {"_exc_info_to_string", "_left_title", "_correct_state"}  # unittest, matplotlib, distributed
+PROTOCOLS |= {"_left_title", "_correct_state"}  # of matplotlib and distributed
 DOCUMENTED_WITH_UNDERSCORE = "torch.utils._python_dispatch.TorchDispatchMode"  # "Extending PyTorch" has it
 
 

@@ -280,7 +280,7 @@ def opened(call, rank, size):
     """
     with _opening:
         hook = sys.excepthook
-        store = dist.HashStore()
+        store = dist.HashStore()  # pyright: ignore[reportPrivateImportUsage] - its stubs lack it
         dist.init_process_group(NAME, store=store, rank=rank, world_size=size, pg_options=call)
         sys.excepthook = hook  # it wraps the hook anew each time
     group = dist.group.WORLD

@@ -167,4 +167,4 @@ def _finite(number):
 def _shown(value):
     if isinstance(value, bool) or not isinstance(value, Real):
         return str(value)
-    return f"{int(value):,}" if float(value).is_integer() else f"{float(value):,.7g}"
+    return f"{math.floor(value):,}" if float(value).is_integer() else f"{float(value):,.7g}"

@@ -43,10 +43,10 @@ def bits():
         out[0] = 0.1 * x[0]
 
     text = half.compile("void(float32[::1], float32[::1])").library.get_asm_str()
-    answer = int(re.search(r"mul\S*\.f(\d+)", text).group(1))
+    written, bits = re.findall(r"(mul[.a-z]*\.f(\d+))", text)[0]
     return Puzzle(
-        answer,
-        f"The compiler wrote `{re.search(r'mul[.a-z]*f[0-9]+', text).group(0)}`, with a conversion before "
+        int(bits),
+        f"The compiler wrote `{written}`, with a conversion before "
         "and one behind: in Python 0.1 is a double, and the wider number wins. `float32(0.1) * x[0]` "
         "stays at 32.",
         {

@@ -117,7 +117,7 @@ def machine_code(kernel, *args, arch: str | None = None, **constants) -> Machine
             f"and got {type(kernel).__name__}"
         )
     compiled = _compiled(kernel, args)
-    name = kernel.py_func.__name__
+    name = kernel.py_func.__name__  # pyright: ignore[reportAttributeAccessIssue] - a dispatcher
     return _side_by_side(name, ptx_of(compiled, target)[0], compiled.entry_name, target)
 
 

@@ -10,6 +10,7 @@ import json
 import os
 import resource
 import sys
+import traceback
 import unittest
 
 PACKAGE = "numba.cuda.tests.cudapy"
@@ -42,7 +43,7 @@ class Progress(unittest.TestResult):
         self._say(test, "pass")
 
     def addFailure(self, test, error):
-        self._say(test, "fail", self._exc_info_to_string(error, test))
+        self._say(test, "fail", "".join(traceback.format_exception(*error)))
 
     def addError(self, test, error):
         if error[0].__name__ == "Skipped":  # pytest.importorskip in a unittest
@@ -52,7 +53,7 @@ class Progress(unittest.TestResult):
 
     def addSubTest(self, test, subtest, error):
         if error is not None:
-            self._say(test, "fail", self._exc_info_to_string(error, test))
+            self._say(test, "fail", "".join(traceback.format_exception(*error)))
 
     def addSkip(self, test, reason):
         self._say(test, "skip", reason)

@@ -91,7 +91,7 @@ def latency(where):
     The indices are unsigned: a signed one may count from the end, and its sign would be
     looked at between any two loads.
     """
-    step = njit(follow) if where == "cpu" else None
+    step = njit(follow)
     for size in (1 << k for k in range(12, 31, 2)) if where == "cuda" else (1 << k for k in range(12, 27, 2)):
         table, at = ring(size // 8 // LINE).to(where), torch.zeros(1, dtype=torch.int64, device=where)
         if where == "cuda":

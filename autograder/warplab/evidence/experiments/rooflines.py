@@ -2,6 +2,8 @@
 course's own kernels.
 """
 
+import functools
+
 import torch
 from numba import cuda
 
@@ -23,31 +25,27 @@ def rooflines(where):
         torch.zeros(1, device=where),
     )
     views, total = [cuda.as_cuda_array(t) for t in (x, out)], cuda.as_cuda_array(one)
-    what = {"clock": "cuda", "roof": "fp32"}
+    on_cuda = functools.partial(Workload, clock="cuda", roof="fp32")
     for length in (1, 4, 16, 64, 256, 1024):
         launch = chain(length)[-(-x.numel() // BLOCK), BLOCK]
-        yield Workload(
+        yield on_cuda(
             "multiply-adds in a chain",
             length / 4,
             lambda launch=launch: launch(*views),
             bytes=8 * x.numel(),
             flops=2 * length * x.numel(),
-            **what,
         )
     launch = reduce_shuffle[2048, BLOCK]
-    yield Workload(
+    yield on_cuda(
         "reduce_shuffle",
         1 / 4,
         lambda launch=launch: launch(views[0], total),
         bytes=4 * x.numel(),
         flops=x.numel(),
-        **what,
     )
     for n in (512, 4096):
         a, b, c = torch.randn(3, n, n, device=where)
         square = [cuda.as_cuda_array(t) for t in (a, b, c)]
         for name, launch in launchers(n).items():
-            yield Workload(name, n / 6, lambda launch=launch, v=square: launch(*v), flops=2 * n**3, **what)
-        yield Workload(
-            "torch fp32", n / 6, lambda a=a, b=b, c=c: torch.mm(a, b, out=c), flops=2 * n**3, **what
-        )
+            yield on_cuda(name, n / 6, lambda launch=launch, v=square: launch(*v), flops=2 * n**3)
+        yield on_cuda("torch fp32", n / 6, lambda a=a, b=b, c=c: torch.mm(a, b, out=c), flops=2 * n**3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from typing import Any
 
 import numpy as np
 from numba import cuda
@@ -99,7 +100,7 @@ def _described(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> str:
 
 def _array(name, value, space, out, regions):
     region, told = getattr(value, "_warplab_told", (None, None))  # of a device array launched before
-    if told is not None and told[0] == name and region.told is told:
+    if region is not None and told is not None and told[0] == name and region.told is told:
         out += told[1]
         return
     array = host_array(value, name)
@@ -152,7 +153,7 @@ def _record(name, value, space, out, regions, after):
     after.append(write_back)
 
 
-def _hinted(hint):
+def _hinted(hint) -> Any:
     """What is passed for ``cuda.In(value)``, ``Out`` or ``InOut``.
 
     What the kernel writes into an In stays on the device.

@@ -24,15 +24,13 @@ def linked_ptx(item, capability: tuple, folders: tuple[str, ...] = ()) -> str:
                 data = file.read()
         except FileNotFoundError:
             raise InvalidLaunch(f"the file to link is not there: {item}") from None
-    text = data.decode() if isinstance(data, bytes) and kind in ("cu", "ptx") else data
-    if kind == "cu":
-        return _compiled(text, name, capability, folders)
-    if kind == "ptx":
-        return text.rstrip("\0")
-    raise InvalidLaunch(
-        f"cannot link {name} (.{kind}): it holds machine code",
-        hint="link CUDA C++ (.cu) or PTX, or run on a CUDA GPU",
-    )
+    if kind not in ("cu", "ptx"):
+        raise InvalidLaunch(
+            f"cannot link {name} (.{kind}): it holds machine code",
+            hint="link CUDA C++ (.cu) or PTX, or run on a CUDA GPU",
+        )
+    text = data if isinstance(data, str) else bytes(data).decode()
+    return _compiled(text, name, capability, folders) if kind == "cu" else text.rstrip("\0")
 
 
 def _compiled(source: str, name: str, capability: tuple, extra: tuple[str, ...]) -> str:

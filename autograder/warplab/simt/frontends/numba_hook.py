@@ -29,8 +29,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
-from cuda.bindings import driver as binding
-from cuda.core._utils.cuda_utils import CUDAError
+from cuda.bindings import driver as binding  # pyright: ignore[reportAttributeAccessIssue] - compiled, no stubs
+from cuda.core._utils.cuda_utils import CUDAError  # pyright: ignore[reportMissingImports] - likewise
 from llvmlite import ir
 from numba import cuda, from_dtype
 from numba.cuda import codegen as numba_codegen
@@ -213,10 +213,8 @@ class _EngineDevice:
 
     def __init__(self, number: int = 0):
         self.device_id, self.name, self.uuid = 0, "warplab SIMT engine", "simt-0"
-        self.compute_capability = _EngineDevice.capability
+        self.compute_capability = numba_driver.driver.target.capability
         self.context = self._Context()
-
-    capability = (9, 0)
 
     def set_current(self):
         """There is one device: it is always current."""
@@ -322,6 +320,8 @@ class EngineDriver(_NumbasDriver):
 
     def cuMemGetAddressRange(self, pointer):
         region = SPACE.find(int(pointer))
+        if region is None:
+            _refuse("INVALID_VALUE", f"{int(pointer):#x} is no device memory")
         return binding.CUdeviceptr(region.base), region.size
 
     def _bytes(self, pointer, size) -> np.ndarray:
@@ -564,7 +564,6 @@ NUMBAS_LAUNCH = numba_dispatcher._Kernel.launch  # of which the bench takes the 
 def install(target: Target) -> None:
     """Make ``numba.cuda`` run on the engine, compiling for ``target``."""
     ask_for_line_information()
-    _EngineDevice.capability = target.capability
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # lessons launch one block on purpose
     config.CUDA_WARN_ON_IMPLICIT_COPY = 0  # and the engine copies nothing
     driver = numba_driver.driver
@@ -658,6 +657,7 @@ def _share_with_torch() -> None:
 
     def export(self, **wanted):
         array = _on_host(self)
+        assert array is not None
         return (tensor_of(array) if array.dtype.name in OF_ML_DTYPES else array).__dlpack__(**wanted)
 
     DeviceNDArray.__dlpack__ = export

@@ -49,7 +49,7 @@ class PtxKernel:
 
         Raises InvalidLaunch for an older one, and for another one where it is for one alone (sm_90a).
         """
-        target = _TARGET.search(self.text)[1]
+        target = _TARGET.findall(self.text)[0]  # the assembler took it, so there is one
         asked, given = number_of(target), number_of(arch)
         if asked > given or (target[-1] in "af" and asked != given):
             raise InvalidLaunch(

@@ -41,8 +41,9 @@ def shaped(arrays: Sequence[SharedArray], source: str) -> list[SharedArray]:
         kinds = {BYTES[word] for word in re.findall(r"\w+", declaration.split("[")[0]) if word in BYTES}
         for name, brackets in DECLARATOR.findall(declaration):
             sizes = [_value(part, constants) for part in re.findall(r"\[([^\[\]]+)\]", brackets)]
-            if None not in sizes and min(sizes) > 0:
-                declared.setdefault(name, set()).add((tuple(sizes), min(kinds, default=None)))
+            known = tuple(size for size in sizes if size is not None and size > 0)
+            if len(known) == len(sizes):
+                declared.setdefault(name, set()).add((known, min(kinds, default=None)))
     return [_with_shape(array, declared.get(array.name, set())) for array in arrays]
 
 

@@ -68,7 +68,7 @@ def install() -> None:
     from triton.runtime import driver
 
     driver.set_active(_driver())
-    knobs.runtime.add_stages_inspection_hook = _ends_with_ptx
+    knobs.runtime.add_stages_inspection_hook = _ends_with_ptx  # pyright: ignore[reportAttributeAccessIssue] - asked with none too
 
 
 def _install_for_good() -> None:
@@ -88,7 +88,7 @@ def _install_for_good() -> None:
             return backends["nvidia"].compiler(_driver().get_current_target())
 
     install()
-    backends["cpu"] = Backend(ForCPU, type(_driver()))
+    backends["cpu"] = Backend(ForCPU, type(_driver()))  # pyright: ignore[reportArgumentType] - asked for no more
 
 
 def is_triton_launch(value) -> bool:

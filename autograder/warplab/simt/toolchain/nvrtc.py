@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cuda import pathfinder
-from cuda.bindings import nvrtc
+from cuda.bindings import nvrtc  # pyright: ignore[reportAttributeAccessIssue] - compiled, no stubs
 
 from warplab.simt.errors import LaunchError
 from warplab.simt.toolchain.compiler_notes import NAME_FILE, OVERLOADED, meanings, on_the_name, worth_saying
