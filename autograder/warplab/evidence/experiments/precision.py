@@ -8,6 +8,8 @@ from warplab.evidence.clocks import Workload
 from warplab.evidence.declare import experiment
 from warplab.models.networks import Transformer
 
+int8_product, fp8_product = torch._int_mm, torch._scaled_mm  # pyright: ignore[reportPrivateImportUsage]
+
 WMMA = """
 #include <mma.h>
 using namespace nvcuda::wmma;
@@ -56,21 +58,14 @@ def matmul_in_eight_bits(where):
             )
         x, y = (t.mul(20).round().clamp(-127, 127).to(torch.int8) for t in (a, b.T.contiguous()))
         yield Workload(
-            "torch int8",
-            n,
-            lambda x=x, y=y: torch._int_mm(x, y.T),  # pyright: ignore[reportPrivateImportUsage]
-            "cuda",
-            flops=flops,
-            roof="int8",
+            "torch int8", n, lambda x=x, y=y: int8_product(x, y.T), "cuda", flops=flops, roof="int8"
         )
         if torch.cuda.get_device_capability() >= (8, 9):
             x, y = a.to(torch.float8_e4m3fn), b.T.contiguous().to(torch.float8_e4m3fn)
             one = torch.ones((), device=where)
 
             def call(x=x, y=y, one=one):
-                return torch._scaled_mm(  # pyright: ignore[reportPrivateImportUsage]
-                    x, y.T, scale_a=one, scale_b=one, out_dtype=torch.bfloat16
-                )
+                return fp8_product(x, y.T, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)
 
             yield Workload("torch fp8", n, call, "cuda", flops=flops, roof="fp8")
 
