@@ -373,12 +373,12 @@ void read_report(const float* x, float* out, int rows, int cols)
 
 
 def symptoms(kernel, *sides):
-    """Run it over tables of several sizes, and print what is wrong."""
+    """Run it on the engine over tables of several sizes, and print what is wrong."""
     for rows, cols in sides:
         x = np.random.default_rng(0).uniform(100, 9000, (rows, cols)).astype(np.float32)
         out = np.zeros(cols, np.float32)
         try:
-            kernel[-(-cols // 32), (32, 32)](x, out, rows, cols)
+            warplab.profile(kernel[-(-cols // 32), (32, 32)], x, out, rows, cols)
             print(f"{rows} x {cols}: off by {abs(out - 0.01 * x.sum(0)).max():.2g} euros at most")
         except warplab.LaunchError as fault:
             print(f"{rows} x {cols}: {fault}\n")
