@@ -21,8 +21,8 @@ class Counted:
     """What the engine counts of the register-tiled product of two 256-square matrices, by hand.
 
     Of each of 16 blocks in 16 rounds: 8 warps read 8 numbers in each of 16 steps and load and store two tiles
-    of 64 x 16, that of B with two rows of 64 words in each request, which meet in their banks; at the end each
-    of 8 warps stores 16 answers a thread.
+    of 64 x 16, that of B with two rows of 64 words in each request, which meet in their banks; at the end
+    each of 8 warps stores 16 answers a thread.
     """
 
     flops = 2 * 256**3
