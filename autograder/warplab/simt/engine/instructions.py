@@ -1,12 +1,12 @@
 """The table of instructions: what the engine executes, and all that it knows of each.
 A new instruction is a row here.
 
-A row names its types and the handler for each family of them; the last type that an instruction names
-decides. The handler writes the Python for it (``translate``), and ``takes`` names the modifiers that it
+A row has a form for each family of its types; the last type that an instruction names decides. A form's
+handler writes the Python for the instruction (``translate``), and its modifiers are those that the handler
 obeys, or may leave aside because they change no result (a cache hint, ``.aligned``). The other columns are
 ``ptx.effects``': whether the first operand is written, floating-point operations of a lane, polling,
-barriers, memory. A PTX instruction that is not in the table is refused by name, and so is a type or a
-modifier that its row has not.
+barriers, memory; what a row does not name is as of an instruction that computes. A PTX instruction that is
+not in the table is refused by name, and so is a type or a modifier that its row has not.
 
 The table stands above ``ptx``, which is given it as data, and above the handlers; ``counters`` and
 ``sanitizer`` read it.
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 from warplab.simt.engine import (
     arithmetic,
@@ -38,18 +37,7 @@ from warplab.simt.engine import (
     warp_exchanges,
 )
 from warplab.simt.engine.arithmetic import elementwise, floats
-from warplab.simt.ptx.effects import (
-    Condition,
-    Effects,
-    Flops,
-    Memory,
-    always,
-    flops,
-    never,
-    no_flops,
-    unless,
-    when,
-)
+from warplab.simt.ptx.effects import Effects, always, flops, never, unless, when
 from warplab.simt.ptx.parser import Instr
 from warplab.simt.ptx.ptx_types import FLOATS, HALVES, INTEGERS, PAIRS, PREDICATES, TYPES, WORDS, last_type
 
@@ -59,6 +47,10 @@ BITS_16, BITS_32, BITS_64 = frozenset({"b16"}), frozenset({"b32"}), frozenset({"
 WHOLE_32 = frozenset({"s32", "u32"})
 SINGLE = frozenset({"f32"})
 
+DIRECTED = "rn rz rm rp ftz"
+ROUNDED = f"{DIRECTED} sat"
+HALF_ROUNDED = "rn ftz sat"
+CHOSEN = "ftz NaN xorsign abs"
 COMPARED = "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan"
 SCOPES = "cta cluster gpu sys"
 WEAK_OR_STRONG = f"weak volatile relaxed acquire release acq_rel mmio {SCOPES}"
@@ -80,34 +72,25 @@ OF_MATRICES = "sync aligned m8n8 x1 x2 x4 trans shared"
 
 @dataclass(frozen=True)
 class Form:
-    """What an instruction does for some types: its ``handler``, and the ``modifiers`` that it may have beside
-    its types; None where they are names that ``ptx.inline`` gave.
+    """What an instruction does for some ``types``: its ``handler``, and the ``modifiers`` that it may have
+    beside its types; None where they are names that ``ptx.inline`` gave.
     """
 
+    types: frozenset
     handler: Handler
-    modifiers: frozenset[str] | None = frozenset()
+    modifiers: frozenset[str] | None
 
 
-def takes(modifiers: str, handler: Handler) -> Form:
+def form(types: frozenset, handler: Handler, modifiers: str | None = "") -> Form:
     """A handler that does what these modifiers say."""
-    return Form(handler, frozenset(modifiers.split()))
+    return Form(types, handler, None if modifiers is None else frozenset(modifiers.split()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Instruction(Effects):
-    """A row: ``handlers`` by family of types, and the effects. A handler that is no ``Form`` takes no
-    modifiers.
-    """
+    """A row: the ``forms`` by type, and the effects."""
 
-    handlers: Mapping[frozenset, Handler | Form]
-
-    @cached_property
-    def forms(self) -> dict[str | None, Form]:
-        """The form for each type that the row has."""
-        families = reversed(self.handlers.items())  # where two have a type, the first counts
-        return {
-            kind: form if isinstance(form, Form) else Form(form) for types, form in families for kind in types
-        }
+    forms: Mapping[str | None, Form]
 
     def form(self, instr: Instr) -> Form | None:
         """The form for the last type that an instruction names, None if the row has not that type."""
@@ -121,32 +104,11 @@ class Instruction(Effects):
         return [mod for mod in instr.mods if mod not in form.modifiers and mod not in TYPES]
 
 
-def computes(handlers: Mapping[frozenset, Handler | Form], *, flops: Flops) -> Instruction:
-    """The row of an instruction between registers: it writes its first operand, and that is all it does."""
-    return Instruction(
-        handlers=handlers, writes=always, flops=flops, polls=never, barrier=never, memory="none"
-    )
-
-
-def acts(handler: Handler | Form) -> Instruction:
-    """The row of an instruction that writes nothing and that counters and checks need not know."""
-    return Instruction(
-        handlers={ANY: handler},
-        writes=never,
-        flops=no_flops,
-        polls=never,
-        barrier=never,
-        memory="none",
-    )
-
-
-def moves_tile(
-    handlers: Mapping[frozenset, Handler | Form], *, writes: Condition, memory: Memory, flops: Flops
-) -> Instruction:
-    """The row of an instruction of a whole warp, or of the copy unit, that goes to memory."""
-    return Instruction(
-        handlers=handlers, writes=writes, flops=flops, polls=never, barrier=never, memory=memory
-    )
+def row(*forms: Form, **effects) -> Instruction:
+    """A row of the table. It has the ``effects`` that it names, of those in ``ptx.effects``, and beside them
+    those of an instruction that computes: it writes its first operand, and that is all it does.
+    """
+    return Instruction(forms={kind: each for each in forms for kind in each.types}, **effects)
 
 
 def _ends_its_block(code, instr):
@@ -156,290 +118,188 @@ def _ends_its_block(code, instr):
 
 INSTRUCTIONS: dict[str, Instruction] = {
     # arithmetic
-    "add": computes(
-        {
-            INTEGERS: takes("sat cc", arithmetic.wrapping("add")),
-            FLOATS: takes("rn rz rm rp ftz sat", floats("{0} + {1}")),
-            HALVES: takes("rn ftz sat", fp16.arithmetic("{0} + {1}")),
-            PAIRS: packed.in_pairs("add"),
-        },
+    "add": row(
+        form(INTEGERS, arithmetic.wrapping("add"), "sat cc"),
+        form(FLOATS, floats("{0} + {1}"), ROUNDED),
+        form(HALVES, fp16.arithmetic("{0} + {1}"), HALF_ROUNDED),
+        form(PAIRS, packed.in_pairs("add")),
         flops=flops(1),
     ),
-    "sub": computes(
-        {
-            INTEGERS: takes("sat cc", arithmetic.wrapping("sub")),
-            FLOATS: takes("rn rz rm rp ftz sat", floats("{0} - {1}")),
-            HALVES: takes("rn ftz sat", fp16.arithmetic("{0} - {1}")),
-        },
+    "sub": row(
+        form(INTEGERS, arithmetic.wrapping("sub"), "sat cc"),
+        form(FLOATS, floats("{0} - {1}"), ROUNDED),
+        form(HALVES, fp16.arithmetic("{0} - {1}"), HALF_ROUNDED),
         flops=flops(1),
     ),
-    "mul": computes(
-        {
-            INTEGERS: takes("lo hi wide", arithmetic.multiply),
-            FLOATS: takes("rn rz rm rp ftz sat", floats("{0} * {1}")),
-            HALVES: takes("rn ftz sat", fp16.arithmetic("{0} * {1}")),
-        },
+    "mul": row(
+        form(INTEGERS, arithmetic.multiply, "lo hi wide"),
+        form(FLOATS, floats("{0} * {1}"), ROUNDED),
+        form(HALVES, fp16.arithmetic("{0} * {1}"), HALF_ROUNDED),
         flops=flops(1),
     ),
-    "mad": computes(
-        {
-            INTEGERS: takes("lo hi wide sat cc", arithmetic.multiply_add),
-            FLOATS: takes("rn rz rm rp ftz sat", floats("numeric.fma({0}, {1}, {2})")),
-        },
+    "mad": row(
+        form(INTEGERS, arithmetic.multiply_add, "lo hi wide sat cc"),
+        form(FLOATS, floats("numeric.fma({0}, {1}, {2})"), ROUNDED),
         flops=flops(2),
     ),
-    "fma": computes(
-        {
-            FLOATS: takes("rn rz rm rp ftz sat", floats("numeric.fma({0}, {1}, {2})")),
-            HALVES: takes("rn ftz sat relu", fp16.arithmetic("numeric.fma_odd({0}.astype('f8'), {1}, {2})")),
-        },
+    "fma": row(
+        form(FLOATS, floats("numeric.fma({0}, {1}, {2})"), ROUNDED),
+        form(HALVES, fp16.arithmetic("numeric.fma_odd({0}.astype('f8'), {1}, {2})"), f"{HALF_ROUNDED} relu"),
         flops=flops(2),
     ),
-    "addc": computes({INTEGERS: takes("cc", arithmetic.carried("add", takes=True))}, flops=no_flops),
-    "subc": computes({INTEGERS: takes("cc", arithmetic.carried("sub", takes=True))}, flops=no_flops),
-    "madc": computes({INTEGERS: takes("lo hi cc", arithmetic.carried("mad", takes=True))}, flops=no_flops),
-    "div": computes(
-        {
-            INTEGERS: elementwise("numeric.idiv({0}, {1})"),
-            FLOATS: takes("approx full rn rz rm rp ftz", floats("{0} / {1}")),
-        },
+    "addc": row(form(INTEGERS, arithmetic.carried("add", takes=True), "cc")),
+    "subc": row(form(INTEGERS, arithmetic.carried("sub", takes=True), "cc")),
+    "madc": row(form(INTEGERS, arithmetic.carried("mad", takes=True), "lo hi cc")),
+    "div": row(
+        form(INTEGERS, elementwise("numeric.idiv({0}, {1})")),
+        form(FLOATS, floats("{0} / {1}"), f"approx full {DIRECTED}"),
         flops=flops(1),
     ),
-    "rem": computes({INTEGERS: elementwise("numeric.irem({0}, {1})")}, flops=no_flops),
-    "abs": computes(
-        {
-            INTEGERS | FLOATS: takes("ftz", elementwise("np.abs({0})")),
-            HALVES: takes("ftz", fp16.sign_bits("{0} & ~{1}")),
-        },
-        flops=no_flops,
+    "rem": row(form(INTEGERS, elementwise("numeric.irem({0}, {1})"))),
+    "abs": row(
+        form(INTEGERS | FLOATS, elementwise("np.abs({0})"), "ftz"),
+        form(HALVES, fp16.sign_bits("{0} & ~{1}"), "ftz"),
     ),
-    "neg": computes(
-        {
-            INTEGERS | FLOATS: takes("ftz", elementwise("np.negative({0})")),
-            HALVES: takes("ftz", fp16.sign_bits("{0} ^ {1}")),
-        },
-        flops=no_flops,
+    "neg": row(
+        form(INTEGERS | FLOATS, elementwise("np.negative({0})"), "ftz"),
+        form(HALVES, fp16.sign_bits("{0} ^ {1}"), "ftz"),
     ),
-    "min": computes(
-        {
-            INTEGERS: takes("relu", arithmetic.integers_smaller_or_larger("min")),
-            FLOATS: takes("ftz NaN xorsign abs", arithmetic.floats_smaller_or_larger("least")),
-            HALVES: takes("ftz NaN xorsign abs", fp16.smaller_or_larger("least")),
-            PAIRS: takes("relu", packed.in_pairs("minimum")),
-        },
-        flops=no_flops,
+    "min": row(
+        form(INTEGERS, arithmetic.integers_smaller_or_larger("min"), "relu"),
+        form(FLOATS, arithmetic.floats_smaller_or_larger("least"), CHOSEN),
+        form(HALVES, fp16.smaller_or_larger("least"), CHOSEN),
+        form(PAIRS, packed.in_pairs("minimum"), "relu"),
     ),
-    "max": computes(
-        {
-            INTEGERS: takes("relu", arithmetic.integers_smaller_or_larger("max")),
-            FLOATS: takes("ftz NaN xorsign abs", arithmetic.floats_smaller_or_larger("greatest")),
-            HALVES: takes("ftz NaN xorsign abs", fp16.smaller_or_larger("greatest")),
-            PAIRS: takes("relu", packed.in_pairs("maximum")),
-        },
-        flops=no_flops,
+    "max": row(
+        form(INTEGERS, arithmetic.integers_smaller_or_larger("max"), "relu"),
+        form(FLOATS, arithmetic.floats_smaller_or_larger("greatest"), CHOSEN),
+        form(HALVES, fp16.smaller_or_larger("greatest"), CHOSEN),
+        form(PAIRS, packed.in_pairs("maximum"), "relu"),
     ),
-    "copysign": computes(
-        {FLOATS: elementwise("np.copysign({1}, {0})")}, flops=no_flops
-    ),  # the sign of the first source
-    "dp4a": computes({WHOLE_32: packed.dot}, flops=no_flops),
-    "dp2a": computes({WHOLE_32: takes("lo hi", packed.dot)}, flops=no_flops),
-    "sad": computes({INTEGERS: packed.sad}, flops=no_flops),
+    "copysign": row(form(FLOATS, elementwise("np.copysign({1}, {0})"))),  # the sign of the first source
+    "dp4a": row(form(WHOLE_32, packed.dot)),
+    "dp2a": row(form(WHOLE_32, packed.dot, "lo hi")),
+    "sad": row(form(INTEGERS, packed.sad)),
     **{
-        f"{name}{parts}": computes({WHOLE_32: takes("sat add", packed.video)}, flops=no_flops)
+        f"{name}{parts}": row(form(WHOLE_32, packed.video, "sat add"))
         for name in packed.VIDEO
         for parts in (2, 4)
     },
     # special functions
-    "sqrt": computes({FLOATS: takes("approx rn rz rm rp ftz", floats("np.sqrt({0})"))}, flops=flops(1)),
-    "rcp": computes(
-        {FLOATS: takes("approx rn rz rm rp ftz", floats("(np.ones(1, '{dtype}') / {0})"))}, flops=flops(1)
+    "sqrt": row(form(FLOATS, floats("np.sqrt({0})"), f"approx {DIRECTED}"), flops=flops(1)),
+    "rcp": row(form(FLOATS, floats("(np.ones(1, '{dtype}') / {0})"), f"approx {DIRECTED}"), flops=flops(1)),
+    "rsqrt": row(
+        form(FLOATS, elementwise("numeric.approx(numeric.rsqrt, {0})"), "approx ftz"), flops=flops(1)
     ),
-    "rsqrt": computes(
-        {FLOATS: takes("approx ftz", elementwise("numeric.approx(numeric.rsqrt, {0})"))}, flops=flops(1)
-    ),
-    "lg2": computes(
-        {SINGLE: takes("approx ftz", elementwise("numeric.approx(np.log2, {0})"))}, flops=flops(1)
-    ),
-    "sin": computes(
-        {SINGLE: takes("approx ftz", elementwise("numeric.approx(np.sin, {0})"))}, flops=flops(1)
-    ),
-    "cos": computes(
-        {SINGLE: takes("approx ftz", elementwise("numeric.approx(np.cos, {0})"))}, flops=flops(1)
-    ),
-    "ex2": computes(
-        {
-            SINGLE: takes("approx ftz", elementwise("numeric.approx(np.exp2, {0})")),
-            HALVES: takes("approx ftz", fp16.arithmetic("np.exp2({0}.astype('f8'))")),
-        },
+    "lg2": row(form(SINGLE, elementwise("numeric.approx(np.log2, {0})"), "approx ftz"), flops=flops(1)),
+    "sin": row(form(SINGLE, elementwise("numeric.approx(np.sin, {0})"), "approx ftz"), flops=flops(1)),
+    "cos": row(form(SINGLE, elementwise("numeric.approx(np.cos, {0})"), "approx ftz"), flops=flops(1)),
+    "ex2": row(
+        form(SINGLE, elementwise("numeric.approx(np.exp2, {0})"), "approx ftz"),
+        form(HALVES, fp16.arithmetic("np.exp2({0}.astype('f8'))"), "approx ftz"),
         flops=flops(1),
     ),
-    "tanh": computes(
-        {
-            SINGLE: takes("approx", elementwise("numeric.approx(np.tanh, {0})")),
-            HALVES: takes("approx", fp16.arithmetic("np.tanh({0}.astype('f8'))")),
-        },
+    "tanh": row(
+        form(SINGLE, elementwise("numeric.approx(np.tanh, {0})"), "approx"),
+        form(HALVES, fp16.arithmetic("np.tanh({0}.astype('f8'))"), "approx"),
         flops=flops(1),
     ),
     # bits
-    "and": computes({INTEGERS | PREDICATES: elementwise("{0} & {1}")}, flops=no_flops),
-    "or": computes({INTEGERS | PREDICATES: elementwise("{0} | {1}")}, flops=no_flops),
-    "xor": computes({INTEGERS | PREDICATES: elementwise("{0} ^ {1}")}, flops=no_flops),
-    "not": computes({INTEGERS | PREDICATES: elementwise("~{0}")}, flops=no_flops),
-    "lop3": computes({BITS_32: bits.lop3}, flops=no_flops),
-    "shl": computes({INTEGERS: bits.shift("left")}, flops=no_flops),
-    "shr": computes({INTEGERS: bits.shift("right")}, flops=no_flops),
-    "shf": computes({BITS_32: takes("l r clamp wrap", bits.shf)}, flops=no_flops),
-    "bfe": computes({INTEGERS: bits.bfe}, flops=no_flops),
-    "bfi": computes({INTEGERS: bits.bfi}, flops=no_flops),
-    "bmsk": computes({BITS_32: takes("clamp wrap", bits.bmsk)}, flops=no_flops),
-    "bfind": computes({INTEGERS: takes("shiftamt", bits.bfind)}, flops=no_flops),
-    "brev": computes({INTEGERS: elementwise("numeric.brev({0})")}, flops=no_flops),
-    "popc": computes({INTEGERS: bits.popc}, flops=no_flops),
-    "clz": computes({INTEGERS: bits.clz}, flops=no_flops),
-    "prmt": computes({BITS_32: takes(" ".join(numeric.PRMT), bits.prmt)}, flops=no_flops),
+    "and": row(form(INTEGERS | PREDICATES, elementwise("{0} & {1}"))),
+    "or": row(form(INTEGERS | PREDICATES, elementwise("{0} | {1}"))),
+    "xor": row(form(INTEGERS | PREDICATES, elementwise("{0} ^ {1}"))),
+    "not": row(form(INTEGERS | PREDICATES, elementwise("~{0}"))),
+    "lop3": row(form(BITS_32, bits.lop3)),
+    "shl": row(form(INTEGERS, bits.shift("left"))),
+    "shr": row(form(INTEGERS, bits.shift("right"))),
+    "shf": row(form(BITS_32, bits.shf, "l r clamp wrap")),
+    "bfe": row(form(INTEGERS, bits.bfe)),
+    "bfi": row(form(INTEGERS, bits.bfi)),
+    "bmsk": row(form(BITS_32, bits.bmsk, "clamp wrap")),
+    "bfind": row(form(INTEGERS, bits.bfind, "shiftamt")),
+    "brev": row(form(INTEGERS, elementwise("numeric.brev({0})"))),
+    "popc": row(form(INTEGERS, bits.popc)),
+    "clz": row(form(INTEGERS, bits.clz)),
+    "prmt": row(form(BITS_32, bits.prmt, " ".join(numeric.PRMT))),
     # comparisons, choices, conversions, moves between registers
-    "setp": computes(
-        {INTEGERS | FLOATS | HALVES: takes(f"{COMPARED} and or xor ftz", comparisons.setp)}, flops=no_flops
-    ),
-    "set": computes(
-        {INTEGERS | FLOATS | HALVES: takes(f"{COMPARED} and or xor ftz", comparisons.set_)}, flops=no_flops
-    ),
-    "selp": computes({WORDS: comparisons.selp}, flops=no_flops),
-    "testp": computes({FLOATS: takes(" ".join(comparisons.TESTS), comparisons.testp)}, flops=no_flops),
-    "cvt": computes(
-        {ANY: takes(f"{' '.join(conversions.ROUNDINGS)} ftz sat satfinite relu", conversions.cvt)},
-        flops=no_flops,
-    ),
-    "cvta": computes({INTEGERS: takes("to global shared local const param", movement.cvta)}, flops=no_flops),
-    "mov": computes({WORDS: movement.mov}, flops=no_flops),
+    "setp": row(form(INTEGERS | FLOATS | HALVES, comparisons.setp, f"{COMPARED} and or xor ftz")),
+    "set": row(form(INTEGERS | FLOATS | HALVES, comparisons.set_, f"{COMPARED} and or xor ftz")),
+    "selp": row(form(WORDS, comparisons.selp)),
+    "testp": row(form(FLOATS, comparisons.testp, " ".join(comparisons.TESTS))),
+    "cvt": row(form(ANY, conversions.cvt, f"{' '.join(conversions.ROUNDINGS)} ftz sat satfinite relu")),
+    "cvta": row(form(INTEGERS, movement.cvta, "to global shared local const param")),
+    "mov": row(form(WORDS, movement.mov)),
     # between the lanes of a warp
-    "shfl": computes({BITS_32: takes("sync up down bfly idx", warp_exchanges.shfl)}, flops=no_flops),
-    "vote": computes(
-        {BITS_32 | PREDICATES: takes("sync all any uni ballot", warp_exchanges.vote)}, flops=no_flops
-    ),
-    "match": computes({INTEGERS: takes("sync any all", warp_exchanges.match)}, flops=no_flops),
-    "redux": computes(
-        {INTEGERS: takes(f"sync {' '.join(warp.REDUCTIONS)}", warp_exchanges.redux)}, flops=no_flops
-    ),
-    "activemask": computes({BITS_32: warp_exchanges.activemask}, flops=no_flops),
-    "elect": computes({ANY: takes("sync", warp_exchanges.elect)}, flops=no_flops),
-    "movmatrix": computes(
-        {BITS_16: takes("sync aligned m8n8 trans", matrix_moves.movmatrix)}, flops=no_flops
-    ),
-    "mma": computes({ANY: takes(OF_TILES, tensor.mma)}, flops=tensor.flops),
-    "wmma": moves_tile(
-        {ANY: takes(f"load store mma a b c d global shared {OF_TILES}", tensor.wmma)},
+    "shfl": row(form(BITS_32, warp_exchanges.shfl, "sync up down bfly idx")),
+    "vote": row(form(BITS_32 | PREDICATES, warp_exchanges.vote, "sync all any uni ballot")),
+    "match": row(form(INTEGERS, warp_exchanges.match, "sync any all")),
+    "redux": row(form(INTEGERS, warp_exchanges.redux, f"sync {' '.join(warp.REDUCTIONS)}")),
+    "activemask": row(form(BITS_32, warp_exchanges.activemask)),
+    "elect": row(form(ANY, warp_exchanges.elect, "sync")),
+    "movmatrix": row(form(BITS_16, matrix_moves.movmatrix, "sync aligned m8n8 trans")),
+    "mma": row(form(ANY, tensor.mma, OF_TILES), flops=tensor.flops),
+    "wmma": row(
+        form(ANY, tensor.wmma, f"load store mma a b c d global shared {OF_TILES}"),
         writes=unless("store"),
         memory="tile",
         flops=tensor.flops,
     ),
-    "ldmatrix": moves_tile(
-        {BITS_16: takes(OF_MATRICES, matrix_moves.ldmatrix)}, writes=always, memory="load", flops=no_flops
-    ),
-    "stmatrix": moves_tile(
-        {BITS_16: takes(OF_MATRICES, matrix_moves.stmatrix)}, writes=never, memory="store", flops=no_flops
-    ),
+    "ldmatrix": row(form(BITS_16, matrix_moves.ldmatrix, OF_MATRICES), memory="load"),
+    "stmatrix": row(form(BITS_16, matrix_moves.stmatrix, OF_MATRICES), writes=never, memory="store"),
     # memory
-    "ld": Instruction(
-        handlers={WORDS: takes(f"{PLACED} nc", movement.load)},
-        writes=always,
-        flops=no_flops,
+    "ld": row(
+        form(WORDS, movement.load, f"{PLACED} nc"),
         polls=when("volatile", "acquire", "relaxed"),
-        barrier=never,
         memory="load",
     ),
-    "ldu": Instruction(
-        handlers={WORDS: takes(f"{PLACED} nc", movement.load)},
-        writes=always,
-        flops=no_flops,
-        polls=never,
-        barrier=never,
-        memory="load",
+    "ldu": row(form(WORDS, movement.load, f"{PLACED} nc"), memory="load"),
+    "st": row(form(WORDS, movement.store, PLACED), writes=never, memory="store"),
+    "atom": row(form(INTEGERS | FLOATS | HALVES, atomics.atomic, ATOMIC), polls=always, memory="atomic"),
+    "red": row(form(INTEGERS | FLOATS | HALVES, atomics.atomic, ATOMIC), writes=never, memory="atomic"),
+    "cp": row(form(ANY, cp_async.cp, f"{COPIED} {IN_BULK}"), writes=never, memory="copy"),
+    "prefetch": row(
+        form(ANY, movement.nothing, "global local L1 L2 L2::evict_last L2::evict_normal"), writes=never
     ),
-    "st": Instruction(
-        handlers={WORDS: takes(PLACED, movement.store)},
-        writes=never,
-        flops=no_flops,
-        polls=never,
-        barrier=never,
-        memory="store",
-    ),
-    "atom": Instruction(
-        handlers={INTEGERS | FLOATS | HALVES: takes(ATOMIC, atomics.atomic)},
-        writes=always,
-        flops=no_flops,
-        polls=always,
-        barrier=never,
-        memory="atomic",
-    ),
-    "red": Instruction(
-        handlers={INTEGERS | FLOATS | HALVES: takes(ATOMIC, atomics.atomic)},
-        writes=never,
-        flops=no_flops,
-        polls=never,
-        barrier=never,
-        memory="atomic",
-    ),
-    "cp": moves_tile(
-        {ANY: takes(f"{COPIED} {IN_BULK}", cp_async.cp)}, writes=never, memory="copy", flops=no_flops
-    ),
-    "prefetch": acts(takes("global local L1 L2 L2::evict_last L2::evict_normal", movement.nothing)),
-    "createpolicy": computes(
-        {
-            INTEGERS: takes(
-                "fractional range L2::evict_last L2::evict_normal L2::evict_first L2::evict_unchanged global",
-                movement.cache_policy,
-            )
-        },
-        flops=no_flops,
+    "createpolicy": row(
+        form(
+            INTEGERS,
+            movement.cache_policy,
+            "fractional range L2::evict_last L2::evict_normal L2::evict_first L2::evict_unchanged global",
+        )
     ),
     # order and control
-    "membar": acts(takes("cta gl sys", movement.fence)),
-    "fence": acts(
-        takes(f"{SCOPES} gl sc acq_rel acquire release proxy alias async global shared", movement.fence)
+    "membar": row(form(ANY, movement.fence, "cta gl sys"), writes=never),
+    "fence": row(
+        form(ANY, movement.fence, f"{SCOPES} gl sc acq_rel acquire release proxy alias async global shared"),
+        writes=never,
     ),
     # a launch waits for the one before it, and lets the next begin when it has ended
-    "griddepcontrol": acts(takes("launch_dependents wait", movement.nothing)),
-    "nanosleep": Instruction(
-        handlers={ANY: movement.nothing},
-        writes=never,
-        flops=no_flops,
-        polls=always,
-        barrier=never,
-        memory="none",
-    ),
+    "griddepcontrol": row(form(ANY, movement.nothing, "launch_dependents wait"), writes=never),
+    "nanosleep": row(form(ANY, movement.nothing), writes=never, polls=always),
     **{
-        name: Instruction(
-            handlers={ANY: takes("sync warp red popc and or aligned cta grid", _ends_its_block)},
+        name: row(
+            form(ANY, _ends_its_block, "sync warp red popc and or aligned cta grid"),
             writes=when("red"),
-            flops=no_flops,
-            polls=never,
             barrier=unless("warp", "arrive", "cluster"),
-            memory="none",
         )
         for name in ("bar", "barrier")
     },
-    "mbarrier": Instruction(
-        handlers={
-            BITS_64: takes(
-                "init inval arrive arrive_drop noComplete test_wait try_wait parity pending_count "
-                "release acquire relaxed cta shared",
-                mbarrier.mbarrier,
-            )
-        },
+    "mbarrier": row(
+        form(
+            BITS_64,
+            mbarrier.mbarrier,
+            "init inval arrive arrive_drop noComplete test_wait try_wait parity pending_count release acquire relaxed cta shared",
+        ),
         writes=unless("init", "inval"),
-        flops=no_flops,
         polls=when("test_wait", "try_wait"),
-        barrier=never,
-        memory="none",
     ),
-    "bra": acts(takes("uni", _ends_its_block)),
-    "ret": acts(takes("uni", _ends_its_block)),
-    "exit": acts(_ends_its_block),
-    "trap": acts(external.stop),
-    "call": acts(Form(calls.call, None)),
+    "bra": row(form(ANY, _ends_its_block, "uni"), writes=never),
+    "ret": row(form(ANY, _ends_its_block, "uni"), writes=never),
+    "exit": row(form(ANY, _ends_its_block), writes=never),
+    "trap": row(form(ANY, external.stop), writes=never),
+    "call": row(form(ANY, calls.call, None), writes=never),
     # what ptx.inline makes of calls
-    "extern": computes({ANY: Form(external.call, None)}, flops=no_flops),
-    "recurse": computes({ANY: Form(calls.recurse, None)}, flops=no_flops),
-    "results": acts(calls.results),
+    "extern": row(form(ANY, external.call, None)),
+    "recurse": row(form(ANY, calls.recurse, None)),
+    "results": row(form(ANY, calls.results), writes=never),
 }

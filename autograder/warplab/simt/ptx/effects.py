@@ -54,7 +54,7 @@ def flops(of_value: int) -> Flops:
 
 @dataclass(frozen=True, kw_only=True)
 class Effects:
-    """Facts of one opcode. There are no defaults: an instruction that forgets one does not come into being.
+    """Facts of one opcode; the defaults are those of an instruction that computes.
 
     ``writes``: whether the first operand (a register, or a vector of them) is a destination. ``flops``:
     floating-point operations of one lane, an FMA being 2. ``polls``: whether a thread that spins looks again
@@ -63,14 +63,14 @@ class Effects:
     load, store and neither.
     """
 
-    writes: Condition
-    flops: Flops
-    polls: Condition
-    barrier: Condition
-    memory: Memory
+    writes: Condition = always
+    flops: Flops = no_flops
+    polls: Condition = never
+    barrier: Condition = never
+    memory: Memory = "none"
 
 
-UNKNOWN = Effects(writes=always, flops=no_flops, polls=never, barrier=never, memory="none")
+UNKNOWN = Effects()
 EffectsByOpcode = Mapping[str, Effects]
 
 
