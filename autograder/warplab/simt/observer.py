@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 
-class StartFollowing(Exception):
-    """Raised by an observer in the midst of a load, before the load is done or others are told of it.
-
-    ``known``: the local variables of the block's function at the load; the function itself adds them.
-    """
-
-    def __init__(self, shadow, site: int):
-        self.shadow, self.site = shadow, site
-        self.known: dict[str, object] = {}
-
-
 class Observer:
     """Every event gets the machine. A group is a set of lanes at one place;
     ``block`` is a basic block of the program.
 
     ``accessed``: ``what`` is "read", "write" (with its ``values``, before they are stored) or "atomic";
-    ``offset`` and ``width`` are bytes. ``missed``: a shuffle reads a lane that takes no part.
+    ``offset`` and ``width`` are bytes; of a read of uninitialised memory an observer may answer with the
+    arguments of ``taint.loaded``. ``missed``: a shuffle reads lanes that take no part, by ``warp.shuffle``'s
+    ``missing``; the answer is what lanes ``got``.
     ``printed``: a lane prints what ``taken`` names from a generic address on: (byte, bytes) each.
     ``barrier``: all threads pass one. ``met``: some do; ``lanes`` with one number in ``together`` have met.
     ``fence``: ``wide`` if it reaches other thread blocks. ``arrived``: lanes arrive in phases of mbarriers,
@@ -36,7 +27,8 @@ class Observer:
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values): ...
 
-    def missed(self, machine, group, site): ...
+    def missed(self, machine, group, site, missing, got):
+        return got
 
     def printed(self, machine, lane, site, address, taken): ...
 

@@ -58,11 +58,11 @@ def copy(memory, group, sites, there, offset, here, start, size: int, given):
     """
     words = size // 4
     if given is None or (given == size).all():
-        values = memory.load_global(group, sites[0], here, start, "u4", words)
+        values = memory.load(group, sites[0], "global", here, start, "u4", words)
         values = values if words > 1 else [values]
     else:
         values = _read_some(memory, group, sites[0], here, start, size, given)
-    memory.store_shared(group, sites[1], there, offset, "u4", tuple(values))
+    memory.store(group, sites[1], "shared", there, offset, "u4", tuple(values))
     target = memory.prepare(group, "shared", there)
     copies(memory).copied(memory.machine, group, sites[1], target.offset + offset, size)
 

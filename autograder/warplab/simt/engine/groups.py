@@ -8,6 +8,7 @@ import numpy as np
 
 from warplab.simt.engine.address_space import Access
 from warplab.simt.engine.warp import WarpTable
+from warplab.simt.engine.wrapped import wrapped_in
 
 
 class Group:
@@ -85,25 +86,21 @@ class Group:
         return Group(self.machine, self.lanes[keep], regs, False)
 
 
-def joined(held: list[dict], places: list, size: int, names: frozenset[str]) -> dict[str, np.ndarray]:
-    """The registers ``names`` of a merged group of ``size`` lanes: ``places`` are the lanes that ``held``
-    brings.
+def joined(parts: list, places: list, size: int):
+    """A register of a merged group of ``size`` lanes: ``places`` are the lanes that each part brings; a part
+    is None where a group never wrote the register, which then reads as zero.
     """
-    regs = {}
-    for name in names:
-        parts = [h.get(name) for h in held]
-        known = [p for p in parts if p is not None]
-        if not known:
-            continue
-        if len(known) == len(parts) and all(same_number(p, known[0]) for p in known):
-            regs[name] = known[0]
-            continue
-        # what a group never wrote reads as zero
-        whole = regs[name] = np.zeros(size, known[0].dtype)
-        for part, place in zip(parts, places):
-            if part is not None:
-                whole[place] = part
-    return regs
+    known = [part for part in parts if part is not None]
+    wrapped = next(wrapped_in(known), None)
+    if wrapped is not None:
+        return wrapped.joined(parts, places, size)
+    if len(known) == len(parts) and all(same_number(part, known[0]) for part in known):
+        return known[0]
+    whole = np.zeros(size, known[0].dtype)
+    for part, place in zip(parts, places):
+        if part is not None:
+            whole[place] = part
+    return whole
 
 
 def same_number(one: np.ndarray, other: np.ndarray) -> bool:

@@ -8,13 +8,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from warplab.simt.engine.address_space import REGION_SHIFT, Access
+from warplab.simt.engine import warp
+from warplab.simt.engine.address_space import REGION_SHIFT, Access, AddressSpace
 from warplab.simt.engine.atomics import update
 from warplab.simt.engine.generic_addresses import PARAMETERS, in_several_spaces, resolve, space_keys
+from warplab.simt.engine.groups import joined
 from warplab.simt.engine.indices import index_text, last_index
+from warplab.simt.engine.taint import Tainted, loaded, origins_of
+from warplab.simt.engine.wrapped import plain
 from warplab.simt.errors import MisalignedAccess, OutOfBounds, UseAfterFree
 
 ALL_LANES = 0xFFFFFFFF
+
+
+class SeveralPlaces(Exception):
+    """The lanes of one access point into several spaces or arrays: ``keys`` tell them apart."""
+
+    def __init__(self, keys: np.ndarray):
+        self.keys = keys
 
 
 class LoadStoreUnit:
@@ -24,12 +35,9 @@ class LoadStoreUnit:
     """
 
     def __init__(self, machine):
-        self.machine, self.program, self.space, self.observers = (
-            machine,
-            machine.program,
-            machine.space,
-            machine.observers,
-        )
+        self.machine, self.program, self.observers = machine, machine.program, machine.observers
+        self.space: AddressSpace = machine.space
+        self.held: list[np.ndarray] | None = None  # origins of the values that are being stored (``taint``)
 
     def param(self, name: str, offset: int, dtype: str) -> np.ndarray:
         data = self.machine.launch.params[name]
@@ -43,12 +51,8 @@ class LoadStoreUnit:
             data[p.offset : p.offset + p.size] = np.frombuffer(self.machine.launch.params[p.name], np.uint8)
         width, at = np.dtype(dtype).itemsize, address.view(np.int64) + (offset - PARAMETERS)
         if at.min() < 0 or at.max() + width > data.size:
-            raise OutOfBounds(
-                f"a thread reads outside of the kernel's parameters, which have {data.size} bytes",
-                kernel=self.program.name,
-                where=self.program.line_of_site(site),
-                hint="the index into the parameter",
-            )
+            message = f"a thread reads outside of the kernel's parameters, which have {data.size} bytes"
+            raise self.program.error(OutOfBounds, site, message, "the index into the parameter")
         return data[at[:, np.newaxis] + np.arange(width)].view(dtype)[:, 0]
 
     def prepare(self, group, space: str, address: np.ndarray) -> Access:
@@ -79,66 +83,92 @@ class LoadStoreUnit:
         group.accesses[key] = access
         return access
 
-    def _ready(self, group, site, address, offset, dtype, count, space, what) -> Access | None:
-        """The prepared access, checked.
+    def access(self, group, site, space, address, offset, width, what, values=None, aligned=0):
+        """The access of ``width`` bytes a lane, checked and told to the observers, and what an observer says
+        of uninitialised memory in it: the origins by part of a read, and the observer (``taint``).
 
-        None if lanes point into several live regions, which the caller then splits.
+        ``aligned``: what addresses must be multiples of, if not of the width. Raises SeveralPlaces if lanes
+        point into several spaces or live regions.
         """
+        if isinstance(address, Tainted):
+            address.refuse(group, "takes it for an address", self.program.sites[site])
+        if space == "generic":
+            if in_several_spaces(address):
+                raise SeveralPlaces(space_keys(address))
+            space, address = resolve(address)
+        access = self.checked(group, site, space, address, offset, width, what, aligned)
+        if what != "read" and not access.region.writable:
+            who, label = self.machine.thread_name(group.lanes[0]), access.region.label
+            raise self.program.error(
+                OutOfBounds,
+                site,
+                f"{who} writes to {label}, which is read-only",
+                "copy the array first: array.copy()",
+            )
+        origins = None
+        for o in self.observers:
+            found = o.accessed(self.machine, group, site, access, offset, width, space, what, values)
+            origins = origins or found
+        return access, origins
+
+    def checked(self, group, site, space, address, offset, width, what, aligned=0) -> Access:
+        """The prepared access, within bounds and aligned."""
         access = self.prepare(group, space, address)
-        total = np.dtype(dtype).itemsize * count
-        size = {"shared": self.machine.shared_size, "local": self.program.local_size}.get(space)
-        if size is None:
-            size = access.region.size if access.region else 0
-        if access.high + offset + total > size or (
+        size = self.size_of(space, access)
+        if access.high + offset + width > size or (
             (offset < 0 or access._low is not None) and access.low + offset < 0
         ):
             if space == "global" and self._several_regions(address, offset):
-                return None
-            self.fault(group, site, access, offset, total, size, space, what)
-        if (access.bits | offset) & (total - 1) and np.any((access.offset + offset) & (total - 1)):
-            self.misaligned(group, site, access, offset, total, space, what)
+                raise SeveralPlaces(slots_of(address))
+            self.fault(group, site, access, offset, width, size, space, what)
+        grain = (aligned or width) - 1
+        if (access.bits | offset) & grain and np.any((access.offset + offset) & grain):
+            self.misaligned(group, site, access, offset, grain + 1, space, what)
         return access
 
-    def _load(self, group, site, address, offset, dtype, count, space):
-        access = self._ready(group, site, address, offset, dtype, count, space, "read")
-        if access is None:
+    def size_of(self, space: str, access: Access) -> int:
+        """Bytes that a thread may access there."""
+        if space == "global":
+            return access.region.size if access.region else 0
+        return self.machine.shared_size if space == "shared" else self.program.local_size
+
+    def load(self, group, site, space, address, offset, dtype, count):
+        """``count`` neighbouring elements a lane: an array, or a list of them if there are several."""
+        width = np.dtype(dtype).itemsize
+        try:
+            access, origins = self.access(group, site, space, address, offset, width * count, "read")
+        except SeveralPlaces as found:
             return _apart(
                 group,
-                slots_of(address),
+                found.keys,
                 address,
                 (),
-                lambda part, at, _: self._load(part, site, at, offset, dtype, count, space),
+                lambda part, at, _: self.load(part, site, space, at, offset, dtype, count),
             )
-        width = np.dtype(dtype).itemsize
-        for o in self.observers:
-            o.accessed(self.machine, group, site, access, offset, width * count, space, "read", None)
         view = access.region.view(dtype)
         index = access.index(width.bit_length() - 1, offset)
+        if origins:
+            return loaded(view, index, count, *origins)
         return view[index] if count == 1 else [view[index + i] for i in range(count)]
 
-    def _store(self, group, site, address, offset, dtype, values, space):
-        access = self._ready(group, site, address, offset, dtype, len(values), space, "write")
-        if access is None:
+    def store(self, group, site, space, address, offset, dtype, values):
+        width = np.dtype(dtype).itemsize
+        given = values
+        if Tainted in map(type, values):
+            self.held, values = [origins_of([value]) for value in values], plain(values)
+        try:
+            access, _ = self.access(group, site, space, address, offset, width * len(values), "write", values)
+        except SeveralPlaces as found:
             return _apart(
                 group,
-                slots_of(address),
+                found.keys,
                 address,
-                values,
-                lambda part, at, v: self._store(part, site, at, offset, dtype, v, space),
+                given,
+                lambda part, at, v: self.store(part, site, space, at, offset, dtype, v),
             )
-        width = np.dtype(dtype).itemsize
-        if not access.region.writable:
-            who = self.machine.thread_name(int(group.lanes[0]))
-            raise OutOfBounds(
-                f"{who} writes to {access.region.label}, which is read-only",
-                kernel=self.program.name,
-                where=self.program.line_of_site(site),
-                hint="copy the array first: array.copy()",
-            )
-        for o in self.observers:
-            o.accessed(self.machine, group, site, access, offset, width * len(values), space, "write", values)
         view = access.region.view(dtype)
         index = access.index(width.bit_length() - 1, offset)
+        self.held = None
         for i, value in enumerate(values):
             # where all lanes write one address some lane's value stays: here the last lane's
             view[index + i if i else index] = value[-1] if index.size == 1 < value.size else value
@@ -150,69 +180,25 @@ class LoadStoreUnit:
 
         Returns what each lane found (None unless ``wants_old``).
         """
-
-        def again(part, at, operands):
-            return self.atomic(part, site, space, at, offset, dtype, operation, *operands, wants_old)
-
-        if space == "generic":
-            if in_several_spaces(address):
-                return _apart(group, space_keys(address), address, (value, compare), again)
-            space, address = resolve(address)
-        access = self._ready(group, site, address, offset, dtype, 1, space, "write")
-        if access is None:
-            return _apart(group, slots_of(address), address, (value, compare), again)
-        for o in self.observers:
-            o.accessed(
-                self.machine, group, site, access, offset, np.dtype(dtype).itemsize, space, "atomic", None
-            )
-        shift = np.dtype(dtype).itemsize.bit_length() - 1
-        index = np.broadcast_to(access.index(shift, offset), (group.size,))
-        return update(access.region.view(dtype), index, operation, value, compare, wants_old)
-
-    def load_global(self, group, site, address, offset, dtype, count):
-        return self._load(group, site, address, offset, dtype, count, "global")
-
-    load_const = load_global
-
-    def load_shared(self, group, site, address, offset, dtype, count):
-        return self._load(group, site, address, offset, dtype, count, "shared")
-
-    def load_local(self, group, site, address, offset, dtype, count):
-        return self._load(group, site, address, offset, dtype, count, "local")
-
-    def store_global(self, group, site, address, offset, dtype, values):
-        self._store(group, site, address, offset, dtype, values, "global")
-
-    def store_shared(self, group, site, address, offset, dtype, values):
-        self._store(group, site, address, offset, dtype, values, "shared")
-
-    def store_local(self, group, site, address, offset, dtype, values):
-        self._store(group, site, address, offset, dtype, values, "local")
-
-    def load_generic(self, group, site, address, offset, dtype, count):
-        if in_several_spaces(address):
+        width = np.dtype(dtype).itemsize
+        if Tainted in (type(value), type(compare)):
+            tainted = value if isinstance(value, Tainted) else compare
+            tainted.refuse(group, "feeds an atomic with it", self.program.sites[site])
+        try:
+            access, origins = self.access(group, site, space, address, offset, width, "atomic")
+        except SeveralPlaces as found:
             return _apart(
                 group,
-                space_keys(address),
+                found.keys,
                 address,
-                (),
-                lambda part, at, _: self.load_generic(part, site, at, offset, dtype, count),
+                (value, compare),
+                lambda part, at, v: self.atomic(
+                    part, site, space, at, offset, dtype, operation, *v, wants_old
+                ),
             )
-        space, address = resolve(address)
-        return self._load(group, site, address, offset, dtype, count, space)
-
-    def store_generic(self, group, site, address, offset, dtype, values):
-        if in_several_spaces(address):
-            _apart(
-                group,
-                space_keys(address),
-                address,
-                values,
-                lambda part, at, v: self.store_generic(part, site, at, offset, dtype, v),
-            )
-            return
-        space, address = resolve(address)
-        self._store(group, site, address, offset, dtype, values, space)
+        index = np.broadcast_to(access.index(width.bit_length() - 1, offset), (group.size,))
+        old = update(access.region.view(dtype), index, operation, value, compare, wants_old)
+        return old if old is None or not origins else loaded(old, np.arange(old.size), 1, *origins)
 
     def _several_regions(self, address, offset) -> bool:
         """Whether every lane points into a mapped region, and not all into the same one."""
@@ -249,79 +235,79 @@ class LoadStoreUnit:
         else:
             group.present = mask
 
-    def missed(self, group, site: int) -> None:
-        for o in self.observers:
-            o.missed(self.machine, group, site)
+    def shuffle(self, group, site, mode: str, value, b, c, mask):
+        """``shfl.sync``: the value of each lane's source, and whether the source is in range."""
+        lanes = [x.now if isinstance(x, Tainted) else x for x in (b, c, mask)]
+        got, good, missing = warp.shuffle(group.table, mode, value, *lanes)
+        if missing is not None:
+            for o in self.observers:
+                got = o.missed(self.machine, group, site, missing, got)
+        tainted = next((x for x in (b, c) if isinstance(x, Tainted)), None)
+        if tainted is not None:
+            origins = origins_of([b, c])
+            return tainted.of(plain(got), np.maximum(origins, origins_of([got]))), tainted.of(good, origins)
+        return got, good
 
     def fence(self, group, wide: bool) -> None:
         for o in self.observers:
             o.fence(self.machine, group, wide)
 
     def fault(self, group, site, access, offset, width, size, space, what):
-        where = self.program.line_of_site(site)
-        raw = access.offset if space == "global" else access.source.view(np.int64)
-        bad = np.flatnonzero((raw + offset < 0) | (raw + offset + width > size))
-        lane = int(group.lanes[bad[0]])
-        at = int(raw[bad[0]]) + offset
-        others = (bad.size if raw.size > 1 else group.size) - 1
-        who = self.machine.thread_name(lane) + (f" (and {others:,} more)" if others else "")
-        region = access.region
+        """Raise OutOfBounds or UseAfterFree for the first lane that is not within ``size`` bytes."""
+        bad = np.flatnonzero((access.within + offset < 0) | (access.within + offset + width > size))
+        lane, at, who = self._first(group, access, offset, bad)
+        place, does, region = self._place(space, access.region, at, width), _verb(what), access.region
+        message = f"{who} {does} {place}"
+        hint = "the bounds check before this line, and the order of the indices (row, column)"
         if space == "global":
             address = int(access.source[bad[0]]) + offset
             freed = self.space.freed(address)
             if freed:
                 index = index_text((address - freed.base) // freed.itemsize, freed.shape or (0,), freed.order)
-                raise UseAfterFree(
-                    f"{who} {_verb(what)} element {index} of {freed.label}, which has been freed",
-                    kernel=self.program.name,
-                    where=where,
-                    hint="keep a reference to the device array for as long as kernels use it",
-                )
+                message = f"{who} {does} element {index} of {freed.label}, which has been freed"
+                hint = "keep a reference to the device array for as long as kernels use it"
+                raise self.program.error(UseAfterFree, site, message, hint)
             if region is None:
-                raise OutOfBounds(
-                    f"{who} {_verb(what)} address {address:#x}, where nothing is allocated",
-                    kernel=self.program.name,
-                    where=where,
-                    hint="where the pointer comes from, and whether its index can be that large or negative",
-                )
-            place = region.place(at)
-            message = f"{who} {_verb(what)} {place}, {_extent(region)}"
-        elif space == "shared":
-            place = self.program.shared_place(at, width)
-            message = f"{who} {_verb(what)} {place}, {self.program.shared_extent(at, size)}"
-        else:
-            place = "its local memory"
-            message = f"{who} {_verb(what)} {width} bytes outside of its local memory, which has {size} bytes"
-        hint = "the bounds check before this line, and the order of the indices (row, column)"
-        if space == "global":
+                message = f"{who} {does} address {address:#x}, where nothing is allocated"
+                hint = "where the pointer comes from, and whether its index can be that large or negative"
+                raise self.program.error(OutOfBounds, site, message, hint)
+            message += f", {_extent(region)}"
             hint += _other_name(region, at)
-        if space == "shared" and self.program.dynamic_symbols:
-            hint = (
-                "the bytes of dynamic shared memory in the launch, kernel[grid, block, stream, bytes]; "
-                "then the index"
-            )
-        acts = (self.machine.act(lane, self.program.sites[site], _verb(what), place),)
-        raise OutOfBounds(message, kernel=self.program.name, where=where, hint=hint, acts=acts)
+        elif space == "shared":
+            message += f", {self.program.shared_extent(at, size)}"
+            if self.program.dynamic_symbols:
+                hint = (
+                    "the bytes of dynamic shared memory in the launch, kernel[grid, block, stream, bytes]; "
+                    "then the index"
+                )
+        else:
+            message = f"{who} {does} {width} bytes outside of its local memory, which has {size} bytes"
+        acts = (self.machine.act(lane, self.program.sites[site], does, place),)
+        raise self.program.error(OutOfBounds, site, message, hint, acts)
 
     def misaligned(self, group, site, access, offset, width, space, what):
-        raw = access.offset if space == "global" else access.source.view(np.int64)
-        bad = np.flatnonzero((raw + offset) % width)
-        lane, others = int(group.lanes[bad[0]]), (bad.size if raw.size > 1 else group.size) - 1
-        at = int(raw[bad[0]]) + offset
-        place = f"its {space} memory"
-        if space == "global":
-            place = access.region.place(at)
-        elif space == "shared":
-            place = self.program.shared_place(at, 1)
-        who = self.machine.thread_name(lane) + (f" (and {others:,} more)" if others else "")
-        raise MisalignedAccess(
-            f"{who} {_verb(what)} {width} bytes at once at {place}, at an address that is not a multiple of "
-            f"{width}",
-            kernel=self.program.name,
-            where=self.program.line_of_site(site),
-            hint="the type that the pointer is read as: "
+        """Raise MisalignedAccess for the first lane whose address is not a multiple of ``width``."""
+        bad = np.flatnonzero((access.within + offset) % width)
+        _, at, who = self._first(group, access, offset, bad)
+        raise self.program.error(
+            MisalignedAccess,
+            site,
+            f"{who} {_verb(what)} {width} bytes at once at {self._place(space, access.region, at, 1)}, at an "
+            f"address that is not a multiple of {width}",
+            "the type that the pointer is read as: "
             "an access of n bytes wants an address that is a multiple of n",
         )
+
+    def _first(self, group, access, offset, bad) -> tuple[int, int, str]:
+        """The first of the bad lanes, the byte that it goes to, and who it is."""
+        lane, others = int(group.lanes[bad[0]]), (bad.size if access.within.size > 1 else group.size) - 1
+        more = f" (and {others:,} more)" if others else ""
+        return lane, int(access.within[bad[0]]) + offset, self.machine.thread_name(lane) + more
+
+    def _place(self, space: str, region, at: int, width: int) -> str:
+        if space == "global":
+            return region.place(at) if region else ""
+        return self.program.shared_place(at, width) if space == "shared" else "its local memory"
 
 
 def _extent(region) -> str:
@@ -354,24 +340,17 @@ def _apart(group, keys: np.ndarray, address: np.ndarray, values, act):
     """Run ``act(part of the group, addresses, values)`` for the lanes of each key,
     and put the lanes' results together.
     """
-    done = []
+    places, done = [], []
     for key in np.unique(keys):
         mask = keys == key
         mine = tuple(v if v is None or v.size == 1 else v[mask] for v in values)
-        done.append((mask, act(group.split(mask, frozenset()), address[mask], mine)))
-    first = done[0][1]
-    if first is None:
+        places.append(mask)
+        done.append(act(group.split(mask, frozenset()), address[mask], mine))
+    if done[0] is None:
         return None
-    if isinstance(first, list):
-        return [_joined(group, [(mask, got[i]) for mask, got in done]) for i in range(len(first))]
-    return _joined(group, done)
-
-
-def _joined(group, done) -> np.ndarray:
-    out = np.empty(group.size, done[0][1].dtype)
-    for mask, got in done:
-        out[mask] = got
-    return out
+    if isinstance(done[0], list):
+        return [joined(list(parts), places, group.size) for parts in zip(*done)]
+    return joined(done, places, group.size)
 
 
 def _verb(what: str) -> str:

@@ -18,14 +18,14 @@ import numpy as np
 from warplab.simt.engine.absent_lanes import AbsentLanes
 from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.barriers import note_who_left
-from warplab.simt.engine.following import Followed, follow
 from warplab.simt.engine.groups import Group, joined
 from warplab.simt.engine.idle_clocks import is_clock
 from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.program import MAX_CALLS, Program
 from warplab.simt.engine.schedule import Schedule
+from warplab.simt.engine.wrapped import WrappedArray
 from warplab.simt.errors import Act, InvalidLaunch, NoProgress, StackOverflow
-from warplab.simt.observer import Observer, StartFollowing
+from warplab.simt.observer import Observer
 from warplab.simt.ptx.blocks import BasicBlock
 
 CHUNK_LANES = 1 << 15
@@ -119,7 +119,6 @@ class Machine:
                 kernel=program.name,
             )
         self.observers = list(observers)
-        self.functions, self.joined = program.functions, joined
         self.waits_in_vain = False  # a group has polled an mbarrier: the others run first
         self.shared_size = program.shared_static + launch.dynamic_shared
         self.shared_stride = (
@@ -179,13 +178,6 @@ class Machine:
         # uninitialised memory reads as NaN or -1, so that a missing initialisation shows
         self.shared = Region(0, _unwritten(count * self.shared_stride + 128), "shared memory")
         self.local = Region(0, _unwritten(lanes * self.program.local_size + 16), "local memory")
-
-    @property
-    def followed(self) -> Followed:
-        """The program's blocks in the form that tracks uninitialised values; made when first needed."""
-        if self.program.followed is None:
-            self.program.followed = Followed(self.program)
-        return self.program.followed
 
     def special(self, name: str) -> np.ndarray:
         """``%tid.x`` and its kin as uint32, one element where all lanes agree."""
@@ -270,7 +262,7 @@ class Machine:
 
     def _run(self, first: int, start: Group) -> list[Group]:
         """Run ``start`` from block ``first`` until all its lanes have left; the groups as they left."""
-        blocks, functions = self.program.blocks, self.functions
+        blocks, functions = self.program.blocks, self.program.functions
         schedule = Schedule(self, first, start)
         steps = 0
         of_blocks = [o for o in self.observers if type(o).executed is not Observer.executed]
@@ -283,11 +275,10 @@ class Machine:
                     raise self._no_progress(index, group)
                 block = blocks[index]
                 schedule.step(block)
-                try:
-                    guard = functions[index](self.memory, group, group.regs)
-                except StartFollowing as found:
-                    functions = self.followed.functions
-                    guard = follow(self, group, found)
+                self.running = block
+                guard = functions[index](self.memory, group, group.regs)
+                if isinstance(guard, WrappedArray):
+                    guard = guard.decides(group, block)
                 if self.absent.are_some:
                     self.absent.look(index, group, schedule.standing)
                 if self.waits_in_vain:
@@ -344,7 +335,7 @@ class Machine:
                 o.barrier(self, block)
             return block.next
         else:
-            schedule.wait(block.index, group)
+            schedule.wait(block.index, group, guard)
         return -1
 
     def _no_progress(self, index: int, group: Group) -> NoProgress:
@@ -364,7 +355,10 @@ class Machine:
 
     def _merge(self, groups: list[Group], live: frozenset[str]) -> Group:
         lanes, full, places = self._together(groups)
-        return Group(self, lanes, self.joined([g.regs for g in groups], places, lanes.size, live), full)
+        held = [g.regs for g in groups]
+        names = live & set().union(*held)
+        regs = {name: joined([h.get(name) for h in held], places, lanes.size) for name in names}
+        return Group(self, lanes, regs, full)
 
     def _together(self, groups: list[Group]) -> tuple[np.ndarray, bool, list]:
         """The lanes of all groups, whether they are the whole chunk, and where each group's are."""

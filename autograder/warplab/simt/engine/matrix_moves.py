@@ -63,8 +63,7 @@ def _rows(memory, group, site, address, count):
 
 def load(memory, group, site, space, address, offset, count: int, trans: bool):
     part, address = _rows(memory, group, site, address, count)
-    reader = memory.load_shared if space == "shared" else memory.load_generic
-    rows = np.stack(reader(part, site, address, offset, "u4", 4), axis=1).reshape(-1, count, 8, 4)
+    rows = np.stack(memory.load(part, site, space, address, offset, "u4", 4), axis=1).reshape(-1, count, 8, 4)
     if trans:
         rows = _transposed(rows)
     return [np.ascontiguousarray(rows[:, i]).reshape(-1) for i in range(count)]
@@ -76,8 +75,8 @@ def store(memory, group, site, space, address, offset, count: int, trans: bool, 
     if trans:
         rows = _transposed(rows)
     words = rows.reshape(-1, 4)
-    writer = memory.store_shared if space == "shared" else memory.store_generic
-    writer(part, site, address, offset, "u4", tuple(np.ascontiguousarray(words[:, i]) for i in range(4)))
+    values = tuple(np.ascontiguousarray(words[:, i]) for i in range(4))
+    memory.store(part, site, space, address, offset, "u4", values)
 
 
 def turn(memory, group, site, value):

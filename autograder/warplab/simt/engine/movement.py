@@ -65,7 +65,8 @@ def load(code, instr):
             code.define(item, got, dtype)
         return
     base, offset = code.base_and_offset(address)
-    loaded = f"memory.load_{space}(group, {code.site(instr)}, {base}, {offset}, '{dtype}', {len(targets)})"
+    space = "global" if space == "const" else space
+    loaded = f"memory.load(group, {code.site(instr)}, {space!r}, {base}, {offset}, '{dtype}', {len(targets)})"
     if len(targets) == 1:  # braces around one register, {%f1}, change nothing
         code.define(targets[0], loaded, dtype)
         return
@@ -82,8 +83,8 @@ def store(code, instr):
         raise code.unsupported(instr)
     base, offset = code.base_and_offset(address)
     values = [code.use(v, dtype) for v in (value.items if isinstance(value, Vec) else (value,))]
-    where = f"{code.site(instr)}, {base}, {offset}"
-    code.emit(f"memory.store_{space}(group, {where}, '{dtype}', ({', '.join(values)},))")
+    where = f"{code.site(instr)}, {space!r}, {base}, {offset}"
+    code.emit(f"memory.store(group, {where}, '{dtype}', ({', '.join(values)},))")
 
 
 def nothing(code, instr):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from warplab.simt.engine.indices import SharedArray, array_at, last_index, share
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.schedule import whole_exchanges
 from warplab.simt.engine.translate import translate
-from warplab.simt.errors import InvalidLaunch, UnsupportedInstruction
+from warplab.simt.errors import InvalidLaunch, LaunchError, UnsupportedInstruction
 from warplab.simt.ptx.blocks import registers_read, split, successors
 from warplab.simt.ptx.dataflow import backward, register_facts
 from warplab.simt.ptx.inline import CannotInline, inline_calls
@@ -36,6 +36,7 @@ from warplab.simt.ptx.parser import (
 from warplab.simt.ptx.ptx_types import TYPES
 from warplab.simt.ptx.stored import Origin, Way, touched_through
 
+Error = TypeVar("Error", bound=LaunchError)
 MAX_CALLS = 150  # depth of recursive calls
 CODE = 1 << 20  # addresses of functions: nothing is ever mapped there
 
@@ -90,7 +91,6 @@ class Program:
             for b in self.blocks
         )
         self.functions, self.sites = translate(fn, self.blocks, symbols, name, self.module.files)
-        self.followed: Any = None  # its blocks in another form: see ``engine.following``
         self.repeats: Any = None  # traces of its launches: see ``engine.repeats``
         self.key = hashlib.sha256(ptx.encode()).hexdigest()
 
@@ -185,6 +185,12 @@ class Program:
         return only_sleeps(self.blocks)
 
     @cached_property
+    def plain_sites(self) -> set[int]:
+        """The sites of the kernel's own instructions; others stand for a part of what one does."""
+        own = {id(i) for b in self.blocks for i in b.instrs}
+        return {site for site, i in enumerate(self.sites) if id(i) in own}
+
+    @cached_property
     def narrowest(self) -> int:
         """Bytes of the narrowest of its accesses, at most 8."""
         kinds = [m for i in self.sites if i.opcode not in WARP_WIDE for m in i.mods[-1:] if m in TYPES]
@@ -255,8 +261,9 @@ class Program:
         instr = block.branch or (block.instrs[0] if block.instrs else None)
         return self.place(instr) if instr else ""
 
-    def unsupported_site(self, site: int, why: str) -> UnsupportedInstruction:
-        return UnsupportedInstruction(why, kernel=self.name, where=self.line_of_site(site))
+    def error(self, kind: type[Error], site: int, message: str, hint: str = "", acts: tuple = ()) -> Error:
+        """An error of a ``kind`` at a site, to be raised."""
+        return kind(message, kernel=self.name, where=self.line_of_site(site), hint=hint, acts=acts)
 
     def unsupported_register(self, name: str) -> UnsupportedInstruction:
         instrs = (i for b in self.blocks for i in b.instrs)

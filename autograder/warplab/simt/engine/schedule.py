@@ -65,8 +65,10 @@ class Schedule:
         """The group can run, from block ``index`` on."""
         self.ready.setdefault(index, []).append(group)
 
-    def wait(self, index: int, group: Group) -> None:
+    def wait(self, index: int, group: Group, vote: np.ndarray | None) -> None:
         """The group has come to the barrier of its blocks, or of the grid, at the end of block ``index``."""
+        if vote is not None:
+            group.regs["$vote"] = vote
         self.waiting.append((index, group))
 
     def leave(self, group: Group) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 
 from warplab.simt.engine.generic_addresses import in_several_spaces, resolve
 from warplab.simt.engine.rounding import direction_of
-from warplab.simt.errors import OutOfBounds, WarpWide
+from warplab.simt.errors import OutOfBounds, UnsupportedInstruction, WarpWide
 from warplab.simt.ptx.parser import Instr, Vec
 from warplab.simt.ptx.ptx_types import TYPES
 
@@ -218,7 +218,7 @@ def _pieces(memory, group, site, space, base, offset, stride, tile, what):
     if space == "generic":
         if in_several_spaces(address):
             why = "tiles of one instruction that lie in different memory spaces"
-            raise memory.program.unsupported_site(site, why)
+            raise memory.program.error(UnsupportedInstruction, site, why)
         space, address = resolve(address)
     access = memory.prepare(group, space, address)
     size = {"shared": memory.machine.shared_size, "local": memory.program.local_size}.get(

@@ -13,14 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from warplab.simt.engine.groups import joined, same_number
-from warplab.simt.engine.translate import NAMES
+from warplab.simt.engine.wrapped import WrappedArray, plain, wrapped_in
 
 Parameter = tuple[str, int, int]  # its name, an offset in it, and how many bytes are loaded
 STEPS = 1 << 12  # lines of a function, each of which takes some 20 microseconds to compile
@@ -36,14 +34,12 @@ class DependsOnContents(Exception):
     """Addresses or branches depend on the contents of the arrays that these parameters point to."""
 
 
-class Pointer(NDArrayOperatorsMixin):
+class Pointer(WrappedArray):
     """Addresses in arrays: ``now`` in this launch, ``origins`` the parameters that they come from."""
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __init__(self, now: np.ndarray, origins: frozenset[Parameter]):
-        self.now, self.origins = now, origins
-        self.size, self.dtype, self.shape = now.size, now.dtype, now.shape
+        super().__init__(now)
+        self.origins = origins
 
     def view(self, dtype):
         if np.dtype(dtype).itemsize != 8:
@@ -53,47 +49,66 @@ class Pointer(NDArrayOperatorsMixin):
     def __getitem__(self, index):
         return Pointer(self.now[index], self.origins)
 
-    def __array_ufunc__(self, ufunc, method, *inputs, **settings):
-        others = [x for x in inputs if x is not self]
-        if ufunc is np.add and len(others) == 1 and not settings:
+    def call(self, function, args, settings):
+        others = [x for x in args if x is not self]
+        if function is np.add and len(others) == 1 and not settings:
             if isinstance(others[0], Traced):
                 raise others[0].not_constant()
             if isinstance(others[0], np.ndarray):
                 return Pointer(self.now + others[0], self.origins)
         raise CannotTrace
 
+    def through(self, function, args):
+        return function(*args)
+
+    def joined(self, parts, places, size):
+        known = [part for part in parts if part is not None]
+        if not all(isinstance(part, Pointer) for part in known):
+            raise CannotTrace
+        if len(known) == len(parts) and all(part is self for part in parts):
+            return self
+        now = joined([part and part.now for part in parts], places, size)
+        return Pointer(now, frozenset().union(*(part.origins for part in known)))
+
     def __getattr__(self, name):
         raise CannotTrace
 
 
-def _method(name: str):
-    function = getattr(np.ndarray, name)
-    return lambda self, *args, **settings: self.trace.call(function, (self, *args), settings)
-
-
-class Traced(NDArrayOperatorsMixin):
+class Traced(WrappedArray):
     """An array that differs from launch to launch: ``now`` its elements in this one. ``name`` is its variable
     in the recorded function. ``sources``: the parameters that point to the small arrays of integers that it
     was computed from, None if it was computed from other memory too.
     """
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __init__(self, trace: LaunchTrace, name: str, now, sources: frozenset[Parameter] | None):
-        self.trace, self.name, self.now, self.sources = trace, name, now, sources
-        self.size, self.dtype, self.shape = now.size, now.dtype, now.shape
-
-    view, astype, copy, reshape = map(_method, ("view", "astype", "copy", "reshape"))
+        super().__init__(now)
+        self.trace, self.name, self.sources = trace, name, sources
 
     def __getitem__(self, index):
         text = f"{self.trace.operand(self)}[{self.trace.place(index)}]"
         return self.trace.value(text, self.now[index], self.sources)
 
-    def __array_ufunc__(self, ufunc, method, *inputs, **settings):
-        return self.trace.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, settings)
-
-    def __array_function__(self, function, types, args, settings):
+    def call(self, function, args, settings):
         return self.trace.call(function, args, settings)
+
+    def through(self, function, args):
+        """The operations of the function on traced values, or the call if it looks at them."""
+        try:
+            return function(*args)
+        except (CannotTrace, TypeError, ValueError):
+            return self.trace.call(function, args, {})
+
+    def decides(self, group, block):
+        return self.trace.decided(self)
+
+    def joined(self, parts, places, size):
+        known = [part for part in parts if part is not None]
+        if any(isinstance(part, Pointer) for part in known):
+            raise CannotTrace
+        if len(known) == len(parts) and all(part.size == 1 for part in known):
+            if all(part is self for part in parts) or self.trace.decided(self.call(_are_same, (known,), {})):
+                return known[0]
+        return self.call(joined, (parts, places, size), {})
 
     def __getattr__(self, name):
         raise CannotTrace
@@ -209,28 +224,6 @@ class LaunchTrace:
         self.step(f"if {now}.tobytes() != {expected}: return False", writes="global")
         return value.now
 
-    def joined(self, held: list[dict], places: list, size: int, names: frozenset[str]) -> dict:
-        """``groups.joined``, where some registers are traced or hold pointers."""
-        known = names & set().union(*held)
-        return {name: self._register([regs.get(name) for regs in held], places, size) for name in known}
-
-    def _register(self, parts: list, places: list, size: int):
-        known = [part for part in parts if part is not None]
-        pointers = [part for part in known if isinstance(part, Pointer)]
-        one_each = len(known) == len(parts) and all(part.size == 1 for part in known)
-        if one_each and all(part is parts[0] for part in parts):
-            return parts[0]
-        if pointers:
-            if len(pointers) < len(known):
-                raise CannotTrace
-            now = _joined([part and part.now for part in parts], places, size)
-            return Pointer(now, frozenset().union(*(part.origins for part in pointers)))
-        if not _all_traced(known):
-            return _joined(parts, places, size)
-        if one_each and self.decided(self.call(_are_same, (known,), {})):
-            return known[0]
-        return self.call(_joined, (parts, places, size), {})
-
     def function(self) -> tuple[Callable, set[int]]:
         """The recorded function and the numbers of the regions that it touches. It takes regions and
         parameters, and returns False if the launch has to run as a whole.
@@ -252,66 +245,13 @@ class LaunchTrace:
         return namespace["replay"], {number for number, _ in views.values()}
 
 
-def _all_traced(values) -> list[Traced]:
-    flat = [x for value in values for x in (value if isinstance(value, list | tuple) else [value])]
-    return [x for x in flat if isinstance(x, Traced)]
-
-
-def plain(value):
-    """An argument as it is in this launch."""
-    if isinstance(value, list | tuple):
-        return type(value)(plain(item) for item in value)
-    return value.now if isinstance(value, Traced) else value
-
-
 def sources_of(values, known: frozenset[Parameter] | None = frozenset()) -> frozenset[Parameter] | None:
     """The sources of what follows from these values and from others, whose sources are ``known``."""
-    for value in _all_traced(values):
-        known = None if known is None or value.sources is None else known | value.sources
+    for value in wrapped_in(values):
+        if isinstance(value, Traced):
+            known = None if known is None or value.sources is None else known | value.sources
     return known
 
 
 def _are_same(parts) -> np.ndarray:
     return np.array(all(same_number(part, parts[0]) for part in parts))
-
-
-def _joined(parts: list, places: list, size: int) -> np.ndarray:
-    """``groups.joined`` of one register."""
-    held = [{} if part is None else {"": part} for part in parts]
-    return joined(held, places, size, frozenset([""]))[""]
-
-
-def _recording(function):
-    """The function, of which operations on traced values are recorded, or the call if it looks at them."""
-
-    def called(*args, **settings):
-        traced = _all_traced(args)
-        if not traced:
-            return function(*args, **settings)
-        try:
-            return function(*args, **settings)
-        except (CannotTrace, TypeError, ValueError):
-            return traced[0].trace.call(function, args, settings)
-
-    return called
-
-
-def _recording_module(module):
-    """A module of the engine with functions that record."""
-    functions = {name: _recording(f) for name, f in vars(module).items() if isinstance(f, FunctionType)}
-    return SimpleNamespace(**{**vars(module), **functions})
-
-
-MODULES = {name: named for name, named in NAMES.items() if isinstance(named, ModuleType) and named is not np}
-RECORDING = {name: _recording_module(module) for name, module in MODULES.items()}
-
-
-def traceable(function: FunctionType) -> Callable:
-    """The function of a basic block whose engine functions are recorded and whose guard is decided."""
-    recording = FunctionType(function.__code__, function.__globals__ | RECORDING)
-
-    def run(memory, group, registers):
-        guard = recording(memory, group, registers)
-        return memory.trace.decided(guard) if isinstance(guard, Traced) else guard
-
-    return run

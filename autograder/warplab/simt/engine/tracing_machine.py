@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from warplab.simt.engine import tracing
 from warplab.simt.engine.address_space import Region
 from warplab.simt.engine.atomics import update
 from warplab.simt.engine.generic_addresses import in_several_spaces, resolve
 from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.machine import Machine
-from warplab.simt.engine.tracing import CannotTrace, LaunchTrace, Parameter, Pointer, Traced, plain
+from warplab.simt.engine.tracing import CannotTrace, LaunchTrace, Parameter, Pointer, Traced, sources_of
+from warplab.simt.engine.wrapped import plain
 
 OWN = ("shared", "local")  # memory that a launch begins with uninitialised
 
@@ -20,9 +20,7 @@ class TracingMachine(Machine):
 
     def __init__(self, kind):
         super().__init__(kind.repeats.program, kind.space, kind.launch)
-        self.functions = [*map(tracing.traceable, self.functions)]
         self.trace = LaunchTrace()
-        self.joined = self.trace.joined
         self.memory = self.accesses = TracingMemory(self, kind)
         self.own_sizes: list[int] = []  # bytes of shared and of local memory
 
@@ -75,7 +73,8 @@ class TracingMemory(LoadStoreUnit):
             raise CannotTrace
         return number, self.copies.get(number, region), access.index(width.bit_length() - 1, offset)
 
-    def _load(self, group, site, address, offset, dtype, count, space):
+    def load(self, group, site, space, address, offset, dtype, count):
+        space, address = _resolved(space, address)
         number, region, index = self._place(group, address, offset, np.dtype(dtype).itemsize, count, space)
         sources = self.sources.get(space)
         if space == "global" and dtype[0] != "f" and region.size <= self.kind.repeats.most_contents:
@@ -96,7 +95,8 @@ class TracingMemory(LoadStoreUnit):
             return number in self.kind.contents
         return space not in self.is_traced or not _cells(self.is_traced[space], view)[index].any()
 
-    def _store(self, group, site, address, offset, dtype, values, space):
+    def store(self, group, site, space, address, offset, dtype, values):
+        space, address = _resolved(space, address)
         width = np.dtype(dtype).itemsize
         number, region, index = self._place(group, address, offset, width, len(values), space)
         for i, value in enumerate(values):
@@ -134,23 +134,19 @@ class TracingMemory(LoadStoreUnit):
         view = region.view(dtype)
         if space in self.is_traced:
             _cells(self.is_traced[space], view)[index] = is_traced
-        self.sources[space] = tracing.sources_of(values, self.sources[space])
+        self.sources[space] = sources_of(values, self.sources[space])
         return view
 
-    def load_generic(self, group, site, address, offset, dtype, count):
-        space, address = self._resolved(address)
-        return self._load(group, site, address, offset, dtype, count, space)
 
-    def store_generic(self, group, site, address, offset, dtype, values):
-        space, address = self._resolved(address)
-        self._store(group, site, address, offset, dtype, values, space)
-
-    def _resolved(self, address):
-        if isinstance(address, np.ndarray):
-            if in_several_spaces(address):
-                raise CannotTrace
-            return resolve(address)
+def _resolved(space: str, address):
+    """The space of addresses, and the addresses in it; a pointer's are global."""
+    if space != "generic":
+        return space, address
+    if not isinstance(address, np.ndarray):
         return "global", address
+    if in_several_spaces(address):
+        raise CannotTrace
+    return resolve(address)
 
 
 def _cells(marks: np.ndarray, view: np.ndarray) -> np.ndarray:

@@ -33,28 +33,28 @@ from warplab.simt.engine import (
     warp,
 )
 from warplab.simt.engine.instructions import INSTRUCTIONS
+from warplab.simt.engine.wrapped import modules_for_wrapped
 from warplab.simt.errors import UnsupportedInstruction
-from warplab.simt.observer import StartFollowing
 from warplab.simt.ptx.blocks import BasicBlock, is_special, successors
 from warplab.simt.ptx.parser import Function, Imm, Instr, Mem, Reg, Sym
 from warplab.simt.ptx.ptx_types import TYPES, last_type
 
-KEEP_LOCALS = "found.known = found.known or locals(); raise"  # those of the function that was interrupted
 NAMES = {  # what generated code may name, besides its parameters, locals and constants
     "np": np,
-    "StartFollowing": StartFollowing,
-    "async_copies": async_copies,
-    "cp_async": cp_async,
-    "external": external,
-    "fp16": fp16,
-    "fp8": fp8,
-    "matrix_moves": matrix_moves,
-    "mbarrier": mbarrier,
-    "numeric": numeric,
-    "packed": packed,
-    "rounding": rounding,
-    "tensor": tensor,
-    "warp": warp,
+    **modules_for_wrapped(
+        async_copies,
+        cp_async,
+        external,
+        fp16,
+        fp8,
+        matrix_moves,
+        mbarrier,
+        numeric,
+        packed,
+        rounding,
+        tensor,
+        warp,
+    ),
 }
 SPECIAL_DTYPE = "u4"
 DTYPES = {name: np.dtype(name) for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")}
@@ -94,7 +94,7 @@ class Translator:
             guard = self.use(block.branch.operands[0], "u4")
         elif block.end == "barrier" and "red" in block.branch.mods:
             self.instr = block.branch
-            self.emit(f"registers['$vote'] = {self.use(block.branch.operands[-1], '?')}")
+            guard = self.use(block.branch.operands[-1], "?")
         for name in sorted(self.defined & live_out):
             variable, dtype = self.local[name]
             self.emit(f"registers[{name!r}] = {self.cast_view(variable, dtype, self.canonical(name))}")
@@ -296,20 +296,12 @@ def translate(
     site number. Raises UnsupportedInstruction naming instruction, kernel and source line.
     """
     translator = Translator(fn, symbols, kernel, files)
-    return compiled(translator, blocks, blocks), translator.memory_sites
-
-
-def compiled(translator: Translator, blocks: list[BasicBlock], among: list[BasicBlock]) -> list:
-    """The functions of ``blocks``, which are, or are parts of, some of the function's blocks ``among``."""
     sources = []
     for block in blocks:
-        live_out = set().union(*(among[i].live_in for i in successors(block)))
+        live_out = set().union(*(blocks[i].live_in for i in successors(block)))
         body = translator.block(block, live_out)
-        if "memory." in body:  # an observer may interrupt a load: then the registers go along
-            lines = body.replace("\n    ", "\n        ")
-            body = f"try:\n        {lines}\n    except StartFollowing as found:\n        {KEEP_LOCALS}"
         sources.append(f"def block_{block.index}(memory, group, registers):\n    {body}\n")
     namespace = NAMES | DTYPES | translator.constants
     code = NAMED_DTYPE.sub(r".\1(\2)", "\n".join(sources))
-    exec(compile(code, f"<simt {translator.kernel}>", "exec"), namespace)
-    return [namespace[f"block_{b.index}"] for b in blocks]
+    exec(compile(code, f"<simt {kernel}>", "exec"), namespace)
+    return [namespace[f"block_{b.index}"] for b in blocks], translator.memory_sites

@@ -14,8 +14,7 @@ def shfl(code, instr):
     mode = next(m for m in instr.mods if m in ("up", "down", "bfly", "idx"))
     operands = ", ".join(code.use(operand, "u4") for operand in lanes)
     site = _asks_who_came(code, instr, lanes[-1])
-    code.emit(f"got = warp.shuffle(group.table, {mode!r}, {operands})")
-    code.emit(f"if got[2] is not None: memory.missed(group, {site})")
+    code.emit(f"got = memory.shuffle(group, {site}, {mode!r}, {operands})")
     _define_with_predicate(code, d)
 
 

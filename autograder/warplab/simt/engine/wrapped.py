@@ -1,0 +1,87 @@
+"""Arrays that the generated code computes with and that carry something along: what differs from launch to
+launch (``tracing``), and what is uninitialised (``taint``).
+
+A block's function runs as it is: NumPy hands its operations on such an array over to ``call``, and the
+engine's own functions are given to it through ``modules_for_wrapped``, which hands them to ``through``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import FunctionType, ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+
+def _method(name: str):
+    function = getattr(np.ndarray, name)
+    return lambda self, *args, **settings: self.call(function, (self, *args), settings)
+
+
+class WrappedArray(NDArrayOperatorsMixin):
+    """``now``: the elements."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, now: np.ndarray):
+        self.now, self.size, self.dtype, self.shape = now, now.size, now.dtype, now.shape
+
+    view, astype, copy, reshape = map(_method, ("view", "astype", "copy", "reshape"))
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **settings):
+        return self.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, settings)
+
+    def __array_function__(self, function, types, args, settings):
+        return self.call(function, args, settings)
+
+    def call(self, function: Callable, args, settings) -> Any:
+        """The result of a function of NumPy's that has got this array among its arguments."""
+        raise NotImplementedError
+
+    def through(self, function: Callable, args) -> Any:
+        """The same of a function of the engine's."""
+        raise NotImplementedError
+
+    def decides(self, group, block) -> np.ndarray:
+        """The elements, by which the end of ``block`` decides where lanes go on, or for whom they wait."""
+        raise NotImplementedError
+
+    def joined(self, parts: list, places: list, size: int) -> Any:
+        """``groups.joined`` of one register, of which this array is one of the ``parts``."""
+        raise NotImplementedError
+
+
+def wrapped_in(values) -> Iterator[WrappedArray]:
+    """The wrapped arrays among values and in the tuples and lists among them."""
+    for value in values:
+        if isinstance(value, WrappedArray):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from wrapped_in(value)
+
+
+def plain(value):
+    """An argument with its wrapped arrays as they are now."""
+    if isinstance(value, list | tuple):
+        return type(value)(plain(item) for item in value)
+    return value.now if isinstance(value, WrappedArray) else value
+
+
+def modules_for_wrapped(*modules: ModuleType) -> dict[str, SimpleNamespace]:
+    """The modules by name, with functions that take wrapped arrays too."""
+    return {module.__name__.rpartition(".")[2]: _module(module) for module in modules}
+
+
+def _module(module: ModuleType) -> SimpleNamespace:
+    functions = {name: _taking(f) for name, f in vars(module).items() if isinstance(f, FunctionType)}
+    return SimpleNamespace(**{**vars(module), **functions})
+
+
+def _taking(function: Callable) -> Callable:
+    def called(*args):
+        found = next(wrapped_in(args), None)
+        return function(*args) if found is None else found.through(function, args)
+
+    return called
