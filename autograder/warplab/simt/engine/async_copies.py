@@ -43,11 +43,8 @@ class AsyncCopies(Observer):
         first = np.broadcast_to(byte // WORD, (group.size,))
         for part in range(size // WORD):
             word = first + part
-            self.owner[word], self.number[word], self.line[word] = (
-                group.lanes,
-                self.committed[group.lanes],
-                site,
-            )
+            self.owner[word], self.number[word] = group.lanes, self.committed[group.lanes]
+            self.line[word] = site
 
     def commit(self, group):
         if self.owner is not None:
@@ -59,9 +56,10 @@ class AsyncCopies(Observer):
             self.commit(group)
             last = 0
         if self.owner is not None:
-            self.finished[group.lanes] = np.maximum(
-                self.finished[group.lanes], self.committed[group.lanes] - last
-            )
+            self._finish(group.lanes, self.committed[group.lanes] - last)
+
+    def _finish(self, lanes, groups) -> None:
+        self.finished[lanes] = np.maximum(self.finished[lanes], groups)
 
     def track(self, lanes: np.ndarray, phases: np.ndarray) -> None:
         """The lanes' copies so far arrive in phases of mbarriers: a wait for the phase finishes them."""
@@ -74,7 +72,7 @@ class AsyncCopies(Observer):
     def waited(self, machine, lanes, phases):
         for phase in np.unique(phases).tolist():
             for mine, committed in self.tracked.pop(phase, ()):
-                self.finished[mine] = np.maximum(self.finished[mine], committed)
+                self._finish(mine, committed)
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if self.owner is None or space != "shared":
@@ -92,15 +90,15 @@ class AsyncCopies(Observer):
 
     def _raise(self, machine, group, site, i: int, word):
         program, at = machine.program, int(word[i])
-        reader, copier = machine.thread_name(int(group.lanes[i])), machine.thread_name(int(self.owner[at]))
+        reader, copier = machine.thread_name(group.lanes[i]), machine.thread_name(self.owner[at])
         here, there = program.line_of_site(site), program.line_of_site(int(self.line[at]))
         whose = "its own asynchronous copy" if reader == copier else f"the asynchronous copy of {copier}"
-        raise UnfinishedCopy(
+        raise program.error(
+            UnfinishedCopy,
+            site,
             f"{reader} reads a shared word (byte offset {at * WORD % machine.shared_stride}, {here}) "
             f"that {whose} ({there}) may not have filled yet",
-            kernel=program.name,
-            where=here,
-            hint="__pipeline_wait_prior(n) or cp.async.wait_group n: "
+            "__pipeline_wait_prior(n) or cp.async.wait_group n: "
             "n is the number of later groups that may still be on their way; "
             "then __syncthreads(); or a wait at the barrier at which the copy arrives",
         )
@@ -110,9 +108,5 @@ class AsyncCopies(Observer):
 
 
 def copies(memory) -> AsyncCopies:
-    """The machine's watch over asynchronous copies, set up at the first of them."""
-    found = next((o for o in memory.observers if isinstance(o, AsyncCopies)), None)
-    if found is None:
-        found = AsyncCopies()
-        memory.observers.insert(0, found)  # before the races: a copy not waited for is the clearer message
-    return found
+    """The machine's watch over asynchronous copies."""
+    return memory.watch(AsyncCopies)

@@ -28,28 +28,27 @@ def stop(code, instr):
     code.emit(f"external.trap(memory, group, {code.place(instr, 'trap')})")
 
 
-def memory_of(memory, group, lane: int, address: int) -> np.ndarray:
+def memory_of(memory, lane: int, address: int) -> np.ndarray:
     """Bytes from a lane's generic address to the end of what is mapped there."""
     machine = memory.machine
     space, within = resolve(np.array([address], np.uint64))
+    at = int(within[0])
     if space == "local":
         base = int(machine.local_base[lane])
-        return machine.local.data[base + int(within[0]) : base + machine.program.local_size]
+        return machine.local.data[base + at : base + machine.program.local_size]
     if space == "shared":
         base = int(machine.shared_base[lane])
-        return machine.shared.data[base + int(within[0]) : base + machine.shared_size]
+        return machine.shared.data[base + at : base + machine.shared_size]
     region = memory.space.find(address)
     if region is None or address - region.base >= region.size:
-        raise OutOfBounds(
-            f"a string or argument list at {address:#x}, where nothing is allocated",
-            kernel=machine.program.name,
-        )
+        message = f"a string or argument list at {address:#x}, where nothing is allocated"
+        raise OutOfBounds(message, kernel=machine.program.name)
     return region.data[address - region.base :]
 
 
-def text_at(memory, group, lane: int, address: int) -> str:
+def text_at(memory, lane: int, address: int) -> str:
     """The C string at an address."""
-    data = memory_of(memory, group, lane, address)
+    data = memory_of(memory, lane, address)
     end = np.flatnonzero(data == 0)
     return data[: int(end[0]) if end.size else data.size].tobytes().decode(errors="replace")
 
@@ -60,20 +59,17 @@ def vprintf(memory, group, site, template, arguments):
     known: dict[int, str] = {}
     for lane, where, pointer in zip(group.lanes.tolist(), template.tolist(), arguments.tolist()):
         if where not in known:
-            known[where] = text_at(memory, group, lane, where)
-        data = (
-            memory_of(memory, group, lane, pointer)
-            if "%" in known[where] and pointer
-            else np.empty(0, np.uint8)
-        )
-        text, taken = _format(memory, group, lane, known[where], data)
+            known[where] = text_at(memory, lane, where)
+        reads = "%" in known[where] and pointer
+        data = memory_of(memory, lane, pointer) if reads else np.empty(0, np.uint8)
+        text, taken = _format(memory, lane, known[where], data)
         for o in memory.observers:
             o.printed(memory.machine, lane, site, pointer, taken)
         memory.machine.printed.append(text)
     return np.zeros(1, np.uint32)
 
 
-def _format(memory, group, lane: int, template: str, data: np.ndarray) -> tuple[str, list[tuple[int, int]]]:
+def _format(memory, lane: int, template: str, data: np.ndarray) -> tuple[str, list[tuple[int, int]]]:
     """The text, and of each argument where it lies and its bytes."""
     at, taken = 0, []
 
@@ -86,31 +82,24 @@ def _format(memory, group, lane: int, template: str, data: np.ndarray) -> tuple[
         at += width
         return value
 
-    def one(m: re.Match) -> str:
+    def put(m: re.Match) -> str:
         flags, width, precision, length, kind = m.groups()
         if kind == "%":
             return "%"
         width = str(int(take("i4"))) if width == "*" else width or ""
         precision = str(int(take("i4"))) if precision == "*" else precision
         style = f"%{flags}{width}" + (f".{precision}" if precision is not None else "")
-        long = length in ("l", "ll", "z", "j", "t")
+        word = "8" if length in ("l", "ll", "z", "j", "t") else "4"
         if kind in "di":
-            return style + "d", int(take("i8" if long else "i4"))
+            return f"{style}d" % int(take(f"i{word}"))
         if kind in "ouxX":
-            return style + ("d" if kind == "u" else kind), int(take("u8" if long else "u4"))
-        if kind == "c":
-            return style + "s", chr(int(take("i4")) & 0xFF)
-        if kind == "s":
-            return style + "s", text_at(memory, group, lane, int(take("u8")))
-        if kind == "p":
-            return style + "s", hex(int(take("u8")))
-        if kind in "aA":
-            return style + "s", float(take("f8")).hex()
-        return style + kind, float(take("f8"))
-
-    def put(m: re.Match) -> str:
-        found = one(m)
-        return found if isinstance(found, str) else found[0] % found[1]
+            return (style + ("d" if kind == "u" else kind)) % int(take(f"u{word}"))
+        if kind in "csp":
+            value = int(take("i4" if kind == "c" else "u8"))
+            text = {"c": lambda: chr(value & 0xFF), "s": lambda: text_at(memory, lane, value)}
+            return f"{style}s" % text.get(kind, lambda: hex(value))()
+        value = float(take("f8"))
+        return f"{style}s" % value.hex() if kind in "aA" else (style + kind) % value
 
     return CONVERSION.sub(put, template), taken
 
@@ -144,7 +133,7 @@ def free(memory, group, site, pointer):
 def assertfail(memory, group, site, message, file, line, function, charsize):
     """``assert`` in CUDA C++: the first lane's message stops the launch."""
     lane = int(group.lanes[0])
-    said, place = text_at(memory, group, lane, int(message[0])), text_at(memory, group, lane, int(file[0]))
+    said, place = text_at(memory, lane, int(message[0])), text_at(memory, lane, int(file[0]))
     raise KernelAssertion(
         f"{memory.machine.thread_name(lane)} found `{said}` to be false",
         kernel=memory.program.name,
@@ -155,19 +144,12 @@ def assertfail(memory, group, site, message, file, line, function, charsize):
 
 def trap(memory, group, site):
     """``__trap()``, and what library code does where it cannot go on."""
-    raise KernelAssertion(
-        f"{memory.machine.thread_name(int(group.lanes[0]))} stops the kernel with a trap",
-        kernel=memory.program.name,
-        where=memory.program.line_of_site(site),
-    )
+    who = memory.machine.thread_name(group.lanes[0])
+    raise memory.program.error(KernelAssertion, site, f"{who} stops the kernel with a trap")
 
 
 def bad_call(memory, group, site, pointer):
     """A function pointer that holds no function's address."""
-    raise OutOfBounds(
-        f"{memory.machine.thread_name(int(group.lanes[0]))} calls through a pointer "
-        f"that holds {int(pointer[0]):#x}, where no function is",
-        kernel=memory.program.name,
-        where=memory.program.line_of_site(site),
-        hint="the function pointer was never set",
-    )
+    who = memory.machine.thread_name(group.lanes[0])
+    message = f"{who} calls through a pointer that holds {int(pointer[0]):#x}, where no function is"
+    raise memory.program.error(OutOfBounds, site, message, "the function pointer was never set")

@@ -288,7 +288,8 @@ INSTRUCTIONS: dict[str, Instruction] = {
         form(
             BITS_64,
             mbarrier.mbarrier,
-            "init inval arrive arrive_drop noComplete test_wait try_wait parity pending_count release acquire relaxed cta shared",
+            "init inval arrive arrive_drop noComplete test_wait try_wait parity pending_count "
+            "release acquire relaxed cta shared",
         ),
         writes=unless("init", "inval"),
         polls=when("test_wait", "try_wait"),

@@ -6,6 +6,8 @@ The blocks that ``translate`` makes call ``load_<space>``, ``store_<space>`` and
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 
 from warplab.simt.engine import warp
@@ -17,7 +19,9 @@ from warplab.simt.engine.indices import index_text, last_index
 from warplab.simt.engine.taint import Tainted, loaded, origins_of
 from warplab.simt.engine.wrapped import plain
 from warplab.simt.errors import MisalignedAccess, OutOfBounds, UseAfterFree
+from warplab.simt.observer import Observer
 
+Watch = TypeVar("Watch", bound=Observer)
 ALL_LANES = 0xFFFFFFFF
 
 
@@ -247,6 +251,16 @@ class LoadStoreUnit:
             origins = origins_of([b, c])
             return tainted.of(plain(got), np.maximum(origins, origins_of([got]))), tainted.of(good, origins)
         return got, good
+
+    def watch(self, kind: type[Watch]) -> Watch:
+        """The machine's observer of a class, which the first that asks for it adds before the others: what it
+        says is clearer than a race.
+        """
+        found = next((o for o in self.observers if isinstance(o, kind)), None)
+        if found is None:
+            found = kind()
+            self.observers.insert(0, found)
+        return found
 
     def fence(self, group, wide: bool) -> None:
         for o in self.observers:

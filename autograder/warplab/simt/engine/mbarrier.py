@@ -118,15 +118,10 @@ class Mbarriers(Observer):
             hit = self.live[first + part >> 3]
             if hit.any():
                 i = int(np.flatnonzero(hit)[0])
-                lane = int(group.lanes[i if hit.size > 1 else 0])
-                does = "reads" if what == "read" else "writes to"
-                raise _misuse(
-                    machine,
-                    lane,
-                    site,
-                    f"{does} the mbarrier {self.name(machine, int((first + part)[i] >> 3))} as data",
-                    "an index that reaches the barrier; its memory may be used again after mbarrier.inval",
-                )
+                name = self.name(machine, int((first + part)[i] >> 3))
+                does = f"{'reads' if what == 'read' else 'writes to'} the mbarrier {name} as data"
+                hint = "an index that reaches the barrier; its memory may be used again after mbarrier.inval"
+                raise _misuse(machine, group.lanes[i if hit.size > 1 else 0], site, does, hint)
 
     def name(self, machine, word: int) -> str:
         program, byte = machine.program, word * SIZE % machine.shared_stride
@@ -157,17 +152,6 @@ class Mbarriers(Observer):
         self.started = False
 
 
-def objects(memory) -> Mbarriers:
-    """The machine's mbarriers; the first that asks for them adds them to its observers."""
-    found = next((o for o in memory.observers if isinstance(o, Mbarriers)), None)
-    if found is None:
-        found = Mbarriers()
-        memory.observers.insert(0, found)
-    if not found.started:
-        found.start(memory.machine)
-    return found
-
-
 @dataclass(frozen=True)
 class _Use:
     """The objects that the lanes of one instruction address, by their words of the chunk's shared memory."""
@@ -186,7 +170,7 @@ class _Use:
             return
         i = int(np.flatnonzero(bad)[0])
         text = (does if isinstance(does, str) else does(i)).format(self.name(i))
-        raise _misuse(self.machine, int(self.group.lanes[i]), self.site, text, hint)
+        raise _misuse(self.machine, self.group.lanes[i], self.site, text, hint)
 
     def name(self, i: int) -> str:
         return self.found.name(self.machine, int(self.words[i]))
@@ -311,7 +295,7 @@ def pending_count(memory, group, site, token):
     """The pending arrivals before the one that gave the token."""
     bad = (token & (MARK | INCOMPLETE)) != (MARK | INCOMPLETE)
     if bad.any():
-        lane = int(group.lanes[np.flatnonzero(bad)[0] if bad.size > 1 else 0])
+        lane = group.lanes[np.flatnonzero(bad)[0] if bad.size > 1 else 0]
         does = "asks for the pending count of what is no token of an arrive.noComplete"
         raise _misuse(memory.machine, lane, site, does, "which instruction the state comes from")
     return (token & PENDING_MASK).astype(np.uint32)
@@ -323,17 +307,13 @@ def _use(memory, group, site, space, base, offset) -> _Use:
         space, base = ("", base) if in_several_spaces(base) else resolve(base)
         if space != "shared":
             does = "uses an mbarrier outside shared memory"
-            raise _misuse(
-                machine, int(group.lanes[0]), site, does, "where the barrier is declared: __shared__"
-            )
-    access = memory.prepare(group, "shared", base)
-    at, size = access.within + offset, machine.shared_size
-    if (at < 0).any() or (at + SIZE > size).any():
-        memory.fault(group, site, access, offset, SIZE, size, "shared", "write")
-    if (at % SIZE).any():
-        memory.misaligned(group, site, access, offset, SIZE, "shared", "write")
+            raise _misuse(machine, group.lanes[0], site, does, "where the barrier is declared: __shared__")
+    access = memory.checked(group, site, "shared", base, offset, SIZE, "write")
+    found = memory.watch(Mbarriers)
+    if not found.started:
+        found.start(machine)
     words = np.broadcast_to((access.offset + offset) // SIZE, (group.size,))
-    return _Use(objects(memory), machine, group, site, words)
+    return _Use(found, machine, group, site, words)
 
 
 def _live(memory, group, site, space, base, offset, does: str) -> _Use:
@@ -349,13 +329,13 @@ def _live(memory, group, site, space, base, offset, does: str) -> _Use:
     unknown = (group.lanes != maker) & (found.made_at[use.words] == found.synchronised)
     if unknown.any():
         i = int(np.flatnonzero(unknown)[0])
-        thread, program = use.machine.thread_name, use.machine.program
-        raise SharedRace(
-            f"{thread(int(group.lanes[i]))} {does.format(use.name(i))}, and nothing puts that after its "
-            f"initialisation by {thread(int(maker[i]))}",
-            kernel=program.name,
-            where=program.line_of_site(site),
-            hint="a __syncthreads() between the initialisation of a barrier and its first use",
+        thread = use.machine.thread_name
+        raise use.machine.program.error(
+            SharedRace,
+            site,
+            f"{thread(group.lanes[i])} {does.format(use.name(i))}, and nothing puts that after its "
+            f"initialisation by {thread(maker[i])}",
+            "a __syncthreads() between the initialisation of a barrier and its first use",
         )
     return use
 
@@ -398,18 +378,16 @@ def _never(use: _Use):
     found, word, lanes = use.found, int(use.words[0]), use.group.lanes
     expected = int(found.expected[word])
     others = f" and {lanes.size - 1} more wait" if lanes.size > 1 else " waits"
-    raise NoProgress(
-        f"{use.machine.thread_name(int(lanes[0]))}{others} for phase {found.phase[word]} of the mbarrier "
+    raise use.machine.program.error(
+        NoProgress,
+        use.site,
+        f"{use.machine.thread_name(lanes[0])}{others} for phase {found.phase[word]} of the mbarrier "
         f"{use.name(0)} and will for ever: {expected - int(found.pending[word]):,} of {expected:,} arrivals "
         "are made, and no thread makes another",
-        kernel=use.machine.program.name,
-        where=use.machine.program.line_of_site(use.site),
-        hint="the number of arrivals that the barrier was initialised for; a branch or a return by which "
+        "the number of arrivals that the barrier was initialised for; a branch or a return by which "
         "some threads do not arrive; two threads that each wait for what the other does afterwards",
     )
 
 
 def _misuse(machine, lane: int, site: int, does: str, hint: str) -> BarrierMisuse:
-    program = machine.program
-    where = program.line_of_site(site)
-    return BarrierMisuse(f"{machine.thread_name(lane)} {does}", kernel=program.name, where=where, hint=hint)
+    return machine.program.error(BarrierMisuse, site, f"{machine.thread_name(lane)} {does}", hint)

@@ -9,6 +9,7 @@ import numpy as np
 
 from warplab.simt.engine.ufuncs import ufunc
 
+UFUNCS = "fma", "idiv", "irem", "flush", "least", "greatest"  # they are ufuncs: NumPy sees wrapped arrays
 I4, I8, U4, U8, F8 = (np.dtype(d) for d in ("i4", "i8", "u4", "u8", "f8"))
 
 

@@ -25,16 +25,16 @@ from warplab.simt.ptx.parser import (
     Address,
     Function,
     Instr,
-    Mem,
     Module,
     Reg,
     Sym,
     Variable,
+    leaves,
     meets_grid_wide,
     parse,
 )
 from warplab.simt.ptx.ptx_types import TYPES
-from warplab.simt.ptx.stored import Origin, Way, touched_through
+from warplab.simt.ptx.stored import Origin, written_through
 
 Error = TypeVar("Error", bound=LaunchError)
 MAX_CALLS = 150  # depth of recursive calls
@@ -175,9 +175,9 @@ class Program:
         region[address.at : address.at + address.width] = np.frombuffer(data, np.uint8)
 
     @cached_property
-    def touched(self) -> dict[Way, list[frozenset[Origin]] | None]:
-        """What the addresses of stores, loads and atomics are computed from: see ``touched_through``."""
-        return touched_through(self.function, INSTRUCTIONS)
+    def written_through(self) -> list[frozenset[Origin]] | None:
+        """What the addresses of stores and atomics are computed from."""
+        return written_through(self.function, INSTRUCTIONS)
 
     @cached_property
     def clock_is_idle(self) -> bool:
@@ -296,6 +296,5 @@ def _loaded_or_copied(instr: Instr) -> tuple[set[str], set[str], frozenset[int]]
 
 def _named_in(function: Function) -> set[str]:
     """The symbols that a function's instructions name."""
-    operands = [op for item in function.body if isinstance(item, Instr) for op in item.operands]
-    bases = [op.base if isinstance(op, Mem) else op for op in operands]
-    return {base.name for base in bases if isinstance(base, Sym)}
+    instrs = [item for item in function.body if isinstance(item, Instr)]
+    return {op.name for i in instrs for op in leaves(*i.operands) if isinstance(op, Sym)}

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warplab.simt.engine.generic_addresses import in_several_spaces, resolve
+from warplab.simt.engine.loadstore import SeveralPlaces
 from warplab.simt.engine.rounding import direction_of
-from warplab.simt.errors import OutOfBounds, UnsupportedInstruction, WarpWide
+from warplab.simt.errors import UnsupportedInstruction, WarpWide
 from warplab.simt.ptx.parser import Instr, Vec
 from warplab.simt.ptx.ptx_types import TYPES
 
@@ -180,13 +180,12 @@ def whole_warps(memory, group, site) -> int:
     counts = np.bincount(group.row)
     if (counts != 32).any():
         at = int(np.flatnonzero(counts != 32)[0])
-        lane = int(group.lanes[np.flatnonzero(group.row == at)[0]])
-        raise WarpWide(
-            f"{int(counts[at])} of the 32 threads of a warp are here "
-            f"(the first is {memory.machine.thread_name(lane)})",
-            kernel=memory.program.name,
-            where=memory.program.line_of_site(site),
-            hint="an if or loop around this line that only some threads of the warp take, "
+        first = memory.machine.thread_name(group.lanes[np.flatnonzero(group.row == at)[0]])
+        raise memory.program.error(
+            WarpWide,
+            site,
+            f"{int(counts[at])} of the 32 threads of a warp are here (the first is {first})",
+            "an if or loop around this line that only some threads of the warp take, "
             "and a block of other than a multiple of 32 threads",
         )
     return counts.size
@@ -197,46 +196,30 @@ def stacked(registers, size: int) -> np.ndarray:
     return np.stack([np.broadcast_to(r, (size,)) for r in registers], axis=1)
 
 
-def _pieces(memory, group, site, space, base, offset, stride, tile, what):
-    """The checked access of each lane's piece of the tile,
-    not yet reported to the observers, and its space.
-    """
+def _access(memory, group, site, space, base, offset, stride, tile, what, values=None):
+    """The access of each lane's piece of the tile, checked and told to the observers."""
     warps = whole_warps(memory, group, site)
     base, stride = (np.broadcast_to(v, (group.size,)).reshape(warps, 32) for v in (base, stride))
     if (base != base[:, :1]).any() or (stride != stride[:, :1]).any():
-        raise WarpWide(
-            "the threads of a warp give different addresses or leading dimensions for one tile",
-            kernel=memory.program.name,
-            where=memory.program.line_of_site(site),
-            hint="the pointer: it may depend on the warp's number and not on the thread's",
-        )
+        why = "the threads of a warp give different addresses or leading dimensions for one tile"
+        hint = "the pointer: it may depend on the warp's number and not on the thread's"
+        raise memory.program.error(WarpWide, site, why, hint)
     itemsize = np.dtype(tile.bits).itemsize
     start = np.arange(32) * (tile.outer * tile.inner // 32)
     line, column = start // tile.inner, start % tile.inner
     steps = (line * stride.astype(np.int64) + column) * itemsize + offset
     address = (base.view(np.int64) + steps).reshape(-1).view(np.uint64)
-    if space == "generic":
-        if in_several_spaces(address):
-            why = "tiles of one instruction that lie in different memory spaces"
-            raise memory.program.error(UnsupportedInstruction, site, why)
-        space, address = resolve(address)
-    access = memory.prepare(group, space, address)
-    size = {"shared": memory.machine.shared_size, "local": memory.program.local_size}.get(
-        space, access.region.size if access.region else 0
-    )
-    if access.low < 0 or access.high + tile.width > size:
-        memory.fault(group, site, access, 0, tile.width, size, space, what)
-    aligned = min(tile.width, 16)
-    if access.bits & (aligned - 1):
-        memory.misaligned(group, site, access, 0, aligned, space, what)
-    return access, space
+    grain = min(tile.width, 16)
+    try:
+        return memory.access(group, site, space, address, 0, tile.width, what, values, grain)[0]
+    except SeveralPlaces:
+        why = "tiles of one instruction that lie in different memory spaces or arrays"
+        raise memory.program.error(UnsupportedInstruction, site, why) from None
 
 
 def load_tile(memory, group, site, space, base, offset, stride, tile: Tile, dtype: str, count: int):
     """``wmma.load``: ``count`` registers; where they are more than the piece fills, it is held again."""
-    access, space = _pieces(memory, group, site, space, base, offset, stride, tile, "read")
-    for o in memory.observers:
-        o.accessed(memory.machine, group, site, access, 0, tile.width, space, "read", None)
+    access = _access(memory, group, site, space, base, offset, stride, tile, "read")
     words = access.region.view("u4")[access.index(2)[:, None] + np.arange(tile.width // 4)]
     if tile.turned:
         words = _turn(words, tile.outer, tile.inner, tile.bits)
@@ -246,29 +229,11 @@ def load_tile(memory, group, site, space, base, offset, stride, tile: Tile, dtyp
 
 def store_tile(memory, group, site, space, base, offset, stride, tile: Tile, registers):
     """``wmma.store``."""
-    access, space = _pieces(memory, group, site, space, base, offset, stride, tile, "write")
-    if not access.region.writable:
-        raise OutOfBounds(
-            f"a write to {access.region.label}, which is read-only",
-            kernel=memory.program.name,
-            where=memory.program.line_of_site(site),
-            hint="copy the array first: array.copy()",
-        )
     words = stacked(registers, group.size).view("u4")
     if tile.turned:
         words = _turn(words, tile.inner, tile.outer, tile.bits)
-    for o in memory.observers:
-        o.accessed(
-            memory.machine,
-            group,
-            site,
-            access,
-            0,
-            tile.width,
-            space,
-            "write",
-            tuple(np.ascontiguousarray(words.T)),
-        )
+    values = tuple(np.ascontiguousarray(words.T))
+    access = _access(memory, group, site, space, base, offset, stride, tile, "write", values)
     access.region.view("u4")[access.index(2)[:, None] + np.arange(tile.width // 4)] = words
 
 

@@ -75,8 +75,9 @@ def modules_for_wrapped(*modules: ModuleType) -> dict[str, SimpleNamespace]:
 
 
 def _module(module: ModuleType) -> SimpleNamespace:
-    functions = {name: _taking(f) for name, f in vars(module).items() if isinstance(f, FunctionType)}
-    return SimpleNamespace(**{**vars(module), **functions})
+    functions = {name: f for name, f in vars(module).items() if isinstance(f, FunctionType)}
+    taking = {name: _taking(f) for name, f in functions.items() if name not in vars(module).get("UFUNCS", ())}
+    return SimpleNamespace(**{**vars(module), **taking})
 
 
 def _taking(function: Callable) -> Callable:

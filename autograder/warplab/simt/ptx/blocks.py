@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from warplab.simt.ptx.dataflow import backward
 from warplab.simt.ptx.effects import EffectsByOpcode, effects_of
-from warplab.simt.ptx.parser import Function, Instr, Mem, Reg, Sym, Vec
+from warplab.simt.ptx.parser import Function, Instr, Reg, Sym, leaves
 
 ROUTINE = "$routine_"  # the label where a recursive function's own code begins
 
@@ -43,37 +43,18 @@ class BasicBlock:
 
 def registers_read(instr: Instr, table: EffectsByOpcode) -> set[str]:
     """Names of the registers that an instruction reads, its guard included."""
-    names: set[str] = set()
-    operands = instr.operands
-    if operands and effects_of(instr, table).writes(instr):
-        _add_registers(operands[0], names, destination=True)
-        operands = operands[1:]
-    for op in operands:
-        _add_registers(op, names)
-    if instr.guard is not None:
-        names.add(instr.guard.name)
-    return names
-
-
-def _add_registers(op, names: set[str], destination: bool = False) -> None:
-    """Add to ``names`` what is read of an operand; of a destination, what its address needs."""
-    if isinstance(op, Reg):
-        if not destination and op.name != "_":
-            names.add(op.name)
-    elif isinstance(op, Mem):
-        _add_registers(op.base, names)
-    elif isinstance(op, Vec):
-        for item in op.items:
-            _add_registers(item, names, destination)
+    writes = effects_of(instr, table).writes(instr)
+    names = _registers(instr.operands[1:] if writes else instr.operands)
+    return names if instr.guard is None else names | {instr.guard.name}
 
 
 def registers_written(instr: Instr, table: EffectsByOpcode) -> set[str]:
     """Names of the registers that an instruction writes."""
-    if not instr.operands or not effects_of(instr, table).writes(instr):
-        return set()
-    first = instr.operands[0]
-    items = first.items if isinstance(first, Vec) else (first,)
-    return {op.name for op in items if isinstance(op, Reg) and op.name != "_"}
+    return _registers(instr.operands[:1]) if effects_of(instr, table).writes(instr) else set()
+
+
+def _registers(operands) -> set[str]:
+    return {op.name for op in leaves(*operands) if isinstance(op, Reg) and op.name != "_"}
 
 
 def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
@@ -91,6 +72,14 @@ def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
         blocks.append(BasicBlock(len(blocks)))
         return blocks[-1]
 
+    def put(block: BasicBlock, instr: Instr) -> None:
+        if instr.opcode in ("ret", "exit"):
+            block.end = "exit"
+        elif end := _end_at(instr, table):
+            block.end, block.branch = end, instr
+        else:
+            block.instrs.append(instr)
+
     current = blocks[0]
     for item in fn.body:
         if isinstance(item, str):
@@ -107,24 +96,16 @@ def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
             jumps.append((current, target.name if isinstance(target, Sym) else str(target)))
         elif item.guard is not None:
             unless = Reg(item.guard.name, not item.guard.negated)
-            skip = Instr("bra", (), (), unless, item.line, item.file, f"(guard of) {item.text}")
+            skip = replace(
+                item, opcode="bra", mods=(), operands=(), guard=unless, text=f"(guard of) {item.text}"
+            )
             current.end, current.branch = "branch", skip
-            head, guarded = current, new()
-            bare = Instr(item.opcode, item.mods, item.operands, None, item.line, item.file, item.text)
-            if item.opcode in ("ret", "exit"):
-                guarded.end = "exit"
-            elif _end_at(item, table):
-                guarded.end, guarded.branch = _end_at(item, table), bare
-            else:
-                guarded.instrs.append(bare)
+            head = current
+            put(new(), replace(item, guard=None))
             current = new()
             head.target = current.index
-        elif item.opcode in ("ret", "exit"):
-            current.end = "exit"
-        elif _end_at(item, table):
-            current.end, current.branch = _end_at(item, table), item
         else:
-            current.instrs.append(item)
+            put(current, item)
     if blocks[-1].end in ("branch", "barrier", "syncwarp"):  # a body need not end in ret
         new()
     if blocks[-1].end == "fall":
@@ -175,12 +156,9 @@ def _liveness(blocks: list[BasicBlock], table: EffectsByOpcode) -> None:
     for b in blocks:
         read: set[str] = set()
         written: set[str] = set()
-        for i in b.instrs:
+        for i in b.instrs if b.branch is None else [*b.instrs, b.branch]:
             read |= registers_read(i, table) - written
             written |= registers_written(i, table)
-        if b.branch is not None:
-            read |= registers_read(b.branch, table) - written
-            written |= registers_written(b.branch, table)
         use.append(read)
         define.append(written)
     after = [successors(b) for b in blocks]
@@ -189,32 +167,12 @@ def _liveness(blocks: list[BasicBlock], table: EffectsByOpcode) -> None:
         b.live_in = frozenset(n for n in names if not is_special(n))
 
 
-SPECIAL = (
-    "tid",
-    "ntid",
-    "ctaid",
-    "nctaid",
-    "laneid",
-    "warpid",
-    "nwarpid",
-    "lanemask_",
-    "clock",
-    "globaltimer",
-    "smid",
-    "nsmid",
-    "gridid",
-    "dynamic_smem_size",
-    "total_smem_size",
-    "envreg1",
-    "envreg2",
-    "clusterid",
-    "nclusterid",
-    "cluster_ctaid",
-    "cluster_nctaid",
-    "cluster_ctarank",
-    "cluster_nctarank",
-    "is_explicit_cluster",
+SPECIAL = frozenset(
+    "tid ntid ctaid nctaid laneid warpid nwarpid smid nsmid gridid dynamic_smem_size total_smem_size envreg1 "
+    "envreg2 clusterid nclusterid cluster_ctaid cluster_nctaid cluster_ctarank cluster_nctarank "
+    "is_explicit_cluster".split()
 )
+SPECIAL_BEGINNINGS = "lanemask_", "clock", "globaltimer", "reserved_smem"
 
 
 def loads_parameter(instr: Instr) -> bool:
@@ -226,4 +184,4 @@ def loads_parameter(instr: Instr) -> bool:
 def is_special(name: str) -> bool:
     """True of ``%tid.x`` and its kin, which the hardware provides."""
     stem = name.lstrip("%").split(".")[0]
-    return stem in SPECIAL or stem.startswith(("lanemask_", "clock", "globaltimer", "reserved_smem"))
+    return stem in SPECIAL or stem.startswith(SPECIAL_BEGINNINGS)

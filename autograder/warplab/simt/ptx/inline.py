@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from warplab.simt.ptx.blocks import ROUTINE, is_special, loads_parameter
-from warplab.simt.ptx.parser import Function, Imm, Instr, Mem, Module, Reg, Sym, Vec
+from warplab.simt.ptx.parser import Function, Imm, Instr, Module, Reg, Sym, Vec, leaves, mapped
 from warplab.simt.ptx.ptx_types import TYPES
 
 MAX_DEPTH = 16
@@ -81,13 +81,12 @@ class _Copier:
             self.out.regs.update({f"{name}{suffix}": kind for name, kind in fn.regs.items()})
             self.out.variables.extend(replace(v, name=own[v.name]) for v in fn.variables)
         labels = {item for item in fn.body if isinstance(item, str)}
-        passed: dict[
-            str, dict[int, tuple[str, Reg]]
-        ] = {}  # .param variable of a pending call -> offset -> type, register
+        # by .param variable of a pending call: offset -> type, register
+        passed: dict[str, dict[int, tuple[str, Reg]]] = {}
         returned = ""
 
         def rename(op):
-            return _renamed(op, suffix, labels, own)
+            return mapped(op, lambda leaf: _renamed(leaf, suffix, labels, own))
 
         def copied(item: Instr, **changes) -> None:
             guard = rename(item.guard) if item.guard else None
@@ -134,9 +133,7 @@ class _Copier:
         kind = item.mods[-1]
         if declare:
             self.out.regs.setdefault(target.name, kind)
-        self.out.body.append(
-            Instr("mov", (kind,), (target, source), item.guard, item.line, item.file, item.text)
-        )
+        self.out.body.append(replace(item, opcode="mov", mods=(kind,), operands=(target, source)))
 
     def _call(self, item: Instr, passed: dict[str, dict[int, tuple]], depth: int) -> str:
         m = re.fullmatch(
@@ -184,29 +181,18 @@ class _Copier:
             for offset, what in sorted(passed.get(value, {}).items())
         ]
         if callee.name not in self.out.routines:
-            stem = f"%routine{len(self.out.routines)}"
-            results = {}
+            stem, results = f"%routine{len(self.out.routines)}", {}
             for i in callee.body:
-                if (
-                    isinstance(i, Instr)
-                    and i.opcode == "st"
-                    and "param" in i.mods
-                    and i.operands[0].base.name.startswith("func_retval")
-                ):
-                    results.update(
-                        dict(
-                            at
-                            for _, at in _parts(
-                                i.operands[1], i.operands[0].base.offset + i.operands[0].offset, i.mods[-1]
-                            )
+                if isinstance(i, Instr) and i.opcode == "st" and "param" in i.mods:
+                    (address, value), base = i.operands, i.operands[0].base
+                    if base.name.startswith("func_retval"):
+                        results |= dict(
+                            at for _, at in _parts(value, base.offset + address.offset, i.mods[-1])
                         )
-                    )
             registers = {f"{stem}_{name}_{offset}": kind for name, offset, kind, _ in parts}
-            self.out.regs |= registers | {f"{stem}_result_{offset}": kind for offset, kind in results.items()}
-            self.out.routines[callee.name] = (
-                tuple(registers),
-                tuple(f"{stem}_result_{offset}" for offset in sorted(results)),
-            )
+            returned = {f"{stem}_result_{offset}": results[offset] for offset in sorted(results)}
+            self.out.regs |= registers | returned
+            self.out.routines[callee.name] = tuple(registers), tuple(returned)
             self.pending.append((item, callee, stem))
         self.calls += 1
         stem, targets = f"%ret__{self.calls}", []
@@ -224,13 +210,8 @@ class _Copier:
             self.inside = [callee.name]
             self._put(item, "ret", (), ())
             self.out.body.append(f"{ROUTINE}{callee.name}")
-            self.copy(
-                callee,
-                f"__{number}",
-                {p.name: f"{stem}_{p.name}" for p in callee.params},
-                f"{stem}_result",
-                1,
-            )
+            arguments = {p.name: f"{stem}_{p.name}" for p in callee.params}
+            self.copy(callee, f"__{number}", arguments, f"{stem}_result", 1)
             self._put(item, "results", (), tuple(Reg(name) for name in self.out.routines[callee.name][1]))
             self._put(item, "ret", (), ())
             self.out.framed |= {v.name for v in self.out.variables[before:] if v.space == "local"}
@@ -262,27 +243,14 @@ class _Copier:
     @cached_property
     def addresses(self) -> list[str]:
         """Functions of the module whose address some instruction or variable takes."""
-        taken = set()
-
-        def visit(op):
-            if isinstance(op, Sym) and op.name in self.module.functions:
-                taken.add(op.name)
-            elif isinstance(op, Vec):
-                for part in op.items:
-                    visit(part)
-
-        for variable in self.module.variables:
-            taken |= {address.symbol for address in variable.addresses}
-        taken &= set(self.module.functions)
-        for fn in self.module.functions.values():
-            for instr in fn.body:
-                if isinstance(instr, Instr) and instr.opcode != "call":
-                    for op in instr.operands:
-                        visit(op)
-        return sorted(taken)
+        instrs = [i for fn in self.module.functions.values() for i in fn.body if isinstance(i, Instr)]
+        operands = [op for i in instrs if i.opcode != "call" for op in leaves(*i.operands)]
+        taken = {op.name for op in operands if isinstance(op, Sym)}
+        taken |= {address.symbol for v in self.module.variables for address in v.addresses}
+        return sorted(taken & self.module.functions.keys())
 
     def _put(self, item: Instr, opcode: str, mods: tuple, operands: tuple, guard=None) -> None:
-        self.out.body.append(Instr(opcode, mods, operands, guard, item.line, item.file, item.text))
+        self.out.body.append(replace(item, opcode=opcode, mods=mods, operands=operands, guard=guard))
 
     def _external(self, item: Instr, name: str, given: list[str], passed: dict) -> str:
         """A function of CUDA's run-time library becomes an instruction of its own, ``extern.<name>``,
@@ -304,14 +272,9 @@ class _Copier:
 
 
 def _renamed(op: Any, suffix: str, labels: set[str], own: dict[str, str]) -> Any:
-    """An operand of an inlined function: its registers, labels and variables with the suffix of the call."""
+    """A register, label or variable of an inlined function, with the suffix of the call."""
     if isinstance(op, Reg):
-        return op if is_special(op.name) or op.name == "_" else Reg(f"{op.name}{suffix}", op.negated)
+        return op if is_special(op.name) or op.name == "_" else replace(op, name=f"{op.name}{suffix}")
     if isinstance(op, Sym):
-        name = f"{op.name}{suffix}" if op.name in labels else own.get(op.name, op.name)
-        return Sym(name, op.offset)
-    if isinstance(op, Mem):
-        return Mem(_renamed(op.base, suffix, labels, own), op.offset)
-    if isinstance(op, Vec):
-        return Vec(tuple(_renamed(item, suffix, labels, own) for item in op.items))
+        return replace(op, name=f"{op.name}{suffix}" if op.name in labels else own.get(op.name, op.name))
     return op

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from warplab.simt.ptx.parser import Function, Instr, Mem, Module, Sym, Vec
+from warplab.simt.ptx.parser import Function, Instr, Module, Sym, mapped
 
 
 def link(modules: list[Module]) -> Module:
@@ -55,11 +55,7 @@ def _moved(fn: Function, name: str, own: dict[str, str], shift: int) -> Function
     """
 
     def rename(op):
-        if isinstance(op, Sym):
-            return Sym(own.get(op.name, op.name), op.offset)
-        if isinstance(op, Mem):
-            return Mem(rename(op.base), op.offset)
-        return Vec(tuple(rename(i) for i in op.items)) if isinstance(op, Vec) else op
+        return replace(op, name=own.get(op.name, op.name)) if isinstance(op, Sym) else op
 
     if not own and not shift:
         return fn
@@ -73,7 +69,7 @@ def _moved(fn: Function, name: str, own: dict[str, str], shift: int) -> Function
                     text = text.replace(f" {old},", f" {new},")
                 operands = (text,)
             elif own:
-                operands = tuple(rename(o) for o in operands)
+                operands = tuple(mapped(op, rename) for op in operands)
             item = replace(item, operands=operands, file=item.file + shift)
         body.append(item)
     return replace(fn, name=name, body=body)

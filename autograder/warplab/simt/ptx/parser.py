@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import re
 import struct
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -337,9 +338,7 @@ def _params(text: str) -> list[Param]:
             kind, name = words[1][1:], words[2]
             size = align = TYPES[kind].bytes
         else:
-            plain = re.sub(
-                r"\.(ptr|noalias)\b(\s*\.(global|shared|const|local))?(\s*\.align\s+\d+)?", "", part
-            )
+            plain = _POINTER.sub("", part)
             v = _variable(plain)
             if v is None:
                 raise PTXSyntaxError(f"cannot read parameter {plain!r}")
@@ -437,32 +436,32 @@ def _declare(statement: str, fn: Function, scopes: list[dict[str, str]]) -> None
             fn.regs[each] = kind
 
 
+def mapped(op: Any, change: Callable) -> Any:
+    """An operand with what ``change`` makes of the registers, symbols and literals in it."""
+    if isinstance(op, Mem):
+        return Mem(mapped(op.base, change), op.offset)
+    return Vec(tuple(mapped(item, change) for item in op.items)) if isinstance(op, Vec) else change(op)
+
+
+def leaves(*operands: Any) -> Iterator:
+    """The registers, symbols and literals in operands."""
+    for op in operands:
+        if isinstance(op, Mem):
+            yield from leaves(op.base)
+        elif isinstance(op, Vec):
+            yield from leaves(*op.items)
+        else:
+            yield op
+
+
 def _shadow(instr: Instr, names: dict[str, str]) -> None:
     """Give registers that an inner ``{ .reg ... }`` declares anew their own names."""
 
-    def visit(op: Any) -> Any:
-        if isinstance(op, Reg):
-            return Reg(names.get(op.name, op.name), op.negated)
-        if isinstance(op, Sym):
-            return Sym(names.get(op.name, op.name), op.offset)
-        if isinstance(op, Mem):
-            return Mem(visit(op.base), op.offset)
-        return Vec(tuple(visit(i) for i in op.items)) if isinstance(op, Vec) else op
+    def renamed(op: Any) -> Any:
+        return replace(op, name=names.get(op.name, op.name)) if isinstance(op, Reg | Sym) else op
 
-    instr.operands = tuple(visit(o) for o in instr.operands)
-    if instr.guard is not None:
-        instr.guard = visit(instr.guard)
-
-
-def _as_register(op, regs: dict[str, str]):
-    """Inline assembly declares registers without a percent sign:
-    what was read as a symbol is one if it is declared.
-    """
-    if isinstance(op, Sym):
-        return Reg(op.name) if op.name in regs else op
-    if isinstance(op, Mem):
-        return Mem(_as_register(op.base, regs), op.offset)
-    return Vec(tuple(_as_register(i, regs) for i in op.items)) if isinstance(op, Vec) else op
+    instr.operands = tuple(mapped(op, renamed) for op in instr.operands)
+    instr.guard = renamed(instr.guard)
 
 
 def _linkage(before: str) -> str:
@@ -479,6 +478,15 @@ _ENTRY = re.compile(
 _BRACE = re.compile(r"[{}]")
 
 
+_LEFT_OUT = (  # of a module's text, in this order
+    re.compile(r"//[^\n]*"),
+    re.compile(r"\n\s*\.file\b[^\n]*"),
+    re.compile(r"(?s)\.section\s+\.?\w+\s*\{.*?\n\}"),
+    re.compile(r'\.pragma\s+"[^"]*"\s*;'),
+    re.compile(r"\.attribute\(\.managed\)"),  # one address for host and kernels: it is that here
+)
+
+
 def parse(ptx: str) -> Module:
     """Parse a whole PTX file.
 
@@ -486,55 +494,52 @@ def parse(ptx: str) -> Module:
     """
     text = re.sub(r"/\*.*?\*/", " ", f"\n{ptx}", flags=re.S)
     files = {int(n): path for n, path in _FILE.findall(text)}
-    text = re.sub(r"//[^\n]*", "", text)
-    text = re.sub(r"\n\s*\.file\b[^\n]*", "", text)
-    text = re.sub(r"(?s)\.section\s+\.?\w+\s*\{.*?\n\}", "", text)
-    text = re.sub(r'\.pragma\s+"[^"]*"\s*;', "", text)
-    text = re.sub(r"\.attribute\(\.managed\)", "", text)  # one address for host and kernels: it is that here
+    for left_out in _LEFT_OUT:
+        text = left_out.sub("", text)
     version = re.search(r"\.version\s+(\S+)", text)
     target = re.search(r"\.target\s+(\w+)", text)
     if not version or not target:
         raise PTXSyntaxError("no .version or .target directive: this is not a PTX file")
     module = Module(version.group(1), target.group(1), {}, [], files)
     pos, outside = 0, []
-    while True:
-        m = _ENTRY.search(text, pos)
-        if not m:
-            outside.append(text[pos:])
-            break
+    while m := _ENTRY.search(text, pos):
         # what is left of a function, its linkage, is none of the variable's that follows
         outside += [text[pos : m.start()], ";"]
         pos = m.end()
-        if m["end"] == ";":
-            continue  # a declaration
-        depth, i = 1, pos
-        while depth:
-            brace = _BRACE.search(text, i)
-            if brace is None:
-                raise PTXSyntaxError(f"the body of {m['name']} has no end")
-            depth += 1 if brace.group() == "{" else -1
-            i = brace.end()
-        fn = Function(
-            m["name"],
-            m["kind"] == "entry",
-            _params(m["params"] or ""),
-            linkage=_linkage(text[max(0, m.start() - 20) : m.start()]),
-        )
-        limit = re.search(r"\.maxntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", m["attrs"] or "")
-        if limit:
-            fn.max_threads = int(limit.group(1)) * int(limit.group(2) or 1) * int(limit.group(3) or 1)
-        _body(text[pos : i - 1], fn)
-        if any(not name.startswith("%") for name in fn.regs):
-            for item in fn.body:
-                if isinstance(item, Instr) and item.opcode not in ("bra", "call"):
-                    item.operands = tuple(_as_register(o, fn.regs) for o in item.operands)
-        module.functions[fn.name] = fn
-        pos = i
-    for statement in "".join(outside).split(";"):
+        if m["end"] == "{":  # else a declaration
+            pos = _end_of_body(text, m)
+            fn = module.functions[m["name"]] = _function(m, text[m.end() : pos - 1])
+            fn.linkage = _linkage(text[max(0, m.start() - 20) : m.start()])
+    for statement in "".join([*outside, text[pos:]]).split(";"):
         start = re.search(r"\.(shared|global|const|local)\b", statement)
-        if start:
-            v = _variable(statement[start.start() :].strip())
-            if v is not None:
-                v.linkage = _linkage(statement[: start.start()])
-                module.variables.append(v)
+        v = _variable(statement[start.start() :].strip()) if start else None
+        if start and v is not None:
+            v.linkage = _linkage(statement[: start.start()])
+            module.variables.append(v)
     return module
+
+
+def _end_of_body(text: str, head: re.Match) -> int:
+    """The place behind the brace that closes a function."""
+    depth = 1
+    for brace in _BRACE.finditer(text, head.end()):
+        depth += 1 if brace.group() == "{" else -1
+        if not depth:
+            return brace.end()
+    raise PTXSyntaxError(f"the body of {head['name']} has no end")
+
+
+def _function(head: re.Match, body: str) -> Function:
+    fn = Function(head["name"], head["kind"] == "entry", _params(head["params"] or ""))
+    if limit := re.search(r"\.maxntid\s+(\d+(?:\s*,\s*\d+)*)", head["attrs"] or ""):
+        fn.max_threads = prod(map(int, limit.group(1).split(",")))
+    _body(body, fn)
+    if any(not name.startswith("%") for name in fn.regs):
+
+        def as_register(op):  # inline assembly declares registers without a percent sign
+            return Reg(op.name) if isinstance(op, Sym) and op.name in fn.regs else op
+
+        for item in fn.body:
+            if isinstance(item, Instr) and item.opcode not in ("bra", "call"):
+                item.operands = tuple(mapped(op, as_register) for op in item.operands)
+    return fn

@@ -556,16 +556,12 @@ def _written_regions(machine) -> set[int] | None:
     """Bases of the regions that the program, with this launch's arguments, can reach with stores or atomics;
     None for all.
     """
-    program, bases = machine.program, set()
-    for way in ("store", "atomic"):
-        if program.touched[way] is None:
+    bases, written = set(), machine.program.written_through
+    for origins in [()] if written is None else written:
+        found = [region for origin in origins if (region := _region_of(machine, *origin)) is not None]
+        if not found and not _is_own_memory(machine, origins):
             return None
-        for origins in program.touched[way]:
-            found = [_region_of(machine, *origin) for origin in origins]
-            bases |= {region.base for region in found if region is not None}
-            if not found or not any(region is not None for region in found):
-                if not _is_own_memory(machine, origins):
-                    return None
+        bases |= {region.base for region in found}
     return bases
 
 
