@@ -17,12 +17,12 @@ def row_of(statement):
 
 
 def test_a_row_that_names_no_effect_computes_and_one_of_an_unknown_name_does_not_come_into_being():
-    plain = row(form(WORDS, bits.popc))
+    plain = row(form(WORDS, bits.lop3))
     instr = parse_instruction("popc.b32 %r1, %r2", 1, 1)
     assert plain.writes(instr) and not plain.polls(instr) and not plain.barrier(instr)
     assert (plain.flops(instr), plain.memory) == (0, "none")
     with pytest.raises(TypeError, match="reads"):
-        row(form(WORDS, bits.popc), reads=True)
+        row(form(WORDS, bits.lop3), reads=True)
 
 
 @pytest.mark.parametrize(

@@ -31,22 +31,27 @@ def places_in(template: str) -> int:
     return len(set(re.findall(r"\{(\d)\}", template)))
 
 
-def sources_of(code, instr, count: int, dtype: str) -> list[str]:
-    """Expressions of the operands after the destination, of which there must be ``count``."""
+def sources_of(code, instr, dtypes: list[str]) -> list[str]:
+    """Expressions of the operands after the destination, of which there must be one for each dtype."""
     sources = instr.operands[1:]
-    if len(sources) != count:
+    if len(sources) != len(dtypes):
         raise code.unsupported(instr, "number of operands")
-    return [flushed(instr, code.use(source, dtype)) for source in sources]
+    return [flushed(instr, code.use(source, dtype)) for source, dtype in zip(sources, dtypes)]
 
 
-def elementwise(template: str):
-    """An instruction without roundings: ``{0}``, ``{1}`` ... are its sources in the type that it names."""
-    places = places_in(template)
+def elementwise(template: str, kinds: str = "", result: str = "="):
+    """An instruction without roundings: ``{0}``, ``{1}`` ... are its sources. ``kinds`` and ``result`` are
+    dtypes: "=" the type that the instruction names, and so are all sources without ``kinds``; "u=" the
+    unsigned one as wide.
+    """
+    names = kinds.split() or ["="] * places_in(template)
 
     def handler(code, instr):
-        dtype = dtype_of(instr.mods)
-        x = sources_of(code, instr, places, dtype)
-        code.define(instr.operands[0], finished(instr, template.format(*x)), dtype)
+        own = dtype_of(instr.mods)
+        dtypes = {"=": own, "u=": unsigned(own)}
+        x = sources_of(code, instr, [dtypes.get(name, name) for name in names])
+        expression = finished(instr, template.format(*x))
+        code.define(instr.operands[0], expression, dtypes.get(result, result))
 
     return handler
 
@@ -63,7 +68,7 @@ def floats(template: str):
             raise code.unsupported(
                 instr, "modifier .ftz"
             )  # ptxas takes rcp.rn.ftz.f64, the manual knows it not
-        x = sources_of(code, instr, places, dtype)
+        x = sources_of(code, instr, [dtype] * places)
         direction = direction_of(instr)
         if direction is None:
             expression = template.format(*x, dtype=dtype, bits=8 * int(dtype[1]))
@@ -88,7 +93,7 @@ def floats_smaller_or_larger(name: str):
 
     def handler(code, instr):
         dtype = dtype_of(instr.mods)
-        a, b = sources_of(code, instr, 2, dtype)
+        a, b = sources_of(code, instr, [dtype, dtype])
         code.define(instr.operands[0], extremum(name, instr, a, b), dtype)
 
     return handler

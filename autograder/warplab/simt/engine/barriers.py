@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from warplab.simt.errors import BarrierDivergence, UnsupportedInstruction
+from warplab.simt.errors import Act, BarrierDivergence, UnsupportedInstruction
 from warplab.simt.ptx.parser import Imm, Reg
 
 
@@ -28,19 +28,15 @@ def release(machine, waiting):
 
     Raises BarrierDivergence if threads of one block wait at barriers that can never all be met.
     """
-    program = machine.program
-    counted = [(i, g) for i, g in waiting if _count(program, i, g) is not None]
-    passing, staying = _counted(machine, counted)
-    waiting_for_all = [(i, g) for i, g in waiting if _count(program, i, g) is None]
+    counted, for_all = _counted_and_others(machine, waiting)
+    passing, staying = _complete(machine, counted)
     if passing:
-        return passing, [*waiting_for_all, *staying]
-    if any("grid" in program.blocks[i].branch.mods for i, _ in waiting):
+        return passing, [*for_all, *staying]
+    if _at_grid(machine, waiting):
         return _grid(machine, waiting)
-    if counted:
-        if not waiting_for_all:
-            _stuck(machine, waiting)
-        return _all(machine, waiting_for_all, others=counted), counted
-    return _all(machine, waiting), []
+    if counted and not for_all:
+        _stuck(machine, waiting)
+    return _all(machine, for_all, others=counted), counted
 
 
 def release_early(machine, waiting, running):
@@ -49,17 +45,15 @@ def release_early(machine, waiting, running):
 
     Releases blocks all of whose threads wait, and counted barriers that are complete.
     """
-    program = machine.program
-    if any("grid" in program.blocks[i].branch.mods for i, _ in waiting):
+    if _at_grid(machine, waiting):
         return [], waiting
-    counted = [(i, g) for i, g in waiting if _count(program, i, g) is not None]
-    passing, staying = _counted(machine, counted)
+    counted, for_all = _counted_and_others(machine, waiting)
+    passing, staying = _complete(machine, counted)
     if passing:
-        waiting = [*staying, *((i, g) for i, g in waiting if _count(program, i, g) is None)]
+        waiting = [*staying, *for_all]
     else:
-        lanes = np.concatenate([g.lanes for g in running])
         busy = np.zeros(machine.blocks, bool)
-        busy[machine.block_of_lane[lanes]] = True
+        busy[machine.block_of_lane[np.concatenate([g.lanes for g in running])]] = True
         whole, waiting = _apart(machine, waiting, [~busy[machine.block_of_lane[g.lanes]] for _, g in waiting])
         if not whole:
             return [], waiting
@@ -69,12 +63,21 @@ def release_early(machine, waiting, running):
     return passing, waiting
 
 
+def _at_grid(machine, waiting):
+    """Those of the waiting groups that are at a barrier of the grid."""
+    return [(i, g) for i, g in waiting if "grid" in machine.program.blocks[i].branch.mods]
+
+
+def _counted_and_others(machine, waiting):
+    counted = [(i, g) for i, g in waiting if _count(machine.program, i, g) is not None]
+    return counted, [(i, g) for i, g in waiting if _count(machine.program, i, g) is None]
+
+
 def _apart(machine, waiting, masks):
     """Split each group by its mask: the parts where it is true, and the parts where it is false."""
     parts = [(i, g, mask) for (i, g), mask in zip(waiting, masks)]
-    return [(i, _part(g, m)) for i, g, m in parts if m.any()], [
-        (i, _part(g, ~m)) for i, g, m in parts if not m.all()
-    ]
+    true = [(i, _part(g, mask)) for i, g, mask in parts if mask.any()]
+    return true, [(i, _part(g, ~mask)) for i, g, mask in parts if not mask.all()]
 
 
 def _part(group, mask):
@@ -159,12 +162,6 @@ def tell_who_met(machine, passing, all_of_them: bool) -> None:
         o.met(machine, lanes[order], together)
 
 
-def _number(program, index: int, group) -> int:
-    instr = program.blocks[index].branch
-    operands = instr.operands[1:] if "red" in instr.mods else instr.operands
-    return _value(program, operands[0], group) if operands else 0
-
-
 def _all(machine, waiting, others=()):
     """Barriers for whole thread blocks: each block's threads must wait at barriers of one number, and the
     threads of a warp at the same place.
@@ -206,13 +203,12 @@ def _note_two_places(machine, index: int, other: int) -> None:
     program = machine.program
     here, there = program.line_of_block(index), program.line_of_block(other)
     if here != there:
-        _note(
-            machine,
-            index,
+        doubt = (
             f"threads of a block meet here and at another barrier, {there}. PTX lets them pass, as both "
             "have one number and each warp is at one of them; CUDA C++ asks for one syncthreads() that all "
-            "threads of the block reach",
+            "threads of the block reach"
         )
+        _note(machine, index, doubt)
 
 
 def note_who_left(machine, index: int, groups) -> None:
@@ -221,13 +217,12 @@ def note_who_left(machine, index: int, groups) -> None:
         return
     here = np.bincount(machine.block_of_lane[np.concatenate([g.lanes for g in groups])])
     if ((here > 0) & (here < machine.launch.threads)).any():
-        _note(
-            machine,
-            index,
+        doubt = (
             "threads of a block have left the kernel before this barrier, at which the others wait. Devices "
             "of compute capability 7.0 and later do not wait for those who left; CUDA C++ asks for a "
-            "syncthreads() that all threads of the block reach",
+            "syncthreads() that all threads of the block reach"
         )
+        _note(machine, index, doubt)
 
 
 def _note(machine, index: int, doubt: str) -> None:
@@ -241,8 +236,7 @@ def _note(machine, index: int, doubt: str) -> None:
 
 def _grid(machine, waiting):
     """Some wait at a barrier of the grid: blocks that wait at other barriers as a whole pass these first."""
-    program = machine.program
-    here = [(i, g) for i, g in waiting if "grid" in program.blocks[i].branch.mods]
+    here = _at_grid(machine, waiting)
     at_grid = np.zeros(machine.blocks, bool)
     for _, group in here:
         at_grid[machine.block_of_lane[group.lanes]] = True
@@ -256,7 +250,7 @@ def _grid(machine, waiting):
     return waiting, []
 
 
-def _counted(machine, counted):
+def _complete(machine, counted):
     """Split groups at counted barriers into those whose barrier is complete in their block and the others."""
     program = machine.program
     tally: dict[int, np.ndarray] = {}
@@ -283,26 +277,31 @@ def _vote(machine, groups) -> None:
         true, present = np.zeros(machine.blocks, np.int64), np.zeros(machine.blocks, np.int64)
         for g in mine:
             block = machine.block_of_lane[g.lanes]
-            true += np.bincount(block, np.broadcast_to(g.regs["$vote"], block.shape), machine.blocks).astype(
-                np.int64
-            )
+            votes = np.broadcast_to(g.regs["$vote"], block.shape)
+            true += np.bincount(block[votes], minlength=machine.blocks)
             present += np.bincount(block, minlength=machine.blocks)
-        result = (
-            true.astype(np.uint32)
-            if "popc" in instr.mods
-            else true == present
-            if "and" in instr.mods
-            else true > 0
-        )
+        result = true > 0
+        if "popc" in instr.mods:
+            result = true.astype(np.uint32)
+        elif "and" in instr.mods:
+            result = true == present
         for g in mine:
             g.regs[instr.operands[0].name] = result[machine.block_of_lane[g.lanes]]
 
 
-def _count(program, index: int, group) -> int | None:
+def _operands(program, index: int) -> tuple:
+    """Those of a barrier that say its number and the count of its threads, as far as it has them."""
     instr = program.blocks[index].branch
-    operands = instr.operands[1:] if "red" in instr.mods else instr.operands
-    if "red" in instr.mods:
-        return _value(program, operands[1], group) if len(operands) == 3 else None
+    return instr.operands[1:-1] if "red" in instr.mods else instr.operands
+
+
+def _number(program, index: int, group) -> int:
+    operands = _operands(program, index)
+    return _value(program, operands[0], group) if operands else 0
+
+
+def _count(program, index: int, group) -> int | None:
+    operands = _operands(program, index)
     return _value(program, operands[1], group) if len(operands) == 2 else None
 
 
@@ -333,26 +332,22 @@ def _stuck(machine, waiting):
 def _diverged(machine, block: int, one: int, other: int, waiting):
     program = machine.program
 
-    def who(place: int) -> str:
+    def first(place: int) -> tuple[str, Act]:
+        """Who of the block waits at a place, and the first of them for a drawing."""
         lanes = np.concatenate([g.lanes for i, g in waiting if i == place])
         mine = lanes[machine.block_of_lane[lanes] == block]
-        if not mine.size:  # a barrier of the grid, at which this block has not arrived
-            return f"other blocks at {program.line_of_block(place)}"
+        lane = int((mine if mine.size else lanes).min())
+        who = machine.thread_name(lane) if mine.size else "other blocks"  # which have come to the grid's
         more = f" and {mine.size - 1} more" if mine.size > 1 else ""
-        return f"{machine.thread_name(int(mine.min()))}{more} at {program.line_of_block(place)}"
+        act = machine.act(lane, program.blocks[place].branch, "waits", "a barrier")
+        return f"{who}{more} at {program.line_of_block(place)}", act
 
-    def act(place: int):
-        lanes = np.concatenate([g.lanes for i, g in waiting if i == place])
-        mine = lanes[machine.block_of_lane[lanes] == block]
-        first = int((mine if mine.size else lanes).min())
-        return machine.act(first, program.blocks[place].branch, "waits", "a barrier")
-
+    (who, act), (others, other_act) = first(one), first(other)
     raise BarrierDivergence(
-        f"threads of block {machine.block_name(block)} wait at two different barriers: "
-        f"{who(one)}, and {who(other)}",
+        f"threads of block {machine.block_name(block)} wait at two different barriers: {who}, and {others}",
         kernel=program.name,
         where=program.line_of_block(other),
         hint="a syncthreads() inside an if or a loop that not all threads of the block take; "
         "move it out of the branch",
-        acts=(act(one), act(other)),
+        acts=(act, other_act),
     )

@@ -54,16 +54,6 @@ def shf(code, instr):
         code.define(d, f"({joined} >> {distance}.astype('u8')).astype('u4')", "u4")
 
 
-def popc(code, instr):
-    d, a = instr.operands
-    code.define(d, f"numeric.popc({code.use(a, dtype_of(instr.mods))})", "u4")
-
-
-def clz(code, instr):
-    d, a = instr.operands
-    code.define(d, f"numeric.clz({code.use(a, unsigned(dtype_of(instr.mods)))})", "u4")
-
-
 def bfind(code, instr):
     """The highest bit that is set (of a negative number: that is clear), all ones if none.
 
@@ -71,21 +61,6 @@ def bfind(code, instr):
     """
     d, a = instr.operands
     code.define(d, f"numeric.bfind({code.use(a, dtype_of(instr.mods))}, {'shiftamt' in instr.mods})", "u4")
-
-
-def bfe(code, instr):
-    dtype = dtype_of(instr.mods)
-    d, a, start, length = instr.operands
-    code.define(
-        d, f"numeric.bfe({code.use(a, dtype)}, {code.use(start, 'u4')}, {code.use(length, 'u4')})", dtype
-    )
-
-
-def bfi(code, instr):
-    dtype = dtype_of(instr.mods)
-    d, field, into, start, length = instr.operands
-    values = f"{code.use(field, dtype)}, {code.use(into, dtype)}"
-    code.define(d, f"numeric.bfi({values}, {code.use(start, 'u4')}, {code.use(length, 'u4')})", dtype)
 
 
 def bmsk(code, instr):

@@ -1,4 +1,4 @@
-"""Instructions that compare or choose: setp, set, selp and testp. A handler each."""
+"""Instructions that compare or choose: setp, set and testp. A handler each."""
 
 from __future__ import annotations
 
@@ -98,12 +98,6 @@ def set_(code, instr):
     else:
         dtype = f"i{TYPES[to].bytes}"
         code.define(d, f"-{result}.astype('{dtype}')", dtype)
-
-
-def selp(code, instr):
-    dtype = dtype_of(instr.mods)
-    d, a, b, p = instr.operands
-    code.define(d, f"np.where({code.use(p, '?')}, {code.use(a, dtype)}, {code.use(b, dtype)})", dtype)
 
 
 TESTS = {

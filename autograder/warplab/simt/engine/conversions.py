@@ -36,13 +36,13 @@ def _convert_words(code, instr):
     x = code.use(a, source.value)
     if source.is_float and to.is_float:
         x = fp16.limited(instr, _flushed(instr, x, source), types_named(instr.mods)[0])
-        x = _float_to_float(x, to.value, rounding)
+        x = _rounded("numeric.float_to_float", x, to.value, rounding)
         code.define(d, _finished(instr, x, to), to.value)
     elif source.is_float:
         x = _flushed(instr, x, source)
         code.define(d, f"numeric.float_to_int({x}, '{to.value}', {rounding!r})", to.value)
     elif to.is_float:
-        code.define(d, _finished(instr, _int_to_float(x, to.value, rounding), to), to.value)
+        code.define(d, _finished(instr, _rounded("rounding.integer", x, to.value, rounding), to), to.value)
     elif "sat" in instr.mods:
         target, given = np.iinfo(to.value), np.iinfo(source.value)
         low, high = max(target.min, given.min), min(target.max, given.max)
@@ -63,13 +63,8 @@ def _finished(instr, x: str, kind: PTXType) -> str:
     return finished(instr, x)
 
 
-def _float_to_float(x: str, dtype: str, rounding: str | None) -> str:
+def _rounded(function: str, x: str, dtype: str, rounding: str | None) -> str:
+    """A conversion to nearest, or by a function for other roundings."""
     if rounding in (None, "rn"):
         return f"{x}.astype('{dtype}')"
-    return f"numeric.float_to_float({x}, '{dtype}', {rounding!r})"
-
-
-def _int_to_float(x: str, dtype: str, rounding: str | None) -> str:
-    if rounding in (None, "rn"):
-        return f"{x}.astype('{dtype}')"
-    return f"rounding.integer({x}, '{dtype}', {rounding!r})"
+    return f"{function}({x}, '{dtype}', {rounding!r})"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from warplab.simt.engine.arithmetic import extremum
+from warplab.simt.engine.numeric import float_to_float
 from warplab.simt.engine.rounding import direction_of
 from warplab.simt.ptx.ptx_types import HALVES, TYPES, last_type, types_named
 
@@ -51,13 +52,7 @@ def close(values, kind: str, rounding: str = "rn"):
             bits = bits + np.where(away, np.uint32(0x10000), np.uint32(0))
         out = np.where(np.isnan(values), np.uint32(0x7FFF), bits >> np.uint32(16)).astype(U2)
     else:
-        out = values.astype(F2)
-        if rounding != "rn":
-            wide = out.astype(F8)
-            wrong = {"rz": np.abs(wide) > np.abs(values), "rp": wide < values, "rm": wide > values}[rounding]
-            towards = {"rz": 0, "rp": np.inf, "rm": -np.inf}[rounding]
-            out = np.where(wrong, np.nextafter(out, F2.type(towards)), out)
-        out = out.view(U2)
+        out = float_to_float(values, F2, rounding).view(U2)
     return np.ascontiguousarray(out).view(U4).reshape(-1) if kind.endswith("x2") else out
 
 
@@ -70,11 +65,6 @@ def pack(high, low, kind: str, rounding: str = "rn"):
 def relu(x):
     """``.relu``: negative values and -0 become +0, NaN stays."""
     return np.where(x > 0, x, np.where(np.isnan(x), x, x.dtype.type(0)))
-
-
-def saturate(x):
-    """``.sat``: clamp to [0, 1]; NaN and -0 become +0."""
-    return np.where(np.isnan(x), x.dtype.type(0), np.clip(x, 0, 1) + 0)
 
 
 WHOLE = {"rni": "np.rint", "rzi": "np.trunc", "rmi": "np.floor", "rpi": "np.ceil"}
@@ -102,7 +92,7 @@ def _in_float32(combine):
         bits = TYPES[kind].bits
         d, *sources = instr.operands
         body = combine(instr, *(opened(code, instr, source, kind) for source in sources))
-        for mod, function in (("relu", "fp16.relu"), ("sat", "fp16.saturate")):
+        for mod, function in (("relu", "fp16.relu"), ("sat", "numeric.saturate")):
             if mod in instr.mods:
                 body = f"{function}({body})"
         code.define(d, flushed(instr, f"fp16.close({body}, {kind!r})"), bits)

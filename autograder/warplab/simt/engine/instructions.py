@@ -179,7 +179,7 @@ INSTRUCTIONS: dict[str, Instruction] = {
     "copysign": row(form(FLOATS, elementwise("np.copysign({1}, {0})"))),  # the sign of the first source
     "dp4a": row(form(WHOLE_32, packed.dot)),
     "dp2a": row(form(WHOLE_32, packed.dot, "lo hi")),
-    "sad": row(form(INTEGERS, packed.sad)),
+    "sad": row(form(INTEGERS, elementwise("{2} + np.where({0} > {1}, {0} - {1}, {1} - {0})"))),
     **{
         f"{name}{parts}": row(form(WHOLE_32, packed.video, "sat add"))
         for name in packed.VIDEO
@@ -213,18 +213,18 @@ INSTRUCTIONS: dict[str, Instruction] = {
     "shl": row(form(INTEGERS, bits.shift("left"))),
     "shr": row(form(INTEGERS, bits.shift("right"))),
     "shf": row(form(BITS_32, bits.shf, "l r clamp wrap")),
-    "bfe": row(form(INTEGERS, bits.bfe)),
-    "bfi": row(form(INTEGERS, bits.bfi)),
+    "bfe": row(form(INTEGERS, elementwise("numeric.bfe({0}, {1}, {2})", "= u4 u4"))),
+    "bfi": row(form(INTEGERS, elementwise("numeric.bfi({0}, {1}, {2}, {3})", "= = u4 u4"))),
     "bmsk": row(form(BITS_32, bits.bmsk, "clamp wrap")),
     "bfind": row(form(INTEGERS, bits.bfind, "shiftamt")),
     "brev": row(form(INTEGERS, elementwise("numeric.brev({0})"))),
-    "popc": row(form(INTEGERS, bits.popc)),
-    "clz": row(form(INTEGERS, bits.clz)),
+    "popc": row(form(INTEGERS, elementwise("numeric.popc({0})", result="u4"))),
+    "clz": row(form(INTEGERS, elementwise("numeric.clz({0})", "u=", "u4"))),
     "prmt": row(form(BITS_32, bits.prmt, " ".join(numeric.PRMT))),
     # comparisons, choices, conversions, moves between registers
     "setp": row(form(INTEGERS | FLOATS | HALVES, comparisons.setp, f"{COMPARED} and or xor ftz")),
     "set": row(form(INTEGERS | FLOATS | HALVES, comparisons.set_, f"{COMPARED} and or xor ftz")),
-    "selp": row(form(WORDS, comparisons.selp)),
+    "selp": row(form(WORDS, elementwise("np.where({2}, {0}, {1})", "= = ?"))),
     "testp": row(form(FLOATS, comparisons.testp, " ".join(comparisons.TESTS))),
     "cvt": row(form(ANY, conversions.cvt, f"{' '.join(conversions.ROUNDINGS)} ftz sat satfinite relu")),
     "cvta": row(form(INTEGERS, movement.cvta, "to global shared local const param")),

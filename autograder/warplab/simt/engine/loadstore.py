@@ -270,7 +270,7 @@ class LoadStoreUnit:
         """Raise OutOfBounds or UseAfterFree for the first lane that is not within ``size`` bytes."""
         bad = np.flatnonzero((access.within + offset < 0) | (access.within + offset + width > size))
         lane, at, who = self._first(group, access, offset, bad)
-        place, does, region = self._place(space, access.region, at, width), _verb(what), access.region
+        place, does, region = self.place(space, access.region, at, width), _verb(what), access.region
         message = f"{who} {does} {place}"
         hint = "the bounds check before this line, and the order of the indices (row, column)"
         if space == "global":
@@ -306,7 +306,7 @@ class LoadStoreUnit:
         raise self.program.error(
             MisalignedAccess,
             site,
-            f"{who} {_verb(what)} {width} bytes at once at {self._place(space, access.region, at, 1)}, at an "
+            f"{who} {_verb(what)} {width} bytes at once at {self.place(space, access.region, at, 1)}, at an "
             f"address that is not a multiple of {width}",
             "the type that the pointer is read as: "
             "an access of n bytes wants an address that is a multiple of n",
@@ -318,7 +318,8 @@ class LoadStoreUnit:
         more = f" (and {others:,} more)" if others else ""
         return lane, int(access.within[bad[0]]) + offset, self.machine.thread_name(lane) + more
 
-    def _place(self, space: str, region, at: int, width: int) -> str:
+    def place(self, space: str, region, at: int, width: int) -> str:
+        """What lies at a byte: an element of an array, or the thread's local memory."""
         if space == "global":
             return region.place(at) if region else ""
         return self.program.shared_place(at, width) if space == "shared" else "its local memory"

@@ -29,10 +29,8 @@ from warplab.simt.observer import Observer
 from warplab.simt.ptx.blocks import BasicBlock
 
 CHUNK_LANES = 1 << 15
-CHUNK_SHARED, CHUNK_LOCAL = (
-    1 << 24,
-    1 << 28,
-)  # bytes of memory in a chunk; to check shared memory takes some 12 times as much again
+# bytes of memory in a chunk; to check shared memory takes some 12 times as much again
+CHUNK_SHARED, CHUNK_LOCAL = 1 << 24, 1 << 28
 STEP_BUDGET = 1_000_000
 # A launch without clusters has clusters of one block (PTX ISA, special registers).
 CLUSTER_OF_ONE = {
@@ -44,6 +42,14 @@ CLUSTER_OF_ONE = {
     "cluster_nctarank": 1,
     "is_explicit_cluster": 0,
 }
+
+
+def _along(i: np.ndarray, sizes: tuple[int, int, int], axis: str) -> np.ndarray:
+    """The index along an axis of the elements numbered ``i``, x first; one element if it is 0 for all."""
+    x, y, z = sizes
+    if (y, z) == (1, 1):
+        return i if axis == "x" else np.zeros(1)
+    return i % x if axis == "x" else i // x % y if axis == "y" else i // (x * y)
 
 
 def _lane_mask(which: str, lane: np.ndarray) -> np.ndarray:
@@ -121,9 +127,8 @@ class Machine:
         self.observers = list(observers)
         self.waits_in_vain = False  # a group has polled an mbarrier: the others run first
         self.shared_size = program.shared_static + launch.dynamic_shared
-        self.shared_stride = (
-            -(-self.shared_size // 128) * 128
-        )  # a block's slice of the chunk's shared memory; keeps alignment and banks
+        # a block's slice of the chunk's shared memory; keeps alignment and banks
+        self.shared_stride = -(-self.shared_size // 128) * 128
 
     @cached_property
     def memory(self) -> LoadStoreUnit:
@@ -190,21 +195,16 @@ class Machine:
 
     def _make_special(self, name: str) -> np.ndarray:
         stem, _, axis = name.partition(".")
-        (gx, gy, gz), (bx, by, bz) = self.launch.grid, self.launch.block
-        if stem == "ntid":
-            return np.array([{"x": bx, "y": by, "z": bz}[axis]])
-        if stem == "nctaid":
-            return np.array([{"x": gx, "y": gy, "z": gz}[axis]])
+        grid, block = self.launch.grid, self.launch.block
+        if stem in ("ntid", "nctaid"):
+            return np.array([(block if stem == "ntid" else grid)["xyz".index(axis)]])
         if stem == "tid":
-            i = self.thread_of_lane
-            if (by, bz) == (1, 1):
-                return i if axis == "x" else np.zeros(1)
-            return {"x": lambda: i % bx, "y": lambda: i // bx % by, "z": lambda: i // (bx * by)}[axis]()
+            return _along(self.thread_of_lane, block, axis)
         if stem == "ctaid":
             i = self.first_block + np.arange(self.blocks)
-            i = i if self.sample is None else self.sample[i]
-            of_block = {"x": lambda: i % gx, "y": lambda: i // gx % gy, "z": lambda: i // (gx * gy)}[axis]()
-            return np.repeat(of_block.astype(np.uint32), self.launch.threads) if self.blocks > 1 else of_block
+            of_block = _along(i if self.sample is None else self.sample[i], grid, axis)
+            several = of_block.size > 1
+            return np.repeat(of_block.astype(np.uint32), self.launch.threads) if several else of_block
         if stem == "laneid":
             return self.column_of_lane
         if stem == "warpid":
@@ -214,22 +214,14 @@ class Machine:
         if stem.startswith("lanemask_"):
             return _lane_mask(stem.removeprefix("lanemask_"), self.column_of_lane)
         if stem in CLUSTER_OF_ONE:
-            of_block = CLUSTER_OF_ONE[stem]
-            return (
-                np.array([of_block])
-                if isinstance(of_block, int)
-                else self._make_special(f"{of_block}.{axis}")
-            )
+            same = CLUSTER_OF_ONE[stem]
+            return np.array([same]) if isinstance(same, int) else self._make_special(f"{same}.{axis}")
         if stem == "dynamic_smem_size":
             return np.array([self.launch.dynamic_shared])
-        if stem in (
-            "envreg1",
-            "envreg2",
-        ):  # halves of the address where cooperative_groups keeps its grid barrier
+        if stem in ("envreg1", "envreg2"):  # halves of the address of cooperative_groups' grid barrier
             if self.grid_workspace is None:
-                self.grid_workspace = self.space.add(
-                    np.zeros(64, np.uint8), "the grid barrier of cooperative_groups"
-                )
+                label = "the grid barrier of cooperative_groups"
+                self.grid_workspace = self.space.add(np.zeros(64, np.uint8), label)
             address = self.grid_workspace.base
             return np.array([address >> 32 if stem == "envreg1" else address & 0xFFFFFFFF])
         if is_clock(name) and self.program.clock_is_idle:
@@ -381,11 +373,8 @@ class Machine:
         last = next(reversed(group.accesses.values()), None)
         if last is None or last.region is None:
             return f"{who} still running"
-        if last.region is self.shared:
-            return f"{who} still running, last at {self.program.shared_place(int(last.within[0]), 4)}"
-        if last.region is self.local:
-            return f"{who} still running, last in its local memory"
-        return f"{who} still running, last at {last.region.place(int(last.within[0]))}"
+        space = {id(self.shared): "shared", id(self.local): "local"}.get(id(last.region), "global")
+        return f"{who} still running, last at {self.memory.place(space, last.region, int(last.within[0]), 4)}"
 
     def block_name(self, block: int) -> str:
         x, y, z = self._block_index(block)

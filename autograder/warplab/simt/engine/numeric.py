@@ -124,12 +124,9 @@ def float_to_float(x, dtype, rounding):
     if rounding in (None, "rn") or dtype.itemsize >= x.dtype.itemsize:
         return y
     wide = y.astype(x.dtype)
-    if rounding == "rz":
-        wrong = np.abs(wide) > np.abs(x)
-        return np.where(wrong, np.nextafter(y, dtype.type(0)), y)
-    if rounding == "rm":
-        return np.where(wide > x, np.nextafter(y, dtype.type(-np.inf)), y)
-    return np.where(wide < x, np.nextafter(y, dtype.type(np.inf)), y)
+    past = {"rz": np.abs(wide) > np.abs(x), "rm": wide > x, "rp": wide < x}[rounding]
+    towards = {"rz": 0, "rm": -np.inf, "rp": np.inf}[rounding]
+    return np.where(past, np.nextafter(y, dtype.type(towards)), y)
 
 
 def of_integer(x):

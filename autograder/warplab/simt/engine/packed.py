@@ -1,6 +1,4 @@
-"""Small integers packed in 32 bits: dp4a, dp2a, vabsdiff4 and its kin,
-add/min/max of 16-bit pairs; and sad.
-"""
+"""Small integers packed in 32 bits: dp4a, dp2a, vabsdiff4 and its kin, add/min/max of 16-bit pairs."""
 
 from __future__ import annotations
 
@@ -34,14 +32,6 @@ def dot_of(a, b, c, a_part, b_part, pairs):
 
 def _parts(x, dtype: str):
     return np.ascontiguousarray(x).view(dtype).reshape(x.size, -1)
-
-
-def sad(code, instr):
-    """``sad``: c + |a - b|."""
-    dtype = TYPES[last_type(instr.mods)].value
-    d, a, b, c = instr.operands
-    x, y, total = (code.use(o, dtype) for o in (a, b, c))
-    code.define(d, f"{total} + np.where({x} > {y}, {x} - {y}, {y} - {x})", dtype)  # modulo its width
 
 
 VIDEO = {

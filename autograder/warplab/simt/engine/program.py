@@ -90,7 +90,7 @@ class Program:
             or any(meets_grid_wide(i.text) for i in b.instrs)
             for b in self.blocks
         )
-        self.functions, self.sites = translate(fn, self.blocks, symbols, name, self.module.files)
+        self.functions, self.sites = translate(fn, self.blocks, symbols, name, self.place)
         self.repeats: Any = None  # traces of its launches: see ``engine.repeats``
         self.key = hashlib.sha256(ptx.encode()).hexdigest()
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from warplab.simt.engine.fp16 import open_
 from warplab.simt.engine.loadstore import SeveralPlaces
 from warplab.simt.engine.rounding import direction_of
 from warplab.simt.errors import UnsupportedInstruction, WarpWide
@@ -276,7 +277,7 @@ def decode(bits: np.ndarray, kind: str) -> np.ndarray:
     """Elements as float64, which holds all of these types exactly."""
     bits = np.ascontiguousarray(bits)
     if kind == "bf16":
-        return (bits.astype("u4") << np.uint32(16)).view("f4").astype("f8")
+        return open_(bits, kind).astype("f8")
     if kind == "tf32":
         return (bits & np.uint32(0xFFFFE000)).view("f4").astype("f8")
     return bits.view(TYPES[kind].value).astype("f8")

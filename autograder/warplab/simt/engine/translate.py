@@ -66,8 +66,8 @@ _handlers: dict[tuple, Callable] = {}  # of what was translated before, by opcod
 class Translator:
     """Emits the body of one block. The handlers of instructions call ``use``, ``define`` and ``emit``."""
 
-    def __init__(self, fn: Function, symbols: dict[str, int], kernel: str, files: dict[int, str]):
-        self.fn, self.symbols, self.kernel, self.files = fn, symbols, kernel, files
+    def __init__(self, fn: Function, symbols: dict[str, int], kernel: str, place_of: Callable[[Instr], str]):
+        self.fn, self.symbols, self.kernel, self.place_of = fn, symbols, kernel, place_of
         self.constants: dict[str, object] = {}
         self.memory_sites: list[Instr] = []  # every load, store and atomic, numbered across the function
 
@@ -120,17 +120,13 @@ class Translator:
             raise self.unsupported(instr, f"modifier .{unknown[0]}")
         return form.handler
 
-    def where(self, instr: Instr) -> str:
-        path = self.files.get(instr.file, "")
-        return f"{path.rsplit('/', 1)[-1]}:{instr.line}" if path else f"line {instr.line}"
-
     def unsupported(self, instr: Instr, why: str = "") -> UnsupportedInstruction:
         name = ".".join((instr.opcode, *instr.mods))
         reason = f" ({why})" if why else ""
         return UnsupportedInstruction(
             f"the SIMT engine does not execute `{name}`{reason}; the statement is `{instr.text};`",
             kernel=self.kernel,
-            where=self.where(instr),
+            where=self.place_of(instr),
             hint="run this kernel on a CUDA GPU, or write the line without this operation",
         )
 
@@ -288,14 +284,18 @@ def _identifier(name: str) -> str:
 
 
 def translate(
-    fn: Function, blocks: list[BasicBlock], symbols: dict[str, int], kernel: str, files: dict[int, str]
+    fn: Function,
+    blocks: list[BasicBlock],
+    symbols: dict[str, int],
+    kernel: str,
+    place_of: Callable[[Instr], str],
 ):
     """Compile every block.
 
     Returns (functions, memory_sites): one Python function per block, and the loads, stores and atomics by
-    site number. Raises UnsupportedInstruction naming instruction, kernel and source line.
+    site number. Raises UnsupportedInstruction naming instruction, kernel and source line (``place_of``).
     """
-    translator = Translator(fn, symbols, kernel, files)
+    translator = Translator(fn, symbols, kernel, place_of)
     sources = []
     for block in blocks:
         live_out = set().union(*(blocks[i].live_in for i in successors(block)))
