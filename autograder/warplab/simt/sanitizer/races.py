@@ -26,7 +26,7 @@ differ in its last bit, where the compiler fused a product with one side of a su
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -59,47 +59,26 @@ class GlobalConflict(UserWarning):
     """
 
 
-class Accessed:
-    """``width`` bytes a lane of a region, from addresses plus a constant ``offset`` on."""
-
-    __slots__ = ("access", "region", "offset", "width", "low", "high")
-
-    def __init__(self, access: Access, region: Region, offset: int, width: int):
-        self.access, self.region, self.offset, self.width = access, region, offset, width
-        # the bytes that the lanes touch lie between these two, of shared memory within its block
-        self.low, self.high = access.low + offset, access.high + offset + width
-
-    def is_distinct(self, lanes: int) -> bool:
-        """Whether each lane's bytes are its own; False also where that would be dear to find out."""
-        offsets, pattern, key = self.access.offset, self.access.pattern, ("distinct", self.width)
-        if lanes == 1 or offsets.size == 1:
-            return lanes == 1
-        if key not in pattern:
-            pattern[key] = bool((offsets[1:] - offsets[:-1]).min() >= self.width) or self._marks(lanes)
-        return pattern[key]
-
-    def _marks(self, lanes: int) -> bool:
-        """The same by marking the cells that are touched, where they lie close together."""
-        offsets, low = self.access.offset, int(self.access.offset.min())
-        span = (int(offsets.max()) - low) // self.width + 1
-        if span > SPAN * lanes or (self.access.bits | self.offset) & (self.width - 1):
-            return False
-        marks = np.zeros(span, bool)
-        marks[(offsets - low) // self.width] = True
-        return int(np.count_nonzero(marks)) == lanes
-
-
 @dataclass(slots=True)
 class Touch:
-    """One request: how lanes touch a place, and when. ``start`` is the thread of lane 0."""
+    """One request: ``width`` bytes a lane, from addresses plus a constant ``offset`` on, and when. ``start``
+    is the thread of lane 0. The bytes lie between ``low`` and ``high``, of shared memory within its block.
+    """
 
     site: int
     kind: Kind
     start: int
     lanes: np.ndarray
-    place: Accessed
+    access: Access
+    offset: int
+    width: int
     time: int
     values: tuple[np.ndarray, ...]  # of a write
+    low: int = field(init=False)
+    high: int = field(init=False)
+
+    def __post_init__(self):
+        self.low, self.high = self.access.low + self.offset, self.access.high + self.offset + self.width
 
     @property
     def thread(self) -> np.ndarray:
@@ -108,14 +87,34 @@ class Touch:
     @property
     def at(self) -> np.ndarray:
         """The first byte that each lane touches."""
-        return np.broadcast_to(self.place.access.offset + self.place.offset, self.lanes.shape)
+        return np.broadcast_to(self.access.offset + self.offset, self.lanes.shape)
 
     def is_of(self, other: Touch) -> bool:
         """Whether each thread touches the same bytes as in another request."""
-        mine, its = self.place, other.place
-        if (self.start, mine.width) != (other.start, its.width) or not _same(self.lanes, other.lanes):
+        if (self.start, self.width) != (other.start, other.width) or not _same(self.lanes, other.lanes):
             return False
-        return (mine.access is its.access and mine.offset == its.offset) or _same(self.at, other.at)
+        same_access = self.access is other.access and self.offset == other.offset
+        return same_access or _same(self.at, other.at)
+
+    def is_distinct(self) -> bool:
+        """Whether each lane's bytes are its own; False also where that would be dear to find out."""
+        lanes, offsets, key = self.lanes.size, self.access.offset, ("distinct", self.width)
+        if lanes == 1 or offsets.size == 1:
+            return lanes == 1
+        pattern = self.access.pattern
+        if key not in pattern:
+            pattern[key] = bool((offsets[1:] - offsets[:-1]).min() >= self.width) or self._marks()
+        return pattern[key]
+
+    def _marks(self) -> bool:
+        """The same by marking the cells that are touched, where they lie close together."""
+        offsets, low = self.access.offset, int(self.access.offset.min())
+        span = (int(offsets.max()) - low) // self.width + 1
+        if span > SPAN * self.lanes.size or (self.access.bits | self.offset) & (self.width - 1):
+            return False
+        marks = np.zeros(span, bool)
+        marks[(offsets - low) // self.width] = True
+        return int(np.count_nonzero(marks)) == self.lanes.size
 
 
 @dataclass
@@ -199,8 +198,7 @@ class Races(Observer):
                 return
             shadow = self._watch(machine, access.region)
         start = machine.first_block * machine.launch.threads
-        place = Accessed(access, access.region, offset, width)
-        touch = Touch(site, kind, start, group.lanes, place, clocks.now, values or ())
+        touch = Touch(site, kind, start, group.lanes, access, offset, width, clocks.now, values or ())
         if kind.strong and clocks.fenced:
             self.at_flags(machine, touch, effects_of(machine.program.sites[site], INSTRUCTIONS).memory)
         if shadow is not None:
@@ -217,19 +215,17 @@ class Races(Observer):
 
     def at_flags(self, machine, touch: Touch, way: str) -> None:
         """Strong accesses. ``way``: "load", "store" or "atomic"."""
-        region, word = touch.place.region, touch.at >> 2
+        region, word = touch.access.region, touch.at >> 2
         if region is machine.shared:
             word = -1 - word - (machine.first_block * machine.shared_stride >> 2)
         else:
             word = word + (region.base >> 2)
-        for part in range(max(1, touch.place.width >> 2)):
+        for part in range(max(1, touch.width >> 2)):
             self.clocks.at_flags(word + part, touch.thread, reads=way != "store", writes=way != "load")
 
-    def report(
-        self, machine, touch: Touch, lane: int, rival: int, there: tuple[str, int], count: int
-    ) -> None:
+    def report(self, machine, touch: Touch, lane: int, rival: int, there: tuple[str, int], count: int):
         """A race of the lane's thread now with the rival's, whose kind of access and site are ``there``."""
-        if touch.place.region is machine.shared:
+        if touch.access.region is machine.shared:
             _refuse(machine, touch, lane, rival, there, count)
         self.values_mattered = True
         program, (did, site) = machine.program, there
@@ -237,19 +233,17 @@ class Races(Observer):
         key = frozenset({here, before})
         if key not in self.found:
             thread, instr = int(touch.thread[lane]), program.sites[touch.site]
-            element = touch.place.region.place(int(touch.at[lane]))
+            element = touch.access.region.place(int(touch.at[lane]))
             does, done = verb(instr, touch.kind.name), verb(program.sites[site], did)
-            self.found[key] = Conflict(
+            text = (
                 f"global-memory conflict in kernel {program.name}, {here}: {machine.name_of(thread)} "
-                f"{does} {element} that {machine.name_of(rival)} {done} ({before})",
-                self._advice(machine, touch, thread, rival, there),
-                program.file_of(instr.file),
-                instr.line,
-                (
-                    machine.act_of(rival, program.sites[site], done, element),
-                    machine.act_of(thread, instr, does, element),
-                ),
+                f"{does} {element} that {machine.name_of(rival)} {done} ({before})"
             )
+            advice = self._advice(machine, touch, thread, rival, there)
+            first = machine.act_of(rival, program.sites[site], done, element)
+            acts = first, machine.act_of(thread, instr, does, element)
+            file = program.file_of(instr.file)
+            self.found[key] = Conflict(text, advice, file, instr.line, acts)
         self.found[key].count += count
 
     def _advice(self, machine, touch: Touch, thread: int, rival: int, there: tuple[str, int]) -> str:
@@ -316,23 +310,17 @@ class Shadow:
             return False
         name, clashes = touch.kind.name, CLASHES[touch.kind.name]
         if name not in clashes and self.logged.isdisjoint(clashes):
-            key = (
-                id(touch.place.access),
-                touch.place.offset,
-                touch.place.width,
-                name,
-                self.races.clocks.synchronised,
-            )
+            key = id(touch.access), touch.offset, touch.width, name, self.races.clocks.synchronised
             if key not in self.seen:
                 self.seen.add(key)
                 self._append(touch)
             return True
         own_cells = name in clashes
         if self.shared or self._overlaps(touch):
-            low, high = touch.place.low, touch.place.high
+            low, high = touch.low, touch.high
             for i in reversed(range(len(self.log))):
                 other = self.log[i]
-                if other.place.low >= high or low >= other.place.high:
+                if other.low >= high or low >= other.high:
                     continue
                 clash, alike = other.kind.name in clashes, other.kind.name == name
                 if not (clash or alike):
@@ -343,13 +331,13 @@ class Shadow:
                         self.kept -= self.log.pop(i).lanes.size
                 elif clash:
                     return False
-        if own_cells and not touch.place.is_distinct(touch.lanes.size):
+        if own_cells and not touch.is_distinct():
             return False
         self._append(touch)
         return True
 
     def _overlaps(self, touch: Touch) -> bool:
-        return touch.place.low < self.high and self.low < touch.place.high
+        return touch.low < self.high and self.low < touch.high
 
     def _append(self, touch: Touch) -> None:
         touch.values = ()
@@ -359,12 +347,12 @@ class Shadow:
             self.kept += touch.lanes.size
         if not self.shared:
             first = len(self.log) == 1
-            self.low = touch.place.low if first else min(self.low, touch.place.low)
-            self.high = max(self.high, touch.place.high)
+            self.low = touch.low if first else min(self.low, touch.low)
+            self.high = max(self.high, touch.high)
 
     def _cells(self, touch: Touch) -> list[np.ndarray]:
         first = touch.at >> self.shift
-        return [first + part if part else first for part in range(max(1, touch.place.width // self.unit))]
+        return [first + part if part else first for part in range(max(1, touch.width // self.unit))]
 
     def _enter(self, touch: Touch) -> None:
         """Check one request against all before it and within itself, then record it."""
@@ -498,8 +486,8 @@ class Shadow:
 
     def _value(self, touch: Touch, part: int) -> tuple[int, int]:
         """Which of the values that the request writes lies in a part of it, and its bytes."""
-        count, parts = len(touch.values), max(1, touch.place.width // self.unit)
-        return part * count // parts, touch.place.width // count
+        count, parts = len(touch.values), max(1, touch.width // self.unit)
+        return part * count // parts, touch.width // count
 
     def _bits(self, touch: Touch, part: int) -> np.ndarray:
         """The bits that each lane writes."""
@@ -517,7 +505,7 @@ def _refuse(machine, touch: Touch, lane: int, rival: int, there: tuple[str, int]
     program, (did, site), instr = machine.program, there, machine.program.sites[touch.site]
     here, before = program.line_of_site(touch.site), program.line_of_site(site)
     byte = int(touch.at[lane]) % machine.shared_stride
-    place = program.shared_place(byte, touch.place.width)
+    place = program.shared_place(byte, touch.width)
     does, done = verb(instr, touch.kind.name), verb(program.sites[site], did, several=rival < 0)
     thread = int(touch.thread[lane])
     acts = (machine.act_of(thread, instr, does, place),)
@@ -527,14 +515,14 @@ def _refuse(machine, touch: Touch, lane: int, rival: int, there: tuple[str, int]
     hint += "the next writes; atomics are writes too" if " " in does + done else "the next writes"
     if site == touch.site and does == "writes":
         hint = f"let one of these threads write, or put {barrier_at(here)} between them if they take turns"
-    raise SharedRace(
-        f"{machine.name_of(thread)} {does} {place} ({here}) "
-        f"that {'several threads' if rival < 0 else machine.name_of(rival)} {done} ({before}), "
+    who = "several threads" if rival < 0 else machine.name_of(rival)
+    raise program.error(
+        SharedRace,
+        touch.site,
+        f"{machine.name_of(thread)} {does} {place} ({here}) that {who} {done} ({before}), "
         f"with no barrier between them; accesses that clash: {count:,}",
-        kernel=program.name,
-        where=here,
-        hint=hint,
-        acts=acts,
+        hint,
+        acts,
     )
 
 
