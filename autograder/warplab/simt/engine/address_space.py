@@ -9,17 +9,14 @@ GPU counts them wherever NumPy put the buffer.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from warplab.simt.engine.indices import index_text
 
 REGION_SHIFT = 36
-FIRST_SLOT = (
-    1 << 12
-)  # the slots below hold the addresses of this process: managed memory has one address for both
+FIRST_SLOT = 1 << 12  # those below hold addresses of this process: managed memory has one address for both
 REMEMBERED = 1 << 14  # regions that were unmapped, of which a program of small launches has many
 
 
@@ -72,34 +69,21 @@ class Region:
         return v
 
 
-class Freed(NamedTuple):
-    """What is remembered of a region that was unmapped."""
-
-    base: int
-    label: str
-    itemsize: int
-    shape: tuple[int, ...]
-    order: str
-
-
 class AddressSpace:
     """The global address space of one process: device arrays live in it, launch arguments come and go."""
 
     def __init__(self):
         self.regions: dict[int, Region] = {}
         self._next = FIRST_SLOT
-        self._freed: OrderedDict[int, Freed] = OrderedDict()
-        self.heap: dict[
-            int, int
-        ] = {}  # regions that kernels allocated themselves, and how many of their parts are in use
+        self._freed: OrderedDict[int, Region] = OrderedDict()
+        # regions that kernels allocated themselves, and how many of their parts are in use
+        self.heap: dict[int, int] = {}
         self.allocations = self.releases = 0  # by kernels' threads
 
     def add(self, data: np.ndarray, label: str, itemsize: int = 1, writable: bool = True) -> Region:
         """Map ``data`` (contiguous bytes, uint8) and return its region."""
         slots = 1 + (data.size >> REGION_SHIFT)
-        base = (self._next << REGION_SHIFT) + (
-            1 << REGION_SHIFT - 1
-        )  # mid-slot: a pointer a little below it finds it too
+        base = (self._next << REGION_SHIFT) + (1 << REGION_SHIFT - 1)  # a pointer a little below finds it too
         region = Region(base, data, label, itemsize, writable)
         self.regions[self._next] = region
         self._next += slots
@@ -114,7 +98,7 @@ class AddressSpace:
         """Unmap; a later access through an old pointer is a use after free."""
         key = region.base >> REGION_SHIFT
         if self.regions.pop(key, None) is not None:
-            self._freed[key] = Freed(region.base, region.label, region.itemsize, region.shape, region.order)
+            self._freed[key] = replace(region, data=region.data[:0], views={})
             if len(self._freed) > REMEMBERED:
                 self._freed.popitem(last=False)
 
@@ -122,7 +106,7 @@ class AddressSpace:
         """The region whose slot ``address`` lies in, also if the address is outside the region itself."""
         return self.regions.get(address >> REGION_SHIFT)
 
-    def freed(self, address: int) -> Freed | None:
+    def freed(self, address: int) -> Region | None:
         """What was once mapped where ``address`` points."""
         return self._freed.get(address >> REGION_SHIFT)
 
@@ -147,14 +131,7 @@ class Access:
 
     __slots__ = ("source", "region", "offset", "within", "high", "bits", "_low", "_index", "pattern")
 
-    def __init__(
-        self,
-        source: np.ndarray,
-        region: Region | None,
-        offset: np.ndarray,
-        within: np.ndarray | None = None,
-        step: int = 0,
-    ):
+    def __init__(self, source: np.ndarray, region: Region | None, offset: np.ndarray, within=None, step=0):
         """``step``: what the starts of blocks' or threads' own memory are multiples of, 0 if of any width."""
         self.source, self.region, self.offset = source, region, offset
         self.within = within = offset if within is None else within

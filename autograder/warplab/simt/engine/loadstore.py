@@ -15,7 +15,7 @@ from warplab.simt.engine.address_space import REGION_SHIFT, Access, AddressSpace
 from warplab.simt.engine.atomics import update
 from warplab.simt.engine.generic_addresses import PARAMETERS, in_several_spaces, resolve, space_keys
 from warplab.simt.engine.groups import joined
-from warplab.simt.engine.indices import index_text, last_index
+from warplab.simt.engine.indices import last_index
 from warplab.simt.engine.taint import Tainted, loaded, origins_of
 from warplab.simt.engine.wrapped import plain
 from warplab.simt.errors import MisalignedAccess, OutOfBounds, UseAfterFree
@@ -277,8 +277,7 @@ class LoadStoreUnit:
             address = int(access.source[bad[0]]) + offset
             freed = self.space.freed(address)
             if freed:
-                index = index_text((address - freed.base) // freed.itemsize, freed.shape or (0,), freed.order)
-                message = f"{who} {does} element {index} of {freed.label}, which has been freed"
+                message = f"{who} {does} {freed.place(address - freed.base)}, which has been freed"
                 hint = "keep a reference to the device array for as long as kernels use it"
                 raise self.program.error(UseAfterFree, site, message, hint)
             if region is None:

@@ -77,23 +77,17 @@ class Launch:
 
 
 @lru_cache(maxsize=8)
-def _lanes(blocks: int, threads: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """For each lane of a chunk of ``blocks``: its block, thread, warp and lane number in the warp.
+def _lanes(blocks: int, threads: int) -> tuple[np.ndarray, ...]:
+    """For each lane of a chunk of ``blocks``: its number, block, thread, warp and lane number in the warp.
 
     Kept for the next launch of that size: programs with small launches repeat them.
     """
     block, thread = np.repeat(np.arange(blocks), threads), np.tile(np.arange(threads), blocks)
-    kept = block, thread, block * -(-threads // 32) + thread // 32, thread % 32
+    warp = block * -(-threads // 32) + thread // 32
+    kept = np.arange(block.size), block, thread, warp, thread % 32
     for array in kept:
         array.setflags(write=False)
     return kept
-
-
-@lru_cache(maxsize=8)
-def _numbers(lanes: int) -> np.ndarray:
-    numbers = np.arange(lanes)
-    numbers.setflags(write=False)
-    return numbers
 
 
 def _unwritten(size: int) -> np.ndarray:
@@ -172,10 +166,10 @@ class Machine:
         lanes = count * t
         if getattr(self, "lanes", None) != lanes:
             self.lanes = lanes
-            self.block_of_lane, self.thread_of_lane, self.warp_of_lane, self.column_of_lane = _lanes(count, t)
+            self.all_lanes, self.block_of_lane, self.thread_of_lane, *of_warp = _lanes(count, t)
+            self.warp_of_lane, self.column_of_lane = of_warp
             self.warps = -(-t // 32) * count
             self.regular = t % 32 == 0  # every warp is whole: lanes reshape to (warps, 32)
-            self.all_lanes = _numbers(lanes)
             self.shared_base = self.block_of_lane * self.shared_stride
             self.local_base = self.all_lanes * self.program.local_size
         self._special: dict[str, np.ndarray] = {}

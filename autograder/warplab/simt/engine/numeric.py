@@ -182,15 +182,10 @@ def popc(x):
 def clz(x):
     """Leading zeros; the width for 0."""
     width = x.dtype.itemsize * 8
-    out = np.full(x.shape, width, U4)
-    v = x.copy()
-    n = np.zeros(x.shape, U4)
-    for step in (32, 16, 8, 4, 2, 1):
+    for step in (1, 2, 4, 8, 16, 32):  # all bits below the leading one are set
         if step < width:
-            big = v >= (x.dtype.type(1) << x.dtype.type(step))
-            n = n + np.where(big, U4.type(step), U4.type(0))
-            v = np.where(big, v >> x.dtype.type(step), v)
-    return np.where(x == 0, out, U4.type(width - 1) - n)
+            x = x | x >> x.dtype.type(step)
+    return (width - np.bitwise_count(x)).astype(U4)
 
 
 def bfind(x, shift: bool):
@@ -229,28 +224,24 @@ def bfe(x, start, length):
     t = unsigned.dtype.type
     start = np.minimum(start & 0xFF, width).astype(unsigned.dtype)
     length = np.minimum(length & 0xFF, width).astype(unsigned.dtype)
-    length = np.minimum(length, t(width) - start) if x.dtype.kind == "u" else length
-    body = shift_right(unsigned, start)
-    mask = np.where(length >= width, t(~t(0)), shift_left(np.ones_like(unsigned), length) - t(1))
-    out = body & mask
-    if x.dtype.kind == "i":
+    inside = np.minimum(length, t(width) - start)  # bits of the field that there are
+    body = shift_right(unsigned, start) & _low_bits(inside)
+    if x.dtype.kind == "i":  # the sign stands above them
         top = np.minimum(start + length, t(width)) - t(1)
         sign = (shift_right(unsigned, top) & t(1)).astype(bool) & (length > 0)
-        inside = np.minimum(
-            length, t(width) - start
-        )  # bits of the field that there are; the sign stands above
-        held = np.where(inside >= width, t(~t(0)), shift_left(np.ones_like(unsigned), inside) - t(1))
-        out = np.where(sign, out | ~held, out).astype(unsigned.dtype)
-    return out.view(x.dtype)
+        body = np.where(sign, body | ~_low_bits(inside), body).astype(unsigned.dtype)
+    return body.view(x.dtype)
+
+
+def _low_bits(length):
+    """As many ones as ``length`` says; all for the width or more."""
+    return shift_left(np.ones_like(length), length) - length.dtype.type(1)
 
 
 def bfi(field, into, start, length):
     """Bit-field insert: ``length`` low bits of ``field`` put into ``into`` at bit ``start``."""
-    width, t = field.dtype.itemsize * 8, field.dtype.type
-    start = (start & 0xFF).astype(field.dtype)
-    length = np.minimum(length & 0xFF, width).astype(field.dtype)
-    ones = np.where(length >= width, t(~t(0)), shift_left(np.ones_like(length), length) - t(1))
-    mask = shift_left(ones, start)
+    start, length = (start & 0xFF).astype(field.dtype), (length & 0xFF).astype(field.dtype)
+    mask = shift_left(_low_bits(length), start)
     return (into & ~mask) | (shift_left(field, start) & mask)
 
 

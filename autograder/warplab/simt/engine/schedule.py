@@ -139,20 +139,19 @@ class Schedule:
         """Let go who has met at a barrier of a warp; whether there is somebody."""
         if not self.gathering:
             return False
-        others = [*self._running(), *(group for _, group in self.waiting)]
-        passing, self.gathering = release_warps(self.machine, self.gathering, others)
+        passing, self.gathering = release_warps(self.machine, self.gathering, self._running(self.waiting))
         return self._pass(passing)
 
     def _release_early(self) -> bool:
         """Let go who waits at a barrier of a block for nobody who runs; whether there is somebody."""
         if not self.waiting:
             return False
-        others = [*self._running(), *(group for _, group in self.gathering)]
-        passing, self.waiting = release_early(self.machine, self.waiting, others)
+        passing, self.waiting = release_early(self.machine, self.waiting, self._running(self.gathering))
         return self._pass(passing)
 
-    def _running(self) -> list[Group]:
-        return [group for groups in self.ready.values() for group in groups]
+    def _running(self, others: list[tuple[int, Group]]) -> list[Group]:
+        """Who runs, and who waits among others."""
+        return [group for groups in self.ready.values() for group in groups] + [group for _, group in others]
 
     def _pass(self, passing: list[tuple[int, Group]]) -> bool:
         for index, group in passing:
