@@ -88,9 +88,8 @@ class Profile(Counts):
     footprints: dict[str, Footprint] = field(default_factory=dict, repr=False)
     unit_flops: dict[str, int] = field(default_factory=dict, repr=False)
     caches: ModelledCaches | None = field(default=None, repr=False)
-    sampled: tuple[int, int] | None = (
-        None  # blocks that ran and blocks of the grid, where the counts are scaled from a sample
-    )
+    # blocks that ran and blocks of the grid, where the counts are scaled from a sample
+    sampled: tuple[int, int] | None = None
     traffic: dict[tuple[int, str], Traffic] = field(default_factory=dict, repr=False, compare=False)
     execution: dict[int, Execution] = field(default_factory=dict, repr=False, compare=False)
     program: Any = field(default=None, repr=False, compare=False)

@@ -11,6 +11,7 @@ import io
 import linecache
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import PurePath
 
 import numpy as np
@@ -65,20 +66,16 @@ class Trace:
     @property
     def title(self) -> str:
         bx, by, bz = self.block_index
-        return (
-            f"{self.kernel}: warp {self.warp} of block ({bx}, {by}, {bz}), one instruction of PTX at a time"
-        )
+        where = f"warp {self.warp} of block ({bx}, {by}, {bz})"
+        return f"{self.kernel}: {where}, one instruction of PTX at a time"
 
     @property
     def runs(self) -> list[tuple[int, int, int]]:
         """(first step, steps, lanes) of neighbouring steps with the same lanes."""
-        out: list[tuple[int, int, int]] = []
-        for number, step in enumerate(self.steps):
-            if out and out[-1][2] == step.lanes:
-                first, many, lanes = out[-1]
-                out[-1] = first, many + 1, lanes
-            else:
-                out.append((number, 1, step.lanes))
+        out = []
+        for lanes, steps in groupby(enumerate(self.steps), lambda numbered: numbered[1].lanes):
+            numbers = [number for number, _ in steps]
+            out.append((numbers[0], len(numbers), lanes))
         return out
 
     def as_dict(self) -> dict:
@@ -202,11 +199,8 @@ def _trace(seen: OneWarp, machine, arch: str, text: list[str]) -> Trace:
             continue
         words = SHARED_SYMBOL.sub(lambda found: found[1] or found[0], instr.text)
         words = " ".join(words.replace(f"{program.entry}_param", "param").split())
-        kind = (
-            ""
-            if instr is not block.branch
-            else {"barrier": "barrier", "syncwarp": ""}.get(block.end, "branch")
-        )
+        ends = {"barrier": "barrier", "syncwarp": ""}.get(block.end, "branch")
+        kind = ends if instr is block.branch else ""
         number = files.setdefault(program.file_of(instr.file), len(files))
         listing.append(ListingLine(words, number, instr.line, kind, label))
     return Trace(
@@ -246,12 +240,10 @@ def _small(access: NamedRequest, memories: list[dict]) -> list:
 
 def _in_order(places: list[int]) -> list[tuple[int, int]]:
     """(first, how many) of runs in which each place is the one before and one more."""
-    runs: list[tuple[int, int]] = []
-    for place in places:
-        if runs and sum(runs[-1]) == place:
-            runs[-1] = runs[-1][0], runs[-1][1] + 1
-        else:
-            runs.append((place, 1))
+    runs = []
+    for _, steps in groupby(enumerate(places), lambda numbered: numbered[1] - numbered[0]):
+        run = [place for _, place in steps]
+        runs.append((run[0], len(run)))
     return runs
 
 

@@ -47,25 +47,16 @@ class AbsentLanes:
         """``group`` executes a warp-wide exchange whose member ``mask`` names lanes that are not in the
         group.
         """
-        machine = self.machine
-        named = np.broadcast_to(mask, group.lanes.shape)
-        of_warp = np.zeros(machine.warps, np.uint32)
-        np.bitwise_or.at(of_warp, group.warp, named & group.absent)
-        absent = (of_warp[machine.warp_of_lane] >> machine.column_of_lane.astype(np.uint32) & 1).astype(bool)
-        absent[group.lanes] = False
-        came, masks = np.full(machine.lanes, -1), np.zeros(machine.lanes, np.uint32)
-        if site in self.of_site:
-            came, masks = self.of_site[site]
-        new = absent & (came < 0)
-        if not new.any():
-            return
-        one = np.flatnonzero(named & group.absent)[::-1]
-        first, first_mask = np.zeros(machine.warps, np.int64), np.zeros(machine.warps, np.uint32)
-        first[group.warp[one]], first_mask[group.warp[one]] = group.lanes[one], named[one]
-        came[new] = first[machine.warp_of_lane[new]]
-        masks[new] = first_mask[machine.warp_of_lane[new]]
-        self.are_some, self.changes = True, self.changes + 1
-        self.of_site[site] = came, masks
+        lanes, named = self.machine.lanes, np.broadcast_to(mask, group.lanes.shape)
+        came, masks = self.of_site.get(site, (np.full(lanes, -1), np.zeros(lanes, np.uint32)))
+        here, bit = np.nonzero((named & group.absent)[:, np.newaxis] >> np.arange(32, dtype=np.uint32) & 1)
+        away = group.lanes[here] - group.column[here] + bit
+        new = came[away] < 0
+        here, away = here[new][::-1], away[new][::-1]  # the first that names a lane is the last to be noted
+        if away.size:
+            came[away], masks[away] = group.lanes[here], named[here]
+            self.are_some, self.changes = True, self.changes + 1
+            self.of_site[site] = came, masks
 
     def look(self, index: int, group, waiting) -> None:
         """``group`` has executed a block, and those wait."""

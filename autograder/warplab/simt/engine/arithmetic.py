@@ -64,10 +64,9 @@ def floats(template: str):
 
     def handler(code, instr):
         dtype = dtype_of(instr.mods)
+        # ptxas takes rcp.rn.ftz.f64, the manual knows it not
         if dtype == "f8" and "ftz" in instr.mods and "approx" not in instr.mods:
-            raise code.unsupported(
-                instr, "modifier .ftz"
-            )  # ptxas takes rcp.rn.ftz.f64, the manual knows it not
+            raise code.unsupported(instr, "modifier .ftz")
         x = sources_of(code, instr, [dtype] * places)
         direction = direction_of(instr)
         if direction is None:

@@ -7,18 +7,13 @@ from warplab.simt.engine.arithmetic import flushed
 from warplab.simt.ptx.parser import Vec
 from warplab.simt.ptx.ptx_types import HALVES, TYPES, dtype_of, last_type, types_named
 
-OPERATORS = {
-    "eq": "==",
-    "ne": "!=",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-    "lo": "<",
-    "ls": "<=",
-    "hi": ">",
-    "hs": ">=",
-}
+SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+SIGNS_OF_UNSIGNED = {"lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
+OPERATORS = {name: f"({{x}} {sign} {{y}})" for name, sign in (SIGNS | SIGNS_OF_UNSIGNED).items()}
+UNORDERED = "(np.isnan({x}) | np.isnan({y}))"
+OF_FLOATS = OPERATORS | {f"{name}u": f"({OPERATORS[name]} | {UNORDERED})" for name in SIGNS}
+OF_FLOATS |= {"neu": OPERATORS["ne"], "ne": f"({OPERATORS['ne']} & ~{UNORDERED})"}
+OF_FLOATS |= {"num": f"(~{UNORDERED})", "nan": UNORDERED}
 LOGIC = {"and": "&", "or": "|", "xor": "^"}
 
 
@@ -30,28 +25,16 @@ def _is_packed(instr) -> bool:
 
 def _comparison(code, instr, a, b) -> str:
     """Expression of a comparison; for a packed pair it has a column for each half."""
-    operator = instr.mods[0]
     kind = last_type(instr.mods)
     if kind in HALVES:
         x, y = (fp16.opened(code, instr, o, kind) for o in (a, b))
     else:
         dtype = dtype_of(instr.mods)
         x, y = (flushed(instr, code.use(o, dtype)) for o in (a, b))
-    if TYPES[kind].is_float:
-        unordered = f"(np.isnan({x}) | np.isnan({y}))"
-        if operator == "num":
-            return f"(~{unordered})"
-        if operator == "nan":
-            return unordered
-        if operator == "neu":
-            return f"({x} != {y})"
-        if operator == "ne":
-            return f"(({x} != {y}) & ~{unordered})"
-        if operator.endswith("u") and operator[:-1] in OPERATORS:
-            return f"(({x} {OPERATORS[operator[:-1]]} {y}) | np.isnan({x}) | np.isnan({y}))"
-    if operator not in OPERATORS:
+    template = (OF_FLOATS if TYPES[kind].is_float else OPERATORS).get(instr.mods[0])
+    if template is None:
         raise code.unsupported(instr)
-    return f"({x} {OPERATORS[operator]} {y})"
+    return template.format(x=x, y=y)
 
 
 def setp(code, instr):

@@ -24,9 +24,8 @@ def cp(code, instr):
         pending = int(instr.operands[0].value) if instr.operands else -1
         code.emit(f"async_copies.copies(memory).wait(group, {pending})")
     elif form == "mbarrier":
-        code.emit(
-            f"mbarrier.track({mbarrier.place(code, instr, instr.operands[0])}, {'noinc' in instr.mods})"
-        )
+        where = mbarrier.place(code, instr, instr.operands[0])
+        code.emit(f"mbarrier.track({where}, {'noinc' in instr.mods})")
     elif form in ("ca", "cg"):
         _start_copy(code, instr)
     elif form == "bulk":
@@ -72,9 +71,7 @@ def _read_some(memory, group, site, here, start: int, size: int, given):
     data = np.zeros((group.size, size), np.uint8)
     given = np.minimum(np.broadcast_to(given, (group.size,)), size)
     here = np.broadcast_to(here, (group.size,))
-    slots = np.where(
-        given > 0, slots_of(here + np.uint64(start)), np.uint64(0)
-    )  # lanes may read several arrays
+    slots = slots_of(here + np.uint64(start))  # lanes may read several arrays
     for slot in np.unique(slots[given > 0]):
         reads = (slots == slot) & (given > 0)
         part = group.split(reads, frozenset())
@@ -88,8 +85,7 @@ def _bytes(memory, group, site, address, start: int, size: int, given):
     One request, as the bytes share an aligned piece.
     """
     access = memory.prepare(group, "global", address)
-    at = access.offset + start
-    end = access.region.size if access.region else 0
+    at, end = access.offset + start, memory.size_of("global", access)
     if (at < 0).any() or (at + given > end).any():
         memory.fault(group, site, access, start, int(given.max()), end, "global", "read")
     if (at & (size - 1)).any():

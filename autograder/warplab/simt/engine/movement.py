@@ -20,11 +20,8 @@ def mov(code, instr):
     if isinstance(d, Vec):  # unpack: mov.b64 {%r1, %r2}, %rd1
         part = f"u{int(dtype[1]) // len(d.items)}"
         for i, item in enumerate(d.items):
-            code.define(
-                item,
-                f"({code.use(a, dtype)} >> {code.constant(8 * int(part[1]) * i, dtype)}).astype('{part}')",
-                part,
-            )
+            shift = code.constant(8 * int(part[1]) * i, dtype)
+            code.define(item, f"({code.use(a, dtype)} >> {shift}).astype('{part}')", part)
     elif isinstance(a, Vec):  # pack
         part = f"u{int(dtype[1]) // len(a.items)}"
         terms = [

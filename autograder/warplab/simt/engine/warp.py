@@ -64,18 +64,13 @@ def shuffle(table: WarpTable, mode: str, value, b, c, mask):
     c = np.broadcast_to(c, lane.shape).astype(np.int64)
     clamp, segment = c & 31, (c >> 8) & 31
     most = (lane & segment) | (clamp & ~segment)
-    if mode == "up":
-        source = lane - b
-        good = source >= most
-    elif mode == "down":
-        source = lane + b
-        good = source <= most
-    elif mode == "bfly":
-        source = lane ^ b
-        good = source <= most
-    else:
-        source = (lane & segment) | (b & ~segment)
-        good = source <= most
+    source = {
+        "up": lambda: lane - b,
+        "down": lambda: lane + b,
+        "bfly": lambda: lane ^ b,
+        "idx": lambda: (lane & segment) | (b & ~segment),
+    }[mode]()
+    good = source >= most if mode == "up" else source <= most
     source = np.where(good, source, lane)
     at, mask = table.places[table.row, source], np.broadcast_to(mask, lane.shape).astype(np.int64)
     there = at >= 0

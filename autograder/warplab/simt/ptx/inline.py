@@ -26,6 +26,9 @@ EXTERNAL = {  # functions that the engine has itself: type of the result, "" for
     "cudaCGSynchronize": "b32",
 }
 
+# (result), name, (arguments), prototype: the name and the arguments
+_CALL = re.compile(r"\s*(?:\(\s*[\w$]+\s*\)\s*,)?\s*([\w$%]+)\s*(?:,\s*\(([^)]*)\))?\s*(?:,.*)?", re.S)
+
 
 class CannotInline(Exception):
     """A call that has no body to copy (an extern such as vprintf, a function pointer) or recurses.
@@ -45,14 +48,7 @@ def inline_calls(module: Module, entry: Function) -> Function:
     """
     if not any(isinstance(i, Instr) and i.opcode == "call" for i in entry.body):
         return entry
-    out = replace(
-        entry,
-        regs=dict(entry.regs),
-        variables=list(entry.variables),
-        body=[],
-        routines={},
-        framed=frozenset(),
-    )
+    out = replace(entry, regs=dict(entry.regs), variables=list(entry.variables), body=[], routines={})
     copier = _Copier(module, out)
     copier.copy(entry, suffix="", arguments={}, result="", depth=0)
     copier.append_routines()
@@ -107,12 +103,13 @@ class _Copier:
                 for part, (at, kind) in _parts(value, offset, item.mods[-1]):
                     if stem != result:
                         passed.setdefault(name, {})[at] = kind, Reg(f"{stem}_{at}")
-                    self._move(item, Reg(f"{stem}_{at}"), rename(part), declare=True)
+                    self.out.regs.setdefault(f"{stem}_{at}", item.mods[-1])
+                    self._put(item, "mov", (item.mods[-1],), (Reg(f"{stem}_{at}"), rename(part)), item.guard)
             elif loads_parameter(item):
                 base, offset = item.operands[1].base, item.operands[1].base.offset + item.operands[1].offset
                 stem = arguments.get(base.name) or (returned if base.name.startswith("retval") else None)
                 if stem is None:
-                    self.out.body.append(replace(item, operands=tuple(rename(o) for o in item.operands)))
+                    copied(item)
                     continue
                 for part, (at, kind) in _parts(item.operands[0], offset, item.mods[-1]):
                     source = Reg(f"{stem}_{at}")
@@ -121,7 +118,7 @@ class _Copier:
                             why = f"part of the argument at byte {at} is read but was not passed as such"
                             raise CannotInline(item, why)
                         source = Imm(0)  # declared by the caller, not given by the callee: numba's None
-                    self._move(replace(item, mods=(kind,)), rename(part), source)
+                    self._put(item, "mov", (kind,), (rename(part), source), item.guard)
             elif item.opcode == "ret" and suffix:
                 copied(item, opcode="bra", mods=(), operands=(Sym(f"$return{suffix}"),))
             else:
@@ -129,20 +126,12 @@ class _Copier:
         if suffix:
             self.out.body.append(f"$return{suffix}")
 
-    def _move(self, item: Instr, target, source, declare: bool = False) -> None:
-        kind = item.mods[-1]
-        if declare:
-            self.out.regs.setdefault(target.name, kind)
-        self.out.body.append(replace(item, opcode="mov", mods=(kind,), operands=(target, source)))
-
     def _call(self, item: Instr, passed: dict[str, dict[int, tuple]], depth: int) -> str:
-        m = re.fullmatch(
-            r"\s*(?:\(\s*([\w$]+)\s*\)\s*,)?\s*([\w$%]+)\s*(?:,\s*\(([^)]*)\))?\s*(?:,.*)?",
-            item.operands[0],
-            re.S,
+        m = _CALL.fullmatch(item.operands[0])
+        name = m.group(1) if m else item.operands[0]
+        given = (
+            [argument.strip() for argument in (m.group(2) or "").split(",") if argument.strip()] if m else []
         )
-        name = m.group(2) if m else item.operands[0]
-        given = [a.strip() for a in (m.group(3) or "").split(",") if a.strip()] if m else []
         callee = self.module.functions.get(name)
         if m and callee is None and name in EXTERNAL:
             return self._external(item, name, given, passed)
@@ -175,11 +164,8 @@ class _Copier:
         """A call of a function from within itself: ``recurse.<name> {results}, arguments...``,
         which runs the function's own code.
         """
-        parts = [
-            (p.name, offset, *what)
-            for p, value in zip(callee.params, given)
-            for offset, what in sorted(passed.get(value, {}).items())
-        ]
+        pairs = [(p.name, passed.get(value, {})) for p, value in zip(callee.params, given)]
+        parts = [(name, offset, *what) for name, found in pairs for offset, what in sorted(found.items())]
         if callee.name not in self.out.routines:
             stem, results = f"%routine{len(self.out.routines)}", {}
             for i in callee.body:

@@ -95,9 +95,8 @@ class Variable:
     size: int
     data: bytes | None = None
     addresses: tuple[Address, ...] = ()
-    linkage: str = (
-        "static"  # "extern" (declared here, defined elsewhere) | "visible" | "weak" | "common" | "static"
-    )
+    # "extern" (declared here, defined elsewhere) | "visible" | "weak" | "common" | "static"
+    linkage: str = "static"
 
 
 @dataclass
@@ -125,12 +124,10 @@ class Function:
     body: list = field(default_factory=list)  # Instr | str (label)
     max_threads: int | None = None
     linkage: str = "static"
-    routines: dict[str, tuple] = field(
-        default_factory=dict
-    )  # of recursive functions: registers of parameters, of results
-    framed: frozenset[str] = (
-        frozenset()
-    )  # local variables of which each call of a recursive function has its own
+    # of recursive functions: registers of parameters, of results
+    routines: dict[str, tuple] = field(default_factory=dict)
+    # local variables of which each call of a recursive function has its own
+    framed: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -160,9 +157,8 @@ _PART = re.compile(  # of a function's body
     r"|(?P<label>" + _NAME + r")\s*:(?!:)|(?P<brace>[{}])|(?P<statement>[^;]*);)"
 )
 _GUARDED = re.compile(r"@(!?)\s*(%?[\w$]+)\s+(.*)$")
-_HEAD = re.compile(
-    r"[a-z][\w.:]*", re.ASCII
-)  # it becomes part of a Python program: nothing else may stand in it
+# it becomes part of a Python program: nothing else may stand in it
+_HEAD = re.compile(r"[a-z][\w.:]*", re.ASCII)
 MAX_REGISTERS = 1 << 20  # of one .reg directive: the largest unrolled kernels declare some ten thousand
 # a cluster is one block here, and a function's parameters are told from a kernel's by where they stand
 SUB_QUALIFIED = ("shared::cta", "shared::cluster", "param::entry", "param::func")
@@ -193,10 +189,8 @@ def parse_number(text: str) -> int | float:
         return struct.unpack(">d", bytes.fromhex(low[2:]))[0]
     if m := _INTEGER.fullmatch(low):
         sign, hexadecimal, binary, octal, decimal = m.groups()
-        digits, base = next(
-            d for d in ((hexadecimal, 16), (binary, 2), (octal, 8), (decimal, 10)) if d[0] is not None
-        )
-        return int(f"{sign}{digits}", base)
+        digits = ((hexadecimal, 16), (binary, 2), (octal, 8), (decimal, 10))
+        return next(int(f"{sign}{text}", base) for text, base in digits if text is not None)
     if re.fullmatch(r"[+-]?(\d+\.\d*|\.\d+|\d+(?=e))(e[+-]?\d+)?", low):
         return float(low)
     raise PTXSyntaxError(f"not a PTX literal: {text!r}")
@@ -262,9 +256,9 @@ def _variable(statement: str) -> Variable | None:
     if m["type"] not in TYPES:
         return None
     width = TYPES[m["type"]].bytes
-    vector = {"v2": 2, "v4": 4}.get(next((a for a in re.findall(r"\.(v\d)", m["attrs"] or "")), ""), 1)
+    vector = re.search(r"\.v([24])", m["attrs"] or "")
     shape = [int(parse_number(dim)) if dim.strip() else 0 for dim in re.findall(r"\[([^\]]*)\]", m["dims"])]
-    shape += [vector] if vector > 1 else []
+    shape += [int(vector[1])] if vector else []
     data, addresses = None, ()
     if m["init"]:
         values = list(_placed(m["init"].strip(), shape, 0))
@@ -272,7 +266,7 @@ def _variable(statement: str) -> Variable | None:
             shape[0] = -(-(values[-1][0] + 1) // prod(shape[1:]))
         data, addresses = _initial(values, prod(shape), m["type"])
     size = prod(shape) * width
-    align = int(align.group(1)) if align else width * vector
+    align = int(align.group(1)) if align else width * (int(vector[1]) if vector else 1)
     return Variable(m["name"], m["space"], align, size, data, addresses)
 
 

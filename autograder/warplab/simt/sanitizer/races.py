@@ -70,6 +70,7 @@ class Touch:
     start: int
     lanes: np.ndarray
     access: Access
+    region: Region
     offset: int
     width: int
     time: int
@@ -198,7 +199,9 @@ class Races(Observer):
                 return
             shadow = self._watch(machine, access.region)
         start = machine.first_block * machine.launch.threads
-        touch = Touch(site, kind, start, group.lanes, access, offset, width, clocks.now, values or ())
+        touch = Touch(
+            site, kind, start, group.lanes, access, access.region, offset, width, clocks.now, values or ()
+        )
         if kind.strong and clocks.fenced:
             self.at_flags(machine, touch, effects_of(machine.program.sites[site], INSTRUCTIONS).memory)
         if shadow is not None:
@@ -215,7 +218,7 @@ class Races(Observer):
 
     def at_flags(self, machine, touch: Touch, way: str) -> None:
         """Strong accesses. ``way``: "load", "store" or "atomic"."""
-        region, word = touch.access.region, touch.at >> 2
+        region, word = touch.region, touch.at >> 2
         if region is machine.shared:
             word = -1 - word - (machine.first_block * machine.shared_stride >> 2)
         else:
@@ -225,7 +228,7 @@ class Races(Observer):
 
     def report(self, machine, touch: Touch, lane: int, rival: int, there: tuple[str, int], count: int):
         """A race of the lane's thread now with the rival's, whose kind of access and site are ``there``."""
-        if touch.access.region is machine.shared:
+        if touch.region is machine.shared:
             _refuse(machine, touch, lane, rival, there, count)
         self.values_mattered = True
         program, (did, site) = machine.program, there
@@ -233,7 +236,7 @@ class Races(Observer):
         key = frozenset({here, before})
         if key not in self.found:
             thread, instr = int(touch.thread[lane]), program.sites[touch.site]
-            element = touch.access.region.place(int(touch.at[lane]))
+            element = touch.region.place(int(touch.at[lane]))
             does, done = verb(instr, touch.kind.name), verb(program.sites[site], did)
             text = (
                 f"global-memory conflict in kernel {program.name}, {here}: {machine.name_of(thread)} "

@@ -120,9 +120,8 @@ class Clocks:
         if self.threads_each > 1 and np.unique(together).size == np.unique(actors).size:
             self.knows[actors, actors] = self.now  # each met within itself
             return
-        order = np.argsort(together, kind="stable")
-        for part in np.split(actors[order], np.flatnonzero(np.diff(together[order])) + 1):
-            self._meet(np.unique(part))
+        for _, part in _by_value(together, actors):
+            self._meet(part)
 
     def _meet(self, actors: np.ndarray) -> None:
         known = self.knows[actors].max(axis=0)
@@ -179,9 +178,7 @@ class Clocks:
             self._acquire("by hand", np.array([one]))
             self.flags.pop("by hand", None)
 
-    def _release(
-        self, flag: Hashable, reaches: int, actors: np.ndarray, until: np.ndarray, in_turn: bool = False
-    ) -> None:
+    def _release(self, flag: Hashable, reaches: int, actors: np.ndarray, until: np.ndarray, in_turn=False):
         """Leave at a flag what actors know, and what each did ``until`` a moment; 0: it releases nothing.
 
         ``in_turn``: each of them acquires what those before it release.
