@@ -14,32 +14,24 @@ NOBODY = -1
 
 
 class AsyncCopies(Observer):
-    """Observer that raises UnfinishedCopy; ``cp.async`` adds it to a machine and reports copies, commits
-    and waits.
+    """Observer that raises UnfinishedCopy; the first ``cp.async`` of a chunk of blocks adds it to the
+    machine, and all report copies, commits and waits.
 
     A thread's copies form groups, numbered by its commits; ``wait_group n`` completes all but its last n
     groups.
     """
 
-    def __init__(self):
-        self._forget()
-
-    def _forget(self):
-        self.owner: np.ndarray | None = None
-        self.tracked: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}  # by phase: lanes, and their groups
-
-    def _start(self, machine):
+    def __init__(self, machine):
         words = machine.shared.size // WORD
         self.owner = np.full(words, NOBODY, np.int64)  # the lane whose copy fills this word
         self.number = np.zeros(words, np.int64)  # and the group of that copy
         self.line = np.zeros(words, np.int64)
         self.committed = np.zeros(machine.lanes, np.int64)
         self.finished = np.zeros(machine.lanes, np.int64)
+        self.tracked: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}  # by phase: lanes, and their groups
 
-    def copied(self, machine, group, site, byte, size: int):
+    def copied(self, group, site, byte, size: int):
         """The group's lanes copy ``size`` bytes to ``byte`` of the chunk's shared memory."""
-        if self.owner is None:
-            self._start(machine)
         first = np.broadcast_to(byte // WORD, (group.size,))
         for part in range(size // WORD):
             word = first + part
@@ -47,27 +39,24 @@ class AsyncCopies(Observer):
             self.line[word] = site
 
     def commit(self, group):
-        if self.owner is not None:
-            self.committed[group.lanes] += 1
+        self.committed[group.lanes] += 1
 
     def wait(self, group, last: int):
         """All but the ``last`` groups are there; -1 finishes also what was not committed."""
         if last < 0:
             self.commit(group)
             last = 0
-        if self.owner is not None:
-            self._finish(group.lanes, self.committed[group.lanes] - last)
+        self._finish(group.lanes, self.committed[group.lanes] - last)
 
     def _finish(self, lanes, groups) -> None:
         self.finished[lanes] = np.maximum(self.finished[lanes], groups)
 
     def track(self, lanes: np.ndarray, phases: np.ndarray) -> None:
         """The lanes' copies so far arrive in phases of mbarriers: a wait for the phase finishes them."""
-        if self.owner is not None:
-            self.committed[lanes] += 1
-            for phase in np.unique(phases).tolist():
-                mine = lanes[phases == phase]
-                self.tracked.setdefault(phase, []).append((mine, self.committed[mine]))
+        self.committed[lanes] += 1
+        for phase in np.unique(phases).tolist():
+            mine = lanes[phases == phase]
+            self.tracked.setdefault(phase, []).append((mine, self.committed[mine]))
 
     def waited(self, machine, lanes, phases):
         for phase in np.unique(phases).tolist():
@@ -75,7 +64,7 @@ class AsyncCopies(Observer):
                 self._finish(mine, committed)
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
-        if self.owner is None or space != "shared":
+        if space != "shared":
             return
         first = np.broadcast_to((access.offset + offset) // WORD, (group.size,))
         for part in range(max(1, width // WORD)):
@@ -104,9 +93,9 @@ class AsyncCopies(Observer):
         )
 
     def done(self, machine):
-        self._forget()
+        machine.observers.remove(self)
 
 
 def copies(memory) -> AsyncCopies:
-    """The machine's watch over asynchronous copies."""
+    """The chunk's watch over asynchronous copies."""
     return memory.watch(AsyncCopies)

@@ -63,7 +63,7 @@ def copy(memory, group, sites, there, offset, here, start, size: int, given):
         values = _read_some(memory, group, sites[0], here, start, size, given)
     memory.store(group, sites[1], "shared", there, offset, "u4", tuple(values))
     target = memory.prepare(group, "shared", there)
-    copies(memory).copied(memory.machine, group, sites[1], target.offset + offset, size)
+    copies(memory).copied(group, sites[1], target.offset + offset, size)
 
 
 def _read_some(memory, group, site, here, start: int, size: int, given):

@@ -75,14 +75,8 @@ def _meets_again(blocks: list[BasicBlock], block: BasicBlock) -> bool:
         if b.end in ("barrier", "exit") or not all(map(_computes, b.instrs)):
             return False
         written = written.union(*(registers_written(i, INSTRUCTIONS) for i in b.instrs))
-    return not _has_loop(blocks, between | {block.index}, join) and not written & blocks[join].live_in
-
-
-def _has_loop(blocks: list[BasicBlock], among: set[int], join: int) -> bool:
-    left = set(among)
-    while ends := {i for i in left if not left & {*successors(blocks[i])} - {join}}:
-        left -= ends
-    return bool(left)
+    goes_back = any(to <= i for i in between for to in successors(blocks[i]) if to != join)
+    return not goes_back and block.index not in between and not written & blocks[join].live_in
 
 
 def _always_after(blocks: list[BasicBlock]) -> list[set[int]]:

@@ -253,12 +253,12 @@ class LoadStoreUnit:
         return got, good
 
     def watch(self, kind: type[Watch]) -> Watch:
-        """The machine's observer of a class, which the first that asks for it adds before the others: what it
+        """The chunk's observer of a class, which the first that asks for it adds before the others: what it
         says is clearer than a race.
         """
         found = next((o for o in self.observers if isinstance(o, kind)), None)
         if found is None:
-            found = kind()
+            found = kind(self.machine)
             self.observers.insert(0, found)
         return found
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -152,7 +151,7 @@ class Machine:
                 self._start_chunk(start, min(per_chunk, blocks - start))
                 with np.errstate(all="ignore"):
                     self._run_chunk()
-                for o in self.observers:
+                for o in [*self.observers]:  # some leave
                     o.done(self)
         finally:
             if self.grid_workspace is not None:
@@ -232,13 +231,12 @@ class Machine:
         Raises StackOverflow where calls nest deeper than MAX_CALLS, NoProgress where there is no end of them.
         """
         self.depth, self.called = self.depth + 1, self.called + 1
-        where: dict[str, Any] = {"kernel": self.program.name, "where": self.program.line_of_site(site)}
         if self.depth > MAX_CALLS:
             message = f"calls nest deeper than {MAX_CALLS} in {self.thread_name(group.lanes[0])}"
-            raise StackOverflow(message, **where, hint="the condition that ends the recursion")
+            raise self.program.error(StackOverflow, site, message, "the condition that ends the recursion")
         if self.called > STEP_BUDGET // 10:
             message = f"stopped after {self.called:,} recursive calls; {self._spinning(group)}"
-            raise NoProgress(message, **where, hint="a loop in the place of the recursion")
+            raise self.program.error(NoProgress, site, message, "a loop in the place of the recursion")
         start = Group(self, group.lanes, dict(zip(parameters, arguments)), group.full)
         outer, self.frame = self.frame, np.array([(self.depth - 1) * self.program.frame_size], np.uint64)
         done = self._run(self.program.routines[name], start)

@@ -75,22 +75,17 @@ def place(code, instr, address) -> str:
 
 class Mbarriers(Observer):
     """The objects of a chunk of blocks, by the words of its shared memory. Observer: refuses plain accesses
-    to a live object. The first ``mbarrier.init`` adds it to the machine's observers.
+    to a live object. The first instruction that uses an object adds it to the machine's observers.
     """
 
-    def __init__(self):
-        self.started = False
-
-    def start(self, machine):
-        self.started = True
+    def __init__(self, machine):
         words = machine.shared.size // SIZE
         self.live = np.zeros(words, bool)
         self.expected, self.pending, self.phase = np.zeros((3, words), np.int64)
         self.awaited = np.zeros(words, bool)  # somebody, for the phase before this one
         self.maker, self.made_at, self.made_by = np.zeros((3, words), np.int64)  # lane, synchronised, site
         self.number = np.zeros(words, np.int64)
-        self.numbers = 0
-        self.in_vain = 0
+        self.numbers = self.in_vain = 0
         self.synchronised = 0  # barriers and fences so far
 
     def phases(self, words: np.ndarray, back: int = 0) -> np.ndarray:
@@ -107,8 +102,6 @@ class Mbarriers(Observer):
             self.pending[ended], self.awaited[ended] = self.expected[ended], False
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
-        if not self.started:
-            return
         if what != "read":
             self.in_vain = 0
         if space != "shared":
@@ -144,12 +137,11 @@ class Mbarriers(Observer):
         self._synchronise()
 
     def _synchronise(self) -> None:
-        if self.started:
-            self.in_vain = 0
-            self.synchronised += 1
+        self.in_vain = 0
+        self.synchronised += 1
 
     def done(self, machine):
-        self.started = False
+        machine.observers.remove(self)
 
 
 @dataclass(frozen=True)
@@ -309,11 +301,8 @@ def _use(memory, group, site, space, base, offset) -> _Use:
             does = "uses an mbarrier outside shared memory"
             raise _misuse(machine, group.lanes[0], site, does, "where the barrier is declared: __shared__")
     access = memory.checked(group, site, "shared", base, offset, SIZE, "write")
-    found = memory.watch(Mbarriers)
-    if not found.started:
-        found.start(machine)
     words = np.broadcast_to((access.offset + offset) // SIZE, (group.size,))
-    return _Use(found, machine, group, site, words)
+    return _Use(memory.watch(Mbarriers), machine, group, site, words)
 
 
 def _live(memory, group, site, space, base, offset, does: str) -> _Use:

@@ -129,11 +129,9 @@ OF_FRACTIONS = {
 
 def extreme(name: str, operands) -> np.ndarray:
     """The lanes whose result is finite or decided by finite numbers although an operand is beyond SAFE."""
-    magnitudes = [np.abs(x) for x in operands]
-    far = finite = False
-    for x in magnitudes:
-        far = far | (x > SAFE) | ((x < 1 / SAFE) & (x > 0))
-        finite = finite & (x < np.inf) if finite is not False else x < np.inf
+    magnitudes = np.broadcast_arrays(*map(np.abs, operands))
+    far = np.any([(x > SAFE) | ((x < 1 / SAFE) & (x > 0)) for x in magnitudes], axis=0)
+    finite = np.all([x < np.inf for x in magnitudes], axis=0)
     if name in ("div", "rcp"):
         finite = finite & (magnitudes[-1] > 0)
     return far & finite
