@@ -24,7 +24,7 @@ WARP_WIDE = {
 
 
 def is_quiet(block: BasicBlock) -> bool:
-    """Whether a lane does nothing in the block that others see."""
+    """Whether the block has no effect that other lanes can see."""
     return block.end in ("exit", "jump", "fall", "branch") and all(map(_is_quiet, block.instrs))
 
 
@@ -35,7 +35,7 @@ def _is_quiet(instr) -> bool:
 
 
 class AbsentLanes:
-    """The lanes of one chunk without which exchanges were answered."""
+    """The lanes of one chunk that were named by the mask of an exchange and did not come to it."""
 
     def __init__(self, machine):
         self.machine = machine
@@ -59,7 +59,7 @@ class AbsentLanes:
             self.of_site[site] = came, masks
 
     def look(self, index: int, group, waiting) -> None:
-        """``group`` has executed a block, and those wait."""
+        """``group`` has executed a block; the groups in ``waiting`` wait at barriers."""
         if not self.machine.program.quiet[index]:
             self._goes_on(index, group)
         if self.looked != self.changes:
@@ -68,7 +68,7 @@ class AbsentLanes:
                 self._goes_on(at, other)
 
     def _goes_on(self, index: int, group) -> None:
-        """``group`` does something in a block that others see: note what it should have come to before."""
+        """``group`` has an effect that others see: note the exchanges that its lanes should have come to."""
         if group.cleared == self.changes:  # none of its lanes was absent
             return
         group.cleared, program = self.changes, self.machine.program

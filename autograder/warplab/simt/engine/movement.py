@@ -89,7 +89,7 @@ def nothing(code, instr):
 
 
 def cache_policy(code, instr):
-    """A number that loads and stores name as their hint to the cache, which the engine has not."""
+    """A cache policy, which loads and stores may name; the engine has no cache."""
     code.define(instr.operands[0], code.constant(0, "u8"), "u8")
 
 

@@ -14,14 +14,14 @@ I4, I8, U4, U8, F8 = (np.dtype(d) for d in ("i4", "i8", "u4", "u8", "f8"))
 
 
 def two_sum(a, b):
-    """a + b to nearest, and what that leaves out."""
+    """a + b rounded to nearest, and the rounding error."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
 
 
 def to_odd(value, missing):
-    """A float64 to nearest and what it leaves out, cut off towards zero with the last bit set where
+    """A float64 rounded to nearest and its rounding error, cut off towards zero with the last bit set where
     anything is missing ("rounded to odd"): rounded again to a narrower type, it comes out as if rounded once.
     """
     lost = np.isfinite(value) & (missing != 0) & ~np.isnan(missing)
@@ -130,7 +130,7 @@ def float_to_float(x, dtype, rounding):
 
 
 def of_integer(x):
-    """An integer as float64 to nearest, and what that leaves out."""
+    """An integer as float64 rounded to nearest, and the rounding error."""
     value = x.astype(F8)
     if x.dtype.itemsize < 8:
         return value, np.zeros(1)

@@ -181,7 +181,7 @@ class Program:
 
     @cached_property
     def clock_is_idle(self) -> bool:
-        """Whether it is of no matter what the kernel reads off clocks: see ``only_sleeps``."""
+        """Whether what the kernel reads from clocks affects only how long it sleeps (``only_sleeps``)."""
         return only_sleeps(self.blocks)
 
     @cached_property
@@ -202,7 +202,7 @@ class Program:
 
     @cached_property
     def quiet(self) -> list[bool]:
-        """Of each block whether a lane does nothing in it that others see."""
+        """For each block: whether it has no effect that other lanes can see."""
         return [is_quiet(block) for block in self.blocks]
 
     @cached_property

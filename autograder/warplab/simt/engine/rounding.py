@@ -1,7 +1,7 @@
 """Rounding in a direction (``.rz`` to zero, ``.rm`` down,
 ``.rp`` up) of arithmetic whose result no wider type of NumPy holds.
 
-The operation is done to nearest in float64 with what that left out, found without error. A float64 result on
+The operation is done to nearest in float64, and its rounding error is computed exactly. A float64 result on
 the wrong side moves by one step; a float32 one is rounded to odd first, so that nothing is lost on the way.
 Operands so large or small that the error itself would overflow or vanish are computed in fractions, one lane
 at a time.
@@ -101,7 +101,7 @@ ADDENDS = {
     "sub": lambda a, b: (a, -b),
     "fma": lambda a, b, c: (a * b, c),
 }
-EXACT = {  # of float64 operands: the result to nearest, and what it leaves out
+EXACT = {  # of float64 operands: the result rounded to nearest, and the rounding error
     "add": two_sum,
     "sub": lambda a, b: two_sum(a, -b),
     "mul": _product,

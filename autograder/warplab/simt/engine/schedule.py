@@ -23,7 +23,7 @@ BOOST = 256  # steps of that turn
 
 
 def whole_exchanges(blocks: list[BasicBlock]) -> list[bool]:
-    """Of each block whether lanes exchange something in it by a mask that names all, whatever the launch."""
+    """For each block: whether it has a warp-wide exchange whose member mask is all ones in every launch."""
     instrs = [i for block in blocks for i in block.instrs]
     others = {name for i in instrs if not _is_all(i) for name in registers_written(i, INSTRUCTIONS)}
     whole = {i.operands[0].name for i in instrs if _is_all(i)} - others
@@ -41,7 +41,7 @@ def _is_full(operand) -> bool:
 
 
 class Schedule:
-    """Of one run through a kernel, or through a recursive function of it."""
+    """The schedule of one run through a kernel, or through a recursive function of it."""
 
     def __init__(self, machine, first: int, start: Group):
         self.machine, self.whole = machine, machine.program.whole_exchanges
@@ -58,7 +58,7 @@ class Schedule:
 
     @property
     def standing(self) -> list[tuple[int, Group]]:
-        """Who waits at any barrier, and at which block's end."""
+        """The groups that wait at barriers, each with the block that ends there."""
         return [*self.waiting, *self.gathering]
 
     def put(self, index: int, group: Group) -> None:
@@ -84,7 +84,7 @@ class Schedule:
         self._release_warps()
 
     def next(self) -> tuple[int, list[Group]]:
-        """The block to go on with, and who stands there. Raises BarrierDivergence where nobody can."""
+        """The block to go on with, and the groups there. Raises BarrierDivergence if no group can go on."""
         while not self.ready:
             if not self.gathering:
                 passing, self.waiting = release(self.machine, self.waiting)
@@ -106,11 +106,11 @@ class Schedule:
         self.boost = max(0, self.boost - 1)
 
     def give_turn(self) -> None:
-        """Whoever runs has asked in vain: the others first."""
+        """The running group polled without success: the others run first."""
         self.polls, self.boost = self.patience, 0
 
     def runs_on(self, index: int, group: Group) -> bool:
-        """Whether the group goes on with block ``index`` at once: nobody else comes first."""
+        """Whether the group goes on with block ``index`` at once: no other group comes first."""
         if self.boost:
             return True
         spins = self.polls >= self.patience
@@ -120,8 +120,8 @@ class Schedule:
         return not (spins or comes_early or min(self.ready) <= index)
 
     def _first(self) -> int:
-        """The lowest block; but where all lanes of a warp are to exchange something in that, one where others
-        of the warp stand, who may still come to it.
+        """The lowest block; but if all lanes of a warp exchange values in it, a block with other lanes of
+        that warp, which may still come to it.
         """
         lowest = min(self.ready)
         if len(self.ready) == 1 or not self.whole[lowest]:
@@ -136,21 +136,21 @@ class Schedule:
         return lowest
 
     def _release_warps(self) -> bool:
-        """Let go who has met at a barrier of a warp; whether there is somebody."""
+        """Release the groups that have met at a warp barrier; True if there are any."""
         if not self.gathering:
             return False
         passing, self.gathering = release_warps(self.machine, self.gathering, self._running(self.waiting))
         return self._pass(passing)
 
     def _release_early(self) -> bool:
-        """Let go who waits at a barrier of a block for nobody who runs; whether there is somebody."""
+        """Release the groups at a block barrier that wait for no running group; True if there are any."""
         if not self.waiting:
             return False
         passing, self.waiting = release_early(self.machine, self.waiting, self._running(self.gathering))
         return self._pass(passing)
 
     def _running(self, others: list[tuple[int, Group]]) -> list[Group]:
-        """Who runs, and who waits among others."""
+        """The groups that can run, and those among ``others``, which wait."""
         return [group for groups in self.ready.values() for group in groups] + [group for _, group in others]
 
     def _pass(self, passing: list[tuple[int, Group]]) -> bool:

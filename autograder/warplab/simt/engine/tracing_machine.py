@@ -40,7 +40,7 @@ class TracingMemory(LoadStoreUnit):
         super().__init__(machine)
         self.trace, self.kind = machine.trace, kind
         self.copies: dict[int, Region] = {}  # by the number of the region
-        # by memory, of each byte whether it holds what differs from launch to launch
+        # by memory, for each byte: whether its value may differ from launch to launch
         self.is_traced: dict[str, np.ndarray] = {}
         self.sources: dict[str, frozenset[Parameter] | None] = dict.fromkeys(OWN, frozenset())
 

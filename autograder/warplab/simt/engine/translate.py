@@ -60,7 +60,7 @@ SPECIAL_DTYPE = "u4"
 DTYPES = {name: np.dtype(name) for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")}
 NAMED_DTYPE = re.compile(rf"\.(view|astype)\('({'|'.join(DTYPES)})'\)")  # a name costs NumPy a look-up
 
-_handlers: dict[tuple, Callable] = {}  # of what was translated before, by opcode and modifiers
+_handlers: dict[tuple, Callable] = {}  # those found so far, by opcode and modifiers
 
 
 class Translator:
@@ -195,7 +195,7 @@ class Translator:
         if register not in self.local:
             variable = self.python_name(register)
             kind = self.canonical(register)
-            # a sum that nobody cleared must not look right
+            # read before it is written: a float is NaN, so that a sum that was never cleared shows
             unset = self.constant(float("nan") if kind[0] == "f" else 0, kind)
             self.emit(f"{variable} = registers.get({register!r}, {unset})")
             self.local[register] = (variable, kind)

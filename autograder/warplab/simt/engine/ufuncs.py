@@ -1,4 +1,4 @@
-"""Functions of each lane that NumPy has not, as ufuncs: fused multiply-add, ``.ftz``, ``min`` and ``max``,
+"""Elementwise functions that NumPy does not have, as ufuncs: fused multiply-add, ``.ftz``, ``min``, ``max``,
 and C's division of integers.
 
 LLVM, which numba brings, compiles their loops when a process first uses them, without optimizing: the loops

@@ -13,13 +13,13 @@ def shfl(code, instr):
     d, *lanes = instr.operands
     mode = next(m for m in instr.mods if m in ("up", "down", "bfly", "idx"))
     operands = ", ".join(code.use(operand, "u4") for operand in lanes)
-    site = _asks_who_came(code, instr, lanes[-1])
+    site = _checks_mask(code, instr, lanes[-1])
     code.emit(f"got = memory.shuffle(group, {site}, {mode!r}, {operands})")
     _define_with_predicate(code, d)
 
 
-def _asks_who_came(code, instr, mask) -> int:
-    """The instruction's site, after code that looks whether lanes that the mask names are elsewhere."""
+def _checks_mask(code, instr, mask) -> int:
+    """The instruction's site, after code that checks whether lanes that the mask names are elsewhere."""
     site = code.site(instr)
     code.emit(f"if not group.full: memory.exchanged(group, {code.use(mask, 'u4')}, {site})")
     return site
@@ -38,7 +38,7 @@ def vote(code, instr):
     mode = next(m for m in instr.mods if m in ("all", "any", "uni", "ballot"))
     members = code.use(mask[0], "u4") if mask else code.constant(0xFFFFFFFF, "u4")
     if mask:
-        _asks_who_came(code, instr, mask[0])
+        _checks_mask(code, instr, mask[0])
     dtype = "u4" if mode == "ballot" else "?"
     code.define(d, f"warp.vote(group.table, {mode!r}, {code.use(flag, '?')}, {members})", dtype)
 
@@ -46,7 +46,7 @@ def vote(code, instr):
 def match(code, instr):
     d, value, mask = instr.operands
     dtype = dtype_of(instr.mods)
-    _asks_who_came(code, instr, mask)
+    _checks_mask(code, instr, mask)
     if "any" in instr.mods:
         code.define(d, f"warp.match_any(group.table, {code.use(value, dtype)}, {code.use(mask, 'u4')})", "u4")
         return
@@ -58,7 +58,7 @@ def redux(code, instr):
     dtype = dtype_of(instr.mods)
     d, value, mask = instr.operands
     operation = next(m for m in instr.mods if m in warp.REDUCTIONS)
-    _asks_who_came(code, instr, mask)
+    _checks_mask(code, instr, mask)
     operands = f"{code.use(value, dtype)}, {code.use(mask, 'u4')}"
     code.define(d, f"warp.reduce_(group.table, {operation!r}, {operands})", dtype)
 
@@ -67,7 +67,7 @@ def elect(code, instr):
     """``elect.sync d|p, mask``: the lowest lane of the mask; p holds in that lane."""
     d, mask = instr.operands
     lane, chosen = d.items if isinstance(d, Vec) else (d, None)
-    _asks_who_came(code, instr, mask)
+    _checks_mask(code, instr, mask)
     code.emit(f"mask = np.broadcast_to({code.use(mask, 'u4')}, (group.size,))")
     code.emit("got = np.bitwise_count((mask & (~mask + np.uint32(1))) - np.uint32(1)).astype('u4')")
     code.define(lane, "got", "u4")

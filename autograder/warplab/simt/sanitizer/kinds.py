@@ -1,4 +1,4 @@
-"""Which accesses clash, and what an instruction's accesses are to other threads.
+"""Which accesses clash, and which kind each access of an instruction is.
 
 Two accesses by different threads to the same bytes *clash* if one of them writes and not both are strong.
 *Strong* are atomics, and loads and stores with ``.relaxed``, ``.acquire``, ``.release`` or ``.volatile``: the
