@@ -28,11 +28,12 @@ from ptx_generator import (
     shrunk,
 )
 
-from warplab.simt.engine import numeric, repeats
+from warplab.simt.engine import repeats
 from warplab.simt.engine import program as engine
 from warplab.simt.engine.address_space import AddressSpace
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.machine import Launch, Machine
+from warplab.simt.engine.translate import NAMES
 from warplab.simt.toolchain.ptxas import assemble
 
 SEED = int(os.environ.get("PTX_SEED", "0"))
@@ -238,22 +239,22 @@ def test_what_the_generator_writes_is_ptx_that_nvidias_assembler_takes():
 
 
 @pytest.mark.parametrize(
-    "module, name, instead",
+    "name, instead",
     [
-        (numeric, "fma", lambda a, b, c: a * b + c),
-        (numeric, "flush", lambda x: x),
-        (numeric, "shift_right", lambda a, n: a >> (n % (8 * a.dtype.itemsize)).astype(a.dtype)),
-        (numeric, "float_to_int", lambda x, dtype, rounding: np.trunc(x).astype(dtype)),
+        ("fma", lambda a, b, c: a * b + c),
+        ("flush", lambda x: x),
+        ("shift_right", lambda a, n: a >> (n % (8 * a.dtype.itemsize)).astype(a.dtype)),
+        ("float_to_int", lambda x, dtype, rounding: np.trunc(x).astype(dtype)),
     ],
 )
-def test_an_engine_that_is_wrong_is_found(monkeypatch, module, name, instead):
-    monkeypatch.setattr(module, name, instead)
+def test_an_engine_that_is_wrong_is_found(monkeypatch, name, instead):
+    monkeypatch.setattr(NAMES["numeric"], name, instead)
     with pytest.raises(pytest.fail.Exception, match="the manual says"):
         campaign((f"normal {SEED} {i}" for i in range(NORMAL)), Counter(), alike=5)
 
 
 def test_a_mismatch_is_shrunk_to_the_instruction_that_differs(monkeypatch):
-    monkeypatch.setattr(numeric, "brev", lambda x: x)
+    monkeypatch.setattr(NAMES["numeric"], "brev", lambda x: x)
     wrong = (GENERATOR.program(f"shrinks {i}") for i in range(NORMAL))
     program = next(p for p in wrong if differs(p))
     small = shrunk(program, differs)
