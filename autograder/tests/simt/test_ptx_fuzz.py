@@ -28,8 +28,8 @@ from ptx_generator import (
     shrunk,
 )
 
-from warplab.simt.engine import repeats
 from warplab.simt.engine import program as engine
+from warplab.simt.engine import repeats
 from warplab.simt.engine.address_space import AddressSpace
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.machine import Launch, Machine
