@@ -17,8 +17,8 @@ from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.schedule import whole_exchanges
 from warplab.simt.engine.translate import translate
 from warplab.simt.errors import InvalidLaunch, LaunchError, UnsupportedInstruction
-from warplab.simt.ptx.blocks import registers_read, split
-from warplab.simt.ptx.dataflow import register_facts
+from warplab.simt.ptx.blocks import registers_read, split, successors
+from warplab.simt.ptx.dataflow import backward, register_facts
 from warplab.simt.ptx.inline import CannotInline, inline_calls
 from warplab.simt.ptx.link import link
 from warplab.simt.ptx.parser import (
@@ -214,10 +214,21 @@ class Program:
     @cached_property
     def guesses(self) -> frozenset[int]:
         """The ids of loads whose value reaches the expected operand of a compare-and-swap, through copies."""
-        instrs = [i for b in self.blocks for i in b.instrs]
-        expected = [i.operands[2] for i in instrs if "cas" in i.mods]
-        facts = register_facts(map(_loaded_or_copied, instrs)) if expected else {}
-        return frozenset().union(*(facts.get(o.name, ()) for o in expected if isinstance(o, Reg)))
+        facts = register_facts(map(_loaded_or_copied, (i for b in self.blocks for i in b.instrs)))
+        expected = [i.operands[2] for b in self.blocks for i in b.instrs if "cas" in i.mods]
+        sought = frozenset().union(*(facts.get(o.name, ()) for o in expected if isinstance(o, Reg)))
+        swaps = {b.index for b in self.blocks if any("cas" in i.mods for i in b.instrs)}
+        after = [successors(b) for b in self.blocks]
+        none: list[set[int]] = [set() for _ in after]
+        later = backward(after, none, lambda b, states: {*after[b]}.union(*states))
+        found: set[int] = set()
+        for block in self.blocks if sought else ():
+            ahead = not swaps.isdisjoint(later[block.index])
+            for i in reversed(block.instrs):
+                if ahead and id(i) in sought:
+                    found.add(id(i))
+                ahead = ahead or "cas" in i.mods
+        return frozenset(found)
 
     def shared_place(self, byte: int, width: int) -> str:
         """``tile[3, 16]``: the element of a shared array that holds a byte of a block's shared memory."""
