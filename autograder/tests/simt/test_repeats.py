@@ -196,7 +196,7 @@ def test_launches_are_traced_only_of_a_kernel_that_is_launched_often(replays, mo
 
 def program_of(kernel):
     (compiled,) = kernel.overloads.values()
-    return compiled._warplab_program[1]
+    return compiled.library.warplab_program[1]
 
 
 def launch_sizes(kernel, sizes):

@@ -371,7 +371,7 @@ class EngineDriver(_NumbasDriver):
 
 
 def _refuse(status: str, message: str) -> NoReturn:
-    raise numba_driver.CudaAPIError(binding.CUresult[f"CUDA_ERROR_{status}"], message)
+    raise numba_driver.CudaAPIError(getattr(binding.CUresult, f"CUDA_ERROR_{status}"), message)
 
 
 class RefusedLaunch(InvalidLaunch, CUDAError):
