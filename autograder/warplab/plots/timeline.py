@@ -104,7 +104,8 @@ def told(found: list[TimelineBar], kind: str) -> str:
     if some:
         used = sum((s.end - s.start) * min(1, s.used or 0) for s in some) / sum(s.end - s.start for s in some)
         words += f" and uses {used:.0%} of the SMs: {share * used:.0%} of what there is"
-    named = ", ".join(f"{why} {part:.0%}" for why, part in sorted(waits.items(), key=lambda w: -w[1])[:4])
+    most = sorted(waits.items(), key=lambda w: -w[1])[:4]
+    named = ", ".join(f"{why} {part:.0%}" for why, part in most if round(part, 2))
     return f"{words}. Gaps: {named}." if named else f"{words}."
 
 
