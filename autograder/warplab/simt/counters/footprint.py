@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warplab.simt.counters.collect import SECTOR_SHIFT
+from warplab.simt.counters.collect import SECTOR_SHIFT, compiled
 from warplab.simt.engine.address_space import Region
 from warplab.simt.observer import Observer
 
@@ -71,15 +71,17 @@ class DistinctSectors(Observer):
         _mark(self._marks[region.base][1], access.offset, offset, width, what != "write", what != "read")
 
 
+@compiled
 def _mark(marks, offsets, behind, width, reads, writes):
     """Mark the sectors of ``width`` bytes that begin ``behind`` each of ``offsets``."""
-    first = (offsets + behind) >> SECTOR_SHIFT
-    last = (offsets + behind + width - 1) >> SECTOR_SHIFT
-    for further in range(int((last - first).max(initial=0)) + 1):
-        sectors = (first + further)[first + further <= last]
-        sectors = sectors[np.r_[True, sectors[1:] != sectors[:-1]]]  # neighbours share a sector
-        if reads:
-            before = marks[sectors]
-            marks[sectors] = before | np.where(before & WRITTEN, READ, READ | FETCHED)
-        if writes:
-            marks[sectors] |= WRITTEN
+    done = -1  # neighbours share a sector
+    for at in offsets:
+        first, last = at + behind >> SECTOR_SHIFT, at + behind + width - 1 >> SECTOR_SHIFT
+        if first == last == done:
+            continue
+        for sector in range(first, last + 1):
+            if reads:
+                marks[sector] |= READ if marks[sector] & WRITTEN else READ | FETCHED
+            if writes:
+                marks[sector] |= WRITTEN
+        done = last
