@@ -138,3 +138,8 @@ def test_a_run_in_which_nothing_took_time_is_refused(tmp_path):
 
 def test_every_kind_has_a_colour():
     assert set(module.KINDS.values()) == set(module.COLOURS)
+
+
+def test_what_is_no_run_is_told_with_what_is_one():
+    with pytest.raises(TypeError, match=r"a VirtualDevice \(itself, not what connect\(\) gives\).* got int"):
+        warplab.timeline(3)

@@ -300,3 +300,13 @@ def test_a_load_of_16_bytes_a_lane_takes_four_passes():
     line = "{ out[threadIdx.x] = x[threadIdx.x]; }"
     copy = warplab.cuda_kernel('extern "C" __global__ void copy(const float4* x, float4* out)' + line, "copy")
     assert warplab.profile(copy[1, 32], np.ones(128, f32), np.ones(128, f32)).l1_wavefronts == 4 + 4
+
+
+def test_bounds_of_what_is_no_profile_say_what_to_pass():
+    with pytest.raises(TypeError, match=r"takes what warplab.profile\(kernel\[grid, block\], ...\) returns"):
+        bounds(strided[1, 32])
+
+
+def test_a_report_for_what_is_no_cuda_device_says_so():
+    with pytest.raises(caches.specs.SpecError, match="a device that CUDA runs on"):
+        warplab.report(strided[1, 32], np.ones(32, f32), np.ones(32, f32), 1, device="epyc-9654")

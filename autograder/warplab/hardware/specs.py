@@ -189,6 +189,8 @@ def get(name: str) -> Spec:
 def for_arch(arch: str) -> Spec:
     """What a compute capability fixes ("sm_90", also "sm_90a"). Raises SpecError, with the nearest names."""
     path = root() / "arch" / f"{arch.rstrip('af')}.yml"
+    if not arch:
+        raise SpecError("this needs a device that CUDA runs on, such as h100-sxm, rtx-4090 or t4")
     if not path.is_file():
         raise SpecError(
             f"no limits for the architecture '{arch}' in the hardware registry; {_nearest(arch, archs())}"

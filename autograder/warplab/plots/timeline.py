@@ -45,7 +45,7 @@ def timeline(run, uses: float | None = None, caption: str | None = None) -> Figu
 
     ``uses``: blocks for each SM of a kernel, blocks / SMs, from 1 on all that there is; a trace of CUDA
     kernels has its own. Times are virtual, or the profiler's. Of a virtual device the first operations and
-    calls are drawn, MAX_SPANS of each. Raises ValueError where nothing took time.
+    calls are drawn, MAX_SPANS of each. Raises ValueError where nothing took time, TypeError for anything else.
     """
     if isinstance(run, VirtualDevice):
         done = [*run.host_spans, *run.spans]
@@ -56,6 +56,11 @@ def timeline(run, uses: float | None = None, caption: str | None = None) -> Figu
         with tempfile.TemporaryDirectory() as folder:
             run.export_chrome_trace(path := str(Path(folder, "trace.json")))
             return timeline(path, uses, caption)
+    elif not isinstance(run, str | Path):
+        takes = (
+            "a VirtualDevice (itself, not what connect() gives), a torch.profiler.profile or a trace's path"
+        )
+        raise TypeError(f"timeline() takes {takes}, and got {type(run).__name__}")
     else:
         found = of_trace(json.loads(Path(run).read_text(encoding="utf-8"))["traceEvents"], uses)
     if not found:

@@ -31,7 +31,7 @@ def watched(
     """
     if not is_launcher(launcher):
         raise ProfileError(
-            "profile() and step() take a configured kernel, such as kernel[grid, block], "
+            "profile(), report() and step() take a configured kernel, such as kernel[grid, block], "
             f"and got {type(launcher).__name__}"
         )
     if sample_blocks is not None and sample_blocks < 1:
@@ -62,7 +62,7 @@ def _sample(blocks: int, threads: int, sample_blocks: int | None) -> int | None:
         raise ProfileError(
             f"{running:,} threads are too many to count here; the cap is {MAX_THREADS:,}: "
             "profile a smaller problem of the same shape, "
-            f"or a sample of its blocks with sample_blocks={min(1024, MAX_THREADS // threads)}"
+            f"or, by profile() alone, a sample of its blocks: sample_blocks={min(1024, MAX_THREADS // threads)}"
         )
     return sample
 

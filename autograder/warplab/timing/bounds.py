@@ -142,9 +142,15 @@ def bounds(launch: Profile | LaunchWork, device: str = "h100-sxm", warm: bool = 
 
     ``warm``: the launch is repeated on the same data, so that what fits L2 need not come from HBM again. Else
     it starts with cold caches, and only what it stores may stay in L2.
-    Raises SpecError for an unknown device, ValueError for a launch that does nothing that has a bound.
+    Raises SpecError for an unknown device, TypeError for what is no profile, ValueError for a launch that does
+    nothing that has a bound.
     """
     work = LaunchWork.of(launch) if isinstance(launch, Profile) else launch
+    if not isinstance(work, LaunchWork):
+        got = type(launch).__name__
+        raise TypeError(
+            f"bounds() takes what warplab.profile(kernel[grid, block], ...) returns, and got {got}"
+        )
     spec = specs.get(device)
     sms = spec["sms"].value
     busy = work.blocks / sms / math.ceil(work.blocks / sms) if work.equal else min(1.0, work.blocks / sms)
