@@ -45,7 +45,8 @@ def timeline(run, uses: float | None = None, caption: str | None = None) -> Figu
 
     ``uses``: blocks for each SM of a kernel, blocks / SMs, from 1 on all that there is; a trace of CUDA
     kernels has its own. Times are virtual, or the profiler's. Of a virtual device the first operations and
-    calls are drawn, MAX_SPANS of each. Raises ValueError where nothing took time, TypeError for anything else.
+    calls are drawn, MAX_SPANS of each. Raises ValueError where nothing took time, TypeError for
+    anything else.
     """
     if isinstance(run, VirtualDevice):
         done = [*run.host_spans, *run.spans]

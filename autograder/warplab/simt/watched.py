@@ -62,7 +62,7 @@ def _sample(blocks: int, threads: int, sample_blocks: int | None) -> int | None:
         raise ProfileError(
             f"{running:,} threads are too many to count here; the cap is {MAX_THREADS:,}: "
             "profile a smaller problem of the same shape, "
-            f"or, by profile() alone, a sample of its blocks: sample_blocks={min(1024, MAX_THREADS // threads)}"
+            f"or, by profile() alone, a sample: sample_blocks={min(1024, MAX_THREADS // threads)}"
         )
     return sample
 

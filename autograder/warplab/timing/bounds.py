@@ -142,8 +142,8 @@ def bounds(launch: Profile | LaunchWork, device: str = "h100-sxm", warm: bool = 
 
     ``warm``: the launch is repeated on the same data, so that what fits L2 need not come from HBM again. Else
     it starts with cold caches, and only what it stores may stay in L2.
-    Raises SpecError for an unknown device, TypeError for what is no profile, ValueError for a launch that does
-    nothing that has a bound.
+    Raises SpecError for an unknown device, TypeError for what is no profile, ValueError for a launch
+    that does nothing that has a bound.
     """
     work = LaunchWork.of(launch) if isinstance(launch, Profile) else launch
     if not isinstance(work, LaunchWork):
