@@ -22,7 +22,7 @@ from warplab.figures.held import Judged, judged
 from warplab.hardware import specs
 from warplab.timing.bench import seconds
 
-BOUNDS = ("kernel", "at", "GPU", "at least", "measured", "ratio", "from")
+BOUNDS = ("kernel", "at", "GPU", "measured", "at least", "ratio", "other bounds", "from")
 CACHES = ("what was profiled", "GPU", "rate", "profiled", "modelled", "off by", "from")
 RATES = {"l1": "L1", "l2": "L2"}
 
@@ -46,15 +46,16 @@ class Held(Directive):
 
     def of(self, j: Judged) -> tuple[str | nodes.Node, ...]:
         assert j.found is not None
-        each = "; ".join(f"{b.level} {seconds(b.seconds)}" for b in j.found.bounds)
+        longest, *others = (f"{seconds(b.seconds)}, {b.level}" for b in j.found.bounds)
         named = f"{j.point.series} ({j.experiment})"
         return (
             named,
             place(j.point),
             j.evidence.device,
-            each,
             seconds(j.point.median),
+            longest,
             f"{j.ratio:.3g}",
+            "; ".join(others),
             self.cited(j.evidence.cite),
         )
 

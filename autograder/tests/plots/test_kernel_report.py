@@ -9,6 +9,7 @@ import pytest
 from numba import cuda, float32
 
 import warplab
+from warplab.evidence.experiments.kernels import matmul_naive
 from warplab.plots.kernel_report import SECTIONS
 from warplab.plots.kernel_rules import WORDS, size
 
@@ -93,15 +94,6 @@ def odd_lanes(x, out):
 @cuda.jit
 def one_address(x, total):
     cuda.atomic.add(total, 0, x[cuda.grid(1)])
-
-
-@cuda.jit
-def product(a, b, c):
-    j, i = cuda.grid(2)
-    total = float32(0)
-    for k in range(a.shape[1]):
-        total += a[i, k] * b[k, j]
-    c[i, j] = total
 
 
 @cuda.jit
@@ -219,9 +211,9 @@ def test_threads_beyond_the_data_and_lanes_beyond_the_block_are_idle():
 
 
 def test_a_product_asks_l1_again_for_what_it_had():
-    report = warplab.report(product[(16, 16), (16, 16)], *np.ones((3, 256, 256), f32))
+    report = warplab.report(matmul_naive[(16, 16), (16, 16)], *np.ones((3, 256, 256), f32))
     one = found(report)["Repeated Loads"]
-    assert one.line == line(product, "+= a[i, k]") and WORDS[one.rule]["ours"]
+    assert one.line == line(matmul_naive, "+= a[row, k]") and WORDS[one.rule]["ours"]
     # of 65,536 sums each step asks for 2 sectors a warp and load: 64 MiB of 2 x 256 KiB
     assert "ask L1 for 64 MiB where 512 KiB are distinct, each sector 128 times" in one.sentence
 

@@ -7,6 +7,7 @@ import pytest
 from numba import cuda, float32
 
 import warplab
+from warplab.evidence.experiments.kernels import matmul_naive
 from warplab.simt.counters import caches
 from warplab.simt.counters.caches import CacheModel
 from warplab.simt.counters.footprint import Footprint
@@ -49,15 +50,6 @@ def sum_of_all(x, total):
 
 
 @cuda.jit
-def product(a, b, c):
-    j, i = cuda.grid(2)
-    total = float32(0)
-    for k in range(a.shape[1]):
-        total += a[i, k] * b[k, j]
-    c[i, j] = total
-
-
-@cuda.jit
 def tiled_product(a, b, c):
     left, right = cuda.shared.array((16, 16), float32), cuda.shared.array((16, 16), float32)
     j, i = cuda.grid(2)
@@ -78,7 +70,7 @@ def of(profile, name) -> Footprint:
 
 def test_a_sector_counts_once_however_often_it_is_asked_for():
     a, b, c = np.ones((32, 64), f32), np.ones((64, 32), f32), np.zeros((32, 32), f32)
-    p = warplab.profile(product[(2, 2), (16, 16)], a, b, c)
+    p = warplab.profile(matmul_naive[(2, 2), (16, 16)], a, b, c)
     assert of(p, "a") == of(p, "b") == Footprint(read=8192, fetched=8192, touched=8192)
     assert of(p, "c") == Footprint(written=4096, touched=4096)
     assert p.footprint == Footprint(read=16384, written=4096, fetched=16384, touched=20480)
@@ -206,7 +198,7 @@ def test_neighbours_in_a_warp_share_a_line_and_the_next_step_finds_it_in_l1():
     same two sectors of b, one does.
     """
     a, b, c = np.ones((64, 64), f32), np.ones((64, 64), f32), np.zeros((64, 64), f32)
-    m = warplab.profile(product[(4, 4), (16, 16)], a, b, c, caches="h100-sxm").caches
+    m = warplab.profile(matmul_naive[(4, 4), (16, 16)], a, b, c, caches="h100-sxm").caches
     assert m.l1_hits == m.l1_reads * 7 / 8 and (m.l1_writes, m.l1_write_hits) == (512, 0)
     assert m.l1_hit_rate == m.l1_hits / (m.l1_reads + m.l1_writes)
     assert m.hbm_reads == 1024  # each of a's and b's 512 sectors once

@@ -7,21 +7,12 @@ is left out. ``CASES`` says at which size it runs here: the published one, or on
 import numpy as np
 from numba import cuda, float32
 
+from warplab.evidence.experiments.kernels import matmul_naive
 from warplab.hardware import specs
 from warplab.simt.counters.caches import CacheModel
 from warplab.simt.watched import watched
 
 f32 = np.float32
-
-
-@cuda.jit
-def product(a, b, c):
-    """One thread an element, neighbours along a row."""
-    j, i = cuda.grid(2)
-    total = float32(0)
-    for k in range(a.shape[1]):
-        total += a[i, k] * b[k, j]
-    c[i, j] = total
 
 
 @cuda.jit
@@ -242,9 +233,9 @@ def norm(kernel, grid, threads, rows, columns, factors):
 
 # Name in profiled.yml: how many times smaller the device is, and the launch.
 CASES = {
-    "product, 4096": (4, lambda: in_squares(product, 16, 64, 1024, 1024)),
-    "product, 512": (2, lambda: in_squares(product, 16, 256, 256, 256)),
-    "product, 4092": (8, lambda: in_squares(product, 32, 160, 512, 512)),
+    "product, 4096": (4, lambda: in_squares(matmul_naive, 16, 64, 1024, 1024)),
+    "product, 512": (2, lambda: in_squares(matmul_naive, 16, 256, 256, 256)),
+    "product, 4092": (8, lambda: in_squares(matmul_naive, 32, 160, 512, 512)),
     "product down, 4092": (8, lambda: in_squares(product_down, 32, 512, 160, 512, down=True)),
     "tiles of 16, 512": (2, lambda: in_squares(product_in_tiles(16), 16, 256, 256, 256)),
     "tiles of 32, 4096": (1, lambda: in_squares(product_in_tiles(32), 32, 128, 4096, 1024)),
