@@ -178,6 +178,10 @@ def test_what_the_student_keeps_is_counted_like_what_autograd_saves():
         ),
         ("def total(device, x, out):\n    device.empty(3, 'complex64')", "complex64 cannot be allocated"),
         ("def total(device, x, out):\n    device.fill(3, 0)", "a device array"),
+        (
+            "def total(device, x, out):\n    device.fill(device.empty(3, 'int32'), 10**12)",
+            "out of bounds for int32",
+        ),
     ],
 )
 def test_what_a_recording_cannot_hold_is_refused_with_a_reason(source, why):

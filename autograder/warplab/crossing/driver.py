@@ -108,7 +108,8 @@ class Recorder:
 
     def fill(self, handle, value):
         """Set every element of a device array."""
-        self._record("fill", _name(handle), float(value) if handle.dtype.kind == "f" else int(value))
+        name, value = _name(handle), handle.dtype.type(value)  # NumPy says what does not fit
+        self._record("fill", name, float(value) if handle.dtype.kind == "f" else int(value))
 
     def copy(self, target, source):
         """Copy a whole device array into another of the same shape and dtype."""
