@@ -22,7 +22,7 @@ from warplab.figures.held import Judged, judged
 from warplab.hardware import specs
 from warplab.timing.bench import seconds
 
-BOUNDS = ("kernel", "at", "GPU", "measured", "at least", "ratio", "other bounds", "from")
+BOUNDS = ("kernel", "GPU", "measured", "at least", "ratio", "other bounds", "from")
 CACHES = ("what was profiled", "GPU", "rate", "profiled", "modelled", "off by", "from")
 RATES = {"l1": "L1", "l2": "L2"}
 
@@ -47,10 +47,8 @@ class Held(Directive):
     def of(self, j: Judged) -> tuple[str | nodes.Node, ...]:
         assert j.found is not None
         longest, *others = (f"{seconds(b.seconds)}, {b.level}" for b in j.found.bounds)
-        named = f"{j.point.series} ({j.experiment})"
         return (
-            named,
-            place(j.point),
+            f"{j.point.series}, at {place(j.point)} ({j.experiment})",
             j.evidence.device,
             seconds(j.point.median),
             longest,
