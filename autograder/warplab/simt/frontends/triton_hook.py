@@ -69,6 +69,9 @@ def install() -> None:
 
     driver.set_active(_driver())
     knobs.runtime.add_stages_inspection_hook = _ends_with_ptx  # pyright: ignore[reportAttributeAccessIssue] - asked with none too
+    # Triton's cache on disk is kept by a kernel's text, so its PTX names the file that had the text first: a
+    # notebook's cell of yesterday, whose lines nobody can read any more. A kernel compiles in 30 to 110 ms.
+    knobs.compilation.always_compile = True
 
 
 def _install_for_good() -> None:
@@ -158,7 +161,7 @@ def _active() -> Iterator[None]:
         yield
         return
     before = driver.active
-    with knobs.runtime.scope():
+    with knobs.runtime.scope(), knobs.compilation.scope():
         install()
         try:
             yield
