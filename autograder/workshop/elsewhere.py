@@ -98,6 +98,9 @@ def plain(soup: BeautifulSoup, address: str) -> list[str]:
     for cell in soup.select("[class*=source-cell-]"):
         number = next(name for name in cell["class"] if name.startswith("source-cell-")).rpartition("-")[2]
         cell.replace_with(paragraph(soup, f"@@cell-{number}@@"))
+    for summary in soup.select("details.solution > summary"):  # it folds cells, which Markdown cannot
+        summary.find_parent().unwrap()  # pyright: ignore[reportOptionalMemberAccess] - selected as a child
+        summary.replace_with(paragraph(soup, "Solution"))
     for figure in soup.select(MOVING):
         question = figure.select_one(".lab-question, .explorable-question")
         asked = question.get_text(" ", strip=True) if question else ""

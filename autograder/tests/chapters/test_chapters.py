@@ -20,7 +20,8 @@ PAGES = [
     *sorted(BOOK.glob("instructor*.md")),
 ]
 WITHOUT_PROBLEM_SET = {"12-beyond"}
-FEWEST_WORDS, MOST_WORDS = 3000, 5900  # prose only, quiz included
+FEWEST_WORDS, MOST_WORDS = 3000, 5900  # prose only, quiz included; problems and their solutions are not
+PROBLEM = re.compile(r"^`{3}\{(?:problem|predict)\}.*?^`{3}\{solution-end\}", re.DOTALL | re.MULTILINE)
 LONGEST_CELL, MEDIAN_CELL = 15, 7  # lines that are not blank
 FIELD = """1F1B; all-to-all; AWQ; block scaling; compute-bound; context parallelism; continuous batching;
 cp.async; embedding; expert parallelism; GPTQ; grouped-query attention; KV cache; latency-bound; logits;
@@ -119,7 +120,11 @@ def headings(path):
 
 def prose(path):
     """The words a reader reads: text and roles, no code, no formulas."""
-    return " ".join(t.content for t in tokens(path) if t.type in ("text", "myst_role"))
+    return read(tokens(path))
+
+
+def read(found):
+    return " ".join(token.content for token in found if token.type in ("text", "myst_role"))
 
 
 @cache
@@ -136,9 +141,15 @@ def bibliography():
     return parse_file(str(BOOK / "references.bib")).entries
 
 
+def words_of(text):
+    return len(re.findall(r"[^\W\d_][\w'’-]*", text))
+
+
 @each_chapter
 def test_a_chapter_is_long_enough_to_explain_and_short_enough_to_read(chapter):
-    words = len(re.findall(r"[^\W\d_][\w'’-]*", prose(chapter)))
+    solved = "\n".join(PROBLEM.findall(chapter.read_text(encoding="utf-8")))
+    text = re.sub(r"^```\{code-cell\}.*?^```$", "", solved, flags=re.DOTALL | re.MULTILINE)
+    words = words_of(prose(chapter)) - words_of(read(_parse(text)))
     assert FEWEST_WORDS <= words <= MOST_WORDS, f"{chapter.name} has {words} words"
 
 

@@ -29,7 +29,8 @@ PAGE = """<article><section id="costs"><h1>5. Costs<a class="headerlink" href="#
 <div class="admonition warning"><p class="admonition-title">Careful</p><p>First.</p>
 <ul><li>second</li></ul></div>
 <details class="sd-dropdown"><summary>Answer<svg></svg></summary><div><p>Four.</p></div></details>
-<div class="cell source-cell-4 docutils container"><pre>shown()</pre></div>
+<details class="solution"><summary>Solution</summary><p>Two.</p>
+<div class="cell source-cell-4 docutils container"><pre>shown()</pre></div><p>So.</p></details>
 <table><thead><tr><th>GPU</th><th>GB</th></tr></thead><tbody><tr><td>T4</td><td>16</td></tr></tbody></table>
 </section></article>"""
 CELLS = [
@@ -60,6 +61,7 @@ def test_the_text_is_plain_markdown_and_only_formulas_keep_a_bare_dollar():
     assert "$a_1 * b_2$" in text and "$$\nx_{ij} = \\$3\n$$" in text
     assert "> **Careful**\n>\n> First.\n>\n> - second" in text
     assert "<details><summary>Answer</summary>\n\nFour.\n\n</details>" in text
+    assert "Solution\n\nTwo." in text and text.count("<details>") == text.count("</details>") == 1
     assert "| T4 | 16 |" in text and "(In the book a picture moves here: What does a ring cost?)" in text
     assert not re.search(r"@@|<svg|<div|headerlink|\]\(specs", text)
 
