@@ -3,6 +3,7 @@ and its figures tell the same story.
 """
 
 import ast
+import inspect
 import math
 import re
 import subprocess
@@ -16,6 +17,7 @@ from conftest import ROOT
 from numba import cuda, float32, int32
 
 import warplab
+from warplab.figures import kernels
 from warplab.hardware import specs
 from warplab.simt.toolchain.ptxas import assemble, find
 
@@ -52,13 +54,12 @@ def chapter():
 
 
 def variant(name, *changes):
-    """The chapter's kernel `name` with each (old, new) of `changes` made in its source."""
-    cell = next(c.source for c in jupytext.reads(page(), fmt="md:myst").cells if f"def {name}(" in c.source)
-    source = ast.unparse(next(part for part in ast.parse(cell).body if getattr(part, "name", "") == name))
+    """The kernel `name` that the chapter imports, with each (old, new) of `changes` made in its source."""
+    source = inspect.getsource(getattr(kernels, name).py_func)
     for old, new in changes:
         assert old in source
         source = source.replace(old, new)
-    names = dict(chapter())
+    names = dict(vars(kernels))
     exec(compile(source, "03-parallel.md", "exec"), names)
     return names[name]
 
@@ -124,9 +125,9 @@ def test_the_fit_gives_back_the_share_that_was_put_in():
 
 def test_the_shares_of_the_job_come_out_even_for_every_number_of_workers():
     assert all((288 * k) % n == 0 for n in (1, 2, 4, 8, 16, 32) for k in (1, 2, 4, 8, 16, 32))
-    job, worksheet = chapter()["job"], chapter()["worksheet"]
+    job, compute = chapter()["job"], chapter()["compute"]
     chapter()["pool"] = chapter()["ThreadPoolExecutor"](2)
-    assert job(2, 1, 4) == [worksheet(2, 2000)] * 2
+    assert job(compute, 2, 1, 4) == [compute(2)] * 2
 
 
 class Ready:
@@ -263,10 +264,10 @@ def test_one_warp_needs_a_syncwarp_too():
 def test_quiz_3_a_barrier_in_a_branch_of_the_scan_is_reported():
     tidy = [
         (
-            "if t >= reach:\n            value += table[t - reach]\n        cuda.syncthreads()\n        "
-            "table[t] = value\n",
-            "if t >= reach:\n            value += table[t - reach]\n            cuda.syncthreads()\n        "
-            "    table[t] = value\n",
+            "if t >= reach:\n            value += partial[t - reach]\n        cuda.syncthreads()\n        "
+            "partial[t] = value\n",
+            "if t >= reach:\n            value += partial[t - reach]\n            cuda.syncthreads()\n        "
+            "    partial[t] = value\n",
         )
     ]
     with pytest.raises(warplab.LaunchError, match="two different barriers"):
@@ -276,7 +277,7 @@ def test_quiz_3_a_barrier_in_a_branch_of_the_scan_is_reported():
 def test_quiz_4_full_warps_with_bank_conflicts():
     places = [
         ("if t % (2 * stride) == 0", "if 2 * stride * t < 256"),
-        ("table[t] += table[t + stride]", "table[2 * stride * t] += table[2 * stride * t + stride]"),
+        ("partial[t] += partial[t + stride]", "partial[2 * stride * t] += partial[2 * stride * t + stride]"),
     ]
     p = warplab.profile(variant("sum_neighbours", *places)[BLOCKS, 256], numbers(), np.zeros(1, np.float32))
     assert p.shared_load.bank_conflicts + p.shared_store.bank_conflicts == 26_880 == 105 * BLOCKS
@@ -336,5 +337,6 @@ def test_a_gpu_that_nobody_measured_is_not_given_a_time():
 
 def test_the_laws_are_drawn_for_any_number_of_cores():
     measured = {2**k: 1.5**k for k in range(6)}
-    figure = figures().laws(0.1, measured, measured)
+    figure = figures().laws(0.1, {"computing": ({1: 1.0}, {1: 1.0}), "waiting": (measured, measured)})
     assert "9.7 at 256 workers" in figure.alt and "32 workers 7.59" in figure.alt
+    assert "this machine's 1 cores" in figure.caption and "up to 32" in figure.caption

@@ -49,24 +49,24 @@ def dependencies():
 
 
 @plots.responsive
-def laws(serial, fixed, scaled):
+def laws(serial, measured):
     """Amdahl's and Gustafson's curves for the share `serial`, with measured speedups.
 
-    fixed, scaled: {workers: speedup measured on this machine} for a job of fixed size
-    and one that grows with the workers.
+    measured: {what a worker does: ({workers: speedup} of a job of fixed size, the same of one that grows)}.
     """
     fig, axes = plots.new(plots.COLUMN, 3.3, columns=2)
     n = np.geomspace(1, 256, 200)
     panels = (
-        (axes[0], "same job (Amdahl)", {s: 1 / (s + (1 - s) / n) for s in (serial, serial / 10)}, fixed),
-        (axes[1], "job grows (Gustafson)", {s: s + (1 - s) * n for s in (serial, serial / 10)}, scaled),
+        ("same job (Amdahl)", {s: 1 / (s + (1 - s) / n) for s in (serial, serial / 10)}),
+        ("job grows (Gustafson)", {s: s + (1 - s) * n for s in (serial, serial / 10)}),
     )
-    for ax, title, curves, measured in panels:
-        ax.plot(n, n, color=INK, linestyle=(0, (2, 3)), linewidth=1.2)
+    for place, (ax, (title, curves)) in enumerate(zip(axes, panels, strict=True)):
+        ax.plot(n, n, color=INK, linestyle=(0, (2, 3)), linewidth=1.2, label="nothing serial")
         for (share, curve), colour in zip(curves.items(), ("orange", "green"), strict=True):
             ax.plot(n, curve, color=COLOUR[colour], label=f"{100 * share:g} % serial")
-        marks = {"linestyle": "none", "markersize": 8, "markeredgewidth": 2, **plots.MARKERS["live"]}
-        ax.plot(list(measured), list(measured.values()), label="live, this machine", **marks)
+        for (work, found), fill in zip(measured.items(), ("full", "none"), strict=True):
+            marks = {"linestyle": "none", "markersize": 8, "markeredgewidth": 2, **plots.MARKERS["live"]}
+            ax.plot(*zip(*found[place].items(), strict=True), label=f"live, {work}", fillstyle=fill, **marks)
         ax.set(xscale="log", yscale="log", xlim=(0.9, 256), ylim=(0.5, 256), xlabel="workers")
         ax.set_title(title, loc="left", fontsize=11)
         ax.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
@@ -76,14 +76,20 @@ def laws(serial, fixed, scaled):
     axes[0].set_ylabel("times as fast as one worker")
     plots.legend(fig, *axes[0].get_legend_handles_labels())
     top = 1 / (serial + (1 - serial) / 256)
+    said = "; ".join(
+        f"{work}, fixed: {_listed(fixed)}; growing: {_listed(grows)}"
+        for work, (fixed, grows) in measured.items()
+    )
+    cores, most = (max(fixed) for fixed, _ in measured.values())
     return plots.show(
         fig,
         alt="Two plots of speedup against the number of workers. With a job of fixed size and "
         f"{100 * serial:g} % of it serial the curve bends over, reaches {top:.1f} at 256 workers and "
         f"never {1 / serial:g}. With a job that grows with the workers the curve stays almost straight. "
-        f"Points measured on this machine, fixed: {_listed(fixed)}; growing: {_listed(scaled)}.",
-        caption="The same serial tenth caps a job of fixed size and hardly slows one that grows. Dots: "
-        "measured here, now.",
+        f"Points measured on this machine, {said}.",
+        caption=f"The same serial tenth caps a job of fixed size and hardly slows one that grows. Measured here, now: "
+        f"workers that compute, up to this machine's {cores} cores, and workers that wait, up to {most}. The points "
+        "should lie on the curve of 10 %; by how much they miss it is overhead.",
         evidence=["live", "theory"],
     )
 
