@@ -120,20 +120,35 @@ def said_at(said, points):
 
 @plots.responsive
 def loss_curves(curves):
-    """The loss over the steps of several runs, {what was done: losses}, the first of them the good one."""
-    fig, ax = plots.new(plots.COLUMN, 3.4)
-    colours, styles = ("blue", "orange", "green", "purple"), ("-", "--", "-.", ":")
-    for (name, losses), colour, style in zip(curves.items(), colours, styles, strict=False):
-        ax.plot(losses, style, color=COLOUR[colour], label=name, linewidth=1.8)
-    ax.set(xlabel="step", ylabel="loss", yscale="log")
-    ax.grid(axis="y")
-    plots.legend(fig, *ax.get_legend_handles_labels())
-    ends = "; ".join(f"{name}: from {losses[0]:.2f} to {losses[-1]:.2g}" for name, losses in curves.items())
+    """The loss over the steps of several runs, {what was done: losses}, each on an axis of its own."""
+    fig, axes = plots.new(plots.COLUMN, 4.6, rows=2, columns=2, phone=(plots.PHONE, 4.4))
+    colours = ("blue", "orange", "green", "purple")
+    for ax, (name, losses), colour in zip(axes.flat, curves.items(), colours, strict=True):
+        ax.plot(losses, color=COLOUR[colour], linewidth=1.6)
+        ax.set(xticks=[0, 200, 400, 600])
+        if max(losses) > 100:  # the run that leaps
+            ax.set(yscale="log")
+            ax.set_yticks([1, 10, 100], ["1", "10", "100"])
+            ax.minorticks_off()
+        else:
+            room = 0.08 * (max(losses) - min(losses))
+            ax.set_ylim(min(losses) - room, max(losses) + room)
+        last = f"{losses[-1]:.2f}" if losses[-1] > 0.01 else f"{losses[-1]:.4f}"
+        ax.set_title(f"{name}\n{losses[0]:.2f} to {last}", loc="left", fontsize=10.5)
+        ax.grid(axis="y")
+    for ax in axes[1]:
+        ax.set_xlabel("step")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("loss")
+    ends = "; ".join(
+        f"{name}: from {losses[0]:.2f} to {losses[-1]:.2g}, between {min(losses):.2g} and {max(losses):,.2g}"
+        for name, losses in curves.items()
+    )
     return plots.show(
         fig,
-        alt=f"The loss over {len(next(iter(curves.values())))} steps, on a logarithmic axis, of one good run "
-        f"and its mistakes. {ends}.",
-        caption="Computed here. One of the four learns the spirals.",
+        alt=f"The loss over {len(next(iter(curves.values())))} steps of one good run and its mistakes. {ends}.",
+        caption="Computed here. Each run has an axis of its own: look at the numbers beside it. One of the four learns "
+        "the spirals.",
     )
 
 

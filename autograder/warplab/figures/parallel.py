@@ -43,8 +43,8 @@ def dependencies():
         alt="Three graphs of small sums. Eight independent sums have no arrow between them: work 8, span 1. "
         "A chain of eight, each with an arrow to the next: work 8, span 8. A tree that adds eight "
         "numbers in pairs, four sums, then two, then one: work 7, span 3.",
-        caption="An arrow leads to a sum that needs the answer. The longest path, the span, is what no "
-        "number of students shortens.",
+        caption="An arrow leads to a sum that needs the result. The longest path is the span, and no number "
+        "of workers shortens it.",
     )
 
 
@@ -123,7 +123,7 @@ def mask(steps):
         alt=f"One row for each of {lanes} lanes, filled as long as the lane is at work. Two lanes run past "
         f"100 rounds, the longest, lane {longest}, for {rounds}; most stop within 20. Filled: "
         f"{share:.1%} of the area.",
-        caption=f"The warp stays for its slowest lane. Of {rounds * lanes:,} places in {rounds} rounds, "
+        caption=f"The warp runs until its slowest lane is done. Of {rounds * lanes:,} places in {rounds} rounds, "
         f"{steps.sum()} do work: {share:.1%}.",
     )
 
@@ -158,8 +158,8 @@ def lost_update():
         fig,
         alt="Time runs down. The total is 7. Thread A reads 7, then thread B reads 7. Both add 1. Thread A "
         "writes 8, then thread B writes 8. Two additions were made and the total went from 7 to 8.",
-        caption="Two additions, and the total grew by one. Each thread did its own sum right; the reading "
-        "and the writing came apart.",
+        caption="Two additions were made and the total grew by one. Each thread added correctly; between its read and "
+        "its write came the other's.",
     )
 
 
@@ -234,8 +234,8 @@ def counters(profiles):
     return plots.show(
         fig,
         alt=f"Counters of four kernels that add the same numbers. {said}.",
-        caption="Counts, not times. The tree trades atomics for shared memory; the shuffle needs hardly any "
-        "of either.",
+        caption="Counts, not times. The trees replace atomics by requests to shared memory; the shuffle kernel needs "
+        "few of either.",
         evidence=["counted"],
     )
 
@@ -256,9 +256,8 @@ def shuffle(values):
         fig,
         alt=f"Eight lanes with the values {rows[0]}. In each step a lane adds what a lane 4, then 2, then 1 "
         f"places to its right holds: {said}, the sum of all.",
-        caption="A warp's sum in small: eight lanes need three steps, 32 need five. A lane with nobody "
-        "at that "
-        "distance gets its own value back, and nobody reads what it makes of it.",
+        caption="A warp's sum in small: eight lanes need three steps, 32 need five. A lane with no other lane at that "
+        "distance gets its own value back, and its sum is not used.",
     )
 
 
