@@ -377,9 +377,10 @@ def test_the_counts_and_ratios_in_the_prose_of_chapter_04():
 def matmul():
     """The kernels that chapter 04 shows, taken from its own cells."""
     import warplab
+    from warplab.figures import kernels
 
-    space = {"np": np, "warplab": warplab}
-    needed = ("from numba import cuda", "T = 16", "@cuda.jit\n", "@cuda.jit(device=True)")
+    space = {"np": np, "warplab": warplab, "kernels": kernels, "matmul_tiled": kernels.tiled(16)}
+    needed = ("from numba import cuda", "@cuda.jit\n", "@cuda.jit(device=True)")
     for cell in code_cells(BOOK / "04-matmul.md"):
         if cell.source.startswith(needed) or needed[0] in cell.source:
             exec(compile(cell.source, "04-matmul.md", "exec"), space)

@@ -1,5 +1,6 @@
 """Chapter 4: what a tile costs an SM, what counts as an operation, and the picture of im2col."""
 
+import inspect
 import re
 
 import jupytext
@@ -9,7 +10,9 @@ import torch
 from conftest import ROOT
 from torch import nn
 
-from warplab.figures import disguises
+import warplab
+from warplab.evidence.measure import shown_without_running
+from warplab.figures import disguises, kernels, matmul
 from warplab.hardware import specs
 from warplab.models.operations import operations
 
@@ -61,9 +64,22 @@ def test_the_drawn_columns_are_those_that_unfold_makes():
 
 
 def test_the_first_kernel_comes_before_the_disguises_and_before_the_library():
-    kernel, library = TEXT.index("def matmul_naive"), TEXT.index("import torch\n")
+    text = re.sub(r"(?s)```\{solution-start\}.*?```\{solution-end\}", "", TEXT)
+    kernel, library = text.index("def matmul_naive"), text.index("import torch\n")
     assert kernel < library
-    assert len(re.findall(r"^```\{code-cell\}", TEXT[:kernel], re.M)) <= 6
+    assert len(re.findall(r"^```\{code-cell\}", text[:kernel], re.M)) <= 6
+
+
+def test_each_published_product_is_drawn_as_a_share_of_its_peak_or_named_without_one():
+    figure = matmul.shares_of_peak(shown_without_running("matmul_by_size"))
+    for said in ("60% at 4,096 of FP32", "78% at 4,096, 94% at 8,192 of BF16", "7.34 TFLOP/s at 4,096"):
+        assert said in figure.alt
+    found = dict(re.findall(r"; ([^;]*?): [^;]*?([\d.]+)% at [\d,]+ of", "; " + figure.alt.partition("side. ")[2]))
+    shares = {name: float(share) for name, share in found.items()}
+    assert len(shares) == 16  # of 17 series: the GTX 1070 Ti is not in the registry
+    assert all(share < 8 for name, share in shares.items() if "coalesced" in name or "in shared" in name)
+    library = [share for name, share in shares.items() if "cuBLAS" in name or "torch" in name]
+    assert (min(library), max(library)) == (60, 94)  # of each the largest side, 2,048 or more
 
 
 @pytest.mark.slow
@@ -72,15 +88,16 @@ def test_numbers_in_a_row_take_two_wavefronts_where_numbers_16_apart_take_one():
     cells = [c.source for c in jupytext.reads(TEXT, fmt="md:myst").cells if c.cell_type == "code"]
     wavefronts = {}
     for b_col in ("tx + 16 * j", "4 * tx + j"):
-        space = {}
-        for name in ("from numba import cuda", "def fetch(", "def multiply(", "def matmul_register_tiled("):
+        space = {"warplab": warplab, **vars(kernels)}
+        multiply = inspect.getsource(kernels.multiply.py_func)
+        assert "b_tile[k, tx + 16 * j]" in multiply
+        exec(compile(multiply.replace("b_tile[k, tx + 16 * j]", f"b_tile[k, {b_col}]"), "04", "exec"), space)
+        for name in ("from numba import cuda", "def fetch(", "def matmul_register_tiled("):
             source = next(c for c in cells if name in c).replace("print(warplab.device())", "")
-            exec(
-                compile(source.replace("b_tile[k, tx + 16 * j]", f"b_tile[k, {b_col}]"), "04", "exec"), space
-            )
+            exec(compile(source.replace("kernels.multiply", "multiply"), "04", "exec"), space)
         a = np.ones((64, 64), np.float32)
         launch = space["matmul_register_tiled"][(1, 1), (16, 16)]
-        wavefronts[b_col] = space["warplab"].profile(launch, a, a, np.empty_like(a)).shared_load.wavefronts
+        wavefronts[b_col] = warplab.profile(launch, a, a, np.empty_like(a)).shared_load.wavefronts
     loads_of_one = 8 * 64 * 4  # warps, steps, numbers of A or of B
     assert list(wavefronts.values()) == [2 * loads_of_one, loads_of_one + 2 * loads_of_one]
     assert sorted({4 * tx % 32 for tx in range(16)}) == list(range(0, 32, 4))  # "two in each of 8 banks"
