@@ -44,7 +44,7 @@ HEAD = ("series", "at", "median", "IQR/median", "samples")
 OF_OTHERS = ("series", "at", "published", "device", "year")
 
 
-DRAWN = {"matmul_by_size": matmul.shares_of_peak}  # what others published, where one figure for all says too little
+DRAWN = {"matmul_by_size": matmul.shares_of_peak}  # of what others published: a figure of its own
 LESSONS = yaml.safe_load((RESULTS / "lessons.yml").read_text(encoding="utf-8"))
 
 

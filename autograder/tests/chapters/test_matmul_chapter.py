@@ -74,7 +74,8 @@ def test_each_published_product_is_drawn_as_a_share_of_its_peak_or_named_without
     figure = matmul.shares_of_peak(shown_without_running("matmul_by_size"))
     for said in ("60% at 4,096 of FP32", "78% at 4,096, 94% at 8,192 of BF16", "7.34 TFLOP/s at 4,096"):
         assert said in figure.alt
-    found = dict(re.findall(r"; ([^;]*?): [^;]*?([\d.]+)% at [\d,]+ of", "; " + figure.alt.partition("side. ")[2]))
+    series = "; " + figure.alt.partition("side. ")[2]
+    found = dict(re.findall(r"; ([^;]*?): [^;]*?([\d.]+)% at [\d,]+ of", series))
     shares = {name: float(share) for name, share in found.items()}
     assert len(shares) == 16  # of 17 series: the GTX 1070 Ti is not in the registry
     assert all(share < 8 for name, share in shares.items() if "coalesced" in name or "in shared" in name)

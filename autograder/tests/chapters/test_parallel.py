@@ -266,8 +266,8 @@ def test_quiz_3_a_barrier_in_a_branch_of_the_scan_is_reported():
         (
             "if t >= reach:\n            value += partial[t - reach]\n        cuda.syncthreads()\n        "
             "partial[t] = value\n",
-            "if t >= reach:\n            value += partial[t - reach]\n            cuda.syncthreads()\n        "
-            "    partial[t] = value\n",
+            "if t >= reach:\n            value += partial[t - reach]\n            cuda.syncthreads()\n"
+            "            partial[t] = value\n",
         )
     ]
     with pytest.raises(warplab.LaunchError, match="two different barriers"):

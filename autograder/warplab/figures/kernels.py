@@ -1,4 +1,4 @@
-"""Finished kernels that chapters 3 and 4 count and do not print: each has a step that a problem set asks for."""
+"""Kernels that chapters 3 and 4 count and do not print: a step of each is a task of a problem set."""
 
 from numba import cuda, float32
 

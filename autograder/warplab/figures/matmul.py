@@ -269,7 +269,8 @@ def counters(profiles):
     return plots.show(
         fig,
         alt=f"Counters of the kernels on the same product. {said}.",
-        caption="Same product, same answer. The tile in shared memory cuts the global requests; the tile in registers cuts "
+        caption="Same product, same answer. The tile in shared memory cuts the global requests; the tile in "
+        "registers cuts "
         "them again, and the shared loads with them.",
         evidence=["counted"],
     )
@@ -340,9 +341,12 @@ def shares_of_peak(measurement):
     ax.spines["bottom"].set_bounds(0, 100)
     return plots.show(
         fig,
-        alt=f"Shares of their machines' dense peaks that published matrix products reach, by side. {'; '.join(said)}.",
-        caption="Published by others. Kernels without a tile in registers stay below 8 %; libraries reach 60 to 94 % "
-        "from a side of 2,048 on. The peak is the data sheet's: FP32 on CUDA cores, BF16 on matrix units. After each share "
+        alt=f"Shares of their machines' dense peaks that published matrix products reach, by side. "
+        f"{'; '.join(said)}.",
+        caption="Published by others. Kernels without a tile in registers stay below 8 %; libraries reach "
+        "60 to 94 % "
+        "from a side of 2,048 on. The peak is the data sheet's: FP32 on CUDA cores, BF16 on matrix units. "
+        "After each share "
         "stands the side, of a best shape that of a square product with as many multiply-adds.",
         evidence=["published"],
     )

@@ -146,8 +146,10 @@ def loss_curves(curves):
     )
     return plots.show(
         fig,
-        alt=f"The loss over {len(next(iter(curves.values())))} steps of one good run and its mistakes. {ends}.",
-        caption="Computed here. Each run has an axis of its own: look at the numbers beside it. One of the four learns "
+        alt=f"The loss over {len(next(iter(curves.values())))} steps of one good run and its mistakes. "
+        f"{ends}.",
+        caption="Computed here. Each run has an axis of its own: look at the numbers beside it. One of the "
+        "four learns "
         "the spirals.",
     )
 

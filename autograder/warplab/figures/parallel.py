@@ -87,8 +87,10 @@ def laws(serial, measured):
         f"{100 * serial:g} % of it serial the curve bends over, reaches {top:.1f} at 256 workers and "
         f"never {1 / serial:g}. With a job that grows with the workers the curve stays almost straight. "
         f"Points measured on this machine, {said}.",
-        caption=f"The same serial tenth caps a job of fixed size and hardly slows one that grows. Measured here, now: "
-        f"workers that compute, up to this machine's {cores} cores, and workers that wait, up to {most}. The points "
+        caption=f"The same serial tenth caps a job of fixed size and hardly slows one that grows. Measured "
+        "here, now: "
+        f"workers that compute, up to this machine's {cores} cores, and workers that wait, up to {most}. "
+        "The points "
         "should lie on the curve of 10 %; by how much they miss it is overhead.",
         evidence=["live", "theory"],
     )
@@ -123,7 +125,8 @@ def mask(steps):
         alt=f"One row for each of {lanes} lanes, filled as long as the lane is at work. Two lanes run past "
         f"100 rounds, the longest, lane {longest}, for {rounds}; most stop within 20. Filled: "
         f"{share:.1%} of the area.",
-        caption=f"The warp runs until its slowest lane is done. Of {rounds * lanes:,} places in {rounds} rounds, "
+        caption=f"The warp runs until its slowest lane is done. Of {rounds * lanes:,} places in {rounds} "
+        "rounds, "
         f"{steps.sum()} do work: {share:.1%}.",
     )
 
@@ -158,7 +161,8 @@ def lost_update():
         fig,
         alt="Time runs down. The total is 7. Thread A reads 7, then thread B reads 7. Both add 1. Thread A "
         "writes 8, then thread B writes 8. Two additions were made and the total went from 7 to 8.",
-        caption="Two additions were made and the total grew by one. Each thread added correctly; between its read and "
+        caption="Two additions were made and the total grew by one. Each thread added correctly; between "
+        "its read and "
         "its write came the other's.",
     )
 
@@ -234,7 +238,8 @@ def counters(profiles):
     return plots.show(
         fig,
         alt=f"Counters of four kernels that add the same numbers. {said}.",
-        caption="Counts, not times. The trees replace atomics by requests to shared memory; the shuffle kernel needs "
+        caption="Counts, not times. The trees replace atomics by requests to shared memory; the shuffle "
+        "kernel needs "
         "few of either.",
         evidence=["counted"],
     )
@@ -256,7 +261,8 @@ def shuffle(values):
         fig,
         alt=f"Eight lanes with the values {rows[0]}. In each step a lane adds what a lane 4, then 2, then 1 "
         f"places to its right holds: {said}, the sum of all.",
-        caption="A warp's sum in small: eight lanes need three steps, 32 need five. A lane with no other lane at that "
+        caption="A warp's sum in small: eight lanes need three steps, 32 need five. A lane with no other "
+        "lane at that "
         "distance gets its own value back, and its sum is not used.",
     )
 
