@@ -161,6 +161,8 @@ HELD: dict[tuple[str, str], Callable[[Point], LaunchWork]] = {
     ("reduction", "by shuffles, several loads a thread"): read,
     ("transpose", "naive"): transpose_of(kernels.transpose_naive),
     ("transpose", "tiled"): transpose_of(kernels.transpose_tiled),
+    ("transpose", "padded"): transpose_of(kernels.transpose_padded),
+    ("transpose", "padded, four numbers a thread"): in_and_out,
     ("softmax", "one kernel"): in_and_out,
     ("bias_and_gelu", "bias, then F.gelu"): lambda p: least(read=4 * p.x, written=4 * p.x),
     ("bias_and_gelu", "one kernel, Triton"): lambda p: least(read=4 * p.x, written=4 * p.x),

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from warplab import plots
+from warplab.evidence.measure import published
 
 INK, COLOUR = plots.INK, plots.PALETTE
 SMALL = {"fontsize": 10.5}
@@ -35,11 +36,11 @@ def hierarchy(spec, latencies):
     fig, (left, right) = plots.new(plots.COLUMN, 2.7, columns=2, width_ratios=[1.15, 1])
     colours = ("green", "blue", "purple", "orange")
     for y, ((_, size, cycles), colour) in enumerate(zip(rows, colours, strict=True)):
-        left.barh(y, size, height=0.6, color=COLOUR[colour], alpha=0.8)
+        left.plot([size], [y], "o", markersize=9, color=COLOUR[colour])
         left.annotate(
             binary(size) if y < 3 else "80 GB",
             (size, y),
-            (5, 0),
+            (9, 0),
             textcoords="offset points",
             va="center",
             **SMALL,
@@ -214,26 +215,71 @@ def strides(counted, here, gpu):
 
 
 @plots.responsive
+def random_reads(measurement):
+    """How many times longer a number takes when a table is read at random: live on this CPU, and published.
+
+    measurement: warplab.measure("random_reads"). Beside it stands what the same author published of reads at
+    stride 8, where each number has a sector of its own, too.
+    """
+    strided = {p.x: p.rate for e in published("copy_bandwidth") for p in e.points if p.series == "strided read"}
+    rows = [("GTX 1070 Ti, stride 8", strided[1] / strided[8], "published")]
+    here = [evidence for evidence in measurement.evidence if evidence.kind == "live"]
+    for evidence in [*published("random_reads"), *here]:
+        series = evidence.series()
+        ordered = next(points for name, points in series.items() if name.endswith("in order"))
+        rates = {p.x: p.rate for p in ordered}
+        for name, points in series.items():
+            if name.endswith("at random"):
+                where = "this CPU" if name.startswith("cpu") else evidence.device.removeprefix("NVIDIA GeForce ")
+                rows += [(f"{where}, {binary(p.x)}", rates[p.x] / p.rate, evidence.kind) for p in points]
+    fig, ax = plots.new(plots.COLUMN, 1.1 + 0.42 * len(rows), phone=(plots.PHONE, 1.1 + 0.55 * len(rows)))
+    for y, (_, ratio, kind) in enumerate(rows):
+        ax.barh(y, ratio, height=0.55, color=plots.MARKERS[kind]["color"], alpha=0.75)
+        box = {"facecolor": plots.PAPER, "edgecolor": "none", "pad": 1}
+        ax.annotate(
+            f"{ratio:.1f}", (ratio, y), (5, 0), textcoords="offset points", va="center", bbox=box, **SMALL
+        )
+    ax.axvline(8, **THEORY)
+    ax.annotate("a sector for each number: 8", (8, -0.75), (5, 0), textcoords="offset points", **SMALL)
+    ax.set(xlim=(0, 1.12 * max(r for _, r, _ in rows)), ylim=(len(rows) - 0.5, -1.0))
+    ax.set(xlabel="times as long as in order, stride 1")
+    names = [name.replace(", ", ",\n") if plots.on_phone() else name for name, _, _ in rows]
+    ax.set_yticks(range(len(rows)), names)
+    ax.tick_params(axis="y", length=0)
+    said = "; ".join(f"{name}: {ratio:.1f} times ({kind})" for name, ratio, kind in rows)
+    return plots.show(
+        fig,
+        alt=f"How many times as long a number takes as in a table read in order. {said}. A dashed line at 8: "
+        "a sector of 32 bytes for each number of 4.",
+        caption="Blue: live, this CPU, where small tables stay in its caches. Gold: published, a table of 256 MiB on "
+        "a GPU. Sectors explain a factor of 8 there, and the strided read keeps to it; at random a number costs "
+        "four times as much again.",
+        evidence=["live", "published"],
+    )
+
+
+@plots.responsive
 def intensities(spec, operations):
-    """Operations of deep learning as bars of FLOP a byte, against the BF16 ridge of an
+    """Operations of deep learning as dots at their FLOP a byte, against the BF16 ridge of an
     H100. operations: {name: FLOP a byte}.
     """
     ridge = spec["ridge_bf16"].value
     fig, ax = plots.new(plots.COLUMN, 0.8 + 0.36 * len(operations))
     for y, (_, value) in enumerate(operations.items()):
-        ax.barh(y, value, left=0, height=0.6, color=COLOUR["green" if value > ridge else "orange"], alpha=0.8)
+        ax.plot([value], [y], "o", markersize=9, color=COLOUR["green" if value > ridge else "orange"])
         share = min(1, value / ridge)
         label = f"{value:.2f}" if value < 10 else f"{value:,.0f}"
         label += f" ({100 * share:.1g} %)" if share < 0.01 else f" ({100 * share:.0f} %)" if share < 1 else ""
         box = {"facecolor": plots.PAPER, "edgecolor": "none", "pad": 1}
-        ax.annotate(label, (value, y), (5, 0), textcoords="offset points", va="center", bbox=box, **SMALL)
+        ax.annotate(label, (value, y), (9, 0), textcoords="offset points", va="center", bbox=box, **SMALL)
     ax.axvline(ridge, **THEORY)
     ax.set(
         xscale="log",
         xlim=(0.08, 3e4),
         ylim=(len(operations) - 0.4, -0.6),
-        xlabel="FLOP a byte, every byte once",
+        xlabel="FLOP a byte of HBM, every byte once",
     )
+    ax.grid(axis="x")
     ax.set_yticks(range(len(operations)), list(operations))
     ax.set_xticks([0.1, 1, 10, 100, 1000], ["0.1", "1", "10", "100", "1,000"])
     ax.minorticks_off()
@@ -244,8 +290,8 @@ def intensities(spec, operations):
         fig,
         alt=f"Arithmetic intensity of operations in BF16, in FLOP a byte. {said}. The ridge of an H100 SXM "
         f"is at {ridge:.0f}.",
-        caption="Theory: in brackets, the most of an H100 SXM's dense BF16 peak that the door allows. Only "
-        f"what passes the dashed ridge at {ridge:.0f} FLOP a byte can keep the Tensor Cores busy.",
+        caption="Theory: in brackets, the most of an H100 SXM's dense BF16 peak that HBM's bandwidth allows. "
+        f"Only what lies right of the dashed ridge, at {ridge:.0f} FLOP a byte, can keep the Tensor Cores busy.",
         evidence=["theory"],
     )
 
@@ -253,7 +299,7 @@ def intensities(spec, operations):
 @plots.responsive
 def floors(parts):
     """`parts`: {name: (FLOP, seconds)}: shares of the arithmetic, and of the shortest
-    time that peaks and door allow.
+    time that the peaks of arithmetic and of HBM allow.
     """
     fig, ax = plots.new(plots.COLUMN, 2.5)
     colours = ("blue", "green", "orange", "purple")
@@ -289,8 +335,8 @@ def floors(parts):
     return plots.show(
         fig,
         alt=f"Two bars for one transformer block on an H100 SXM, computed from peaks. {said}.",
-        caption="Computed from data-sheet peaks, not measured: what is a sliver of the arithmetic is a good "
-        "part of the time.",
+        caption="Computed from data-sheet peaks, not measured: softmax, norms and additions are a small part of the "
+        "arithmetic and a fifth of the shortest time.",
         evidence=["theory"],
     )
 

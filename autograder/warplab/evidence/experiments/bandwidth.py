@@ -111,7 +111,7 @@ def latency(where):
             )
 
 
-@experiment(question="How wide is the door between host and device?", chapter="05-memory", x="bytes")
+@experiment(question="How fast do bytes go between host and device?", chapter="05-memory", x="bytes")
 def host_device_transfer(where):
     for size in (1 << 12, 1 << 16, 1 << 20, 1 << 24, 1 << 28):
         there = torch.empty(size, dtype=torch.uint8, device=where)
