@@ -16,6 +16,7 @@ import pytest
 from conftest import ROOT
 
 import warplab
+from warplab.evidence.measure import published
 from warplab.hardware import specs
 
 BOOK = ROOT / "chapters"
@@ -365,8 +366,28 @@ def test_the_bytes_of_attention():
 
 
 def test_the_quiz():
-    assert [math.gcd(width, 32) for width in (34, 33, 36)] == [2, 1, 4]
+    assert [math.gcd(width, 32) for width in (34, 33, 40)] == [2, 1, 8]
     assert 256e3 / 500e-9 == pytest.approx(512e9)
+
+
+def test_what_others_measured_is_said_as_they_published_it():
+    sources = [*published("transpose"), *published("copy_bandwidth")]
+    points = {(e.cite, p.series, p.x): p.rate for e in sources for p in e.points}
+    naive, tiled, padded, wide = (rate for (cite, _, _), rate in points.items() if cite == "yencal2025")
+    assert [round(r / 1e9) for r in (naive, tiled, padded, wide)] == [476, 996, 1693, 2772]
+    assert [round(r, 1) for r in (tiled / naive, padded / tiled)] == [2.1, 1.7]
+    strided = [points["kernelforge2026", "strided copy", s] for s in (1, 8, 128)]
+    assert round(strided[0] / 1e12, 2) == 1.38 and round(strided[1] / strided[2]) == 8
+    lines = [2 * 4 * 2**20 * s for s in (8, 16)]  # bytes of both arrays' cache lines
+    assert lines[0] < specs.get("rtx-4090")["l2_cache"].si < lines[1] == 128 << 20
+    drawn = figures().random_reads(warplab.measure("random_reads"))
+    assert "stride 8: 7.8 times (published)" in drawn.alt and "256 MiB: 32.2 times (published)" in drawn.alt
+
+
+def test_flash_attention_4_counts_as_the_box_says():
+    tile = 2 * 128**3  # FLOP of one product
+    assert [n * tile // 8192 for n in (2, 5)] == [1024, 2560] and 128 * 128 // 16 == 1024
+    assert round(740 / 989.4, 2) == 0.75 and round(1605e12 / specs.get("b200")["peak_bf16"].si, 2) == 0.71
 
 
 def test_chapter_4_is_placed_where_its_counters_put_it():

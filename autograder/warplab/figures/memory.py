@@ -221,7 +221,9 @@ def random_reads(measurement):
     measurement: warplab.measure("random_reads"). Beside it stands what the same author published of reads at
     stride 8, where each number has a sector of its own, too.
     """
-    strided = {p.x: p.rate for e in published("copy_bandwidth") for p in e.points if p.series == "strided read"}
+    strided = {
+        p.x: p.rate for e in published("copy_bandwidth") for p in e.points if p.series == "strided read"
+    }
     rows = [("GTX 1070 Ti, stride 8", strided[1] / strided[8], "published")]
     here = [evidence for evidence in measurement.evidence if evidence.kind == "live"]
     for evidence in [*published("random_reads"), *here]:
@@ -230,7 +232,9 @@ def random_reads(measurement):
         rates = {p.x: p.rate for p in ordered}
         for name, points in series.items():
             if name.endswith("at random"):
-                where = "this CPU" if name.startswith("cpu") else evidence.device.removeprefix("NVIDIA GeForce ")
+                where = (
+                    "this CPU" if name.startswith("cpu") else evidence.device.removeprefix("NVIDIA GeForce ")
+                )
                 rows += [(f"{where}, {binary(p.x)}", rates[p.x] / p.rate, evidence.kind) for p in points]
     fig, ax = plots.new(plots.COLUMN, 1.1 + 0.42 * len(rows), phone=(plots.PHONE, 1.1 + 0.55 * len(rows)))
     for y, (_, ratio, kind) in enumerate(rows):
@@ -251,9 +255,9 @@ def random_reads(measurement):
         fig,
         alt=f"How many times as long a number takes as in a table read in order. {said}. A dashed line at 8: "
         "a sector of 32 bytes for each number of 4.",
-        caption="Blue: live, this CPU, where small tables stay in its caches. Gold: published, a table of 256 MiB on "
-        "a GPU. Sectors explain a factor of 8 there, and the strided read keeps to it; at random a number costs "
-        "four times as much again.",
+        caption="Blue: live, this CPU, where small tables stay in its caches. Gold: published, a table of "
+        "256 MiB on a GPU. Sectors explain a factor of 8 there, and the strided read keeps to it; at random "
+        "a number costs four times as much again.",
         evidence=["live", "published"],
     )
 
@@ -291,7 +295,8 @@ def intensities(spec, operations):
         alt=f"Arithmetic intensity of operations in BF16, in FLOP a byte. {said}. The ridge of an H100 SXM "
         f"is at {ridge:.0f}.",
         caption="Theory: in brackets, the most of an H100 SXM's dense BF16 peak that HBM's bandwidth allows. "
-        f"Only what lies right of the dashed ridge, at {ridge:.0f} FLOP a byte, can keep the Tensor Cores busy.",
+        f"Only what lies right of the dashed ridge, at {ridge:.0f} FLOP a byte, can keep the Tensor "
+        "Cores busy.",
         evidence=["theory"],
     )
 
@@ -335,8 +340,8 @@ def floors(parts):
     return plots.show(
         fig,
         alt=f"Two bars for one transformer block on an H100 SXM, computed from peaks. {said}.",
-        caption="Computed from data-sheet peaks, not measured: softmax, norms and additions are a small part of the "
-        "arithmetic and a fifth of the shortest time.",
+        caption="Computed from data-sheet peaks, not measured: softmax, norms and additions are a small part "
+        "of the arithmetic and a fifth of the shortest time.",
         evidence=["theory"],
     )
 
