@@ -12,6 +12,8 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from warplab import plots, specs
+from warplab.evidence.measure import published
+from warplab.plots.measured import measured as plot_of
 
 HERE = Path(__file__).parent
 INK, PAPER, COLOUR = plots.INK, plots.PAPER, plots.PALETTE
@@ -274,51 +276,195 @@ def fragments(lane):
     )
 
 
+KINDS = (
+    ("peak_fp32", "FP32, CUDA cores", "grey", "s"),
+    ("peak_tf32", "TF32", "gold", "o"),
+    ("peak_fp16", "FP16", "blue", "o"),
+    ("peak_fp8", "FP8", "orange", "o"),
+    ("peak_fp4", "FP4", "purple", "o"),
+)
+
+
 @plots.responsive
 def ladder():
-    """Dense peaks from the registry, by device and format."""
-    devices = ("v100-sxm2", "a100-sxm", "h100-sxm", "b200", "rtx-4090")
-    kinds = (
-        ("peak_fp32", "FP32, CUDA cores", "grey"),
-        ("peak_tf32", "TF32", "gold"),
-        ("peak_fp16", "FP16", "blue"),
-        ("peak_fp8", "FP8", "orange"),
-    )
-    fig, ax = plots.new(plots.COLUMN, 5.2)
-    y, ticks, said = 0.0, [], []
-    for key in devices:
+    """Dense peaks from the registry, a row for each device and a mark for each format."""
+    devices = ("v100-sxm2", "a100-sxm", "h100-sxm", "b200", "b300", "rtx-4090")
+    fig, ax = plots.new(plots.COLUMN, 4.6)
+    said = []
+    for y, key in enumerate(devices):
         spec = specs.get(key)
-        start, words = y, []
-        for name, label, colour in kinds:
-            if name not in spec:
-                continue
-            ax.barh(y, spec[name].si / 1e12, height=0.85, color=COLOUR[colour], alpha=0.8)
+        held = [(spec[name].si / 1e12, *rest) for name, *rest in KINDS if name in spec]
+        ax.plot([held[0][0], held[-1][0]], [y, y], color=COLOUR["grey"], linewidth=1, alpha=0.6, zorder=1)
+        for place, (peak, _, colour, marker) in enumerate(held):
+            ax.plot(peak, y, marker, color=COLOUR[colour], markersize=9)
+            above = place % 2 == 0
             ax.annotate(
-                f"{spec[name].si / 1e12:,.4g}",
-                (spec[name].si / 1e12, y),
-                (4, 0),
+                f"{peak:,.4g}",
+                (peak, y),
+                (0, 8 if above else -8),
                 textcoords="offset points",
-                va="center",
-                fontsize=10.5,
+                ha="center",
+                va="bottom" if above else "top",
+                fontsize=10,
             )
-            words.append(f"{label} {spec[name].si / 1e12:,.4g}")
-            y += 1
-        ticks.append(((start + y - 1) / 2, spec.short.removesuffix(" SXM2")))
-        said.append(f"{spec.short}: {', '.join(words)}")
-        y += 0.7
-    ax.set(xscale="log", xlim=(8, 12_000), ylim=(y - 0.9, -0.8), xlabel="peak, dense (TFLOP/s)")
-    ax.set_yticks(*zip(*ticks, strict=True))
-    ax.set_xticks([10, 100, 1000], ["10", "100", "1,000"])
+        said.append(f"{spec.short}: " + ", ".join(f"{label} {peak:,.4g}" for peak, label, *_ in held))
+    ax.set(xscale="log", xlim=(8, 16_000), ylim=(len(devices) - 0.4, -0.7), xlabel="peak, dense (TFLOP/s)")
+    ax.set_yticks(range(len(devices)), [specs.get(key).short.removesuffix(" SXM2") for key in devices])
+    ax.set_xticks([10, 100, 1000, 10_000], ["10", "100", "1,000", "10,000"])
     ax.minorticks_off()
+    ax.grid(axis="x")
     ax.tick_params(axis="y", length=0)
-    handles = [Rectangle((0, 0), 1, 1, color=COLOUR[colour], alpha=0.8) for _, _, colour in kinds]
-    plots.legend(fig, handles, [label for _, label, _ in kinds])
+    for _, label, colour, marker in KINDS:
+        ax.plot([], [], marker, color=COLOUR[colour], markersize=9, label=label)
+    plots.legend(fig)
     return plots.show(
         fig,
-        alt=f"Dense data-sheet peaks in TFLOP/s. {'; '.join(said)}.",
+        alt=f"Dense data-sheet peaks in TFLOP/s, on a logarithmic axis. {'; '.join(said)}.",
         caption="Data-sheet peaks, dense, SXM but for the RTX 4090 (FP16 and FP8 there with FP32 sums). "
-        "Halving the bits doubles a Tensor Core's peak; the large step is from CUDA cores to Tensor "
-        "Cores.",
+        "Equal steps of the axis are equal factors. Halving the bits doubles a Tensor Core's peak; the large "
+        "step is from CUDA cores to Tensor Cores. The registry has neither FP32 nor FP4 of the B300.",
+    )
+
+
+REGISTERED = {  # the registry's entry whose peaks bound a published device
+    "NVIDIA A100 40 GB": "a100-sxm",
+    "NVIDIA A100 80 GB": "a100-sxm",
+    "NVIDIA V100 16 GB": "v100-sxm2",
+    "NVIDIA V100 32 GB": "v100-sxm2",
+    "NVIDIA V100-SXM2 16 GB": "v100-sxm2",
+    "NVIDIA H100 SXM": "h100-sxm",
+    "NVIDIA H100 (8)": "h100-sxm",
+    "NVIDIA H800": "h100-sxm",
+    "NVIDIA H200 SXM": "h200-sxm",
+    "NVIDIA B200 SXM": "b200",
+    "Intel Gaudi 3": "gaudi3",
+    "AMD MI300X (8)": "mi300x",
+}
+CLIMB = (
+    ("WMMA from global memory", "WMMA,\nfrom global memory", "blue"),
+    ("WMMA, tiles in shared memory", "WMMA, tiles in\nshared memory", "blue"),
+    ("WMMA, copied ahead by cp.async", "WMMA, tiles\ncopied ahead", "blue"),
+    ("wgmma and TMA", "wgmma and TMA", "blue"),
+    ("cuBLAS BF16", "cuBLAS", "blue"),
+    ("wgmma and TMA, FP8", "wgmma and TMA,\nFP8", "orange"),
+)
+H20 = {"blue": 148.0, "orange": 296.0}  # TFLOP/s, the peaks that the source counts by: BF16 and FP8, dense
+
+
+@plots.responsive
+def eight_bits(measured):
+    """What a WMMA kernel without tiles reaches, and what eight bits bring, by those who published it.
+
+    measured: of matmul_in_eight_bits; with a record of ours the usual plot is shown.
+    """
+    if measured.kind != "published":
+        return plot_of(measured)
+    h20 = next(e for e in measured.evidence if e.device == "NVIDIA H20")
+    found = {p.series: p.rate / 1e12 for p in h20.points}
+    wide = {
+        e.device: _best(e) for e in published("matmul_by_size") if e.points[0].series.endswith("best shape")
+    }
+    eight = {e.device: _best(e) for e in measured.evidence if e is not h20}
+    fig, (climb, best) = plots.new(plots.COLUMN, 7.4, rows=2, height_ratios=(6, 7))
+    for y, (series, _, colour) in enumerate(CLIMB):
+        _rate(
+            climb,
+            y,
+            found[series],
+            colour,
+            H20[colour],
+            f"{found[series]:.0f}, {found[series] / H20[colour]:.0%}",
+        )
+    climb.set_yticks(range(len(CLIMB)), [label for _, label, _ in CLIMB])
+    climb.set(xlim=(0, 350), ylim=(len(CLIMB) - 0.4, -0.6))
+    climb.set_title("H20, side 4,096 (TFLOP/s)", loc="left", fontsize=11)
+    rows, said = [], []
+    for device, rate in eight.items():
+        facts = specs.get(REGISTERED[device])
+        for colour, kind, value in (("blue", "bf16", wide.get(device)), ("orange", "fp8", rate)):
+            if value:
+                peak = facts[f"peak_{kind}"].si / 1e12
+                _rate(best, len(rows), value, colour, peak, f"{value:,.0f}, {value / peak:.0%}")
+                rows.append(device.removeprefix("NVIDIA ").removeprefix("Intel ").removesuffix(" SXM"))
+                said.append(f"{device} {kind}: {value:,.0f}, {value / peak:.0%} of the peak")
+    best.set_yticks(range(len(rows)), rows)
+    best.set(xlim=(0, 5600), ylim=(len(rows) - 0.4, -0.6))
+    best.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    best.set_title("libraries, best shape (TFLOP/s)", loc="left", fontsize=11)
+    handles = [Rectangle((0, 0), 1, 1, color=COLOUR[c], alpha=0.8) for c in ("blue", "orange")]
+    plots.legend(fig, handles, ["16 bits (BF16)", "8 bits (FP8)"])
+    climbed = "; ".join(f"{s}: {found[s]:.0f}, {found[s] / H20[c]:.0%} of the peak" for s, _, c in CLIMB)
+    return plots.show(
+        fig,
+        alt=f"Published rates in TFLOP/s. On an H20, products of side 4,096. {climbed}. Libraries at their "
+        f"best shape. {'; '.join(said)}.",
+        caption="Published by others, none of it measured by us; a dark line is the dense peak of the format."
+        " Above, one author's kernels on an H20, of which the first works as this chapter's does. Below, "
+        "PyTorch's best of many shapes, and DeepGEMM on the H800, with BF16 where the same source has it.",
+        evidence=["published"],
+    )
+
+
+def _best(evidence):
+    return max(p.rate for p in evidence.points) / 1e12
+
+
+def _rate(ax, y, value, colour, peak, text):
+    """A bar from zero with its peak, on a linear axis."""
+    ax.barh(y, value, 0.62, color=COLOUR[colour], alpha=0.8)
+    ax.plot([peak, peak], [y - 0.42, y + 0.42], color=INK, linewidth=2)
+    near = value > 0.6 * peak  # where the text would meet the line it stands behind it
+    ax.annotate(text, (peak if near else value, y), (4, 0), textcoords="offset points", va="center", **SMALL)
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+
+
+FORMS = {"fp32": "FP32", "tf32": "TF32", "mixed, fp16": "FP16", "bf16": "BF16"}
+
+
+@plots.responsive
+def training(measured):
+    """How many times faster a step is in fewer bits, source by source, beside the ratio of the peaks.
+
+    measured: of training_by_format; with a record of ours the usual plot is shown.
+    """
+    if measured.kind != "published":
+        return plot_of(measured)
+    rows = []
+    for e in measured.evidence:
+        base, *others = e.points
+        for p in others:
+            wide, short = (FORMS.get(series, "FP8") for series in (base.series, p.series))
+            facts = specs.get(REGISTERED[e.device])
+            peaks = facts[f"peak_{short.lower()}"].si / facts[f"peak_{wide.lower()}"].si
+            how = p.series.partition(", ")[2] if short == "FP8" else ""
+            machine = e.device.removeprefix("NVIDIA ").removeprefix("AMD ")
+            name = f"{machine}, width {p.x:g},\n{wide} to {short}{', ' + how if how else ''}"
+            rows.append((peaks, base.median / p.median, wide, name))
+    rows.sort(key=lambda row: (-row[0], row[1]))
+    fig, ax = plots.new(plots.COLUMN, 0.9 + 0.52 * len(rows))
+    for y, (peaks, gain, wide, _) in enumerate(rows):
+        colour = {"FP32": "grey", "TF32": "gold", "BF16": "blue"}[wide]
+        ax.barh(y, gain, 0.6, color=COLOUR[colour], alpha=0.8)
+        ax.plot([peaks, peaks], [y - 0.42, y + 0.42], color=INK, linewidth=2)
+        at = peaks if peaks < gain + 2 else gain  # where the text would meet the line it stands behind it
+        ax.annotate(f"{gain:.2f} x", (at, y), (4, 0), textcoords="offset points", va="center", **SMALL)
+    ax.set_yticks(range(len(rows)), [name for *_, name in rows], fontsize=9.5)
+    ax.axvline(1, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+    ax.set(xlim=(0, 8.6), ylim=(len(rows) - 0.4, -0.6), xlabel="times as many tokens a second")
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    said = "; ".join(
+        f"{' '.join(name.split())}: {gain:.2f} times, peaks {peaks:.1f} times"
+        for peaks, gain, _, name in rows
+    )
+    return plots.show(
+        fig,
+        alt=f"Published speedups of training from fewer bits. {said}.",
+        caption="Published by others, none of it measured by us; each row compares two formats of one source,"
+        " on one machine and model. The dark line is the ratio of the two dense peaks. No training step "
+        "reaches it: only its products are faster.",
+        evidence=["published"],
     )
 
 
