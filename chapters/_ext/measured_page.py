@@ -173,6 +173,7 @@ class Measured(Directive):
                     nodes.Text(said[0].upper() + said[1:]),
                     nodes.emphasis("", "What differs: "),
                     nodes.Text(source.differs + " "),
+                    nodes.Text(f"Left out: {source.left_out}. " if source.left_out else ""),
                     *self.cited(source.cite),
                 ),
             )

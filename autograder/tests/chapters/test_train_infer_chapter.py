@@ -14,7 +14,7 @@ from conftest import ROOT
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from warplab.evidence import catalogue
+from warplab.evidence import catalogue, measure
 from warplab.evidence import take as machine
 from warplab.evidence.experiments import inference
 from warplab.evidence.measure import Evidence, Measurement
@@ -24,7 +24,7 @@ from warplab.models import vram
 
 BOOK = ROOT / "chapters"
 H100 = specs.get("h100-sxm")
-DOOR, PEAK = H100["memory_bandwidth"].si, H100["peak_bf16"].si
+BANDWIDTH, PEAK = H100["memory_bandwidth"].si, H100["peak_bf16"].si
 TEXT = re.sub(r"\s+", " ", (BOOK / "09-train-infer.md").read_text(encoding="utf-8"))
 EQUALS = models.ALPHABET.index("=")
 
@@ -41,7 +41,7 @@ def chapter():
     """The functions that the chapter defines, and the constants that they use; nothing
     is trained, timed or drawn.
     """
-    names = {"EQUALS": EQUALS, "door": DOOR, "weights": 7e9}
+    names = {"EQUALS": EQUALS, "bandwidth": BANDWIDTH, "weights": 7e9}
     for cell in jupytext.read(BOOK / "09-train-infer.md", fmt="md:myst").cells:
         if cell.cell_type == "code":
             kept = [
@@ -247,22 +247,22 @@ def test_the_cache_changes_the_work_and_not_the_text():
 
 def test_the_bounds_of_prefill_and_decode():
     step = chapter()["decode"]
-    assert 14e9 / DOOR * 1e3 == pytest.approx(4.18, abs=0.005) and int(DOOR / 14e9) == 239
+    assert 14e9 / BANDWIDTH * 1e3 == pytest.approx(4.18, abs=0.005) and int(BANDWIDTH / 14e9) == 239
     assert vram.kv_cache_bytes(32, 4096, 1) == 2 * 32 * 4096 * 2 == 524_288
     assert int((H100["memory_capacity"].si - 14e9) / 524_288_000) == 125
     flop, size = step(125)
-    assert size == pytest.approx(79.5e9, rel=1e-3) and size / DOOR == pytest.approx(23.7e-3, rel=2e-3)
-    assert round(DOOR / size) == 42 and round(125 * DOOR / size) == 5265
+    assert size == pytest.approx(79.5e9, rel=1e-3) and size / BANDWIDTH == pytest.approx(23.7e-3, rel=2e-3)
+    assert round(BANDWIDTH / size) == 42 and round(125 * BANDWIDTH / size) == 5265
     assert 125 * step(1)[1] / size == pytest.approx(23, abs=0.5)
-    assert flop / size == pytest.approx(22.8, abs=0.05) and flop / PEAK < size / DOOR
+    assert flop / size == pytest.approx(22.8, abs=0.05) and flop / PEAK < size / BANDWIDTH
     assert np.divide(*step(10**9)) == pytest.approx(27.7, abs=0.05) and np.divide(*step(1)) == pytest.approx(
         1, abs=0.001
     )
     prefill = 14e9 * 1000 + 32 * 2 * 1000**2 * 4096
-    assert prefill / PEAK == pytest.approx(14.4e-3, rel=2e-3) and 1000 * step(1)[1] / DOOR == pytest.approx(
+    assert prefill / PEAK == pytest.approx(14.4e-3, rel=2e-3) and 1000 * step(1)[1] / BANDWIDTH == pytest.approx(
         4.3, abs=0.05
     )
-    assert 1000 * step(1)[1] / DOOR / (prefill / PEAK) == pytest.approx(300, rel=0.01)
+    assert 1000 * step(1)[1] / BANDWIDTH / (prefill / PEAK) == pytest.approx(300, rel=0.01)
     assert prefill / step(1)[1] > H100["ridge_bf16"].value > 27.7
     says(
         "239 tokens a second",
@@ -395,7 +395,7 @@ def test_the_mask_keeps_the_two_largest_of_each_four():
 
 
 def test_quantised_weights_move_the_bound():
-    assert [round(DOOR / (7e9 * bits / 8)) for bits in (16, 8, 4)] == [239, 479, 957]
+    assert [round(BANDWIDTH / (7e9 * bits / 8)) for bits in (16, 8, 4)] == [239, 479, 957]
     assert (int(50e9 / 3.5e9), int(50e9 / 0.5e9)) == (14, 100)
 
 
@@ -412,10 +412,10 @@ def test_the_quiz():
     assert deepseek / seconds == pytest.approx(327e12, rel=2e-3) and round(671 / 37) == 18
     cache = 524_288_000
     one, full = 3.5e9 + cache, 3.5e9 + 125 * cache
-    assert one / DOOR == pytest.approx(1.2e-3, abs=0.05e-3) and round(DOOR / one) == 832
-    assert full == pytest.approx(69.0e9, rel=1e-3) and full / DOOR == pytest.approx(20.6e-3, abs=0.05e-3)
-    assert round(125 * DOOR / full) == 6066
-    assert DOOR / one / (DOOR / (14e9 + cache)) == pytest.approx(
+    assert one / BANDWIDTH == pytest.approx(1.2e-3, abs=0.05e-3) and round(BANDWIDTH / one) == 832
+    assert full == pytest.approx(69.0e9, rel=1e-3) and full / BANDWIDTH == pytest.approx(20.6e-3, abs=0.05e-3)
+    assert round(125 * BANDWIDTH / full) == 6066
+    assert BANDWIDTH / one / (BANDWIDTH / (14e9 + cache)) == pytest.approx(
         3.6, abs=0.05
     ) and 6066 / 5265 == pytest.approx(1.15, abs=0.005)
     assert int((80e9 - 3.5e9) / cache) == 145
@@ -451,3 +451,46 @@ def test_the_figure_of_batches_says_when_no_gpu_was_measured(monkeypatch, tmp_pa
     live = Evidence("live", "a processor", "live: measured on this machine, a processor, now", points)
     drawn = figures().batching(Measurement("decode_batch", "What?", "requests", "missing", (live,)))
     assert "not recorded yet" in drawn.body and "on a GPU: not recorded yet" in drawn.alt
+
+
+def test_the_figure_of_batches_shows_each_published_row_and_none_beats_the_weights_bytes():
+    drawn = figures().batching(measure.shown_without_running("decode_batch"))
+    for said in ("batch 128, 4,570 tokens a second, 26.7 ms", "batch 511, 9,806 tokens a second, 47.4 ms"):
+        assert said in drawn.alt
+    weights = {"A100": (14e9, "a100-sxm"), "H100": (16e9, "h100-sxm"), "B200": (16e9, "b200")}
+    for evidence in measure.published("decode_batch"):
+        size, card = next(found for name, found in weights.items() if name in evidence.device)
+        assert min(p.median for p in evidence.points) > size / specs.get(card)["memory_bandwidth"].si
+    between, rates = figures()._steps_and_rates(measure.published("decode_batch")[1].series())
+    assert len(between) == len(rates) == 11 and dict(between)[7.978] == pytest.approx(7.316, abs=0.001)
+    gain = [dict(rates)[63.92] / dict(rates)[7.978], dict(between)[63.92] / dict(between)[7.978]]
+    late = [dict(rates)[510.9] / dict(rates)[191.7], dict(between)[510.9] / dict(between)[191.7]]
+    assert [round(g, 1) for g in gain + late] == [4.8, 1.6, 1.2, 2.3]
+    says("4.8 times", "1.6 times", "by a fifth and the wait 2.3 times", "4,570 tokens a second", "7,037")
+
+
+def test_the_thresholds_of_serving():
+    ridge = PEAK / BANDWIDTH
+    assert round(14e9 / (ridge * 524_288)) == 90 and round(140e9 / (ridge * 327_680)) == 1447
+    c, k = 50, 524_288  # at 50 tokens the inequality's threshold is 660 readers
+    for readers, bound in ((700, True), (600, False)):
+        assert (14e9 * readers / PEAK > (14e9 + readers * c * k) / BANDWIDTH) is bound
+        assert (readers * (1 - ridge * c * k / 14e9) > ridge) is bound
+
+
+def test_a_prompt_in_chunks(monkeypatch):
+    names = chapter()
+    for name, value in {"each": 524_288, "h100": H100}.items():
+        monkeypatch.setitem(names, name, value)
+    passes = {n: [names["mixed"](n, d) for d in range(0, 8192, n)] for n in (8192, 512, 128)}
+    assert [round(1e3 * sum(p)) for p in passes.values()] == [134, 158, 630]
+    assert round(1e3 * max(passes[512])) == 10 and names["decode"](32)[1] == pytest.approx(30.8e9, rel=2e-3)
+    says("134 ms", "158 ms instead of 134", "64 times")
+
+
+def test_latent_attention_and_drafts():
+    small, full = 61 * (512 + 64) * 2, 2 * 61 * 128 * 128 * 2
+    assert round(full / small) == 57 and small < 524_288  # a cache smaller than that of 7 B
+    assert round(61 * 128 * 2 * (512 + 64 + 512) / small) == 242
+    assert sum(0.8**n for n in range(5)) == pytest.approx(3.36, abs=0.005)
+    says("242 FLOP for each byte")

@@ -76,8 +76,9 @@ def test_a_source_names_its_experiment_device_place_and_difference():
         get(name)
         for entry in entries:
             about = f"{name}, {entry.get('device')}"
-            known = {*OF_A_SOURCE, "author", "opened", "points", "bounded_by"}
-            assert known - set(entry) <= {"bounded_by"} and set(entry) <= known, about
+            known = {*OF_A_SOURCE, "author", "opened", "points", "bounded_by", "left_out"}
+            assert known - set(entry) <= {"bounded_by", "left_out"} and set(entry) <= known, about
+            assert not re.search("slower|faster|contrary", entry.get("left_out", "")), about
             texts = ("device", "author", "cite", "software", "where", "differs")
             assert all(isinstance(entry[field], str) and entry[field].strip() for field in texts), about
             assert entry["cite"] in keys, f"{about}: references.bib has no {entry['cite']}"

@@ -41,6 +41,7 @@ class Evidence:
     cite: str = ""  # key of references.bib
     where: str = ""  # the table, figure or file of the source that holds the numbers
     differs: str = ""  # from the course's own experiment
+    left_out: str = ""  # rows of the source that are not among the points, and why
 
     def series(self) -> dict[str, list[Point]]:
         out: dict[str, list[Point]] = {}
@@ -88,7 +89,8 @@ def _of_one_author(sources: list[Evidence]) -> str:
     for e in sources:
         years.setdefault(e.device, []).append(str(e.year))
     devices = [f"{device}, {' and '.join(dict.fromkeys(those))}" for device, those in years.items()]
-    return f"published by {sources[0].author}, on {'; '.join(devices)}"
+    left_out = [f" (of {e.device} left out: {e.left_out})" for e in sources if e.left_out]
+    return f"published by {sources[0].author}, on {'; '.join(devices)}" + "".join(left_out)
 
 
 def _of(evidence: Evidence) -> str:
@@ -217,7 +219,7 @@ def _read_once(path: Path, changed: int) -> dict[str, list[dict]]:
 def _of_others(entry: dict, where: str) -> Evidence:
     """One entry of ``published.yml``, whose head explains the fields."""
     try:
-        about = {field: entry[field] for field in OF_A_SOURCE}
+        about = {field: entry[field] for field in OF_A_SOURCE} | {"left_out": entry.get("left_out", "")}
         banner = f"published by {about['author']}, on {about['device']}, {about['year']}"
         points = tuple(_of_another(p) for p in entry["points"])
     except (KeyError, TypeError, ValueError) as error:

@@ -106,60 +106,64 @@ def _attention(counts):
 
 @plots.responsive
 def batching(measurement):
-    """Tokens a second against the time of a step, over the batch: every origin that
-    `measurement` (decode_batch) has.
+    """Tokens a second of all readers, and one reader's time between two tokens, over the batch: every
+    origin that `measurement` (decode_batch) has.
     """
-    fig, ax = plots.new(plots.COLUMN, 3.8)
+    fig, axes = plots.new(plots.COLUMN, 3.5, columns=2)
     said = []
     for evidence, colour in zip(reversed(measurement.evidence), COLOUR, strict=False):
-        for points in evidence.series().values():
-            steps = [min(p.samples) for p in points]
-            theirs = evidence.kind == "published"
-            style = {
-                **plots.MARKERS[evidence.kind],
-                "color": COLOUR[colour],
-                "markerfacecolor": COLOUR[colour],
-                "linestyle": "none" if theirs else "-",
-            }
-            rates = [p.x / step for p, step in zip(points, steps, strict=True)]
-            ax.plot(
-                [1e3 * s for s in steps],
-                rates,
-                linewidth=1.4,
-                markersize=7,
-                label=f"{evidence.device} ({evidence.kind}{f' {evidence.year}' if theirs else ''})",
-                **style,
+        theirs = evidence.kind == "published"
+        style = {
+            **plots.MARKERS[evidence.kind],
+            "color": COLOUR[colour],
+            "markerfacecolor": COLOUR[colour],
+            "linestyle": (0, (1, 2)) if theirs else "-",
+            "linewidth": 1.2,
+            "markersize": 6,
+        }
+        label = f"{evidence.device.split(', ')[0]} ({evidence.kind}{f' {evidence.year}' if theirs else ''})"
+        between, rates = _steps_and_rates(evidence.series())
+        for ax, points in zip(axes, (rates, between), strict=True):
+            ax.plot(*zip(*points, strict=True), **style)
+        axes[0].plot([], [], label=label, **style)
+        said.append(
+            f"{evidence.device}: "
+            + "; ".join(
+                f"batch {x:,.0f}, {rate:,.0f} tokens a second, {dict(between)[x]:.3g} ms"
+                for x, rate in rates
             )
-            for p, step, rate in list(zip(points, steps, rates, strict=True))[:: max(1, len(points) // 4)]:
-                ax.annotate(
-                    f"{p.x:.0f}", (1e3 * step, rate), (-7, 6), textcoords="offset points", ha="right", **SMALL
-                )
-            said += [
-                f"batch {p.x:.0f}: {1e3 * s:.3g} ms, {r:,.0f} tokens a second"
-                for p, s, r in zip(points, steps, rates, strict=True)
-            ]
+        )
     if measurement.kind == "missing":
-        ax.plot([], [], linestyle="none", label="on a GPU: not recorded yet")
-    ax.set(
-        xscale="log",
-        yscale="log",
-        xlabel="time of one step (ms): what a reader waits for a token",
-        ylabel="tokens a second, all readers",
-    )
-    ax.margins(x=0.1)
-    _plain(ax.xaxis, *ax.get_xlim())
-    _plain(ax.yaxis, *ax.get_ylim())
-    ax.minorticks_off()
-    ax.grid()
+        axes[0].plot([], [], linestyle="none", label="on a GPU: not recorded yet")
+    for ax, title in zip(axes, ("tokens a second, all readers", "ms between two tokens"), strict=True):
+        ax.set(xscale="log", yscale="log", xlabel="batch: readers who share a step")
+        ax.set_title(title, loc="left", fontsize=11)
+        ax.margins(x=0.08)
+        _plain(ax.xaxis, *ax.get_xlim())
+        _plain(ax.yaxis, *ax.get_ylim())
+        ax.minorticks_off()
+        ax.grid()
     plots.legend(fig)
     return plots.show(
         fig,
-        alt="Tokens a second against the time of a decoding step, for several batch sizes. "
-        f"{'; '.join(said)}. {'; '.join(measurement.banners)}.",
-        caption="Fastest of several runs, a CPU's on one core; numbers at the points: the batch. Up is more "
-        "tokens in all, right is a longer wait for each reader. " + said_of(measurement),
+        alt="Tokens a second of all readers, and the time between two tokens, against the batch. "
+        f"{'. '.join(said)}. {'; '.join(measurement.banners)}.",
+        caption="Left, what the server writes in all; right, what one reader waits for a token. Dotted lines "
+        "join the numbers of one published series, nothing is left out of it. Published are tokens a second "
+        "over a whole run, its prompts included, and the median time between two tokens. "
+        + said_of(measurement),
         evidence=[e.kind for e in measurement.evidence],
     )
+
+
+def _steps_and_rates(series):
+    """([(batch, ms between two tokens)], [(batch, tokens a second)]): where a source gives the throughput as
+    a series of its own, as batch over throughput, the rates are that; else batch over the time of a step.
+    """
+    whole = [p for name, points in series.items() if "throughput" in name for p in points]
+    steps = [p for name, points in series.items() if "throughput" not in name for p in points]
+    fastest = lambda p: min(p.samples)  # noqa: E731
+    return [(p.x, 1e3 * fastest(p)) for p in steps], [(p.x, p.x / fastest(p)) for p in whole or steps]
 
 
 def _plain(axis, low, high):
@@ -208,8 +212,8 @@ def queue(results, capacity):
         fig,
         alt="Latency against load in a simulated queue, median and 95th percentile, for three limits on the "
         "batch. " + ". ".join(said) + ".",
-        caption="Simulated, with the shortest steps that an H100's door allows: thick the 95th percentile, "
-        "thin the median, dotted the load at which the queue never ends. A larger batch moves the "
+        caption="Simulated, with the shortest steps that an H100's memory bandwidth allows: thick the 95th "
+        "percentile, thin the median, dotted the load at which the queue never ends. A larger batch moves the "
         "wall; nothing removes it.",
     )
 
@@ -263,7 +267,7 @@ def timeline(static, continuous):
 
 @plots.responsive
 def cache_room(texts, room, longest=4096, page=16, shared=512):
-    """The room for caches, in tokens: `texts` (their lengths now) with a reservation of `longest` each, in
+    """The memory for caches, in tokens: `texts` (their lengths now) with a reservation of `longest` each, in
     pages, and in pages of which the first `shared` tokens are common.
     """
     paged = [-(-text // page) * page for text in texts]
@@ -287,10 +291,10 @@ def cache_room(texts, room, longest=4096, page=16, shared=512):
     free = [room - sum(pieces) for pieces in rows.values()]
     return plots.show(
         fig,
-        alt=f"{len(texts)} texts in a room of {room:,} places. With reservations of {longest:,} they leave "
+        alt=f"{len(texts)} texts in a memory of {room:,} places. With reservations of {longest:,} they leave "
         f"{free[0]:,} free, and {sum(texts):,} hold a token; in pages {free[1]:,} are free, with a shared "
         f"beginning of {shared} {free[2]:,}.",
         caption=f"The same {len(texts)} texts, one beside the other, each in the middle of its answer. Grey "
-        "is room that holds nothing. Green, at the left of the third row, is the beginning that all share.",
+        "is memory that holds nothing. Green, at the left of the third row, is the beginning that all share.",
         evidence=["counted"],
     )
