@@ -2,6 +2,8 @@
 other makers' chips, and the whole way.
 """
 
+import textwrap
+
 import numpy as np
 from matplotlib.patches import Rectangle
 
@@ -11,19 +13,6 @@ INK, COLOUR = plots.INK, plots.PALETTE
 SMALL = {"fontsize": 10.5}
 THEORY = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.8}
 ROWS = ("blue", "orange", "green", "purple")  # one colour for each row of A
-PLACES = {  # where a chip's name stands beside its point, in points
-    "h100-sxm": (-8, 7),
-    "h200-sxm": (-9, 4),
-    "b200": (-9, -4),
-    "b300": (10, 6),
-    "mi300x": (9, -7),
-    "mi325x": (9, 4),
-    "mi355x": (10, -6),
-    "tpu-v5p": (-9, -6),
-    "tpu-v7x": (0, 14),
-    "trainium2": (9, -8),
-    "gaudi3": (9, 0),
-}
 
 
 @plots.responsive
@@ -99,80 +88,73 @@ def filling(counted):
 
 @plots.responsive
 def energy(picojoules):
-    """Energy of an operation on 32 bits at 45 nm, on a logarithmic scale. picojoules:
-    {name: pJ}, cheapest first.
+    """Energy of an operation on 32 bits at 45 nm, a dot each on a logarithmic scale, where a bar's length
+    would say nothing. picojoules: {name: pJ}, cheapest first.
     """
     fig, ax = plots.new(plots.COLUMN, 2.9)
     for y, (name, value) in enumerate(picojoules.items()):
-        ax.barh(
-            y,
-            value,
-            left=0,
-            height=0.6,
-            color=COLOUR["green" if "add" in name or "multiply" in name else "orange"],
-            alpha=0.8,
-        )
-        ax.annotate(f"{value:g}", (value, y), (5, 0), textcoords="offset points", va="center", **SMALL)
-    ax.set(xscale="log", xlim=(0.03, 3000), ylim=(len(picojoules) - 0.4, -0.6), xlabel="picojoules")
+        colour = COLOUR["green" if "add" in name or "multiply" in name else "orange"]
+        ax.plot(value, y, plots.MARKERS["published"]["marker"], markersize=8, color=colour)
+        ax.annotate(f"{value:g}", (value, y), (8, 0), textcoords="offset points", va="center", **SMALL)
+    ax.set(xscale="log", xlim=(0.05, 3000), ylim=(len(picojoules) - 0.4, -0.6), xlabel="picojoules")
     ax.set_yticks(range(len(picojoules)), list(picojoules))
     ax.set_xticks([0.1, 1, 10, 100, 1000], ["0.1", "1", "10", "100", "1,000"])
-    ax.minorticks_off()
-    ax.tick_params(axis="y", length=0)
-    ax.spines["left"].set_visible(False)
+    _rows_only(ax)
     said = "; ".join(f"{name}: {value:g}" for name, value in picojoules.items())
     return plots.show(
         fig,
         alt=f"Energy of operations on 32 bits in a 45 nm process, published, in picojoules. {said}.",
         caption="Published estimates for 45 nm. Green computes, orange fetches: a number from DRAM costs "
-        "what 173 multiplications cost.",
+        "what 173 multiplications cost. Each line to the right is ten times as much.",
         evidence=["published"],
     )
 
 
+def _rows_only(ax):
+    """A row for each name: no ticks and no line at the left, a grid to read the dots by."""
+    ax.minorticks_off()
+    ax.grid(axis="x")
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+
+
 @plots.responsive
 def fields(keys):
-    """Desk against door of accelerators with memory beside the chip; NVIDIA's in blue, others in orange."""
-    fig, ax = plots.new(plots.COLUMN, 4.2)
-    said = []
-    for key in keys:
-        chip = specs.get(key)
-        x, y = chip["memory_capacity"].si / 1e9, chip["memory_bandwidth"].si / 1e12
-        place = PLACES.get(key, (9, 0))
-        shared = any((line.get_xdata()[0], line.get_ydata()[0]) == (x, y) for line in ax.get_lines())
-        ax.plot(
-            x,
-            y,
-            plots.MARKERS["published"]["marker"],
-            markersize=3.5 if shared else 8,  # inside the other's
-            color=COLOUR["blue" if chip.vendor == "NVIDIA" else "orange"],
-        )
-        ax.annotate(
-            chip.short,
-            (x, y),
-            place,
-            textcoords="offset points",
-            va="center",
-            ha="right" if place[0] < 0 else "left",
-            **SMALL,
-        )
-        said.append(f"{chip.short}: {x:.0f} GB, {y:.2f} TB/s")
-    ax.set(
-        xscale="log",
-        yscale="log",
-        xlim=(25, 520),
-        ylim=(0.4, 11),
-        xlabel="desk: GB of memory",
-        ylabel="door: TB/s, peak",
+    """Memory, its bandwidth, and the time to read all of it once, of accelerators: NVIDIA's in blue, others'
+    in orange, by bandwidth.
+    """
+    chips = sorted((specs.get(key) for key in keys), key=lambda chip: -chip["memory_bandwidth"].si)
+    size, rate = ([chip[f"memory_{fact}"].si for chip in chips] for fact in ("capacity", "bandwidth"))
+    columns = {
+        "GB of memory": [bytes_ / 1e9 for bytes_ in size],
+        "TB/s, peak": [second / 1e12 for second in rate],
+        "ms to read": [1e3 * bytes_ / second for bytes_, second in zip(size, rate, strict=True)],
+    }
+    tall = 0.6 + 0.3 * len(chips)
+    fig, axes = plots.new(plots.COLUMN, tall, phone=(plots.PHONE, tall), columns=3, sharey=True)
+    colours = [COLOUR["blue" if chip.vendor == "NVIDIA" else "orange"] for chip in chips]
+    for ax, (title, values) in zip(axes, columns.items(), strict=True):
+        ax.barh(range(len(chips)), values, height=0.6, color=colours, alpha=0.8)
+        for y, value in enumerate(values):
+            words = f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+            ax.annotate(words, (value, y), (3, 0), textcoords="offset points", va="center", fontsize=9)
+        ax.set(ylim=(len(chips) - 0.4, -0.6), xlim=(0, 1.3 * max(values)))
+        ax.set_title(title, loc="left", fontsize=10)
+        ax.set_xticks([])
+        ax.tick_params(axis="y", length=0)
+        for side in ("left", "bottom"):
+            ax.spines[side].set_visible(False)
+    axes[0].set_yticks(range(len(chips)), [chip.short.removesuffix(" SXM") for chip in chips])
+    said = "; ".join(
+        f"{chip.short}: {gb:.0f} GB, {tb:.2f} TB/s, {ms:.0f} ms"
+        for chip, gb, tb, ms in zip(chips, *columns.values(), strict=True)
     )
-    ax.set_xticks([32, 64, 128, 256], ["32", "64", "128", "256"])
-    ax.set_yticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
-    ax.minorticks_off()
-    ax.grid()
     return plots.show(
         fig,
-        alt=f"Memory capacity against memory bandwidth, both logarithmic. {'; '.join(said)}.",
-        caption="Published peaks: NVIDIA's in blue, others' in orange. Desks and doors grow together, "
-        "whoever makes them.",
+        alt=f"Memory capacity, peak bandwidth, and the time to read the whole memory once. {said}.",
+        caption="Published peaks, NVIDIA's chips in blue, others' in orange, by bandwidth. Capacity and bandwidth "
+        "grow together, whoever makes the chip. Their quotient is the shortest step of decoding when the memory "
+        "is full.",
         evidence=["published"],
     )
 
@@ -191,15 +173,12 @@ def ridges(keys, own):
     for y, chip in enumerate(chips, 1):
         value = chip["ridge_bf16"].value
         colour = COLOUR["blue" if chip.vendor == "NVIDIA" else "orange"]
-        ax.plot([1, value], [y, y], color=colour, linewidth=2, alpha=0.5)
         ax.plot([value], [y], plots.MARKERS["published"]["marker"], color=colour, markersize=8)
         ax.annotate(f"{value:.0f}", (value, y), (8, 0), textcoords="offset points", va="center", **SMALL)
     ax.set(xscale="log", xlim=(1, 1600), ylim=(len(chips) + 0.6, -0.6), xlabel="ridge point: FLOP a byte")
     ax.set_yticks(range(len(chips) + 1), ["this machine, FP32", *(chip.short for chip in chips)])
     ax.set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1,000"])
-    ax.minorticks_off()
-    ax.tick_params(axis="y", length=0)
-    ax.spines["left"].set_visible(False)
+    _rows_only(ax)
     said = "; ".join(f"{chip.short}: {chip['ridge_bf16'].value:.0f}" for chip in chips)
     return plots.show(
         fig,
@@ -239,7 +218,7 @@ def against_h100(rows):
         fig,
         alt="Bounds relative to an H100 SXM for two shapes of a dense layer in BF16, from data sheets. "
         f"{said}.",
-        caption="Theory, from peaks: one reader is served by the door alone, 4,096 rows by the students "
+        caption="Theory, from peaks: for one row memory bandwidth alone decides, for 4,096 rows arithmetic "
         "alone. A chip that wins at one can lose at the other.",
         evidence=["theory"],
     )
@@ -331,7 +310,8 @@ def journey(stations):
     chapter, what the number says), ...], first to last.
     """
     last, middle, size = len(stations) - 1, 2.95, 0.66
-    fig, ax = plots.new(5.0, 0.6 * len(stations))
+    narrow = plots.on_phone()
+    fig, ax = plots.new(5.0, 0.6 * len(stations), phone=(plots.PHONE, 0.72 * len(stations)))
     ax.plot([middle, middle], [0, last], color=INK, linewidth=2, alpha=0.35, zorder=1)
     for y, (number, chapter, says) in enumerate(stations):
         colour = COLOUR[("blue", "green", "orange")[y // 4]]
@@ -355,10 +335,14 @@ def journey(stations):
                 linewidth=1.8,
                 zorder=3,
             )
-        ax.text(2.4, y, number, ha="right", va="center", fontsize=15, weight="bold", color=colour)
-        ax.text(3.5, y - 0.17, chapter, va="center", weight="bold")
-        ax.text(3.5, y + 0.2, says, va="center", **SMALL)
-    ax.set(xlim=(0.75, 7.55), ylim=(last + 0.5, -0.5), aspect="equal")
+        written = [
+            ax.text(2.4, y, number, ha="right", va="center", fontsize=15, weight="bold", color=colour),
+            ax.text(3.5, y - (0.3 if narrow else 0.17), chapter, va="center", weight="bold"),
+            ax.text(3.5, y + 0.16, textwrap.fill(says, 24 if narrow else 80), va="center", **SMALL),
+        ]
+        for text in written:  # else the layout shrinks the drawing for them
+            text.set_in_layout(False)
+    ax.set(xlim=(0.6, 6.3) if narrow else (0.75, 7.8), ylim=(last + 0.5, -0.5), aspect="equal")
     ax.set_axis_off()
     said = "; ".join(f"{chapter}: {number} {says}" for number, chapter, says in stations)
     return plots.show(

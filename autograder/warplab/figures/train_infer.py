@@ -129,8 +129,7 @@ def batching(measurement):
         said.append(
             f"{evidence.device}: "
             + "; ".join(
-                f"batch {x:,.0f}, {rate:,.0f} tokens a second, {dict(between)[x]:.3g} ms"
-                for x, rate in rates
+                f"batch {x:,.0f}, {rate:,.0f} tokens a second, {dict(between)[x]:.3g} ms" for x, rate in rates
             )
         )
     if measurement.kind == "missing":
@@ -213,8 +212,8 @@ def queue(results, capacity):
         alt="Latency against load in a simulated queue, median and 95th percentile, for three limits on the "
         "batch. " + ". ".join(said) + ".",
         caption="Simulated, with the shortest steps that an H100's memory bandwidth allows: thick the 95th "
-        "percentile, thin the median, dotted the load at which the queue never ends. A larger batch moves the "
-        "wall; nothing removes it.",
+        "percentile, thin the median, dotted the load at which the queue never ends. A larger batch moves "
+        "the wall; nothing removes it.",
     )
 
 
