@@ -152,9 +152,9 @@ def fields(keys):
     return plots.show(
         fig,
         alt=f"Memory capacity, peak bandwidth, and the time to read the whole memory once. {said}.",
-        caption="Published peaks, NVIDIA's chips in blue, others' in orange, by bandwidth. Capacity and bandwidth "
-        "grow together, whoever makes the chip. Their quotient is the shortest step of decoding when the memory "
-        "is full.",
+        caption="Published peaks, NVIDIA's chips in blue, others' in orange, by bandwidth. Capacity and "
+        "bandwidth grow together, whoever makes the chip. Their quotient is the shortest step of decoding "
+        "when the memory is full.",
         evidence=["published"],
     )
 
