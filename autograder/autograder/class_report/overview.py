@@ -10,12 +10,12 @@ from typing import Any
 from autograder.gradebook.standing import Standing
 from autograder.layout import Assignment
 from autograder.results import StoredRecord
+from warplab.tasks.rubric import explained_by
 
 LONGEST = 160  # characters of a pattern
 MANY_ATTEMPTS = 10
 UNWRITTEN = "not written yet: "  # how scoring begins the reason of an untouched stub
 NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
-SAME = re.compile(r"stopped by the same error as (['\"])(.*)\1")  # how scoring refers to another row
 OTHERS = re.compile(r" \(and \d+ more\)")
 Records = Mapping[str, StoredRecord]
 """{student: record} of one set."""
@@ -145,8 +145,7 @@ def _rows(verdicts: Mapping[str, Mapping[str, Any]]) -> Iterator[RowFailure]:
     named = {(student, task, line["title"]): line for student, task, line in _lines(verdicts)}
     for student, task, line in _lines(verdicts):
         if line["state"] != "ungraded":
-            first = SAME.fullmatch(line["reason"])
-            told = named.get((student, task, first[2]), line) if first else line
+            told = named.get((student, task, explained_by(line["reason"])), line)
             if UNWRITTEN in told["reason"]:
                 continue
             found[task, line["title"] or line["key"]].append({"state": line["state"], "told": told})

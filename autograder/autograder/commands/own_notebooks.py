@@ -23,6 +23,8 @@ def validate(
     from autograder.discover import written_out
     from autograder.layout import assignment_of_file, find_root, load_assignment
     from autograder.validate import Malformed, check_file
+    from autograder.validate.unfinished import unfinished
+    from warplab.tasks.rubric import so_many
 
     root = find_root(course)
     bad = False
@@ -30,8 +32,11 @@ def validate(
         name = str(file) if str(file).isprintable() else written_out(str(file))
         target = load_assignment(root, assignment) if assignment else assignment_of_file(root, file)
         try:
-            notes = check_file(file, target).notes
-            typer.echo(f"{name}: ready to hand in")
+            checked = check_file(file, target)
+            missing = unfinished(checked, target)
+            notes = (*checked.notes, *missing)
+            left = f"can be handed in, with {so_many(len(missing), 'place')} to finish"
+            typer.echo(f"{name}: {left if missing else 'ready to hand in'}")
         except Malformed as malformed:
             bad, notes = True, malformed.defects
         for defect in notes:

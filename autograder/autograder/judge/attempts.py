@@ -159,7 +159,7 @@ class _Conversation(contextlib.ExitStack):
         if isinstance(task, RanksTask):
             self._ranks(step, task, [Cell(one.id, one.source) for one in before if one.kind == "cell"])
         else:
-            for case in self.cases[task.name]:
+            for case in crossing.tried(self.cases[task.name], self.run.outcomes[task.name]):
                 self._ask(process, task, case)
         self.finished.append(step)
 

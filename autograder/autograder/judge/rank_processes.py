@@ -52,7 +52,7 @@ def outcomes_of_ranks(
             step = budget.for_a_step()
             for process in processes:
                 process.begin_step(step_seconds, step)
-            for case in cases:
+            for case in crossing.tried(cases, outcomes):
                 with blamed_on(task):
                     outcomes.append(_case(task, case, processes[: task.world(case.inputs)], errors))
     except Lost as lost:

@@ -26,6 +26,7 @@ from autograder.sandbox.messages import (
     Reply,
 )
 from warplab import check, crossing
+from warplab.crossing.endless import stopped_after
 from warplab.simt.frontends import cell_magic
 
 
@@ -66,7 +67,8 @@ def execute(cell: Cell, namespace: dict[str, Any]) -> str | None:
         if cuda:
             cell_magic.bind_kernels(*cuda, namespace)
         else:
-            exec(compile(source, name, "exec"), namespace)
+            with stopped_after():
+                exec(compile(source, name, "exec"), namespace)
     except KeyboardInterrupt:
         raise
     except SyntaxError as error:
@@ -99,8 +101,9 @@ def answer(question: Question, namespace: dict[str, Any], channel: Channel) -> A
 
     plan = namespace[question.plan_entry] if question.plan_entry else None
     try:
-        kind = crossing.CROSSINGS[question.crossing]
-        return Answer(kind.answer(question.data, names, namespace[question.entry], plan, call))
+        with stopped_after():
+            kind = crossing.CROSSINGS[question.crossing]
+            return Answer(kind.answer(question.data, names, namespace[question.entry], plan, call))
     except Closed:
         raise
     except BaseException as error:  # a student's SystemExit is a mistake, not an order to this program

@@ -104,7 +104,7 @@ def test_a_rank_without_end_is_stopped_and_named(monkeypatch):
 
     monkeypatch.setattr(ranks, "join_all", lambda threads: join_all(threads, 0.2))
     row = report_on("ps10/ring_all_reduce", ring).lines[0]
-    assert "stopped after 30 s of computing" in row.reason and "Which loop has no end" in row.hints[0]
+    assert "stopped after 10 s of computing" in row.reason and "Which loop has no end" in row.hints[0]
 
 
 def test_what_other_threads_compute_is_not_the_loops():

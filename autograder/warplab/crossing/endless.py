@@ -3,12 +3,16 @@
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import threading
 import time
 from pathlib import Path
 
-MOST_S = 30  # of processor time of the main thread in one case; a right answer takes a second or two
+MOST_S = 10  # of processor time of the main thread in one case; a right answer takes a second or two
+
+
+ENDLESS = re.compile("no progress|stopped after")  # in an error: a loop without end
 
 
 class Endless(BaseException):

@@ -10,7 +10,8 @@ import numpy as np
 
 from warplab.crossing import findings
 from warplab.crossing.costliest import costliest, counts_memory, spent
-from warplab.crossing.explain import Refused
+from warplab.crossing.endless import Endless, stopped_after
+from warplab.crossing.explain import Refused, explain
 from warplab.crossing.orders import CopyStep, FillStep, describe
 from warplab.crossing.outcome import Outcome
 from warplab.crossing.values import filled
@@ -41,7 +42,8 @@ def execute(order):
     """Run all steps of an Order; returns an Outcome, whatever the kernels do."""
     memory = Memory(order.buffers)
     try:
-        profiles = [profile for step in order.steps if (profile := memory.run(step, order)) is not None]
+        with stopped_after():
+            profiles = [profile for step in order.steps if (profile := memory.run(step, order)) is not None]
         arrays, buffers = memory.arrays, order.buffers
         changed = [name for name in order.inputs if arrays[name].tobytes() != buffers[name].tobytes()]
         counters = counted(profiles, assembled(order))
@@ -56,8 +58,8 @@ def execute(order):
     except LaunchError as error:
         found = [findings.of_error(error), *memory.findings]
         return Outcome(error=str(error), findings=tuple(found[: findings.MOST]))
-    except Refused as error:
-        return Outcome(error=str(error))
+    except (Refused, Endless) as error:
+        return Outcome(error=explain(error))
     except PTXSyntaxError as error:
         return Outcome(error=f"the kernel's PTX cannot be read: {str(error)[:300]}")
     except MemoryError:

@@ -1,12 +1,18 @@
 """What goes wrong beside the student's code, said in one or two lines that the student can act on."""
 
+import ast
+import linecache
 import re
 import traceback
 
 from warplab.crossing.endless import Endless
-from warplab.simt.errors import LaunchError
+from warplab.simt.engine.machine import Machine
+from warplab.simt.errors import NOT_THEIRS, LaunchError
 from warplab.simt.frontends.numba_words import does_not_compile
+from warplab.simt.toolchain.compiler_notes import of_triton, translated
 
+MOST = 2000  # characters of a message
+WRITTEN = (ast.For, ast.While, ast.If, ast.Return, ast.AugAssign)
 # errors that numba raises and does not call its own
 OF_NUMBA = re.compile("NRT required|required for linear algebra|^<ufunc '")
 
@@ -17,12 +23,21 @@ class Refused(Exception):
 
 def explain(error):
     """One or two lines a student can act on: the message, and the line of their own code it came from."""
+    return _explained(error)[:MOST]
+
+
+def _explained(error):
     if isinstance(error, Refused | LaunchError):
         return str(error)
     if isinstance(error, Endless):
-        return f"{error}{_student_line(error)}"
-    if isinstance(error, NotImplementedError):
-        return "not written yet: the stub is still there" + _student_line(error)
+        return f"{_kernel_line(error)}{error}{_student_line(error)}"
+    frame = _student_frame(error)
+    if (
+        isinstance(error, NotImplementedError)
+        and frame
+        and "NotImplementedError" in (frame.line or "NotImplementedError")
+    ):
+        return still_there(frame.filename, frame.lineno)
     try:
         text = str(error).strip()
     except BaseException:  # noqa: BLE001 - a student's exception class may fail to print itself
@@ -30,16 +45,57 @@ def explain(error):
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if type(error).__module__.startswith("numba") or OF_NUMBA.search(text):
         return does_not_compile(error)
-    where = _student_line(error)
+    if said := of_triton(text):
+        return said
     head = f"{type(error).__name__}: {' '.join(lines[:3])[:400]}" if lines else type(error).__name__
-    return f"{head}{where}"
+    meant, _ = translated("python", text)
+    return f"{head}{meant and ': '}{meant}{_student_line(error)}"
+
+
+def still_there(file, number):
+    """What is said of a stub's `raise NotImplementedError()` that a function still has, on this line.
+
+    What stands around it says whether somebody has written there: a stub has no loop and returns nothing.
+    """
+    place = f"line {number} is `raise NotImplementedError()`"
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        tree = ast.Module([], [])
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.lineno <= number <= (node.end_lineno or 0)
+    ]
+    inner = max(around, key=lambda node: node.lineno, default=tree)
+    stored = [
+        node for node in ast.walk(inner) if isinstance(node, ast.Subscript) and type(node.ctx) is ast.Store
+    ]
+    if stored or any(isinstance(node, WRITTEN) for node in ast.walk(inner)):
+        return f"{place} still, which stops your code: delete that line of the stub"
+    return f"not written yet: {place}; your code takes its place"
+
+
+def _kernel_line(error):
+    """ "in kernel k, cell:4: " of an engine that was running when this was raised; "" where none was."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        machine = frame.f_locals.get("self")
+        if isinstance(machine, Machine) and machine.running is not None:
+            place = machine.program.line_of_block(machine.running.index)
+            return f"no progress in kernel {machine.program.name}, {place}: "
+    return ""
 
 
 def _student_line(error):
-    """' (line 7: `source`)' for the innermost frame outside this package and installed libraries."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if any(part in frame.filename for part in ("site-packages", "/warplab/", "/lib/python3", "<frozen ")):
-            continue
-        source = f": `{frame.line[:80]}`" if frame.line else ""
-        return f" (line {frame.lineno}{source})"
-    return ""
+    """' (line 7: `source`)' for the innermost frame of the student's own."""
+    frame = _student_frame(error)
+    if frame is None:
+        return ""
+    source = f": `{frame.line[:80]}`" if frame.line else ""
+    return f" (line {frame.lineno}{source})"
+
+
+def _student_frame(error):
+    """The innermost frame outside this package and installed libraries; None where there is none."""
+    frames = reversed(traceback.extract_tb(error.__traceback__))
+    return next((f for f in frames if not any(part in f.filename for part in NOT_THEIRS)), None)

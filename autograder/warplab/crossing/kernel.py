@@ -4,13 +4,14 @@ The student's process is told dtypes and numbers of dimensions, and the shapes t
 value.
 """
 
+import dis
 import inspect
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from warplab.crossing.explain import Refused
+from warplab.crossing.explain import Refused, still_there
 from warplab.crossing.orders import Kernel, LaunchStep, Order, judges_buffers
 from warplab.crossing.plan import checked_plan
 from warplab.crossing.values import check_callable, of_form, plain_copy
@@ -79,8 +80,10 @@ def compiled(entry, name, passed, target, arguments=()):
     if expected != len(passed):
         told = f": {', '.join(arguments)}" if arguments else ""
         raise Refused(f"`{name}` takes {expected} arguments, and {len(passed)} are passed{told}")
-    if "NotImplementedError" in entry.py_func.__code__.co_names:
-        raise Refused(f"not written yet: `{name}` is still the stub")
+    code = entry.py_func.__code__
+    left = [i.positions.lineno for i in dis.get_instructions(code) if i.argval == "NotImplementedError"]
+    if left:
+        raise Refused(still_there(code.co_filename, left[0]))
     try:
         kernel = entry.compile(tuple(numba_type(*one) for one in passed))
         modules = tuple(ptx_of(kernel, target))

@@ -7,14 +7,12 @@ from pathlib import PurePath
 
 from warplab import crossing
 from warplab.crossing.costliest import quoted, request_of
-from warplab.crossing.outcome import Outcome
 from warplab.plots import failures
 from warplab.plots import warp_request as lanes
 from warplab.rendering import render
 from warplab.tasks import progress, registry, scoring
-from warplab.tasks.rubric import number
+from warplab.tasks.rubric import number, so_many
 
-ENDLESS = re.compile("no progress|stopped after")  # in an error: a loop without end
 WORDS = {"full": "full", "partial": "in part", "lost": "lost", "ungraded": "not graded"}
 COLOURS = {"full": progress.EARNED, "partial": "#c98a1b", "lost": "#d1495b", "ungraded": progress.OPEN}
 SUM = re.compile(r"(global|shared)_(read|write|memory)\.")  # of counters that stand beside them
@@ -66,11 +64,8 @@ def report_on(name, submission, plan=None, rubric=None, seed=0):
     task = registry.get(name)
     cases = task.cases(seed) if rubric is None else task.timed_cases(seed) if crossing.can_time() else []
     outcomes = []
-    for case in cases:
+    for case in crossing.tried(cases, outcomes):
         outcomes.append(crossing.try_here(task, case, submission, plan))
-        if ENDLESS.search(outcomes[-1].error or ""):  # takes seconds: once is enough
-            break
-    outcomes += [Outcome(case.name, error=outcomes[-1].error) for case in cases[len(outcomes) :]]
     return quoted(scoring.judge(task, cases, outcomes).part(rubric), lambda: _sources(submission))
 
 
@@ -152,6 +147,10 @@ class Table:
         report = self.report
         parts = [f"{report.score:g} of {report.max:g} points"] if report.max else []
         parts += [f"{report.ungraded:g} points left open"] if report.ungraded else []
+        if report.first:
+            title, count = report.first
+            others = f"{so_many(count, 'other row')} {'is' if count == 1 else 'are'} lost to it"
+            parts.append(f"begin with {title!r}: {others}")
         return f"{report.task}: {', '.join(parts)}"
 
 

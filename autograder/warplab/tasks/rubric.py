@@ -1,6 +1,8 @@
 """The data of grading: rows of a rubric, cases, bounds on counters, and the report that is made of them."""
 
 import math
+import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -104,6 +106,12 @@ class Report:
     lines: tuple
 
     @property
+    def first(self):
+        """(title, count) of the row to begin with: most others are lost to what it tells; None of no row."""
+        named = Counter(title for line in self.lines if (title := explained_by(line.reason)))
+        return next(iter(named.most_common(1)), None)
+
+    @property
     def score(self):
         return float(round(sum(line.points for line in self.lines if line.state != "ungraded"), 2))
 
@@ -128,6 +136,24 @@ class Report:
             "ungraded": self.ungraded,
             "lines": [dict(vars(line)) for line in self.lines],
         }
+
+
+def same_error(title):
+    """The reason of a row that is lost to an error which the row `title` tells."""
+    return f"stopped by the same error as {title!r}"
+
+
+def right_first(title):
+    """The reason of a row of counters where the row `title` tells what is wrong with the result."""
+    return f"only counted for a right result: put {title!r} right first"
+
+
+def explained_by(reason):
+    """The title of the row that tells why this one is lost; None where this one tells it itself."""
+    found = re.fullmatch(
+        r"(?:stopped by the same error as|only counted.*: put) (['\"])(.*)\1(?: right first)?", reason
+    )
+    return found[2] if found else None
 
 
 def in_rubric(kind, rubric):

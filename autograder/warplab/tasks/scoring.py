@@ -6,10 +6,13 @@ from dataclasses import dataclass, field, replace
 
 from warplab.tasks.drawn import drawings
 from warplab.tasks.hints import hints_for, hints_for_failure
-from warplab.tasks.rubric import Line, Report, number
+from warplab.tasks.rubric import Line, Report, number, right_first, same_error
 
 NOT_TIMED = "not timed: there is no CUDA device here, or its clock did not hold still; no points are lost"
-BEFORE_ANY_CASE = re.compile("not written yet|does not compile")  # what is true of every case
+BEFORE_ANY_CASE = re.compile(
+    "not written yet|does not compile|line .*still, which stops your code"
+)  # what is true of every case
+ONLY_RIGHT = "only counted for a right result: "
 RIGHT = {1: "right", 2: "right in both cases"}
 
 
@@ -47,9 +50,12 @@ def judge(task, cases, outcomes):
         if error:
             first = told.setdefault(_form(error), line)
             if first is not line:
-                same = f"stopped by the same error as {first.title!r}"
-                line = replace(line, reason=same, hints=(), drawings=())
+                line = replace(line, reason=same_error(first.title), hints=(), drawings=())
         lines.append(line)
+    wrong = next((line for line in lines if line.kind == "correctness" and line.points < line.max), None)
+    if wrong:
+        known = {"reason": right_first(wrong.title), "hints": (), "drawings": ()}
+        lines = [replace(line, **known) if ONLY_RIGHT in line.reason else line for line in lines]
     return Report(task.name, tuple(_warned_once(lines)))
 
 
@@ -100,7 +106,7 @@ def _line(task, item, cases, found):
 def _hints(task, item, verdicts):
     """Hints about the failure where it is of a kind that every task knows; else the row's own."""
     first = next((verdict for verdict in verdicts if verdict.reason and verdict.share < 1.0), None)
-    by_failure = hints_for_failure(first.reason) if first else None
+    by_failure = hints_for_failure(first.reason.removeprefix(ONLY_RIGHT)) if first else None
     if by_failure is None and first and first.hints_help and item.kind == "correctness":
         by_failure = next(filter(None, map(hints_for_failure, first.warnings)), None)
     if by_failure is not None:
@@ -142,7 +148,7 @@ def _points_of_case(task, item, case, outcome):
     if item.kind == "correctness":
         return CaseVerdict(case.name, 0.0, wrong) if wrong else CaseVerdict(case.name, 1.0)
     if wrong:  # and how to save sectors is no help with that
-        return CaseVerdict(case.name, 0.0, f"only counted for a right result: {wrong}", hints_help=False)
+        return CaseVerdict(case.name, 0.0, f"{ONLY_RIGHT}{wrong}", hints_help=False)
     bound, counters = task.bounds_of(case)[item.key], _finite(outcome.counters)
     dodged = task.needless_atomics(bound, counters)
     dodged = dodged or task.unshared(case.inputs, counters, outcome.launch)

@@ -1,89 +1,15 @@
 """What numba refuses to compile, in the words of a course and with the student's line."""
 
-import ast
 import difflib
 import inspect
 import linecache
 import math
 import re
-import textwrap
 
 import numpy as np
 
-ARRAYS = (
-    "a kernel cannot make a list or a new array, and adding or copying slices makes one: "
-    "use single numbers, in a loop"
-)
-TEXTS = (
-    'a kernel makes and formats no texts; its `print` takes the parts one by one, as in `print("x is", x[i])`'
-)
-RANDOM = (
-    "a kernel has no `{1}.{0}`: numba.cuda.random has generators for threads, "
-    "create_xoroshiro128p_states on the host and xoroshiro128p_uniform_float32 in the kernel"
-)
-MEANT = {  # a piece of numba's message: what the student did, and what to do instead
-    r">>> (?:add|mod|getitem)\(.*(?:Literal\[str\]|unicode_type)": TEXTS,
-    r"Unknown attribute '\w+' of type (?:Literal\[str\]|unicode_type)": TEXTS,
-    r"DictType|of type set\(": "a kernel has no dictionaries and no sets: use arrays",
-    r"set_try_status|exception_match": "a kernel has no `try`: ask with an `if` before the line that fails",
-    r"IMPORT_NAME": (
-        "a kernel cannot import, and no debugger stops in it: import above it, and look with warplab.step"
-    ),
-    r"insert_unresolved_ref": (
-        "a device function of numba-cuda cannot call itself: write a loop, with a local array for a stack"
-    ),
-    r"of type \w+ is not aligned": (
-        "a field of the record is not where its type may stand in memory: make the dtype with align=True"
-    ),
-    r"printing unimplemented for values of type array": "a kernel prints numbers, and this is an array",
-    r"non-precise type array\(pyobject": (
-        "an argument is an array of Python objects: give it a type of numbers, as in array.astype(np.float32)"
-    ),
-    r"Cannot modify readonly array": (
-        "an array from outside the kernel can only be read, and keeps the values that it has now: pass it as "
-        "an argument"
-    ),
-    r"Signature mismatch: (\d+) argument types given, but function takes (\d+)": (
-        "the number of arguments is {1} where it is defined, and {0} where it is called"
-    ),
-    r"Unknown attribute 'synchronize' of type Module\(<module 'numba.cuda'": (
-        "`cuda.synchronize` is for the host; in a kernel `cuda.syncthreads()` waits for the block's threads"
-    ),
-    r"Unknown attribute '(\w+)' of type Module\(<module '((?:numpy\.)?random)'": RANDOM,
-    r"<bound method Random\.(\w+) of <(random)": RANDOM,
-    r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'": "a kernel has no `{1}.{0}`",
-    r"to none for '\$": "a kernel returns nothing: write the result into one of its arrays",
-    r"missing a required argument: 'dtype'": (
-        "a shared or local array needs a type as well as a shape: `cuda.shared.array((16, 16), float32)`"
-    ),
-    r"NRT required|of type list\(": ARRAYS,
-    r"required for linear algebra": (
-        "a kernel has no `@` and no dot for arrays, and no `np.linalg`: write a loop over single numbers"
-    ),
-    r"name '(\w+)' is not defined": "`{0}` is not defined",
-    r"Variable '(\w+)' is not defined": "`{0}` has no value yet on this line",
-    r"Untyped global name 'numpy_\w+'.*_Intrinsic": ARRAYS,
-    r"Untyped global name '(\w+)'.*<class 'function'>": (
-        "`{0}` is a function of the host; a kernel calls functions with @cuda.jit(device=True) above them"
-    ),
-    r"Untyped global name '(\w+)'.*<class '([\w.]+)'>": (
-        "`{0}` is a {1}, and a kernel can use numbers, tuples of numbers and device functions from outside"
-    ),
-    r"Unknown attribute '(\w+)' of type array\(\w+, (\d)d": (
-        "an array has no `.{0}` in a kernel; it has shape, size, ndim and dtype"
-    ),
-    r"Cannot unify (.+) and (.+) for '(\w+)": (
-        "`{2}` is {0} in one place and {1} in another: in a kernel a name keeps one type"
-    ),
-    r"failed to unpack (\w+)": "one value cannot be taken apart into several",
-    r"The '(\w+)[^']*' construct is not supported": "a kernel cannot use `{0}`",
-    r"module 'numba\.cuda' has no attribute '(\w+)'": "there is no `cuda.{0}`",
-    r"module '(\w+)' has no attribute '__call__'": "`{0}` is a module and no function",
-    r"array>|\.array at": (
-        "the shape of a shared or local array must be constants: numbers, or names set outside the kernel. "
-        "Work it out there, as in `SIZE = 2 * TILE * TILE`"
-    ),
-}
+from warplab.simt.toolchain.compiler_notes import translated
+
 SYMBOLS = dict(
     zip(
         "add sub mul truediv floordiv mod pow lt le gt ge eq ne and_ or_".split(),
@@ -113,12 +39,12 @@ def does_not_compile(error, function=None):
     """
     text, function = str(error), function or getattr(error, "warplab_kernel", None)
     number, line = _place(error, text, function)
-    words = in_words(text, line)
     names = function.__code__.co_names if isinstance(error, RecursionError) and function else ()
-    if drawn := [
-        name for name in names if hasattr(np.random, name)
-    ]:  # numba's generators of the host do not compile here
-        words = RANDOM.format(drawn[-1], "numpy.random")
+    if drawn := [name for name in names if hasattr(np.random, name)]:  # numba's generators of the host
+        text = f"Unknown attribute '{drawn[-1]}' of type Module(<module 'numpy.random'"
+    words, looks = in_words(text, line)
+    if not number and function is not None:
+        number, line = _where(function, looks)
     if "atomic" in line and "to unpack" in text:
         words = "an atomic takes three things: the array, the index in it, and the value"
     where = f" (line {number}{f': `{line[:80]}`' if line else ''})" if number else ""
@@ -126,7 +52,10 @@ def does_not_compile(error, function=None):
 
 
 def in_words(text, line=""):
-    """numba's message as one clause. line: the student's, for what the message alone does not tell."""
+    """(numba's message as one clause, how a line looks that it may be about).
+
+    line: the student's, for what the message alone does not tell.
+    """
     overloads = re.split(r"(?=\n *Overload in function )", text)
     text = "".join(one for one in overloads if "File: numba/cuda/" in one or "File: numba/" not in one)
     flat = " ".join(text.split())
@@ -134,25 +63,24 @@ def in_words(text, line=""):
     if ufunc:
         name = ufunc[1]
         if hasattr(math, name):
-            return f"a kernel has no `np.{name}`, and `math.{name}` does it to one number"
-        return (
-            f"a kernel has no `np.{name}` and no arithmetic with whole arrays: use single numbers, in a loop"
-        )
-    for sign, meant in MEANT.items():
-        found = re.search(sign, flat)
-        if found:
-            named = meant.format(*(_type(one) if "Cannot unify" in sign else one for one in found.groups()))
-            return named + _did_you_mean(sign, found)
+            return f"a kernel has no `np.{name}`, and `math.{name}` does it to one number", rf"\b{name}\("
+        whole = "arithmetic with whole arrays: use single numbers, in a loop"
+        return f"a kernel has no `np.{name}` and no {whole}", ""
+    meant, looks = translated("numba", flat, _type if "Cannot unify" in flat else str)
+    if meant:
+        return meant + _did_you_mean(meant), looks
     signature = re.search(r">>> (.+)", text)
     if signature:
-        return _signature(signature[1].strip(), line)
+        return _signature(signature[1].strip(), line), rf"\b{signature[1].partition('(')[0]}\("
     lines = [row.strip() for row in text.splitlines()]
     kept = [row for row in lines if row and not row.startswith(NOISE)][:2]
-    return " ".join(kept)[:300] or "numba does not say why"
+    kept = [row for row in kept if row not in (line, "<source elided>")]  # the line is quoted behind it
+    return " ".join(kept)[:300] or "numba does not say why", ""
 
 
-def _did_you_mean(sign, found):
-    if not sign.startswith("module 'numba"):
+def _did_you_mean(meant):
+    found = re.fullmatch(r"there is no `cuda\.(\w+)`", meant)
+    if not found:
         return ""
     from numba import cuda
 
@@ -176,7 +104,7 @@ def _signature(text, line):
         return f"a condition needs one value, and this is {told[0]}"
     called = name if re.fullmatch(r"[\w.]+", name) else "this function"
     if called in ("zeros", "empty", "ones", "array", "zeros_like", "full"):
-        return ARRAYS
+        return translated("numba", "NRT required")[0]
     called = called.removeprefix("npy_").removeprefix("array_")  # what numba calls the methods of an array
     more = (
         ": take its elements one by one, in a loop" if any(one.startswith("an array") for one in told) else ""
@@ -231,23 +159,23 @@ def _parted(text):
 
 def _place(error, text, function):
     """(number, text) of the student's line: as numba says, or where the name stands."""
-    told = re.findall(r'File "([^"]+)", line (\d+):', text) or re.findall(r"at (\S[^\n]*?) \((\d+)\)", text)
+    told = re.findall(r'File "([^"]+)", line (\d+):', text)
+    told += re.findall(r"(?:at|from) (\S[^\n]*?) \((\d+)\)", text)
     told.append(getattr(error, "warplab_place", ("numba", 0)))  # numba_hook notes it
     for file, number in told:
         if file and "numba" not in file:
             return int(number), linecache.getline(file, int(number)).strip()
-    name = re.search(r"attribute '(\w+)'|name '(\w+)'", text)
-    return _where(function, name[1] or name[2]) if name and function is not None else (0, "")
+    name = re.search(r"attribute '(\w+)'|name '(\w+)'|<ufunc '(\w+)'>", text)
+    word = name and next(filter(None, name.groups()))
+    return _where(function, rf"\b{word}\b") if word and function is not None else (0, "")
 
 
-def _where(function, name):
-    """The line of a function in which a name or an attribute stands first."""
+def _where(function, looks):
+    """(number, text) of the first line of a function that looks so; (0, "") where none does."""
     try:
         lines, first = inspect.getsourcelines(function)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, TypeError, SyntaxError):
         return 0, ""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.expr) and name in (getattr(node, "id", ""), getattr(node, "attr", "")):
-            return first + node.lineno - 1, lines[node.lineno - 1].strip()
-    return 0, ""
+    found = (number for number, line in enumerate(lines) if looks and re.search(looks, line))
+    number = next(found, None)
+    return (0, "") if number is None else (first + number, lines[number].strip())

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
 
 #: What NVRTC calls the kernel's name, which it compiles as a line of its own.
 NAME_FILE = "__nv_name_map"
@@ -12,43 +17,44 @@ NAME_FILE = "__nv_name_map"
 OVERLOADED = "cannot determine which instance of overloaded function"
 
 _UNDEFINED = re.compile(r'identifier "([^"]+)" is undefined|has no member "([^"]+)"')
-_MEANINGS = tuple(
-    (re.compile(pattern), text)
-    for pattern, text in (
-        (
-            r'device-side kernel launch|identifier "cuda[A-Z]\w+" is undefined',
-            "a kernel that launches kernels or calls CUDA's runtime (dynamic parallelism) does not run here: "
-            "let the host do it",
-        ),
-        (
-            r'identifier "__(shfl|shfl_up|shfl_down|shfl_xor|ballot|any|all)" is undefined',
-            "CUDA has it as {0}_sync, with one argument more: first the mask of the lanes that take part, "
-            "0xffffffff for all",
-        ),
-        (
-            r'namespace "std" has no member|qualified name is not allowed\n.*\bstd\s*::',
-            "a kernel has no containers, strings and streams of the host: it has plain arrays, and printf",
-        ),
-        (
-            r'"(?:texture|surface)"|(?:texture|surface) is not a template',
-            "texture and surface references are gone since CUDA 12: read a plain array, or __ldg(&array[i])",
-        ),
-        (
-            r'"curand',
-            "CUDA's generators of random numbers (cuRAND) are a package of their own: "
-            "pip install nvidia-curand; else pass numbers in an array, or write a generator of your own",
-        ),
-    )
-)
+
+
+@functools.cache
+def _table() -> dict[str, list[tuple[re.Pattern[str], str, str]]]:
+    entries = yaml.safe_load((Path(__file__).parent / "compiler_words.yml").read_text(encoding="utf-8"))
+    return {
+        compiler: [(re.compile(one["says"]), one["means"], one.get("line", "")) for one in mine]
+        for compiler, mine in entries.items()
+    }
+
+
+def translated(compiler: str, error: str, worded: Callable[[str], str] = str) -> tuple[str, str]:
+    """(what an error means, how the author's line looks); empty texts for an error that is in no table.
+
+    compiler: "numba", "nvrtc", "triton" or "python". worded: makes words of what the message quotes.
+    """
+    for says, means, looks in _table()[compiler]:
+        if found := says.search(error):
+            return means.format(*(worded(one) for one in found.groups() if one)), looks
+    return "", ""
+
+
+def of_triton(text: str) -> str:
+    """Triton's message on a kernel that it refuses as one clause, with the author's line; "" of any other."""
+    lines = text.split("\n")
+    end = next((number for number, line in enumerate(lines) if line.strip() == "^"), 0)
+    place = re.match(r"at (\d+):\d+:\n", text)
+    if not (end and place or text.startswith("Unsupported function referenced: ")):
+        return ""
+    said = " ".join(lines[end + 1 if place else 0 :])
+    where = f" (line {place[1]} of the kernel: `{lines[end - 1].strip()[:80]}`)" if place else ""
+    return f"does not compile: {translated('triton', said)[0] or said[:300]}{where}"
 
 
 def meanings(lines: list[str]) -> list[str]:
     """A sentence on an error, the author's line below it; none for what it says well enough itself."""
-    error = "\n".join(lines)
-    unknown = _UNDEFINED.search(lines[0])
-    name = unknown[1] if unknown else ""
-    said = [f"  {text.format(name)}" for pattern, text in _MEANINGS if pattern.search(error)][:1]
-    return said or _unknown_characters(lines)
+    meant, _ = translated("nvrtc", "\n".join(lines))
+    return _unknown_characters(lines) or ([f"  {meant}"] if meant else [])
 
 
 def _unknown_characters(lines: list[str]) -> list[str]:

@@ -1,0 +1,115 @@
+"""What a student is told of code that does not run: by its kind, with the line, and with hints that fit."""
+
+import linecache
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+import yaml
+from numba import cuda, float32
+
+from warplab import crossing
+from warplab.crossing import endless
+from warplab.simt import toolchain
+from warplab.tasks.hints import _kinds, hints_for_failure
+from warplab.tasks.rubric import explained_by
+from warplab.tasks.feedback import Table, report_on
+
+WORDS = yaml.safe_load((Path(toolchain.__file__).parent / "compiler_words.yml").read_text(encoding="utf-8"))
+BEGINS = {"nvrtc": "compile error in kernel k: k.cu(3): error: x\n  ", "python": "TypeError: x: "}
+
+
+def defined(source, name):
+    """The function of a cell with this text; its lines can be quoted."""
+    source, cell = textwrap.dedent(source).lstrip("\n"), f"<cell {name}>"
+    linecache.cache[cell] = len(source), None, source.splitlines(keepends=True), cell
+    namespace = {"cuda": cuda, "float32": float32}
+    exec(compile(source, cell, "exec"), namespace)
+    return namespace[name]
+
+
+@pytest.mark.parametrize("compiler", WORDS)
+def test_every_translated_error_has_hints_of_its_kind(compiler):
+    unknown = hints_for_failure("does not compile: nobody knows why")
+    for entry in WORDS[compiler]:
+        told = BEGINS.get(compiler, "does not compile: ") + entry["means"].format("A", "B", "C")
+        assert hints_for_failure(told) not in (None, unknown), entry["means"]
+    assert len(unknown) == 1  # of what nobody has translated there is nothing to say in three steps
+    assert len({hints for says, hints in _kinds() if "compile" in says.pattern}) >= 12
+
+
+def test_a_line_of_the_stub_that_was_left_is_told_with_its_line_wherever_it_stands():
+    kernel = """
+        @cuda.jit
+        def grayscale(image, out):
+            col, row = cuda.grid(2)
+            {0}
+            if row < out.shape[0] and col < out.shape[1]:
+                out[row, col] = image[row, col, 0]
+            {1}
+        """
+    stub = "raise NotImplementedError()"
+    for number, places in ((4, (stub, "")), (7, ("", stub))):
+        row = report_on("ps01/grayscale", defined(kernel.format(*places), "grayscale")).lines[0]
+        assert row.reason == (
+            f"line {number} is `raise NotImplementedError()` still, which stops your code: delete that line "
+            "of the stub"
+        )
+        assert "whoever comes to it stops there" in row.hints[0]
+    plan = """
+        def launch_plan(width, height, block):
+            blocks = -(-width // block[0])
+            for k in range(3):
+                blocks += 0
+            raise NotImplementedError()
+        """
+    reason = report_on("ps01/launch_plan", defined(plan, "launch_plan")).lines[0].reason
+    assert reason.startswith("line 5 is `raise NotImplementedError()` still")
+
+
+def test_a_library_that_lacks_something_is_no_stub():
+    def reached():
+        raise NotImplementedError("no kernel for this dtype")
+
+    reached.__code__ = reached.__code__.replace(co_filename="/x/site-packages/torch/nn.py")
+    source = "def caller(reached):\n    reached()\n"
+    caller = defined(source, "caller")
+    try:
+        caller(reached)
+    except NotImplementedError as error:
+        assert crossing.explain(error).startswith("NotImplementedError: no kernel for this dtype (line 2")
+
+
+def test_a_kernel_without_end_is_stopped_by_its_own_time_at_its_own_line(monkeypatch):
+    spin = """
+        @cuda.jit
+        def reduce_tree(x, out):
+            table = cuda.shared.array(256, float32)
+            t = cuda.threadIdx.x
+            table[t] = t
+            stride = 128
+            while stride > 0:
+                cuda.syncthreads()
+        """
+    assert endless.MOST_S == 10
+    monkeypatch.setattr(endless.stopped_after.__wrapped__, "__defaults__", (0.3,))
+    rows = report_on("ps03/reduce_tree", defined(spin, "reduce_tree")).lines
+    where = r"no progress in kernel reduce_tree, <cell reduce_tree>:[78]: stopped after 0\.3 s of computing"
+    assert re.search(where, rows[0].reason) and "Which loop has no end" in rows[0].hints[0]
+
+
+def test_the_row_that_explains_the_others_is_named_first():
+    wrong = """
+        @cuda.jit
+        def grayscale(image, out):
+            col, row = cuda.grid(2)
+            if row < out.shape[0] and col < out.shape[1]:
+                out[row, col] = 1
+        """
+    report = report_on("ps01/grayscale", defined(wrong, "grayscale"))
+    title = report.lines[0].title
+    told = [line for line in report.lines if explained_by(line.reason) == title]
+    assert told and all(not line.hints and "put" in line.reason for line in told)
+    headline = repr(Table(report)).splitlines()[0]
+    assert f"begin with {title!r}: " in headline and headline.endswith(" lost to it")
