@@ -148,7 +148,7 @@ def test_lines_of_several_launches_are_added_up():
     ("sentence", "hint"),
     [
         ("not written yet: `grayscale` is still the stub", "numbered steps"),
-        ("does not compile: `rbg` is not defined (line 3)", "Nothing has run yet"),
+        ("does not compile: `rbg` is not defined (line 3)", "Where is this name set"),
         ("out-of-bounds access in kernel k, cell:4: thread", "into your formula by hand"),
         ("shared-memory race in kernel k, cell:4: thread", "Two lines are named"),
         (
