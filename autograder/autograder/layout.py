@@ -183,3 +183,13 @@ def assignment_of(document: NotebookDocument, name: str, notebook: str, path: Pa
 
 def _joined(source: str | Sequence[str]) -> str:
     return source if isinstance(source, str) else "".join(source)
+
+
+def without_magics(source: str) -> str:
+    """The cell without IPython's own syntax (%magic, !shell, trailing ?), line numbers unchanged."""
+    return "\n".join("" if _is_magic(line) else line for line in source.split("\n"))
+
+
+def _is_magic(line: str) -> bool:
+    text = line.strip()
+    return text.startswith(("!", "?")) or text.startswith("%") and text.lstrip("%")[:1].isalpha()

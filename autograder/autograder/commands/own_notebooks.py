@@ -24,7 +24,6 @@ def validate(
     from autograder.layout import assignment_of_file, find_root, load_assignment
     from autograder.validate import Malformed, check_file
     from autograder.validate.unfinished import unfinished
-    from warplab.tasks.rubric import so_many
 
     root = find_root(course)
     bad = False
@@ -35,7 +34,7 @@ def validate(
             checked = check_file(file, target)
             missing = unfinished(checked, target)
             notes = (*checked.notes, *missing)
-            left = f"can be handed in, with {so_many(len(missing), 'place')} to finish"
+            left = f"can be handed in, but is not finished ({len(missing)}):"
             typer.echo(f"{name}: {left if missing else 'ready to hand in'}")
         except Malformed as malformed:
             bad, notes = True, malformed.defects

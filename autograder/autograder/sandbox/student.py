@@ -11,6 +11,7 @@ import sys
 import types
 from typing import Any
 
+from autograder.layout import without_magics
 from autograder.sandbox.messages import (
     Answer,
     BadMessage,
@@ -76,16 +77,6 @@ def execute(cell: Cell, namespace: dict[str, Any]) -> str | None:
     except BaseException as error:  # SystemExit in a cell ends the cell in Jupyter too, not the notebook
         return crossing.explain(error)
     return None
-
-
-def without_magics(source: str) -> str:
-    """The cell without IPython's own syntax (%magic, !shell, trailing ?), line numbers unchanged."""
-    return "\n".join("" if _is_magic(line) else line for line in source.split("\n"))
-
-
-def _is_magic(line: str) -> bool:
-    text = line.strip()
-    return text.startswith(("!", "?")) or text.startswith("%") and text.lstrip("%")[:1].isalpha()
 
 
 def answer(question: Question, namespace: dict[str, Any], channel: Channel) -> Answer | Failure | Missing:

@@ -3,8 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from autograder.layout import Assignment, NotebookCell
-from autograder.sandbox.student import without_magics
+from autograder.layout import Assignment, NotebookCell, without_magics
 from autograder.validate.restore import Defect
 from autograder.validate.validate import Checked
 

@@ -109,6 +109,17 @@ def test_where_no_file_can_be_written_every_command_says_so_in_one_line(command,
 def test_validate_tells_the_truth_by_its_status(command, course, tmp_path):
     good = hand_in(tmp_path, "ada", notebook(course[1], **answers(course[0])))
     assert command("validate", good)[:2] == (0, f"{good}: ready to hand in\n")
+    document = notebook(course[1], **answers(course[0]) | {"explain": ""})
+    cells = {cell["id"]: cell for cell in document["cells"]}
+    cells["time_it"]["source"] += "\nraise NotImplementedError()"
+    cells["launch_plan"]["source"] = "%timeit 1\ndef launch_plan(width, height, block:\n    return 1"
+    left = hand_in(tmp_path, "cyd", document)
+    status, out, _ = command("validate", left)
+    assert status == 0 and out.startswith(f"{left}: can be handed in, but is not finished (3):\n")
+    assert (
+        'the cell "explain" is as it was handed out' in out and " is `raise NotImplementedError()` s" in out
+    )
+    assert 'note, syntax-error: the cell "launch_plan" does not run: ' in out and "(line 2)" in out
     bad = hand_in(tmp_path, "bob", "{")
     status, out, _ = command("validate", good, bad)
     assert status == 1

@@ -12,9 +12,9 @@ from numba import cuda, float32
 from warplab import crossing
 from warplab.crossing import endless
 from warplab.simt import toolchain
+from warplab.tasks.feedback import Table, report_on
 from warplab.tasks.hints import _kinds, hints_for_failure
 from warplab.tasks.rubric import explained_by
-from warplab.tasks.feedback import Table, report_on
 
 WORDS = yaml.safe_load((Path(toolchain.__file__).parent / "compiler_words.yml").read_text(encoding="utf-8"))
 BEGINS = {"nvrtc": "compile error in kernel k: k.cu(3): error: x\n  ", "python": "TypeError: x: "}

@@ -81,9 +81,9 @@ def compiled(entry, name, passed, target, arguments=()):
         told = f": {', '.join(arguments)}" if arguments else ""
         raise Refused(f"`{name}` takes {expected} arguments, and {len(passed)} are passed{told}")
     code = entry.py_func.__code__
-    left = [i.positions.lineno for i in dis.get_instructions(code) if i.argval == "NotImplementedError"]
-    if left:
-        raise Refused(still_there(code.co_filename, left[0]))
+    for instruction in dis.get_instructions(code):
+        if instruction.argval == "NotImplementedError" and instruction.positions:
+            raise Refused(still_there(code.co_filename, instruction.positions.lineno or 0))
     try:
         kernel = entry.compile(tuple(numba_type(*one) for one in passed))
         modules = tuple(ptx_of(kernel, target))
