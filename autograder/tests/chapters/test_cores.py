@@ -159,7 +159,7 @@ def test_mixed_warps_issue_more_for_the_same_work_and_16_is_as_bad_as_1():
     [
         ("scale", [(512,), (512,)], None, 100, "warps"),
         ("many_sums", [(4, 512), (64, 512)], 94, 25, "registers"),
-        ("big_table", [(512,)], None, 75, "shared memory"),
+        ("big_tile", [(512,)], None, 75, "shared memory"),
     ],
 )
 def test_blocks_by_hand_agree_with_the_compilers_report(kernel, arguments, registers, percent, limit):
@@ -209,14 +209,30 @@ def test_the_simulated_scheduler_stays_under_littles_law_and_far_from_full_on_it
     assert share > law * (0.95 if law < 0.6 else 0.9)
 
 
-def test_warps_in_step_cost_what_the_text_says_and_only_in_step():
-    first = chapter()["share_of_busy_ticks"]
-    assert round(100 * first(16, 63)) == 94 and "reaches 94 %" in text()
-    assert first(16, 63, ticks=100_000) == pytest.approx(first(16, 63), abs=0.01)  # it has settled
-    assert round(100 * share_when_taking_turns(16, 63)) == 59 and "it gets 59 %" in text()
+def test_warps_in_step_cost_what_the_page_prints_and_only_in_step():
+    share = chapter()["share_of_busy_ticks"]
+    assert round(100 * share(16, 63)) == 94
+    assert share(16, 63, ticks=100_000) == pytest.approx(share(16, 63), abs=0.01)  # it has settled
+    assert share(16, 63, in_turn=True) == share_when_taking_turns(16, 63) == pytest.approx(0.59, abs=0.005)
     assert share_when_taking_turns(16, 63, ticks=100_000) == pytest.approx(0.60, abs=0.01)
+    assert share(16, 63, in_turn=True, apart=60) == 1  # "busy in every tick"
     apart = [share_when_taking_turns(16, 63, ticks=100_000, seed=seed) for seed in range(6)]
-    assert min(apart) > 0.98 and "settles above 98 %" in text()
+    assert min(apart) > 0.98  # from random starts, too
+
+
+def test_one_warp_by_hand_is_busy_in_2_percent_of_the_ticks():
+    assert 700 + 15 * 4 == 760 and round(100 * 16 / 760) == 2
+    assert chapter()["share_of_busy_ticks"](1, 15) == pytest.approx(16 / 760, rel=0.03)
+    assert "16 instructions in 760 ticks: it was busy in 2 %" in text()
+
+
+@quiet
+def test_the_worked_problems_of_the_engine():
+    points, first = np.zeros((128, 3), np.float32), np.zeros(128, np.float32)
+    assert profile("first_coordinates", 1, 128, points, first).global_load.sectors_per_request == 3 * 4 == 12
+    cut = {edge // 32 for edge in range(48, 512, 48) if edge % 32}
+    by_48 = profile("two_jobs", 4, 128, np.ones(512, np.float32), 48)
+    assert by_48.divergent_branches == len(cut) == 5 and f"{by_48.warp_instructions:,} instructions" in text()
 
 
 def share_when_taking_turns(warps, arithmetic, load=700, alu=4, ticks=20_000, seed=None):
@@ -249,6 +265,19 @@ def test_the_size_at_which_a_copied_product_breaks_even():
 
 def test_the_small_sums_of_the_quiz():
     assert 8 * 2 * 8 == 128 and 2560 / 128 == 20 and 2560 / 8 == 320
+
+
+def test_the_published_times_that_the_text_quotes_are_those_of_the_figure():
+    from warplab.evidence.measure import published
+
+    card = next(e for e in published("crossover") if "1070" in e.device)
+    us = {(p.series, p.x): p.median * 1e6 for p in card.points}
+    here, copied, cpu = (f"{name}product{tail}" for name, tail in (
+        ("GPU: ", ""), ("GPU: ", ", with both copies"), ("six cores: ", "")))  # fmt: skip
+    side_256, side_1024 = 2 * 256**3, 2 * 1024**3
+    assert [round(us[name, side_256]) for name in (here, copied, cpu)] == [13, 91, 78]
+    assert us[copied, side_1024] < us[cpu, side_1024]
+    assert "in 13 µs if they lie there, and in 91 µs with the copies" in text()
 
 
 def test_a_gpu_that_nobody_measured_gets_no_curve():

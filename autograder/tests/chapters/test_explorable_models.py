@@ -126,7 +126,8 @@ def test_the_server_answers_when_the_chapters_does(page):
 
 
 def test_the_scheduler_issues_in_the_ticks_of_the_chapters(page):
-    data, share = figures().scheduler(), functions("02-cores", "share_of_busy_ticks")["share_of_busy_ticks"]
+    data, parts = figures().scheduler(), ("wait_after", "next_ready", "share_of_busy_ticks")
+    share = functions("02-cores", *parts)["share_of_busy_ticks"]
     settings = chosen(4, warps=range(1, 17), loads=range(1, 9), arithmetic=range(101))
     for setting, got in zip(settings, models(page("latency", data), "latency", settings, data), strict=True):
         assert got["share"] == share(**setting)

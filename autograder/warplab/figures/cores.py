@@ -273,8 +273,8 @@ def occupancy_limits():
         fig,
         alt="Two falling staircases of occupancy for blocks of 256 threads. By registers a thread: "
         f"{points}. By shared memory a block: {tables}.",
-        caption="Blocks of 256 threads on an H100's SM. Only whole blocks move in, so occupancy falls in "
-        "steps: the 33rd register of a thread costs a quarter of the warps.",
+        caption="Blocks of 256 threads on an H100's SM, which takes whole blocks only: occupancy falls in "
+        "steps, and the 33rd register of a thread costs a quarter of the warps.",
     )
 
 

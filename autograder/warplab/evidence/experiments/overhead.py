@@ -31,7 +31,7 @@ def _mlp(width, where):
 @experiment(
     question="From which size on is the GPU faster?",
     chapter="02-cores",
-    x="numbers, or side, or width",
+    x="floating-point operations a call",
     cpu=True,
 )
 def crossover(where):
@@ -47,7 +47,7 @@ def crossover(where):
             a, b = torch.randn(2, n, n, device=where)
             yield Workload(
                 f"{where}: product",
-                n,
+                2 * n**3,
                 lambda a=a, b=b: a @ b,
                 flops=2 * n**3,
                 roof="fp32" if where == "cuda" else "",
@@ -57,7 +57,7 @@ def crossover(where):
             net, x = _mlp(width, where), torch.randn(64, width, device=where)
             yield Workload(
                 f"{where}: small network, batch 64",
-                width,
+                4 * 64 * width**2,
                 lambda net=net, x=x: net(x),
                 flops=4 * 64 * width**2,
             )

@@ -98,7 +98,7 @@ def divergence(where):
 
 
 @experiment(
-    question="How many warps does a multiprocessor need to keep the door busy?",
+    question="How many warps does an SM need to use the memory's bandwidth?",
     chapter="02-cores",
     x="warps on each SM",
 )

@@ -13,7 +13,7 @@ override COUNT: u32;
 export default {
   title: "From which size on is the GPU faster?",
   measured: "crossover",
-  x: "numbers",
+  x: "additions a call",
   per: "seconds",
   code: ADD,
   async cases(gpu, quick) {
