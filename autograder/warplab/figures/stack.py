@@ -61,7 +61,7 @@ def stack():
 
 @plots.responsive
 def stairs(times):
-    """Live times of the same eight multiply-adds by several doors, and of a large
+    """Live times of the same eight multiply-adds by several ways, and of a large
     product. times: {label: seconds}.
     """
     rows = [plots.Time(label, seconds) for label, seconds in times.items()]
@@ -69,8 +69,8 @@ def stairs(times):
     return plots.show(
         plots.times(rows),
         alt=f"Times measured on one core of this machine. {said}.",
-        caption="Live, one core of this CPU: for a 2 × 2 product you pay for the stairs and not for the "
-        "arithmetic, and each further floor adds its own.",
+        caption="Live, one core of this CPU: a 2 × 2 product takes the time of the call and not of its "
+        "arithmetic, and each further layer adds its own.",
         evidence=["live"],
     )
 
@@ -194,7 +194,7 @@ def order(profile):
         fig,
         alt=f"Order of loads, L, and fused multiply-adds, F, in the unrolled loop. {said}.",
         caption="Loads (L) and FMAs (F) of the unrolled loop, everything else left out. PTX keeps the order "
-        "of the Python; the assembler moves the loads ahead, so that their walks overlap.",
+        "of the Python; the assembler moves the loads ahead, so that their latencies overlap.",
     )
 
 
@@ -255,8 +255,8 @@ def queues(launch=5, count=8):
     return plots.show(
         fig,
         alt=f"A model of {count} launches at {launch} µs each, in microseconds. {'. '.join(said)}.",
-        caption="A model, not a measurement: the dashed line is where a stopwatch stops that does not wait. "
-        "Short kernels starve between launches, long ones queue up, and a graph is launched once.",
+        caption="A model, not a measurement: the dashed line is where a timer stops that does not wait. "
+        "With short kernels the device waits for launches, long ones queue up, and a graph is launched once.",
     )
 
 
