@@ -554,3 +554,18 @@ def test_a_commitment_wins_from_the_hours_that_it_charges_for():
 def test_a_product_of_zeros_runs_faster_but_below_the_peak():
     peak = specs.get("a100-sxm")["peak_fp16"].si
     assert 257e12 < 295e12 < peak and "295 TFLOP/s with zeros" in TEXT
+
+
+def test_the_problems_follow_from_the_registry_and_its_prices():
+    names, rent = page(), prices.cheapest("h100-sxm").gpu_hour
+    assert names["cards_for"]("h100-sxm", 405e9, 10 * vram.kv_cache_bytes(126, 16384, 1000, groups=16)) == 6
+    assert 153 < 190 < H100["ridge_bf16"].value  # between both ridges: the A100 is at its peak, the H100 not
+    assert 190 * H100["memory_bandwidth"].si / specs.get("a100-sxm")["peak_bf16"].si > 1.94
+    assert 10 * rent / (20 * 300 * 3600 / 1e6) == pytest.approx(1.25, abs=0.005)
+    assert [o.seen.isoformat() for o in (prices.cheapest("rtx-4090"), prices.cheapest("h100-sxm"))] == [
+        "2026-09-20",
+        "2026-11-09",
+    ]
+    assert math.sqrt(2 * 60 * 10_800) / 60 == pytest.approx(19, abs=0.05) and 600 / 10_800 < 0.06
+    queue = (10 - 64 / (2000 * 8 / names["tokens_a_second"](H100, 8))) * 180
+    assert queue == pytest.approx(740, abs=5)

@@ -14,15 +14,21 @@ THEORY = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.8}
 
 @plots.responsive
 def shelf(keys):
-    """Desk against door of the cards, with the lowest recorded price an hour."""
+    """Memory against bandwidth of the cards, with the lowest recorded price an hour and the day it was seen;
+    hollow: other people's machines.
+    """
     fig, ax = plots.new(plots.COLUMN, 3.6)
     said = []
     for key in keys:
         card, offer = specs.get(key), prices.cheapest(key)
         x, y = card["memory_capacity"].si / 1e9, card["memory_bandwidth"].si / 1e12
-        price = f"${offer.gpu_hour:.2f}" if offer else "no price recorded"
+        price = f"${offer.gpu_hour:.2f}, {offer.seen:%-d %b}" if offer else "no price recorded"
+        style = {"markersize": 9, "color": COLOUR["blue"], "markeredgewidth": 1.8}
+        if offer and "other people" in offer.note:
+            style["markerfacecolor"] = plots.PAPER
+            price += "*"
         left = key == "b200"
-        ax.plot(x, y, "o", markersize=9, color=COLOUR["blue"])
+        ax.plot(x, y, "o", **style)
         place = {"a100-sxm": (-9, -4), "h100-sxm": (-9, 4)}.get(key, (-9, 0) if left else (9, 0))
         ax.annotate(
             f"{card.short}\n{price}",
@@ -40,8 +46,8 @@ def shelf(keys):
         yscale="log",
         xlim=(12, 260),
         ylim=(0.22, 12),
-        xlabel="desk: GB of memory",
-        ylabel="door: TB/s, peak",
+        xlabel="GB of memory",
+        ylabel="TB/s, peak",
     )
     ticks = [16, 24, 80, 180] if plots.on_phone() else [16, 24, 80, 141, 180]
     ax.set_xticks(ticks, [str(size) for size in ticks])
@@ -52,8 +58,9 @@ def shelf(keys):
         fig,
         alt="Memory capacity against memory bandwidth of six cards, both logarithmic, with the lowest "
         f"recorded dollars an hour. {'; '.join(said)}.",
-        caption="Data sheets and recorded prices: desk, door and price an hour grow together. The lowest "
-        "recorded offer on demand for each card.",
+        caption="Data sheets and recorded prices: memory, bandwidth and price an hour grow together. The "
+        "lowest recorded offer on demand for each card, with the day of 2026 on which it was seen. Hollow, "
+        "with a star: other people's machines, which a provider only brokers.",
     )
 
 
@@ -113,8 +120,8 @@ def _draw_cell(ax, place, count, cost, best):
 
 @plots.responsive
 def tokens(keys, cost):
-    """Dollars a million tokens at the door's bound by card and offer: a lone reader and
-    a full desk. cost(offer, readers) -> dollars.
+    """Dollars a million tokens at the bandwidth's bound by card and offer: a lone reader and
+    a full memory. cost(offer, readers) -> dollars.
     """
     fig, ax = plots.new(plots.COLUMN, 4.4)
     rows, said = [], []
@@ -156,14 +163,13 @@ def tokens(keys, cost):
         ax.plot([], [], "o", markersize=8, color=COLOUR["blue"])[0],
         ax.plot([], [], "o", **lone)[0],
     ]
-    plots.legend(fig, marks, ["full desk", "one reader"])
+    plots.legend(fig, marks, ["memory full of readers", "one reader"])
     return plots.show(
         fig,
-        alt="Dollars for a million tokens by offer, computed from the door's bound, logarithmic. "
+        alt="Dollars for a million tokens by offer, computed from the bandwidth's bound, logarithmic. "
         f"{'; '.join(said)}.",
         caption="Theory, one pass a token, 7 B weights in 16 bits, 1,000 tokens a reader, recorded prices: "
-        "no software can be cheaper on these terms. Company on the desk counts most; after it, the "
-        "address.",
+        "no software can be cheaper on these terms. The batch counts most; after it, the address.",
         evidence=["theory"],
     )
 
