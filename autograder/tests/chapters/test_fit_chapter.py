@@ -98,16 +98,16 @@ def test_autocast_keeps_16_bit_copies_of_the_weights_for_the_way_back():
 def test_a_block_keeps_sixteen_sheets():
     assert 1 + 1 + 3 + 1 + 1 + 4 + 4 + 1 == 16
     names = run("from warplab.models import Block", torch=torch, size=lambda ts: sum(t.nbytes for t in ts))
-    assert names["kept"].bytes / names["sheet"] == pytest.approx(16.05, abs=0.005)
-    drawn = figures().kept(names["kept"].tensors, names["sheet"])
+    assert names["kept"].bytes / names["array"] == pytest.approx(16.05, abs=0.005)
+    drawn = figures().kept(names["kept"].tensors, names["array"])
     assert "16 arrays" in drawn.caption and "q, k, v 3" in drawn.alt
     with pytest.raises(ValueError, match="look at what PyTorch saves now"):
-        figures().kept(names["kept"].tensors[:-1], names["sheet"])
+        figures().kept(names["kept"].tensors[:-1], names["array"])
 
 
 def test_stored_attention_keeps_one_array_of_weights_more():
     names = run(
-        "q @ k.mT", torch=torch, vram=vram, batch=4, tokens=128, width=256, heads=8, sheet=4 * 128 * 256 * 4
+        "q @ k.mT", torch=torch, vram=vram, batch=4, tokens=128, width=256, heads=8, array=4 * 128 * 256 * 4
     )
     assert names["more"] == 8 * 128 / 256 == 4
 
@@ -163,13 +163,13 @@ def test_pooling_by_the_maximum_keeps_indices_and_the_average_none():
     assert pooled == {"max": 2 * x.numel(), "average": 0}  # two bytes for each number that went in
 
 
-def test_the_untidy_desk():
-    names = run("class Desk", "moments = []")
-    desk = names["desk"]
-    assert sum(length for length, _ in desk.gaps()) == 18 and 18 / 8 > 2
-    assert not desk.put(8) and desk.put(6)
-    assert names["Desk"](4).put(4) and not names["Desk"](4).put(5)
-    full = names["Desk"](3)
+def test_memory_that_is_fragmented():
+    names = run("class Memory", "moments = []")
+    memory = names["memory"]
+    assert sum(length for length, _ in memory.gaps()) == 18 and 18 / 8 > 2
+    assert not memory.put(8) and memory.put(6)
+    assert names["Memory"](4).put(4) and not names["Memory"](4).put(5)
+    full = names["Memory"](3)
     assert full.put(3) and not full.put(1)
 
 

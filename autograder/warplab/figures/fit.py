@@ -1,4 +1,4 @@
-"""Figures of chapter 06: who sits on the desk, what a block keeps, length, checkpoints,
+"""Figures of chapter 06: what training keeps, what a block keeps, length, checkpoints,
 gaps, the cache, and the calculator.
 """
 
@@ -189,7 +189,7 @@ def checkpoints(counted, theory, whole):
 
 @plots.responsive
 def desks(moments):
-    """moments: [(title, size of the desk, {start: length}), ...]: what lies where; gaps stay empty."""
+    """moments: [(title, size of the memory, {start: length}), ...]: what lies where; gaps stay empty."""
     fig, ax = plots.new(plots.COLUMN, 0.5 + 0.75 * len(moments))
     said = []
     for y, (title, size, taken) in enumerate(moments):
@@ -214,7 +214,7 @@ def desks(moments):
     ax.set_axis_off()
     return plots.show(
         fig,
-        alt=f"A desk of {moments[0][1]} places at {len(moments)} moments. {'. '.join(said)}.",
+        alt=f"A memory of {moments[0][1]} places at {len(moments)} moments. {'. '.join(said)}.",
         caption="A model of an allocator: the free places of the second row would hold the tensor of 8 twice "
         "over, and it finds no gap.",
     )
@@ -271,7 +271,7 @@ FIELDS = (  # name, label, value, smallest, largest
 
 
 class Calculator:
-    """A form that says what lies on the desk; without scripts, and on paper, the table
+    """A form that says what lies in memory; without scripts, and on paper, the table
     of its first example.
     """
 
@@ -312,7 +312,7 @@ class Calculator:
         recipes = json.dumps(vram.RECIPES).replace("</", "<\\/")
         return (
             '<figure class="warplab-figure vram-calculator" style="margin: 1em 0">'
-            '<form hidden aria-label="What lies on the desk" style="display: none; grid-template-columns: '
+            '<form hidden aria-label="What lies in memory" style="display: none; grid-template-columns: '
             'repeat(auto-fit, minmax(10rem, 1fr)); gap: 0.6rem 0.9rem">'
             f'{boxes}</form><table style="margin: 1rem 0"><tbody>{body}</tbody></table><p class="status" '
             'role="status">'

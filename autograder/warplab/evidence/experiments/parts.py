@@ -78,7 +78,7 @@ def _measured(where, batch, part):
 
 
 @experiment(
-    question="What lies on the desk during a training step?", chapter="06-fit", x="sequences in the batch"
+    question="What lies in memory during a training step?", chapter="06-fit", x="sequences in the batch"
 )
 def memory_by_part(where):
     for batch in (1, 4, 16):
