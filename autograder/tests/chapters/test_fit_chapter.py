@@ -183,7 +183,7 @@ def test_the_cache_of_a_chat():
 
 def test_thirteen_billion_on_24_gb():
     assert 13 * 2 == 26 and 13 * 16 == 208
-    names = run("adapters = layers", "vram.adapter_bytes", vram=vram)
+    names = run("shape of Llama 2 13B", "for bits in (16, 8, 4.13)", vram=vram)
     assert names["adapters"] == pytest.approx(52.4e6, rel=0.001) and names[
         "adapters"
     ] / 13e9 == pytest.approx(0.004, abs=0.0001)
