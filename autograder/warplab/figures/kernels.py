@@ -1,4 +1,4 @@
-"""Kernels that chapters 3 and 4 count and do not print: a step of each is a task of a problem set."""
+"""Kernels that chapters 3 to 5 count and do not print: a step of each is a task of a problem set."""
 
 from numba import cuda, float32
 
@@ -90,4 +90,44 @@ def multiply(acc, a_tile, b_tile):
         for i in range(4):
             for j in range(4):
                 acc[i, j] += a_tile[ty + 16 * i, k] * b_tile[k, tx + 16 * j]
+    cuda.syncthreads()
+
+
+def transpose_tiled(width):
+    """The transpose of matrices whose sides are multiples of 32, through a tile with rows of ``width`` words."""
+
+    @cuda.jit
+    def transpose_tiled(a, out):
+        """One thread: one number in, another out, both along rows."""
+        tile = cuda.shared.array((32, width), float32)
+        x, y = cuda.threadIdx.x, cuda.threadIdx.y
+        col, row = cuda.grid(2)
+        tile[y, x] = a[row, col]
+        cuda.syncthreads()
+        col, row = 32 * cuda.blockIdx.y + x, 32 * cuda.blockIdx.x + y
+        out[row, col] = tile[x, y]
+
+    return transpose_tiled
+
+
+@cuda.jit
+def transpose_swizzled(a, out):
+    """As transpose_tiled, with element (y, x) of the tile in column x ^ y."""
+    tile = cuda.shared.array((32, 32), float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    col, row = cuda.grid(2)
+    tile[y, x ^ y] = a[row, col]
+    cuda.syncthreads()
+    col, row = 32 * cuda.blockIdx.y + x, 32 * cuda.blockIdx.x + y
+    out[row, col] = tile[x, y ^ x]
+
+
+@cuda.jit(device=True)
+def fetch(tile, a, top, left):
+    """One thread: its share of a tile of 34 x 34, with 0 outside of ``a``. Then wait for the others."""
+    for y in range(cuda.threadIdx.y, 34, 32):
+        for x in range(cuda.threadIdx.x, 34, 32):
+            row, col = top + y, left + x
+            inside = 0 <= row < a.shape[0] and 0 <= col < a.shape[1]
+            tile[y, x] = a[row, col] if inside else float32(0)
     cuda.syncthreads()
