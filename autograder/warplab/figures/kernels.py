@@ -94,7 +94,7 @@ def multiply(acc, a_tile, b_tile):
 
 
 def transpose_tiled(width):
-    """The transpose of matrices whose sides are multiples of 32, through a tile with rows of ``width`` words."""
+    """Matrices whose sides are multiples of 32, transposed through a tile with rows of ``width`` words."""
 
     @cuda.jit
     def transpose_tiled(a, out):
