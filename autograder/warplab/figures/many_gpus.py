@@ -264,59 +264,183 @@ def split_mlp(ranks=2):
     ax.text(6.65, 4.4, "GELU", ha="center", va="top", **SMALL)
     ax.text(4.2, 4.75, "cut by columns", ha="center", va="top", **SMALL)
     ax.text(10.4, 5.5, "cut by rows", ha="center", va="top", **SMALL)
-    ax.text(13.3, 4.4, "the sum of\nboth rooms'", ha="center", va="top", **SMALL)
-    ax.text(0.7, 4.4, "in both\nrooms", ha="center", va="top", **SMALL)
+    ax.text(13.3, 4.4, "the sum of\nboth ranks'", ha="center", va="top", **SMALL)
+    ax.text(0.7, 4.4, "on both\nranks", ha="center", va="top", **SMALL)
     return plots.show(
         fig,
         alt="An MLP cut for two ranks. The input is in both. The first matrix is cut by columns, so each "
         "rank gets half of the hidden layer; the second by rows, so each rank makes a full-size half of "
         "every sum, and one all-reduce adds them.",
-        caption="Blue is one room's, orange the other's. Columns first, rows second: between the two "
-        "products each room has just the half of h that it needs, and they meet once, to add.",
+        caption="Blue is one rank's, orange the other's. Columns first, rows second: between the two "
+        "products each rank has just the half of h that it needs, and one all-reduce adds.",
     )
 
 
-@plots.responsive
-def pipelines(plans, stages=4):
-    """plans: {micro-batches: [(stage, micro-batch, direction, start, end)]}, in ticks
-    of a micro-batch: drawn for one and the same batch.
+def gpipe(stages, parts):
+    """Each rank's passes in GPipe's order: all forward, then all backward, (kind, stage, part)."""
+    return [
+        [("F", rank, part) for part in range(parts)] + [("B", rank, part) for part in reversed(range(parts))]
+        for rank in range(stages)
+    ]
+
+
+def interleaved(ranks, parts, chunks):
+    """1F1B with `chunks` stages a rank, of which rank r has r, r + ranks, ...: the order of Narayanan et al.
+    (2021), for a number of parts that `ranks` divides.
     """
-    fig, axes = plots.new(plots.COLUMN, 1.75 * len(plans), rows=len(plans), sharex=True)
-    said = []
-    for ax, (parts, plan) in zip(axes, plans.items(), strict=True):
-        end = max(row[-1] for row in plan)
-        idle = 1 - sum(stop - start for *_, start, stop in plan) / (stages * end)
-        for stage, part, direction, start, stop in plan:
-            left, width = start / parts, (stop - start) / parts
-            colour = COLOUR["blue" if direction > 0 else "orange"]
+
+    def nth(rank, number, kind):
+        chunk = number // ranks % chunks
+        part = number // (ranks * chunks) * ranks + number % ranks
+        return kind, (chunk if kind == "F" else chunks - 1 - chunk) * ranks + rank, part
+
+    orders, total = [], parts * chunks
+    for rank in range(ranks):
+        ahead = min(total, 2 * (ranks - 1 - rank) + (chunks - 1) * ranks)
+        forward, backward = ([nth(rank, number, kind) for number in range(total)] for kind in "FB")
+        pairs = zip(forward[ahead:], backward, strict=False)
+        rest = backward[total - ahead :]
+        orders.append(forward[:ahead] + [each for pair in pairs for each in pair] + rest)
+    return orders
+
+
+def zero_bubble(stages, parts):
+    """ZB-H1 (Qi et al. 2024): 1F1B whose backward passes are split, and whose gradients of weights, W, follow
+    `rank` parts later.
+    """
+    orders = []
+    for rank in range(stages):
+        ahead = min(parts, stages - 1 - rank)
+        order = [("F", rank, part) for part in range(ahead)]
+        for part in range(parts):
+            order += [("F", rank, ahead + part)] * (ahead + part < parts)
+            order.append(("B", rank, part))
+            order += [("W", rank, part - rank)] * (part >= rank)
+        orders.append(order + [("W", rank, part) for part in range(max(0, parts - rank), parts)])
+    return orders
+
+
+PASSES = {"F": ("forward", "blue"), "B": ("backward", "orange"), "W": ("gradient of the weights", "green")}
+
+
+def schedule_facts(plan):
+    """(end, idle share, most micro-batches that a rank holds) of a simulated plan. A stage that is one of v
+    of its rank counts a v-th of a micro-batch.
+    """
+    ranks, end = 1 + max(row[0] for row in plan), max(row[-1] for row in plan)
+    stages = 1 + max(row[2] for row in plan)
+    busy = sum(stop - start for *_, start, stop in plan)
+    freed = "W" if any(row[1] == "W" for row in plan) else "B"
+    most = 0
+    for rank in range(ranks):
+        held = 0
+        for _, kind, *_ in sorted((row for row in plan if row[0] == rank), key=lambda row: row[-2]):
+            held += (kind == "F") - (kind == freed)
+            most = max(most, held)
+    return end, 1 - busy / (ranks * end), most * ranks / stages
+
+
+@plots.responsive
+def schedules(plans):
+    """{name: [(rank, kind, stage, micro-batch, start, end)]}, in ticks of one forward pass, to one scale."""
+    height = 1.5 * len(plans) + 0.8
+    fig, axes = plots.new(plots.COLUMN, height, phone=(plots.PHONE, height), rows=len(plans), sharex=True)
+    longest, said = max(row[-1] for plan in plans.values() for row in plan), []
+    for ax, (name, plan) in zip(axes, plans.items(), strict=True):
+        end, idle, held = schedule_facts(plan)
+        ranks = 1 + max(row[0] for row in plan)
+        for rank, kind, stage, part, start, stop in plan:
+            late = stage >= ranks
             ax.add_patch(
                 Rectangle(
-                    (left, stage - 0.42),
-                    width,
+                    (start, rank - 0.42),
+                    stop - start,
                     0.84,
-                    facecolor=colour,
-                    alpha=0.6,
+                    facecolor=COLOUR[PASSES[kind][1]],
+                    alpha=0.85 if late else 0.5,
                     edgecolor=plots.PAPER,
                     linewidth=0.8,
                 )
             )
-            if parts <= 4:
-                ax.text(left + width / 2, stage, part + 1, ha="center", va="center", fontsize=10)
-        ax.set_title(f"{parts} micro-batches: {idle:.0%} idle", loc="left", fontsize=11)
-        ax.set(
-            ylim=(stages - 0.4, -0.6), xlim=(0, max(row[-1] / m for m, rows in plans.items() for row in rows))
-        )
-        ax.set_yticks(range(stages), [f"room {stage}" for stage in range(stages)])
+            if stop - start >= 1 and not plots.on_phone():
+                ax.text((start + stop) / 2, rank, part + 1, ha="center", va="center", fontsize=9)
+        ax.set_title(f"{name}: {idle:.0%} idle, holds up to {held:g}", loc="left", fontsize=11)
+        ax.axvline(end, color=INK, linewidth=1.0, linestyle=(0, (4, 3)))
+        ax.set(ylim=(ranks - 0.4, -0.6), xlim=(0, longest * 1.01))
+        ax.set_yticks(range(ranks), [f"rank {rank}" for rank in range(ranks)])
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
-        said.append(f"{parts} micro-batches: {idle:.1%} idle, done at {end / parts:.2f}")
-    axes[-1].set_xlabel("time (1: the whole batch forward through one room)")
+        said.append(f"{name}: {idle:.1%} idle, done at {end:g}, up to {held:g} micro-batches held")
+    axes[-1].set_xlabel("time (1: a micro-batch forward through a quarter of the model)")
+    handles = [Rectangle((0, 0), 1, 1, color=COLOUR[colour], alpha=0.6) for _, colour in PASSES.values()]
+    plots.legend(fig, handles, [name for name, _ in PASSES.values()])
     return plots.show(
         fig,
-        alt=f"Schedules of one batch in a pipeline of {stages} rooms, simulated. {'; '.join(said)}; without "
-        "a bubble it would be 3.",
-        caption="Simulated, the same batch cut finer and finer: blue forward, orange backward (twice as "
-        "long), numbers are micro-batches. The empty corners shrink, the work stays.",
+        alt=f"Schedules of eight micro-batches in a pipeline of four ranks, simulated, to one scale. "
+        f"{'; '.join(said)}. Without a bubble each would be done at 24.",
+        caption="Simulated, the same work four times; numbers are micro-batches, darker is a rank's second "
+        "stage, and what a rank holds are micro-batches whose activations it keeps. 1F1B keeps fewer than "
+        "GPipe and idles as long; interleaving and a split backward pass shorten the empty corners.",
+        evidence=["theory"],
+    )
+
+
+@plots.responsive
+def regions(clusters, least_tokens, most_ways, runs=((1024, 128), (2048, 128))):
+    """Where training is bound by communication: tokens a GPU and step against GPUs that share a copy.
+
+    clusters: {name: (card, GPUs of an NVLink domain)}; least_tokens(g, card, domain) and most_ways(card,
+    domain) are the limits at the dense peak; runs: those of Llama 3, drawn in the first cluster.
+    """
+    fig, axes = plots.new(plots.COLUMN, 4.0, columns=2, sharey=True)
+    shares = [2 ** (number / 8) for number in range(0, 73)]
+    low, high, said = 64, 2**18, []
+    for number, (ax, (name, (card, domain))) in enumerate(zip(axes, clusters.items(), strict=True)):
+        edge = [max(low, least_tokens(share, card, domain)) for share in shares]
+        ways = most_ways(card, domain)
+        ax.fill_betweenx(shares, low, edge, color=COLOUR["orange"], alpha=0.35, linewidth=0)
+        for below, above, colour in ((1, ways, "blue"), (ways, 512, "green")):
+            inside = [below <= share <= above * 1.001 for share in shares]
+            ax.fill_betweenx(
+                shares,
+                edge,
+                high,
+                where=inside,
+                color=COLOUR[colour],
+                alpha=0.25,
+                linewidth=0,
+                interpolate=True,
+            )
+        ax.plot(edge, shares, color=INK, linewidth=1.8)
+        ax.plot([0.4 * tokens for tokens in edge], shares, **THEORY)
+        ax.axhline(ways, color=INK, linewidth=1.0)
+        ax.text(high * 0.9, ways * 0.92, f"tensor parallel, up to {ways:.0f}", ha="right", va="top", **SMALL)
+        ax.text(high * 0.9, ways * 1.08, "and a pipeline", ha="right", va="bottom", **SMALL)
+        ax.text(high * 0.9, 1.06, "data parallel, FSDP", ha="right", va="bottom", **SMALL)
+        ax.text(low * 1.2, 1.5, "gradients\nlast longer", ha="left", va="bottom", **SMALL)
+        for tokens, share in runs if number == 0 else ():
+            ax.plot([tokens], [share], **{**LIVE, "color": INK, "linestyle": "none", "marker": "D"})
+        if number == 0:
+            ax.annotate("Llama 3 405B", runs[-1], (8, -3), textcoords="offset points", **SMALL)
+        ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(1, 512), title=name)
+        ax.set_xlabel("tokens on a GPU in a step")
+        ax.set_xticks([2**power for power in (6, 9, 12, 15, 18)], ["64", "512", "4k", "32k", "256k"])
+        ax.set_yticks([1, 8, 64, 512], ["1", "8", "64", "512"])
+        ax.minorticks_off()
+        said.append(
+            f"{name}: alone from {least_tokens(1, card, domain):,.0f} tokens a GPU on, with 128 GPUs to a "
+            f"copy from {least_tokens(128, card, domain):,.0f}; tensor parallelism up to {ways:.0f} ways"
+        )
+    axes[0].set_ylabel("GPUs that share a copy")
+    return plots.show(
+        fig,
+        alt="Two maps of where a training step is bound by communication, at the dense BF16 peak and the "
+        f"peak of the links. {'. '.join(said)}. Both runs of Llama 3 405B, 1,024 and 2,048 tokens on a GPU "
+        "with 128 GPUs to a copy, lie where gradients hide.",
+        caption="Computed for Llama 3 405B, a network of 400 Gbit/s a GPU. Left of the line the gradients' "
+        "all-reduce outlasts the backward pass at the peak, left of the dashed line also at 40 % of it. "
+        "NVL72 has nine times as many GPUs, and network cards, to a node.",
+        evidence=["theory"],
     )
 
 
