@@ -195,7 +195,7 @@ def checkpointed(x, w):
 
 
 # %% grade="ps06/checkpointed"
-grade("ps06/checkpointed", checkpointed)
+grade("ps06/checkpointed", Again)
 
 # %%
 with when_written():

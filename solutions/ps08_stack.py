@@ -152,7 +152,7 @@ def custom_function(x, bias):
 
 
 # %% grade="ps08/custom_function"
-grade("ps08/custom_function", custom_function)
+grade("ps08/custom_function", BiasGelu)
 
 # %% [markdown]
 # ## 3. Boats and kitchen

@@ -161,7 +161,7 @@ GELU = """
 import math
 import torch
 
-class Gelu(torch.autograd.Function):
+class gelu(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
@@ -172,9 +172,6 @@ class Gelu(torch.autograd.Function):
         (x,) = ctx.saved_tensors
         phi = torch.exp(-x * x / 2) / math.sqrt(2 * math.pi)
         return grad_out * (0.5 * (1 + torch.erf(x / math.sqrt(2))) + x * phi)
-
-def gelu(x):
-    return Gelu.apply(x)
 """
 
 
@@ -199,13 +196,6 @@ class Overlap(Task):
         timing = DeviceTiming(copy_latency=0.0, launch_overhead=1e-9, sync_overhead=1e-9)
         host = {"x": inputs["x"], "y": np.zeros(inputs["x"].size)}
         return VirtualDevice(timing, host, {"square": Work(np.square, 8 / 25e9)}, unread=("x",))
-
-    def wrong_result(self, case, outcome):
-        """Host code could copy x back and square it: the device must have done all the work."""
-        done = outcome.counters.get("device.computed", 0) if outcome and not outcome.error else None
-        if done is not None and done < case.inputs["x"].size:
-            return f"the device squared {done:,.0f} elements of {case.inputs['x'].size:,}"
-        return super().wrong_result(case, outcome)
 
     def reference(self, inputs):
         return {"y": inputs["x"] ** 2}

@@ -159,9 +159,21 @@ class _Conversation(contextlib.ExitStack):
         if isinstance(task, RanksTask):
             self._ranks(step, task, [Cell(one.id, one.source) for one in before if one.kind == "cell"])
         else:
+            halves = crossing.has_halves(task)
+            other = self._another([one for one in before if one.kind == "cell"]) if halves else None
             for case in crossing.tried(self.cases[task.name], self.run.outcomes[task.name]):
-                self._ask(process, task, case)
+                self._ask(process, task, case, other)
+            if other is not None:
+                other.close()
         self.finished.append(step)
+
+    def _another(self, cells: Sequence[NotebookStep]) -> Process:
+        """A second process of the student's that has seen the same cells and no question."""
+        process = self._started("student")
+        process.begin_step(self.budget.limits.step_seconds)
+        for cell in cells:
+            process.ask(Cell(cell.id, cell.source), (Executed,))
+        return process
 
     def _bring_up_executor(self) -> Process:
         if self.executor is None:
@@ -179,8 +191,11 @@ class _Conversation(contextlib.ExitStack):
         let_all_go(self.processes)
         return super().__exit__(*details)
 
-    def _ask(self, process: Process, task: Task, case: Case) -> None:
-        """Ask one case's question and keep what comes of it: an outcome, or an order for the executor."""
+    def _ask(self, process: Process, task: Task, case: Case, other: Process | None = None) -> None:
+        """Ask one case's question and keep what comes of it: an outcome, or an order for the executor.
+
+        other: whom to ask the second half of the question, where there is one.
+        """
         outcomes = self.run.outcomes[task.name]
         with blamed_on(task):
             data = crossing.CROSSINGS[task.crossing].question(task, case)
@@ -197,8 +212,16 @@ class _Conversation(contextlib.ExitStack):
             outcomes.append(Outcome(case.name, error=reason(reply, self.run.errors), trace=seen))
             return
         try:
+            answer: Any = reply.data
+            if other is not None:
+                with blamed_on(task):
+                    data = crossing.CROSSINGS[task.crossing].second(task, case, answer)
+                reply = other.ask(Question(task.crossing, task.entry, None, data), (Answer, Failure, Missing))
+                if not isinstance(reply, Answer):
+                    raise crossing.Refused(reason(reply, self.run.errors))
+                answer = [answer, reply.data]
             with blamed_on(task):
-                done = crossing.finish(task, case, reply.data, host)
+                done = crossing.finish(task, case, answer, host)
         except crossing.Refused as refused:
             outcomes.append(Outcome(case.name, error=str(refused), trace=crossing.traced(host)))
             return

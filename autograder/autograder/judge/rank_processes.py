@@ -16,9 +16,11 @@ from warplab.tasks.rubric import Case
 
 
 def processes_at_once(task: Task, cases: Sequence[Case]) -> int:
-    """How many processes run student code while this task is asked: the notebook's own, and the ranks."""
+    """How many processes run student code while this task is asked: the notebook's own, and the ranks or
+    the one of the second half.
+    """
     if not isinstance(task, RanksTask):
-        return 1
+        return 1 + crossing.has_halves(task)
     return 1 + max((task.world(case.inputs) for case in cases), default=0)
 
 

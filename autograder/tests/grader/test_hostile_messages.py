@@ -83,7 +83,11 @@ ANSWERS = {
         "buffers": {"#0": {"shape": [4], "dtype": "float32"}},
         "steps": STEPS,
     },
-    "example/gelu": {"outputs": {"y": np.zeros(3)}, "modified": ["x"], "counters": {"saved_bytes": 1.0}},
+    "example/gelu": {
+        "outputs": {"y": np.zeros(3)},
+        "kept": [["", {"tuple": [{"tensor": np.zeros(3), "input": True}]}], ["n", {"plain": [1, {"a": 2}]}]],
+        "modified": ["x"],
+    },
     "ps01/launch_plan": {
         "outputs": {"grid": np.zeros(2, int), "idle": np.zeros((), int)},
         "modified": ["width"],
@@ -151,13 +155,21 @@ def put(value, path, junk):
     return value
 
 
+def whole(task, case, answer):
+    """What the judge finishes with: of a task in two halves the second one as well."""
+    if not crossing.has_halves(task):
+        return answer
+    crossing.CROSSINGS[task.crossing].second(task, case, answer)
+    return [answer, {"outputs": {"grad_x": np.zeros(3)}}]
+
+
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_is_judged_or_refused(name):
     task = registry.get(name)
     case = task.cases(3)[0]
     for answer in damaged(ANSWERS[name]):
         try:
-            done = crossing.finish(task, case, answer, None)
+            done = crossing.finish(task, case, whole(task, case, answer), None)
         except crossing.Refused:
             continue
         if type(done) is crossing.Order:
@@ -216,7 +228,13 @@ def test_results_of_every_task_are_judged_or_refused(name):
         casts = [value.astype(kind) for kind in ("?", "b", "u8", "f2", "f4", "f8", "c16")]
         shapes = [value[None], value.reshape(-1), value.reshape(-1)[:1], value.reshape(-1)[:0], value.T]
         for junk in (*JUNK, *casts, *shapes):
-            answer = {"outputs": right | {key: junk}, "modified": [], "counters": {}}
+            outputs = right | {key: junk}
+            answer = {"outputs": outputs, "modified": []}
+            if crossing.has_halves(task):
+                answer = [
+                    {"outputs": {"y": outputs.pop("y")}, "kept": [], "modified": []},
+                    {"outputs": outputs},
+                ]
             host = crossing.host(task, case)
             try:
                 done = crossing.finish(task, case, answer, host)
@@ -402,7 +420,7 @@ def judged(name, message):
     if name == "example/ring":
         host = ranks.router(task, case)
         data = ranks.together(dict.fromkeys(range(host.size), data), host)
-    done = crossing.finish(task, case, data, host)
+    done = crossing.finish(task, case, whole(task, case, data), host)
     if name == "executor":
         attempts._check(message, done)
         outcome = attempts.outcome_of(case, message, done)

@@ -1,8 +1,9 @@
 """How a submission crosses from the student's code to the judge.
 
-One module for each kind, each with up to four functions:
+One module for each kind, each with up to five functions:
 
     question(task, case)                        judge    plain data: what the student's process may know
+    second(task, case, answer)                  judge    the same for a second process (optional)
     host(task, case)                            judge    what it keeps open meanwhile: a device (optional)
     answer(question, names, entry, plan, call)  student  alone touches a student's objects; plain data
     finish(task, case, answer, host)            judge    an Order for the executor (execute.py), or an Outcome
@@ -11,20 +12,21 @@ One module for each kind, each with up to four functions:
 graded these are three, and the same plain data goes between them as messages.
 """
 
-import math
+import contextlib
 from dataclasses import replace
 
 from warplab.crossing import driver, function, kernel, ranks, remote_device, timed, vjp
 from warplab.crossing.costliest import checked_access as checked_access
 from warplab.crossing.endless import ENDLESS, stopped_after
 from warplab.crossing.execute import execute
-from warplab.crossing.explain import Refused, explain
+from warplab.crossing.explain import Refused as Refused
+from warplab.crossing.explain import explain
 from warplab.crossing.findings import checked_findings as checked_findings
 from warplab.crossing.orders import Order
 from warplab.crossing.outcome import Outcome
 from warplab.crossing.plan import checked_plan as checked_plan
-from warplab.crossing.values import Result, of_form
 from warplab.crossing.values import modified as modified
+from warplab.crossing.values import negated, result_of
 from warplab.crossing.values import poisoned as poisoned
 from warplab.hardware.device import device
 
@@ -37,7 +39,11 @@ CROSSINGS = {
     "ranks": ranks,
 }
 EXECUTED = ("kernel", "driver")  # their answer is code for the executor; of the others it is the result
-MAX_RESULT_BYTES = 4 << 20  # of one case: the judge keeps those of all cases until it compares
+
+
+def has_halves(task):
+    """Whether a second process goes on with what the first one answers."""
+    return hasattr(CROSSINGS[task.crossing], "second")
 
 
 def host(task, case):
@@ -47,25 +53,18 @@ def host(task, case):
 
 
 def finish(task, case, answer, host):
-    """An answer (untrusted plain data) as an Order or an Outcome.
+    """An answer (untrusted plain data) as an Order or an Outcome. With `second`, both answers, in a list.
 
+    Counters come from the executor, or are the judge's own: none is taken from the student's process.
     Raises Refused where it is not an answer.
     """
-    if task.crossing in EXECUTED:
+    if hasattr(CROSSINGS[task.crossing], "finish"):
         return CROSSINGS[task.crossing].finish(task, case, answer, host)
-    told = of_form(answer, Result, "what came back is not a result")
-    nbytes = sum(value.nbytes for value in told.outputs.values())
-    if nbytes > MAX_RESULT_BYTES:
-        raise Refused(
-            f"{nbytes:,} bytes came back; the results of one case have at most {MAX_RESULT_BYTES >> 20} MiB"
-        )
+    told = result_of(answer)
     changed = tuple(name for name in told.modified if name in case.inputs)
-    if host:
-        counters = host.counters()
-    else:  # what the task allows to be measured beside the student's code
-        own = {name: told.counters.get(name, math.nan) for name in task.measured}
-        counters = {name: count for name, count in own.items() if math.isfinite(count)}
-    return Outcome("", told.outputs, counters, changed, trace=traced(host))
+    counters = host.counters() if host else {}
+    held = host.held(task.returns) if hasattr(host, "held") else {}
+    return Outcome("", told.outputs, counters, changed, held=held, trace=traced(host))
 
 
 def traced(host):
@@ -87,7 +86,13 @@ def run_here(task, case, entry, plan=None, seen=None):
         else:
             opened = host(task, case)
             names, call = (task.entry, task.plan_entry), opened.call if opened else None
-            answer = module.answer(module.question(task, case), names, entry, plan, call)
+            asked = module.question(task, case)
+            answer = module.answer(asked, names, entry, plan, call)
+            if has_halves(task):
+                more = module.second(task, case, answer)
+                with contextlib.suppress(Exception):  # so that nothing of this case is left lying about
+                    module.answer(negated(asked), names, entry, plan, call)
+                answer = [answer, module.answer(more, names, entry, plan, call)]
     finally:
         if seen is not None:
             seen.append(traced(opened))

@@ -12,6 +12,7 @@ class Outcome:
     access: the line that costs most (warplab.crossing.costliest), or {}.
     findings: what the engine found, an error's own record first (warplab.crossing.findings).
     launch: (grid, block) where there was one launch, or ().
+    held: of the judge's own device the host arrays that have a result's name.
     trace: what the judge's own device or router saw: see trace() of VirtualDevice and Router.
     """
 
@@ -23,6 +24,7 @@ class Outcome:
     access: dict = field(default_factory=dict)
     findings: tuple = ()
     launch: tuple = ()
+    held: dict = field(default_factory=dict)
     trace: dict = field(default_factory=dict)
 
     def of(self, case):

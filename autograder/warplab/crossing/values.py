@@ -1,6 +1,7 @@
 """Values on their way over the boundary: plain copies of inputs, plain results, outputs that begin wrong."""
 
 import json
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -8,16 +9,17 @@ import numpy as np
 from warplab.crossing.arrays import NotPlain, as_array
 from warplab.crossing.explain import Refused
 
+MAX_RESULT_BYTES = 4 << 20  # of one case: the judge keeps those of all cases until it compares
+
 
 class Result(msgspec.Struct):
     """What comes back of a task whose answer is the result. modified: names of inputs."""
 
     outputs: dict[str, np.ndarray]
     modified: list[str] = []
-    counters: dict[str, float] = {}
 
 
-def of_form(data, form, what):
+def of_form(data, form, what) -> Any:
     """Plain data of a stranger's, with arrays in it, as an instance of `form`. Raises Refused if it is none.
 
     what: the sentence's beginning. A class in `form` needs a field without a default: msgspec takes an array
@@ -27,6 +29,17 @@ def of_form(data, form, what):
         return msgspec.convert(data, form)
     except (msgspec.ValidationError, AttributeError) as problem:
         raise Refused(f"{what}: {problem}") from None
+
+
+def result_of(answer):
+    """An answer that is the result itself, and small enough. Raises Refused for anything else."""
+    told = of_form(answer, Result, "what came back is not a result")
+    nbytes = sum(value.nbytes for value in told.outputs.values())
+    if nbytes > MAX_RESULT_BYTES:
+        raise Refused(
+            f"{nbytes:,} bytes came back; the results of one case have at most {MAX_RESULT_BYTES >> 20} MiB"
+        )
+    return told
 
 
 def plain_copy(value):
@@ -47,6 +60,13 @@ def plain_copy(value):
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(f"a {type(value).__name__} does not cross; use numbers, texts, lists, dicts and arrays")
+
+
+def negated(data):
+    """Plain data with each array of floating-point numbers negated: other inputs of the same kind."""
+    if type(data) is dict:
+        return {name: negated(value) for name, value in data.items()}
+    return -data if type(data) is np.ndarray and data.dtype.kind == "f" else data
 
 
 def given(task, case, without=()):

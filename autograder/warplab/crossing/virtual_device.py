@@ -112,7 +112,7 @@ class VirtualDevice:
         self.arrays = [np.array(array) for array in (host or {}).values()]
         self.places = ["host"] * len(self.arrays)
         self.unread = {self.names[name] for name in unread}
-        self.bytes = self.computed = self.elements = 0
+        self.bytes = self.elements = 0
         self.graphs, self.capturing = [], None
         self.pending, self.sequence = [], 0
         self.seen = [array.copy() for array in self.arrays]  # host arrays as the host may read them
@@ -154,16 +154,19 @@ class VirtualDevice:
                 self.host_spans.append((kind, "host", start, self.now - start, message["op"]))
 
     def counters(self):
-        """How often each call was made, the host's clock, when the last stream is done, elements computed.
-
-        All are plain floats.
-        """
+        """How often each call was made, the host's clock, when the last stream is done: plain floats."""
         done = max(self.now, *self.ready.values())
         return {f"device.{name}": float(count) for name, count in self.counts.items()} | {
             "device.host_seconds": self.now,
             "device.seconds": done,
-            "device.computed": float(self.computed),
         }
+
+    def held(self, names):
+        """{name: array} of those that are host arrays, when all orders are done: by the device alone, for the
+        host's own program reads them and cannot write.
+        """
+        self._settle(float("inf"))
+        return {name: self.arrays[self.names[name]].copy() for name in names if name in self.names}
 
     def trace(self):
         """What the engines did, for a picture: {} where they did nothing."""
@@ -364,7 +367,6 @@ class VirtualDevice:
             own = self.timing.of_launch(self.counts["launches"])
             seconds = own if item.seconds is None else item.seconds
             self.counts["launches"] += 1
-            self.computed += size
         else:
             nbytes = size * self.arrays[item.target[0]].itemsize
             seconds = self.timing.copy_latency + nbytes / self.timing.bandwidth

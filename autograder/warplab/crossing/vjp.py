@@ -1,158 +1,184 @@
-"""The *vjp* crossing: inputs and an upstream gradient in, the result and its gradients out, by autograd.
+"""The *vjp* crossing: a torch.autograd.Function, whose forward runs in one process and backward in another.
 
-What can only be seen here, beside the student's code, is what is kept for the way back: by autograd, or by
-the student in an attribute or a variable of their own.
+All that backward can know is what forward has kept, and that goes through the judge, who counts it. Nothing
+that the student's process says of itself is believed.
 """
 
 import contextlib
-import copy
-import gc
-import tracemalloc
 
+import msgspec
 import numpy as np
 
 from warplab.crossing.arrays import NotPlain, as_array
 from warplab.crossing.explain import Refused
-from warplab.crossing.values import check_callable, described, given, modified
+from warplab.crossing.outcome import Outcome
+from warplab.crossing.values import described, given, modified, of_form, plain_copy, result_of
 
 UPSTREAM = "grad_out"
 
 
+class Forward(msgspec.Struct, forbid_unknown_fields=True):
+    """What comes of the first half.
+
+    kept: of each attribute of ctx its name, "" of the saved tensors, and what is in it as _packed has it.
+    """
+
+    outputs: dict[str, np.ndarray]
+    kept: list[tuple[str, dict]]
+    modified: list[str]
+
+
+class Context:
+    """What forward and backward call `ctx`: it keeps what crosses."""
+
+    def __init__(self, inputs):
+        self.needs_input_grad = (True,) * inputs
+        self.saved_tensors = ()
+
+    def save_for_backward(self, *tensors):
+        """Keep tensors for backward."""
+        self.saved_tensors = tensors
+
+    def mark_non_differentiable(self, *tensors):
+        """Nothing to do: there is one result, and it is gone back from."""
+
+    def set_materialize_grads(self, value):
+        """Nothing to do: the gradient of the result is always there."""
+
+
 def question(task, case):
-    """The inputs that the task's arguments name, those to be differentiated by, and the upstream gradient."""
-    upstream = given(task, case) | {UPSTREAM: case.inputs[UPSTREAM].copy()}
-    return {"inputs": upstream, "wanted": list(task.differentiable)}
+    """The inputs that the task's arguments name. The gradient from above is not among them."""
+    return {"inputs": given(task, case), "wanted": list(task.differentiable)}
+
+
+def second(task, case, answer):
+    """The question of the second half, for a process that has not seen the first."""
+    told = of_form(answer, Forward, "what came back is no forward")
+    shapes = {name: list(np.shape(case.inputs[name])) for name in task.arguments}
+    upstream = case.inputs[UPSTREAM].copy()
+    return {"kept": [list(one) for one in told.kept], "shapes": shapes, UPSTREAM: upstream}
 
 
 def answer(question, names, entry, plan, call):
-    """y = entry(*inputs as tensors), then the gradients of sum(y * grad_out).
-
-    It counts "saved_bytes", of distinct storages that autograd saved or that were made on the way and live
-    on, NumPy's among them; "made_bytes", those of them that are not the inputs'; "functions", the
-    torch.autograd.Functions of the student's on the way back; and "operations", autograd's own on the way
-    back that keep a tensor for it.
-    """
+    """One half: {"outputs": y, "kept", "modified"} of forward, or {"outputs": gradients} of backward."""
     import torch
 
-    check_callable(entry, names[0])
-    held = copy.deepcopy(question["inputs"])
-    upstream = torch.from_numpy(held.pop(UPSTREAM))
-    tensors = {
-        name: torch.from_numpy(value) if hasattr(value, "dtype") else value for name, value in held.items()
+    if not (isinstance(entry, type) and issubclass(entry, torch.autograd.Function)):
+        raise Refused(f"`{names[0]}` must be a torch.autograd.Function, and it is {described(entry)}")
+    with torch.no_grad():  # as autograd has it
+        half = _backward if "kept" in question else _forward
+        return half(torch, names[0], entry, question)
+
+
+def _forward(torch, name, entry, question):
+    inputs = {
+        one: torch.from_numpy(value.copy()) if type(value) is np.ndarray else value
+        for one, value in question["inputs"].items()
     }
-    wanted = [tensors[name].requires_grad_() for name in question["wanted"]]
-    saved = {}
-
-    def keep(tensor):
-        storage = tensor.untyped_storage()
-        saved[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    tracemalloc.start()
-    try:
-        with living(torch) as made, torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-            y = entry(*tensors.values())
-        saved |= arrays_still_there()
-    finally:
-        tracemalloc.stop()
-    _check_result(torch, names[0], y, upstream.shape)
-    ours = {one.untyped_storage().data_ptr() for one in tensors.values() if type(one) is torch.Tensor}
-    saved |= still_there(made, {y.untyped_storage().data_ptr(), *ours, *saved})
-    functions, operations = steps_behind(torch, y)
-    gradients = torch.autograd.grad(y, wanted, upstream, allow_unused=True)
-    outputs = {"y": _array("y", y)}
-    for name, tensor, gradient in zip(question["wanted"], wanted, gradients, strict=True):
-        gradient = torch.zeros_like(tensor) if gradient is None else gradient
-        outputs[f"grad_{name}"] = _array(f"grad_{name}", gradient)
-    before = {name: value for name, value in question["inputs"].items() if name != UPSTREAM}
+    for one in question["wanted"]:
+        inputs[one].requires_grad_()
+    ctx, given_to_it = Context(len(inputs)), list(inputs.values())
+    if entry.setup_context is not torch.autograd.Function.setup_context:
+        y = entry.forward(*given_to_it)
+        entry.setup_context(ctx, tuple(given_to_it), y)
+    else:
+        y = entry.forward(ctx, *given_to_it)
     after = {
-        name: one.detach().numpy() if type(one) is torch.Tensor else one for name, one in tensors.items()
+        one: value.detach().numpy() if type(value) is torch.Tensor else value for one, value in inputs.items()
     }
-    made_bytes = sum(size for place, size in saved.items() if place not in ours)
-    counters = {"saved_bytes": sum(saved.values()), "made_bytes": made_bytes}
-    counters |= {"functions": functions, "operations": operations}
-    return {
-        "outputs": outputs,
-        "modified": modified(before, after),
-        "counters": {name: float(count) for name, count in counters.items()},
-    }
+    attributes = vars(ctx) | {"": ctx.saved_tensors}
+    del attributes["needs_input_grad"], attributes["saved_tensors"]
+    kept = [[one, _packed(torch, one, value, given_to_it)] for one, value in attributes.items()]
+    changed = modified(question["inputs"], after)
+    return {"outputs": {"y": _array(torch, "y", y)}, "kept": kept, "modified": changed}
 
 
-def _check_result(torch, name, y, shape) -> None:
-    """Raises Refused unless autograd can go back from ``y``, a tensor of this shape."""
-    if type(y) is not torch.Tensor:
-        raise Refused(f"`{name}` must return a tensor, and it returned {described(y)}")
-    if y.shape != shape:
-        raise Refused(f"`{name}` returned a tensor of shape {tuple(y.shape)}, expected {tuple(shape)}")
-    if not y.requires_grad:
-        raise Refused(f"what `{name}` returned is cut off from its inputs: autograd cannot go back from it")
+def _backward(torch, name, entry, question):
+    ctx = Context(len(question["shapes"]))
+    vars(ctx).update({one or "saved_tensors": _unpacked(torch, value) for one, value in question["kept"]})
+    gradients = entry.backward(ctx, torch.from_numpy(question[UPSTREAM].copy()))
+    gradients = gradients if type(gradients) in (tuple, list) else (gradients,)
+    if len(gradients) != len(question["shapes"]):
+        expected = f"(expected {len(question['shapes'])}, got {len(gradients)})"
+        raise RuntimeError(
+            f"function {entry.__name__}Backward returned an incorrect number of gradients {expected}"
+        )
+    outputs = {}
+    for (one, shape), gradient in zip(question["shapes"].items(), gradients, strict=True):
+        if gradient is None:
+            gradient = torch.zeros(shape)
+        with contextlib.suppress(RuntimeError, AttributeError):
+            gradient = gradient.sum_to_size(shape)  # as autograd does, where the shapes allow it
+        outputs[f"grad_{one}"] = _array(torch, f"grad_{one}", gradient)
+    return {"outputs": outputs}
 
 
-@contextlib.contextmanager
-def living(torch):
-    """Inside, each storage that an operation makes is noted: {address: (weak reference, bytes)}."""
-    from torch.multiprocessing.reductions import StorageWeakRef
-    from torch.overrides import TorchFunctionMode  # a TorchDispatchMode imports 900 modules
-
-    made = {}
-
-    class SeesTensors(TorchFunctionMode):
-        def __torch_function__(self, function, types, args=(), kwargs=None):
-            result = function(*args, **(kwargs or {}))
-            for tensor in result if isinstance(result, tuple | list) else (result,):
-                if type(tensor) is torch.Tensor:
-                    storage = tensor.untyped_storage()
-                    made[storage.data_ptr()] = StorageWeakRef(storage), storage.nbytes()
-            return result
-
-    with SeesTensors():
-        yield made
+def _packed(torch, name, value, inputs=()):
+    """What an attribute of ctx holds as plain data; the same in lists and tuples."""
+    if type(value) is torch.Tensor or type(value) is torch.nn.Parameter:
+        return {"tensor": _array(torch, f"ctx.{name}", value), "input": any(value is one for one in inputs)}
+    if isinstance(value, list | tuple):
+        kind = "list" if isinstance(value, list) else "tuple"
+        return {kind: [_packed(torch, name, inner, inputs) for inner in value]}
+    try:
+        return {"plain": plain_copy(value)}
+    except TypeError as problem:
+        raise Refused(f"`ctx.{name}` cannot be kept for backward: {problem}") from None
 
 
-def arrays_still_there():
-    """{place: bytes} of NumPy's memory that was taken since tracemalloc began and is still held."""
-    only = tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)
-    traces = tracemalloc.take_snapshot().filter_traces([only]).traces
-    return {("NumPy", place): trace.size for place, trace in enumerate(traces)}
+def _unpacked(torch, packed):
+    (kind, value), *more = packed.items()
+    if kind == "tensor":
+        leaf = more == [("input", True)] and value.dtype.kind == "f"
+        return torch.from_numpy(value.copy()).requires_grad_(leaf)
+    if kind == "plain":
+        return value
+    return (list if kind == "list" else tuple)(_unpacked(torch, inner) for inner in value)
 
 
-def still_there(made, besides):
-    """{address: bytes} of those storages that somebody still holds; `besides`: addresses that are known."""
-
-    def held():
-        return {
-            place: size
-            for place, (storage, size) in made.items()
-            if place not in besides and not storage.expired()
-        }
-
-    if held():
-        gc.collect(1)  # a circle of references is not what anybody keeps; what is old was there before
-    return held()
-
-
-def steps_behind(torch, y):
-    """How many torch.autograd.Functions lie between a result and its inputs, and how many operations that
-    autograd differentiates itself, with a tensor that it keeps: not a sum or a view, which need none.
-    """
-    seen, ahead = set(), [y.grad_fn]
-    while ahead:
-        node = ahead.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
-            ahead += [following for following, _ in node.next_functions]
-    functions = {node for node in seen if isinstance(node, torch.autograd.function.BackwardCFunction)}
-    return len(functions), sum(keeps_a_tensor(torch, node) for node in seen - functions)
-
-
-def keeps_a_tensor(torch, node):
-    """Whether one of autograd's own operations keeps a tensor for the way back."""
-    kept = (getattr(node, name) for name in dir(node) if name.startswith("_saved_"))
-    return any(isinstance(value, torch.Tensor) for value in kept)
-
-
-def _array(name, tensor):
+def _array(torch, name, tensor):
+    if type(tensor) is not torch.Tensor:
+        raise Refused(f"`{name}` must be a tensor, and it is {described(tensor)}")
     try:
         return as_array(tensor, str(tensor.dtype).removeprefix("torch."))
     except (NotPlain, TypeError) as problem:
         raise Refused(f"`{name}`: {problem}") from None
+
+
+def finish(task, case, answers, host):
+    """The Outcome of both halves.
+
+    Counters: "saved_bytes", of all that forward kept, once each; "made_bytes", of what is no input of it.
+    """
+    first, last = answers
+    told = of_form(first, Forward, "what came back is no forward")
+    gradients = result_of(last).outputs
+    outputs = result_of({"outputs": told.outputs}).outputs
+    outputs |= {name: array for name, array in gradients.items() if name not in outputs}
+    kept = {_form(leaf): _size(leaf) for leaf in _leaves([list(one) for one in told.kept])}
+    given_to_it = {_form(case.inputs[name]) for name in task.arguments}
+    made = sum(size for form, size in kept.items() if form not in given_to_it)
+    counters = {"saved_bytes": float(sum(kept.values())), "made_bytes": float(made)}
+    changed = tuple(name for name in told.modified if name in case.inputs)
+    return Outcome("", outputs, counters, changed)
+
+
+def _leaves(data):
+    """All arrays, numbers and texts in plain data that _packed made."""
+    if type(data) is list:
+        return [leaf for value in data for leaf in _leaves(value)]
+    if type(data) is not dict:
+        return [data]
+    texts = [name for name in data if name not in ("tensor", "input", "list", "tuple", "plain")]
+    return [*texts, *_leaves([value for value in data.values() if type(value) is not bool])]
+
+
+def _size(leaf):
+    return leaf.nbytes if type(leaf) is np.ndarray else len(str(leaf))
+
+
+def _form(leaf):
+    """What two equal leaves have in common."""
+    if type(leaf) is not np.ndarray:
+        return type(leaf), leaf
+    return leaf.dtype.str, leaf.shape, leaf.tobytes()

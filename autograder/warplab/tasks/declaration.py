@@ -35,12 +35,11 @@ class Task:
     arguments    names, in order, that the submission receives: keys of Case.inputs (no other input leaves the
                  judge), for kernels and drivers also of result(), and "device" where the crossing has one
     returns      function, device, ranks: result name -> kind (see warplab.crossing.arrays.as_array)
-    measured     names of counters that may be measured beside the student's code: forgeable, so a row of
-                 theirs is worth <= 20 % of the task. wrong_result may refuse by one what does nothing of what
-                 was asked
     atomics      whether the work needs atomics. Where it does not, a structure row that counts a memory is
                  lost to atomics there: a plain load or store does the same, and chapters count those
-    meeting      the structure row that is lost where threads leave a barrier behind at which others wait
+    well_formed  the share of its points that a row keeps where the engine warned of a run whose numbers are
+                 right: of a race in global memory, a barrier that threads leave behind, an exchange without a
+                 lane. A task that wants another share says why in `not_as_usual`
     items        the rubric
     make_cases(rng) -> [Case]                            all cases but the timed ones
     reference(inputs) -> {result: float64 or integer array}
@@ -57,9 +56,9 @@ class Task:
     crossing = "function"
     arguments = ()
     returns = {}
-    measured = ()
     atomics = False
-    meeting = ""
+    well_formed = 0.5
+    not_as_usual = ""
     items = ()
 
     def cases(self, seed=0):
@@ -142,6 +141,8 @@ class Task:
             wrong = difference(name, got, want, tolerance.get(name, 0.0), before, outcome.launch)
             if wrong:
                 return wrong
+            if name in outcome.held and difference(name, outcome.held[name], want, tolerance.get(name, 0.0)):
+                return f"the device's own `{name}` is another one: what is returned was computed elsewhere"
         return None
 
     def compared(self, case):
@@ -168,13 +169,6 @@ class Task:
         launch: (grid, block) of the student's own plan.
         """
         return None
-
-    def parted(self, row, findings):
-        """Why a barrier that not all threads reach loses this structure row; None where it does not."""
-        parted = any(found.get("text", "").startswith("barrier in kernel") for found in findings)
-        if row != self.meeting or not parted:
-            return None
-        return "not all threads of a block come to every barrier: those wait, too, that have nothing to do"
 
     def untouched(self, name, inputs):
         """What result `name` holds before the submission runs: None, but for kernels."""
@@ -275,8 +269,10 @@ class DriverTask(KernelTask):
 
 
 class VjpTask(Task):
-    """A task whose submission maps tensors to one tensor `y` that autograd can go back from.
+    """A task whose submission is a torch.autograd.Function that maps tensors to one tensor `y`.
 
+    Counters: "saved_bytes", of distinct arrays that forward keeps for backward, and "made_bytes", of those
+    that are no input. Both halves run in processes of their own, so that nothing else is kept.
     differentiable: arguments whose gradients are compared, as results "grad_<name>". Case.inputs also holds
     "grad_out".
     forward(inputs) -> float64 array     y; the judge differentiates it by finite differences, so keep cases
@@ -287,7 +283,6 @@ class VjpTask(Task):
     crossing = "vjp"
     differentiable = ()
     dtype = "float32"
-    measured = ("saved_bytes", "made_bytes", "functions", "operations")
 
     def forward(self, inputs):
         raise NotImplementedError
@@ -377,6 +372,8 @@ def task(name, points):
             raise ValueError(f"{name}: its items add up to {total:g} points, expected {points:g}")
         if any(item.kind not in KINDS for item in cls.items) or cls.crossing not in CROSSINGS:
             raise ValueError(f"{name}: unknown kind of item or crossing")
+        if cls.well_formed != Task.well_formed and not cls.not_as_usual:
+            raise ValueError(f"{name}: say in not_as_usual why findings cost another share here")
         if any(item.kind == "time" for item in cls.items) and not (
             cls.crossing in EXECUTED and cls.yardstick
         ):

@@ -103,7 +103,7 @@ class Reduction(KernelTask):
 class BlockReduction(Reduction):
     """A reduction in which the threads of a block add up together, with a row "together" and a row "time"."""
 
-    yardstick, meeting = COPY, "together"
+    yardstick = COPY
     TIME = Bound("time.ratio_low", 3.0, 9.0, "times the time of a copy of as many bytes")
     # Instructions of a warp in PTX, allowed for one number of each lane and for everything else: see
     # together().
@@ -305,6 +305,7 @@ class FixTheRace(KernelTask):
 
     entry = "fix_the_race"
     arguments = ("x", "rounds", "out")
+    well_formed, not_as_usual = 0.0, "the race is what the task is about"
     items = (
         Item("one", 4, title="One round, and no race"),
         Item("many", 6, title="Many rounds, and no race"),

@@ -121,12 +121,12 @@ class Checkpointed(VjpTask):
     results kept.
     """
 
-    entry = "checkpointed"
+    entry = "Again"
     arguments = differentiable = ("x", "w")
     items = (
         Item("right", 12, title="The result and both gradients"),
         Item("deep", 8, title="Any number of layers, also none"),
-        Item("saved", 5, "structure", "Few results are kept (measured beside your code)"),
+        Item("saved", 5, "structure", "Few results are kept between forward and backward"),
     )
 
     def make_cases(self, rng):

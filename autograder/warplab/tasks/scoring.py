@@ -13,6 +13,7 @@ BEFORE_ANY_CASE = re.compile(
     "not written yet|does not compile|line .*still, which stops your code"
 )  # what is true of every case
 ONLY_RIGHT = "only counted for a right result: "
+FOUND = "the kernel is not well-formed, as the warning says"
 RIGHT = {1: "right", 2: "right in both cases"}
 
 
@@ -107,7 +108,7 @@ def _hints(task, item, verdicts):
     """Hints about the failure where it is of a kind that every task knows; else the row's own."""
     first = next((verdict for verdict in verdicts if verdict.reason and verdict.share < 1.0), None)
     by_failure = hints_for_failure(first.reason.removeprefix(ONLY_RIGHT)) if first else None
-    if by_failure is None and first and first.hints_help and item.kind == "correctness":
+    if by_failure is None and first and first.hints_help:
         by_failure = next(filter(None, map(hints_for_failure, first.warnings)), None)
     if by_failure is not None:
         return by_failure
@@ -135,6 +136,10 @@ def _judge_case(task, item, case, outcome):
     if outcome is None:
         return verdict
     warnings = tuple(record["text"] for record in outcome.findings if record.get("text"))
+    if warnings and verdict.share > 0:
+        kept = f"{task.well_formed:.0%}" if task.well_formed else "nothing"
+        told = f"{verdict.reason or 'the numbers are right'}; but {FOUND}, and the row keeps {kept}"
+        verdict = replace(verdict, share=task.well_formed * verdict.share, reason=told)
     return replace(
         verdict,
         warnings=warnings,
@@ -152,7 +157,6 @@ def _points_of_case(task, item, case, outcome):
     bound, counters = task.bounds_of(case)[item.key], _finite(outcome.counters)
     dodged = task.needless_atomics(bound, counters)
     dodged = dodged or task.unshared(case.inputs, counters, outcome.launch)
-    dodged = dodged or task.parted(item.key, outcome.findings)
     if dodged:
         return CaseVerdict(case.name, 0.0, dodged, hints_help=False)
     total, unit = bound.total(counters), bound.unit or bound.counter

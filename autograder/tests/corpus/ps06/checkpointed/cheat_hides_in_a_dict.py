@@ -1,11 +1,11 @@
-"""0 points: keeps every result in a dict of the module, where autograd does not look."""
+"""0 points: keeps every result in a dict of the module: backward runs in another process, which has none."""
 
 import torch
 
 kept = {}
 
 
-class Remembers(torch.autograd.Function):
+class Again(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, w):
         results = [x.clone()]
@@ -24,7 +24,3 @@ class Remembers(torch.autograd.Function):
             grad_w[n] = results[n].T @ grad_out
             grad_out = grad_out @ w[n].T
         return grad_out, grad_w
-
-
-def checkpointed(x, w):
-    return Remembers.apply(x, w)

@@ -1,4 +1,4 @@
-"""0 points: keeps every result in an array of NumPy's, where autograd does not look."""
+"""0 points: keeps every result in arrays of NumPy's: they are counted like tensors."""
 
 import torch
 
@@ -24,7 +24,3 @@ class Again(torch.autograd.Function):
             grads[n] = given.T @ inner
             grad_out = inner @ w[n].T
         return grad_out, grads
-
-
-def checkpointed(x, w):
-    return Again.apply(x, w)

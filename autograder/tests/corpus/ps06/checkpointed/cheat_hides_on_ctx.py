@@ -1,17 +1,16 @@
-"""0 points: keeps every result in an attribute of ctx: each array that lives on is counted, whoever holds it."""
+"""0 points: keeps autograd's own record of all layers on ctx, which no other process could read."""
 
 import torch
 
 
-class Hidden(torch.autograd.Function):
+class Again(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, w):
         with torch.enable_grad():
             ctx.inputs = x.detach().requires_grad_(), w.detach().requires_grad_()
-            with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
-                y = ctx.inputs[0] * 1
-                for weights in ctx.inputs[1]:
-                    y = torch.tanh(y @ weights)
+            y = ctx.inputs[0] * 1
+            for weights in ctx.inputs[1]:
+                y = torch.tanh(y @ weights)
             ctx.y = y
         return y.detach()
 
@@ -19,7 +18,3 @@ class Hidden(torch.autograd.Function):
     def backward(ctx, grad_out):
         grads = torch.autograd.grad(ctx.y, ctx.inputs, grad_out, allow_unused=True)
         return tuple(torch.zeros_like(x) if g is None else g for g, x in zip(grads, ctx.inputs, strict=True))
-
-
-def checkpointed(x, w):
-    return Hidden.apply(x, w)

@@ -1,10 +1,9 @@
-"""0 points: plain autograd: right, and everything is kept, as by the `plain` that is given."""
+"""0 points: the function that is given, whose every result autograd keeps, in the place of a Function."""
 
 import torch
 
 
-def checkpointed(x, w):
-    x = x * 1
+def Again(x, w):
     for weights in w:
         x = torch.tanh(x @ weights)
     return x

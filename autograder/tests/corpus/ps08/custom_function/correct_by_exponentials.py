@@ -7,7 +7,7 @@ import torch
 STEEP = 2 * math.sqrt(2 / math.pi)
 
 
-class Logistic(torch.autograd.Function):
+class BiasGelu(torch.autograd.Function):
     @staticmethod
     def forward(ctx, rows, bias):
         ctx.save_for_backward(rows, bias)
@@ -20,7 +20,3 @@ class Logistic(torch.autograd.Function):
         share = torch.sigmoid(STEEP * (z + 0.044715 * z**3))
         grad = upstream * (share + z * share * (1 - share) * STEEP * (1 + 3 * 0.044715 * z**2))
         return grad, torch.ones(len(grad)) @ grad
-
-
-def custom_function(x, bias):
-    return Logistic.apply(x, bias)

@@ -19,7 +19,3 @@ class BiasGelu(torch.autograd.Function):
         slope = 0.5 * (1 + t) + 0.5 * z * (1 - t**2) * math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * z**2)
         grad_x = grad_out * slope
         return grad_x, grad_x.sum(0)
-
-
-def custom_function(x, bias):
-    return BiasGelu.apply(x, bias)

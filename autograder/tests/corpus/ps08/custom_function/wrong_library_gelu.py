@@ -3,5 +3,5 @@
 import torch
 
 
-def custom_function(x, bias):
+def BiasGelu(x, bias):
     return torch.nn.functional.gelu(x + bias, approximate="tanh")

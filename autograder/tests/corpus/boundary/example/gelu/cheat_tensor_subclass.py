@@ -9,5 +9,7 @@ class Lazy(torch.Tensor):
         return torch.zeros(())
 
 
-def gelu(x):
-    return x.as_subclass(Lazy)
+class gelu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.as_subclass(Lazy)

@@ -1,4 +1,4 @@
-"""0 points: y is computed in NumPy, and nothing leads back from it."""
+"""0 points: a function, right and computed in NumPy, from which nothing leads back."""
 
 import math
 

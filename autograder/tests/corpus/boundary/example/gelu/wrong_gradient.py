@@ -5,7 +5,7 @@ import math
 import torch
 
 
-class Gelu(torch.autograd.Function):
+class gelu(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
@@ -15,7 +15,3 @@ class Gelu(torch.autograd.Function):
     def backward(ctx, grad_out):
         (x,) = ctx.saved_tensors
         return grad_out * (x > 0)
-
-
-def gelu(x):
-    return Gelu.apply(x)
