@@ -12,6 +12,7 @@ from corpus_files import CORPUS, SOLUTIONS, all_entries, entries_of, required, s
 
 from warplab.crossing.outcome import Outcome
 from warplab.tasks import registry
+from warplab.tasks.declaration import Task, task
 from warplab.tasks.feedback import report_on
 from warplab.tasks.hints import hints_for
 from warplab.tasks.rubric import Case
@@ -248,6 +249,14 @@ def test_a_wrong_code_is_told_with_its_number():
     assert (
         wrong == "`code` is wrong at 1 of 5 places; first at [4]: got 26,625, expected 26,624, for x = 2049.0"
     )
+
+
+def test_a_task_with_other_shares_for_what_the_engine_finds_says_why():
+    class Quiet(Task):
+        items, keeps = (), Task.keeps | {"race": 1.0}
+
+    with pytest.raises(ValueError, match="say in not_as_usual why"):
+        task("ps99/quiet", 0)(Quiet)
 
 
 def test_an_unknown_task_is_named_with_those_that_exist():

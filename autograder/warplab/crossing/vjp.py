@@ -15,6 +15,8 @@ from warplab.crossing.outcome import Outcome
 from warplab.crossing.values import described, given, modified, of_form, plain_copy, result_of
 
 UPSTREAM = "grad_out"
+SAVED = {"to_save": ""}  # what save_for_backward sets
+TOLD = "needs_input_grad non_differentiable materialize_grads dirty_tensors".split()  # set for autograd
 
 
 class Forward(msgspec.Struct, forbid_unknown_fields=True):
@@ -26,24 +28,6 @@ class Forward(msgspec.Struct, forbid_unknown_fields=True):
     outputs: dict[str, np.ndarray]
     kept: list[tuple[str, dict]]
     modified: list[str]
-
-
-class Context:
-    """What forward and backward call `ctx`: it keeps what crosses."""
-
-    def __init__(self, inputs):
-        self.needs_input_grad = (True,) * inputs
-        self.saved_tensors = ()
-
-    def save_for_backward(self, *tensors):
-        """Keep tensors for backward."""
-        self.saved_tensors = tensors
-
-    def mark_non_differentiable(self, *tensors):
-        """Nothing to do: there is one result, and it is gone back from."""
-
-    def set_materialize_grads(self, value):
-        """Nothing to do: the gradient of the result is always there."""
 
 
 def question(task, case):
@@ -67,17 +51,18 @@ def answer(question, names, entry, plan, call):
         raise Refused(f"`{names[0]}` must be a torch.autograd.Function, and it is {described(entry)}")
     with torch.no_grad():  # as autograd has it
         half = _backward if "kept" in question else _forward
-        return half(torch, names[0], entry, question)
+        return half(torch, entry, question)
 
 
-def _forward(torch, name, entry, question):
+def _forward(torch, entry, question):
     inputs = {
         one: torch.from_numpy(value.copy()) if type(value) is np.ndarray else value
         for one, value in question["inputs"].items()
     }
     for one in question["wanted"]:
         inputs[one].requires_grad_()
-    ctx, given_to_it = Context(len(inputs)), list(inputs.values())
+    ctx, given_to_it = torch.autograd.function.FunctionCtx(), list(inputs.values())
+    ctx.needs_input_grad = (True,) * len(inputs)
     if entry.setup_context is not torch.autograd.Function.setup_context:
         y = entry.forward(*given_to_it)
         entry.setup_context(ctx, tuple(given_to_it), y)
@@ -86,15 +71,15 @@ def _forward(torch, name, entry, question):
     after = {
         one: value.detach().numpy() if type(value) is torch.Tensor else value for one, value in inputs.items()
     }
-    attributes = vars(ctx) | {"": ctx.saved_tensors}
-    del attributes["needs_input_grad"], attributes["saved_tensors"]
-    kept = [[one, _packed(torch, one, value, given_to_it)] for one, value in attributes.items()]
+    own = {SAVED.get(one, one): value for one, value in vars(ctx).items() if one not in TOLD}
+    kept = [[one, _packed(torch, one, value, given_to_it)] for one, value in own.items()]
     changed = modified(question["inputs"], after)
     return {"outputs": {"y": _array(torch, "y", y)}, "kept": kept, "modified": changed}
 
 
-def _backward(torch, name, entry, question):
-    ctx = Context(len(question["shapes"]))
+def _backward(torch, entry, question):
+    ctx = torch.autograd.function.FunctionCtx()
+    ctx.needs_input_grad, ctx.saved_tensors = (True,) * len(question["shapes"]), ()
     vars(ctx).update({one or "saved_tensors": _unpacked(torch, value) for one, value in question["kept"]})
     gradients = entry.backward(ctx, torch.from_numpy(question[UPSTREAM].copy()))
     gradients = gradients if type(gradients) in (tuple, list) else (gradients,)

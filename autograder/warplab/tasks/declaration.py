@@ -37,9 +37,10 @@ class Task:
     returns      function, device, ranks: result name -> kind (see warplab.crossing.arrays.as_array)
     atomics      whether the work needs atomics. Where it does not, a structure row that counts a memory is
                  lost to atomics there: a plain load or store does the same, and chapters count those
-    well_formed  the share of its points that a row keeps where the engine warned of a run whose numbers are
-                 right: of a race in global memory, a barrier that threads leave behind, an exchange without a
-                 lane. A task that wants another share says why in `not_as_usual`
+    keeps        what a row keeps of its points though the numbers of its runs are right, by what the engine
+                 warned of: "race" in global memory (in shared memory it stops the kernel), or "other": a
+                 barrier that threads leave behind, an exchange without a lane. A task that wants other
+                 shares says why in `not_as_usual`
     items        the rubric
     make_cases(rng) -> [Case]                            all cases but the timed ones
     reference(inputs) -> {result: float64 or integer array}
@@ -57,7 +58,7 @@ class Task:
     arguments = ()
     returns = {}
     atomics = False
-    well_formed = 0.5
+    keeps = {"race": 0.0, "other": 0.5}
     not_as_usual = ""
     items = ()
 
@@ -372,8 +373,8 @@ def task(name, points):
             raise ValueError(f"{name}: its items add up to {total:g} points, expected {points:g}")
         if any(item.kind not in KINDS for item in cls.items) or cls.crossing not in CROSSINGS:
             raise ValueError(f"{name}: unknown kind of item or crossing")
-        if cls.well_formed != Task.well_formed and not cls.not_as_usual:
-            raise ValueError(f"{name}: say in not_as_usual why findings cost another share here")
+        if cls.keeps != Task.keeps and not cls.not_as_usual:
+            raise ValueError(f"{name}: say in not_as_usual why a row keeps other shares here")
         if any(item.kind == "time" for item in cls.items) and not (
             cls.crossing in EXECUTED and cls.yardstick
         ):

@@ -305,7 +305,6 @@ class FixTheRace(KernelTask):
 
     entry = "fix_the_race"
     arguments = ("x", "rounds", "out")
-    well_formed, not_as_usual = 0.0, "the race is what the task is about"
     items = (
         Item("one", 4, title="One round, and no race"),
         Item("many", 6, title="Many rounds, and no race"),

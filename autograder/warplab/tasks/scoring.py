@@ -13,7 +13,11 @@ BEFORE_ANY_CASE = re.compile(
     "not written yet|does not compile|line .*still, which stops your code"
 )  # what is true of every case
 ONLY_RIGHT = "only counted for a right result: "
-FOUND = "the kernel is not well-formed, as the warning says"
+FOUND = {
+    "race": "threads race in global memory, so that on a GPU the numbers may be others",
+    "other": "not all threads come to where others wait for them, as the warning says",
+}
+RIGHT_HERE = "the numbers are right here"
 RIGHT = {1: "right", 2: "right in both cases"}
 
 
@@ -137,9 +141,10 @@ def _judge_case(task, item, case, outcome):
         return verdict
     warnings = tuple(record["text"] for record in outcome.findings if record.get("text"))
     if warnings and verdict.share > 0:
-        kept = f"{task.well_formed:.0%}" if task.well_formed else "nothing"
-        told = f"{verdict.reason or 'the numbers are right'}; but {FOUND}, and the row keeps {kept}"
-        verdict = replace(verdict, share=task.well_formed * verdict.share, reason=told)
+        found = "race" if any(record["text"] and record["acts"] for record in outcome.findings) else "other"
+        kept = task.keeps[found]
+        told = f"{verdict.reason or RIGHT_HERE}; but {FOUND[found]}: {kept:.0%} of the points are left"
+        verdict = replace(verdict, share=kept * verdict.share, reason=told)
     return replace(
         verdict,
         warnings=warnings,
