@@ -169,7 +169,7 @@ def tokens(keys, cost):
         alt="Dollars for a million tokens by offer, computed from the bandwidth's bound, logarithmic. "
         f"{'; '.join(said)}.",
         caption="Theory, one pass a token, 7 B weights in 16 bits, 1,000 tokens a reader, recorded prices: "
-        "no software can be cheaper on these terms. The batch counts most; after it, the address.",
+        "no software can be cheaper on these terms. The batch counts most; after it, the provider.",
         evidence=["theory"],
     )
 

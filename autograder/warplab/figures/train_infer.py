@@ -47,7 +47,7 @@ def learning(losses, written):
         f"{np.mean(losses[-25:]):.2f} on average over the last 25 of {len(losses)}. What the trained "
         f"model writes for sums that it has not seen: {said}.",
         caption="Live: the loss of each batch and its running mean. The dashed line is what guessing among "
-        "13 signs would score. The sums were not in training.",
+        "13 characters would score. The sums were not in training.",
         evidence=["live"],
     )
 
@@ -213,7 +213,7 @@ def queue(results, capacity):
         "batch. " + ". ".join(said) + ".",
         caption="Simulated, with the shortest steps that an H100's memory bandwidth allows: thick the 95th "
         "percentile, thin the median, dotted the load at which the queue never ends. A larger batch moves "
-        "the wall; nothing removes it.",
+        "that load; nothing removes it.",
     )
 
 
