@@ -68,7 +68,7 @@ def one_answer():
     ax.annotate("", (4.85, 4.6), (2.95, 4.6), arrowprops=_arrow(A_COLOUR))
     ax.annotate("", (5.1, 4.35), (5.1, 2.85), arrowprops=_arrow(B_COLOUR))
     ax.text(6.6, 0.4, "M × N answers:", va="center", weight="bold")
-    ax.text(6.6, 0.9, "in any order,\nby any student", va="top")
+    ax.text(6.6, 0.9, "in any order,\nby any thread", va="top")
     ax.text(6.6, 3.9, "K steps inside one:", va="center", weight="bold")
     ax.text(6.6, 4.4, "each needs the sum\nso far", va="top")
     for step, label in enumerate(("1st pair", "+ 2nd", "+ 3rd", "…", "+ Kth")):
