@@ -385,7 +385,8 @@ def eight_bits(measured):
             if value:
                 peak = facts[f"peak_{kind}"].si / 1e12
                 _rate(best, len(rows), value, colour, peak, f"{value:,.0f}, {value / peak:.0%}")
-                rows.append(device.removeprefix("NVIDIA ").removeprefix("Intel ").removesuffix(" SXM"))
+                machine = device.removeprefix("NVIDIA ").removeprefix("Intel ").removesuffix(" SXM")
+                rows.append(f"{machine}, {kind.upper()}")
                 said.append(f"{device} {kind}: {value:,.0f}, {value / peak:.0%} of the peak")
     best.set_yticks(range(len(rows)), rows)
     best.set(xlim=(0, 5600), ylim=(len(rows) - 0.4, -0.6))
