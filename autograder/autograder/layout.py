@@ -18,6 +18,7 @@ SOURCE = "_build/source"
 RELEASE = "exercises"
 SUBMITTED = "submitted"
 GRADES = "grades"
+MOST_LINES, MOST_SHOWN = 2_000, 60_000  # lines and characters of a cell on a page
 
 
 class NotebookCell(TypedDict):
@@ -183,6 +184,14 @@ def assignment_of(document: NotebookDocument, name: str, notebook: str, path: Pa
 
 def _joined(source: str | Sequence[str]) -> str:
     return source if isinstance(source, str) else "".join(source)
+
+
+def first_lines(text: str) -> tuple[list[str], str]:
+    """The lines of a cell that a page shows of it, and "... and 7 more lines" of the rest."""
+    lines = text[:MOST_SHOWN].split("\n")[:MOST_LINES]
+    more = text.count("\n") + 1 - len(lines)
+    cut = len(text) > MOST_SHOWN and more <= 0
+    return lines, f"... and {more:,} more lines" if more > 0 else "... and more of this line" if cut else ""
 
 
 def without_magics(source: str) -> str:

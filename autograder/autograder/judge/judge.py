@@ -26,6 +26,7 @@ from warplab.tasks.rubric import Case, Line, Points, Report, Text, one_of
 TOLERANCE = 1e-6
 UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 Name = Annotated[str, Meta(max_length=100)]
+LONGEST = 4_000  # characters of a sentence, and of a line of code
 TIMED_SETS = 8  # sets of inputs between which the samples of one timed case go round
 
 
@@ -254,8 +255,7 @@ def _legible_drawing(drawing: dict[str, Any]) -> dict[str, Any]:
 
 
 def legible(text: str) -> str:
-    """Text with a student's words in it, without what steers a terminal or turns a line around.
-
-    Each such character becomes "\ufffd".
+    """Text with a student's words in it, as long as one reads it, without what steers a terminal or turns a
+    line around: each such character becomes "\ufffd".
     """
-    return UNSHOWN.sub("\ufffd", text)
+    return UNSHOWN.sub("\ufffd", text if len(text) <= LONGEST else f"{text[:LONGEST]} ...")

@@ -3,14 +3,17 @@
 import json
 import math
 import re
+from collections.abc import Collection
+from html import escape
 from typing import Any
 
 from autograder.gradebook import ByHand
-from autograder.judge.judge import Verdict
-from autograder.layout import Assignment, NotebookDocument
+from autograder.judge.judge import CellVerdict, Verdict
+from autograder.layout import Assignment, NotebookDocument, first_lines
 from autograder.report.notebook import table
 from autograder.results import StoredRecord
 from warplab.rendering import render
+from warplab.tasks.feedback import UNDRAWN, drawn_or_told
 
 
 def feedback_page(
@@ -27,8 +30,26 @@ def feedback_page(
     by_hand: points and comments that a person entered, by grade id, and the late penalty: what
     CourseGradebook.by_hand gives.
     """
+    shown = (assignment, student, record, notebook, verdict, by_hand)
+    told = [f"{cell.task or cell.grade_id}: {cell.points} of {cell.max:g}" for cell in _cells(verdict)]
+    plain = "\n".join([assignment.notebook, student, record["reason"], UNDRAWN, *told])
+    return drawn_or_told(lambda: _drawn(*shown), f"<!DOCTYPE html>\n<pre>{escape(plain)}</pre>\n")
+
+
+def _cells(verdict: Verdict | None) -> Collection[CellVerdict]:
+    return verdict.cells.values() if verdict else ()
+
+
+def _drawn(
+    assignment: Assignment,
+    student: str,
+    record: StoredRecord,
+    notebook: NotebookDocument | None,
+    verdict: Verdict | None,
+    by_hand: ByHand,
+) -> str:
     scores, comments, penalty = by_hand
-    cells = verdict.cells.values() if verdict else ()
+    cells = _cells(verdict)
     total = math.fsum(scores.get(cell.grade_id, cell.points) or 0.0 for cell in cells)
     open_ = {
         kind: math.fsum(cell.max for cell in cells if cell.state == kind and cell.grade_id not in scores)
@@ -61,8 +82,9 @@ def _blocks(notebook: NotebookDocument, verdict: Verdict, attempt: int) -> list[
         name = about["grade_id"]
         judged = verdict.cells.get(name)
         if about["solution"]:
-            lines = enumerate(cell["source"].split("\n"), 1)
-            listing = [(text, number in cited.get(name, ())) for number, text in lines]
+            texts, more = first_lines(cell["source"])
+            listing = [(text, number in cited.get(name, ())) for number, text in enumerate(texts, 1)]
+            listing += [(more, False)] if more else []
             answer = {"listing": listing, "error": verdict.cell_errors.get(name, "")}
             blocks.append({"kind": "answer", "id": name, "judged": judged, **answer})
         elif judged is not None:

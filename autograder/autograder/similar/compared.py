@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from autograder.layout import Assignment
+from autograder.layout import Assignment, first_lines
 from autograder.report import read_autograded
 from autograder.results import Results, write_atomic
 from autograder.similar.pairs import Pair, own, pairs, threshold
@@ -13,7 +13,6 @@ from warplab.rendering import render
 
 OWN_CELLS = "cells of their own"
 MOST_SHOWN, MOST_TOLD = 50, 500  # pairs whose texts stand on the page, pairs in its table
-MOST_LINES = 2_000  # of a text on the page: an answer may have 200,000, and ten friends 45 pairs
 
 
 def answers_of(assignment: Assignment, grades: Path) -> dict[str, dict[str, str]]:
@@ -83,10 +82,11 @@ def _sides(assignment: Assignment, pair: Pair, answers: dict[str, str]) -> dict[
     sides = [
         {
             "student": student,
-            "lines": [(line, number in marked) for number, line in enumerate(lines[:MOST_LINES])]
-            + [(f"... and {more:,} more lines", False) for more in [len(lines) - MOST_LINES] if more > 0],
+            "lines": [
+                (line, number in marked) for number, line in enumerate((*lines, *([more] if more else ())))
+            ],
         }
         for student, text in zip((pair.first, pair.second), texts, strict=True)
-        for lines, marked in [(text.split("\n"), lines_of(text, shared))]
+        for (lines, more), marked in [(first_lines(text), lines_of(text, shared))]
     ]
     return {"pair": pair, "sides": sides}

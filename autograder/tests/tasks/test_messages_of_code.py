@@ -12,6 +12,8 @@ from numba import cuda, float32
 from warplab import crossing
 from warplab.crossing import endless
 from warplab.simt import toolchain
+from warplab.simt.frontends.cuda_cpp import CudaKernel
+from warplab.simt.toolchain.nvrtc import CompileError
 from warplab.tasks.feedback import Table, report_on
 from warplab.tasks.hints import _kinds, hints_for_failure
 from warplab.tasks.rubric import explained_by
@@ -20,11 +22,11 @@ WORDS = yaml.safe_load((Path(toolchain.__file__).parent / "compiler_words.yml").
 BEGINS = {"nvrtc": "compile error in kernel k: k.cu(3): error: x\n  ", "python": "TypeError: x: "}
 
 
-def defined(source, name):
+def defined(source, name, **names):
     """The function of a cell with this text; its lines can be quoted."""
     source, cell = textwrap.dedent(source).lstrip("\n"), f"<cell {name}>"
     linecache.cache[cell] = len(source), None, source.splitlines(keepends=True), cell
-    namespace = {"cuda": cuda, "float32": float32}
+    namespace = {"cuda": cuda, "float32": float32} | names
     exec(compile(source, cell, "exec"), namespace)
     return namespace[name]
 
@@ -97,6 +99,53 @@ def test_a_kernel_without_end_is_stopped_by_its_own_time_at_its_own_line(monkeyp
     rows = report_on("ps03/reduce_tree", defined(spin, "reduce_tree")).lines
     where = r"no progress in kernel reduce_tree, <cell reduce_tree>:[78]: stopped after 0\.3 s of computing"
     assert re.search(where, rows[0].reason) and "Which loop has no end" in rows[0].hints[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("tl.store(out, vv)", "`vv` is not defined (line 4 of the kernel: `tl.store(out, vv)`)"),
+        ("out[i] = v", "a pointer takes no index"),
+        ("tl.store(out + tl.arange(0, 100), 1)", "a block has a power of two elements"),
+        ("tl.store(out + i, tl.load(x + tl.arange(0, 64)) + v)", "two blocks of different sizes"),
+        ("if i < n: tl.store(out + i, v)", "an `if` asks one number, and this is a whole block"),
+        ("a, b = tl.program_id(0)", "one value cannot be taken apart"),
+        ("v = [j for j in range(3)]", "and no more of Python"),
+    ],
+)
+def test_what_triton_refuses_is_told_in_words_with_its_line(line, words):
+    triton = pytest.importorskip("triton")
+    import torch
+
+    source = f"""
+        @triton.jit
+        def k(x, out, n, B: tl.constexpr):
+            i = tl.arange(0, B)
+            v = tl.load(x + i)
+            {line}
+        """
+    kernel = defined(source, "k", triton=triton, tl=triton.language)
+    with pytest.raises(triton.compiler.errors.CompilationError) as raised:
+        kernel[(1,)](torch.zeros(64), torch.zeros(64), 64, B=32)
+    told = crossing.explain(raised.value)
+    assert told.startswith("does not compile: ") and words in told and f"`{line[:12]}" in told
+    assert raised.value._render_traceback_()[-1] == told  # what IPython shows
+
+
+def test_what_nvrtc_refuses_is_told_with_its_line_and_what_it_means():
+    for line, words in {
+        "y[0] = x;": "an index is missing, or one too many",
+        "y[0] = x[0]": "look for a missing sign at the end of the line above, too",
+        "x[0] = 1.0f;": "cannot be written: a const array",
+        "y[0] = z[0];": "nobody has declared z above this line",
+        "y[0] = n[0];": "a single number is given an index",
+    }.items():
+        with pytest.raises(CompileError) as raised:
+            CudaKernel(
+                f'extern "C" __global__ void k(const float *x, float *y, int n)\n{{\n{line}\n}}\n', "k"
+            )
+        assert words in str(raised.value) and "k.cu(" in str(raised.value), str(raised.value)
+        assert hints_for_failure(str(raised.value)) != hints_for_failure("compile error")
 
 
 def test_the_row_that_explains_the_others_is_named_first():

@@ -3,6 +3,7 @@
 import linecache
 import os
 import re
+from html import escape
 from pathlib import PurePath
 
 from warplab import crossing
@@ -16,6 +17,9 @@ from warplab.tasks.rubric import number, so_many
 WORDS = {"full": "full", "partial": "in part", "lost": "lost", "ungraded": "not graded"}
 COLOURS = {"full": progress.EARNED, "partial": "#c98a1b", "lost": "#d1495b", "ungraded": progress.OPEN}
 SUM = re.compile(r"(global|shared)_(read|write|memory)\.")  # of counters that stand beside them
+UNDRAWN = "What else was found cannot be shown; the points are not touched by that."
+NOTHING = {"acts": [], "lanes": [], "picture": "", "told": ""}  # of a drawing
+TOLD = {"told": UNDRAWN}
 CODE = re.compile("`([^`\n]+)`")  # as a sentence of ours quotes code
 
 
@@ -96,6 +100,18 @@ def _text_of(submission):
     return "\n".join(texts)
 
 
+def drawn_or_told(draw, told):
+    """What draw() makes; where that fails, for whatever reason, `told`.
+
+    What is shown of a report is made of data that somebody else has sent: a picture that cannot be drawn
+    costs itself, and neither the table nor the points.
+    """
+    try:
+        return draw()
+    except Exception:  # noqa: BLE001 - as above
+        return told
+
+
 def show(table):
     """Display in a notebook, print elsewhere."""
     try:
@@ -125,13 +141,9 @@ class Table:
             lines.append(f"  [{WORDS[line.state]:>10}] {_points(line):>8}  {line.title}")
             more = f"   ({len(line.hints) - 1} more in a notebook)" if len(line.hints) > 1 else ""
             hint = f"Hint: {line.hints[0]}{more}" if line.hints else ""
-            quoted = [
-                _quotation(act)
-                for drawing in line.drawings
-                if drawing["kind"] == "threads"
-                for act in drawing["acts"]
-            ]
-            said = [line.reason, *dict.fromkeys(quoted), *line.warnings, _blame(line.access), hint]
+            quoted = drawn_or_told(lambda line=line: _quotations(line), [UNDRAWN])
+            blamed = drawn_or_told(lambda line=line: _blame(line.access), UNDRAWN)
+            said = [line.reason, *quoted, *line.warnings, blamed, hint]
             lines += [f"{'':25}{text}" for text in said if text]
         return "\n".join(lines)
 
@@ -139,9 +151,13 @@ class Table:
         drawn = set()
         rows = [_row(line, drawn, self.again) for line in self.report.lines]
         headline = self._headline()
-        return render(
-            "warplab.tasks", "feedback.html.j2", headline=headline, rows=rows, code_spans=CODE.split
-        )
+        bare = [row | {"drawings": [NOTHING | TOLD], "counters": None, "access": None} for row in rows]
+        for shown in (rows, bare):
+            given = {"headline": headline, "rows": shown, "code_spans": CODE.split}
+            page = drawn_or_told(lambda given=given: render("warplab.tasks", "feedback.html.j2", **given), "")
+            if page:
+                return page
+        return f"<pre>{escape(repr(self))}</pre>"
 
     def _headline(self):
         report = self.report
@@ -173,9 +189,13 @@ def _row(line, drawn, again):
         "hints": line.hints[:-1] if locked else line.hints,
         "locked": locked,
         "warnings": line.warnings,
-        "drawings": [shown for drawing in line.drawings if (shown := _drawing(drawing, drawn))],
-        "counters": _counters(line.counters),
-        "access": _access(line.access, drawn),
+        "drawings": [
+            shown
+            for drawing in line.drawings
+            if (shown := drawn_or_told(lambda drawing=drawing: _drawing(drawing, drawn), NOTHING | TOLD))
+        ],
+        "counters": drawn_or_told(lambda: _counters(line.counters), None),
+        "access": drawn_or_told(lambda: _access(line.access, drawn), None),
     }
 
 
@@ -200,17 +220,16 @@ def _drawing(drawing, drawn):
     if key in drawn:
         return None
     drawn.add(key)
-    shown = {"acts": [], "lanes": [], "picture": "", "told": ""}
     acts = drawing.get("acts", ())
     if drawing["kind"] == "threads":
         alone = not (acts[1:] or acts[0].get("source"))
-        threads = [act | {"where": _where(act), "who": _who(act)} for act in acts]
-        return None if alone else shown | {"acts": threads}
+        threads = [{"source": ""} | act | {"where": _where(act), "who": _who(act)} for act in acts]
+        return None if alone else NOTHING | {"acts": threads}
     if drawing["kind"] == "lanes":
         most = max(line["warps"] for line in acts)
-        return shown | {"lanes": [_lanes_of(line, most) for line in acts]}
+        return NOTHING | {"lanes": [_lanes_of(line, most) for line in acts]}
     picture, told = failures.svg_of(drawing)
-    return shown | {"picture": picture, "told": told}
+    return NOTHING | {"picture": picture, "told": told}
 
 
 def _lanes_of(line, most):
@@ -228,6 +247,12 @@ def _where(act):
 def _who(act):
     thread, block = (", ".join(map(str, act[index])) for index in ("thread", "block"))
     return f"thread ({thread}) of block ({block})"
+
+
+def _quotations(line):
+    """What the threads of its drawings did, each line of code once."""
+    acts = [act for one in line.drawings if one["kind"] == "threads" for act in one["acts"]]
+    return list(dict.fromkeys(map(_quotation, acts)))
 
 
 def _quotation(act):

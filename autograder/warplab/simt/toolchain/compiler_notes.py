@@ -46,7 +46,7 @@ def of_triton(text: str) -> str:
     place = re.match(r"at (\d+):\d+:\n", text)
     if not (end and place or text.startswith("Unsupported function referenced: ")):
         return ""
-    said = " ".join(lines[end + 1 if place else 0 :])
+    said = re.sub(r"^\w+\((['\"])(.*)\1\)$", r"\2", " ".join(lines[end + 1 if place else 0 :]))
     where = f" (line {place[1]} of the kernel: `{lines[end - 1].strip()[:80]}`)" if place else ""
     return f"does not compile: {translated('triton', said)[0] or said[:300]}{where}"
 
