@@ -3,12 +3,11 @@
 import json
 import math
 import re
-from collections.abc import Collection
 from html import escape
 from typing import Any
 
 from autograder.gradebook import ByHand
-from autograder.judge.judge import CellVerdict, Verdict
+from autograder.judge.judge import Verdict
 from autograder.layout import Assignment, NotebookDocument, first_lines
 from autograder.report.notebook import table
 from autograder.results import StoredRecord
@@ -30,45 +29,33 @@ def feedback_page(
     by_hand: points and comments that a person entered, by grade id, and the late penalty: what
     CourseGradebook.by_hand gives.
     """
-    shown = (assignment, student, record, notebook, verdict, by_hand)
-    told = [f"{cell.task or cell.grade_id}: {cell.points} of {cell.max:g}" for cell in _cells(verdict)]
+    cells = verdict.cells.values() if verdict else ()
+
+    def draw() -> str:
+        scores, comments, penalty = by_hand
+        total = math.fsum(scores.get(cell.grade_id, cell.points) or 0.0 for cell in cells)
+        open_ = {
+            kind: math.fsum(cell.max for cell in cells if cell.state == kind and cell.grade_id not in scores)
+            for kind in ("manual", "ungraded")
+        }
+        return render(
+            "autograder.report",
+            "page.html.j2",
+            assignment=assignment,
+            student=student,
+            record=record,
+            verdict=verdict,
+            blocks=_blocks(notebook, verdict, record.get("attempt") or 1) if notebook and verdict else [],
+            scores=scores,
+            comments=comments,
+            penalty=penalty,
+            total=max(0.0, total - penalty),
+            open=open_,
+        )
+
+    told = [f"{cell.grade_id}: {cell.points} of {cell.max:g}" for cell in cells]
     plain = "\n".join([assignment.notebook, student, record["reason"], UNDRAWN, *told])
-    return drawn_or_told(lambda: _drawn(*shown), f"<!DOCTYPE html>\n<pre>{escape(plain)}</pre>\n")
-
-
-def _cells(verdict: Verdict | None) -> Collection[CellVerdict]:
-    return verdict.cells.values() if verdict else ()
-
-
-def _drawn(
-    assignment: Assignment,
-    student: str,
-    record: StoredRecord,
-    notebook: NotebookDocument | None,
-    verdict: Verdict | None,
-    by_hand: ByHand,
-) -> str:
-    scores, comments, penalty = by_hand
-    cells = _cells(verdict)
-    total = math.fsum(scores.get(cell.grade_id, cell.points) or 0.0 for cell in cells)
-    open_ = {
-        kind: math.fsum(cell.max for cell in cells if cell.state == kind and cell.grade_id not in scores)
-        for kind in ("manual", "ungraded")
-    }
-    return render(
-        "autograder.report",
-        "page.html.j2",
-        assignment=assignment,
-        student=student,
-        record=record,
-        verdict=verdict,
-        blocks=_blocks(notebook, verdict, record.get("attempt") or 1) if notebook and verdict else [],
-        scores=scores,
-        comments=comments,
-        penalty=penalty,
-        total=max(0.0, total - penalty),
-        open=open_,
-    )
+    return drawn_or_told(draw, f"<!DOCTYPE html>\n<pre>{escape(plain)}</pre>\n")
 
 
 def _blocks(notebook: NotebookDocument, verdict: Verdict, attempt: int) -> list[dict[str, Any]]:

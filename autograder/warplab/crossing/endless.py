@@ -9,13 +9,15 @@ import threading
 import time
 from pathlib import Path
 
+from warplab.simt.errors import OutOfTime
+
 MOST_S = 10  # of processor time of the main thread in one case; a right answer takes a second or two
 
 
 ENDLESS = re.compile("no progress|stopped after")  # in an error: a loop without end
 
 
-class Endless(BaseException):
+class Endless(OutOfTime):
     """It has computed for too long. No Exception, so that a student's `except Exception` lets it through."""
 
     def __init__(self, seconds: float = MOST_S):

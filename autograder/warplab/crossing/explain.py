@@ -6,7 +6,6 @@ import re
 import traceback
 
 from warplab.crossing.endless import Endless
-from warplab.simt.engine.machine import Machine
 from warplab.simt.errors import NOT_THEIRS, LaunchError
 from warplab.simt.frontends.numba_words import does_not_compile
 from warplab.simt.toolchain.compiler_notes import of_triton, translated
@@ -30,7 +29,7 @@ def _explained(error):
     if isinstance(error, Refused | LaunchError):
         return str(error)
     if isinstance(error, Endless):
-        return f"{_kernel_line(error)}{error}{_student_line(error)}"
+        return f"{error.where}{error}{_student_line(error)}"
     frame = _student_frame(error)
     if (
         isinstance(error, NotImplementedError)
@@ -74,16 +73,6 @@ def still_there(file, number):
     if stored or any(isinstance(node, WRITTEN) for node in ast.walk(inner)):
         return f"{place} still, which stops your code: delete that line of the stub"
     return f"not written yet: {place}; your code takes its place"
-
-
-def _kernel_line(error):
-    """ "in kernel k, cell:4: " of an engine that was running when this was raised; "" where none was."""
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        machine = frame.f_locals.get("self")
-        if isinstance(machine, Machine) and machine.running is not None:
-            place = machine.program.line_of_block(machine.running.index)
-            return f"no progress in kernel {machine.program.name}, {place}: "
-    return ""
 
 
 def _student_line(error):

@@ -66,6 +66,14 @@ class LaunchError(RuntimeError):
         return [*led_here(self), f"{type(self).__name__}: {self}"]
 
 
+class OutOfTime(BaseException):
+    """Raised into a computation that has taken too long. where: "no progress in kernel k, cell:4: ", which
+    the engine notes where it is stopped; "" elsewhere.
+    """
+
+    where = ""
+
+
 class InvalidLaunch(LaunchError):
     """The launch configuration or an argument is one that CUDA refuses too."""
 

@@ -23,7 +23,7 @@ from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.program import MAX_CALLS, Program
 from warplab.simt.engine.schedule import Schedule
 from warplab.simt.engine.wrapped import WrappedArray
-from warplab.simt.errors import Act, InvalidLaunch, NoProgress, StackOverflow
+from warplab.simt.errors import Act, InvalidLaunch, NoProgress, OutOfTime, StackOverflow
 from warplab.simt.observer import Observer
 from warplab.simt.ptx.blocks import BasicBlock
 
@@ -223,7 +223,12 @@ class Machine:
 
     def _run_chunk(self) -> None:
         self.depth, self.called, self.frame = 0, 0, np.zeros(1, np.uint64)
-        self._run(0, Group(self, self.all_lanes, {}, True))
+        try:
+            self._run(0, Group(self, self.all_lanes, {}, True))
+        except OutOfTime as stop:
+            place = self.program.line_of_block(self.running.index) if self.running else ""
+            stop.where = f"no progress in kernel {self.program.name}, {place}: "
+            raise
 
     def call(self, group: Group, name: str, parameters, arguments, results, site: int) -> list[np.ndarray]:
         """Run a recursive function for the lanes of ``group``; its results, when every lane has returned.

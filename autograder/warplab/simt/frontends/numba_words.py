@@ -10,26 +10,7 @@ import numpy as np
 
 from warplab.simt.toolchain.compiler_notes import translated
 
-SYMBOLS = dict(
-    zip(
-        "add sub mul truediv floordiv mod pow lt le gt ge eq ne and_ or_".split(),
-        "+ - * / // % ** < <= > >= == != & |".split(),
-        strict=True,
-    )
-)
 NOISE = ("Failed in", "During:", "This error may", "-", "File ", "def ", ">>>", "^")
-TYPES = {
-    r"Literal\[int\]\((-?\d+)\)": "{0}",
-    r"Literal\[str\]\(.*\)|unicode_type": "a text",
-    r"u?int\d+": "a whole number",
-    r"float\d+": "a {} number",
-    r"bool(ean)?": "True or False",
-    r"array\(\w+, (\d)d, \w\)": "an array of {0} {dimensions}",
-    r"Dim3": "a size in three directions",
-    r"UniTuple\((.*) x (\d+)\)": "{1} values",
-    r"Tuple\(.*\)": "a tuple",
-    r"none": "None",
-}
 
 
 def does_not_compile(error, function=None):
@@ -97,9 +78,10 @@ def _signature(text, line):
     if name in ("getitem", "setitem", "static_getitem", "static_setitem") and len(types) > 1:
         return _index(name, types)
     told = [_type(one) for one in types]
-    if name in SYMBOLS and len(told) == 2:
+    symbol, _ = translated("operators", name)
+    if symbol and len(told) == 2:
         more = ": take `.x`, `.y` or `.z` of it" if "Dim3" in types else ""
-        return f"`{SYMBOLS[name]}` does not go between {told[0]} and {told[1]}{more}"
+        return f"`{symbol}` does not go between {told[0]} and {told[1]}{more}"
     if name == "bool":
         return f"a condition needs one value, and this is {told[0]}"
     called = name if re.fullmatch(r"[\w.]+", name) else "this function"
@@ -136,13 +118,7 @@ def _index(name, types):
 
 def _type(name):
     """numba's name of a type, in words."""
-    name = name.strip()
-    for sign, meant in TYPES.items():
-        found = re.fullmatch(sign, name)
-        if found:
-            dimensions = "dimension" if found.groups() and found[1] == "1" else "dimensions"
-            return meant.format(*(found.groups() or (name,)), dimensions=dimensions)
-    return name[:60]
+    return translated("types of numba", name.strip())[0] or name.strip()[:60]
 
 
 def _parted(text):

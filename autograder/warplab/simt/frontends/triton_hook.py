@@ -29,11 +29,10 @@ import numpy as np
 from warplab.hardware.target import Target
 from warplab.simt.engine.address_space import Region
 from warplab.simt.engine.machine import Machine
-from warplab.simt.errors import InvalidLaunch, led_here
+from warplab.simt.errors import InvalidLaunch
 from warplab.simt.frontends.launch import LaunchContext, run, translated
 from warplab.simt.frontends.space import SPACE
 from warplab.simt.frontends.torch_hook import refuse_other_numbers, when_imported
-from warplab.simt.toolchain.compiler_notes import of_triton
 from warplab.simt.toolchain.ptxas import assemble
 
 #: What Triton's compiler is asked for: of sm_90 it would make instructions (wgmma) that the engine has not.
@@ -66,13 +65,8 @@ def install_when_imported() -> None:
 def install() -> None:
     """Make the engine Triton's active driver."""
     from triton import knobs
-    from triton.compiler.errors import CompilationError
     from triton.runtime import driver
 
-    CompilationError._render_traceback_ = lambda error: [
-        *led_here(error),
-        of_triton(str(error)),
-    ]  # for IPython
     driver.set_active(_driver())
     knobs.runtime.add_stages_inspection_hook = _ends_with_ptx  # pyright: ignore[reportAttributeAccessIssue] - asked with none too
     # Triton's cache on disk is kept by a kernel's text, so its PTX names the file that had the text first: a
