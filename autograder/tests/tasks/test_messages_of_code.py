@@ -15,7 +15,7 @@ from warplab.simt import toolchain
 from warplab.simt.frontends.cuda_cpp import CudaKernel
 from warplab.simt.toolchain.nvrtc import CompileError
 from warplab.tasks.feedback import Table, report_on
-from warplab.tasks.hints import _kinds, hints_for_failure
+from warplab.tasks.hints import _kinds, hints_for, hints_for_failure
 from warplab.tasks.rubric import explained_by
 
 WORDS = yaml.safe_load((Path(toolchain.__file__).parent / "compiler_words.yml").read_text(encoding="utf-8"))
@@ -146,6 +146,43 @@ def test_what_nvrtc_refuses_is_told_with_its_line_and_what_it_means():
             )
         assert words in str(raised.value) and "k.cu(" in str(raised.value), str(raised.value)
         assert hints_for_failure(str(raised.value)) != hints_for_failure("compile error")
+
+
+def test_an_error_at_an_edge_that_another_row_has_not_gets_the_hints_of_its_own_row():
+    kernel = """
+        @cuda.jit
+        def undiverge(x, steps, out):
+            t, half = cuda.grid(1), x.size // 2
+            star = 2 * t if t < half else 2 * (t - half) + 1
+            if t < x.size:
+                v = x[star]
+                for _ in range(steps):
+                    v = v * v + 0.25 if t < half else abs(v - 0.5)
+                out[star] = v
+        """
+    even, odd, _ = report_on("ps02/undiverge", defined(kernel, "undiverge")).lines
+    assert even.state == "full" and "out-of-bounds access" in odd.reason
+    assert odd.hints == hints_for("ps02/undiverge", "odd") and "how many of them have an even" in odd.hints[0]
+
+
+def test_a_later_row_of_the_same_results_gives_no_hints_of_its_own_while_an_earlier_one_is_wrong():
+    import numpy as np
+
+    def kv_decode(x, wq, wk, wv, keys, values):
+        keys, values = np.concatenate([keys, x @ wk]), np.concatenate([values, x @ wv])
+        scores = (x @ wq) @ keys.T / np.float32(x.shape[1] ** 0.5)
+        weights = np.exp(scores - scores.max(1, keepdims=True))  # no mask
+        return (weights / weights.sum(1, keepdims=True)) @ values, keys, values
+
+    same, long, kept = report_on("ps09/kv_decode", kv_decode).lines
+    assert same.hints and long.state == "lost" and long.hints == () and kept.state == "full"
+
+
+def test_a_form_of_ptx_that_is_miscounted_is_quoted():
+    row = report_on("ps08/read_ptx", lambda ptx: (ptx.count("\tld.global"), 0, 0)).lines[0]
+    assert (
+        row.reason.startswith("loads, only `@!%p2 ld.global.u32 %r1, [%rd2];`") and "expected 1" in row.reason
+    )
 
 
 def test_the_row_that_explains_the_others_is_named_first():

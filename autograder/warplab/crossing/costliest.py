@@ -28,7 +28,10 @@ Number = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 
 
 class AccessRecord(Struct, forbid_unknown_fields=True):
-    """The record of the line that costs most, and of one warp's request there. file: its name's checksum."""
+    """The record of the line that costs most, and of one warp's request there. file: its name's checksum.
+
+    lines: how many lines together made so many requests, of one kind to one array.
+    """
 
     line: Annotated[int, Meta(ge=0, le=MAX_LINE)]
     file: Number
@@ -41,6 +44,7 @@ class AccessRecord(Struct, forbid_unknown_fields=True):
     requests: Number
     counted: Number
     wasted: Number
+    lines: Annotated[int, Meta(ge=1, le=MAX_NUMBER)] = 1
 
 
 @dataclass(frozen=True)
@@ -100,24 +104,25 @@ def costliest(found, arrays):
     """The record of the line that costs most; {} where nothing was counted.
 
     It is the line whose requests waste most, if that is a quarter of all that was counted: other addresses
-    would save it. If not, the requests are as they should be and too many, and it is the line that counts
-    most; then "wasted" is 0.
+    would save it; then "wasted" is not 0. If not, the requests are as they should be and too many: it is the
+    line that counts most, or the first of several lines that together count more on one array.
     found: [Spent] of all launches. arrays: label of a region of memory -> the judge's name for it.
     """
-    lines = {}
+    lines, accesses = {}, {}
     for one in found:
         lines.setdefault(one.place, []).append(one)
+        accesses.setdefault((one.sample.space, one.sample.kind, one.sample.label), []).append(one)
     if not _counted(found):
         return {}
     by_waste = max(lines.values(), key=_wasted)
     wasted = _wasted(by_waste) if 4 * _wasted(by_waste) >= _counted(found) else 0
-    mine = by_waste if wasted else max(lines.values(), key=_counted)
+    mine = by_waste if wasted else max([*lines.values(), *accesses.values()], key=_counted)
     shown = max(mine, key=lambda one: one.wasted if wasted else one.counted)
     (_, file, line), sample = shown.place, shown.sample
     alike = [one for one in mine if _same(one.sample, sample)]  # the compiler may have unrolled a loop
     place = line if 0 < line <= MAX_LINE else 0, zlib.crc32(file.encode())
     what = sample.space, sample.kind, arrays.get(sample.label, ""), sample.width
-    totals = sum(one.requests for one in alike), _counted(mine), wasted
+    totals = sum(one.requests for one in alike), _counted(mine), wasted, len({one.place for one in mine})
     return asdict(AccessRecord(*place, *what, list(sample.lanes), list(sample.offsets), *totals))
 
 

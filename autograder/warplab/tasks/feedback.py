@@ -275,7 +275,9 @@ def _told(access):
     requests = lanes.counted(access["requests"], "such request")
     part, whole = number(access["counted"]), number(access["of"])
     much = f"all {whole}" if part == whole else f"{part} of the {whole}"
-    share = f"{much} {access['unit']} come from this line."
+    others = access.get("lines", 1) - 1
+    lines = f"this line and {others} more of its kind" if others else "this line"
+    share = f"{much} {access['unit']} come from {lines}."
     where = f"Line {access['line']}" if access["line"] else "The line that costs most"
     if access["wasted"]:
         return where, f"{finding}.", f"{requests}; {share}"

@@ -333,7 +333,20 @@ class ReadPtx(Task):
             inputs = {"ptx": text, "counts": [int(loads), int(local), int(missed)]}
             return Case(f"{item}, {len(lines)} lines", inputs, item, (item,))
 
+        def alone(item, form, counted):
+            """A form by itself, so that the reason names the one that is not counted as it should be."""
+            names = {f"{kind}{k}": f"%{kind}{k + 1}" for kind in ("r", "f", "rd", "d") for k in range(4)}
+            text = form.format(n=8, **names)
+            counts = [int(counted and item == name) for name in self.returns]
+            told = " ".join(text.split())
+            return Case(f"{item}, only `{told}`", {"ptx": f"\t{text}\n", "counts": counts}, item, (item,))
+
         return [
+            *(alone("loads", form, True) for form in self.LOADS),
+            *(alone("loads", form, False) for form in self.PLAIN if "ld." in form),
+            *(alone("local", form, True) for form in self.LOCAL),
+            *(alone("missed", form, True) for form in self.MISSED),
+            *(alone("missed", form, False) for form in self.NOT_MISSED),
             listing("loads", rng.integers(len(self.LOADS), 12), 2, 2),
             listing("loads", 0, 3, 1),
             listing("local", 4, rng.integers(len(self.LOCAL), 9), 1),

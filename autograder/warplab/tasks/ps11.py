@@ -266,8 +266,9 @@ class Resume(Task):
             for _ in range(torn):
                 whole = json.dumps(one_step(state)[0])
                 texts.append(whole[: int(rng.integers(0, len(whole) - 1))])
+            broken = torn + len(saved) * len(between)
             return Case(
-                f"{item}, {so_many(len(saved), 'save')}, {torn} torn, to step {steps}",
+                f"{item}, {so_many(len(texts), 'text')}, {broken} torn, to step {steps}",
                 {"saves": texts, "steps": int(steps)},
                 item,
             )

@@ -12,6 +12,7 @@ NOT_TIMED = "not timed: there is no CUDA device here, or its clock did not hold 
 BEFORE_ANY_CASE = re.compile(
     "not written yet|does not compile|line .*still, which stops your code"
 )  # what is true of every case
+AT_AN_EDGE = re.compile(r"(: |\A)(out-of-bounds access|uninitialised read) in kernel")
 ONLY_RIGHT = "only counted for a right result: "
 FOUND = {
     "race": "threads race in global memory, so that on a GPU the numbers may be others",
@@ -61,7 +62,32 @@ def judge(task, cases, outcomes):
     if wrong:
         known = {"reason": right_first(wrong.title), "hints": (), "drawings": ()}
         lines = [replace(line, **known) if ONLY_RIGHT in line.reason else line for line in lines]
-    return Report(task.name, tuple(_warned_once(lines)))
+    return Report(task.name, tuple(_warned_once(_hinted(task, cases, lines))))
+
+
+def _hinted(task, cases, lines):
+    """The lines, with hints that fit what happened beside them, of rows that compare the same results.
+
+    An error at the edge of an array that another row has not comes from what this row asks: it gets its own
+    hints. Where an earlier row is lost to a wrong value, a later row's own hints may be about something else.
+    """
+    compared = {item.key: {case.only for case in cases if case.item == item.key} for item in task.items}
+    for line in lines:
+        alike = [
+            other
+            for other in lines
+            if other.kind == line.kind == "correctness" and compared[other.key] == compared[line.key]
+        ]
+        own = hints_for(task.name, line.key)
+        if any(other.state == "full" for other in alike) and AT_AN_EDGE.search(line.reason):
+            line = replace(line, hints=own or line.hints)
+        elif line.hints == own and any(other.state != "full" for other in alike[: _place(alike, line)]):
+            line = replace(line, hints=())
+        yield line
+
+
+def _place(lines, line):
+    return next((number for number, other in enumerate(lines) if other is line), 0)
 
 
 def _warned_once(lines):
