@@ -173,6 +173,17 @@ def test_memory_that_is_fragmented():
     assert full.put(3) and not full.put(1)
 
 
+def test_the_rules_come_near_a_published_step_from_below():
+    block = 512 * 1024 * (16 * 4 + 2) + 16 * 512**2 * (2 * 4 + 1)  # bytes: FP32, and masks of a byte
+    rules = [4 * 1.350565888 + batch * 24 * block / 1e9 + 1.4 for batch in (1, 4)]
+    assert [f"{rule / peak:.0%}" for rule, peak in zip(rules, (9.1027, 15.6752), strict=True)] == [
+        "94%",
+        "88%",
+    ]
+    alt = figures().parts().alt
+    assert "batch 1: 8.5 GB by the rules, 9.1 GB" in alt and "batch 4: 13.7 GB by the rules, 15.7 GB" in alt
+
+
 def test_the_cache_of_a_chat():
     each = vram.kv_cache_bytes(32, 4096, 1)
     assert each == 524_288 == 2**19

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from warplab import plots, specs, vram
+from warplab.evidence.measure import published
 
 HERE = pathlib.Path(__file__).parent
 INK, COLOUR = plots.INK, plots.PALETTE
@@ -184,6 +185,55 @@ def checkpoints(counted, theory, whole):
         f"too many inputs. The lowest of these is {best}, with {counted[best] / whole:.0%} of the "
         "bytes.",
         evidence=["live", "theory"],
+    )
+
+
+@plots.responsive
+def parts():
+    """What the rules say of a published training step, part by part, with the peaks that were published."""
+    source = next(e for e in published("memory_by_part") if "V100" in e.device)
+    held = {(p.series, p.x): p.median / 1e9 for p in source.points}
+    weights = held["weights", 4]
+    shape = {
+        "layers": 24,
+        "width": 1024,
+        "heads": 16,
+        "tokens": 512,
+        "number": 4,
+        "fused": False,
+        "dropout": True,
+    }
+    fig, ax = plots.new(plots.COLUMN, 2.4)
+    colours = {
+        "weights": "blue",
+        "gradients": "orange",
+        "moments": "green",
+        "activations": "purple",
+        "CUDA": "grey",
+    }
+    said = []
+    for y, batch in enumerate((1, 4)):
+        sizes = (weights, weights, 2 * weights, vram.activation_bytes(batch=batch, **shape) / 1e9, 1.4)
+        left, peak = 0.0, held["peak", batch]
+        for size, colour in zip(sizes, colours.values(), strict=True):
+            ax.barh(y, size, left=left, height=0.55, color=COLOUR[colour], alpha=0.85)
+            left += size
+        ax.plot([peak], [y], markersize=11, linestyle="none", **plots.MARKERS["published"])
+        ax.annotate(f"{peak:.1f} GB", (peak, y), (9, 0), textcoords="offset points", va="center", **SMALL)
+        said.append(f"batch {batch}: {left:.1f} GB by the rules, {peak:.1f} GB published")
+    ax.set(xlim=(0, 18.5), ylim=(1.5, -0.5), xticks=(0, 5, 10, 15), xlabel="GB")
+    ax.set_yticks([0, 1], ["1 text", "4 texts"])
+    ax.tick_params(axis="y", length=0)
+    plots.legend(
+        fig, [Rectangle((0, 0), 1, 1, color=COLOUR[c], alpha=0.85) for c in colours.values()], list(colours)
+    )
+    return plots.show(
+        fig,
+        alt="Memory of a training step of BERT large in FP32 by the rules, stacked, and published. "
+        f"{'; '.join(said)}.",
+        caption="A training step of BERT large, FP32 with Adam, 512 tokens a text. Bars: the rules of this "
+        "chapter. Triangles: published peaks on a V100. What the batch adds are activations alone.",
+        evidence=["theory", "published"],
     )
 
 

@@ -199,7 +199,7 @@ MARKS = {
     "kept": (
         {"norm 1": "keeps 1", "qkv": "keeps 1", "attention": "keeps 3", "out": "keeps 1", "norm 2": "keeps 1",
          "up": "keeps 1", "gelu": "keeps 4", "down": "keeps 4"},
-        "The same block with what each step keeps for the way back, in arrays of batch × tokens × width: "
+        "The same block with what each step keeps for the backward pass, in batch × tokens × width numbers: "
         "sixteen.",
     ),
     "cache": (
