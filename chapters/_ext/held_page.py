@@ -2,7 +2,7 @@
 
 ```{held} bounds     every published measurement of work whose bounds are known, and why the others have none
 ```
-```{held} caches     hit rates that others profiled, beside those of the model of the caches
+```{held} caches     rates that others profiled, beside those of the model of the caches
 ```
 """
 
@@ -24,7 +24,7 @@ from warplab.timing.bench import seconds
 
 BOUNDS = ("kernel", "GPU", "measured", "at least", "ratio", "other bounds", "from")
 CACHES = ("what was profiled", "GPU", "rate", "profiled", "modelled", "off by", "from")
-RATES = {"l1": "L1", "l2": "L2"}
+RATES = {"l1": "L1 hits", "l2": "L2 hits", "hbm": "from HBM"}
 
 
 class Held(Directive):
