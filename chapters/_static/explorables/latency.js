@@ -99,8 +99,8 @@
     return nodes;
   }
 
-  // Bytes under way for a whole SM against what keeps the door of memory full.
-  function drawDoor({ underWay, needed }, left, top, width) {
+  // Bytes under way for a whole SM against what uses all of the memory's bandwidth.
+  function drawUnderWay({ underWay, needed }, left, top, width) {
     const most = Math.max(1.25 * needed, underWay);
     const x = (bytes) => left + (bytes / most) * width;
     return [
@@ -108,7 +108,7 @@
       made("rect", { x: left, y: top + 20, width, height: 22, fill: COLOURS.grey, "fill-opacity": 0.18 }),
       made("rect", { x: left, y: top + 20, width: x(underWay) - left, height: 22, fill: COLOURS.gold }),
       made("line", { x1: x(needed), x2: x(needed), y1: top + 15, y2: top + 47, stroke: "currentColor", "stroke-width": 2.5 }),
-      words(Math.min(x(needed), left + width - 4), top + 62, `a full door: ${count(Math.round(needed))}`, { "text-anchor": x(needed) > left + 0.5 * width ? "end" : "start" }),
+      words(Math.min(x(needed), left + width - 4), top + 62, `all of HBM's bandwidth: ${count(Math.round(needed))}`, { "text-anchor": x(needed) > left + 0.5 * width ? "end" : "start" }),
     ];
   }
 
@@ -125,11 +125,11 @@
       const beside = width >= 600;
       const half = beside ? width / 2 - 14 : width;
       nodes.push(...drawCurve(state, data, 0, bottom, half, 220));
-      nodes.push(...(beside ? drawDoor(result, half + 28, bottom + 60, half) : drawDoor(result, 0, bottom + 228, width)));
+      nodes.push(...(beside ? drawUnderWay(result, half + 28, bottom + 60, half) : drawUnderWay(result, 0, bottom + 228, width)));
       return picture(width, beside ? bottom + 224 : bottom + 300, sentence, ...nodes);
     },
     say: ({ share: busy, law: bound, underWay, needed }, { warps }) =>
       `${warps} ${warps === 1 ? "warp issues" : "warps issue"} in ${(100 * busy).toFixed(0)} % of the ticks; Little's law allows ${(100 * bound).toFixed(0)} %. `
-      + `Four such schedulers have at most ${count(underWay)} bytes of loads under way, ${(100 * underWay / needed).toFixed(0)} % of what an H100's door needs to stay full.`,
+      + `Four such schedulers have at most ${count(underWay)} bytes of loads under way, ${(100 * underWay / needed).toFixed(0)} % of what all of an H100's HBM bandwidth needs.`,
   });
 }

@@ -1,4 +1,4 @@
-// Occupancy: which blocks move into an SM, and which of its four limits sends the next one away. The limits are the registry's, the
+// Occupancy: which blocks an SM takes, and which of its four limits keeps the next one out. The limits are the registry's, the
 // rule is warplab.simt.toolchain.ptxas.blocks_per_sm.
 {
   const { made, words, picture, COLOURS, count } = explorables;
