@@ -56,7 +56,7 @@ def requests():
 
 
 def scheduler():
-    """Ticks of a load and of arithmetic, schedulers of an SM, bytes under way in one that use all bandwidth."""
+    """Ticks of a load and of arithmetic, schedulers of an SM, bytes under way that use its bandwidth."""
     h100 = specs.get("h100-sxm")
     needed = LOAD / h100["boost_clock"].si * h100["memory_bandwidth"].si / h100["sms"].value
     schedulers = h100["warp_schedulers_per_sm"].value
