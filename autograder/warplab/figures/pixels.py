@@ -164,7 +164,7 @@ def warp_map(height=270, width=480, block=16):
     ax.set(xlim=(0, width), ylim=(height, 0), aspect="equal", xlabel="col", ylabel="row")
     ax.set(xticks=range(0, width + 1, 6 * block), yticks=range(0, height, 6 * block))
     ax.spines[:].set_visible(False)
-    words = {"sky": "only sky", "moon": "only moon", "both": "both, so all 32 walk the moon's lines"}
+    words = {"sky": "only sky", "moon": "only moon", "both": "both, so all 32 go through the moon's lines"}
     handles = [
         Rectangle((0, 0), 1, 1, facecolor=plots.PALETTE[c], alpha=a, linewidth=0) for c, a in kinds.values()
     ]
