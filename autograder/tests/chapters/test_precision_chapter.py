@@ -574,3 +574,12 @@ def test_in_three_bits_the_network_answers_when_errors_are_carried(lived):
     for bits in (4, 3):
         assert said_of[bits, "carried"][0] < said_of[bits, "nearest"][0] / 2
     assert said_of[3, "carried"][1] > said_of[3, "nearest"][1] + 15
+
+
+def test_the_figures_of_published_rates_show_each_source_beside_its_peak():
+    """A warp's WMMA without tiles: 11.3 % of 148 TFLOP/s is 17; 75 / 19 = 3.95, and 7689.5 / 6150 = 1.25."""
+    rates = figures().eight_bits(warplab.measure("matmul_in_eight_bits")).alt
+    assert "WMMA from global memory: 17, 11% of the peak" in rates and "FP8: 224, 76% of the peak" in rates
+    training = figures().training(warplab.measure("training_by_format")).alt
+    assert "FP32 to FP16: 3.95 times, peaks 8.0" in training
+    assert "BF16 to FP8, a scale a tensor: 1.25 times, peaks 2.0" in training

@@ -321,3 +321,9 @@ def test_the_numbers_of_the_prose_and_the_quiz():
         )
     assert max(5, 3 * 2) == 6  # a graph a round: its launch hides behind the kernels
     assert figures().queue(5, 3, rounds, True)[1][-1][1] / rounds == pytest.approx(3, rel=0.01)
+
+
+def test_the_memory_bound_specimen_writes_into_an_array_that_exists():
+    """Otherwise it would time the allocation of 64 MB."""
+    space = run("from torch.profiler")
+    assert space["jobs"]["long sum"][0]() is space["total"]
