@@ -35,7 +35,7 @@ class Traces:
     """Where one student stands.
 
     folders, files: to remove whole. lines: files of which lines go. rows: in the gradebook, of submissions.
-    beside: files that name the student and are left alone.
+    beside: files that name the student and are left alone. unread: files that are too large to be searched.
     """
 
     student: str
@@ -45,15 +45,18 @@ class Traces:
     rows: int = 0
     in_gradebook: bool = False
     beside: list[Path] = field(default_factory=list)
+    unread: list[Path] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.folders or self.files or self.lines or self.in_gradebook)
 
     def described(self) -> list[str]:
-        """What is to be removed, one line each."""
+        """What is to be removed, and what is left, one line each."""
         gradebook = [f"gradebook.db: the student and {self.rows} submissions"] if self.in_gradebook else []
         parts = [f"{path}: the lines that name {self.student}" for path in self.lines]
-        return [*(f"{path}/" for path in self.folders), *map(str, self.files), *gradebook, *parts]
+        left = [f"{path}: is left, and names {self.student}" for path in self.beside]
+        left += [f"{path}: is left, too large to be searched" for path in self.unread]
+        return [*(f"{path}/" for path in self.folders), *map(str, self.files), *gradebook, *parts, *left]
 
 
 def traces_of(name: str, root: Path, out: Path, submissions: Path) -> Traces:
@@ -77,7 +80,11 @@ def traces_of(name: str, root: Path, out: Path, submissions: Path) -> Traces:
         elif path.suffix in (".csv", ".jsonl") and _names(path, pattern):
             found.lines.append(path)
     found.lines += [path for path in sorted(submissions.glob("*.csv")) if _names(path, pattern)]
-    found.beside = [path for path in (root / name for name in BESIDE) if _names(path, pattern)]
+    places = [*(root / name for name in BESIDE), *_files_in(out), *_files_in(submissions)]
+    for path in sorted({*places} - {*found.files, *found.lines, out / "gradebook.db"}):
+        if not any(path.is_relative_to(folder) for folder in found.folders):
+            found.beside += [path] if _names(path, pattern) else []
+            found.unread += [path] if path.is_file() and path.stat().st_size > LARGEST else []
     if (out / "gradebook.db").exists():
         try:
             with closing(sqlite3.connect(f"file:{out / 'gradebook.db'}?mode=ro", uri=True)) as book:
@@ -91,7 +98,7 @@ def traces_of(name: str, root: Path, out: Path, submissions: Path) -> Traces:
 
 
 def forget(name: str, root: Path, out: Path, submissions: Path) -> list[Path]:
-    """Remove what traces_of finds. Returns the files in these folders that still name the student.
+    """Remove what traces_of finds. Returns the files that it leaves although they name the student.
 
     The gradebook is written anew, so that its free pages hold nothing of the student's either.
     Raises UserError while another run grades into `out`.
@@ -116,8 +123,7 @@ def forget(name: str, root: Path, out: Path, submissions: Path) -> list[Path]:
         if (out / "gradebook.db").exists():
             with CourseGradebook(out) as book:
                 write_csv(book.gradebook, out, out / "grades.csv")
-    places = [out, *([submissions] if submissions.is_dir() else [])]
-    return [path for place in places for path in sorted(_files_in(place)) if _names(path, pattern)]
+    return found.beside
 
 
 def without(path: Path, names: set[str], pattern: re.Pattern[bytes]) -> bytes:

@@ -157,7 +157,7 @@ def forget(
         typer.echo(line)
     if found and not (yes or typer.confirm("Remove all of it?")):
         raise AnswerIsNo("nothing was removed")
-    left = [*(run(student, root, out, submissions) if found else []), *found.beside]
+    left = run(student, root, out, submissions) if found else found.beside
     if left:
         more = f" and {len(left) - 3} more" if len(left) > 3 else ""
         raise AnswerIsNo(

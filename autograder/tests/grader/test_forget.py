@@ -95,6 +95,9 @@ def test_the_next_run_grades_nobody_again(graded):
 def test_it_asks_first_and_says_what_it_leaves(graded, monkeypatch, capsys):
     root, out, _ = graded
     (root / "roster.csv").write_text(f"id,email\n{GONE},zeb@example.org\n")
+    (out / "notes.txt").write_text(f"ask {GONE} again")
+    with open(out / "huge.bin", "wb") as file:
+        file.truncate(2**40)
     monkeypatch.chdir(root)
 
     def run(*words):
@@ -106,8 +109,19 @@ def test_it_asks_first_and_says_what_it_leaves(graded, monkeypatch, capsys):
     monkeypatch.setattr("typer.confirm", lambda *_: False)
     status, told = run(GONE)
     assert status == 1 and f"results/ps01/{GONE}.json" in told.out and (out / "feedback" / GONE).exists()
+    for line in (
+        "roster.csv: is left, and names",
+        "notes.txt: is left, and names",
+        "huge.bin: is left, too large",
+    ):
+        assert line in told.out  # said before anything is removed
     status, told = run(GONE, "--yes")
-    assert status == 1 and "roster.csv still names zebediah" in told.err and "Traceback" not in told.err
+    assert (
+        status == 1
+        and "roster.csv still names zebediah" in told.err
+        and "notes.txt" in told.err
+        and "Traceback" not in told.err
+    )
     assert not (out / "feedback" / GONE).exists()
     status, told = run("nobody", "--yes")
     assert status == 2 and 'nothing here is of "nobody"' in told.err
