@@ -17,8 +17,8 @@
 # asks another for help. You write kernels that colour one pixel each, and a stopwatch that does not flatter
 # them.
 #
-# **About 3 hours**, after chapter 1. Of the 100 points 2 need a CUDA GPU; `help(grade)` says how they are
-# counted.
+# **About 3 hours**, after chapter 1. Of the 100 points 2 need a CUDA GPU. Write in the place of
+# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
 
 # %%
 import statistics

@@ -16,8 +16,8 @@
 # A small observatory corrects each night's exposures pixel by pixel, and follows every star through a model
 # of its brightness. It has an ordinary processor and may rent a GPU. Is the rent well spent?
 #
-# **About 3 hours**, after chapter 2. Of the 100 points 3 need a CUDA GPU; `help(grade)` says how they are
-# counted.
+# **About 3 hours**, after chapter 2. Of the 100 points 3 need a CUDA GPU. Write in the place of
+# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
 
 # %%
 import math

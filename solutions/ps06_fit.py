@@ -16,7 +16,8 @@
 # A small laboratory has one card, a good idea, and no money for a second card. You do the sums before a run
 # stops with "out of memory" after lunch, make the run smaller in two ways, and serve the trained model.
 #
-# **About 4 hours**, after chapter 6, without a GPU. `help(grade)` says how points are counted.
+# **About 4 hours**, after chapter 6, without a GPU. Write in the place of `raise NotImplementedError()` and
+# delete that line; `help(grade)` says how points are counted.
 
 # %%
 import torch

@@ -17,8 +17,8 @@
 # multiplies out of the same few watts. A network that learned on the ground goes up in as few bits as it can
 # bear, and answers in integers. You write what lies between.
 #
-# **About 5 hours**, after chapter 7. Of the 100 points 5 need a CUDA GPU; `help(grade)` says how they are
-# counted.
+# **About 5 hours**, after chapter 7. Of the 100 points 5 need a CUDA GPU. Write in the place of
+# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
 
 # %%
 import numpy as np

@@ -16,8 +16,8 @@
 # A restaurant at the sea. The cook calls out orders, the kitchen works behind a door, boats bring fish and
 # take away boxes. You keep the three out of each other's way.
 #
-# **About 5 hours**, after chapter 8. Of the 100 points 3 need a CUDA GPU; `help(grade)` says how they are
-# counted.
+# **About 5 hours**, after chapter 8. Of the 100 points 3 need a CUDA GPU. Write in the place of
+# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
 
 # %%
 import math

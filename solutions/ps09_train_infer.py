@@ -16,7 +16,8 @@
 # A railway station wants an information desk that answers in any language. At night a model learns; by day
 # it answers. The same weights, two very different bills.
 #
-# **About 5 hours**, after chapter 9, without a GPU. `help(grade)` says how points are counted.
+# **About 5 hours**, after chapter 9, without a GPU. Write in the place of `raise NotImplementedError()` and
+# delete that line; `help(grade)` says how points are counted.
 
 # %%
 import math

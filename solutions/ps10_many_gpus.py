@@ -16,7 +16,8 @@
 # An orchestra without a conductor. Every desk has the score, or only a page of it; what keeps them together
 # is what they pass to each other. You write the passing.
 #
-# **About 5 hours**, after chapter 10, without a GPU. `help(grade)` says how points are counted.
+# **About 5 hours**, after chapter 10, without a GPU. Write in the place of `raise NotImplementedError()` and
+# delete that line; `help(grade)` says how points are counted.
 
 # %%
 import torch
@@ -103,7 +104,8 @@ puzzle("ps10/bubble", ...)
 # no zeros that fill a piece up are sent.
 #
 # If everybody in a circle sends first, nobody receives: let each begin a send, receive, and then wait for its
-# send. This is the one task in which `dist.all_reduce` is closed.
+# send. This is the one task in which `dist.all_reduce` and other
+# collectives are closed.
 
 
 # %% solution="ring_all_reduce"

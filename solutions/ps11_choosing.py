@@ -16,7 +16,8 @@
 # A museum wants its visitors to ask questions of the paintings. There is a model that can answer, a budget
 # that cannot be discussed, and you.
 #
-# **About 3 hours**, after chapter 11, without a GPU. `help(grade)` says how points are counted.
+# **About 3 hours**, after chapter 11, without a GPU. Write in the place of `raise NotImplementedError()` and
+# delete that line; `help(grade)` says how points are counted.
 
 # %%
 import json
