@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from glob import escape
 from pathlib import Path
 from typing import Any, cast
 
@@ -70,7 +71,7 @@ def traces_of(name: str, root: Path, out: Path, submissions: Path) -> Traces:
     found = Traces(known)
     student_folders = [out / "feedback" / known, out / "autograded" / known, submissions / name]
     found.folders = [path for path in student_folders if path.is_dir()]
-    found.files = sorted((out / "results").glob(f"*/{_literally(known)}.json"))
+    found.files = sorted((out / "results").glob(f"*/{escape(known)}.json"))
     pattern = word(name, known)
     for path in sorted(_files_in(out)):
         if path in found.files or any(path.is_relative_to(folder) for folder in found.folders):
@@ -147,10 +148,6 @@ def word(*names: str) -> re.Pattern[bytes]:
 def _escaped(name: str) -> bytes:
     """As JSON has a name that is not ASCII."""
     return json.dumps(name)[1:-1].encode()
-
-
-def _literally(name: str) -> str:
-    return re.sub(r"([*?[])", r"[\1]", name)
 
 
 def _files_in(folder: Path) -> Iterator[Path]:

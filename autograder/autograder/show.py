@@ -8,6 +8,7 @@ from rich.text import Text
 
 from autograder.grade import Grading, Row
 from autograder.layout import Assignment
+from autograder.lookalikes import told_apart
 
 
 def summary(console: Console, grading: Grading, rows: list[Row], out: Path) -> None:
@@ -42,7 +43,8 @@ def grades_table(assignment: Assignment, rows: list[Row]) -> Table:
     for name in ("score", "ungraded", "by hand"):
         table.add_column(name, justify="right")
     table.add_column("why")
+    shown = told_apart(row.student for row in rows)
     for row in rows:
         figures = ["" if value is None else f"{value:g}" for value in (row.score, row.ungraded, row.manual)]
-        table.add_row(*(Text(text) for text in (row.student, row.status, *figures, row.reason)))
+        table.add_row(*(Text(text) for text in (shown[row.student], row.status, *figures, row.reason)))
     return table

@@ -94,8 +94,8 @@ class _Operation:
 class VirtualDevice:
     """The judge's end: streams, three engines (compute, copies in, copies out), events, a host clock.
 
-    `call` is the only door. A student's function is given the other end, which `connect()` makes: help(device)
-    lists its calls, stream, host, empty, copy, launch, synchronize, read, record, wait, elapsed and the graphs'.
+    `call` is the only door. A student's function is given the other end, which `connect()` makes:
+    help(device) lists its calls, stream, host, empty, copy, launch, synchronize, read, record, wait, ...
 
     host: {name: 1-D array} of page-locked host memory, of which those named in `unread` cannot be read by the
     host: their values have to go through the device.
