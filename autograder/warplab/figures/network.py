@@ -134,7 +134,7 @@ def loss_curves(curves):
             room = 0.08 * (max(losses) - min(losses))
             ax.set_ylim(min(losses) - room, max(losses) + room)
         last = f"{losses[-1]:.2f}" if losses[-1] > 0.01 else f"{losses[-1]:.4f}"
-        ax.set_title(f"{name}\n{losses[0]:.2f} to {last}", loc="left", fontsize=10.5)
+        ax.set_title(f"{name}:\n{losses[0]:.2f} to {last}", loc="left", fontsize=10.5)
         ax.grid(axis="y")
     for ax in axes[1]:
         ax.set_xlabel("step")
