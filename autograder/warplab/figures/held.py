@@ -176,8 +176,12 @@ HELD: dict[tuple[str, str], Callable[[Point], LaunchWork]] = {
     ("energy", "a token, 8 at once"): token_of(8),
     ("energy", "a token, 64 at once"): token_of(64),
     ("energy", "a token, 128 at once"): token_of(128),
+    ("energy", "a token, 512 at once"): token_of(512),
+    ("energy", "a token, 768 at once"): token_of(768),
+    ("energy", "a token, 2048 at once"): token_of(2048),
     ("decode_batch", "Llama 2 7B: a step"): step(LLAMA_2_7B),
     ("decode_batch", "Llama 3.1 8B: a step"): step(LLAMA_3_8B),
+    ("decode_batch", "Llama 3.1 8B: batch over throughput"): step(LLAMA_3_8B),
     ("prefill_and_decode", "prefill"): prompt,
     ("prefill_and_decode", "decode"): step(LLAMA_3_8B, "fp16", 1),
 }
