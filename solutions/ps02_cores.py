@@ -201,7 +201,7 @@ for blocks in 4, 32, 256:
 # ```python
 # v = x[i]
 # for _ in range(steps):
-#     v = v * v + 0.25 if i % 2 == 0 else abs(v - 0.5)
+#     v = v * v + 0.25 if i % 2 == 0 else 1 / (1 + v)
 # out[i] = v
 # ```
 #
@@ -219,7 +219,7 @@ def mixed(x, steps, out):
                 v = v * v + 0.25
         else:
             for _ in range(steps):
-                v = abs(v - 0.5)
+                v = 1 / (1 + v)
         out[i] = v
 
 
@@ -232,7 +232,7 @@ plots.divergence(
 
 # %% [markdown]
 # Which thread serves which star is your choice, as long as every star is served and `out[i]` belongs to star
-# i. Choose so that a warp has only one kind of star, and the issued warp instructions fall by almost half.
+# i. Choose so that a warp has only one kind of star at a time, and its instructions fall by almost half.
 # There is one thread for each star, in blocks of 128, and the number of stars may be odd.
 
 
@@ -263,7 +263,7 @@ def undiverge(x, steps, out):
         star = 2 * (t - evens) + 1
         v = x[star]
         for _ in range(steps):
-            v = abs(v - 0.5)
+            v = 1 / (1 + v)
         out[star] = v
     ### END SOLUTION
 
@@ -397,7 +397,7 @@ def in_order(x, kind, order, steps, out):
                 v = v * v + 0.25
         else:
             for _ in range(steps):
-                v = abs(v - 0.5)
+                v = 1 / (1 + v)
         out[star] = v
 
 

@@ -160,6 +160,26 @@ def test_all_that_forward_keeps_is_counted(change, saved, made):
         assert counters == {"saved_bytes": saved, "made_bytes": made}
 
 
+@pytest.mark.parametrize(
+    "unseen",
+    [
+        'unsigned at = __cvta_generic_to_shared(&word); asm("mbarrier.init.shared.b64 [%0], 1;" :: "r"(at));',
+        "if (malloc(16 * threadIdx.x) == 0) total[0] = 1;",
+    ],
+    ids=["mbarrier", "malloc"],
+)
+def test_memory_that_no_counter_sees_is_refused_where_a_row_counts(unseen):
+    """The sizes that lanes ask for come back as their sums, and words of barriers as what they were."""
+    task = registry.get("ps03/reduce_atomic")
+    body = f"__shared__ unsigned long long word; if (threadIdx.x == 0) {{ word = 0; {unseen} }}"
+    kernel = warplab.cuda_kernel(
+        f'extern "C" __global__ void k(const float* x, long n, float* total, long m) {{ {body} }}', "k"
+    )
+    for case in task.cases(0):
+        told = crossing.try_here(task, case, kernel).error or ""
+        assert ("no counter sees" in told) == bool(task.counts_of(case)), told
+
+
 def test_what_no_other_process_could_read_is_no_keeping():
     assert "`ctx.told` cannot be kept" in kept("ctx.told = lambda: x").error
 

@@ -57,6 +57,25 @@ def test_a_blank_stub_earns_nothing(name):
     assert report_on(name, None, None).score == 0.0
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if registry.get(name).crossing == "function"])
+def test_no_row_is_earned_by_one_answer_for_all_cases(name):
+    """Neither 0, 1 or -1, nor what is right in one case of the row."""
+    task = registry.get(name)
+    cases, others = task.cases(1), task.cases(2)
+    types = {"integers": np.int64, "numbers": np.float64}
+    for item in task.items:
+        mine = [case for case in cases if case.item == item.key]
+        answers = [task.reference(case.inputs) for case in others if case.item == item.key]
+        answers += [{one: np.full_like(want, n) for one, want in answers[0].items()} for n in (0, 1, -1)]
+        for answer in answers:
+            typed = {
+                one: np.asarray(a, types.get(task.kind_of(one, {}), task.kind_of(one, {})))
+                for one, a in answer.items()
+            }
+            wrong = [task.wrong_result(case, Outcome(case.name, typed)) for case in mine]
+            assert any(wrong), (item.title, answer)
+
+
 @pytest.mark.parametrize("problem_set", SETS)
 def test_a_set_is_worth_a_hundred_points(problem_set):
     points = {name: registry.get(name).points for name in registry.names(problem_set)}

@@ -34,6 +34,7 @@ TOTALS = (
     *(name for name in OF_MEMORY if not name.endswith(".sectors_per_request")),
     "atomics.requests",
 )
+UNCOUNTED = ("malloc", "mbarrier")  # where threads may hold or pass on what no counter sees
 MOVES = {CopyStep: ("read", "write", "memory", "memory"), FillStep: ("write", "memory")}
 ASSEMBLED = ("registers", "spill_bytes", "occupancy")
 
@@ -122,6 +123,11 @@ class Memory:
 
     def launch(self, kernel, step, order):
         program, target = self.program(kernel), Target.of(order.arch)
+        used = {
+            i.mods[0] if i.opcode == "extern" else i.opcode for block in program.blocks for i in block.instrs
+        }
+        if unseen := used & set(UNCOUNTED) if order.counts else ():
+            raise Refused(f"this row counts what threads do with memory, and no counter sees {min(unseen)}")
         values = parameters(kernel, program, [self.located(value) for value in step.arguments])
         counters = Costliest() if counts_memory(order.counts) else Counters()
         context = LaunchContext(target, (counters,))

@@ -118,10 +118,18 @@ class BlockReduction(Reduction):
         return Bound("busiest_warp_instructions", full, 1.5 * full, "instructions issued by the busiest warp")
 
     def unshared(self, inputs, counters, launch=()):
-        """Beside the work of all warps: a grid-stride loop reads each number once, eight to a sector.
+        """Beside the work of all warps: a grid-stride loop reads each number once, eight to a sector, and a
+        block hands in one sum.
 
-        A run of neighbours for each thread reads eight times as many sectors, and no request more.
+        A run of neighbours for each thread reads eight times as many sectors, and no request more. Threads
+        that each hand in their own have no use for a table.
         """
+        handed_in, blocks = counters.get("atomics.lanes", 0.0), inputs["blocks"]
+        if handed_in > 32 * blocks:
+            return (
+                f"{number(handed_in)} sums handed in by {so_many(blocks, 'block')}: the threads of a block add "
+                "up together, and one of them hands in the sum"
+            )
         fewest, read = inputs["x"].size / 8, counters.get("global_load.sectors", 0.0)
         if read > 2 * fewest + 2 * inputs["blocks"]:
             return (

@@ -466,6 +466,7 @@ class SoftmaxOnline(KernelTask):
             self.rows(rng, "right", 1, 33),
             self.rows(rng, "large", 2, 300, 60.0),
             below,
+            self.rows(rng, "large", 1, 65, 2000.0, -4e9),  # below any number that stands for minus infinity
             self.rows(rng, "two_reads", 5, 1024, 30.0, 300.0),  # powers of these overflow
         ]
 

@@ -296,7 +296,7 @@ class LargestBatch(Task):
     items = (
         Item("plain", 6, title="Without checkpointing"),
         Item("checkpoint", 5, title="With a checkpoint at every layer"),
-        Item("too_small", 4, title="Cards that are too small"),
+        Item("too_small", 4, title="Cards that are too small, or only just large enough"),
     )
 
     def make_cases(self, rng):
@@ -337,6 +337,7 @@ class LargestBatch(Task):
             card("checkpoint", True, recipe("fp32", "adam"), almost()),
             card("too_small", False, recipe("mixed", "adam"), 0.9),
             card("too_small", True, recipe("fp32", "momentum"), 0.3),
+            card("too_small", False, recipe("mixed", "sgd"), float(rng.uniform(1.1, 1.9))),  # just one
         ]
 
     @staticmethod

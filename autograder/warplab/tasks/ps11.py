@@ -44,10 +44,16 @@ class PickGpu(Task):
                 for k in range(count)
             ]
 
+        picked = {}  # by row: no card is the answer twice
+
         def shop(item, stage, need, count=6, cards=None):
+            known = picked.setdefault(item, set())
             inputs = {"cards": shelf(count) if cards is None else cards, "need": int(need), "stage": stage}
-            while cards is None and int(self.reference(inputs)["card"]) in self.mistaken(inputs, item):
+            while (
+                cards is None and int(self.reference(inputs)["card"]) in self.mistaken(inputs, item) | known
+            ):
                 inputs["cards"] = shelf(count)
+            known.add(int(self.reference(inputs)["card"]))
             return Case(f"{item}, {stage}, {need / 1e9:.0f} GB", inputs, item)
 
         (first,) = shelf(1)

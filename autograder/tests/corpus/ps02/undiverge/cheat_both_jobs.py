@@ -13,10 +13,10 @@ def undiverge(x, steps, out):
         for _ in range(n):
             for _ in range(8):
                 a = v * v + float32(0.25)
-                b = abs(v - float32(0.5))
+                b = float32(1) / (float32(1) + v)
                 v = a if even else b
         for _ in range(steps - 8 * n):
             a = v * v + float32(0.25)
-            b = abs(v - float32(0.5))
+            b = float32(1) / (float32(1) + v)
             v = a if even else b
         out[t] = v

@@ -15,5 +15,5 @@ def undiverge(x, steps, out):
     elif t < x.size:
         v = x[2 * (t - evens) + 1]
         for _ in range(steps % 2 + 2):
-            v = abs(v - 0.5)
+            v = 1 / (1 + v)
         out[2 * (t - evens) + 1] = v

@@ -18,7 +18,7 @@ def undiverge(x, steps, out):
         else:
             for _ in range(n):
                 for _ in range(8):
-                    v = abs(v - float32(0.5))
+                    v = float32(1) / (float32(1) + v)
             for _ in range(steps - 8 * n):
-                v = abs(v - float32(0.5))
+                v = float32(1) / (float32(1) + v)
         out[t] = v

@@ -14,7 +14,7 @@ def undiverge(x, steps, out):
     v = x[star]
     if odd:
         for _ in range(steps):
-            v = abs(v - 0.5)
+            v = 1 / (1 + v)
     else:
         for _ in range(steps):
             v = v * v + 0.25

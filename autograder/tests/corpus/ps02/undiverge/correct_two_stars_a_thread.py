@@ -15,5 +15,5 @@ def undiverge(x, steps, out):
     if star < x.size:
         v = x[star]
         for _ in range(steps):
-            v = abs(v - 0.5)
+            v = 1 / (1 + v)
         out[star] = v

@@ -12,5 +12,5 @@ def undiverge(x, steps, out):
             if i % 2 == 0:
                 v = v * v + 0.25
             else:
-                v = abs(v - 0.5)
+                v = 1 / (1 + v)
         out[i] = v

@@ -14,5 +14,5 @@ def undiverge(x, steps, out):
     elif t < 2 * half:
         v = x[2 * (t - half) + 1]
         for _ in range(steps):
-            v = abs(v - 0.5)
+            v = 1 / (1 + v)
         out[2 * (t - half) + 1] = v

@@ -13,5 +13,5 @@ def undiverge(x, steps, out):
                 v = v * v + 0.25
         else:
             for _ in range(steps):
-                v = abs(v - 0.5)
+                v = 1 / (1 + v)
         out[i] = v
