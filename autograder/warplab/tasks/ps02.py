@@ -213,8 +213,8 @@ class Undiverge(KernelTask):
         return {"out": v}
 
     def tolerance(self, inputs, expected):
-        """|v| stays below 0.5 for even stars, so that a rounding shrinks by |2 v| < 1 in each later round. Odd
-        ones lie between 0.35 and 1.82 from the first round on, with two roundings in each that shrink by
+        """|v| stays below 0.5 for even stars, so that a rounding shrinks by |2 v| < 1 in each later round.
+        Odd ones lie between 0.35 and 1.82 from the first round on, with two roundings in each that shrink by
         (1 + v)^-2 < 0.6 in the next: never more than four units of 2^-24.
         """
         return {"out": 4 * (inputs["steps"] + 1) * 2.0**-24}

@@ -127,8 +127,8 @@ class BlockReduction(Reduction):
         handed_in, blocks = counters.get("atomics.lanes", 0.0), inputs["blocks"]
         if handed_in > 32 * blocks:
             return (
-                f"{number(handed_in)} sums handed in by {so_many(blocks, 'block')}: the threads of a block add "
-                "up together, and one of them hands in the sum"
+                f"{number(handed_in)} sums handed in by {so_many(blocks, 'block')}: the threads of a block "
+                "add up together, and one of them hands in the sum"
             )
         fewest, read = inputs["x"].size / 8, counters.get("global_load.sectors", 0.0)
         if read > 2 * fewest + 2 * inputs["blocks"]:
