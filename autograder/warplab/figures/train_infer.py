@@ -147,7 +147,7 @@ def batching(measurement):
         fig,
         alt="Tokens a second of all readers, and the time between two tokens, against the batch. "
         f"{'. '.join(said)}. {'; '.join(measurement.banners)}.",
-        caption="Left, what the server writes in all; right, what one reader waits for a token. Dotted lines "
+        caption="First what the server writes in all, then what one reader waits for a token. Dotted lines "
         "join the numbers of one published series, nothing is left out of it. Published are tokens a second "
         "over a whole run, its prompts included, and the median time between two tokens. "
         + said_of(measurement),
