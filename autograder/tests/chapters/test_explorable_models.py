@@ -28,7 +28,8 @@ def figures(name="explored"):
 @cache
 def functions(page, *wanted):
     """These functions of a chapter's cells, by name; nothing else of it runs."""
-    names = {"np": np, "vram": vram, "door": specs.get("h100-sxm")["memory_bandwidth"].si, "weights": 7e9}
+    bandwidth = specs.get("h100-sxm")["memory_bandwidth"].si
+    names = {"np": np, "vram": vram, "bandwidth": bandwidth, "weights": 7e9}
     exec("from numba import njit", names)
     for cell in jupytext.read(BOOK / f"{page}.md", fmt="md:myst").cells:
         for node in ast.parse(cell.source).body if cell.cell_type == "code" else ():

@@ -108,7 +108,7 @@
       made("rect", { x: left, y: top + 20, width, height: 22, fill: COLOURS.grey, "fill-opacity": 0.18 }),
       made("rect", { x: left, y: top + 20, width: x(underWay) - left, height: 22, fill: COLOURS.gold }),
       made("line", { x1: x(needed), x2: x(needed), y1: top + 15, y2: top + 47, stroke: "currentColor", "stroke-width": 2.5 }),
-      words(Math.min(x(needed), left + width - 4), top + 62, `all of HBM's bandwidth: ${count(Math.round(needed))}`, { "text-anchor": x(needed) > left + 0.5 * width ? "end" : "start" }),
+      words(Math.min(x(needed), left + width - 4), top + 62, `needed: ${count(Math.round(needed))}`, { "text-anchor": x(needed) > left + 0.5 * width ? "end" : "start" }),
     ];
   }
 
