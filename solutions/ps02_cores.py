@@ -205,7 +205,7 @@ for blocks in 4, 32, 256:
 # out[i] = v
 # ```
 #
-# With thread i for star i every warp holds both kinds, and goes through the rounds of both:
+# With thread i for star i every warp holds both kinds, and runs the rounds of both:
 
 
 # %%
