@@ -29,9 +29,10 @@ def stopped_after(seconds=MOST_S):
     """Raises Endless in the block once this thread has computed that long. Waiting does not count, nor what
     a library's own threads do.
 
-    Does nothing outside the main thread, and where the system has no such timer.
+    Does nothing outside the main thread, within another such block, and where the system has no such timer.
     """
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+    here = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    if not here or signal.getitimer(signal.ITIMER_VIRTUAL)[0]:
         yield
         return
 
