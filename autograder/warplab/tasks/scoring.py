@@ -66,28 +66,22 @@ def judge(task, cases, outcomes):
 
 
 def _hinted(task, cases, lines):
-    """The lines, with hints that fit what happened beside them, of rows that compare the same results.
+    """The lines, with hints that fit what happened beside them.
 
-    An error at the edge of an array that another row has not comes from what this row asks: it gets its own
-    hints. Where an earlier row is lost to a wrong value, a later row's own hints may be about something else.
+    An error at the edge of an array comes from what a row asks, where another row that compares the same
+    results has none: it gets the row's own hints.
     """
     compared = {item.key: {case.only for case in cases if case.item == item.key} for item in task.items}
     for line in lines:
-        alike = [
-            other
+        right = {
+            frozenset(compared[other.key])
             for other in lines
-            if other.kind == line.kind == "correctness" and compared[other.key] == compared[line.key]
-        ]
+            if other.state == "full" and other.kind == line.kind
+        }
         own = hints_for(task.name, line.key)
-        if any(other.state == "full" for other in alike) and AT_AN_EDGE.search(line.reason):
-            line = replace(line, hints=own or line.hints)
-        elif line.hints == own and any(other.state != "full" for other in alike[: _place(alike, line)]):
-            line = replace(line, hints=())
+        if own and line.hints and frozenset(compared[line.key]) in right and AT_AN_EDGE.search(line.reason):
+            line = replace(line, hints=own)
         yield line
-
-
-def _place(lines, line):
-    return next((number for number, other in enumerate(lines) if other is line), 0)
 
 
 def _warned_once(lines):
