@@ -39,8 +39,7 @@ def stopped_after(seconds=MOST_S):
     began = time.thread_time()
 
     def stop(_number, _frame):
-        left = seconds - (time.thread_time() - began)
-        if left > 0:  # the timer runs for all threads together
+        if (left := seconds - (time.thread_time() - began)) > 0:  # the timer runs for all threads together
             signal.setitimer(signal.ITIMER_VIRTUAL, max(left, 0.01))
             return
         raise Endless(seconds)
