@@ -189,9 +189,12 @@ def checkpoints(counted, theory, whole):
 
 
 @plots.responsive
-def parts():
-    """What the rules say of a published training step, part by part, with the peaks that were published."""
-    source = next(e for e in published("memory_by_part") if "V100" in e.device)
+def parts(measurement):
+    """What the rules say of a published training step, part by part, with the peaks that were published.
+
+    measurement: warplab.measure("memory_by_part").
+    """
+    source = next(e for e in [*measurement.evidence, *published("memory_by_part")] if "V100" in e.device)
     held = {(p.series, p.x): p.median / 1e9 for p in source.points}
     weights = held["weights", 4]
     shape = {
