@@ -145,11 +145,15 @@ def words_of(text):
     return len(re.findall(r"[^\W\d_][\w'’-]*", text))
 
 
-@each_chapter
-def test_a_chapter_is_long_enough_to_explain_and_short_enough_to_read(chapter):
+def words_outside_problems(chapter):
     solved = "\n".join(PROBLEM.findall(chapter.read_text(encoding="utf-8")))
     text = re.sub(r"^```\{code-cell\}.*?^```$", "", solved, flags=re.DOTALL | re.MULTILINE)
-    words = words_of(prose(chapter)) - words_of(read(_parse(text)))
+    return words_of(prose(chapter)) - words_of(read(_parse(text)))
+
+
+@each_chapter
+def test_a_chapter_is_long_enough_to_explain_and_short_enough_to_read(chapter):
+    words = words_outside_problems(chapter)
     assert FEWEST_WORDS <= words <= MOST_WORDS, f"{chapter.name} has {words} words"
 
 
@@ -181,6 +185,27 @@ def test_a_chapter_opens_with_questions_aims_and_minutes(chapter):
     opening = cells(chapter)[0].source
     missing = [label for label in ("Questions", "You will be able to", "Minutes") if label not in opening]
     assert not missing
+
+
+def minutes_of(chapter):
+    """To read and run, and to solve its problems: a minute for 100 words, where every third is a number or a
+    term, one to run a cell and read what it prints, half of one for a figure; four for a problem.
+    """
+    text = chapter.read_text(encoding="utf-8")
+    asked = len(re.findall(r"^`{3}\{(?:problem|predict)\}", text, re.MULTILINE))
+    shown = PROBLEM.sub("", text)
+    figures = shown.count("[remove-input]")
+    cells = shown.count("\n```{code-cell}") - shown.count("[remove-cell]") - figures
+    return words_outside_problems(chapter) / 100 + cells + figures / 2, 4 * asked
+
+
+@each_chapter
+def test_the_minutes_are_those_that_words_cells_figures_and_problems_take(chapter):
+    said = re.search(
+        r"\*\*Minutes\.\*\* (\d+) to read and run, and about (\d+) more for the problems",
+        chapter.read_text(encoding="utf-8"),
+    )
+    assert [int(minutes) for minutes in said.groups()] == pytest.approx(minutes_of(chapter), rel=0.1, abs=5)
 
 
 @each_chapter
