@@ -251,7 +251,7 @@ def undiverge(x, steps, out):
     ### BEGIN SOLUTION
     # Sorting costs index arithmetic only, once. The one warp in which the halves meet stays mixed. Usual slips: halves of n // 2,
     # so that an odd n loses its last star; the kind taken from the thread, not the star; results in sorted order. Loads now
-    # touch 8 sectors a request; if the kinds alternate by warps, as in one answer of the corpus, the warp next door uses the same 8.
+    # touch 8 sectors a request; if the kinds alternate by warps, as in one answer of the corpus, the neighbouring warp uses the same 8.
     evens = (x.size + 1) // 2
     if t < evens:
         star = 2 * t
@@ -295,12 +295,12 @@ for name, p in ("mixed", slow), ("sorted", quick):
 # | `schedulers` | 4 | each owns a quarter of the registers, and of the warps |
 # | `registers`, `register_unit` | 65,536, 256 | of 32 bits; a warp gets its 32 x registers rounded up to the unit |
 # | `shared`, `reserved`, `shared_unit` | 233,472, 1,024, 128 | bytes; a block gets (its own + reserved), rounded up; some GPUs reserve 0 |
-# | `latency`, `bytes_per_tick` | given | ticks that a load takes; bytes that the SM's share of the door passes in a tick |
+# | `latency`, `bytes_per_tick` | given | ticks that a load takes; bytes that the SM's share of the memory bandwidth moves in a tick |
 #
 # With 40 registers and blocks of 256 threads, a warp takes 40 x 32 = 1,280 registers, five units exactly. A
 # quarter holds 16,384 // 1,280 = 12 warps, the SM 48, which are 6 blocks; warps alone would allow 8.
 #
-# Then Little's law: to keep the door full, `latency * bytes_per_tick` bytes must be under way all the time,
+# Then Little's law: to use all of that bandwidth, `latency * bytes_per_tick` bytes must be under way all the time,
 # 128 for each load of four bytes by a warp. How many loads must *each* thread have under way?
 
 
@@ -315,7 +315,7 @@ def latency_hiding(sm, registers, shared, threads):
 
     blocks     how many are resident at once
     occupancy  resident warps / sm["warps"], from 0 to 1
-    loads      of 4 bytes that each thread must have under way to fill the door, rounded up
+    loads      of 4 bytes that each thread must have under way to use all of the bandwidth, rounded up
     spare      registers that each thread may have more without a block fewer; at most 255 in all
     """
     ### BEGIN SOLUTION
@@ -366,7 +366,7 @@ with when_written():
         blocks, occupancy, loads, spare = latency_hiding(h100, p.registers, p.shared_bytes, 128)
         print(
             f"{name}: {p.registers} registers, {occupancy:.0%} by hand, {p.occupancy:.0%} in the profile, "
-            f"{loads} loads a thread to fill the door, {spare} registers to spare"
+            f"{loads} loads a thread to use the bandwidth, {spare} registers to spare"
         )
 
 # %% [markdown]

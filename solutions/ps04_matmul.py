@@ -482,7 +482,7 @@ with when_written():
 # warp is two rows of 16: naive 2 + 2 = 4 sectors for each k, 64 for 16 of them; tiled 4 + 4 = 8. Hence 8.
 #
 # Sectors per request rises from 5 / 2 = 2.5 to 4, but that is a ratio: broadcasts, which waste a request on one
-# number, make it look good. What has to come through the door is the *total*, and that fell by 20.
+# number, make it look good. What memory has to deliver is the *total*, and that fell by 20.
 #
 # **Marking.** 1 point: requests 32, from counting. 1 point: sectors 20, from counting (1 + 4 against 8 in 32).
 # 1 point: names the broadcast of `a` as the reason. 1 point: the same count for width 16 gives 8. 1 point:

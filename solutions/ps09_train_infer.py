@@ -211,9 +211,9 @@ grade("ps09/kv_decode", kv_decode)
 # %% [markdown]
 # ## 4. What no code can beat
 #
-# For each token all weights go through the door, and the reader's cache. More readers share the weights,
+# For each token all weights are read from memory, and the reader's cache. More readers share the weights,
 # until the arithmetic, 2 FLOP a weight and reader, takes as long as the reading (leave the caches out for
-# this one). And the desk must hold it all.
+# this one). And the memory must hold it all.
 
 
 # %% solution="decode_bound"

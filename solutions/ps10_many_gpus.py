@@ -90,8 +90,8 @@ puzzle("ps10/bubble", ...)
 # %% [markdown]
 # ## 1. Around the ring
 #
-# Every rank has an array; every rank shall have the sum. Through one rank's door all of them would have to
-# pass; in a ring every door passes the same. Cut the array into n pieces: `x.tensor_split(n)` gives nearly
+# Every rank has an array; every rank shall have the sum. Through one rank's link all of them would have to
+# pass; in a ring every link carries the same. Cut the array into n pieces: `x.tensor_split(n)` gives nearly
 # equal ones, views of x.
 #
 # 1. For n - 1 rounds, each rank passes one piece to the next rank and adds the piece that comes to its own.

@@ -269,7 +269,7 @@ class LatencyHiding(Task):
         Item("registers", 2, title="Blocks, where registers are short"),
         Item("shared", 1, title="Blocks, where shared memory is short"),
         Item("occupancy", 1, title="Occupancy"),
-        Item("loads", 8, title="Loads of four bytes that each thread must have under way to fill the door"),
+        Item("loads", 8, title="Loads of four bytes under way in each thread, to use all of the bandwidth"),
         Item("spare", 11, title="Registers more for each thread, without a block fewer"),
     )
 
