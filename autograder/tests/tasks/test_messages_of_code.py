@@ -157,7 +157,7 @@ def test_an_error_at_an_edge_that_another_row_has_not_gets_the_hints_of_its_own_
             if t < x.size:
                 v = x[star]
                 for _ in range(steps):
-                    v = v * v + 0.25 if t < half else abs(v - 0.5)
+                    v = v * v + 0.25 if t < half else 1 / (1 + v)
                 out[star] = v
         """
     even, odd, _ = report_on("ps02/undiverge", defined(kernel, "undiverge")).lines

@@ -137,7 +137,7 @@ def fields(keys):
         ax.barh(range(len(chips)), values, height=0.6, color=colours, alpha=0.8)
         for y, value in enumerate(values):
             words = f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
-            ax.annotate(words, (value, y), (3, 0), textcoords="offset points", va="center", fontsize=9)
+            ax.annotate(words, (value, y), (3, 0), textcoords="offset points", va="center", fontsize=9.8)
         ax.set(ylim=(len(chips) - 0.4, -0.6), xlim=(0, 1.3 * max(values)))
         ax.set_title(title, loc="left", fontsize=10)
         ax.set_xticks([])

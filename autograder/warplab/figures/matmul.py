@@ -318,7 +318,7 @@ def shares_of_peak(measurement):
             told = ", ".join(f"{_of_peak(p.rate, peak)} at {p.x:,.0f}" for p in points)
             label = series if card else f"{series} (no peak known)"
             if narrow:
-                ax.text(0, at, label, va="center", fontsize=9.5)
+                ax.text(0, at, label, va="center", fontsize=9.8)
                 at += 0.8
             else:
                 ticks.append((at, label))
@@ -328,7 +328,7 @@ def shares_of_peak(measurement):
                 style = {"linestyle": "none", "markersize": 8, **plots.MARKERS["published"]}
                 ax.plot(shares, [at] * len(shares), **style)
             at += 0.6 if narrow and not peak else 0.0  # the speeds take three lines
-            aside = {"textcoords": "offset points", "va": "center", "fontsize": 9.5}
+            aside = {"textcoords": "offset points", "va": "center", "fontsize": 9.8}
             ax.annotate(textwrap.fill(told, 42), (max(shares), at), (9, 0), **aside)
             said.append(f"{series} on {name}: {told}" + (f" of {form.upper()}" if peak else ""))
             at += 1.5 if narrow and not peak else 1
@@ -336,7 +336,7 @@ def shares_of_peak(measurement):
     ax.set(xlim=(0, 215 if narrow else 155), ylim=(at - 0.6, -0.8), xticks=[0, 50, 100])
     ax.set_xlabel("% of the machine's dense peak in the same format", loc="left")
     ax.set_yticks([y for y, _ in ticks], [label for _, label in ticks])
-    ax.tick_params(axis="y", length=0, labelsize=9.5)
+    ax.tick_params(axis="y", length=0, labelsize=9.8)
     ax.grid(axis="x")
     ax.spines["bottom"].set_bounds(0, 100)
     return plots.show(

@@ -450,7 +450,7 @@ def training(measured):
         ax.plot([peaks, peaks], [y - 0.42, y + 0.42], color=INK, linewidth=2)
         at = peaks if peaks < gain + 2 else gain  # where the text would meet the line it stands behind it
         ax.annotate(f"{gain:.2f} x", (at, y), (4, 0), textcoords="offset points", va="center", **SMALL)
-    ax.set_yticks(range(len(rows)), [name for *_, name in rows], fontsize=9.5)
+    ax.set_yticks(range(len(rows)), [name for *_, name in rows], fontsize=9.8)
     ax.axvline(1, color=INK, linewidth=1, linestyle=(0, (4, 3)))
     ax.set(xlim=(0, 8.6), ylim=(len(rows) - 0.4, -0.6), xlabel="times as many tokens a second")
     ax.tick_params(axis="y", length=0)

@@ -77,11 +77,11 @@ class Grayscale(ImageKernel):
         )
 
     def make_cases(self, rng):
-        tall, wide = 2 * rng.integers(9, 90, 2) + 1
+        tall, wide = 2 * rng.integers(9, 40, 2) + 1
         ragged = [(1, 1), (1, int(wide)), (53, 37), (int(tall), int(wide))]
-        square = 16 * int(rng.integers(6, 9))
+        square = 16 * int(rng.integers(4, 6))
         return [
-            self.image(rng, "aligned", *sides(rng, 6, 9)),
+            self.image(rng, "aligned", *sides(rng, 3, 6)),
             *(self.image(rng, "ragged", *size) for size in ragged),
             self.image(rng, "coalesced", square, square),
             self.image(rng, "idle", square, 16 * int(rng.integers(1, 3)) + 1),
