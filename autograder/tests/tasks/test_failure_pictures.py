@@ -162,7 +162,7 @@ def swapped(rgb, out):
 
 def test_a_wrong_image_is_drawn_in_the_table_and_kept_in_the_report():
     report = report_on("ps01/grayscale", swapped)
-    assert "every column from 112 on" in report.lines[0].reason
+    assert "every column from 64 on" in report.lines[0].reason
     kinds = [drawing["kind"] for drawing in report.lines[0].drawings]
     assert kinds == ["values"] and report.lines[0].drawings[0]["block"] == [16, 16]
     again = Report(report.task, tuple(Line(**line) for line in report.as_dict()["lines"]))
