@@ -14,14 +14,16 @@ from warplab.simt.errors import OutOfTime
 MOST_S = 10  # of processor time of the main thread in one case; a right answer takes a second or two
 
 
-ENDLESS = re.compile("no progress|stopped after")  # in an error: a loop without end
+ENDLESS = re.compile("no progress|stopped after")  # in an error: a loop without end, or too long
 
 
 class Endless(OutOfTime):
     """It has computed for too long. No Exception, so that a student's `except Exception` lets it through."""
 
-    def __init__(self, seconds: float = MOST_S):
-        super().__init__(f"stopped after {seconds:g} s of computing: is there a loop that does not end?")
+    def __str__(self) -> str:
+        (seconds,) = self.args or (MOST_S,)  # none where join_all raises it
+        ask = "is there a loop that does not end, or far more work than is asked for?"
+        return f"stopped after {seconds:g} s of computing{self.where}: {ask}"
 
 
 @contextlib.contextmanager

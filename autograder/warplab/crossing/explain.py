@@ -29,7 +29,7 @@ def _explained(error):
     if isinstance(error, Refused | LaunchError):
         return str(error)
     if isinstance(error, Endless):
-        return f"{error.where}{error}{_student_line(error)}"
+        return f"{error}{_student_line(error)}"
     frame = _student_frame(error)
     if (
         isinstance(error, NotImplementedError)

@@ -67,8 +67,8 @@ class LaunchError(RuntimeError):
 
 
 class OutOfTime(BaseException):
-    """Raised into a computation that has taken too long. where: "no progress in kernel k, cell:4: ", which
-    the engine notes where it is stopped; "" elsewhere.
+    """Raised into a computation that has taken too long. where: " in kernel k, cell:4", which the
+    engine notes where it is stopped; "" elsewhere.
     """
 
     where = ""

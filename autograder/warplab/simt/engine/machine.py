@@ -227,7 +227,7 @@ class Machine:
             self._run(0, Group(self, self.all_lanes, {}, True))
         except OutOfTime as stop:
             place = self.program.line_of_block(self.running.index) if self.running else ""
-            stop.where = f"no progress in kernel {self.program.name}, {place}: "
+            stop.where = f" in kernel {self.program.name}, {place}"
             raise
 
     def call(self, group: Group, name: str, parameters, arguments, results, site: int) -> list[np.ndarray]:
