@@ -330,7 +330,9 @@ def compared(program: list[Statement], level: str) -> str:
 
 
 def may_be_missed(program: list[Statement], made: list[tuple[int, int]], one, other, level: str) -> bool:
-    """Shadow memory has two threads a cell; after a fence a plain access to a flag counts as strong."""
+    """Shadow memory has two threads a cell; after a fence a plain access to a flag counts as strong. Threads
+    of one statement access at once: which two of them are kept does not follow the order of ``made``.
+    """
     if level == "whole":
         return False
     if level == "flags" and any(s.order and overlap(s, program[one[0]]) for s in program):
@@ -340,6 +342,7 @@ def may_be_missed(program: list[Statement], made: list[tuple[int, int]], one, ot
     first, later = sorted((one, other), key=order.index)
     s = program[first[0]]
     between = order[order.index(first) + 1 : order.index(later)]
+    between += [access for access in order if access[0] == first[0]]
     alike = {
         actor
         for number, _, actor in between
@@ -347,6 +350,14 @@ def may_be_missed(program: list[Statement], made: list[tuple[int, int]], one, ot
         if actor != first[2] and overlap(s, t)
     }
     return len(alike) > 1
+
+
+def test_a_store_that_reaches_beyond_a_flag_is_strong_for_no_part_of_it():
+    """Threads 33, 0 and 32 write bytes 12 and 13; only bytes 8 to 11 are a flag."""
+    flag = Statement("atom", (4,), "shared", 8, 4, "relaxed", "cta")
+    fence = Statement("st", (9,), "shared", 20, 4, "release", "gpu")
+    plain = Statement("st", (3,), "shared", 8, 8), Statement("st", (0, 2), "shared", 12, 2)
+    assert compared([fence, flag, *plain], "flags") == "agree"
 
 
 def verdicts(seeds, level: str) -> dict[str, list[int]]:

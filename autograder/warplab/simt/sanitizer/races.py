@@ -360,7 +360,7 @@ class Shadow:
     def _enter(self, touch: Touch) -> None:
         """Check one request against all before it and within itself, then record it."""
         cells, clocks = self._cells(touch), self.races.clocks
-        if clocks.fenced and touch.kind.name == WRITE and self._is_strong_elsewhere(cells[0]):
+        if clocks.fenced and touch.kind.name == WRITE and all(map(self._is_strong_elsewhere, cells)):
             touch.kind = Kind(STRONG_WRITE)
             self.races.at_flags(self.machine, touch, "store")
         for part, cell in enumerate(cells):
