@@ -7,13 +7,14 @@
     node.append(...children);
     return node;
   };
-  const key = (name) => `problem:${location.pathname}#${name}`;
-  const kept = (name) => { try { return localStorage.getItem(key(name)); } catch { return null; } };
-  const keep = (name, said) => {
-    try { said === null ? localStorage.removeItem(key(name)) : localStorage.setItem(key(name), said); } catch { /* no storage */ }
+  // An answer is kept under how its question begins: where a later edition asks something else, nothing is shown.
+  const keyOf = (question) => `problem:${location.pathname}#${question.replace(/\s+/g, " ").trim().slice(0, 120)}`;
+  const kept = (key) => { try { return localStorage.getItem(key); } catch { return null; } };
+  const keep = (key, said) => {
+    try { said === null ? localStorage.removeItem(key) : localStorage.setItem(key, said); } catch { /* no storage */ }
   };
   const number = (text) => {
-    const plain = text.replaceAll("−", "-").replace(/[\s_%]|,(?=\d{3})/g, "").replace(",", ".");
+    const plain = text.replaceAll("−", "-").replace(/[\s_%]/g, "").replace(/(?<!^-?0),(?=\d{3})/g, "").replace(",", ".");
     return plain === "" ? NaN : Number(plain);
   };
 
@@ -29,8 +30,9 @@
     return `You said ${said}${unit && ` ${unit}`}, the solution says ${answer}: ${close ? near : `not ${near}`}.`;
   }
 
-  /** The form in front of a solution. `asked` holds the data of the problem, `name` where the answer is kept. */
-  function ask(name, asked, solution, label) {
+  /** The form in front of a solution. `asked` holds the data of the problem, `question` its words. */
+  function ask(name, asked, solution, label, question) {
+    const key = keyOf(question);
     const form = made("form", { className: "commit" });
     const told = made("p", { className: "commit-said" });
     told.setAttribute("role", "status");
@@ -64,19 +66,19 @@
       const wrong = asked.answer && Number.isNaN(number(said)) ? "A number, for example 12.5 or 3e6" : said ? "" : "An answer first";
       if (input) input.setCustomValidity(wrong);
       if (wrong) { input.reportValidity(); return; }
-      keep(name, said);
+      keep(key, said);
       solution.open = true;
       show(said);
     });
     form.addEventListener("input", () => form.querySelector("input[type=text]")?.setCustomValidity(""));
-    skip.addEventListener("click", () => { keep(name, ""); solution.open = true; show(""); });
+    skip.addEventListener("click", () => { keep(key, ""); solution.open = true; show(""); });
     again.addEventListener("click", () => {
-      keep(name, null);
+      keep(key, null);
       solution.open = false;
       show(null);
       form.querySelector("input").focus();
     });
-    show(kept(name));
+    show(kept(key));
     return [form, told];
   }
 
@@ -87,10 +89,10 @@
     const choices = problem.querySelector("ul.choices");
     const options = choices && [...choices.children].map((item) => item.textContent.trim());
     if (choices) choices.hidden = true; // the form shows them
-    problem.append(...ask(problem.id, { ...problem.dataset, options }, solution, "Your answer:"));
+    problem.append(...ask(problem.id, { ...problem.dataset, options }, solution, "Your answer:", problem.textContent));
   }
   document.querySelectorAll("section#quiz details").forEach((solution, place) =>
-    solution.before(...ask(`quiz-${place + 1}`, {}, solution, "Your answer, in a line:")));
+    solution.before(...ask(`quiz-${place + 1}`, {}, solution, "Your answer, in a line:", solution.previousElementSibling.textContent)));
 
   // On paper: all solutions under one heading at the end of the page, each behind the number of its problem.
   let moved = [];

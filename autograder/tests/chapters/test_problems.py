@@ -200,6 +200,32 @@ def test_the_solution_opens_when_the_reader_has_answered(loaded):
 
 
 @pytest.mark.browser
+def test_numbers_are_read_as_people_write_them(loaded):
+    problem = loaded.locator("#problem-5-1")
+    for said, near in {"7 900": True, "7.9e3": True, "7900,0": True, "0,125": False, "−7,900": False}.items():
+        problem.get_by_role("textbox").fill(said)
+        problem.get_by_role("button", name="Compare").click()
+        assert (": within 10 %." in problem.inner_text()) == near, said
+        problem.get_by_role("button", name="Answer again").click()
+
+
+@pytest.mark.browser
+def test_an_answer_is_not_shown_beside_another_question(loaded):
+    problem = loaded.locator("#problem-5-1")
+    problem.get_by_role("textbox").fill("7,900")
+    problem.get_by_role("button", name="Compare").click()
+    html = loaded.content()
+    assert loaded.evaluate("localStorage.length") == 1 and "How many bytes?" in html
+    key = loaded.evaluate("localStorage.key(0)")
+    loaded.evaluate(
+        "key => { localStorage.setItem(key.replace('bytes', 'words'), '5'); localStorage.removeItem(key); }",
+        key,
+    )
+    loaded.reload()
+    assert "You said" not in problem.inner_text()
+
+
+@pytest.mark.browser
 def test_choices_words_and_quiz_ask_too_and_may_be_passed(loaded):
     choice = loaded.locator("#problem-p-5-1")
     choice.get_by_label("arithmetic & more").check()
