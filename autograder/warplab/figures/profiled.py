@@ -8,6 +8,7 @@ import numpy as np
 from numba import cuda, float32
 
 from warplab.evidence.experiments.kernels import matmul_naive
+from warplab.figures.kernels import tiled
 from warplab.hardware import specs
 from warplab.simt.counters.caches import CacheModel
 from warplab.simt.watched import watched
@@ -23,25 +24,6 @@ def product_down(a, b, c):
     for k in range(a.shape[1]):
         total += a[i, k] * b[k, j]
     c[i, j] = total
-
-
-def product_in_tiles(side):
-    """Tiles of ``side`` x ``side`` numbers, each loaded by one thread."""
-
-    @cuda.jit
-    def kernel(a, b, c):
-        tile = cuda.shared.array((2, side, side), float32)
-        x, y = cuda.threadIdx.x, cuda.threadIdx.y
-        j, i = cuda.grid(2)
-        total = float32(0)
-        for k in range(0, a.shape[1], side):
-            tile[0, y, x], tile[1, y, x] = a[i, k + x], b[k + y, j]
-            cuda.syncthreads()
-            total += tile[0, x, y] * tile[1, y, x]
-            cuda.syncthreads()
-        c[i, j] = total
-
-    return kernel
 
 
 @cuda.jit
@@ -237,12 +219,12 @@ CASES = {
     "product, 512": (2, lambda: in_squares(matmul_naive, 16, 256, 256, 256)),
     "product, 4092": (8, lambda: in_squares(matmul_naive, 32, 160, 512, 512)),
     "product down, 4092": (8, lambda: in_squares(product_down, 32, 512, 160, 512, down=True)),
-    "tiles of 16, 512": (2, lambda: in_squares(product_in_tiles(16), 16, 256, 256, 256)),
-    "tiles of 32, 4096": (1, lambda: in_squares(product_in_tiles(32), 32, 128, 4096, 1024)),
-    "tiles of 32, 4096, two blocks": (4, lambda: in_squares(product_in_tiles(32), 32, 256, 1024, 1024)),
-    "tiles of 32, 2048": (2, lambda: in_squares(product_in_tiles(32), 32, 1024, 1024, 1024)),
-    "tiles of 32, 1024": (1, lambda: in_squares(product_in_tiles(32), 32, 1024, 1024, 1024)),
-    "tiles of 32, 1024 by 128": (1, lambda: in_squares(product_in_tiles(32), 32, 1024, 1024, 128)),
+    "tiles of 16, 512": (2, lambda: in_squares(tiled(16), 16, 256, 256, 256)),
+    "tiles of 32, 4096": (1, lambda: in_squares(tiled(32), 32, 128, 4096, 1024)),
+    "tiles of 32, 4096, two blocks": (4, lambda: in_squares(tiled(32), 32, 256, 1024, 1024)),
+    "tiles of 32, 2048": (2, lambda: in_squares(tiled(32), 32, 1024, 1024, 1024)),
+    "tiles of 32, 1024": (1, lambda: in_squares(tiled(32), 32, 1024, 1024, 1024)),
+    "tiles of 32, 1024 by 128": (1, lambda: in_squares(tiled(32), 32, 1024, 1024, 128)),
     "strips, 4096": (1, lambda: in_squares(product_in_strips, 32, 2048, 256, 1024)),
     "strips, 2048": (2, lambda: in_squares(product_in_strips, 32, 1024, 1024, 1024)),
     "strips, 1024": (1, lambda: in_squares(product_in_strips, 32, 1024, 1024, 1024)),
