@@ -43,6 +43,7 @@ from warplab.simt.trace import Trace, step
 from warplab.simt.watched import ProfileError
 from warplab.timing.bench import NotTimed, Timing, bench
 from warplab.timing.bounds import Bounds, bounds
+from warplab.timing.tuning import by_bound as _by_bound
 
 if _TYPE_CHECKING:
     from warplab.plots.kernel_report import report
@@ -125,5 +126,6 @@ def _start() -> None:
         load_ipython_extension(shell)
 
 
+_triton_hook.benchmark = _by_bound
 _start()
 torch_device = "cuda" if device().kind == "cuda" else "cpu"

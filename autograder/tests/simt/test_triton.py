@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import warplab
+from warplab.timing.tuning import bound_of
 
 triton = pytest.importorskip("triton", reason="Triton's wheels are for Linux")
 import triton.language as tl  # noqa: E402
@@ -411,14 +412,55 @@ def test_an_empty_grid_launches_nothing():
         warplab.profile(double[(0,)], x, BLOCK=128)
 
 
-def test_autotune_takes_the_first_configuration_and_says_so():
-    tuned = triton.autotune([triton.Config({"BLOCK": size}) for size in (64, 128)], key=["n"])(vector_add)
-    x, out = torch.rand(1000), torch.empty(1000)
-    grid = lambda meta: (triton.cdiv(1000, meta["BLOCK"]),)  # noqa: E731
-    with pytest.warns(UserWarning, match="no times to choose by, so the first configuration is used"):
-        tuned[grid](x, x, out, 1000)
-    assert torch.equal(out, x + x) and tuned.best_config.kwargs == {"BLOCK": 64}
-    assert warplab.profile(tuned[grid], x, x, out, 1000).grid == (16, 1, 1)
+def tuned(kernel, key, *configurations):
+    """The kernel, autotuned over (warps, constants)."""
+    made = [triton.Config(constants, num_warps=warps) for warps, constants in configurations]
+    return triton.autotune(made, key=key)(kernel)
+
+
+def test_autotune_takes_the_least_bound_and_says_what_that_is():
+    add, out = tuned(vector_add, ["n"], *((4, {"BLOCK": size}) for size in (1024, 64))), torch.empty(1000)
+    x, grid = torch.rand(1000), lambda meta: (triton.cdiv(1000, meta["BLOCK"]),)
+    with pytest.warns(UserWarning, match=r"least time on an A100 SXM \(.*theory, not a time\)"):
+        add[grid](x, x, out, 1000)
+    assert torch.equal(out, x + x) and add.best_config.kwargs == {"BLOCK": 64}  # 16 SMs of 108, and not one
+    counted = warplab.profile(vector_add[(16,)], x, x, out, 1000, BLOCK=64)
+    least = warplab.bounds(counted, "a100-sxm")
+    assert add.configs_timings[add.best_config] == [least.at_least, least.without_overlap]
+    assert warplab.profile(add[grid], x, x, out, 1000).grid == (16, 1, 1)
+
+
+@pytest.mark.filterwarnings("ignore:triton.autotune")
+def test_autotune_chooses_again_for_a_new_key_and_never_what_does_not_fit():
+    tiles = (4, 128, 512), (2, 16, 16), (4, 128, 32)  # the first needs more shared memory than there is
+    choose = tuned(product, ["M"], *((warps, {"BM": side, "BN": side, "BK": k}) for warps, side, k in tiles))
+    for size, side in ((64, 16), (1024, 128)):  # few small blocks leave SMs idle, many read more often
+        a, c = torch.rand(size, 32).half(), torch.empty(size, size)
+        grid = lambda meta: (triton.cdiv(size, meta["BM"]) ** 2,)  # noqa: B023, E731
+        choose[grid](a, a.T, c, size, size, 32, 32, 1, 1, 32, size, 1, GROUP=1)
+        assert choose.best_config.kwargs["BM"] == side
+        assert torch.allclose(c, a.float() @ a.float().T, atol=1e-3)
+    assert choose.configs_timings[choose.configs[0]][0] == float("inf")
+
+
+@pytest.mark.filterwarnings("ignore:triton.autotune")
+def test_candidates_run_on_copies_and_may_do_nothing():
+    choose, x = tuned(double, [], (1, {"BLOCK": 64}), (1, {"BLOCK": 32})), torch.ones(64)
+    choose[lambda meta: (64 // meta["BLOCK"],)](x)
+    assert x.tolist() == [2.0] * 64
+    add = tuned(vector_add, [], (1, {"BLOCK": 64}), (1, {"BLOCK": 32}))
+    for blocks in (0, 1):
+        add[(blocks,)](x, x, x, 0)
+    assert add.best_config.kwargs == {"BLOCK": 64} and x.tolist() == [2.0] * 64
+
+
+def test_of_a_large_grid_a_sample_is_counted():
+    x, out = torch.rand(1 << 14), torch.empty(1 << 14)
+    launch = lambda: vector_add[(64,)](x, x, out, 1 << 14, BLOCK=256)  # noqa: E731
+    whole = warplab.profile(vector_add[(64,)], x, x, out, 1 << 14, BLOCK=256)
+    out.zero_()
+    assert bound_of(launch) == warplab.bounds(whole, "a100-sxm")  # all blocks do the same
+    assert not out.any()
 
 
 def test_there_are_no_times():

@@ -47,12 +47,17 @@ class DistinctSectors(Observer):
     def __init__(self):
         self._marks: dict[int, tuple[Region, np.ndarray]] = {}
 
-    def by_buffer(self) -> dict[str, Footprint]:
-        """The footprint of each buffer that was touched, by its label."""
+    def by_buffer(self, scale: float = 1.0) -> dict[str, Footprint]:
+        """The footprint of each buffer that was touched, by its label.
+
+        ``scale``: blocks of the grid for each block that ran. What a sample of the blocks touched is scaled
+        by it, up to the whole buffer: an estimate.
+        """
         found: dict[str, Footprint] = {}
         for region, marks in self._marks.values():
             read, written, fetched, touched = (
-                SECTOR * int(np.count_nonzero(marks & bits)) for bits in (READ, WRITTEN, FETCHED, 0xFF)
+                SECTOR * min(round(scale * int(np.count_nonzero(marks & bits))), -(-region.size // SECTOR))
+                for bits in (READ, WRITTEN, FETCHED, 0xFF)
             )
             one = Footprint(read, written, fetched, touched)
             found[region.label] = found.get(region.label, Footprint()) + one

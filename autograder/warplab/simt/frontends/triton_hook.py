@@ -17,7 +17,6 @@ import functools
 import hashlib
 import inspect
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -48,9 +47,8 @@ ContextOf = Callable[[tuple[int, ...], tuple[int, ...]], LaunchContext]
 _counting: ContextVar[ContextOf | None] = ContextVar("_counting", default=None)
 _ran: ContextVar[list[Machine] | None] = ContextVar("_ran", default=None)
 
-
-class TunedWithoutTimes(UserWarning):
-    """``triton.autotune`` chose its first configuration, as there are no times to choose by."""
+#: What ``triton.autotune`` compares its candidates by. ``warplab`` sets it: bounds are known further up.
+benchmark: Callable[..., list[float]] | None = None
 
 
 class NoTimes(RuntimeError):
@@ -222,7 +220,7 @@ def _driver():
             return Target.of(ARCH).capability
 
         def get_benchmarker(self):
-            return _first_configuration
+            return benchmark
 
         def get_device_interface(self):  # do_bench asks for it first of all
             raise NoTimes(f"triton.testing.do_bench: {NO_TIMES}")
@@ -231,19 +229,6 @@ def _driver():
             raise NoTimes(NO_TIMES)
 
     return TritonDriver()
-
-
-def _first_configuration(kernel_call, quantiles, **settings):
-    """Stands in for ``do_bench`` in ``triton.autotune``: all take the same, so that the first one wins.
-
-    No candidate runs.
-    """
-    warnings.warn(
-        "triton.autotune: the SIMT engine has no times to choose by, so the first configuration is used",
-        TunedWithoutTimes,
-        stacklevel=5,
-    )
-    return [0.0] * len(quantiles)
 
 
 class _Utilities:
