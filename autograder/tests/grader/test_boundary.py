@@ -59,6 +59,8 @@ def submitted(path, launcher):
 def test_an_attack_gets_the_points_of_the_honest_work_in_it(path, launcher):
     if path.stem in NEEDS_WALLS and launcher.isolation.startswith("unsafe"):
         pytest.skip(f"needs a sandbox, and this machine has none: {launcher.isolation}")
+    if "triton" in path.stem:
+        pytest.importorskip("triton")
     points, reports, _ = submitted(path, launcher)
     name = "/".join(path.parts[-3:-1])
     told = [(line.title, line.points, line.reason) for line in reports[name].lines]

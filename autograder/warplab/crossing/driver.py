@@ -28,6 +28,7 @@ from warplab.crossing.orders import (
 from warplab.crossing.plan import checked_plan
 from warplab.crossing.values import check_callable, of_form, plain_copy
 from warplab.hardware.target import Target
+from warplab.simt.frontends.triton_hook import is_triton_kernel, recorded
 
 DEVICE = "device"  # the argument that is the recorder
 
@@ -56,6 +57,15 @@ class Handle:
 
     def __len__(self):
         return self.shape[0]
+
+    def stride(self, axis=None):
+        """As a tensor's, in elements: of one axis, or of all."""
+        strides = tuple(math.prod(self.shape[after:]) for after in range(1, self.ndim + 1))
+        return strides if axis is None else strides[axis]
+
+    def data_ptr(self):
+        """Where Triton takes it to lie: aligned, as what CUDA allocates."""
+        return 0
 
     def __repr__(self):
         shape = ", ".join(map(str, self.shape))
@@ -116,25 +126,33 @@ class Recorder:
         self._record("copy", _name(target), _name(source))
 
     def launch(self, kernel, grid, block, *arguments, shared=0):
-        """Launch a @cuda.jit kernel or a warplab.cuda_kernel on device arrays and numbers."""
-        grid, block, shared = checked_plan((grid, block, shared), "device.launch", self.target.limits)
-        if not all(type(one) in PASSED or isinstance(one, np.number | np.bool_) for one in arguments):
-            raise Refused("device.launch passes device arrays and numbers to a kernel, nothing else")
-        types = tuple(map(_described, arguments))
-        packed = [
-            _name(value) if kind == "array" else [dtype, plain_copy(value)]
-            for value, (dtype, _, kind) in zip(arguments, types, strict=True)
-        ]
-        self._record("launch", self._kernel(kernel, types), grid, block, shared, packed)
+        """Launch a @cuda.jit kernel or a warplab.cuda_kernel on device arrays and numbers.
 
-    def _kernel(self, kernel, types):
-        """Number of the kernel compiled for arguments of these types."""
-        key = (id(kernel), types)
+        A kernel of Triton's is launched in Triton's own way, kernel[grid](...), and recorded as well.
+        """
+        grid, block, shared = checked_plan((grid, block, shared), "device.launch", self.target.limits)
+        if is_triton_kernel(kernel):
+            raise Refused("a Triton kernel is launched in Triton's way: `kernel[grid](x, ..., BLOCK=1024)`")
+        packed, types = _packed(arguments, "device.launch")
+        own = getattr(getattr(kernel, "py_func", None), "__name__", "the kernel")
+        name = getattr(kernel, "name", None) or own
+        number = self._number((id(kernel), types), kernel, lambda: compiled(kernel, name, types, self.target))
+        self._record("launch", number, grid, block, shared, packed)
+
+    def launch_of_triton(self, name, symbol, ptx, grid, block, shared, arguments):
+        """Note a launch that Triton has compiled; warplab.simt.frontends.triton_hook.Recording calls this."""
+        grid, block, shared = checked_plan((grid, block, shared), name, self.target.limits)
+        packed, _ = _packed(arguments, f"`{name}`")
+        kernel = Kernel(name[:80], symbol, (ptx,), "triton")
+        number = self._number((symbol, ptx), None, kernel.checked)
+        self._record("launch", number, grid, block, shared, packed)
+
+    def _number(self, key, kernel, make):
+        """Number of the kernel with this key, a compiled one that make() gives where it is new."""
         if key not in self._known:
             if len(self.kernels) >= MAX_KERNELS:
                 raise Refused(f"more than {MAX_KERNELS} different kernels were launched")
-            own = getattr(getattr(kernel, "py_func", None), "__name__", "the kernel")
-            done = compiled(kernel, getattr(kernel, "name", None) or own, types, self.target)
+            done = make()
             # holding the kernel keeps its id from being used again
             self._known[key] = (len(self.kernels), kernel)
             self.kernels.append(vars(done))
@@ -144,6 +162,18 @@ class Recorder:
         if len(self.steps) >= MAX_STEPS:
             raise Refused(f"more than {MAX_STEPS:,} launches, copies and fills: does a loop never end?")
         self.steps.append(list(step))
+
+
+def _packed(arguments, who):
+    """What a kernel is passed as an Order's step has it, and the types as kernel.compiled() takes them."""
+    if not all(type(one) in PASSED or isinstance(one, np.number | np.bool_) for one in arguments):
+        raise Refused(f"{who} passes device arrays and numbers to a kernel, nothing else")
+    types = tuple(map(_described, arguments))
+    packed = [
+        _name(value) if kind == "array" else [dtype, plain_copy(value)]
+        for value, (dtype, _, kind) in zip(arguments, types, strict=True)
+    ]
+    return packed, types
 
 
 def _described(value):
@@ -189,7 +219,8 @@ def answer(question, names, entry, plan, call):
     recorder = Recorder(Target.of(question["arch"]))
     held = {name: Handle(name, **what) for name, what in question["handles"].items()}
     values = {DEVICE: recorder} | held | question["numbers"]
-    entry(*(values[name] for name in question["arguments"]))
+    with recorded(recorder.target, recorder.launch_of_triton):
+        entry(*(values[name] for name in question["arguments"]))
     return {"kernels": recorder.kernels, "buffers": recorder.buffers, "steps": recorder.steps}
 
 

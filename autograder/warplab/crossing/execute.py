@@ -130,7 +130,7 @@ class Memory:
             raise Refused(f"this row counts what threads do with memory, and no counter sees {min(unseen)}")
         values = parameters(kernel, program, [self.located(value) for value in step.arguments])
         counters = Costliest() if counts_memory(order.counts) else Counters()
-        context = LaunchContext(target, (counters,))
+        context = LaunchContext(target, (counters,), replicas=kernel.abi == "triton")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             machine = run(program, values, [], step.grid, step.block, step.shared, self.space, context)

@@ -89,7 +89,7 @@ class _Kernel:
 
     def values(self, step, buffers):
         """The launch's parameters as cuda.core takes them."""
-        if self.kernel.abi == "c":
+        if self.kernel.abi != "numba":
             return [buffers.c_value(*pair) for pair in zip(step.arguments, self.declared, strict=True)]
         return [value for argument in step.arguments for value in buffers.numba_values(argument)]
 

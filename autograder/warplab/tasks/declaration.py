@@ -9,6 +9,7 @@ Cases and outcomes hold JSON values and plain arrays. In a student's notebook al
 expected value and no score.
 """
 
+import importlib.util
 import math
 import zlib
 from dataclasses import replace
@@ -41,6 +42,8 @@ class Task:
                  warned of: "race" in global memory (in shared memory it stops the kernel), or "other": a
                  barrier that threads leave behind, an exchange without a lane. A task that wants other
                  shares says why in `not_as_usual`
+    needs        a package that the submission needs and that some machines cannot have: "triton". Where the
+                 judge has it not, the rows are ungraded
     items        the rubric
     make_cases(rng) -> [Case]                            all cases but the timed ones
     reference(inputs) -> {result: float64 or integer array}
@@ -60,6 +63,7 @@ class Task:
     atomics = False
     keeps = {"race": 0.0, "other": 0.5}
     not_as_usual = ""
+    needs = ""
     items = ()
 
     def cases(self, seed=0):
@@ -103,6 +107,10 @@ class Task:
         if "bounds" not in case.memo:
             case.memo["bounds"] = self.bounds(case.inputs)
         return case.memo["bounds"]
+
+    def is_judged_here(self):
+        """Whether this machine has what the submission needs."""
+        return not self.needs or importlib.util.find_spec(self.needs) is not None
 
     def is_timed(self, case):
         """Whether this case belongs to a timed row."""

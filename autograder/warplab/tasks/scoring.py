@@ -9,6 +9,7 @@ from warplab.tasks.hints import hints_for, hints_for_failure
 from warplab.tasks.rubric import Line, Report, number, right_first, same_error
 
 NOT_TIMED = "not timed: there is no CUDA device here, or its clock did not hold still; no points are lost"
+NOT_HERE = "not judged: {} is not installed on this machine, and has no wheel for some; no points are lost"
 BEFORE_ANY_CASE = re.compile(
     "not written yet|does not compile|line .*still, which stops your code"
 )  # what is true of every case
@@ -104,6 +105,9 @@ def _form(text):
 def _line(task, item, cases, found):
     """The Line of one row from its own cases; found: {name of a case: Outcome}."""
     counters = {case.name: _finite(found[case.name].counters) for case in cases if case.name in found}
+    if not task.is_judged_here():
+        why = NOT_HERE.format(task.needs.capitalize())
+        return Line(item.key, item.kind, item.title, 0.0, item.points, "ungraded", why)
     if item.kind == "time" and not _was_timed(cases, found, counters):
         return Line(item.key, item.kind, item.title, 0.0, item.points, "ungraded", NOT_TIMED)
     verdicts = [_judge_case(task, item, case, found.get(case.name)) for case in cases]

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,24 @@ _ran: ContextVar[list[Machine] | None] = ContextVar("_ran", default=None)
 
 #: What ``triton.autotune`` compares its candidates by. ``warplab`` sets it: bounds are known further up.
 benchmark: Callable[..., list[float]] | None = None
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Launches that are noted and not run: ``note(name, symbol, PTX, grid, block, shared bytes, arguments)``.
+
+    Compiled for an architecture of its own, ``capability``, such as 80: kept apart from what runs here.
+    """
+
+    capability: int
+    note: Callable[..., None]
+
+
+_recording: ContextVar[Recording | None] = ContextVar("_recording", default=None)
+
+
+class TunedWithoutTimes(UserWarning):
+    """``triton.autotune`` chose its first configuration, as there are no times to choose by."""
 
 
 class NoTimes(RuntimeError):
@@ -150,6 +168,25 @@ def launch_on_engine(launcher, args, options: dict, context_of: ContextOf) -> Ma
 
 
 @contextmanager
+def recorded(target: Target, note: Callable[..., None]) -> Iterator[None]:
+    """Inside, launches of Triton's kernels are told to ``note`` (see Recording) and do not run.
+
+    Compiled for ``target`` where it is older than ARCH, whose code every later GPU takes. ``note`` gets
+    arguments as they were passed, a number for each parameter that is none of theirs.
+    """
+    if "triton" not in sys.modules:
+        yield
+        return
+    major, minor = target.capability
+    token = _recording.set(Recording(min(10 * major + minor, _capability()), note))
+    try:
+        with _active():
+            yield
+    finally:
+        _recording.reset(token)
+
+
+@contextmanager
 def _active() -> Iterator[None]:
     """The engine is Triton's driver; afterwards the driver is what it was."""
     from triton import knobs
@@ -172,7 +209,7 @@ def _ends_with_ptx(backend=None, stages=None, options=None, language=None, capab
     if stages is None:
         key = "warplab: PTX is the last stage"
         return key, hashlib.sha256(key.encode()).hexdigest()
-    if "cubin" in stages and capability == _capability():  # who compiles for something else means it
+    if "cubin" in stages and capability == _compiled_for():  # who compiles for something else means it
         stages["cubin"] = lambda ptx, metadata: ptx.encode()
     return None
 
@@ -181,6 +218,12 @@ def _capability() -> int:
     """80 of "sm_80"."""
     major, minor = Target.of(ARCH).capability
     return 10 * major + minor
+
+
+def _compiled_for() -> int:
+    """The capability that Triton's compiler is asked for now."""
+    recording = _recording.get()
+    return recording.capability if recording else _capability()
 
 
 @functools.cache
@@ -202,7 +245,7 @@ def _driver():
             return backends["nvidia"].driver.map_python_to_cpp_type(self, ty)
 
         def get_current_target(self):
-            return GPUTarget("cuda", _capability(), 32)
+            return GPUTarget("cuda", _compiled_for(), 32)
 
         def get_active_torch_device(self):
             import torch
@@ -210,7 +253,7 @@ def _driver():
             return torch.device("cpu")
 
         def get_current_device(self):
-            return DEVICE
+            return -_compiled_for() if _recording.get() else DEVICE
 
         def set_current_device(self, device): ...
         def get_current_stream(self, device=None):
@@ -245,7 +288,13 @@ class _Utilities:
         }
 
     def load_binary(self, name: str, kernel: bytes, shared: int, device):
-        """(module, function, registers, spilled bytes, most threads): Triton's view of a loaded kernel."""
+        """(module, function, registers, spilled bytes, most threads): Triton's view of a loaded kernel.
+
+        Of one that is recorded the function is its PTX.
+        """
+        if _recording.get():
+            ptx = kernel.decode()
+            return ptx, ptx, 0, 0, Target.of(ARCH).limits.max_threads_per_block
         program = translated((kernel.decode(),), name, name, SPACE)
         report = assemble(program.ptx, name)
         threads = program.max_threads or Target.of(ARCH).limits.max_threads_per_block
@@ -264,10 +313,23 @@ class _Launcher:
 
         if min(x, y, z) <= 0:  # Triton's own launcher returns as well
             return
-        parameters = _Parameters(program.name)
-        for name, ty, value in zip(self.names, self.signature, args, strict=True):
-            parameters.add(str(name), ty, value)
         blocks, m = x * y * z, self.metadata
+        recording, passed = _recording.get(), zip(map(str, self.names), self.signature, args, strict=True)
+        flat = [one for name, ty, value in passed for one in _flat(name, ty, value)]
+        if recording:
+            if m.global_scratch_size or any(str(ty).startswith("tensordesc") for ty in self.signature):
+                raise InvalidLaunch(
+                    "tensor descriptors and scratch memory of Triton's are not passed to the device here",
+                    kernel=self.name,
+                    hint="pointers: tl.load(x + offsets, mask=...)",
+                )
+            arguments = [0 if value is None else value for _, _, value in flat] + [0, 0]
+            if _ran.get() is None:  # else autotuning tries a candidate, which is no launch of the program's
+                recording.note(self.name, m.name, program, (x, y, z), 32 * m.num_warps, m.shared, arguments)
+            return
+        parameters = _Parameters(program.name)
+        for one in flat:
+            parameters.add(*one)
         for size, align in (
             (m.global_scratch_size, m.global_scratch_align),
             (m.profile_scratch_size, m.profile_scratch_align),
@@ -310,16 +372,8 @@ class _Parameters:
             region.views.clear()
 
     def add(self, name: str, ty, value) -> None:
-        """Append the parameters of an argument of Triton's type ``ty``: "i32", "*fp32", a tuple, ..."""
-        if ty == "constexpr":
-            return
-        if isinstance(ty, tuple):
-            for number, (part, of) in enumerate(zip(value, ty, strict=True)):
-                self.add(f"{name}[{number}]", of, part)
-        elif ty.startswith("tensordesc"):
-            for of, part in _of_descriptor(value):
-                self.add(name, of, part)
-        elif ty.startswith("*"):
+        """Append a parameter of Triton's type ``ty``: "i32", "*fp32", ..."""
+        if ty.startswith("*"):
             self.values.append(np.uint64(self._address(name, value)).tobytes())
         else:
             self.values.append(scalar(ty, value))
@@ -350,6 +404,18 @@ class _Parameters:
                 hint="tensor.clone(), whose memory is torch's own",
             )
         return self.storages[start].base + at - start
+
+
+def _flat(name: str, ty, value) -> list[tuple[str, str, Any]]:
+    """(name, type, value) of each parameter that an argument is: a tuple has several, a constant none."""
+    if ty == "constexpr":
+        return []
+    if isinstance(ty, tuple):
+        parts = enumerate(zip(value, ty, strict=True))
+        return [one for number, (part, of) in parts for one in _flat(f"{name}[{number}]", of, part)]
+    if ty.startswith("tensordesc"):
+        return [(name, of, part) for of, part in _of_descriptor(value)]
+    return [(name, ty, value)]
 
 
 def _of_descriptor(descriptor) -> list[tuple[str, Any]]:

@@ -48,7 +48,8 @@ def of_triton(text: str) -> str:
         return ""
     said = re.sub(r"^\w+\((['\"])(.*)\1\)$", r"\2", " ".join(lines[end + 1 if place else 0 :]))
     where = f" (line {place[1]} of the kernel: `{lines[end - 1].strip()[:80]}`)" if place else ""
-    return f"does not compile: {translated('triton', said)[0] or said[:300]}{where}"
+    meant = translated("triton", said)[0] or said[:300] or "Triton refuses this line and does not say why"
+    return f"does not compile: {meant}{where}"
 
 
 def meanings(lines: list[str]) -> list[str]:
