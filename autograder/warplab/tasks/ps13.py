@@ -1,0 +1,832 @@
+"""Problem set 13, train it: the kernels of a training step, forward and backward, each checked against finite
+differences; then the run, in which a network learns with nothing but the student's own kernels.
+
+The layout is one for all tasks, and for the runs: arrays are row-major float32, a batch is x (batch, inputs),
+a layer's weights are w (inputs, outputs) and its bias b (outputs,), so that y = x @ w + b. A gradient is
+called grad_<name>, has the shape of what it belongs to, and is written, not added to. Labels and tokens are
+int32. Whatever is drawn from a data set comes as the whole array and `first`, the row where the batch begins.
+Host functions are called f(device, inputs ..., numbers ..., outputs ...).
+
+    linear(device, x, first, w, b, grad_y, y, grad_x, grad_w, grad_b)
+    activation(device, x, grad_y, y, grad_x)
+    layer_norm(device, x, gain, shift, grad_y, eps, y, grad_x, grad_gain, grad_shift)
+    cross_entropy(device, logits, labels, first, step, losses, grad_logits)
+    adamw(device, grads, step, rate, beta1, beta2, eps, decay, weights, m, v)
+    attention(device, q, k, v, grad_out, length, out, grad_q, grad_k, grad_v)
+    embedding(device, tokens, first, table, grad_y, y, grad_table)
+
+Points: linear 16, activation 6, layer_norm 12, cross_entropy 10, adamw 9, train_mlp 20; starred: attention
+10, embedding 5, train_text 7. Together 95; five more are for the question that a person reads.
+"""
+
+import math
+
+import numpy as np
+
+from warplab.tasks.compare import gradient_check, sum_tolerance
+from warplab.tasks.declaration import DriverTask, task
+from warplab.tasks.rubric import Bound, Case, Item, number
+
+UNIT = 2.0**-24  # unit roundoff of float32
+TINY = 1e-37  # what is smaller may be flushed to zero
+DIFFERENTIATED = 400  # numbers of an array up to which a gradient is found by finite differences
+
+
+def normal(rng, *shape, size=1.0):
+    return (size * rng.normal(size=tuple(map(int, shape)))).astype(np.float32)
+
+
+def exact(inputs, *names):
+    """Arrays of the inputs in float64."""
+    return tuple(inputs[name].astype(np.float64) for name in names)
+
+
+def once(*arrays):
+    """Sectors of arrays that are read or written once, from end to end."""
+    return sum(array.nbytes for array in arrays) / 32
+
+
+class TrainingTask(DriverTask):
+    """Host code for one part of a training step: what goes forward, and the gradients that come back.
+
+    through, differentiable: sum(through * grad_through) is differentiated by these arguments.
+    forward(inputs) -> {result: float64 array}     what is no gradient
+    backward(inputs) -> {result: float64 array}    the gradients by the chain rule
+    rounding(inputs, expected) -> {result: limit}  how far honest float32 may be off
+    SHARE: the busiest warps of all launches issue at most so much of all instructions, for structure rows
+
+    A gradient of an array with up to DIFFERENTIATED numbers is found by finite differences in float64, and
+    its error bound is added to the tolerance; of larger ones, and where inputs say "far", by the chain rule.
+    """
+
+    through = "y"
+    differentiable = ()
+    SHARE = 1 / 4
+
+    def forward(self, inputs):
+        raise NotImplementedError
+
+    def backward(self, inputs):
+        raise NotImplementedError
+
+    def rounding(self, inputs, expected):
+        raise NotImplementedError
+
+    def part(self, inputs, name):
+        """The array of an argument that is differentiated."""
+        return inputs[name]
+
+    def moved(self, inputs, name, value):
+        """The inputs with another value of part()."""
+        return inputs | {name: value}
+
+    def weight(self, inputs):
+        """What `through` is multiplied by before it is summed: the gradient that comes in."""
+        return inputs[f"grad_{self.through}"]
+
+    def checked(self, inputs):
+        """{gradient: (by finite differences, error bound)} of those that are small enough."""
+        return {
+            f"grad_{name}": gradient_check(
+                lambda value, name=name: self.forward(self.moved(inputs, name, value))[self.through],
+                self.part(inputs, name),
+                self.weight(inputs),
+            )
+            for name in self.differentiable
+            if self.part(inputs, name).size <= DIFFERENTIATED and not inputs.get("far")
+        }
+
+    def expected(self, case):
+        """As Task's, with the finite differences worked out once for both."""
+        if "expected" not in case.memo:
+            found = self.checked(case.inputs)
+            want = self.forward(case.inputs) | self.backward(case.inputs)
+            limits = self.rounding(case.inputs, want)
+            want |= {name: gradient for name, (gradient, _) in found.items()}
+            limits |= {name: limits[name] + error for name, (_, error) in found.items()}
+            case.memo["expected"] = want, limits
+        return case.memo["expected"]
+
+    def reference(self, inputs):
+        return self.expected(Case("", inputs))[0]
+
+    def tolerance(self, inputs, expected):
+        return self.expected(Case("", inputs))[1]
+
+    def result(self, inputs):
+        return {name: (shape, "float32") for name, shape in self.shapes(inputs).items()}
+
+    def shapes(self, inputs):
+        """{result: shape}."""
+        raise NotImplementedError
+
+    def unshared(self, inputs, counters, launch=()):
+        """The work belongs to many warps."""
+        total, busiest = (counters.get(name) for name in ("warp_instructions", "busiest_warp_instructions"))
+        if not total or not busiest or busiest <= self.SHARE * total:
+            return None
+        return (
+            f"the busiest warps issue {number(busiest)} of {number(total)} instructions: divide the work "
+            "among many blocks and warps"
+        )
+
+
+@task("ps13/linear", points=16)
+class Linear(TrainingTask):
+    """y = x[first : first + batch] @ w + b, and the gradients by the batch, the weights and the bias."""
+
+    entry = "linear"
+    arguments = ("device", "x", "first", "w", "b", "grad_y", "y", "grad_x", "grad_w", "grad_b")
+    differentiable = ("x", "w", "b")
+    SHARE = 1 / 8
+    items = (
+        Item("forward", 3, title="The layer forward, at any size"),
+        Item("inputs", 3, title="The gradient by the batch"),
+        Item("weights", 3, title="The gradient by the weights"),
+        Item("bias", 2, title="The gradient by the bias"),
+        Item("sectors", 5, "structure", "Each number is fetched about once a tile, in whole sectors"),
+    )
+
+    @staticmethod
+    def layer(rng, item, batch, inputs, outputs, first=0, only=()):
+        rows = first + batch + (3 if first else 0)
+        arrays = {
+            "x": normal(rng, rows, inputs),
+            "w": normal(rng, inputs, outputs),
+            "b": normal(rng, outputs, size=4.0),
+            "grad_y": normal(rng, batch, outputs),
+            "first": int(first),
+        }
+        window = f", from row {first}" if first else ""
+        return Case(f"{item}, batch {batch}, {inputs} to {outputs}{window}", arrays, item, only)
+
+    def make_cases(self, rng):
+        def odd(low, high):
+            return int(2 * rng.integers(low, high) + 1)
+
+        cases = []
+        for item, result in zip(
+            ("forward", "inputs", "weights", "bias"), ("y", "grad_x", "grad_w", "grad_b"), strict=True
+        ):
+            cases += [
+                self.layer(rng, item, 1, 1, 1, only=(result,)),
+                self.layer(rng, item, odd(9, 16), 19, odd(2, 6), int(rng.integers(3, 9)), (result,)),
+                self.layer(rng, item, 5, odd(3, 7), odd(9, 13), only=(result,)),
+            ]
+        return [*cases, self.layer(rng, "sectors", 64, 96, 48, 32)]
+
+    def shapes(self, inputs):
+        (batch, outputs), width = inputs["grad_y"].shape, inputs["x"].shape[1]
+        return {
+            "y": (batch, outputs),
+            "grad_x": (batch, width),
+            "grad_w": (width, outputs),
+            "grad_b": (outputs,),
+        }
+
+    def part(self, inputs, name):
+        first = inputs["first"]
+        return inputs["x"][first : first + len(inputs["grad_y"])] if name == "x" else inputs[name]
+
+    def moved(self, inputs, name, value):
+        return inputs | {name: value} | ({"first": 0} if name == "x" else {})
+
+    def forward(self, inputs):
+        batch = self.part(inputs, "x").astype(np.float64)
+        return {"y": batch @ inputs["w"].astype(np.float64) + inputs["b"]}
+
+    def backward(self, inputs):
+        w, grad = exact(inputs, "w", "grad_y")
+        batch = self.part(inputs, "x").astype(np.float64)
+        return {"grad_x": grad @ w.T, "grad_w": batch.T @ grad, "grad_b": grad.sum(axis=0)}
+
+    def rounding(self, inputs, expected):
+        """Sums of as many products as the layer has inputs (and the bias), outputs and rows in a batch."""
+        w, b, grad = (np.abs(array) for array in exact(inputs, "w", "b", "grad_y"))
+        batch = np.abs(self.part(inputs, "x").astype(np.float64))
+        (rows, outputs), width = grad.shape, len(w)
+        return {
+            "y": sum_tolerance(width + 1, batch @ w + b),
+            "grad_x": sum_tolerance(outputs, grad @ w.T),
+            "grad_w": sum_tolerance(rows, batch.T @ grad),
+            "grad_b": sum_tolerance(rows, grad.sum(axis=0)),
+        }
+
+    def bounds(self, inputs):
+        """Three products of n = batch x inputs x outputs multiply-adds. With tiles of 16 x 16 each fetches
+        2 n / 16 numbers, n / 64 sectors; the bias and its gradient read a little more. Without tiles a
+        product has n / 8 or more, so that one of three makes 3.3 times the fewest; tiles whose transposed
+        side is fetched down its columns take 4.5 times as many in two of three.
+        """
+        (batch, outputs), width = inputs["grad_y"].shape, inputs["x"].shape[1]
+        fewest = 3 * batch * outputs * width / 64 + once(inputs["grad_y"]) + batch / 16 * outputs / 8
+        return {"sectors": Bound("global_read.sectors", 1.15 * fewest, 3.0 * fewest, "sectors read")}
+
+
+@task("ps13/activation", points=6)
+class Activation(TrainingTask):
+    """GELU, y = x P(x) with P the normal distribution function, and its gradient grad_y (P(x) + x p(x)).
+
+    GELU and not ReLU: it has a slope everywhere, so that finite differences mean something at every number,
+    and both networks of the set use it.
+    """
+
+    entry = "activation"
+    arguments = ("device", "x", "grad_y", "y", "grad_x")
+    differentiable = ("x",)
+    items = (
+        Item("forward", 2, title="GELU, of any number of rows and columns"),
+        Item("backward", 2, title="Its gradient"),
+        Item("far", 1, title="Numbers far from zero"),
+        Item("sectors", 1, "structure", "Nothing is read or written twice"),
+    )
+
+    def make_cases(self, rng):
+        def numbers(item, rows, cols, x=None, only=()):
+            x = normal(rng, rows, cols, size=2.0) if x is None else x.astype(np.float32).reshape(rows, cols)
+            inputs = {"x": x, "grad_y": normal(rng, rows, cols), "far": int(item == "far")}
+            return Case(f"{item}, {rows} x {cols}", inputs, item, only)
+
+        def odd(low, high):
+            return int(2 * rng.integers(low, high) + 1)
+
+        far = np.concatenate([10.0 ** rng.uniform(1, 25, 20), rng.uniform(5, 40, 19), [0.0]])
+        return [
+            numbers("forward", 1, 1, only=("y",)),
+            numbers("forward", odd(3, 7), odd(11, 16), only=("y",)),
+            numbers("forward", odd(150, 200), 3, only=("y",)),
+            numbers("backward", 1, 1, only=("grad_x",)),
+            numbers("backward", odd(3, 7), odd(9, 14), only=("grad_x",)),
+            numbers("backward", odd(150, 200), 3, only=("grad_x",)),
+            numbers("far", 2, 20, far * rng.choice([-1, 1], 40)),
+            numbers("sectors", 64, 96),
+        ]
+
+    def shapes(self, inputs):
+        return dict.fromkeys(("y", "grad_x"), inputs["x"].shape)
+
+    def forward(self, inputs):
+        x = np.asarray(inputs["x"], np.float64)
+        return {"y": x * below(x)}
+
+    def backward(self, inputs):
+        x, grad = exact(inputs, "x", "grad_y")
+        return {"grad_x": grad * (below(x) + x * density(x))}
+
+    def rounding(self, inputs, expected):
+        """P(x) is found to 4 units: an argument of erf that is rounded twice moves erf by less than one unit,
+        erf is off by two of its own last places, the sum with 1 and the product round once more. The density
+        is wrong by x^2 units, since exp turns the error of its argument into a relative one, and by four
+        more. Twice that for a gelu in other steps.
+        """
+        x, grad = exact(inputs, "x", "grad_y")
+        slope = 8 * UNIT + np.abs(x * density(x)) * (x * x + 8) * 2 * UNIT
+        return {"y": 8 * UNIT * np.abs(x) + TINY, "grad_x": np.abs(grad) * slope + TINY}
+
+    def bounds(self, inputs):
+        """Forward reads x and writes y; backward reads x and grad_y and writes grad_x: five arrays. One more
+        that is kept for backward is written and read: seven.
+        """
+        fewest = 5 * once(inputs["x"])
+        return {"sectors": Bound("global_memory.sectors", 1.1 * fewest, 1.4 * fewest, "sectors")}
+
+
+def below(x):
+    """The normal distribution function, by which a GELU weighs x: exact to float64's last places."""
+    return np.vectorize(math.erfc, otypes=[float])(-x / math.sqrt(2)) / 2
+
+
+def density(x):
+    """The normal density."""
+    with np.errstate(over="ignore"):
+        return np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
+@task("ps13/layer_norm", points=12)
+class LayerNorm(TrainingTask):
+    """Each row of x less its mean, over its standard deviation, times gain plus shift; and the gradients."""
+
+    entry = "layer_norm"
+    arguments = (
+        "device",
+        "x",
+        "gain",
+        "shift",
+        "grad_y",
+        "eps",
+        "y",
+        "grad_x",
+        "grad_gain",
+        "grad_shift",
+    )
+    differentiable = ("x", "gain", "shift")
+    atomics = True  # sums over rows may be handed in by atomics
+    items = (
+        Item("forward", 2, title="Rows of any width"),
+        Item("inputs", 3, title="The gradient by the rows"),
+        Item("parameters", 2, title="The gradients by gain and shift"),
+        Item("far", 2, title="Rows far from zero, and rows without any spread"),
+        Item("sectors", 3, "structure", "Rows are fetched seldom"),
+    )
+
+    @staticmethod
+    def rows(rng, item, count, width, only=(), x=None):
+        x = normal(rng, count, width, size=2.0) + np.float32(rng.uniform(-1, 1)) if x is None else x
+        inputs = {
+            "x": x.astype(np.float32),
+            "gain": normal(rng, width) + np.float32(1),
+            "shift": normal(rng, width),
+            "grad_y": normal(rng, count, width),
+            "eps": float(10.0 ** rng.uniform(-6, -2)),
+            "far": int(item == "far"),
+        }
+        return Case(f"{item}, {count} x {width}, eps {inputs['eps']:.1e}", inputs, item, only)
+
+    def make_cases(self, rng):
+        def odd(low, high):
+            return int(2 * rng.integers(low, high) + 1)
+
+        parts = {"forward": ("y",), "inputs": ("grad_x",), "parameters": ("grad_gain", "grad_shift")}
+        cases = [
+            self.rows(rng, item, *shape, only)
+            for item, only in parts.items()
+            for shape in ((1, 2), (odd(2, 4), odd(17, 25)), (odd(17, 25), 6), (2, odd(50, 60)))
+        ]
+        width = odd(20, 40)
+        still = np.full((3, width), 1.0) * rng.choice([-8, 0, 0.5, 16], (3, 1), replace=False)
+        centre = 4096.0 * rng.choice([-1, 1], (3, 1))
+        return [
+            *cases,
+            self.rows(rng, "far", 3, width, x=still, only=("y", "grad_shift")),
+            self.rows(rng, "far", 3, width, x=centre + normal(rng, 3, width), only=("y", "grad_shift")),
+            self.rows(rng, "sectors", 64, 96),
+        ]
+
+    def shapes(self, inputs):
+        x = inputs["x"].shape
+        return {"y": x, "grad_x": x, "grad_gain": x[1:], "grad_shift": x[1:]}
+
+    @staticmethod
+    def normed(inputs):
+        """(x hat, one over the standard deviation), float64."""
+        x = np.asarray(inputs["x"], np.float64)
+        away = x - x.mean(axis=1, keepdims=True)
+        scale = 1 / np.sqrt((away**2).mean(axis=1, keepdims=True) + inputs["eps"])
+        return away * scale, scale
+
+    def forward(self, inputs):
+        return {"y": self.normed(inputs)[0] * inputs["gain"] + inputs["shift"]}
+
+    def backward(self, inputs):
+        hat, scale = self.normed(inputs)
+        gain, grad = exact(inputs, "gain", "grad_y")
+        g = grad * gain
+        inner = g - g.mean(axis=1, keepdims=True) - hat * (g * hat).mean(axis=1, keepdims=True)
+        return {
+            "grad_x": scale * inner,
+            "grad_gain": (grad * hat).sum(axis=0),
+            "grad_shift": grad.sum(axis=0),
+        }
+
+    def rounding(self, inputs, expected):
+        """The mean is a sum: off by (width + 2) units of the mean magnitude, and so is each distance from it.
+        That goes into x hat times `scale`; the variance, a sum of squares of such distances, adds a relative
+        error of (width + 4) units and twice the mean's share. Products and sums after it as sums have it.
+        """
+        hat, scale = self.normed(inputs)
+        x, gain, shift, grad = (np.abs(a) for a in exact(inputs, "x", "gain", "shift", "grad_y"))
+        rows, width = x.shape
+        away = (width + 4) * UNIT * (x.mean(axis=1, keepdims=True) + x)
+        spread = np.abs(hat).mean(axis=1, keepdims=True)
+        relative = (width + 8) * UNIT + 2 * (away * scale).max(axis=1, keepdims=True) * spread
+        hat_off = away * scale + np.abs(hat) * relative
+        hat = np.abs(hat)
+        g = grad * gain
+        mean = (width + 4) * UNIT * g.mean(axis=1, keepdims=True)
+        both = (g * hat).mean(axis=1, keepdims=True)
+        both_off = (width + 6) * UNIT * both + (g * hat_off).mean(axis=1, keepdims=True)
+        inner = 6 * UNIT * (g + g.mean(axis=1, keepdims=True) + hat * both)
+        inner += mean + hat * both_off + hat_off * both
+        largest = g + g.mean(axis=1, keepdims=True) + hat * both
+        return {
+            "y": 2 * (gain * hat_off + 3 * UNIT * (gain * hat + shift)),
+            "grad_x": 2 * scale * (inner + relative * largest),
+            "grad_gain": sum_tolerance(rows + 2, (grad * hat).sum(axis=0))
+            + 2 * (grad * hat_off).sum(axis=0),
+            "grad_shift": sum_tolerance(rows, grad.sum(axis=0)),
+        }
+
+    def bounds(self, inputs):
+        """Forward reads x once and writes y; backward reads x and grad_y and writes grad_x, and reads both
+        again for the sums over rows: 7 arrays. With a warp for each row, gain (twice) and shift are fetched
+        once more for each of them, which makes 10, and what is kept of each row a little. A second fetch of
+        x forward is let pass. Three forward, and mean and variance found anew in backward, make 17.
+        """
+        fewest = once(inputs["x"])
+        return {"sectors": Bound("global_memory.sectors", 12.2 * fewest, 16.0 * fewest, "sectors")}
+
+
+@task("ps13/cross_entropy", points=10)
+class CrossEntropy(TrainingTask):
+    """losses[step] = mean over rows of log(sum exp logits) - logits[label]; the gradient (softmax - one-hot) /
+    batch. The labels of the batch are labels[first : first + batch].
+    """
+
+    entry = "cross_entropy"
+    arguments = ("device", "logits", "labels", "first", "step", "losses", "grad_logits")
+    through = "losses"
+    differentiable = ("logits",)
+    atomics = True  # rows may add up their losses
+    items = (
+        Item("loss", 2, title="The mean loss, in its place"),
+        Item("gradient", 3, title="The gradient by the logits"),
+        Item("large", 2, title="Logits far from zero"),
+        Item("sectors", 3, "structure", "Forward and backward are one pass over the logits"),
+    )
+
+    @staticmethod
+    def rows(rng, item, batch, classes, size=2.0, only=(), first=0):
+        steps = int(rng.integers(3, 9))
+        inputs = {
+            "logits": normal(rng, batch, classes, size=size),
+            "labels": rng.integers(0, classes, first + batch + 3, np.int32),
+            "first": int(first),
+            "step": int(rng.integers(1, steps)),
+            "losses": np.zeros(steps, np.float32),
+            "far": int(item == "large"),
+        }
+        return Case(f"{item}, {batch} x {classes}, step {inputs['step']}", inputs, item, only)
+
+    def make_cases(self, rng):
+        def odd(low, high):
+            return int(2 * rng.integers(low, high) + 1)
+
+        cases = [
+            self.rows(rng, item, *shape, only=only)
+            for item, only in (("loss", ("losses",)), ("gradient", ("grad_logits",)))
+            for shape in ((1, 2), (odd(20, 30), 7, 2.0), (odd(2, 4), odd(17, 30)))
+        ]
+        cases += [
+            self.rows(rng, item, odd(4, 9), 10, only=only, first=int(rng.integers(2, 20)))
+            for item, only in (("loss", ("losses",)), ("gradient", ("grad_logits",)))
+        ]
+        low = self.rows(rng, "large", 3, 40, 1.0)
+        low.inputs["logits"] -= np.float32(300)
+        return [
+            *cases,
+            self.rows(rng, "large", 5, 12, 3000.0),
+            low,
+            self.rows(rng, "sectors", 64, 96),
+        ]
+
+    def shapes(self, inputs):
+        return {"losses": inputs["losses"].shape, "grad_logits": inputs["logits"].shape}
+
+    @staticmethod
+    def labels(inputs):
+        return inputs["labels"][inputs["first"] :][: len(inputs["logits"])]
+
+    def forward(self, inputs):
+        logits = np.asarray(inputs["logits"], np.float64)
+        most = logits.max(axis=1)
+        sums = np.log(np.exp(logits - most[:, None]).sum(axis=1)) + most
+        losses = inputs["losses"].astype(np.float64)
+        rows = np.arange(len(logits))
+        losses[inputs["step"]] = (sums - logits[rows, self.labels(inputs)]).mean()
+        return {"losses": losses}
+
+    def weight(self, inputs):
+        return np.ones(inputs["losses"].shape)
+
+    def softmax(self, inputs):
+        (logits,) = exact(inputs, "logits")
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return powers / powers.sum(axis=1, keepdims=True)
+
+    def backward(self, inputs):
+        grad = self.softmax(inputs)
+        grad[np.arange(len(grad)), self.labels(inputs)] -= 1
+        return {"grad_logits": grad / len(grad)}
+
+    def rounding(self, inputs, expected):
+        """A difference of logits is rounded once, which exp turns into a relative error of its size; a sum of
+        C powers adds C + 8 units. A loss is the difference of numbers as large as the logits themselves, and
+        the mean adds up as many as there are rows. Other places of `losses` stay as they are.
+        """
+        (logits,) = exact(inputs, "logits")
+        batch, classes = logits.shape
+        reach = logits.max(axis=1, keepdims=True) - logits
+        powers = self.softmax(inputs)
+        relative = UNIT * (2 * (powers * reach).sum(axis=1, keepdims=True) + 2 * reach + 2 * classes + 16)
+        one = relative.min(axis=1) + 4 * UNIT * (np.abs(logits).max(axis=1) + reach.max(axis=1))
+        limit = np.zeros(inputs["losses"].shape)
+        limit[inputs["step"]] = 2 * (one.mean() + (batch + 2) * UNIT * expected["losses"][inputs["step"]])
+        return {
+            "losses": limit,
+            "grad_logits": 2 * (powers * relative + 4 * UNIT * np.abs(expected["grad_logits"])) / batch
+            + 4 * UNIT * (powers + 1) / batch * (powers > 0)
+            + TINY,
+        }
+
+    def bounds(self, inputs):
+        """Three reads of the logits (for the maximum, the sum and the result; fewer from a table) and one
+        write of the gradient, and a sector or two a row for its label and loss. A softmax that is written,
+        and read again for the loss and the gradient, makes six.
+        """
+        fewest = 4 * once(inputs["logits"]) + 4 * len(inputs["logits"])
+        return {"sectors": Bound("global_memory.sectors", 1.05 * fewest, 1.35 * fewest, "sectors")}
+
+
+@task("ps13/adamw", points=9)
+class AdamW(DriverTask):
+    """One update of weights, m and v by AdamW, with bias correction and decoupled weight decay."""
+
+    entry = "adamw"
+    arguments = (
+        "device",
+        "grads",
+        "step",
+        "rate",
+        "beta1",
+        "beta2",
+        "eps",
+        "decay",
+        "weights",
+        "m",
+        "v",
+    )
+    items = (
+        Item("moments", 2, title="The two moments"),
+        Item("update", 2, title="The weights, after many steps"),
+        Item("correction", 1, title="The first steps: bias correction"),
+        Item("decay", 1, title="Weight decay beside the gradient, not in it"),
+        Item("bytes", 3, "structure", "28 bytes a parameter"),
+    )
+
+    @staticmethod
+    def parameters(rng, item, count, step, decay=0.0, only=()):
+        count, step = int(count), int(step)
+        grads = normal(rng, count) * np.float32(10.0 ** rng.uniform(-3, 1))
+        fresh = step == 1
+        inputs = {
+            "grads": grads,
+            "step": step,
+            "rate": float(10.0 ** rng.uniform(-3, -1)),
+            "beta1": float(rng.uniform(0.85, 0.95)),
+            "beta2": float(rng.choice([0.95, 0.99, 0.999])),
+            "eps": float(10.0 ** rng.uniform(-8, -4)),
+            "decay": float(decay),
+            "weights": normal(rng, count),
+            "m": np.zeros(count, np.float32) if fresh else normal(rng, count) * grads,
+            "v": np.zeros(count, np.float32) if fresh else grads**2 * np.float32(rng.uniform(0.5, 2)),
+        }
+        return Case(f"{item}, {count} parameters, step {step}, decay {decay:.2g}", inputs, item, only)
+
+    def make_cases(self, rng):
+        def odd(low, high):
+            return int(2 * rng.integers(low, high) + 1)
+
+        return [
+            self.parameters(rng, "moments", 1, 5, only=("m", "v")),
+            self.parameters(rng, "moments", odd(200, 400), odd(5, 30), only=("m", "v")),
+            self.parameters(rng, "update", odd(200, 400), odd(3000, 9000), only=("weights",)),
+            self.parameters(rng, "correction", odd(40, 80), 1, only=("weights",)),
+            self.parameters(rng, "correction", odd(40, 80), 2, only=("weights",)),
+            self.parameters(rng, "decay", odd(40, 80), odd(5, 30), rng.uniform(0.5, 2), only=("weights",)),
+            self.parameters(rng, "bytes", 4096, odd(5, 30), 0.01),
+        ]
+
+    def result(self, inputs):
+        return {name: (inputs["weights"].shape, "float32") for name in ("weights", "m", "v")}
+
+    def unshared(self, inputs, counters, launch=()):
+        return TrainingTask.unshared(self, inputs, counters, launch)
+
+    SHARE = 1 / 16
+
+    def reference(self, inputs):
+        w, m, v, g = exact(inputs, "weights", "m", "v", "grads")
+        first, second, step = inputs["beta1"], inputs["beta2"], inputs["step"]
+        m, v = first * m + (1 - first) * g, second * v + (1 - second) * g * g
+        update = m / (1 - first**step) / (np.sqrt(v / (1 - second**step)) + inputs["eps"])
+        return {"weights": w - inputs["rate"] * (update + inputs["decay"] * w), "m": m, "v": v}
+
+    def tolerance(self, inputs, expected):
+        """beta and 1 - beta may be off by a unit of 1 each, also where they were rounded to float32 first:
+        four units of the old moment and of what is added. A correction 1 - beta^step is off by step beta^step
+        units, and two more. The update takes over the relative errors of m and of the root of v, and a unit
+        for each of its eight operations.
+        """
+        w, m, v, g = (np.abs(array) for array in exact(inputs, "weights", "m", "v", "grads"))
+        first, second, step = inputs["beta1"], inputs["beta2"], inputs["step"]
+        off_m, off_v = 4 * UNIT * (m + g), 4 * UNIT * (v + g * g)
+        one, two = 1 - first**step, 1 - second**step
+        lost = (2 + step * first**step) * UNIT / one, (2 + step * second**step) * UNIT / two
+        root = np.sqrt(expected["v"] / two)
+        below = root + inputs["eps"]
+        size = np.abs(expected["m"]) / one / below
+        with np.errstate(invalid="ignore", divide="ignore"):
+            of_root = np.where(root > 0, root / below * (off_v / expected["v"] + lost[1]) / 2, 0.0)
+        off = off_m / one / below + size * (of_root + lost[0] + 8 * UNIT)
+        decayed = 1 + inputs["rate"] * inputs["decay"]
+        return {
+            "weights": 2 * (inputs["rate"] * off + 4 * UNIT * (w * decayed + inputs["rate"] * size)),
+            "m": off_m + TINY,
+            "v": off_v + TINY,
+        }
+
+    def bounds(self, inputs):
+        """Each parameter's weight, gradient and two moments are read, 16 bytes, and weight and moments are
+        written, 12. A launch for each moment and one for the weights moves 40.
+        """
+        fewest = 28 * inputs["weights"].size
+        told = f"bytes, for {inputs['weights'].size:,} parameters"
+        return {"bytes": Bound("global_memory.bytes", 1.03 * fewest, 1.4 * fewest, told)}
+
+
+@task("ps13/attention", points=10)
+class Attention(TrainingTask):
+    """Causal attention in sequences of `length` rows: out = softmax(q k^T / sqrt(width)) v over this row and
+    the rows before it; and the gradients.
+    """
+
+    entry = "attention"
+    arguments = ("device", "q", "k", "v", "grad_out", "length", "out", "grad_q", "grad_k", "grad_v")
+    through = "out"
+    differentiable = ("q", "k", "v")
+    atomics = True  # sums over rows may be handed in by atomics
+    items = (
+        Item("forward", 2, title="Attention to this row and those before it"),
+        Item("queries", 2, title="The gradient by the queries"),
+        Item("keys", 3, title="The gradients by keys and values"),
+        Item("large", 1, title="Scores far from zero"),
+        Item("memory", 2, "structure", "No square of scores in memory"),
+    )
+
+    @staticmethod
+    def tokens(rng, item, sequences, length, width, only=(), size=1.0):
+        rows, inputs = int(sequences * length), {"length": int(length), "far": int(item == "large")}
+        for name in ("q", "k", "v", "grad_out"):
+            inputs[name] = normal(rng, rows, width, size=size if name == "q" else 1.0)
+        return Case(f"{item}, {sequences} of {length} rows, {width} wide", inputs, item, only)
+
+    def make_cases(self, rng):
+        def odd(low, high):
+            return int(2 * rng.integers(low, high) + 1)
+
+        parts = {"forward": ("out",), "queries": ("grad_q",), "keys": ("grad_k", "grad_v")}
+        return [
+            *(
+                self.tokens(rng, item, *shape, only)
+                for item, only in parts.items()
+                for shape in ((1, 1, 1), (3, odd(2, 5), odd(2, 5)), (2, odd(17, 24), 4))
+            ),
+            self.tokens(rng, "large", 2, odd(4, 8), 16, size=60.0),
+            self.tokens(rng, "memory", 2, 64, 16),
+        ]
+
+    def shapes(self, inputs):
+        return dict.fromkeys(("out", "grad_q", "grad_k", "grad_v"), inputs["q"].shape)
+
+    def cut(self, inputs, *names):
+        """Arrays as (sequence, row, width), float64."""
+        length = inputs["length"]
+        return [
+            np.asarray(inputs[name], np.float64).reshape(-1, length, inputs["q"].shape[1]) for name in names
+        ]
+
+    def weights(self, inputs):
+        """The softmax of the scores, (sequence, row, row)."""
+        q, k = self.cut(inputs, "q", "k")
+        scores = q @ k.swapaxes(1, 2) / math.sqrt(q.shape[2])
+        scores = np.where(np.tri(q.shape[1], dtype=bool), scores, -np.inf)
+        powers = np.exp(scores - scores.max(axis=2, keepdims=True))
+        return powers / powers.sum(axis=2, keepdims=True)
+
+    def forward(self, inputs):
+        (v,) = self.cut(inputs, "v")
+        return {"out": (self.weights(inputs) @ v).reshape(inputs["q"].shape)}
+
+    def backward(self, inputs):
+        q, k, v, grad = self.cut(inputs, "q", "k", "v", "grad_out")
+        shape, p = inputs["q"].shape, self.weights(inputs)
+        by_p = grad @ v.swapaxes(1, 2)
+        by_score = p * (by_p - (p * by_p).sum(axis=2, keepdims=True)) / math.sqrt(q.shape[2])
+        return {
+            "grad_q": (by_score @ k).reshape(shape),
+            "grad_k": (by_score.swapaxes(1, 2) @ q).reshape(shape),
+            "grad_v": (p.swapaxes(1, 2) @ grad).reshape(shape),
+        }
+
+    def rounding(self, inputs, expected):
+        """A score is a sum of `width` products, and its error goes into a weight as a relative one, with a
+        few units for the exponential and the sum of up to `length` of them. From there on each array is off
+        by what came in and by what its own sums add.
+        """
+        q, k, v, grad = (np.abs(a) for a in self.cut(inputs, "q", "k", "v", "grad_out"))
+        (_, length, width), shape, p = q.shape, inputs["q"].shape, self.weights(inputs)
+        root = math.sqrt(width)
+        raw = q @ k.swapaxes(1, 2) / root
+        seen = np.where(np.tri(length, dtype=bool), raw, 0.0).max(axis=2, keepdims=True)
+        relative = 2 * sum_tolerance(width + 3, seen) + UNIT * (8 * seen + 6 * length + 32)
+        p_off = p * relative
+        by_p = grad @ v.swapaxes(1, 2)
+        by_p_off = sum_tolerance(width, by_p)
+        inner = (p * by_p).sum(axis=2, keepdims=True)
+        inner_off = sum_tolerance(length + 2, inner) + (p_off * by_p + p * by_p_off).sum(axis=2, keepdims=True)
+        size = p * (by_p + inner) / root
+        off = size * (relative + 6 * UNIT) + p * (by_p_off + inner_off) / root
+        back, forth = size.swapaxes(1, 2), p.swapaxes(1, 2)
+
+        def product(a, a_off, b):
+            return (sum_tolerance(length + 1, a @ b) + a_off @ b + TINY).reshape(shape)
+
+        return {
+            "out": product(p, p_off, v),
+            "grad_q": product(size, off, k),
+            "grad_k": product(back, off.swapaxes(1, 2), q),
+            "grad_v": product(forth, p_off.swapaxes(1, 2), grad),
+        }
+
+    def bounds(self, inputs):
+        """Backward needs two numbers a row of forward and of its own: the largest score and the sum, or their
+        logarithm, and the row's product of gradient and result. Two arrays of the queries' size are let pass.
+        A square of weights for each sequence is 4 bytes x rows x length.
+        """
+        rows, width = inputs["q"].shape
+        full = 4 * rows * (2 * width + 4)
+        square = 4 * rows * inputs["length"]
+        return {"memory": Bound("allocated_bytes", full, square, "bytes allocated")}
+
+
+@task("ps13/embedding", points=5)
+class Embedding(TrainingTask):
+    """y[t] = table[tokens[first + t]]; grad_table[n] = sum of grad_y[t] over the t whose token is n."""
+
+    entry = "embedding"
+    arguments = ("device", "tokens", "first", "table", "grad_y", "y", "grad_table")
+    differentiable = ("table",)
+    atomics = True
+    items = (
+        Item("forward", 1, title="A row of the table for each token"),
+        Item("backward", 2, title="Tokens that come again, and those that never come"),
+        Item("sectors", 2, "structure", "Neighbours fetch neighbours"),
+    )
+
+    @staticmethod
+    def text(rng, item, count, words, width, first=0, only=()):
+        inputs = {
+            "tokens": rng.integers(0, words, first + count + 2, np.int32),
+            "first": int(first),
+            "table": normal(rng, words, width),
+            "grad_y": normal(rng, count, width),
+        }
+        return Case(f"{item}, {count} tokens of {words}, {width} wide", inputs, item, only)
+
+    def make_cases(self, rng):
+        def odd(low, high):
+            return int(2 * rng.integers(low, high) + 1)
+
+        first = int(rng.integers(3, 30))
+        parts = (("forward", ("y",)), ("backward", ("grad_table",)))
+        return [
+            *(
+                self.text(rng, item, *shape, only=only)
+                for item, only in parts
+                for shape in ((1, 1, 1), (odd(20, 40), 5, odd(3, 6), first), (7, 30, odd(17, 30)))
+            ),
+            self.text(rng, "sectors", 128, 32, 32),
+        ]
+
+    def shapes(self, inputs):
+        return {"y": inputs["grad_y"].shape, "grad_table": inputs["table"].shape}
+
+    @staticmethod
+    def batch(inputs):
+        return inputs["tokens"][inputs["first"] :][: len(inputs["grad_y"])]
+
+    def forward(self, inputs):
+        return {"y": np.asarray(inputs["table"], np.float64)[self.batch(inputs)]}
+
+    def backward(self, inputs):
+        (grad,) = exact(inputs, "grad_y")
+        total = np.zeros(inputs["table"].shape)
+        np.add.at(total, self.batch(inputs), grad)
+        return {"grad_table": total}
+
+    def rounding(self, inputs, expected):
+        """A row is copied; a gradient is a sum of as many terms as the token comes, which have no rounding
+        of their own.
+        """
+        total = np.zeros(inputs["table"].shape)
+        np.add.at(total, self.batch(inputs), np.abs(inputs["grad_y"].astype(np.float64)))
+        often = np.bincount(self.batch(inputs), minlength=len(total))[:, None]
+        return {"y": 0.0, "grad_table": sum_tolerance(often, total)}
+
+    def bounds(self, inputs):
+        """Forward reads a row and writes it; backward reads a gradient and adds it to a row, which an atomic
+        reads and writes: five arrays of tokens x width, the tokens themselves, and the table filled. Threads
+        that walk along rows of their own touch eight times as many.
+        """
+        fewest = 5 * once(inputs["grad_y"]) + once(inputs["table"]) + 2 * len(inputs["grad_y"])
+        return {"sectors": Bound("global_memory.sectors", 1.15 * fewest, 2.5 * fewest, "sectors")}
