@@ -23,10 +23,9 @@
 # %%
 import math
 
-import numpy as np
 import warplab
 from numba import cuda, float32
-from warplab.check import grade, puzzle, when_written
+from warplab.check import grade, puzzle
 
 # %% [markdown]
 # ## Four guesses
@@ -88,8 +87,8 @@ puzzle("ps13/causal", ...)
 # is to be filled holds nothing of use. Sums are made in float32 or better, so that Tensor Cores with TF32 are
 # not exact enough.
 #
-# Each gradient is compared with finite differences: the judge moves every number of x up and down a little,
-# in float64, and looks what the result does. Try that yourself where a gradient is wrong.
+# In the small cases each gradient is compared with finite differences: the judge moves every number of x up
+# and down a little, in float64, and looks what the result does. Try that yourself where a gradient is wrong.
 
 # %% [markdown]
 # ## 1. A layer, there and back
@@ -182,11 +181,9 @@ def linear_forward(device, x, first, w, b, y):
     y  (batch, outputs), to be filled
     """
     ### BEGIN SOLUTION
-    batch, outputs = y.shape
-    k = x.shape[1]
-    device.launch(
-        product, blocks_of(batch, outputs), (16, 16), x, w, b, y, batch, outputs, k, first * k, k, 1, outputs, 1, 1
-    )
+    (batch, outputs), k = y.shape, x.shape[1]
+    sizes, places = (batch, outputs, k), (first * k, k, 1, outputs, 1)
+    device.launch(product, blocks_of(batch, outputs), (16, 16), x, w, b, y, *sizes, *places, 1)
     ### END SOLUTION
 
 
@@ -200,14 +197,11 @@ def linear_backward(device, x, first, w, grad_y, grad_x, grad_w, grad_b):
     The kernels are a suggestion; write others if you like, in any language.
     """
     ### BEGIN SOLUTION
-    batch, outputs = grad_y.shape
-    k = x.shape[1]
-    device.launch(
-        product, blocks_of(batch, k), (16, 16), grad_y, w, w, grad_x, batch, k, outputs, 0, outputs, 1, 1, outputs, 0
-    )
-    device.launch(
-        product, blocks_of(k, outputs), (16, 16), x, grad_y, w, grad_w, k, outputs, batch, first * k, 1, k, outputs, 1, 0
-    )
+    (batch, outputs), k = grad_y.shape, x.shape[1]
+    sizes, places = (batch, k, outputs), (0, outputs, 1, 1, outputs)
+    device.launch(product, blocks_of(batch, k), (16, 16), grad_y, w, w, grad_x, *sizes, *places, 0)
+    sizes, places = (k, outputs, batch), (first * k, 1, k, outputs, 1)
+    device.launch(product, blocks_of(k, outputs), (16, 16), x, grad_y, w, grad_w, *sizes, *places, 0)
     device.launch(column_sums, -(-outputs // 32), 32, grad_y, grad_b, batch, outputs)
     ### END SOLUTION
 
@@ -797,3 +791,57 @@ def embedding(device, tokens, first, table, grad_y, y, grad_table):
 
 # %% grade="ps13/embedding"
 grade("ps13/embedding", embedding)
+
+# %% [markdown]
+# ## 10. Predict and explain
+#
+# A network of two layers, 256 to 128 to 10 with a GELU between, takes a training step. The cell below adds up
+# the fewest bytes that each part of the step moves, if every kernel reads and writes each of its arrays once.
+#
+# 1. **Predict**, before you run it: which part moves most at a batch of 16, and which at a batch of 4,096?
+#    Whose bytes do not change with the batch at all?
+# 2. **Explain** the difference from the shapes of what each part reads and writes.
+# 3. Which two kernels would you fuse first at a batch of 4,096, how many bytes would that save, and why does
+#    the same fusion save next to nothing at a batch of 16?
+#
+# About 150 words.
+
+
+# %%
+def bytes_of_a_step(batch, inputs=256, hidden=128, outputs=10):
+    """{part of the step: bytes}, with each array read or written once by each kernel that needs it."""
+    weights = inputs * hidden + hidden * outputs + hidden + outputs
+    layers = ((inputs, hidden), (hidden, outputs))
+    forward = sum(batch * (i + o) + i * o + o for i, o in layers)
+    by_weights = sum(batch * (i + 2 * o) + i * o + o for i, o in layers)
+    by_batch = batch * (hidden + outputs) + hidden * outputs  # nobody needs the gradient by the pictures
+    counted = {
+        "linear, forward": forward,
+        "linear, backward": by_weights + by_batch,
+        "activation, there and back": 5 * batch * hidden,
+        "cross entropy": 2 * batch * outputs,
+        "AdamW": 7 * weights,
+    }
+    return {part: 4 * numbers for part, numbers in counted.items()}
+
+
+for batch in 16, 4096:
+    moved = bytes_of_a_step(batch)
+    print(f"a batch of {batch:,}: {sum(moved.values()):,} bytes")
+    for part, count in moved.items():
+        print(f"  {part:28} {count:>12,}  {count / sum(moved.values()):.0%}")
+
+# %% [markdown] manual="predict_explain" points=5
+# ### BEGIN SOLUTION
+# **Sample answer.** AdamW moves 28 bytes for each of 34,186 parameters, 957,208, whatever the batch is, since it reads weights,
+# gradients and moments and no activation. At a batch of 16 that is 70 % of the step; at 4,096 it is 3 %, and the linear
+# layers and the activation, whose arrays have a row for each picture, move nearly all. The weights are read by the products in either case, but once for the whole batch.
+#
+# At 4,096 I would put GELU into the end of the first layer's product: the product has x in a register and writes x and y, so that
+# forward the activation need not read x again, one array of 4,096 x 128 numbers, 2.1 MB. In the same way GELU's gradient goes into
+# the end of the product that makes grad_y, which saves writing grad_y and reading it again, 4.2 MB. At a batch of 16 the same arrays have 8,192 bytes each, beside 957,208 of AdamW,
+# so only AdamW matters, and it is fused already.
+#
+# **Marking.** 1 point: a prediction, or a wrong one corrected. 2 points: AdamW goes with the parameters, the rest with the batch. 1 point: a fusion
+# with its bytes. 1 point: why it does not matter at 16.
+# ### END SOLUTION

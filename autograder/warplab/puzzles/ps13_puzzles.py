@@ -66,7 +66,7 @@ def first_step():
         "Corrected for their start at zero, the moments are the gradient and its square, so the step is the "
         "rate times g / |g|. How large the gradient is has gone out of it.",
         {
-            0.0001: "That is plain gradient descent: rate times gradient. Adam divides by the gradient's size.",
+            0.0001: "Plain gradient descent: rate times gradient. Adam divides by the size of the gradient.",
             0.001: "That is the gradient itself.",
             0.316: "Without bias correction: 0.1 g / sqrt(0.001 g^2), times the rate.",
         },

@@ -29,7 +29,7 @@ from warplab.tasks.rubric import Bound, Case, Item, number
 
 UNIT = 2.0**-24  # unit roundoff of float32
 TINY = 1e-37  # what is smaller may be flushed to zero
-DIFFERENTIATED = 400  # numbers of an array up to which a gradient is found by finite differences
+DIFFERENTIATED = 250  # numbers of an array up to which a gradient is found by finite differences
 
 
 def normal(rng, *shape, size=1.0):
@@ -46,14 +46,32 @@ def once(*arrays):
     return sum(array.nbytes for array in arrays) / 32
 
 
-class TrainingTask(DriverTask):
+class Divided(DriverTask):
+    """Host code whose structure rows are lost where few warps do the work.
+
+    SHARE: the busiest warps of all launches issue at most so much of all instructions.
+    """
+
+    SHARE = 1 / 4
+
+    def unshared(self, inputs, counters, launch=()):
+        """The work belongs to many warps."""
+        total, busiest = (counters.get(name) for name in ("warp_instructions", "busiest_warp_instructions"))
+        if not total or not busiest or busiest <= self.SHARE * total:
+            return None
+        return (
+            f"the busiest warps issue {number(busiest)} of {number(total)} instructions: divide the work "
+            "among many blocks and warps"
+        )
+
+
+class TrainingTask(Divided):
     """Host code for one part of a training step: what goes forward, and the gradients that come back.
 
     through, differentiable: sum(through * grad_through) is differentiated by these arguments.
     forward(inputs) -> {result: float64 array}     what is no gradient
     backward(inputs) -> {result: float64 array}    the gradients by the chain rule
     rounding(inputs, expected) -> {result: limit}  how far honest float32 may be off
-    SHARE: the busiest warps of all launches issue at most so much of all instructions, for structure rows
 
     A gradient of an array with up to DIFFERENTIATED numbers is found by finite differences in float64, and
     its error bound is added to the tolerance; of larger ones, and where inputs say "far", by the chain rule.
@@ -61,7 +79,6 @@ class TrainingTask(DriverTask):
 
     through = "y"
     differentiable = ()
-    SHARE = 1 / 4
 
     def forward(self, inputs):
         raise NotImplementedError
@@ -119,16 +136,6 @@ class TrainingTask(DriverTask):
     def shapes(self, inputs):
         """{result: shape}."""
         raise NotImplementedError
-
-    def unshared(self, inputs, counters, launch=()):
-        """The work belongs to many warps."""
-        total, busiest = (counters.get(name) for name in ("warp_instructions", "busiest_warp_instructions"))
-        if not total or not busiest or busiest <= self.SHARE * total:
-            return None
-        return (
-            f"the busiest warps issue {number(busiest)} of {number(total)} instructions: divide the work "
-            "among many blocks and warps"
-        )
 
 
 @task("ps13/linear", points=16)
@@ -411,8 +418,7 @@ class LayerNorm(TrainingTask):
         return {
             "y": 2 * (gain * hat_off + 3 * UNIT * (gain * hat + shift)),
             "grad_x": 2 * scale * (inner + relative * largest),
-            "grad_gain": sum_tolerance(rows + 2, (grad * hat).sum(axis=0))
-            + 2 * (grad * hat_off).sum(axis=0),
+            "grad_gain": sum_tolerance(rows + 2, (grad * hat).sum(axis=0)) + 2 * (grad * hat_off).sum(axis=0),
             "grad_shift": sum_tolerance(rows, grad.sum(axis=0)),
         }
 
@@ -428,7 +434,7 @@ class LayerNorm(TrainingTask):
 
 @task("ps13/cross_entropy", points=10)
 class CrossEntropy(TrainingTask):
-    """losses[step] = mean over rows of log(sum exp logits) - logits[label]; the gradient (softmax - one-hot) /
+    """losses[step] = mean over rows of log(sum exp logits) - logits[label]; gradient (softmax - one-hot) /
     batch. The labels of the batch are labels[first : first + batch].
     """
 
@@ -538,7 +544,7 @@ class CrossEntropy(TrainingTask):
 
 
 @task("ps13/adamw", points=9)
-class AdamW(DriverTask):
+class AdamW(Divided):
     """One update of weights, m and v by AdamW, with bias correction and decoupled weight decay."""
 
     entry = "adamw"
@@ -555,6 +561,7 @@ class AdamW(DriverTask):
         "m",
         "v",
     )
+    SHARE = 1 / 16
     items = (
         Item("moments", 2, title="The two moments"),
         Item("update", 2, title="The weights, after many steps"),
@@ -598,11 +605,6 @@ class AdamW(DriverTask):
 
     def result(self, inputs):
         return {name: (inputs["weights"].shape, "float32") for name in ("weights", "m", "v")}
-
-    def unshared(self, inputs, counters, launch=()):
-        return TrainingTask.unshared(self, inputs, counters, launch)
-
-    SHARE = 1 / 16
 
     def reference(self, inputs):
         w, m, v, g = exact(inputs, "weights", "m", "v", "grads")
@@ -733,7 +735,9 @@ class Attention(TrainingTask):
         by_p = grad @ v.swapaxes(1, 2)
         by_p_off = sum_tolerance(width, by_p)
         inner = (p * by_p).sum(axis=2, keepdims=True)
-        inner_off = sum_tolerance(length + 2, inner) + (p_off * by_p + p * by_p_off).sum(axis=2, keepdims=True)
+        inner_off = sum_tolerance(length + 2, inner) + (p_off * by_p + p * by_p_off).sum(
+            axis=2, keepdims=True
+        )
         size = p * (by_p + inner) / root
         off = size * (relative + 6 * UNIT) + p * (by_p_off + inner_off) / root
         back, forth = size.swapaxes(1, 2), p.swapaxes(1, 2)
