@@ -122,7 +122,7 @@ class Bounds:
 
     def __str__(self) -> str:
         body = "\n".join(
-            f"  {level:<22}{amount:>26}  at most {rate:<16}{time:>10}"
+            f"  {level:<22}{amount:>20}  at most {rate:<15}{time:>9}"
             for level, amount, rate, time in self.rows()
         )
         return (
