@@ -216,10 +216,18 @@ class Grading:
             return None
 
     def _received(self, submission: Submission) -> datetime | None:
-        """When it arrived, in UTC; None where that is not known."""
+        """When it arrived, in UTC; None where that is not known.
+
+        A time from --received is also left beside the notebook, as nbgrader's exchange does: formgrader takes
+        for graded what has the gradebook's time there.
+        """
+        folder = submission.home / self.assignment.name
         if self.asked.exchange:
-            return exchange_time(submission.home / self.assignment.name)
-        return self.times.get(submission.student)
+            return exchange_time(folder)
+        received = self.times.get(submission.student)
+        if received and submission.path and submission.path.parent == folder and not folder.is_symlink():
+            results.write_atomic(folder / "timestamp.txt", f"{received} UTC\n".encode())
+        return received
 
     def _judge_all(self, book: CourseGradebook, waiting: list[GradingJob]) -> Iterator[Row]:
         """Each job is recorded once, whatever the pool says how often."""

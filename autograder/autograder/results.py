@@ -106,6 +106,7 @@ def write_atomic(path: Path, data: bytes) -> None:
     """Write bytes so that the file is old or new, never half."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.new")
+    fresh.unlink(missing_ok=True)  # it could be a link, in a folder of a student's
     fresh.write_bytes(data)
     os.replace(fresh, path)
 

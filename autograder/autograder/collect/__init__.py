@@ -7,6 +7,6 @@ platforms    the file names that Canvas and Moodle give
 repositories git without a working tree: no hook, filter, submodule or link is ever followed
 """
 
-from autograder.collect.intake import Collected, collect
+from autograder.collect.intake import Collected, Collection, collect
 
-__all__ = ["Collected", "collect"]
+__all__ = ["Collected", "Collection", "collect"]

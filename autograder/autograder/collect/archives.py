@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from autograder.collect.handed_in import HandedIn, Owner, Refusal, is_notebook
@@ -32,8 +32,8 @@ def in_archive(path: Path, wanted: str, pattern: re.Pattern[str] | None) -> Iter
         raise UserError(
             f"{path} holds {len(members):,} files, the limit is {MOST_FILES:,}; give a folder instead"
         )
-    files = [one for one in members if not one.is_dir() and "__MACOSX" not in one.filename]
-    around = folder_around(one.filename for one in files)
+    files = [one for one in members if not one.is_dir()]
+    around = folder_around(one.filename for one in files if "__MACOSX" not in one.filename)
     for member in files:
         yield from by_name(member.filename, partial(content, archive, member), wanted, pattern, around)
 
@@ -41,36 +41,57 @@ def in_archive(path: Path, wanted: str, pattern: re.Pattern[str] | None) -> Iter
 def by_name(
     place: str, read: Callable[[], bytes], wanted: str, pattern: re.Pattern[str] | None, around: str = ""
 ) -> Iterator[HandedIn]:
-    """A student's file, as its name says: the notebook, an archive with it inside, or another (no read)."""
+    """A student's file, as its name says; of an archive the files in it, where there are any."""
     try:
-        found = named(place, pattern, around)
+        owner, file, order, note = named(place, pattern, around)
     except Refusal as problem:
         yield HandedIn(Owner(student=place[:60]), place, refused=str(problem))
         return
-    if found is None:
+    if not file.lower().endswith(".zip"):
+        yield of_kind(owner, place, file, read, wanted, order, note)
         return
-    owner, file, order, note = found
-    if is_notebook(file, wanted):
-        yield HandedIn(owner, place, read, order, note=note)
-    elif file.lower().endswith(".zip"):
-        yield HandedIn(owner, place, partial(_inside, read, wanted), order, note=note)
-    else:
-        yield HandedIn(owner, place, order=order)
+    try:
+        inside = _members(read)
+        for number, name in inside:
+            yield of_kind(owner, f"{place}/{name}", name, partial(_member, read, number), wanted, order, note)
+        if not inside:
+            raise Refusal("an archive without a file")
+    except Refusal as problem:
+        yield HandedIn(owner, place, order=order, note=note, refused=str(problem))
 
 
-def _inside(read: Callable[[], bytes], wanted: str) -> bytes:
-    """The notebook in an archive that a student handed in."""
+def of_kind(
+    owner: Owner,
+    place: str,
+    file: str,
+    read: Callable[[], bytes],
+    wanted: str,
+    order: tuple[int | str, ...] = (),
+    note: str = "",
+) -> HandedIn:
+    """A file of this name: only notebooks are read, and those that macOS adds to an archive are none."""
+    notebook = file.lower().endswith(".ipynb") and "__MACOSX" not in PurePosixPath(place).parts
+    own = notebook and is_notebook(file, wanted)
+    return HandedIn(owner, place, read if notebook else None, order, note=note, named=own)
+
+
+def _members(read: Callable[[], bytes]) -> list[tuple[int, str]]:
+    """(number, name) of the files in an archive that a student handed in. Raises Refusal."""
     try:
         with zipfile.ZipFile(io.BytesIO(read())) as archive:
             members = archive.infolist()
-            if len(members) > MOST_INSIDE:
-                raise Refusal(f"an archive of {len(members):,} files, the limit is {MOST_INSIDE:,}")
-            mine = [
-                one for one in members if is_notebook(one.filename, wanted) and "__MACOSX" not in one.filename
-            ]
-            if len(mine) != 1:
-                raise Refusal(f"an archive with {len(mine)} files named {wanted}, expected one")
-            return content(archive, mine[0])
+    except BROKEN as problem:
+        raise Refusal(f"an archive that cannot be read: {problem}") from None
+    if len(members) > MOST_INSIDE:
+        raise Refusal(f"an archive of {len(members):,} files, the limit is {MOST_INSIDE:,}")
+    return [(number, one.filename) for number, one in enumerate(members) if not one.is_dir()]
+
+
+def _member(read: Callable[[], bytes], number: int) -> bytes:
+    """One file of an archive that a student handed in, which is not kept between two of them."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(read())) as archive:
+            return content(archive, archive.infolist()[number])
     except BROKEN as problem:
         raise Refusal(f"an archive that cannot be read: {problem}") from None
 

@@ -1,5 +1,6 @@
 """What `autograder collect` was asked, checked, and what it prints."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,10 +8,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from autograder.collect.intake import Collected
+from autograder.collect.intake import Collection
 from autograder.collect.platforms import checked_pattern
 from autograder.collect.repositories import PROTOCOLS
-from autograder.receipt import utc
+from autograder.receipt import received_times, utc
+from autograder.show import tell
 from autograder.user_error import UserError
 
 
@@ -31,8 +33,9 @@ def options(pattern: str | None, protocol: str, deadline: str | None) -> dict[st
         raise UserError(f"--pattern cannot be used: {problem}") from None
 
 
-def show(console: Console, rows: list[Collected], times: Path, assignment: str) -> None:
-    """One line a student, and what comes next."""
+def show(console: Console, found: Collection, assignment: str, shown: Callable[[Path], Path]) -> None:
+    """One line a student, each file that was not taken, what comes next. shown: a path as one reads it."""
+    rows, times = found.rows, shown(found.times)
     table = Table(title=f"{assignment}, collected", title_justify="left")
     for name in ("student", "", "from", "note"):
         table.add_column(name)
@@ -46,4 +49,14 @@ def show(console: Console, rows: list[Collected], times: Path, assignment: str) 
     console.print(
         ", ".join(f"{count} {state}" for state, count in counts.items() if count) or "nothing found"
     )
-    console.print(f"next: autograder grade {assignment} --received {times}", markup=False, soft_wrap=True)
+    for place, why in found.left:
+        tell(console, f"not taken: {place}: {why}")
+    tell(console, f"{found.taken + len(found.left)} files: {found.taken} taken, {len(found.left)} not")
+    if found.names:
+        names = shown(found.names)
+        tell(console, f"whose is what nobody was found for? Enter it in {names}, and collect again")
+    if found.late:
+        some = ", ".join(found.late[:3]) + (", ..." if len(found.late) > 3 else "")
+        tell(console, f"late without a time: {some}; enter the times in {times}, or nothing is taken off")
+    timed = f" --received {times}" if found.late or received_times(found.times) else ""
+    tell(console, f"next: autograder grade {assignment}{timed}")

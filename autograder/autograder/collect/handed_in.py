@@ -1,4 +1,4 @@
-"""What a source found: a notebook that somebody handed in, or why there is none."""
+"""What a source found: each file in it, whose it is, and why one cannot be taken."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,10 +32,11 @@ class Owner:
 
 @dataclass(frozen=True)
 class HandedIn:
-    """One notebook. read: gives its bytes, or raises Refusal. place: where it was found, for the table.
+    """One file. read: gives the bytes of a notebook, or raises Refusal. place: where it was found.
 
-    order: of several of one person the largest counts. received: in UTC, where whoever collects knows it.
-    refused: why there is nothing to read.
+    named: whether it has the set's own file name; another notebook counts where none has, if it holds the
+    set's cells. order: of several of one person the largest counts. received: in UTC, where whoever collects
+    knows it. refused: why there is nothing to read.
     """
 
     owner: Owner
@@ -45,6 +46,7 @@ class HandedIn:
     received: datetime | None = None
     note: str = ""
     refused: str = ""
+    named: bool = True
 
 
 def is_notebook(name: str, wanted: str) -> bool:

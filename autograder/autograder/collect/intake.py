@@ -2,29 +2,52 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from autograder.collect.handed_in import HandedIn, Owner, Refusal, unfit
+from autograder.collect.platforms import LATE
 from autograder.collect.sources import handed_in
-from autograder.csv_tables import csv_text
+from autograder.csv_tables import csv_text, read_rows
 from autograder.discover import student_id, written_out
 from autograder.layout import Assignment
 from autograder.receipt import received_times
 from autograder.results import write_atomic
 from autograder.roster import Person, letters
 
+NOBODY = "(nobody)"
+TAKEN = ("new", "replaced", "unchanged")
+
 
 @dataclass(frozen=True)
 class Collected:
-    """One line of the table. state: "new", "replaced", "unchanged", "refused" or "nothing"."""
+    """One line of the table. state: one of TAKEN, "refused" or "nothing"."""
 
     student: str
     state: str
     place: str
     why: str
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What one run found: every file was taken, and is a row's, or was left, with the reason.
+
+    left: (place, why). times: the file with the times of arrival. late: who is marked late and has no time.
+    names: a file to fill in, place and student, with what seems to be work and says nobody's name.
+    """
+
+    rows: list[Collected]
+    left: list[tuple[str, str]]
+    times: Path
+    late: list[str]
+    names: Path | None
+
+    @property
+    def taken(self) -> int:
+        return sum(row.state in TAKEN for row in self.rows)
 
 
 def collect(
@@ -36,43 +59,69 @@ def collect(
     pattern: re.Pattern[str] | None = None,
     protocol: str = "https",
     deadline: datetime | None = None,
-) -> tuple[list[Collected], Path]:
-    """Bring in all that lies at `source`; returns the table and the file with the times of arrival.
+) -> Collection:
+    """Bring in all that lies at `source`.
 
     Whatever is wrong with one thing is that student's line. Writes INTO/<student>/<set>/<notebook> and
-    INTO/<set>.received.csv, in which times that an earlier run knew of the same notebook stay.
+    INTO/<set>.received.csv, in which times that an earlier run knew of the same notebook stay. Whose a file
+    is that does not say so is read in INTO/<set>.names.csv, where what nobody has claimed is entered.
     """
     rows: list[Collected] = []
+    left: list[tuple[str, str]] = []
     mine: defaultdict[str, list[HandedIn]] = defaultdict(list)
+    names_file, times_file = (into / f"{assignment.name}.{what}.csv" for what in ("names", "received"))
+    names, unclaimed = _names(names_file), []
     for one in handed_in(source, assignment, pattern, protocol, deadline):
+        place = written_out(one.place)
         try:
-            mine[_student(one.owner, roster)].append(one)
+            owner = Owner(student=names[place]) if names.get(place) else one.owner
+            mine[_student(owner, roster)].append(one)
         except Refusal as problem:
-            rows.append(
-                Collected(legible(str(one.owner)), "refused", legible(one.place), one.refused or str(problem))
-            )
-    times_file = into / f"{assignment.name}.received.csv"
+            who = str(one.owner)
+            left.append((legible(one.place), one.refused or ("" if who else one.note) or str(problem)))
+            if one.read or one.refused:
+                rows.append(Collected(legible(who) or NOBODY, "refused", *left[-1]))
+            if one.read:
+                unclaimed.append(place)
     times = received_times(times_file) if times_file.exists() else {}
     into.mkdir(mode=0o700, parents=True, exist_ok=True)  # everybody's work lies in it
+    late = []
     for student, found in mine.items():
-        row, received = _take_in(student, found, assignment, into)
+        row, one = _take_in(student, found, assignment, into)
         rows.append(row)
-        if received is not None:
-            times[row.student] = received
+        left += _beside(found, one, row, assignment)
+        if one and one.received is not None:
+            times[row.student] = one.received
         elif row.state in ("new", "replaced"):
             times.pop(row.student, None)
+        if one and one.note == LATE and row.student not in times:
+            late.append(row.student)
     here = {row.student for row in rows}
     rows += [
         Collected(one.student, "nothing", "", "nothing handed in")
         for one in roster.values()
         if one.student not in here
     ]
-    write_times(times_file, times)
-    return sorted(rows, key=lambda row: row.student), times_file
+    write_times(times_file, times, late)
+    if unclaimed:
+        known = [(place, names.get(place, "")) for place in sorted({*names, *unclaimed})]
+        write_atomic(names_file, csv_text([("file", "student"), *known]).encode("utf-8", "replace"))
+    rows.sort(key=lambda row: row.student)
+    return Collection(rows, left, times_file, late, names_file if unclaimed else None)
+
+
+def _names(file: Path) -> dict[str, str]:
+    """{place: student} of what a person entered in INTO/<set>.names.csv."""
+    if not file.exists():
+        return {}
+    wanted = "that names the columns file and student"
+    return {row["file"]: row["student"] for _, row in read_rows(file, wanted, ("file", "student"))}
 
 
 def _student(owner: Owner, roster: Mapping[str, Person]) -> str:
     """The name of the folder. Raises Refusal."""
+    if not str(owner):
+        raise Refusal("its name says no student")
     if owner.student:
         if unfit(owner.student):
             raise Refusal(unfit(owner.student))
@@ -103,8 +152,8 @@ def _student(owner: Owner, roster: Mapping[str, Person]) -> str:
 
 def _take_in(
     student: str, found: list[HandedIn], assignment: Assignment, into: Path
-) -> tuple[Collected, datetime | None]:
-    """Write the one notebook that counts. Returns its line and when it arrived."""
+) -> tuple[Collected, HandedIn | None]:
+    """Write the one notebook that counts. Returns its line, and which it is."""
     name, place = student_id(student), legible(found[-1].place)
     try:
         one = _newest(found, assignment)
@@ -116,7 +165,8 @@ def _take_in(
         if before != data:
             write_atomic(target, data)
         state = "unchanged" if before == data else "new" if before is None else "replaced"
-        return Collected(name, state, place, one.note), one.received
+        other = "" if one.named else f"its name is not {assignment.filename}; taken by its cells"
+        return Collected(name, state, place, "; ".join(filter(None, (one.note, other)))), one
     except Refusal as problem:
         return Collected(name, "refused", place, str(problem)), None
     except OSError as problem:
@@ -124,9 +174,12 @@ def _take_in(
 
 
 def _newest(found: list[HandedIn], assignment: Assignment) -> HandedIn:
-    readable = [one for one in found if one.read is not None]
-    if len({one.owner.number for one in readable}) > 1:
-        raise Refusal(f"{len(readable)} people of this name handed in: add their numbers to the roster")
+    notebooks = [one for one in found if one.read is not None]
+    readable = [one for one in notebooks if one.named] or [
+        one for one in notebooks if _holds(one, assignment)
+    ]
+    if len({one.owner.number for one in notebooks}) > 1:
+        raise Refusal(f"{len(notebooks)} people of this name handed in: add their numbers to the roster")
     if not readable:
         told = [one.refused for one in found if one.refused]
         others = ", ".join(legible(Path(one.place).name) for one in found[:3])
@@ -138,6 +191,34 @@ def _newest(found: list[HandedIn], assignment: Assignment) -> HandedIn:
     return newest[0]
 
 
+def _holds(one: HandedIn, assignment: Assignment) -> bool:
+    """Whether a notebook, by whatever name, has the cells of this set. It is not parsed here."""
+    assert one.read is not None
+    try:
+        data = one.read()
+    except Refusal:
+        return False
+    return all(re.search(rb'"grade_id": ?"%b"' % re.escape(key).encode(), data) for key in assignment.cells)
+
+
+def _beside(
+    found: list[HandedIn], taken: HandedIn | None, row: Collected, assignment: Assignment
+) -> list[tuple[str, str]]:
+    """Of one student's files those that were not taken, and why."""
+    left = []
+    for one in found:
+        if one is taken:
+            continue
+        why = one.refused or (
+            row.why if not taken
+            else "no notebook" if one.read is None
+            else "an earlier upload" if one.order < taken.order
+            else f"not named {assignment.filename}"
+        )  # fmt: skip
+        left.append((legible(one.place), why))
+    return left
+
+
 def _before(target: Path, into: Path) -> bytes | None:
     """What was collected before. Raises Refusal where a link would have us write elsewhere."""
     for path in (target, target.parent, target.parent.parent):
@@ -146,10 +227,12 @@ def _before(target: Path, into: Path) -> bytes | None:
     return target.read_bytes() if target.is_file() else None
 
 
-def write_times(file: Path, times: Mapping[str, datetime]) -> None:
-    """The file that `autograder grade --received` reads."""
-    rows = [(student, f"{times[student].isoformat()}Z") for student in sorted(times)]
-    write_atomic(file, csv_text([("student", "time"), *rows]).encode("utf-8", "replace"))
+def write_times(file: Path, times: Mapping[str, datetime], late: Iterable[str]) -> None:
+    """The file that `autograder grade --received` reads. late: whose time a person has to enter."""
+    rows = [(student, f"{times[student].isoformat()}Z", "") for student in times]
+    rows += [(student, "", f"{LATE}: enter the time") for student in late]
+    table = csv_text([("student", "time", "note"), *sorted(rows)])
+    write_atomic(file, table.encode("utf-8", "replace"))
 
 
 def legible(text: str) -> str:

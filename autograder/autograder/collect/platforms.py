@@ -13,7 +13,8 @@ from pathlib import PurePosixPath
 from autograder.collect.handed_in import Owner, Refusal
 
 CANVAS = re.compile(r"(?:(?P<name>\w+?)_)?(?:(?P<late>LATE)_)?(?P<number>\d+)_(?P<upload>\d+)_(?P<file>.+)")
-ANONYMOUS = re.compile(r"anon_(?:LATE_)?\w+?_\d+_.+")
+ANONYMOUS = re.compile(r"anon_(?:LATE_)?\w+?_\d+_(?P<file>.+)")
+LATE, NAMELESS = "late, says Canvas", "graded anonymously, Canvas gave no name"
 MOODLE = re.compile(r"(?P<name>[^/]+)_(?P<number>\d+)_assignsubmission_file(?:_?/(?:.*/)?|_)(?P<file>[^/]+)")
 LONGEST = 1000  # characters of a path
 Named = tuple[Owner, str, tuple[int | str, ...], str]
@@ -27,8 +28,8 @@ def folder_around(paths: Iterable[str]) -> str:
     return first.pop() if len(first) == 1 else ""
 
 
-def named(path: str, pattern: re.Pattern[str] | None = None, around: str = "") -> Named | None:
-    """What a path in an archive says; None for what is no student's.
+def named(path: str, pattern: re.Pattern[str] | None = None, around: str = "") -> Named:
+    """What a path in an archive says; an Owner without a name where it says nobody's.
 
     pattern: in place of all we know, with the groups student_id and file_id, and perhaps timestamp, as in
     nbgrader's zip_collect. around: as folder_around() says. Whose a file is says the first name below that
@@ -40,7 +41,7 @@ def named(path: str, pattern: re.Pattern[str] | None = None, around: str = "") -
     name = parts[-1] if parts else ""
     if pattern is not None:
         found = pattern.match(name)
-        return _by_pattern(found, name) if found else None
+        return _by_pattern(found, name) if found else (Owner(), name, (), "")
     below = parts[1:] if around and parts[:1] == (around,) else parts
     found = MOODLE.fullmatch(path) or MOODLE.fullmatch("/".join(below))
     if found:
@@ -48,18 +49,12 @@ def named(path: str, pattern: re.Pattern[str] | None = None, around: str = "") -
     if len(below) > 1:
         alone = len(below) == 2 and re.fullmatch(r"ps\d+", below[0])
         return Owner(student=around if around and alone else below[0]), name, (), ""
-    if ANONYMOUS.fullmatch(name):
-        raise Refusal("Canvas graded anonymously and gave no name: end that, and download again")
-    found = CANVAS.fullmatch(name)
-    if found:
+    if found := ANONYMOUS.fullmatch(name):
+        return Owner(), found["file"], (), NAMELESS
+    if found := CANVAS.fullmatch(name):
         owner = Owner(name=found["name"] or "", number=found["number"], by_number=True)
-        return (
-            owner,
-            found["file"],
-            (int(found["upload"][:18]),),
-            "late, says Canvas" if found["late"] else "",
-        )
-    return (Owner(student=around), name, (), "") if around else None
+        return owner, found["file"], (int(found["upload"][:18]),), LATE if found["late"] else ""
+    return Owner(student=around), name, (), ""
 
 
 def _by_pattern(found: re.Match[str], name: str) -> Named:

@@ -1,13 +1,16 @@
 """What lies at --from, and what is in it."""
 
+import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from autograder.collect.archives import at_most, by_name, in_archive
+from autograder.collect.archives import at_most, by_name, in_archive, of_kind
 from autograder.collect.handed_in import HandedIn, Owner, Refusal
+from autograder.collect.platforms import named
 from autograder.collect.repositories import in_repositories
 from autograder.discover import find_submissions
 from autograder.layout import Assignment
@@ -17,7 +20,7 @@ from autograder.validate import Malformed, read_bytes
 
 
 def kind_of(source: Path, assignment: Assignment) -> str:
-    """What a path is: "repositories", "archive", "exchange", "archives" or "folders"."""
+    """What a path is: "repositories", "archive", "exchange" or "folder"."""
     if source.is_file():
         return "repositories" if source.suffix == ".csv" else "archive"
     if not source.is_dir():
@@ -26,7 +29,7 @@ def kind_of(source: Path, assignment: Assignment) -> str:
         )
     if any(source.glob(f"*+{assignment.name}+*")):
         return "exchange"
-    return "archives" if any(path.is_file() for path in source.iterdir()) else "folders"
+    return "folder"
 
 
 def handed_in(
@@ -42,16 +45,45 @@ def handed_in(
         return in_repositories(source, assignment, protocol, deadline)
     if kind == "archive":
         return in_archive(source, assignment.filename, pattern)
-    return {"exchange": _exchange, "archives": _files, "folders": _folders}[kind](source, assignment, pattern)
+    return (_exchange if kind == "exchange" else _folder)(source, assignment, pattern)
 
 
-def _folders(source: Path, assignment: Assignment, _: object) -> Iterator[HandedIn]:
-    for one in find_submissions(source, assignment):
-        owner = Owner(student=one.home.name)
-        if one.path is None:
-            yield HandedIn(owner, one.home.name, refused=one.reason)
-        else:
-            yield HandedIn(owner, str(one.path.relative_to(source)), partial(_plain, one.path, one.home))
+def _folder(source: Path, assignment: Assignment, pattern: re.Pattern[str] | None) -> Iterator[HandedIn]:
+    """Students' folders, archives and loose files; nbgrader's downloaded/SET/archive/ is one."""
+    inside = sorted(source.iterdir())
+    loose = [path for path in inside if not path.is_dir()]
+    found = find_submissions(source, assignment) if len(loose) < len(inside) or not loose else []
+    homes = {one.home.name: one for one in found}
+    for path in loose:
+        yield from _loose(path, assignment.filename, pattern)
+    for home in (path for path in inside if path.is_dir()):
+        own, files = homes.get(home.name), 0
+        for path in _files(home):
+            files += 1
+            owner = Owner(student=home.name if own else "")
+            read = partial(_plain, path, home)
+            one = of_kind(owner, str(path.relative_to(source)), path.name, read, assignment.filename)
+            yield replace(one, named=own is not None and path == own.path)
+        if own and own.path is None and (not files or own.status == "malformed"):
+            yield HandedIn(Owner(student=home.name), home.name, refused=own.reason)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """All files below a folder; no link is followed."""
+    for where, _, names in os.walk(folder):
+        yield from (Path(where, name) for name in sorted(names))
+
+
+def _loose(path: Path, wanted: str, pattern: re.Pattern[str] | None) -> Iterator[HandedIn]:
+    """A file beside others: somebody's by its name, or the archive of a class."""
+    try:
+        nobodys = not str(named(path.name, pattern)[0])
+    except Refusal:
+        nobodys = False  # by_name says why
+    if nobodys and path.suffix == ".zip":
+        yield from in_archive(path, wanted, pattern)
+    else:
+        yield from by_name(path.name, partial(_plain, path, path.parent), wanted, pattern)
 
 
 def _exchange(source: Path, assignment: Assignment, _: object) -> Iterator[HandedIn]:
@@ -85,18 +117,6 @@ def _owner_note(home: Path, user: str) -> str:
     except (KeyError, OSError):
         return ""
     return "" if owner == user else f"its folder belongs to {owner}, not to {user}"
-
-
-def _files(source: Path, assignment: Assignment, pattern: re.Pattern[str] | None) -> Iterator[HandedIn]:
-    """A folder of archives and loose files, as nbgrader's zip_collect has them in downloaded/SET/archive/."""
-    for path in sorted(source.iterdir()):
-        if not path.is_file():
-            continue
-        read = partial(_plain, path, source)
-        found = [*by_name(path.name, read, assignment.filename, pattern)]
-        if not found and path.suffix == ".zip":
-            yield from in_archive(path, assignment.filename, pattern)
-        yield from found
 
 
 def _plain(path: Path, inside: Path) -> bytes:

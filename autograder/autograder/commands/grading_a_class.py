@@ -67,11 +67,9 @@ def collect(
     asked = options(pattern, protocol, deadline)
     people = read_roster(roster, root)
     with resumable():
-        rows, times = run(
-            source, load_assignment(root, assignment), into or root / SUBMITTED, people, **asked
-        )
-    show(console, rows, shown(times, root), assignment)
-    raise typer.Exit(1 if any(row.state == "refused" for row in rows) else 0)
+        found = run(source, load_assignment(root, assignment), into or root / SUBMITTED, people, **asked)
+    show(console, found, assignment, lambda path: shown(path, root))
+    raise typer.Exit(1 if any(row.state == "refused" for row in found.rows) else 0)
 
 
 @commands.command(

@@ -1,6 +1,7 @@
 """autograder collect: every way in, and everything unfit refused with its reason while the rest comes in."""
 
 import csv
+import json
 import os
 import stat
 import subprocess
@@ -9,6 +10,8 @@ from datetime import datetime
 
 import pytest
 from grading import hand_in, make_course, notebook
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from test_hostile_folders import without_roots_eyes
 
 from autograder import cli
@@ -33,7 +36,7 @@ def take(course, tmp_path):
 
     def run(source, roster=None, **options):
         into = tmp_path / "submitted"
-        rows, _ = collect(source, course[1], into, roster or {}, **options)
+        rows = collect(source, course[1], into, roster or {}, **options).rows
         return {row.student: row for row in rows}, into
 
     return run
@@ -164,10 +167,7 @@ def test_a_canvas_archive_is_matched_by_the_persons_number_and_the_latest_upload
     assert {name: (row.state, row.why) for name, row in rows.items()} == {
         "ada": ("new", "late, says Canvas"),
         "alan": ("nothing", "nothing handed in"),
-        "anon_ab3fG_104_ps01_tiny.ipynb": (
-            "refused",
-            "Canvas graded anonymously and gave no name: end that, and download again",
-        ),
+        "(nobody)": ("refused", "graded anonymously, Canvas gave no name"),
         "grace": ("refused", f"no {FILE}; found grace_8_102_notes.txt"),
         "mallory_9": ("refused", "nobody in the roster has this number"),
     }
@@ -238,6 +238,106 @@ def test_zip_collects_folder_comes_in_by_its_pattern_and_a_bad_pattern_is_told(t
         assert why in str(told.value)
 
 
+def test_a_notebook_of_another_name_is_taken_by_its_cells_and_nothing_else_is(course, take, tmp_path):
+    own = json.dumps(notebook(course[1]))
+    other = own.replace("launch_plan", "another_plan")
+    files = {
+        "ada/PS01_Tiny.ipynb": own,
+        "bob/homework.ipynb": other,
+        "eve/a.ipynb": own,
+        "eve/b.ipynb": own,
+        f"joe/{FILE}": "the file of this name counts, whatever is in it",
+        "joe/better.ipynb": own,
+    }
+    inner = packed(tmp_path / "inner.zip", {"work/mine.ipynb": own, "work/__MACOSX/._mine.ipynb": own})
+    rows, into = take(packed(tmp_path / "class.zip", files | {"kim/w.zip": inner.read_bytes()}))
+    assert (into / "ada" / "ps01" / FILE).read_text() == own
+    by_cells = f"its name is not {FILE}; taken by its cells"
+    assert {name: (row.state, row.why) for name, row in rows.items()} == {
+        "ada": ("new", by_cells),
+        "bob": ("refused", f"no {FILE}; found homework.ipynb"),
+        "eve": ("refused", f"2 files that could be {FILE}: leave one"),
+        "joe": ("new", ""),
+        "kim": ("new", by_cells),
+    }
+
+
+def test_what_nobody_is_named_for_is_told_and_taken_when_a_person_enters_whose_it_is(course, tmp_path):
+    files = {
+        "lovelaceada_7_100_ps01_tiny.ipynb": "ada's",
+        "ps01 grace final.ipynb": "grace's",
+        "alan-ps01_tiny.ipynb": "alan's",
+        "readme.txt": "",
+        "__MACOSX/._x.ipynb": "",
+    }
+    archive, into = packed(tmp_path / "canvas.zip", files), tmp_path / "in"
+    roster = roster_file(
+        tmp_path / "r.csv", "id,lms_user_id", "ada,7", "grace,8", "alan,9", "ps01 grace final.ipynb,1"
+    )
+    found = collect(archive, course[1], into, roster)
+    assert found.taken == 1 and {row.state for row in found.rows if row.student == "(nobody)"} == {"refused"}
+    assert sorted(found.left) == [
+        ("__MACOSX/._x.ipynb", "'__MACOSX' cannot be a student's folder"),
+        ("alan-ps01_tiny.ipynb", "its name says no student"),
+        ("ps01 grace final.ipynb", "its name says no student"),
+        ("readme.txt", "its name says no student"),
+    ]
+    listed = "file,student\nalan-ps01_tiny.ipynb,{}\nps01 grace final.ipynb,{}\n"
+    assert found.names and found.names.read_text() == listed.format("", "")
+    found.names.write_text(listed.format("", "grace"))
+    again = collect(archive, course[1], into, roster)
+    assert {row.student: row.state for row in again.rows} == {
+        "ada": "unchanged",
+        "grace": "refused",
+        "alan": "nothing",
+        "ps01 grace final.ipynb": "nothing",
+        "(nobody)": "refused",
+    }, "its name is not the set's, and it has none of its cells"
+    assert again.names == found.names and again.names.read_text() == listed.format("", "grace")
+    packed(archive, files | {"ps01 grace final.ipynb": json.dumps(notebook(course[1]))})
+    rows = {row.student: row.state for row in collect(archive, course[1], into, roster).rows}
+    assert (rows["grace"], rows["(nobody)"]) == ("new", "refused")
+
+
+def test_who_is_late_without_a_time_is_entered_without_one_until_a_person_knows_it(take, tmp_path):
+    archive = packed(tmp_path / "a.zip", {"ada_LATE_7_1_ps01_tiny.ipynb": "x", "eve_8_2_ps01_tiny.ipynb": ""})
+    _, into = take(archive)
+    times = into / "ps01.received.csv"
+    assert times.read_text() == 'student,time,note\nada_7,,"late, says Canvas: enter the time"\n'
+    assert received_times(times) == {}
+    times.write_text("student,time\nada_7,2026-03-02T10:00:00Z\n")
+    take(archive)
+    assert received_times(times) == {"ada_7": datetime(2026, 3, 2, 10)}
+
+
+WORDS = st.text(st.sampled_from("abÄ é_-.1"), min_size=1, max_size=5)
+NAMES = st.one_of(
+    st.sampled_from([FILE, "ps01_tiny-1.ipynb", "w.zip", "note.txt", ".DS_Store", "other.ipynb"]),
+    st.builds("{}_{}_{}_{}".format, WORDS, st.integers(1, 9), st.integers(1, 99), st.just(FILE)),
+    st.builds("{}_LATE_{}_{}_{}".format, WORDS, st.integers(1, 9), st.integers(1, 99), WORDS),
+    st.builds("{} {}_{}_assignsubmission_file/{}".format, WORDS, WORDS, st.integers(1, 9), st.just(FILE)),
+    st.builds("anon_{}_{}_{}".format, st.just("x1"), st.integers(1, 9), st.just(FILE)),
+    WORDS,
+)
+PLACES = st.builds("/".join, st.lists(WORDS, max_size=3).flatmap(lambda up: NAMES.map(lambda n: [*up, n])))
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(places=st.lists(PLACES, max_size=8, unique=True), inner=st.lists(PLACES, max_size=3, unique=True))
+def test_no_file_of_an_archive_is_lost(course, tmp_path_factory, places, inner):
+    """As many files as there are were taken or are told, each with a reason, whatever they are called."""
+    folder = tmp_path_factory.mktemp("random")
+    work, count = packed(folder / "w.zip", dict.fromkeys(inner, "y")).read_bytes(), 0
+    for place in places:
+        opened = place.endswith(".zip") and ".." not in place.split("/")
+        count += len(inner) if opened and inner else 1
+    packed(folder / "class.zip", {place: work if place.endswith(".zip") else "x" for place in places})
+    found = collect(folder / "class.zip", course[1], folder / "in", {})
+    assert found.taken + len(found.left) == count
+    assert all(place and why for place, why in found.left)
+    assert found.taken == len([*(folder / "in").glob("*/ps01/*")])
+
+
 HOSTILE = {
     "path traversal": ({"../../etc/ps01_tiny.ipynb": "x"}, "leads out of the archive"),
     "an absolute path": ({"/root/ps01_tiny.ipynb": "x"}, "leads out of the archive"),
@@ -261,6 +361,7 @@ def test_what_is_unfit_in_an_archive_is_refused_and_the_rest_comes_in(take, tmp_
     assert rows["ada"].state == "new"
     assert refused and all(why in row.why for row in refused)
     written = {path for path in tmp_path.rglob("*") if path.is_file()} - before
+    written.discard(into / "ps01.names.csv")
     assert written == {into / "ada" / "ps01" / FILE, into / "ps01.received.csv"}
 
 
@@ -464,7 +565,7 @@ def test_the_command_ends_with_1_where_somebody_was_refused_and_names_the_next_s
         return left.value.code or 0, capsys.readouterr()
 
     status, told = run("--from", tmp_path / "class.zip", "--into", tmp_path / "in")
-    assert status == 1 and "1 new, 1 refused" in told.out and "autograder grade ps01 --received" in told.out
+    assert status == 1 and "1 new, 1 refused" in told.out and "next: autograder grade ps01\n" in told.out
     for words, why in (
         (("--from", tmp_path / "nowhere"), "there is no"),
         (("--from", tmp_path, "--deadline", "noon"), "'noon' is no time"),

@@ -11,6 +11,8 @@ import pytest
 from grading import TINY, answers, hand_in, make_course, notebook
 from grading import grading as made_grading
 from nbgrader.api import Gradebook
+from nbgrader.apps.api import NbGraderAPI
+from nbgrader.coursedir import CourseDirectory
 
 import warplab
 from autograder.gradebook import CourseGradebook
@@ -284,3 +286,22 @@ def test_the_sample_class_gets_the_same_grades_both_ways(root, tmp_path, name):
 def test_our_configuration_is_read_where_the_command_reads_it(courses):
     assert nbgrader_config(courses[0]).AssignLatePenalties.plugin_class.__name__ == "TenPerCentADay"
     assert os.path.samefile(nbgrader_config(courses[0]).CourseDirectory.root, courses[0])
+
+
+def test_formgrader_takes_for_graded_what_has_its_time_from_a_file(tmp_path):
+    """It compares the gradebook's time with the one that nbgrader's exchange leaves beside the notebook."""
+    root, assignment = make_course(tmp_path / "course")
+    for student in ("ada", "bob"):
+        hand_in(root / "submitted", f"{student}/ps01", notebook(assignment))
+    times = tmp_path / "times.csv"
+    times.write_text("student,time\nada,2026-03-02T10:00:00+01:00\n")
+    sandbox = launcher_for_our_own()
+    grading = made_grading(root, "ps01", root / "submitted", root / "grades", sandbox=sandbox, received=times)
+    assert {row.status for row in grading.rows()} == {"graded"}
+    assert (root / "submitted/ada/ps01/timestamp.txt").read_text() == "2026-03-02 09:00:00 UTC\n"
+    config = nbgrader_config(root)
+    config.CourseDirectory.root = str(root)
+    api = NbGraderAPI(CourseDirectory(config=config), config=config)
+    assert api.get_autograded_students("ps01") == {"ada", "bob"}
+    (root / "submitted/ada/ps01/timestamp.txt").unlink()
+    assert api.get_autograded_students("ps01") == {"bob"}
