@@ -20,7 +20,7 @@ from sqlalchemy.exc import OperationalError
 from autograder import results
 from autograder.discover import Submission, find_submissions
 from autograder.gradebook import ByHand, CourseGradebook, write_csv
-from autograder.judge.judge import Verdict, legible
+from autograder.judge.judge import Verdict, check_points, legible
 from autograder.layout import load_assignment
 from autograder.receipt import exchange_time, received_times
 from autograder.release.release import nbgrader_config
@@ -134,6 +134,7 @@ class Grading:
         self.asked = asked = asked or Asked()
         self.root = root
         self.assignment = load_assignment(root, name)
+        check_points(self.assignment)
         self.submissions = only(find_submissions(submissions, self.assignment), asked.students, submissions)
         self.times = received_times(asked.received) if asked.received else {}
         self.without_time: list[str] = []

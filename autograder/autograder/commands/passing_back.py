@@ -110,6 +110,7 @@ def export(
     course: Root = None,
 ) -> None:
     """Write grades for another system. Who has no grade yet is left out and named, and never has a 0."""
+    from autograder.gradebook.passing_on import cure
     from autograder.gradebook.passing_on import export as run
     from autograder.layout import GRADES, find_root
     from autograder.show import tell
@@ -128,7 +129,7 @@ def export(
         leave_out_ungraded=leave_out_ungraded,
     )
     for student, why in done.left_out:
-        tell(console, f"left out: {student}: {why}")
+        tell(console, f"left out: {student}: {why}{cure(why)}")
     also = f", {len(done.left_out)} left out" if done.left_out else ""
     tell(console, f"{shown(done.path, root)}: {done.count} students{also}")
     if done.advice:

@@ -87,9 +87,24 @@ def export(
         )
     heading = column or load_assignment(root, names[0]).notebook
     table = TABLES[target](found, people, heading)
+    _somebody(found, table.left_out)
     path = file or grades / f"{names[0]}_{target}.csv"
     write_atomic(path, table.text.encode("utf-8"))
     return Exported(path, len(found) - len(table.left_out), table.left_out, _advice(target, heading, column))
+
+
+def cure(why: str) -> str:
+    """What passes on the grade of somebody who is left out for this reason; "" for what nothing does."""
+    told = "; --leave-out-ungraded passes on what is judged, and the set has those points fewer"
+    return told if "wait for a GPU" in why else ""
+
+
+def _somebody(found: Sequence[Standing], left_out: Sequence[tuple[str, str]]) -> None:
+    """Raise UserError where nobody has a grade to pass on: an empty table would look like a done job."""
+    if len(left_out) == len(found):
+        some = ", ".join(f"{student}: {why}{cure(why)}" for student, why in left_out[:3])
+        more = f", and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+        raise UserError(f"nobody has a grade to pass on, so nothing is written: {some}{more}")
 
 
 def timed(found: Sequence[Standing]) -> set[str]:
@@ -109,6 +124,7 @@ def _gradescope(found: Sequence[Standing], grades: Path, folder: Path, out: froz
             continue
         content = json.dumps(results_json(one, record, out), indent=1)
         write_atomic(folder / one.student / "results.json", (content + "\n").encode())
+    _somebody(found, left_out)
     return Exported(folder, len(found) - len(left_out), tuple(left_out))
 
 

@@ -17,6 +17,7 @@ from autograder.judge.attempts import Cases, NotebookStep, run_all
 from autograder.judge.faults import InternalError, blamed_on
 from autograder.layout import Assignment, CellSpec, NotebookCell
 from autograder.sandbox import Launcher, Limits
+from autograder.user_error import UserError
 from autograder.validate import Checked
 from warplab import crossing
 from warplab.crossing.costliest import quoted
@@ -175,6 +176,17 @@ def steps_of(assignment: Assignment, checked: Checked) -> tuple[NotebookStep, ..
     return tuple(steps[: last + 1])
 
 
+def check_points(assignment: Assignment) -> None:
+    """Raise UserError where a released test cell has other points than the rows of its task."""
+    for spec in assignment.cells.values():
+        worth = registry.get(spec.task).points_for(spec.rubric) if spec.task else spec.points
+        if abs(worth - spec.points) > TOLERANCE:
+            raise UserError(
+                f"{spec.task}: its rows are worth {worth:g} points, the released cell {spec.grade_id} "
+                f"{spec.points:g}; run `autograder release {assignment.name}`: nothing was graded"
+            )
+
+
 def _sources(steps: Sequence[NotebookStep], checked: Checked, entry: str) -> dict[str, str]:
     """{the name under which a text was compiled: the text}.
 
@@ -201,12 +213,6 @@ def _manual(spec: CellSpec, cell: NotebookCell) -> CellVerdict:
 def _judged(spec: CellSpec, report: Report) -> CellVerdict:
     part = report.part(spec.rubric)
     lines = [_checked(line) for line in part.lines]
-    worth = math.fsum(line.max for line in lines)
-    if abs(worth - spec.points) > TOLERANCE:
-        raise InternalError(
-            f"{spec.task}: its rows are worth {worth:g} points, the cell {spec.grade_id} {spec.points:g}; "
-            "run `autograder release`"
-        )
     ungraded = any(line.state == "ungraded" for line in lines)
     points = None if ungraded else round(math.fsum(line.points for line in lines), 2)
     plain = [dict(vars(line)) for line in lines]

@@ -293,6 +293,16 @@ def test_what_is_ungraded_for_anybody_can_be_left_out_for_everybody(graded):
     assert dict(done.left_out)["bob"] == "5 points wait for you in formgrader"
 
 
+def test_where_nobody_has_a_grade_nothing_is_written_and_the_option_is_named(graded, tmp_path):
+    root, out = graded
+    (tmp_path / "roster.csv").write_text("id,lms_user_id\nbob,8\n")
+    with pytest.raises(UserError) as told:
+        export(root, ["ps01"], "canvas", out, file=tmp_path / "x.csv", roster=tmp_path / "roster.csv")
+    assert "nobody has a grade to pass on" in str(told.value)
+    assert "bob: 15 points wait for a GPU" in str(told.value) and "--leave-out-ungraded" in str(told.value)
+    assert not (tmp_path / "x.csv").exists()
+
+
 @pytest.mark.parametrize(
     "words, why",
     [

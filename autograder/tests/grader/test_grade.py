@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+from dataclasses import replace
 
 import forked_commands
 import numpy as np
@@ -393,3 +394,15 @@ def test_a_second_run_into_the_same_folder_is_refused(course, tmp_path):
     hand_in(tmp_path / "submitted", "ada", "{")
     with only_one(tmp_path), pytest.raises(UserError, match="another run is grading into"):
         run(course, tmp_path / "submitted", tmp_path)
+
+
+def test_points_that_were_changed_without_a_release_stop_the_run_before_it_touches_a_grade(course, tmp_path):
+    hand_in(tmp_path / "in", "ada", perfect(course))
+    assert run(course, tmp_path / "in", tmp_path / "out")["ada"].score == 30
+    before = (tmp_path / "out/grades.csv").read_text()
+    with pytest.MonkeyPatch.context() as patch:
+        task = registry.get("ps01/launch_plan")
+        patch.setattr(task, "items", tuple(replace(item, points=2 * item.points) for item in task.items))
+        with pytest.raises(UserError, match=r"rows are worth 30 points, the released cell .* 15; run"):
+            run(course, tmp_path / "in", tmp_path / "out")
+    assert (tmp_path / "out/grades.csv").read_text() == before
