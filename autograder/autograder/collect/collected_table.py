@@ -12,7 +12,6 @@ from autograder.collect.intake import Collection
 from autograder.collect.platforms import checked_pattern
 from autograder.collect.repositories import PROTOCOLS
 from autograder.receipt import received_times, utc
-from autograder.show import tell
 from autograder.user_error import UserError
 
 
@@ -50,13 +49,17 @@ def show(console: Console, found: Collection, assignment: str, shown: Callable[[
         ", ".join(f"{count} {state}" for state, count in counts.items() if count) or "nothing found"
     )
     for place, why in found.left:
-        tell(console, f"not taken: {place}: {why}")
-    tell(console, f"{found.taken + len(found.left)} files: {found.taken} taken, {len(found.left)} not")
+        _tell(console, f"not taken: {place}: {why}")
+    _tell(console, f"{found.taken + len(found.left)} files: {found.taken} taken, {len(found.left)} not")
     if found.names:
         names = shown(found.names)
-        tell(console, f"whose is what nobody was found for? Enter it in {names}, and collect again")
+        _tell(console, f"whose is what nobody was found for? Enter it in {names}, and collect again")
     if found.late:
         some = ", ".join(found.late[:3]) + (", ..." if len(found.late) > 3 else "")
-        tell(console, f"late without a time: {some}; enter the times in {times}, or nothing is taken off")
+        _tell(console, f"late without a time: {some}; enter the times in {times}, or nothing is taken off")
     timed = f" --received {times}" if found.late or received_times(found.times) else ""
-    tell(console, f"next: autograder grade {assignment}{timed}")
+    _tell(console, f"next: autograder grade {assignment}{timed}")
+
+
+def _tell(console: Console, text: str) -> None:
+    console.print(text, markup=False, soft_wrap=True)
