@@ -65,10 +65,6 @@ class Recording:
 _recording: ContextVar[Recording | None] = ContextVar("_recording", default=None)
 
 
-class TunedWithoutTimes(UserWarning):
-    """``triton.autotune`` chose its first configuration, as there are no times to choose by."""
-
-
 class NoTimes(RuntimeError):
     """Triton's benchmarks were asked for times of the engine."""
 
