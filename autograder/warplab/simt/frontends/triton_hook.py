@@ -52,7 +52,7 @@ benchmark: Callable[..., list[float]] | None = None
 
 
 @dataclass(frozen=True)
-class Recording:
+class NotedLaunches:
     """Launches that are noted and not run: ``note(name, symbol, PTX, grid, block, shared bytes, arguments)``.
 
     Compiled for an architecture of its own, ``capability``, such as 80: kept apart from what runs here.
@@ -62,7 +62,7 @@ class Recording:
     note: Callable[..., None]
 
 
-_recording: ContextVar[Recording | None] = ContextVar("_recording", default=None)
+_recording: ContextVar[NotedLaunches | None] = ContextVar("_recording", default=None)
 
 
 class NoTimes(RuntimeError):
@@ -165,7 +165,7 @@ def launch_on_engine(launcher, args, options: dict, context_of: ContextOf) -> Ma
 
 @contextmanager
 def recorded(target: Target, note: Callable[..., None]) -> Iterator[None]:
-    """Inside, launches of Triton's kernels are told to ``note`` (see Recording) and do not run.
+    """Inside, launches of Triton's kernels are told to ``note`` (see NotedLaunches) and do not run.
 
     Compiled for ``target`` where it is older than ARCH, whose code every later GPU takes. ``note`` gets
     arguments as they were passed, a number for each parameter that is none of theirs.
@@ -174,7 +174,7 @@ def recorded(target: Target, note: Callable[..., None]) -> Iterator[None]:
         yield
         return
     major, minor = target.capability
-    token = _recording.set(Recording(min(10 * major + minor, _capability()), note))
+    token = _recording.set(NotedLaunches(min(10 * major + minor, _capability()), note))
     try:
         with _active():
             yield
