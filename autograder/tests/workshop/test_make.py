@@ -363,7 +363,7 @@ def test_what_a_student_installs_is_enough_for_notebooks_and_for_validate():
     code = STUDENT.replace("{absent}", repr(absent)).replace("{notebooks}", repr(notebooks))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("can be handed in, but is not finished") == len(notebooks) == 11
+    assert done.stdout.count("can be handed in, but is not finished") == len(notebooks)
 
 
 @pytest.mark.full

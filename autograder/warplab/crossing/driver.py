@@ -140,7 +140,7 @@ class Recorder:
         self._record("launch", number, grid, block, shared, packed)
 
     def launch_of_triton(self, name, symbol, ptx, grid, block, shared, arguments):
-        """Note a launch that Triton has compiled; warplab.simt.frontends.triton_hook.NotedLaunches calls this."""
+        """Note a launch that Triton has compiled; simt.frontends.triton_hook.NotedLaunches calls this."""
         grid, block, shared = checked_plan((grid, block, shared), name, self.target.limits)
         packed, _ = _packed(arguments, f"`{name}`")
         kernel = Kernel(name[:80], symbol, (ptx,), "triton")
