@@ -1,0 +1,405 @@
+"""One problem in three languages, counted side by side: numba and CUDA C++ as the sets before ps12 have
+them, beside a kernel of Triton's that the page or its reader wrote.
+"""
+
+import inspect
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numba import cuda, float32
+
+import warplab
+from warplab import plots
+from warplab.hardware.target import Target
+from warplab.rendering import render
+from warplab.simt.counters.collect import Counters
+from warplab.simt.counters.footprint import DistinctSectors
+from warplab.simt.frontends import triton_hook
+from warplab.simt.frontends.launch import LaunchContext
+from warplab.simt.profile import Profile, summary
+
+THREADS, TILE = 128, 16
+CUDA_CORES = ("fp32", "fp64", "half_lanes")
+
+
+@cuda.jit
+def vector_add(x, y, out):
+    """One thread: one number."""
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = x[i] + y[i]
+
+
+VECTOR_ADD = """
+extern "C" __global__ void vector_add(const float* x, const float* y, float* out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = x[i] + y[i];
+}
+"""
+
+
+@cuda.jit
+def softmax(x, out):
+    """One block: a row. Every thread merges numbers to a maximum and a sum, and a tree merges theirs."""
+    tops, totals = cuda.shared.array(THREADS, float32), cuda.shared.array(THREADS, float32)
+    row, t = cuda.blockIdx.x, cuda.threadIdx.x
+    top, total = float32(-math.inf), float32(0)
+    for i in range(t, x.shape[1], THREADS):
+        new = max(top, x[row, i])
+        total = total * math.exp(top - new) + math.exp(x[row, i] - new)
+        top = new
+    tops[t], totals[t] = top, total
+    cuda.syncthreads()
+    stride = THREADS // 2
+    while stride > 0:
+        if t < stride and tops[t + stride] > -math.inf:
+            new = max(tops[t], tops[t + stride])
+            mine = totals[t] * math.exp(tops[t] - new)
+            totals[t] = mine + totals[t + stride] * math.exp(tops[t + stride] - new)
+            tops[t] = new
+        cuda.syncthreads()
+        stride //= 2
+    for i in range(t, x.shape[1], THREADS):
+        out[row, i] = math.exp(x[row, i] - tops[0]) / totals[0]
+
+
+SOFTMAX = """
+extern "C" __global__ void softmax(const float* x, float* out, int columns)
+{
+    __shared__ float tops[128], totals[128];
+    int row = blockIdx.x, t = threadIdx.x;
+    float top = -INFINITY, total = 0;
+    for (int i = t; i < columns; i += 128) {
+        float value = x[row * columns + i], larger = fmaxf(top, value);
+        total = total * __expf(top - larger) + __expf(value - larger);
+        top = larger;
+    }
+    tops[t] = top;  totals[t] = total;
+    __syncthreads();
+    for (int stride = 64; stride > 0; stride /= 2) {
+        if (t < stride && tops[t + stride] > -INFINITY) {
+            float larger = fmaxf(tops[t], tops[t + stride]);
+            totals[t] = totals[t] * __expf(tops[t] - larger) + totals[t + stride] * __expf(tops[t + stride] - larger);
+            tops[t] = larger;
+        }
+        __syncthreads();
+    }
+    for (int i = t; i < columns; i += 128)
+        out[row * columns + i] = __expf(x[row * columns + i] - tops[0]) / totals[0];
+}
+"""  # noqa: E501 - a line of C++
+
+
+@cuda.jit
+def matmul(a, b, c):
+    """One thread: one number of c, through tiles in shared memory, on CUDA cores."""
+    tile_a = cuda.shared.array((TILE, TILE), float32)
+    tile_b = cuda.shared.array((TILE, TILE), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    col, row = cuda.grid(2)
+    acc = float32(0)
+    for k0 in range(0, a.shape[1], TILE):
+        tile_a[ty, tx], tile_b[ty, tx] = a[row, k0 + tx], b[k0 + ty, col]
+        cuda.syncthreads()
+        for k in range(TILE):
+            acc += tile_a[ty, k] * tile_b[k, tx]
+        cuda.syncthreads()
+    c[row, col] = acc
+
+
+MATMUL = """
+#include <mma.h>
+using namespace nvcuda::wmma;
+
+extern "C" __global__ void matmul(const half* a, const half* b, float* c, int n, int k)
+{
+    fragment<matrix_a, 16, 16, 16, half, row_major> left[2];
+    fragment<matrix_b, 16, 16, 16, half, row_major> right[2];
+    fragment<accumulator, 16, 16, 16, float> sums[2][2];
+    int row = 32 * blockIdx.y, col = 32 * blockIdx.x;
+    for (int i = 0; i < 4; i++)
+        fill_fragment(sums[i / 2][i % 2], 0.0f);
+    for (int step = 0; step < k; step += 16) {
+        for (int i = 0; i < 2; i++) {
+            load_matrix_sync(left[i], a + (row + 16 * i) * k + step, k);
+            load_matrix_sync(right[i], b + step * n + col + 16 * i, n);
+        }
+        for (int i = 0; i < 4; i++)
+            mma_sync(sums[i / 2][i % 2], left[i / 2], right[i % 2], sums[i / 2][i % 2]);
+    }
+    for (int i = 0; i < 4; i++)
+        store_matrix_sync(c + (row + 16 * (i / 2)) * n + col + 16 * (i % 2), sums[i / 2][i % 2], n, mem_row_major);
+}
+"""  # noqa: E501 - a line of C++
+
+
+@cuda.jit(device=True)
+def sum_of_block(partial, t, value):
+    """The sum of a block's values, which every thread gets."""
+    partial[t] = value
+    cuda.syncthreads()
+    stride = THREADS // 2
+    while stride > 0:
+        if t < stride:
+            partial[t] += partial[t + stride]
+        cuda.syncthreads()
+        stride //= 2
+    total = partial[0]
+    cuda.syncthreads()
+    return total
+
+
+@cuda.jit
+def layer_norm(x, weight, bias, out, eps):
+    """One block: a row. Three sweeps: the mean, the variance, the results."""
+    partial = cuda.shared.array(THREADS, float32)
+    row, t, columns = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
+    total = spread = float32(0)
+    for i in range(t, columns, THREADS):
+        total += x[row, i]
+    mean = sum_of_block(partial, t, total) / float32(columns)
+    for i in range(t, columns, THREADS):
+        spread += (x[row, i] - mean) * (x[row, i] - mean)
+    scale = float32(1) / math.sqrt(sum_of_block(partial, t, spread) / float32(columns) + float32(eps))
+    for i in range(t, columns, THREADS):
+        out[row, i] = (x[row, i] - mean) * scale * weight[i] + bias[i]
+
+
+LAYER_NORM = """
+__device__ float sum_of_block(float* partial, int t, float value)
+{
+    partial[t] = value;
+    __syncthreads();
+    for (int stride = 64; stride > 0; stride /= 2) {
+        if (t < stride)
+            partial[t] += partial[t + stride];
+        __syncthreads();
+    }
+    float total = partial[0];
+    __syncthreads();
+    return total;
+}
+
+extern "C" __global__
+void layer_norm(const float* x, const float* weight, const float* bias, float* out, int columns, float eps)
+{
+    __shared__ float partial[128];
+    int t = threadIdx.x;
+    const float* from = x + blockIdx.x * columns;
+    float total = 0, spread = 0;
+    for (int i = t; i < columns; i += 128)
+        total += from[i];
+    float mean = sum_of_block(partial, t, total) / columns;
+    for (int i = t; i < columns; i += 128)
+        spread += (from[i] - mean) * (from[i] - mean);
+    float scale = rsqrtf(sum_of_block(partial, t, spread) / columns + eps);
+    for (int i = t; i < columns; i += 128)
+        out[blockIdx.x * columns + i] = (from[i] - mean) * scale * weight[i] + bias[i];
+}
+"""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is computed: ``inputs`` by name, the ``result`` and its exact value, and the two known launches.
+
+    Each of ``numba`` and ``cpp`` is (kernel or source, grid, block, names of its arguments).
+    """
+
+    title: str
+    inputs: dict
+    result: str
+    exact: np.ndarray
+    numba: tuple
+    cpp: tuple
+
+
+def vector_add_problem(n=10_000):
+    rng = np.random.default_rng(12)
+    x, y = rng.normal(size=(2, n)).astype(np.float32)
+    known = -(-n // THREADS), THREADS
+    return Problem(
+        f"Adding two vectors of {n:,} numbers in FP32",
+        {"x": x, "y": y, "out": np.zeros_like(x), "n": n},
+        "out",
+        x + y,
+        (vector_add, *known, "x y out"),
+        (VECTOR_ADD, *known, "x y out n"),
+    )
+
+
+def softmax_problem(rows=32, columns=1000):
+    x = np.random.default_rng(12).normal(size=(rows, columns)).astype(np.float32)
+    powers = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    return Problem(
+        f"Softmax of {rows} rows of {columns:,} numbers in FP32",
+        {"x": x, "out": np.zeros_like(x), "rows": rows, "columns": columns},
+        "out",
+        powers / powers.sum(1, keepdims=True),
+        (softmax, rows, THREADS, "x out"),
+        (SOFTMAX, rows, THREADS, "x out columns"),
+    )
+
+
+def matmul_problem(m=128, n=128, k=128):
+    rng = np.random.default_rng(12)
+    a, b = rng.normal(size=(m, k)).astype(np.float16), rng.normal(size=(k, n)).astype(np.float16)
+    return Problem(
+        f"{m} x {k} times {k} x {n}, factors in FP16, sums in FP32",
+        {"a": a, "b": b, "c": np.zeros((m, n), np.float32), "m": m, "n": n, "k": k},
+        "c",
+        a.astype(np.float64) @ b.astype(np.float64),
+        (matmul, (n // TILE, m // TILE), (TILE, TILE), "a b c"),
+        (MATMUL, (n // 32, m // 32), 32, "a b c n k"),
+    )
+
+
+def layer_norm_problem(rows=32, columns=768, eps=1e-5):
+    rng = np.random.default_rng(12)
+    x = rng.normal(2, 3, (rows, columns)).astype(np.float32)
+    weight, bias = rng.normal(size=(2, columns)).astype(np.float32)
+    wide = x.astype(np.float64)
+    centred = wide - wide.mean(1, keepdims=True)
+    inputs = {"x": x, "weight": weight, "bias": bias, "out": np.zeros_like(x), "eps": eps}
+    return Problem(
+        f"Layer norm of {rows} rows of {columns:,} numbers in FP32",
+        inputs | {"rows": rows, "columns": columns},
+        "out",
+        centred / np.sqrt(wide.var(1, keepdims=True) + eps) * weight + bias,
+        (layer_norm, rows, THREADS, "x weight bias out eps"),
+        (LAYER_NORM, rows, THREADS, "x weight bias out columns eps"),
+    )
+
+
+PROBLEMS = {
+    "vector_add": vector_add_problem,
+    "softmax": softmax_problem,
+    "matmul": matmul_problem,
+    "layer_norm": layer_norm_problem,
+}
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Profiles of one problem by language. A row of ``rows()``: (what is counted, a number a language)."""
+
+    title: str
+    profiles: dict[str, Profile]
+
+    def rows(self) -> list[tuple[str, list[float]]]:
+        """Rows that are 0 in every language are left out."""
+
+        def row(label, number):
+            return label, [number(p) for p in self.profiles.values()]
+
+        rows = [
+            row("blocks", lambda p: math.prod(p.grid)),
+            row("threads a block", lambda p: math.prod(p.block)),
+            row("load requests", lambda p: p.global_load.requests),
+            row("sectors read", lambda p: p.global_load.sectors),
+            row("store requests", lambda p: p.global_store.requests),
+            row("sectors written", lambda p: p.global_store.sectors),
+            row("shared bytes a block", lambda p: p.shared_bytes),
+            row("shared wavefronts", lambda p: p.shared_memory.wavefronts),
+            row("FLOP on Tensor Cores", on_tensor_cores),
+            row("FLOP on CUDA cores", lambda p: p.flops - on_tensor_cores(p)),
+            row("instructions of warps", lambda p: p.warp_instructions),
+            row("registers a thread", lambda p: p.registers),
+        ]
+        return [(label, numbers) for label, numbers in rows if any(numbers)]
+
+    def __str__(self) -> str:
+        lines = [f"{'':<30}" + "".join(f"{name:>14}" for name in self.profiles)]
+        lines += [f"{label:<30}" + "".join(f"{n:>14,}" for n in numbers) for label, numbers in self.rows()]
+        return "\n".join([f"{self.title}: counted on PTX for sm_80, registers by ptxas", *lines])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        colour = plots.PALETTE["blue"]
+        return render("warplab.figures", "languages.html.j2", table=self, colour=colour)
+
+
+def on_tensor_cores(profile: Profile) -> int:
+    """Floating-point operations that Tensor Cores do."""
+    return sum(flops for unit, flops in profile.unit_flops.items() if unit not in CUDA_CORES)
+
+
+def side_by_side(name: str, triton_launch=None) -> SideBySide:
+    """Count a problem in numba, in CUDA C++ and, where ``triton_launch`` is given, in Triton.
+
+    ``name``: a key of PROBLEMS. ``triton_launch``: a function that launches one Triton kernel. Its parameters
+    bear the names of what they are to get: of ``inputs`` of the problem, where arrays are tensors, or
+    ``device``, which has ``empty`` and ``zeros``. All three are compiled for sm_80, as Triton's are here.
+    Raises ValueError for another name, another parameter, or a result that is wrong.
+    """
+    if name not in PROBLEMS:
+        raise ValueError(f"{name!r} is not compared here; there are {', '.join(PROBLEMS)}")
+    problem, target = PROBLEMS[name](), Target.of(triton_hook.ARCH)
+    kernel, *plan, names = problem.cpp
+    known = {
+        "numba": problem.numba,
+        "CUDA C++": (warplab.cuda_kernel(kernel, name), *plan, names),
+    }
+    profiles = {}
+    for language, (kernel, grid, block, names) in known.items():
+        values = _fresh(problem)
+        given = (values[one] for one in names.split())
+        profiles[language] = warplab.profile(kernel[grid, block], *given, arch=target.arch)
+        _must_agree(problem, values, language)
+    if triton_launch is not None:
+        profiles["Triton"] = _counted(problem, triton_launch, target)
+    return SideBySide(problem.title, profiles)
+
+
+def _fresh(problem) -> dict:
+    """The inputs, with a result that nobody has written yet."""
+    return problem.inputs | {problem.result: np.full_like(problem.inputs[problem.result], np.nan)}
+
+
+def _must_agree(problem, values, language):
+    off = np.abs(np.asarray(values[problem.result]) - problem.exact)
+    if not (off <= 1e-4 * (1 + np.abs(problem.exact))).all():
+        raise ValueError(f"{language}: `{problem.result}` is not the result yet, so counts say nothing")
+
+
+class OnTensors:
+    """What a host function is given as its device, where the arrays are tensors."""
+
+    def empty(self, shape, dtype):
+        return self.zeros(shape, dtype)
+
+    def zeros(self, shape, dtype):
+        import torch
+
+        return torch.from_numpy(np.zeros(shape, dtype))
+
+
+def _counted(problem, launch, target) -> Profile:
+    """The Profile of the one kernel that the function launches."""
+    import torch
+
+    values = {
+        key: torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+        for key, value in _fresh(problem).items()
+    } | {"device": OnTensors()}
+    wanted = inspect.signature(launch).parameters
+    if unknown := [one for one in wanted if one not in values]:
+        raise ValueError(f"no `{unknown[0]}` here; the function may ask for {', '.join(values)}")
+    seen: list[tuple[Counters, DistinctSectors]] = []
+
+    def context_of(grid, block) -> LaunchContext:
+        seen.append((Counters(), DistinctSectors()))
+        return LaunchContext(target, seen[-1])
+
+    machine = triton_hook.launch_on_engine(launch, [values[one] for one in wanted], {}, context_of)
+    if machine is None or len(seen) != 1:
+        raise ValueError(f"one Triton kernel is compared, and the function launched {len(seen)}")
+    _must_agree(problem, values, "Triton")
+    counters, distinct = seen[0]
+    found = summary(machine, counters, target)
+    found.footprints = distinct.by_buffer()
+    return found
