@@ -12,7 +12,7 @@ from autograder.sandbox import student
 from warplab import check
 from warplab.puzzles import blank
 
-SETS = (*(f"ps{number:02}" for number in range(1, 12)), "ps13")
+SETS = tuple(f"ps{number:02}" for number in range(1, 14))
 BY_HAND = {
     "ps01/place": lambda row, col, width: row * width + col,
     "ps01/idle": (86 * 16 - 1366) * 768,  # 85.375 blocks are 86; 768 is 48 blocks exactly
@@ -59,6 +59,10 @@ BY_HAND = {
     "ps11/longer": 2,
     "ps11/text": "yes",
     "ps11/three": 3,
+    "ps12/masked": 4 * 256 - 1000,
+    "ps12/each": 1024 / 256,
+    "ps12/requests": 4096 / 512,
+    "ps12/squares": 24 * 3**2,
     "ps13/products": 2,
     "ps13/nothing": 2.3026,
     "ps13/first_step": 0.1,

@@ -1,0 +1,338 @@
+"""Problem set 12, one kernel in three languages: kernels in Triton beside numba and CUDA C++."""
+
+import numpy as np
+
+from warplab.tasks.compare import sum_tolerance
+from warplab.tasks.declaration import COPY, DriverTask, task
+from warplab.tasks.rubric import Bound, Case, Item, number, so_many
+
+UNIT = 2.0**-24  # unit roundoff of float32
+WIDEST = 4  # numbers of float32 that a thread asks for at once: 16 bytes
+LANES = 32
+PROGRAMS = 32  # of layer_norm_backward: those whose sums have a place in `partial`
+
+
+def once(*arrays):
+    """Sectors of arrays of float32 that are read or written once, from end to end."""
+    return sum(4 * int(np.prod(shape)) for shape in arrays) / 32
+
+
+class TritonTask(DriverTask):
+    """Host code without a device of its own: what it can launch on its arrays is a kernel in Triton."""
+
+    needs = "triton"
+    FEWEST = 40  # warps that must share the work of a counted row
+
+    def unshared(self, inputs, counters, launch=()):
+        """Triton's programs are blocks: one program that goes through everything has up to 32 warps, and each
+        of them issues at least a 32nd of all instructions.
+        """
+        total, busiest = (counters.get(name) for name in ("warp_instructions", "busiest_warp_instructions"))
+        if not total or not busiest or busiest <= total / self.FEWEST:
+            return None
+        return (
+            f"the busiest warp issues {number(busiest)} of {number(total)} instructions: "
+            "divide the work among many programs"
+        )
+
+
+@task("ps12/vector_add", points=10)
+class VectorAdd(TritonTask):
+    """out = x + y."""
+
+    entry = "vector_add"
+    arguments = ("x", "y", "out")
+    items = (
+        Item("whole", 3, title="Lengths that are whole blocks"),
+        Item("any", 3, title="Any length"),
+        Item("wide", 4, "structure", "A thread asks for four numbers at once"),
+    )
+
+    def make_cases(self, rng):
+        def vectors(item, count):
+            x, y = (rng.normal(size=int(count)).astype(np.float32) for _ in range(2))
+            return Case(f"{item}, {so_many(count, 'number')}", {"x": x, "y": y}, item)
+
+        return [
+            vectors("whole", 4096),
+            vectors("any", 1),
+            vectors("any", 2 * rng.integers(500, 4000) + 1),
+            vectors("wide", 65_536),
+        ]
+
+    def result(self, inputs):
+        return {"out": (inputs["x"].shape, "float32")}
+
+    def reference(self, inputs):
+        return {"out": (inputs["x"] + inputs["y"]).astype(np.float64)}
+
+    def bounds(self, inputs):
+        """A request of a warp is 32 lanes of 16 bytes at most; one number a lane is four times as many."""
+        fewest = 3 * inputs["x"].size / (LANES * WIDEST)
+        return {"wide": Bound("global_memory.requests", 1.05 * fewest, 3.8 * fewest, "requests", fewest)}
+
+
+@task("ps12/fused_softmax", points=20)
+class FusedSoftmax(TritonTask):
+    """Softmax of the first `columns` numbers of each row of x, whose rows lie further apart.
+
+    A row of minus infinities alone gives zeros; with NaN or plus infinity in it, NaN.
+    """
+
+    entry = "fused_softmax"
+    arguments = ("x", "columns", "out")
+    yardstick = COPY
+    items = (
+        Item("rows", 4, title="Rows of any length up to 4,096"),
+        Item("apart", 3, title="Rows that lie further apart than they are long"),
+        Item("large", 3, title="Numbers far from zero"),
+        Item("special", 4, title="Infinities and NaN"),
+        Item("once", 4, "structure", "Each number is read once and written once"),
+        Item("time", 2, "time", "Time, beside a copy of as many bytes (CUDA only)"),
+    )
+
+    @staticmethod
+    def matrix(rng, item, rows, columns, gap=0, size=1.0, centre=0.0):
+        """What lies between the rows is larger than they are."""
+        x = rng.normal(centre, size, (rows, int(columns))).astype(np.float32)
+        between = rng.uniform(50, 99, (rows, int(gap))).astype(np.float32) + np.float32(centre)
+        inputs = {"x": np.hstack([x, between]), "columns": int(columns)}
+        told = f"{item}, {so_many(rows, 'row')} of {columns}{f', {columns + gap} apart' * bool(gap)}"
+        return Case(told, inputs, item)
+
+    def make_cases(self, rng):
+        special = self.matrix(rng, "special", 7, rng.integers(5, 40), rng.integers(1, 9))
+        x = special.inputs["x"]
+        x[0, 1::2] = x[1, :] = x[2, 1:] = -np.inf
+        x[3, 2], x[4, 3], x[5, 1] = np.inf, np.nan, np.nan
+        x[5, 2:] = -np.inf
+        return [
+            self.matrix(rng, "rows", 3, 1),
+            self.matrix(rng, "rows", 5, 2 * rng.integers(100, 400) + 1),
+            self.matrix(rng, "rows", 2, 4096),
+            self.matrix(rng, "apart", 4, rng.integers(33, 300), rng.integers(1, 90)),
+            self.matrix(rng, "large", 3, rng.integers(65, 200), 5, 40.0, rng.choice([-1, 1]) * 900.0),
+            special,
+            self.matrix(rng, "once", 64, 1024),
+        ]
+
+    def make_timed(self, rng):
+        """32 MiB in and 32 MiB out."""
+        return [self.matrix(rng, "time", 8192, 1024)]
+
+    def result(self, inputs):
+        return {"out": ((len(inputs["x"]), inputs["columns"]), "float32")}
+
+    @staticmethod
+    def powers(inputs):
+        """exp(x - max), and x - max, of the rows as they are meant."""
+        x = inputs["x"][:, : inputs["columns"]].astype(np.float64)
+        largest = x.max(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            below = x - np.where(largest == -np.inf, 0.0, largest)
+        return np.exp(below), below
+
+    def reference(self, inputs):
+        power, _ = self.powers(inputs)
+        total = power.sum(axis=1, keepdims=True)
+        return {"out": power / np.where(total == 0, 1.0, total)}
+
+    def tolerance(self, inputs, expected):
+        """x - max is rounded once, which exp turns into a relative error of |x - max| u, of at most 104: what
+        is further below is 0 in float32. exp itself, the sum and the division cost a few u more.
+        """
+        _, below = self.powers(inputs)
+        reach = min(float(np.abs(below, where=np.isfinite(below), out=np.zeros_like(below)).max()), 104.0)
+        limit = expected["out"] * UNIT * (4 * reach + 2 * inputs["columns"] ** 0.5 + 32) + 1e-37
+        return {"out": np.where(np.isnan(limit), 0.0, limit)}
+
+    def bounds(self, inputs):
+        """One read and one write; a second read is half as many sectors more.
+
+        Time: a program holds its row in registers, so HBM sees what a copy moves, and the two reductions of
+        a row overlap with other rows' loads. Provisional: not yet recorded on a GPU.
+        """
+        fewest = 2 * once(self.result(inputs)["out"][0])
+        return {
+            "once": Bound("global_memory.sectors", 1.1 * fewest, 1.45 * fewest, "sectors", fewest),
+            "time": Bound("time.ratio_low", 2.0, 6.0, "times the time of a copy"),
+        }
+
+
+class Normalised(TritonTask):
+    """What layer_norm and layer_norm_backward share: rows, and what is between them."""
+
+    @staticmethod
+    def matrices(rng, rows, columns, size=1.0, centre=0.0):
+        """{"x", "gamma", "beta"}: each row of x about a centre of its own."""
+        rows, columns = int(rows), int(columns)
+        x = rng.normal(0, size, (rows, columns)) + centre * rng.choice([-1, 1], (rows, 1))
+        gamma, beta = rng.uniform(0.5, 2, columns), rng.normal(0, 1, columns)
+        named = {"x": x, "gamma": gamma * rng.choice([-1, 1], columns), "beta": beta}
+        return {name: value.astype(np.float32) for name, value in named.items()}
+
+
+@task("ps12/layer_norm", points=10)
+class LayerNorm(Normalised):
+    """y = (x - mean) rstd gamma + beta; rstd = 1 / sqrt(var + eps) and var the mean of (x - mean)^2."""
+
+    entry = "layer_norm"
+    arguments = ("x", "gamma", "beta", "eps", "y", "mean", "rstd")
+    items = (
+        Item("rows", 3, title="Rows of any length up to 4,096"),
+        Item("far", 2, title="Rows whose numbers lie far from zero and close together"),
+        Item("eps", 2, title="Rows that hardly vary, and rows of one number"),
+        Item("once", 3, "structure", "x is read once"),
+    )
+
+    def make_cases(self, rng):
+        def rows(item, count, columns, size=1.0, centre=0.0, eps=1e-5):
+            inputs = self.matrices(rng, count, columns, size, centre) | {"eps": float(eps)}
+            return Case(f"{item}, {so_many(count, 'row')} of {columns}", inputs, item)
+
+        return [
+            rows("rows", 4, 128),
+            rows("rows", 3, 2 * rng.integers(150, 600) + 1),
+            rows("rows", 1, 4096),
+            rows("far", 3, rng.integers(200, 300), 1.0, 3000.0),
+            rows("eps", 3, rng.integers(17, 60), 0.01, eps=rng.uniform(1e-4, 1e-3)),
+            rows("eps", 2, 1, eps=rng.uniform(1e-6, 1e-4)),
+            rows("once", 64, 1024),
+        ]
+
+    def result(self, inputs):
+        count = (len(inputs["x"]),)
+        return {"y": (inputs["x"].shape, "float32"), "mean": (count, "float32"), "rstd": (count, "float32")}
+
+    def reference(self, inputs):
+        x = inputs["x"].astype(np.float64)
+        mean = x.mean(axis=1, keepdims=True)
+        rstd = 1 / np.sqrt(((x - mean) ** 2).mean(axis=1, keepdims=True) + inputs["eps"])
+        y = (x - mean) * rstd * inputs["gamma"] + inputs["beta"]
+        return {"y": y, "mean": mean[:, 0], "rstd": rstd[:, 0]}
+
+    def tolerance(self, inputs, expected):
+        """The mean is off by d, as a sum of n numbers may be. About a mean that is off by d the variance is
+        larger by d^2, and its sum of n squares is off by a share of 2 (n + 4) u; half of either goes into
+        rstd as a share, and d rstd |gamma| into y.
+        """
+        x = np.abs(inputs["x"].astype(np.float64))
+        n, rstd = x.shape[1], expected["rstd"]
+        d = sum_tolerance(n + 1, x.mean(axis=1))
+        share = (n + 8) * 2 * UNIT + (d + UNIT * x.max(axis=1)) ** 2 * rstd**2
+        gamma, beta = np.abs(inputs["gamma"]), np.abs(inputs["beta"])
+        wide = np.abs(expected["y"] - inputs["beta"])
+        off = wide * (share[:, None] + 8 * UNIT) + ((d + 2 * UNIT * x.max(axis=1)) * rstd)[:, None] * gamma
+        return {"y": off + 4 * UNIT * beta, "mean": d, "rstd": rstd * share}
+
+    def bounds(self, inputs):
+        """For every row of x its numbers, gamma and beta are read, and y is written: four times as many
+        sectors as x has. A second read of x is one time more.
+        """
+        fewest = once(inputs["x"].shape)
+        return {"once": Bound("global_memory.sectors", 4.3 * fewest, 5.0 * fewest, "sectors", 2 * fewest)}
+
+
+@task("ps12/layer_norm_backward", points=15)
+class LayerNormBackward(Normalised):
+    """The way back of layer_norm: with h = (x - mean) rstd and w = dy gamma,
+    dx = (w - h mean(h w) - mean(w)) rstd, dgamma = the sum of dy h over all rows, dbeta that of dy.
+    """
+
+    entry = "layer_norm_backward"
+    arguments = ("x", "gamma", "mean", "rstd", "dy", "partial", "dx", "dgamma", "dbeta")
+    yardstick = COPY
+    FEWEST = 12  # two launches, and programs of one warp
+    items = (
+        Item("dx", 4, title="The gradient by x"),
+        Item("parameters", 4, title="The gradients by gamma and beta"),
+        Item("once", 5, "structure", "x and dy are read once"),
+        Item("time", 2, "time", "Time, beside a copy of as many bytes (CUDA only)"),
+    )
+
+    def rows(self, rng, item, count, columns, only=()):
+        inputs = self.matrices(rng, count, columns, rng.uniform(0.5, 3), rng.uniform(0, 2))
+        x = inputs["x"].astype(np.float64)
+        mean, rstd = x.mean(axis=1), 1 / np.sqrt(x.var(axis=1) + 1e-3)
+        inputs |= {"mean": mean.astype(np.float32), "rstd": rstd.astype(np.float32)}
+        inputs["dy"] = rng.normal(rng.uniform(-1, 1), 1, x.shape).astype(np.float32)
+        del inputs["beta"]
+        return Case(f"{item}, {so_many(count, 'row')} of {columns}", inputs, item, only)
+
+    def make_cases(self, rng):
+        def both(count, columns):
+            yield self.rows(rng, "dx", count, columns, ("dx",))
+            yield self.rows(rng, "parameters", count, columns, ("dgamma", "dbeta"))
+
+        return [
+            *both(3, 64),
+            *both(2 * rng.integers(20, 30) + 1, 2 * rng.integers(40, 150) + 1),
+            *both(1, 1),
+            self.rows(rng, "once", 256, 512),
+        ]
+
+    def make_timed(self, rng):
+        """32 MiB of x and as many of dy."""
+        return [self.rows(rng, "time", 8192, 1024)]
+
+    def result(self, inputs):
+        """What is in `partial` afterwards is compared with nothing."""
+        rows, columns = inputs["x"].shape
+        return {
+            "partial": ((2, PROGRAMS, columns), "float32"),
+            "dx": ((rows, columns), "float32"),
+            "dgamma": ((columns,), "float32"),
+            "dbeta": ((columns,), "float32"),
+        }
+
+    @staticmethod
+    def parts(inputs):
+        """(h, dy, w, rstd), in float64."""
+        x, gamma, mean, rstd, dy = (
+            inputs[name].astype(np.float64) for name in ("x", "gamma", "mean", "rstd", "dy")
+        )
+        return (x - mean[:, None]) * rstd[:, None], dy, dy * gamma, rstd[:, None]
+
+    def reference(self, inputs):
+        h, dy, w, rstd = self.parts(inputs)
+        along, level = (h * w).mean(axis=1, keepdims=True), w.mean(axis=1, keepdims=True)
+        return {
+            "dx": (w - h * along - level) * rstd,
+            "dgamma": (dy * h).sum(axis=0),
+            "dbeta": dy.sum(axis=0),
+        }
+
+    def tolerance(self, inputs, expected):
+        """h and w are rounded a few times; the means are sums of n products, the others of as many as there
+        are rows. Whoever takes x - mean apart adds what x and the mean are rounded by.
+        """
+        h, dy, w, rstd = (np.abs(part) for part in self.parts(inputs))
+        rows, n = h.shape
+        along, level = (h * w).mean(axis=1, keepdims=True), w.mean(axis=1, keepdims=True)
+        dx = sum_tolerance(n + 8, w + h * along + level) * rstd
+        return {
+            "dx": dx,
+            "dgamma": sum_tolerance(rows + 8, (dy * h).sum(axis=0)),
+            "dbeta": sum_tolerance(rows + 8, dy.sum(axis=0)),
+        }
+
+    def bounds(self, inputs):
+        """x and dy are read and dx is written: three times as many sectors as x has; `partial` is written and
+        read, half as many for 256 rows and 32 programs, gamma by each program. A launch of its own for dgamma
+        and dbeta, which reads x and dy again, takes five times as many, and one more where gamma is read for
+        every row.
+
+        Time: a copy of x, dy and dx is the yardstick; 32 programs are few for a GPU of more than a hundred
+        multiprocessors, so full points go up to 12 times as long. Provisional: not yet recorded on a GPU.
+        """
+        fewest = once(inputs["x"].shape)
+        return {
+            "once": Bound("global_memory.sectors", 4.0 * fewest, 5.0 * fewest, "sectors", 3 * fewest),
+            "time": Bound("time.ratio_low", 12.0, 40.0, "times the time of a copy"),
+        }
+
+    def must_write(self, inputs):
+        return inputs["x"].nbytes
+
+
+# matmul_dot (20 points) and autotune (20 points) go here.

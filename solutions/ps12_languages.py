@@ -1,0 +1,400 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Problem set 12: One kernel, three languages
+#
+# A small company sells one program that runs on everybody's graphics card, and hires for a language that its
+# competitors' kernels are written in. You know numba and CUDA C++. In Triton you say what a whole block of
+# numbers does, and the compiler decides which thread does it.
+#
+# **About 5 hours**, after chapter 8. Of the 100 points 4 need a CUDA GPU. Write in the place of
+# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
+#
+# Triton has wheels for Linux (Windows: WSL; or Colab). Where it is not installed, this set cannot be solved,
+# and where it is graded without Triton nobody loses a point.
+
+# %%
+import torch
+import triton
+import triton.language as tl
+import warplab
+from warplab.check import grade, puzzle, when_written
+
+# %% [markdown]
+# ## Four guesses
+#
+# Put a guess in the place of each `...` and run its cell. There are no points, and every guess is answered.
+
+# %% [markdown]
+# A vector of 1,000 numbers is cut into blocks of 256, one for each program. How many places of the last block
+# are masked out?
+
+# %%
+puzzle("ps12/masked", ...)
+
+# %% [markdown]
+# `tl.arange(0, 1024)` in a kernel that is launched with `num_warps=8`: how many of the numbers does each
+# thread hold?
+
+# %%
+puzzle("ps12/each", ...)
+
+# %% [markdown]
+# That program loads 1,024 neighbouring float32 numbers. A thread can ask for 16 bytes at once. How many
+# requests do its eight warps make?
+
+# %%
+puzzle("ps12/requests", ...)
+
+# %% [markdown]
+# Rows of 1,000 numbers lie in blocks of 1,024. For the mean, the masked places are loaded as 0, and so add
+# nothing to the sum of the row. By how much are the *squares of the differences from the mean* too large in
+# sum, if all numbers of the row are 3?
+
+# %%
+puzzle("ps12/squares", ...)
+
+# %% [markdown]
+# ## 1. A program and its block
+#
+# A numba kernel says what one thread does. A Triton kernel says what one *program* does, with whole blocks of
+# numbers:
+#
+# ```python
+# @cuda.jit                                   @triton.jit
+# def add(x, y, out):                         def add(x, y, out, n, BLOCK: tl.constexpr):
+#     i = cuda.grid(1)                            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+#     if i < x.size:                              inside = i < n
+#         out[i] = x[i] + y[i]                    total = tl.load(x + i, mask=inside) + ...
+#                                                 tl.store(out + i, total, mask=inside)
+# add[blocks, 256](x, y, out)                 add[(programs,)](x, y, out, n, BLOCK=256, num_warps=4)
+# ```
+#
+# `x` is the address of the first number, so `x + i` are `BLOCK` addresses, and there is no `x.size`: what a
+# kernel must know of its arrays, it is told. A program runs as one block of `32 * num_warps` threads (4 warps
+# unless you say otherwise), and `BLOCK` is a power of two. Triton spreads the numbers over the threads. Where
+# there are enough for it, a thread gets 4 neighbours, which it loads and stores with one instruction.
+#
+# Your host function gets arrays and launches on them. In this notebook they can be tensors; where you are
+# graded they are arrays without values, which have a `shape`, a `dtype` and a `stride(axis)`.
+
+
+# %% solution="vector_add"
+@triton.jit
+def add_kernel(x, y, out, n, BLOCK: tl.constexpr):
+    """One program: BLOCK neighbouring numbers. About 4 lines."""
+    ### BEGIN SOLUTION
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < n
+    total = tl.load(x + i, mask=inside) + tl.load(y + i, mask=inside)
+    tl.store(out + i, total, mask=inside)
+    ### END SOLUTION
+
+
+def vector_add(x, y, out):
+    """Fill `out` with x + y. About 2 lines.
+
+    x, y, out  float32 (n,), any n from 1 on
+
+    For many numbers, each thread of a program must have at least 4 neighbours, so that it asks for 16 bytes at once.
+    """
+    ### BEGIN SOLUTION
+    # 4 warps of 32 threads with 4 numbers are 512: from BLOCK=512 on a load is 16 bytes a thread. Usual slips: BLOCK=128, which
+    # is right and has four times the requests; a grid that rounds down; no mask; a grid that is no tuple.
+    n = x.shape[0]
+    add_kernel[(triton.cdiv(n, 1024),)](x, y, out, n, BLOCK=1024)
+    ### END SOLUTION
+
+
+# %% grade="ps12/vector_add"
+grade("ps12/vector_add", vector_add)
+
+# %% [markdown]
+# The same function on tensors:
+
+# %%
+with when_written():
+    x, y = torch.rand(2, 1000, device=warplab.torch_device)
+    out = torch.empty_like(x)
+    vector_add(x, y, out)
+    print("as torch adds them:", torch.equal(out, x + y))
+
+# %% [markdown]
+# ## 2. A row that stays on the chip
+#
+# A translator writes sentence after sentence, and at each word turns a row of scores into probabilities. As
+# three kernels (maximum, sum, quotient) that is three trips through memory for each score. One program can
+# hold a whole row:
+#
+# ```python
+# score = tl.load(...)                          # a row, with what lies past its end masked out
+# power = tl.exp(score - tl.max(score, axis=0))
+# power / tl.sum(power, axis=0)
+# ```
+#
+# The scores of a row are the first `columns` of a longer row, so that rows begin `x.stride(0)` numbers apart.
+# What lies between is not yours to read.
+#
+# A score of minus infinity is a word that may not come: its probability is 0. Where no word may come (a row of
+# minus infinities alone), all probabilities are 0. A row with NaN or with plus infinity among its scores
+# becomes NaN throughout, as in torch.
+
+
+# %% solution="fused_softmax"
+@triton.jit
+def softmax_kernel(x, out, columns, x_stride, out_stride, BLOCK: tl.constexpr):
+    """One program: one row, of at most BLOCK numbers. About 9 lines."""
+    ### BEGIN SOLUTION
+    row, i = tl.program_id(0), tl.arange(0, BLOCK)
+    inside = i < columns
+    score = tl.load(x + row * x_stride + i, mask=inside, other=-float("inf"))
+    largest = tl.max(score, axis=0)
+    largest = tl.where(largest == -float("inf"), 0.0, largest)
+    power = tl.exp(score - largest)
+    total = tl.sum(power, axis=0)
+    total = tl.where(total == 0.0, 1.0, total)
+    tl.store(out + row * out_stride + i, power / total, mask=inside)
+    ### END SOLUTION
+
+
+def fused_softmax(x, columns, out):
+    """Fill each row of `out` with the softmax of the first `columns` numbers of that row of `x`. About 3 lines.
+
+    x        float32 (rows, at least columns)
+    columns  from 1 to 4,096
+    out      float32 (rows, columns)
+
+    1. Read each number once, and write each probability once.
+    2. Subtract the largest number of the row before exp.
+    3. Rows of minus infinities alone become zeros.
+    """
+    ### BEGIN SOLUTION
+    # minus infinity is what the places past the end are loaded as: it is no maximum, and its power is 0. Where it is the maximum,
+    # minus infinity minus itself is NaN, so such a row takes 0 for it, and divides by 1. NaN and plus infinity need nothing: NaN
+    # survives exp, sum and quotient, and infinity minus infinity is NaN. Usual slips: other=0.0, which is a maximum of negative
+    # rows and adds to the sum; the stride of x for out; the next power of two of the stride, which reads between the rows.
+    rows, width = x.shape[0], triton.next_power_of_2(columns)
+    softmax_kernel[(rows,)](x, out, columns, x.stride(0), out.stride(0), BLOCK=width)
+    ### END SOLUTION
+
+
+# %% grade="ps12/fused_softmax"
+grade("ps12/fused_softmax", fused_softmax)
+
+# %% [markdown]
+# On a CUDA GPU, full points up to twice the time of a copy of as many bytes.
+
+# %% grade="ps12/fused_softmax" rubric="time"
+grade("ps12/fused_softmax", fused_softmax, rubric="time")
+
+# %% [markdown]
+# ## 3. Layer norm, there
+#
+# The translator's network normalises each row of its activations before every layer:
+#
+# $$y = (x - \text{mean}) \cdot \text{rstd} \cdot \gamma + \beta, \qquad \text{rstd} = 1 / \sqrt{\text{var} + \varepsilon}$$
+#
+# with the row's mean, and its variance, the mean of the squares $(x - \text{mean})^2$. The two numbers of each
+# row are kept for the way back.
+#
+# $\text{mean}(x^2) - \text{mean}^2$ is the variance as well, on paper. In float32 it is the difference of two
+# large numbers for a row that lies far from zero.
+
+
+# %% solution="layer_norm"
+@triton.jit
+def norm_kernel(x, gamma, beta, eps, y, mean, rstd, columns, BLOCK: tl.constexpr):
+    """One program: one row, of at most BLOCK numbers. About 12 lines."""
+    ### BEGIN SOLUTION
+    row, i = tl.program_id(0), tl.arange(0, BLOCK)
+    inside = i < columns
+    value = tl.load(x + row * columns + i, mask=inside, other=0.0)
+    middle = tl.sum(value, axis=0) / columns
+    apart = tl.where(inside, value - middle, 0.0)
+    scale = 1.0 / tl.sqrt(tl.sum(apart * apart, axis=0) / columns + eps)
+    g = tl.load(gamma + i, mask=inside)
+    b = tl.load(beta + i, mask=inside)
+    tl.store(y + row * columns + i, apart * scale * g + b, mask=inside)
+    tl.store(mean + row, middle)
+    tl.store(rstd + row, scale)
+    ### END SOLUTION
+
+
+def layer_norm(x, gamma, beta, eps, y, mean, rstd):
+    """Fill y, mean and rstd. About 3 lines.
+
+    x, y         float32 (rows, columns), columns from 1 to 4,096
+    gamma, beta  float32 (columns,)
+    eps          a number
+    mean, rstd   float32 (rows,)
+
+    Read x once, and take the variance of what is left when the mean is subtracted.
+    """
+    ### BEGIN SOLUTION
+    # The places past the end are loaded as 0, which the mean forgives and the variance does not: 0 - mean is no 0. Usual slips:
+    # that; dividing by BLOCK; mean(x * x) - mean * mean, wrong by the square of how far the row lies from zero; eps outside the
+    # root.
+    rows, columns = x.shape
+    width = triton.next_power_of_2(columns)
+    norm_kernel[(rows,)](x, gamma, beta, eps, y, mean, rstd, columns, BLOCK=width)
+    ### END SOLUTION
+
+
+# %% grade="ps12/layer_norm"
+grade("ps12/layer_norm", layer_norm)
+
+# %% [markdown]
+# ## 4. Layer norm, and back
+#
+# On the way back `dy` comes in, how much the loss changes with each y. With $h = (x - \text{mean}) \cdot
+# \text{rstd}$ and $w = dy \cdot \gamma$, and means along the row:
+#
+# $$dx = (w - h \cdot \text{mean}(h w) - \text{mean}(w)) \cdot \text{rstd}, \qquad
+# d\gamma = \sum_{\text{rows}} dy \cdot h, \qquad d\beta = \sum_{\text{rows}} dy$$
+#
+# dx is a matter of one row, and dγ and dβ of all rows. A launch of its own for them would read x and dy a
+# second time. So let 32 programs take the rows in turn (program p the rows p, p + 32, ...), each keep sums of
+# its own rows, and write them to `partial`; a second launch adds up the 32. With fixed sums instead of
+# atomics, two runs give the same bits.
+
+
+# %% solution="layer_norm_backward"
+@triton.jit
+def backward_kernel(
+    x,
+    gamma,
+    mean,
+    rstd,
+    dy,
+    partial,
+    dx,
+    rows,
+    columns,
+    PROGRAMS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """One program: the rows p, p + PROGRAMS, ..., and their sums for dgamma and dbeta. About 20 lines."""
+    ### BEGIN SOLUTION
+    p, i = tl.program_id(0), tl.arange(0, BLOCK)
+    inside = i < columns
+    g = tl.load(gamma + i, mask=inside, other=0.0)
+    for_gamma = tl.zeros((BLOCK,), tl.float32)
+    for_beta = tl.zeros((BLOCK,), tl.float32)
+    for row in range(p, rows, PROGRAMS):
+        scale = tl.load(rstd + row)
+        value = tl.load(x + row * columns + i, mask=inside, other=0.0)
+        d = tl.load(dy + row * columns + i, mask=inside, other=0.0)
+        h = (value - tl.load(mean + row)) * scale
+        w = d * g
+        along = tl.sum(h * w, axis=0) / columns
+        level = tl.sum(w, axis=0) / columns
+        tl.store(dx + row * columns + i, (w - h * along - level) * scale, mask=inside)
+        for_gamma += d * h
+        for_beta += d
+    tl.store(partial + p * columns + i, for_gamma, mask=inside)
+    tl.store(partial + (PROGRAMS + p) * columns + i, for_beta, mask=inside)
+    ### END SOLUTION
+
+
+@triton.jit
+def add_up_kernel(partial, dgamma, dbeta, columns, PROGRAMS: tl.constexpr, BLOCK: tl.constexpr):
+    """One program: BLOCK neighbouring columns, over all PROGRAMS. About 7 lines."""
+    ### BEGIN SOLUTION
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < columns
+    at = tl.arange(0, PROGRAMS)[:, None] * columns + i[None, :]
+    for_gamma = tl.load(partial + at, mask=inside[None, :], other=0.0)
+    for_beta = tl.load(partial + PROGRAMS * columns + at, mask=inside[None, :], other=0.0)
+    tl.store(dgamma + i, tl.sum(for_gamma, axis=0), mask=inside)
+    tl.store(dbeta + i, tl.sum(for_beta, axis=0), mask=inside)
+    ### END SOLUTION
+
+
+def layer_norm_backward(x, gamma, mean, rstd, dy, partial, dx, dgamma, dbeta):
+    """Fill dx, dgamma and dbeta. About 5 lines.
+
+    x, dy, dx      float32 (rows, columns), columns from 1 to 4,096
+    gamma, dgamma, dbeta  float32 (columns,)
+    mean, rstd     float32 (rows,), of layer_norm
+    partial        float32 (2, 32, columns), for sums of 32 programs; what is in it afterwards nobody looks at
+
+    1. Read x and dy once, and write dx once.
+    2. Add up dgamma and dbeta without atomics.
+    """
+    ### BEGIN SOLUTION
+    # x and dy are read where dx needs them, and the sums go along in registers. Places past the end have dy = 0, so they add
+    # nothing to any sum. Usual slips: the mean of h * w by BLOCK; sums of one row that overwrite those of another; partial read
+    # with fewer programs than were launched, or never written where there are fewer rows than 32.
+    rows, columns = x.shape
+    width = triton.next_power_of_2(columns)
+    backward_kernel[(32,)](x, gamma, mean, rstd, dy, partial, dx, rows, columns, PROGRAMS=32, BLOCK=width)
+    add_up_kernel[(triton.cdiv(columns, 32),)](partial, dgamma, dbeta, columns, PROGRAMS=32, BLOCK=32)
+    ### END SOLUTION
+
+
+# %% grade="ps12/layer_norm_backward"
+grade("ps12/layer_norm_backward", layer_norm_backward)
+
+# %% [markdown]
+# On a CUDA GPU, full points up to twelve times the time of a copy of x, dy and dx, for both launches.
+
+# %% grade="ps12/layer_norm_backward" rubric="time"
+grade("ps12/layer_norm_backward", layer_norm_backward, rubric="time")
+
+# %% [markdown]
+# ## 5. A product of tiles
+#
+# (matmul_dot goes here)
+
+# %% [markdown]
+# ## 6. Configurations
+#
+# (autotune goes here, and the table of three languages)
+
+# %% [markdown]
+# ## 7. Predict and explain
+#
+# `softmax_kernel` on 64 rows of 1,024 numbers, once with `num_warps=1` and once with `num_warps=8`.
+#
+# 1. **Predict**, before you run the cell: in which of the two is shared memory asked more often, and do the
+#    sectors of global memory differ?
+# 2. **Explain** both: what does `tl.max` do with numbers that lie in the registers of several warps?
+# 3. Why is the other choice not always the better one?
+#
+# About 150 words.
+
+# %%
+with when_written():
+    x = torch.randn(64, 1024, device=warplab.torch_device)
+    out = torch.empty_like(x)
+    for warps in 1, 8:
+        p = warplab.profile(softmax_kernel[(64,)], x, out, 1024, 1024, 1024, BLOCK=1024, num_warps=warps)
+        print(
+            f"{warps} warps: {p.global_memory.sectors:,} sectors, {p.shared_memory.requests:,} requests to shared "
+            f"memory, {p.registers} registers"
+        )
+
+# %% [markdown] manual="predict_explain" points=5
+# ### BEGIN SOLUTION
+# **Sample answer.** With one warp, shared memory is never asked: all 1,024 numbers of a row lie in the registers of 32 threads,
+# 32 each, and the maximum goes from lane to lane by shuffles. With eight warps a thread holds four numbers; each warp finds its own
+# maximum by shuffles, and the eight results meet in shared memory, behind a barrier, once for the maximum and once for the sum.
+# Global memory sees the same sectors, since each number is loaded once either way, whoever holds it.
+#
+# One warp has the fewest exchanges, but 32 numbers a thread take registers, a row is loaded by one warp alone, and a longer row
+# would spill. Eight warps hold a row in a few registers and have more loads under way; they pay with barriers.
+#
+# **Marking.** 1 point: the prediction, or the wrong one corrected. 1 point: the sectors are the same, because each number is
+# loaded once. 2 points: reductions go by shuffles within a warp and through shared memory between warps. 1 point: registers
+# (or loads under way) against exchanges.
+# ### END SOLUTION
