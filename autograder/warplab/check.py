@@ -47,5 +47,7 @@ def when_written():
     """Around a demonstration: where a task is still its stub, say so instead of stopping the notebook."""
     try:
         yield
-    except NotImplementedError:
+    except Exception as error:
+        if "NotImplementedError()" not in f"{error!r} {error}":  # Triton quotes the stub's line
+            raise
         print("not written yet: run this cell again when the task above is done")

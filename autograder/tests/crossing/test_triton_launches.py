@@ -127,6 +127,7 @@ def test_strides_are_those_of_a_tensor():
         (("BLOCK=512, ", ""), "does not pass: 'BLOCK'"),
         (("sums[(1,)]", "sums[1]"), "the grid is to be a tuple"),
         (("sums[(1,)]", "sums"), "a launch needs its grid"),
+        (("i = tl.arange(0, BLOCK)", "raise NotImplementedError()"), "not written yet: line 2 of the kernel"),
         (("tl.sum(total, 0))", "tl.sum(total, 0), mask=i < 1)"), "and this is one address"),
     ],
 )

@@ -17,7 +17,7 @@ from autograder.release.release import solution_files
 from autograder.release.source import source_notebook, stable_json
 from autograder.user_error import UserError
 
-SETS = tuple(f"ps{number:02}" for number in range(1, 13))
+SETS = tuple(f"ps{number:02}" for number in range(1, 14))
 
 
 @pytest.fixture(scope="module")

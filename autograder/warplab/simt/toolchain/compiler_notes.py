@@ -46,6 +46,8 @@ def of_triton(text: str) -> str:
     place = re.match(r"at (\d+):\d+:\n", text)
     if not (end and place or text.startswith("Unsupported function referenced: ")):
         return ""
+    if place and "raise NotImplementedError()" in lines[end - 1]:
+        return f"not written yet: line {place[1]} of the kernel is `raise NotImplementedError()`"
     said = re.sub(r"^\w+\((['\"])(.*)\1\)$", r"\2", " ".join(lines[end + 1 if place else 0 :]))
     where = f" (line {place[1]} of the kernel: `{lines[end - 1].strip()[:80]}`)" if place else ""
     meant = translated("triton", said)[0] or said[:300] or "Triton refuses this line and does not say why"
