@@ -17,8 +17,8 @@ from warplab.crossing.plan import checked_plan
 
 MAX_PTX_BYTES = 4 << 20
 MAX_MODULES = 8
-MAX_KERNELS = 16
-MAX_STEPS = 1_000
+MAX_KERNELS = 32  # a transformer's step, forward and backward, one kernel for each operation
+MAX_STEPS = 4_000  # 100 steps of training, 40 launches in each
 MAX_ARGUMENTS = 64
 MAX_BUFFERS = 256
 MAX_BUFFER_BYTES = 1 << 30

@@ -8,9 +8,9 @@ launch; inputs are restored and outputs poisoned before each, and the outputs of
 # (the modules of cuda are compiled and have no stubs)
 
 import functools
+import importlib
 import itertools
 import time
-from typing import Any
 
 import numpy as np
 from cuda.bindings import driver
@@ -147,16 +147,17 @@ class _Buffers:
 
 
 class YardstickSampler:
-    """Times a function of PyTorch, such as ("torch.matmul", "a", "b"), on the arrays of each input set."""
+    """Times a function by its full name, such as ("torch.matmul", "a", "b"), on the arrays of each input set,
+    which it gets as tensors.
+    """
 
     def __init__(self, yardstick, inputs, timer):
         import torch
 
         self.timer = timer
         name, *arguments = yardstick
-        function: Any = torch
-        for part in name.split(".")[1:]:
-            function = getattr(function, part)
+        module, _, own = name.rpartition(".")
+        function = getattr(importlib.import_module(module), own)
         held = [[torch.from_numpy(one[name]).to("cuda") for name in arguments] for one in inputs]
         self.calls = [functools.partial(function, *tensors) for tensors in held]
 

@@ -1,0 +1,126 @@
+"""The runs of the capstone in float64: what a network's losses and weights are, step by step.
+
+Written out in NumPy, so that each line can be read beside the kernel that does it; a test holds them to
+PyTorch's own run in float64, with its autograd and its AdamW.
+"""
+
+import math
+
+import numpy as np
+
+WEIGHTS = ("w1", "b1", "w2", "b2")
+
+
+def batch_of(step, batch, pictures):
+    """The rows of the pictures that step number `step` trains on; a rest that fills no batch is left out."""
+    first = step % (pictures // batch) * batch
+    return slice(first, first + batch)
+
+
+def mlp_start(rng, pixels, hidden, classes):
+    """Weights to begin with, float32: w1 [pixels, hidden], b1, w2 [hidden, classes], b2."""
+    return {
+        "w1": (rng.normal(size=(pixels, hidden)) * np.sqrt(2 / pixels)).astype(np.float32),
+        "b1": (0.1 * rng.normal(size=hidden)).astype(np.float32),
+        "w2": (rng.normal(size=(hidden, classes)) * np.sqrt(1 / hidden)).astype(np.float32),
+        "b2": (0.1 * rng.normal(size=classes)).astype(np.float32),
+    }
+
+
+def below(x):
+    """P(x), the share of a normal distribution below x."""
+    return (1 + np.array([math.erf(one) for one in (x / math.sqrt(2)).flat]).reshape(x.shape)) / 2
+
+
+def gelu(x):
+    """x P(x), GELU in its exact form."""
+    return x * below(x)
+
+
+def gelu_slope(x):
+    """The derivative of gelu: P(x) + x p(x), with p the density of P."""
+    return below(x) + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
+def mlp_scores(images, w1, b1, w2, b2):
+    """(before, hidden, scores) of some pictures: images @ w1 + b1, gelu of that, and hidden @ w2 + b2."""
+    before = images @ w1 + b1
+    hidden = gelu(before)
+    return before, hidden, hidden @ w2 + b2
+
+
+def cross_entropy(scores, labels):
+    """(mean loss, gradient by the scores) of a softmax over each row of the scores."""
+    rows = np.arange(len(labels))
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    chances = np.exp(shifted)
+    total = chances.sum(axis=1, keepdims=True)
+    loss = (np.log(total[:, 0]) - shifted[rows, labels]).mean()
+    gradient = chances / total
+    gradient[rows, labels] -= 1
+    return loss, gradient / len(labels)
+
+
+def mlp_gradients(images, labels, w1, b1, w2, b2):
+    """(loss, gradients by w1, b1, w2, b2) of one batch."""
+    before, hidden, scores = mlp_scores(images, w1, b1, w2, b2)
+    loss, by_scores = cross_entropy(scores, labels)
+    by_before = by_scores @ w2.T * gelu_slope(before)
+    return loss, (images.T @ by_before, by_before.sum(0), hidden.T @ by_scores, by_scores.sum(0))
+
+
+def adamw(weights, gradients, moments, step, rate, beta1, beta2, eps, decay):
+    """One step of AdamW, in place; step counts from 0. moments: a list of (m, v), zeros before step 0."""
+    for w, g, (m, v) in zip(weights, gradients, moments, strict=True):
+        m += (1 - beta1) * (g - m)
+        v += (1 - beta2) * (g * g - v)
+        unbiased_m, unbiased_v = m / (1 - beta1 ** (step + 1)), v / (1 - beta2 ** (step + 1))
+        w -= rate * decay * w
+        w -= rate * unbiased_m / (np.sqrt(unbiased_v) + eps)
+
+
+def mlp_run(inputs):
+    """{"losses": one for each step, and the weights after the last}, all float64.
+
+    inputs: images, labels, the four weights, batch, steps, rate, beta1, beta2, eps, decay.
+    """
+    images, labels = inputs["images"].astype(np.float64), inputs["labels"]
+    weights = [inputs[name].astype(np.float64) for name in WEIGHTS]
+    moments = [(np.zeros_like(w), np.zeros_like(w)) for w in weights]
+    hyper = [inputs[name] for name in ("rate", "beta1", "beta2", "eps", "decay")]
+    losses = np.empty(inputs["steps"])
+    for step in range(inputs["steps"]):
+        rows = batch_of(step, inputs["batch"], len(images))
+        losses[step], gradients = mlp_gradients(images[rows], labels[rows], *weights)
+        adamw(weights, gradients, moments, step, *hyper)
+    return {"losses": losses, **dict(zip(WEIGHTS, weights, strict=True))}
+
+
+TIMED = {"batch": 128, "steps": 20, "rate": 2e-2, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "decay": 0.1}
+"""The numbers of a run that is timed beside torch's; its arrays are fresh every time."""
+
+
+def torch_mlp(images, labels, *weights, batch, steps, rate, beta1, beta2, eps, decay):
+    """(losses, the four weights) of mlp_run by PyTorch: its layers, its autograd, its AdamW, on its tensors."""
+    import torch
+    from torch.nn import functional
+
+    weights = [weight.clone().requires_grad_() for weight in weights]
+    w1, b1, w2, b2 = weights
+    labels = labels.long()
+    optimiser = torch.optim.AdamW(weights, rate, (beta1, beta2), eps, decay)
+    losses = []
+    for step in range(steps):
+        rows = batch_of(step, batch, len(images))
+        scores = functional.gelu(images[rows] @ w1 + b1) @ w2 + b2
+        loss = functional.cross_entropy(scores, labels[rows])
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.detach())
+    return torch.stack(losses), weights
+
+
+def torch_mlp_timed(images, labels, *weights):
+    """torch_mlp() with the numbers of TIMED: what a timed row is compared with."""
+    return torch_mlp(images, labels, *weights, **TIMED)
