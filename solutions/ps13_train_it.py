@@ -17,12 +17,13 @@
 # envelopes, and the ship with the library for that is not coming. So you write all of it: the kernels of a
 # training step, forward and backward, and then the run in which a network learns with nothing but them.
 #
-# **About 8 hours**, after chapter 13. No row needs a CUDA GPU. Write in the place of
+# **About 8 hours**, after chapter 13. Of the 100 points 1 needs a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
 
 # %%
 import math
 
+import numpy as np
 import warplab
 from numba import cuda, float32
 from warplab.check import grade, puzzle
@@ -577,6 +578,203 @@ def adamw(device, grads, step, rate, beta1, beta2, eps, decay, weights, m, v):
 
 # %% grade="ps13/adamw"
 grade("ps13/adamw", adamw)
+
+# %% [markdown]
+# ## 6. The run
+#
+# Now the network learns. It has two layers, with GELU between them, and reads small pictures of digits that
+# the course draws itself:
+#
+# ```python
+# for step in range(steps):
+#     first = step % (pictures // batch) * batch          # batches in turn; a rest that fills none is left out
+#     x, label = images[first : first + batch], labels[first : first + batch]
+#     before = x @ w1 + b1                                # (batch, hidden)
+#     logits = gelu(before) @ w2 + b2                     # (batch, classes)
+#     losses[step] = the mean cross-entropy of the batch, before the weights change
+#     AdamW on w1, b1, w2 and b2, with their gradients    # its own step counts from 1
+# ```
+#
+# AdamW is that of task 5, with the same numbers for all four, biases too. Moments are 0 before the first step
+# and belong to you. There are up to 256 pixels, 128 hidden numbers, 10 classes and 128 pictures in a batch;
+# each is any number from 1 on, and there is at least one whole batch.
+#
+# You may launch the kernels of tasks 1 to 5 one after another: that is a right answer, and 14 points
+# come with it. Of up to 6 steps every loss and every weight must lie within 0.002 of what float64 gives. The
+# *whole run* is 64 steps of 32 pictures, 64 pixels, 32 hidden numbers and 10 digits, and each of its 64
+# losses must lie within 2 % and 0.01 of PyTorch's run in float64 from the same weights.
+#
+# The other points are for what you fuse. Counted are 4 steps of such a run:
+#
+# * *launches*: full points up to 6 a step, none from 12 on. Two more are free, whatever the steps;
+# * *sectors* in global memory, read and written, of all kernels, copies and fills: full points up to 3.5
+#   times the least, none from 7 times on. The least: each weight and each of its two moments is read and
+#   written once a step, and the batch is read once. Tiles earn most of it, and the rest is what one kernel
+#   writes so that the next can read it.
+#
+# Before you fuse, the table below says what goes where.
+
+
+# %% solution="train_mlp"
+def train_mlp(device, images, labels, batch, steps, rate, beta1, beta2, eps, decay, w1, b1, w2, b2, losses):
+    """Train for so many steps. About 25 lines, and what you fuse.
+
+    images  (pictures, pixels)
+    labels  (pictures,), int32
+    w1, b1  (pixels, hidden) and (hidden,), to be trained where they are
+    w2, b2  (hidden, classes) and (classes,), likewise
+    losses  (steps,), to be filled
+    """
+    ### BEGIN SOLUTION
+    # Five launches a step. A gradient by a weight never reaches memory: the thread that adds it up moves the weight. Whatever belongs to one
+    # picture alone, from its logits back to the gradient by its hidden layer, is one block's work, so that logits and probabilities stay on
+    # its table. What cannot be fused: a weight may change only when every picture has read it, so learning is a launch of its own.
+    # Usual slips: w2 changed before the gradient by the hidden layer has read it; GELU's slope taken at its result; the moments of one
+    # weight used for another; 1 - beta ** step for the first step; the rest of the data set trained on.
+    before, hidden, by_before = (device.empty((batch, b1.size), "float32") for _ in range(3))
+    by_logits, each = device.empty((batch, b2.size), "float32"), device.empty(batch, "float32")
+    state = [
+        (w, device.zeros(w.shape, "float32"), device.zeros(w.shape, "float32")) for w in (w1, b1, w2, b2)
+    ]
+    one, two = (*state[0], *state[1]), (*state[2], *state[3])
+    for step in range(steps):
+        first = step % (images.shape[0] // batch) * batch
+        whole = 1 - beta1 ** (step + 1), 1 - beta2 ** (step + 1)
+        numbers = [np.float32(x) for x in (rate, beta1, beta2, eps, decay, *whole)]
+        device.launch(first_layer, *tiles(before.shape), images, first, w1, b1, before)
+        device.launch(
+            there_and_back, batch, THREADS, before, labels, first, w2, b2, hidden, by_logits, by_before, each
+        )
+        device.launch(learn, *tiles(w1.shape), images, first, by_before, *one, *numbers)
+        device.launch(learn, *tiles(w2.shape), hidden, 0, by_logits, *two, *numbers)
+        device.launch(mean, 1, 1, each, losses, step)
+
+
+TILE, THREADS = 16, 64
+MOST_HIDDEN, MOST_CLASSES = 128, 10
+
+
+@cuda.jit
+def first_layer(images, first, w, b, before):
+    """before = images[first : first + batch] @ w + b, in tiles of 16 x 16."""
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    col, row = cuda.grid(2)
+    x_tile = cuda.shared.array((TILE, TILE), float32)
+    w_tile = cuda.shared.array((TILE, TILE), float32)
+    acc = float32(0)
+    for start in range(0, w.shape[0], TILE):
+        inside = row < before.shape[0] and start + tx < w.shape[0]
+        x_tile[ty, tx] = images[first + row, start + tx] if inside else float32(0)
+        inside = start + ty < w.shape[0] and col < w.shape[1]
+        w_tile[ty, tx] = w[start + ty, col] if inside else float32(0)
+        cuda.syncthreads()
+        for k in range(TILE):
+            acc += x_tile[ty, k] * w_tile[k, tx]
+        cuda.syncthreads()
+    if row < before.shape[0] and col < before.shape[1]:
+        before[row, col] = acc + b[col]
+
+
+@cuda.jit
+def there_and_back(before, labels, first, w, b, hidden, by_logits, by_before, picture_losses):
+    """A block takes one picture from its hidden layer to its loss and back to the hidden layer's gradient."""
+    picture, t = cuda.blockIdx.x, cuda.threadIdx.x
+    width, classes = w.shape
+    weight = cuda.shared.array((MOST_HIDDEN, MOST_CLASSES), float32)
+    active = cuda.shared.array(MOST_HIDDEN, float32)
+    slope = cuda.shared.array(MOST_HIDDEN, float32)
+    logit = cuda.shared.array(MOST_CLASSES, float32)
+    for i in range(t, width * classes, THREADS):
+        weight[i // classes, i % classes] = w[i // classes, i % classes]
+    for j in range(t, width, THREADS):
+        v = before[picture, j]
+        below = float32(0.5) * (float32(1) + math.erf(v * float32(0.70710678)))
+        active[j] = v * below
+        slope[j] = below + v * float32(0.39894228) * math.exp(v * v * float32(-0.5))
+        hidden[picture, j] = active[j]
+    cuda.syncthreads()
+    if t < classes:
+        acc = b[t]
+        for j in range(width):
+            acc += active[j] * weight[j, t]
+        logit[t] = acc
+    cuda.syncthreads()
+    top, total = logit[0], float32(0)
+    for c in range(1, classes):
+        top = max(top, logit[c])
+    for c in range(classes):
+        total += math.exp(logit[c] - top)
+    label = labels[first + picture]
+    if t == 0:
+        picture_losses[picture] = math.log(total) + top - logit[label]
+    cuda.syncthreads()
+    if t < classes:
+        share = math.exp(logit[t] - top) / total - float32(1 if t == label else 0)
+        logit[t] = share / float32(before.shape[0])
+        by_logits[picture, t] = logit[t]
+    cuda.syncthreads()
+    for j in range(t, width, THREADS):
+        acc = float32(0)
+        for c in range(classes):
+            acc += logit[c] * weight[j, c]
+        by_before[picture, j] = acc * slope[j]
+
+
+@cuda.jit(device=True)
+def move(w, m, v, at, grad, rate, beta1, beta2, eps, decay, whole1, whole2):
+    """AdamW for one weight; whole1 and whole2 are 1 - beta ** step."""
+    m[at] = beta1 * m[at] + (float32(1) - beta1) * grad
+    v[at] = beta2 * v[at] + (float32(1) - beta2) * grad * grad
+    w[at] -= rate * (m[at] / whole1 / (math.sqrt(v[at] / whole2) + eps) + decay * w[at])
+
+
+@cuda.jit
+def learn(x, first, grad_y, w, m_w, v_w, b, m_b, v_b, rate, beta1, beta2, eps, decay, whole1, whole2):
+    """grad_w = x[first : first + batch].T @ grad_y and grad_b, in tiles, each used where it was added up."""
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    col, row = cuda.grid(2)
+    x_tile = cuda.shared.array((TILE, TILE), float32)
+    g_tile = cuda.shared.array((TILE, TILE), float32)
+    of_weight, of_bias = float32(0), float32(0)
+    at = cuda.blockIdx.y * TILE + tx
+    for start in range(0, grad_y.shape[0], TILE):
+        inside = start + ty < grad_y.shape[0]
+        x_tile[ty, tx] = x[first + start + ty, at] if inside and at < w.shape[0] else float32(0)
+        g_tile[ty, tx] = grad_y[start + ty, col] if inside and col < w.shape[1] else float32(0)
+        cuda.syncthreads()
+        for k in range(TILE):
+            of_weight += x_tile[k, ty] * g_tile[k, tx]
+            of_bias += g_tile[k, tx]
+        cuda.syncthreads()
+    if row < w.shape[0] and col < w.shape[1]:
+        move(w, m_w, v_w, (row, col), of_weight, rate, beta1, beta2, eps, decay, whole1, whole2)
+        if row == 0:
+            move(b, m_b, v_b, col, of_bias, rate, beta1, beta2, eps, decay, whole1, whole2)
+
+
+@cuda.jit
+def mean(picture_losses, losses, step):
+    """One thread adds up the batch's losses, in their order."""
+    acc = float32(0)
+    for i in range(picture_losses.size):
+        acc += picture_losses[i]
+    losses[step] = acc / float32(picture_losses.size)
+
+
+def tiles(shape):
+    return (-(-shape[1] // TILE), -(-shape[0] // TILE)), (TILE, TILE)
+    ### END SOLUTION
+
+
+# %% grade="ps13/train_mlp"
+grade("ps13/train_mlp", train_mlp)
+
+# %% [markdown]
+# On a CUDA GPU, full points where 20 steps with 256 pixels, 128 hidden numbers and batches of 128 take no longer
+# than PyTorch's, one operation after another.
+
+# %% grade="ps13/train_mlp" rubric="time"
+grade("ps13/train_mlp", train_mlp, rubric="time")
 
 # %% [markdown]
 # ## 7. What came before *

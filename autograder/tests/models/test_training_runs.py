@@ -1,4 +1,4 @@
-"""The runs of the capstone: float64 as PyTorch has it, and bands that a right answer keeps in any precision."""
+"""The runs of the capstone: float64 as PyTorch has it, and bands that right answers keep."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,9 @@ def small_run(seed, **numbers):
     return {"images": images, "labels": labels, **started, "batch": 16, "steps": 8} | NUMBERS | numbers
 
 
-@pytest.mark.parametrize("numbers", [{}, {"eps": 1e-3, "decay": 0.5, "beta1": 0.7}, {"batch": 52, "steps": 2}])
+@pytest.mark.parametrize(
+    "numbers", [{}, {"eps": 1e-3, "decay": 0.5, "beta1": 0.7}, {"batch": 52, "steps": 2}]
+)
 def test_the_run_is_pytorchs_in_float64(numbers):
     inputs = small_run(1, **numbers)
     arrays = [torch.from_numpy(inputs[name]) for name in ("images", "labels", *WEIGHTS)]
@@ -39,7 +41,7 @@ def test_the_first_loss_of_a_network_without_weights_is_the_logarithm_of_the_cla
 
 
 def test_one_step_of_adamw_by_hand():
-    """m = 0.1 * 2, v = 0.01 * 4; unbiased 2 and 4: a step of 0.5 * 2 / (2 + 0), after a decay of 0.5 * 0.1."""
+    """m = 0.1 * 2, v = 0.01 * 4; unbiased 2 and 4: a step of 0.5 * 2 / 2, and a decay of 0.5 * 0.1."""
     weight, moments = np.array([10.0]), (np.zeros(1), np.zeros(1))
     training_runs.adamw([weight], [np.array([2.0])], [moments], 0, 0.5, 0.9, 0.99, 0.0, 0.1)
     assert weight[0] == pytest.approx(10 - 0.5 * 0.1 * 10 - 0.5)

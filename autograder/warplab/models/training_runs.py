@@ -101,7 +101,7 @@ TIMED = {"batch": 128, "steps": 20, "rate": 2e-2, "beta1": 0.9, "beta2": 0.99, "
 
 
 def torch_mlp(images, labels, *weights, batch, steps, rate, beta1, beta2, eps, decay):
-    """(losses, the four weights) of mlp_run by PyTorch: its layers, its autograd, its AdamW, on its tensors."""
+    """(losses, the four weights) of mlp_run by PyTorch, its autograd and its AdamW, on its tensors."""
     import torch
     from torch.nn import functional
 

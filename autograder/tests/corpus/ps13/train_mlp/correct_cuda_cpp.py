@@ -112,13 +112,31 @@ def train_mlp(device, images, labels, batch, steps, rate, beta1, beta2, eps, dec
         first = step % (images.shape[0] // batch) * batch
         numbers = rate, beta1, beta2, eps, decay, 1 - beta1 ** (step + 1), 1 - beta2 ** (step + 1)
         device.launch(forward, *blocks(batch, hidden), images, first, w1, b1, before, batch, pixels, hidden)
+        there_and_back = active, by_logits, by_before, losses, step, batch, hidden, classes
+        device.launch(middle, batch, 32, before, labels, first, w2, b2, *there_and_back)
         device.launch(
-            middle, batch, 32, before, labels, first, w2, b2, active, by_logits, by_before, losses, step, batch,
-            hidden, classes,
-        )  # fmt: skip
-        device.launch(
-            learn, *blocks(pixels, hidden), images, first, by_before, *kept[0], *kept[1], batch, pixels, hidden, *numbers
+            learn,
+            *blocks(pixels, hidden),
+            images,
+            first,
+            by_before,
+            *kept[0],
+            *kept[1],
+            batch,
+            pixels,
+            hidden,
+            *numbers,
         )
         device.launch(
-            learn, *blocks(hidden, classes), active, 0, by_logits, *kept[2], *kept[3], batch, hidden, classes, *numbers
+            learn,
+            *blocks(hidden, classes),
+            active,
+            0,
+            by_logits,
+            *kept[2],
+            *kept[3],
+            batch,
+            hidden,
+            classes,
+            *numbers,
         )

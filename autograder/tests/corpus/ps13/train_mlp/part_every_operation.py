@@ -1,4 +1,4 @@
-"""15.8 points: tasks 1 to 5 one after another, in tiles, a kernel for each operation: 16 launches a step."""
+"""16.1 points: tasks 1 to 5 one after another, in tiles, a kernel for each operation: 16 launches a step."""
 
 import math
 
@@ -124,7 +124,8 @@ def train_mlp(device, images, labels, batch, steps, rate, beta1, beta2, eps, dec
     for step in range(steps):
         first = step % (images.shape[0] // batch) * batch
         numbers = [
-            np.float32(x) for x in (rate, beta1, beta2, eps, decay, 1 - beta1 ** (step + 1), 1 - beta2 ** (step + 1))
+            np.float32(x)
+            for x in (rate, beta1, beta2, eps, decay, 1 - beta1 ** (step + 1), 1 - beta2 ** (step + 1))
         ]
         launch(matmul, *tiles(z1.shape), images, first, False, w1, False, z1, pixels)
         launch(add_bias, *tiles(z1.shape), z1, b1)

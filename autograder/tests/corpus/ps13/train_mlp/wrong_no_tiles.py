@@ -1,4 +1,4 @@
-"""16 points: one launch for each product, bias and bend within it, and every number fetched from global memory."""
+"""16 points: six launches a step, and products that fetch every number from global memory."""
 
 import math
 
