@@ -249,7 +249,7 @@ def test_the_book_has_its_twelve_chapters_in_order_and_a_set_for_each_but_the_la
     assert [name for name in files if name[:2].isdigit()] == [path.stem for path in CHAPTERS]
     assert [int(path.stem[:2]) for path in CHAPTERS] == list(range(1, 13))
     assert [path.name for path in sorted((BOOK.parent / "exercises").glob("ps*"))] == [
-        f"ps{number:02}" for number in range(1, 14)
+        f"ps{number:02}" for number in range(14)
     ]
 
 

@@ -79,6 +79,10 @@ def test_no_row_is_earned_by_one_answer_for_all_cases(name):
 @pytest.mark.parametrize("problem_set", SETS)
 def test_a_set_is_worth_a_hundred_points(problem_set):
     points = {name: registry.get(name).points for name in registry.names(problem_set)}
+    if problem_set == "ps00":  # warm-ups: a point each, and nothing by hand
+        assert set(points.values()) == {1} and len(points) == 12
+        assert "manual=" not in SOLUTIONS[problem_set].read_text()
+        return
     due = 100 - MANUAL_POINTS
     assert sum(points.values()) == due, (
         f"a person decides which tasks give or take: {due} points in all, {points}"
@@ -92,6 +96,8 @@ def test_every_task_has_enough_right_and_wrong_answers(name):
     kinds = [entry.kind for entry in entries_of(name)]
     kernel = registry.get(name).crossing == "kernel"
     needed = {"correct": 2 if kernel else 1, "wrong": 4 if kernel else 2, "cheat": 1 if kernel else 0}
+    if name.startswith("ps00/"):  # of a line or two there is hardly a second way to be right
+        needed = {"wrong": 2}
     missing = {kind: count - kinds.count(kind) for kind, count in needed.items() if kinds.count(kind) < count}
     assert not missing, f"write so many answers more (corpus/README.md) in tests/corpus/{name}: {missing}"
 

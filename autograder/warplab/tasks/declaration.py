@@ -183,6 +183,14 @@ class Task:
         """What result `name` holds before the submission runs: None, but for kernels."""
         return None
 
+    def instead(self, submission):
+        """What a notebook shows in the place of a check; None, but for warm-ups: check it."""
+        return None
+
+    def beside(self, report, submission):
+        """What a notebook shows over the table of a check; None: nothing."""
+        return None
+
     def kind_of(self, name, inputs):
         """The kind (warplab.crossing.arrays) of result `name`."""
         return self.returns[name]

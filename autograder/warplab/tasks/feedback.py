@@ -25,8 +25,16 @@ CODE = re.compile("`([^`\n]+)`")  # as a sentence of ours quotes code
 
 def grade(name, submission, plan=None, rubric=None):
     """warplab.check.grade."""
+    task = registry.get(name)
+    card = task.instead(submission)
+    if card:
+        show(card)
+        return Points(0.0) if _is_read_by_a_person() else 0.0
     report = report_on(name, submission, plan, rubric)
     again = progress.changed_attempts(report, _text_of(submission) + _text_of(plan)) > 1
+    card = task.beside(report, submission)
+    if card:
+        show(card)
     show(Table(report, again))
     _show_card(progress.after(report, rubric))
     return Points(report.score) if _is_read_by_a_person() else report.score

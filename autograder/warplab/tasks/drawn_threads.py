@@ -1,0 +1,355 @@
+"""A small launch as a picture: threads as dots, arrays as rows of places, each read and write as a line.
+
+`traced` runs a kernel on the engine and notes which thread touched which place; `picture` draws that, or
+the threads and arrays alone. The run has no checks, so that it comes to its end: what lies behind the end of
+an array is there, and is drawn as outside.
+"""
+
+import math
+from dataclasses import dataclass, field
+from html import escape
+
+import numpy as np
+
+from warplab.crossing.execute import parameters
+from warplab.crossing.values import filled
+from warplab.plots.palette import PALETTE
+from warplab.simt.engine.address_space import AddressSpace, as_bytes
+from warplab.simt.engine.indices import array_at, index_text
+from warplab.simt.engine.machine import Launch, Machine
+from warplab.simt.engine.program import Program
+from warplab.simt.observer import Observer
+
+WIDTH, GUTTER = 360, 50  # of every picture: a phone shows it as it is; and of the names on its left
+SPARE = 4096  # bytes behind each array, which a thread may touch in a picture
+TEXT, SMALL, FONT = 11.5, 10, "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
+PLACE, TALL, FALL = 26, 20, 44  # a place at its widest, a row's height, the room of lines
+NARROW = 14  # a place narrower than this has no number in it
+BETWEEN = 6  # pixels between two groups of places, such as rows of an image
+
+
+@dataclass(frozen=True)
+class DrawnTouch:
+    """One thread, of all blocks' threads in a row, at one place of an array (or of its block's table)."""
+
+    thread: int
+    block: int
+    kind: str
+    name: str
+    place: int
+
+
+@dataclass
+class TouchTracer(Observer):
+    """Observer of a small launch: what each thread touched, each touch once, in order."""
+
+    threads: int
+    touches: dict = field(default_factory=dict)
+
+    def accessed(self, machine, group, site, access, offset, width, space, what, values):
+        if space not in ("global", "shared"):
+            return
+        raw = access.offset if space == "global" else access.source.view(np.int64)
+        apart = machine.warps // machine.blocks
+        for byte, warp, lane in zip(
+            np.broadcast_to(raw + offset, group.warp.shape), group.warp, group.column, strict=True
+        ):
+            block = machine.first_block + int(warp) // apart
+            thread = block * self.threads + 32 * (int(warp) % apart) + int(lane)
+            if space == "global":
+                name, place = access.region.label, int(byte) // access.region.itemsize
+            else:
+                table = array_at(machine.program.shared_arrays, int(byte))
+                if table is None:
+                    continue
+                name, place = table.name or "table", (int(byte) - table.start) // (table.itemsize or width)
+            self.touches[DrawnTouch(thread, block, what, name, place)] = True
+
+
+@dataclass(frozen=True)
+class DrawnRun:
+    """What a launch did: touches in order, {output: its values}, {table: places of it}, and what ended it."""
+
+    touches: tuple
+    values: dict
+    tables: dict
+    error: str = ""
+
+    def writes(self, name, place):
+        """The touches that wrote this place of an output, or added to it, in order."""
+        return [t for t in self.touches if (t.name, t.place) == (name, place) and t.kind != "read"]
+
+    def wrong(self, name, want):
+        """The places of an output that do not hold what they shall."""
+        got = self.values[name].ravel()
+        return [n for n, value in enumerate(want.ravel()) if not self.writes(name, n) or got[n] != value]
+
+
+def traced(kernel, arguments, buffers, grid, block):
+    """The DrawnRun of a warplab.crossing.orders.Kernel.
+
+    arguments: names of buffers and (dtype, number) pairs, in order. buffers: {name: array or its Poison}.
+    """
+    space, arrays, placed = AddressSpace(), {}, {}
+    for name, buffer in buffers.items():
+        first = filled(buffer)
+        room = np.zeros(first.nbytes + SPARE, np.uint8)
+        room[: first.nbytes] = first.reshape(-1).view(np.uint8)
+        array = arrays[name] = room[: first.nbytes].view(first.dtype).reshape(first.shape)
+        region = space.add(as_bytes(room), name)
+        region.itemsize, placed[name] = first.itemsize, (region.base, array)
+    program = Program(kernel.modules[0], kernel.entry, kernel.name, space, kernel.modules[1:])
+    located = [placed[one] if type(one) is str else one for one in arguments]
+    values = parameters(kernel, program, located)
+    names = [param.name for param in program.function.params]
+    seen = TouchTracer(math.prod(block))
+    params: dict = dict(zip(names, values, strict=True))
+    launch = Launch(three(grid), three(block), 0, params)
+    machine, error = Machine(program, space, launch, (seen,), None), ""
+    try:
+        machine.run()
+    except Exception as problem:  # noqa: BLE001 - whatever stops the kernel: the table under it says so
+        error = str(problem)
+    tables = {one.name or "table": one.size // (one.itemsize or 4) for one in program.shared_arrays}
+    return DrawnRun(tuple(seen.touches), arrays, tables, error)
+
+
+def three(dims):
+    """Three numbers of a launch, for one, two or three."""
+    x, y, z = ([int(n) for n in np.atleast_1d(dims)] + [1, 1])[:3]
+    return x, y, z
+
+
+@dataclass
+class DrawnRow:
+    """A row of places or threads: the middle of each, how wide one is, and where lines leave it."""
+
+    middles: list
+    wide: float
+    top: float
+    bottom: float
+
+    def at(self, place):
+        """The middle of a place; of one before or behind the row, a point just outside it."""
+        if 0 <= place < len(self.middles):
+            return self.middles[place]
+        past = self.middles[-1] + self.wide * (1 + min(place - len(self.middles), 3) / 2)
+        return GUTTER if place < 0 else min(WIDTH - 2, past)
+
+
+def _row(count, group, top):
+    """`count` places, `group` of them side by side, in the middle of the picture, with room behind them."""
+    gaps = max(-(-count // group) - 1, 0) * BETWEEN
+    room = WIDTH - GUTTER - gaps - 14
+    wide = min(PLACE, room / count)
+    left = GUTTER + (room - wide * count) / 2
+    middles = [left + wide * (n + 0.5) + n // group * BETWEEN for n in range(count)]
+    return DrawnRow(middles, wide, top, top + TALL)
+
+
+def picture(scene, run=None):
+    """(SVG, what it shows in sentences) of a Scene and, if it has run, of what its threads did."""
+    return _Drawing(scene, run).made()
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a picture begins with: {input: its values}, {output: what it shall hold}, and the launch."""
+
+    inputs: dict
+    outputs: dict
+    grid: tuple
+    block: tuple
+
+    @property
+    def threads(self):
+        return math.prod(self.grid) * math.prod(self.block)
+
+    @property
+    def launch(self):
+        """ "8 threads in 2 blocks"."""
+        blocks = math.prod(self.grid)
+        return f"{self.threads} threads in {blocks} block{'s' if blocks > 1 else ''}"
+
+
+class _Drawing:
+    def __init__(self, scene, run):
+        self.scene, self.run, self.body = scene, run, []
+        self.wrong = {name: run.wrong(name, want) for name, want in scene.outputs.items()} if run else {}
+
+    def made(self):
+        top, rows = 3, {}
+        for name, array in self.scene.inputs.items():
+            rows[name] = self._cells(name, array.shape, top, [f"{value:g}" for value in array.ravel()])
+            top += TALL + FALL
+        dots, tables = self._threads(top), self.run.tables if self.run else {}
+        later = dots
+        for name, size in tables.items():
+            top += TALL + FALL
+            blocks = math.prod(self.scene.grid)
+            rows[name] = self._cells(name, (blocks, size), top, [""] * (blocks * size))
+        if tables:
+            top += TALL + FALL
+            later = self._threads(top)
+        for name, want in self.scene.outputs.items():
+            top += TALL + FALL
+            rows[name] = self._output(name, want, top)
+        if self.run:
+            self._lines(rows, dots, later, tables)
+        told = self._told(math.prod(self.scene.block))
+        return _framed(self.body, top + TALL + 17, told), told
+
+    def _cells(self, name, shape, top, texts, marked=()):
+        """A name and a row of places with their texts; those that are marked are framed as wrong."""
+        row = _row(len(texts), shape[-1], top)
+        self.body.append(_text(0, top + 14, name, anchor="start"))
+        for n, (middle, text) in enumerate(zip(row.middles, texts, strict=True)):
+            frame = (PALETTE["orange"], 2.2) if n in marked else ("currentColor", 0.8)
+            self.body.append(
+                f'<rect x="{middle - row.wide / 2 + 0.7:.4g}" y="{top}" width="{row.wide - 1.4:.4g}" '
+                f'height="{TALL}" fill="none" stroke="{frame[0]}" stroke-width="{frame[1]}"/>'
+            )
+            if text and row.wide >= NARROW:
+                self.body.append(_text(middle, top + 14, text, SMALL))
+        return row
+
+    def _threads(self, top):
+        """A circle for each thread, with its threadIdx.x where there is room, and a frame for each block."""
+        scene, block = self.scene, math.prod(self.scene.block)
+        rows = scene.block[0] if scene.block[1] > 1 and math.prod(scene.grid) == 1 else block
+        row = _row(scene.threads, min(rows, 32), top)
+        radius, middle = min(8, row.wide / 2 - 0.6), top + TALL / 2
+        self.body.append(_text(0, top + 14, "threads", anchor="start"))
+        for first in range(0, scene.threads, block):
+            left, right = row.middles[first] - row.wide / 2, row.middles[first + block - 1] + row.wide / 2
+            size = f'width="{right - left + 3:.4g}" height="{TALL + 2}" rx="5"'
+            look = 'fill="currentColor" fill-opacity="0.1" stroke="currentColor" stroke-opacity="0.5"'
+            self.body.append(f'<rect x="{left - 1.5:.4g}" y="{top - 1}" {size} {look}/>')
+        for n, x in enumerate(row.middles):
+            if row.wide < NARROW:
+                dot = f'r="{radius:.3g}" fill="currentColor"'
+            else:
+                dot = f'r="{radius:.3g}" fill="none" stroke="currentColor"'
+                self.body.append(_text(x, middle + 3.5, n % block % scene.block[0], SMALL))
+            self.body.append(f'<circle cx="{x:.4g}" cy="{middle:.4g}" {dot}/>')
+        return DrawnRow(row.middles, row.wide, middle - radius, middle + radius)
+
+    def _output(self, name, want, top):
+        texts = [""] * want.size
+        if self.run:
+            got = self.run.values[name].ravel()
+            texts = [_short(got[n]) if self.run.writes(name, n) else "" for n in range(want.size)]
+        row = self._cells(name, want.shape, top, texts, self.wrong.get(name, []))
+        for middle, value in zip(row.middles, want.ravel(), strict=True):
+            if row.wide >= NARROW:
+                self.body.append(_text(middle, top + TALL + 12, f"{value:g}", SMALL, faint=True))
+        return row
+
+    def _lines(self, rows, dots, later, tables):
+        """A line for each touch: into a thread what it reads, out of a thread what it writes."""
+        for t in self.run.touches:
+            row, table, output = rows.get(t.name), t.name in tables, t.name in self.scene.outputs
+            if row is None or t.thread >= len(dots.middles):
+                continue
+            reads = t.kind == "read"
+            size = tables[t.name] if table else len(row.middles)
+            outside = not 0 <= t.place < size
+            place = t.place if outside or not table else t.place + t.block * size
+            bad = outside or (output and not reads and t.place in self.wrong[t.name])
+            threads = later if output or (table and reads) else dots
+            downwards = output or (table and not reads)
+            ends = (threads.bottom, row.top) if downwards else (threads.top, row.bottom)
+            colour = PALETTE["orange" if bad else "blue" if reads else "green"]
+            dash = ' stroke-dasharray="4 2"' if bad else ""
+            self.body.append(
+                f'<line x1="{threads.middles[t.thread]:.4g}" y1="{ends[0]:.4g}" x2="{row.at(place):.4g}" '
+                f'y2="{ends[1]:.4g}" stroke="{colour}" stroke-width="{2 if bad else 1.3}"{dash}/>'
+            )
+
+    def _told(self, block):
+        if not self.run:
+            return f"{self.scene.launch}. The faint numbers are what {_names(self.scene.outputs)} shall hold."
+        told = ["The kernel was stopped before its end."] if self.run.error else []
+        outside = next((t for t in self.run.touches if self._is_outside(t)), None)
+        if outside:
+            size = self._sizes()[outside.name]
+            places = f"places 0 to {size - 1}" if size > 1 else "place 0 alone"
+            told.append(
+                f"{self._who(outside, block)} {_does(outside)} {outside.name}[{outside.place}], which is "
+                f"outside: {outside.name} has {places}."
+            )
+        for name, want in self.scene.outputs.items():
+            wrong = self.wrong[name]
+            twice = self._twice(name, want)
+            if twice:
+                told.append(
+                    f"{name}{index_text(twice[0].place, want.shape)} is written by {self._all(twice, block)}."
+                )
+            if not wrong:
+                told.append(f"Every place of {name} is right." if want.size > 1 else f"{name}[0] is right.")
+                continue
+            first = wrong[0]
+            where = f"{name}{index_text(first, want.shape)}"
+            wrote = self.run.writes(name, first)
+            value = f"{want.ravel()[first]:g}"
+            if wrote:
+                got = _short(self.run.values[name].ravel()[first]).replace("?", "no number")
+                by = "" if twice else f", written by {self._all(wrote, block)}"
+                told.append(f"{where} shall be {value} and is {got}{by}.")
+            else:
+                told.append(f"No thread writes {where}, which shall be {value}.")
+            if want.size > 1:
+                all_of_them = "All" if len(wrong) == want.size else f"{len(wrong)} of the"
+                told.append(f"{all_of_them} {want.size} places are wrong.")
+        return " ".join(told)
+
+    def _who(self, touch, block):
+        """ "Thread 5", or "Thread 1 of block 2" where there are several blocks."""
+        several = f" of block {touch.block}" if math.prod(self.scene.grid) > 1 else ""
+        return f"Thread {touch.thread % block}{several}"
+
+    def _all(self, touches, block):
+        """The threads that wrote one place, the last of them by name."""
+        last = self._who(touches[-1], block).replace("Thread", "thread")
+        threads = len({touch.thread for touch in touches})
+        return last if threads == 1 else f"{threads} threads, last by {last}"
+
+    def _twice(self, name, want):
+        """The touches that write the first place to which several threads write; [] where there is none."""
+        made = ([t for t in self.run.writes(name, n) if t.kind == "write"] for n in range(want.size))
+        return next((touches for touches in made if len({t.thread for t in touches}) > 1), [])
+
+    def _sizes(self):
+        arrays = self.scene.inputs | self.scene.outputs
+        return {name: array.size for name, array in arrays.items()} | self.run.tables
+
+    def _is_outside(self, touch):
+        return not 0 <= touch.place < self._sizes().get(touch.name, math.inf)
+
+
+def _names(outputs):
+    return " and ".join(outputs)
+
+
+def _does(touch):
+    return {"read": "reads", "write": "writes"}.get(touch.kind, "adds to")
+
+
+def _short(value):
+    return "?" if not np.isfinite(float(value)) else f"{float(value):.4g}"
+
+
+def _text(x, y, text, size=TEXT, anchor="middle", faint=False):
+    opacity = ' fill-opacity="0.65"' if faint else ""
+    return (
+        f'<text x="{x:.4g}" y="{y:.4g}" font-size="{size}" text-anchor="{anchor}" '
+        f'fill="currentColor"{opacity}>{escape(str(text))}</text>'
+    )
+
+
+def _framed(body, height, alt):
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height:.4g}" role="img" aria-label="{escape(alt)}" '
+        f'style="width:100%;max-width:{WIDTH + 80}px;height:auto;display:block" font-family="{escape(FONT)}">'
+        f"{''.join(body)}</svg>"
+    )

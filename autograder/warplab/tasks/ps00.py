@@ -1,0 +1,298 @@
+"""Problem set 0, warm-ups: twelve kernels of one to three lines, one idea each."""
+
+import numpy as np
+
+from warplab.tasks.declaration import task
+from warplab.tasks.rubric import Bound, Case, Item
+from warplab.tasks.warm_ups import WarmUp
+
+
+def small(rng, *shape):
+    """Whole numbers from 1 to 9 as float32: their sums are exact."""
+    return rng.integers(1, 10, shape).astype(np.float32)
+
+
+def digits(*shape):
+    """1, 2, ..., 9, 1, 2, ...: the numbers of the drawn case."""
+    return (np.arange(np.prod(shape)) % 9 + 1).astype(np.float32).reshape(shape)
+
+
+class OneArray(WarmUp):
+    """A warm-up that reads x and fills out, of as many numbers."""
+
+    arguments = ("x", "out")
+
+    @staticmethod
+    def case(name, x, blocks, threads):
+        return Case(name, {"x": x, "blocks": blocks, "threads": threads}, "right")
+
+    def result(self, inputs):
+        return {"out": (inputs["x"].shape, "float32")}
+
+
+@task("ps00/number", points=1)
+class NumberWarmUp(WarmUp):
+    """A thread writes its number."""
+
+    entry, arguments = "number", ("out",)
+    said = "One line, and every thread ran it: `t` was another number in each of them."
+
+    def make_cases(self, rng):
+        sizes = 8, int(rng.integers(9, 33)), 1
+        return [Case(f"{n} threads", {"blocks": 1, "threads": n}, "right") for n in sizes]
+
+    def result(self, inputs):
+        return {"out": ((inputs["threads"],), "int32")}
+
+    def reference(self, inputs):
+        return {"out": np.arange(inputs["threads"])}
+
+
+@task("ps00/double", points=1)
+class DoubleWarmUp(OneArray):
+    """Two threads, one element each."""
+
+    entry = "double"
+    said = "Each thread has read one number, kept it, and written one. None knows of the other."
+
+    def make_cases(self, rng):
+        n = int(rng.integers(3, 20))
+        return [
+            self.case("two threads", np.array([3, 5], np.float32), 1, 2),
+            self.case("two threads, other numbers", small(rng, 2), 1, 2),
+            self.case(f"{n} threads", small(rng, n), 1, n),
+        ]
+
+    def reference(self, inputs):
+        return {"out": 2.0 * inputs["x"]}
+
+
+@task("ps00/bounds", points=1)
+class BoundsWarmUp(OneArray):
+    """More threads than numbers."""
+
+    entry = "bounds"
+    said = "Threads 5, 6 and 7 ran the kernel too, found that they have no number, and were done."
+
+    def make_cases(self, rng):
+        return [
+            self.case(f"{n} numbers, 8 threads", digits(n) if n == 5 else small(rng, n), 1, 8)
+            for n in (5, int(rng.integers(2, 5)), 8, 1)
+        ]
+
+    def reference(self, inputs):
+        return {"out": 1.0 + inputs["x"]}
+
+
+@task("ps00/plane", points=1)
+class PlaneWarmUp(WarmUp):
+    """Threads in rows and columns."""
+
+    entry, arguments = "plane", ("out",)
+    said = "In memory one row follows the other, and threads that are neighbours in x write side by side."
+
+    def make_cases(self, rng):
+        sizes = (3, 4), tuple(map(int, rng.permutation(np.arange(2, 9))[:2])), (1, 6), (5, 1)
+        return [
+            Case(
+                f"{rows} rows of {columns}",
+                {"blocks": 1, "threads": (columns, rows), "shape": (rows, columns)},
+                "right",
+            )
+            for rows, columns in dict.fromkeys(sizes)
+        ]
+
+    def result(self, inputs):
+        return {"out": (inputs["shape"], "int32")}
+
+    def reference(self, inputs):
+        row, col = np.indices(inputs["shape"])
+        return {"out": 10 * row + col}
+
+
+@task("ps00/blocks", points=1)
+class BlocksWarmUp(WarmUp):
+    """Which block am I in?"""
+
+    entry, arguments = "blocks", ("out",)
+    said = "Your first line is what `cuda.grid(1)` gives, and from here on it is used."
+
+    def make_cases(self, rng):
+        sizes = (3, 4), (int(rng.integers(2, 9)), int(rng.integers(5, 40))), (1, 7), (7, 1)
+        return [
+            Case(f"{blocks} blocks of {threads}", {"blocks": blocks, "threads": threads}, "right")
+            for blocks, threads in sizes
+        ]
+
+    def result(self, inputs):
+        return {"out": ((inputs["blocks"] * inputs["threads"],), "int32")}
+
+    def reference(self, inputs):
+        return {"out": np.repeat(np.arange(inputs["blocks"]), inputs["threads"])}
+
+
+@task("ps00/stride", points=1)
+class StrideWarmUp(OneArray):
+    """More numbers than threads."""
+
+    entry = "stride"
+    items = (Item("right", 1, "structure", "The numbers are right, and one thread does each"),)
+    said = "Eight threads have done 20 numbers; four of them had three, the others two."
+
+    def make_cases(self, rng):
+        n = int(rng.integers(100, 200))
+        return [
+            self.case("20 numbers, 2 blocks of 4", digits(20), 2, 4),
+            self.case(f"{n} numbers, 3 blocks of 8", small(rng, n), 3, 8),
+            self.case("5 numbers, 2 blocks of 4", small(rng, 5), 2, 4),
+        ]
+
+    def reference(self, inputs):
+        return {"out": 1.0 + inputs["x"]}
+
+    def bounds(self, inputs):
+        """A block is one warp. It writes once in each round in which its first thread has a number, and a
+        few times more where the compiler unrolls the loop; steps as large as a block write almost three
+        times as often in three blocks.
+        """
+        blocks, threads = inputs["blocks"], inputs["threads"]
+        first = np.arange(blocks) * threads
+        rounds = int(np.maximum(-(-(inputs["x"].size - first) // (blocks * threads)), 0).sum())
+        return {
+            "right": Bound("global_write.requests", 1.5 * rounds + 2, 2 * rounds + 3, "requests to write")
+        }
+
+
+@task("ps00/shared", points=1)
+class SharedWarmUp(OneArray):
+    """A table that a block shares."""
+
+    entry = "shared"
+    said = "The number that thread 0 writes was read by thread 3: threads of a block pass on numbers there."
+
+    def make_cases(self, rng):
+        blocks = int(rng.integers(3, 9))
+        return [
+            self.case("2 blocks of 4", digits(8), 2, 4),
+            self.case(f"{blocks} blocks of 4", small(rng, 4 * blocks), blocks, 4),
+        ]
+
+    def reference(self, inputs):
+        return {"out": inputs["x"].reshape(-1, 4)[:, ::-1].ravel().astype(float)}
+
+
+@task("ps00/barrier", points=1)
+class BarrierWarmUp(OneArray):
+    """Wait for the others."""
+
+    entry = "barrier"
+    said = "All have written before the first one reads, however far one warp is ahead of the other."
+
+    def make_cases(self, rng):
+        return [
+            self.case("64 threads", digits(64), 1, 64),
+            self.case("64 threads, other numbers", small(rng, 64), 1, 64),
+        ]
+
+    def reference(self, inputs):
+        return {"out": np.roll(inputs["x"], -8).astype(float)}
+
+
+@task("ps00/pair", points=1)
+class PairWarmUp(OneArray):
+    """A sum of two."""
+
+    entry = "pair"
+    said = "Half of the numbers are left. Once more, and it is a quarter: chapter 3 adds up a million so."
+
+    def make_cases(self, rng):
+        n = int(rng.integers(9, 16))
+        return [
+            self.case("16 numbers, 1 block of 12", digits(16), 1, 12),
+            self.case(f"{2 * n} numbers, 2 blocks of 8", small(rng, 2 * n), 2, 8),
+        ]
+
+    def result(self, inputs):
+        return {"out": ((inputs["x"].size // 2,), "float32")}
+
+    def reference(self, inputs):
+        return {"out": inputs["x"].reshape(2, -1).sum(0, dtype=float)}
+
+
+@task("ps00/row_sum", points=1)
+class RowSumWarmUp(OneArray):
+    """The sum of a row."""
+
+    entry = "row_sum"
+    said = "Five reads, five additions in a register, one write."
+
+    def make_cases(self, rng):
+        rows, columns = int(rng.integers(5, 9)), int(rng.integers(6, 12))
+        return [
+            self.case("3 rows of 5, 4 threads", digits(3, 5), 1, 4),
+            self.case(f"{rows} rows of {columns}, 2 blocks of 4", small(rng, rows, columns), 2, 4),
+            self.case("4 rows of 1, 4 threads", small(rng, 4, 1), 1, 4),
+        ]
+
+    def result(self, inputs):
+        return {"out": ((len(inputs["x"]),), "float32")}
+
+    def reference(self, inputs):
+        return {"out": inputs["x"].sum(1, dtype=float)}
+
+
+@task("ps00/atomic", points=1)
+class AtomicWarmUp(OneArray):
+    """All into one place."""
+
+    entry, atomics = "atomic", True
+    said = "Ten additions, one after the other, and none is lost. In what order, nobody promises."
+
+    def make_cases(self, rng):
+        n = int(rng.integers(70, 96))
+        cases = [
+            self.case("10 numbers, 3 blocks of 4", digits(10), 3, 4),
+            self.case(f"{n} numbers, 3 blocks of 32", small(rng, n), 3, 32),
+        ]
+        for case in cases:
+            case.inputs["out"] = np.zeros(1, np.float32)
+        return cases
+
+    def result(self, inputs):
+        return {"out": ((1,), "float32")}
+
+    def reference(self, inputs):
+        return {"out": inputs["x"].sum(dtype=float, keepdims=True)}
+
+
+@task("ps00/tile", points=1)
+class TileWarmUp(OneArray):
+    """A tile of four numbers."""
+
+    entry = "tile"
+    items = (
+        Item("right", 1, "structure", "The numbers are right, and a block reads each of its tile's once"),
+    )
+    said = "Each number came from memory once and was read four times in the table: chapter 4 lives on that."
+
+    def make_cases(self, rng):
+        rows, columns = (2 * int(n) for n in rng.permutation(np.arange(2, 6))[:2])
+        return [
+            self.case("4 x 4, tiles of 2 x 2", digits(4, 4), (2, 2), (2, 2)),
+            self.case(
+                f"{rows} x {columns}, tiles of 2 x 2",
+                small(rng, rows, columns),
+                (columns // 2, rows // 2),
+                (2, 2),
+            ),
+        ]
+
+    def reference(self, inputs):
+        rows, columns = inputs["x"].shape
+        tiles = inputs["x"].reshape(rows // 2, 2, columns // 2, 2).sum((1, 3), dtype=float)
+        return {"out": tiles.repeat(2, 0).repeat(2, 1)}
+
+    def bounds(self, inputs):
+        """A block is one warp of four threads, and one load brings its tile: a request for each block."""
+        tiles = inputs["x"].size // 4
+        return {"right": Bound("global_read.requests", tiles, 2 * tiles, "requests to read")}
