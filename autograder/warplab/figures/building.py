@@ -10,7 +10,7 @@ from warplab.plots.figure import PAGE_FONT
 WIDTH, HEIGHT = 760, 124
 ROWS, COLUMNS, STEP = 6, 17, 17  # of the hall's students
 HALL, TABLE = (272, 12), (502, 46, 48, 32)
-PARTS = ("blue", "green", "orange")  # computing, the machine, using it: four chapters each
+PARTS = ("blue", "green", "orange")  # computing, the machine, using it: four chapters each, the last five
 FAINT, ROOM = 0.3, 0.5  # opacity of what is not lit, of walls
 
 
@@ -19,7 +19,7 @@ def opener(chapter):
     colour = PALETTE[PARTS[min((chapter - 1) // 4, len(PARTS) - 1)]]
     lit = LIT.get(chapter, lambda colour: [])
     light = f'<g fill="{colour}" stroke="none">{"".join(lit(colour))}</g>'
-    students, sheets = chapter not in (1, 2, 3, 9, 12), chapter not in (6, 7)
+    students, sheets = chapter not in (1, 2, 3, 9, 12, 13), chapter not in (6, 7)
     plan = _office() + _desk(sheets) + _door() + _hall(students) + _table() + _corridor() + _next_hall()
     return _svg(f"0 0 {WIDTH} {HEIGHT}", plan + light, 'aria-hidden="true"')
 
@@ -259,6 +259,17 @@ def _beyond(colour):
         yield _dot(x, y, 6 - 0.4 * min(distance, 6), f'opacity="{max(0.16, 1 - 0.28 * distance):.2f}"')
 
 
+def _learning(colour):
+    """A loss that falls across the hall, and the way to the desk and back."""
+    for x, y, row, column in _students():
+        below = y > HALL[1] + 88 - 80 * 0.84**column
+        yield _dot(x, y, 4.6 if below else 3.6, "" if below else 'opacity="0.18"')
+    for y, tip in ((50, 1), (74, -1)):
+        yield _line((230, y), (266, y), look=f'stroke="{colour}"', width=3)
+        end = 266 if tip > 0 else 230
+        yield f'<path d="M{end} {y - 7} L{end + 9 * tip} {y} L{end} {y + 7} Z"/>'
+
+
 LIT = {
     number: draw
     for number, draw in enumerate(
@@ -275,6 +286,7 @@ LIT = {
             _many,
             _choosing,
             _beyond,
+            _learning,
         ),
         1,
     )
