@@ -241,13 +241,13 @@ def test_the_title_has_the_number_of_the_file(chapter):
     assert headings(chapter)[0].startswith(f"{int(chapter.stem[:2])}. ")
 
 
-def test_the_book_has_its_twelve_chapters_in_order_and_a_set_for_each_but_the_last():
+def test_the_book_has_its_thirteen_chapters_in_order_and_its_sets():
     import yaml
 
     toc = yaml.safe_load((BOOK.parent / "_toc.yml").read_text(encoding="utf-8"))
     files = [entry["file"].removeprefix("chapters/") for part in toc["parts"] for entry in part["chapters"]]
     assert [name for name in files if name[:2].isdigit()] == [path.stem for path in CHAPTERS]
-    assert [int(path.stem[:2]) for path in CHAPTERS] == list(range(1, 13))
+    assert [int(path.stem[:2]) for path in CHAPTERS] == list(range(1, 14))
     assert [path.name for path in sorted((BOOK.parent / "exercises").glob("ps*"))] == [
         f"ps{number:02}" for number in range(14)
     ]
@@ -257,7 +257,7 @@ def test_the_minutes_of_the_instructors_page_are_the_chapters_own():
     minutes = sum(
         int(re.search(r"\*\*Minutes\.\*\* (\d+)", cells(chapter)[0].source)[1]) for chapter in CHAPTERS
     )
-    assert f"{minutes} for all twelve" in (BOOK / "instructor-teach.md").read_text(encoding="utf-8")
+    assert f"{minutes} for all thirteen" in (BOOK / "instructor-teach.md").read_text(encoding="utf-8")
 
 
 def test_the_numbers_in_the_preface():

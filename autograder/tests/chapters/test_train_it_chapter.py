@@ -1,0 +1,105 @@
+"""Chapter 13: its kernels compute a training step, move the bytes that the text derives, and learn."""
+
+import re
+
+import jupytext
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from conftest import ROOT
+from numba import cuda
+
+import warplab
+from warplab.figures import train_it
+from warplab.hardware import specs
+
+PAGE = ROOT / "chapters/13-train-it.md"
+TEXT = re.sub(r"\s+", " ", PAGE.read_text(encoding="utf-8"))
+H100 = specs.get("h100-sxm")
+
+
+def page(beginning, **known):
+    """The names after running the one cell that contains ``beginning``."""
+    cells = [cell.source for cell in jupytext.read(PAGE, fmt="md:myst").cells if cell.cell_type == "code"]
+    (source,) = [source for source in cells if beginning in source]
+    names = {"np": np, "torch": torch, "F": F, "h100": H100, "warplab": warplab, **known}
+    exec(compile(source, PAGE.name, "exec"), names)
+    return names
+
+
+@pytest.fixture(scope="module")
+def batch():
+    pictures, labels = train_it.digits(64, seed=3)
+    return pictures, labels, cuda.to_device(pictures), cuda.to_device(labels)
+
+
+def fresh():
+    return train_it.Net(64, 128, 10, seed=3)
+
+
+def counted(launches):
+    return [warplab.profile(launch.run, *launch.args) for launch in launches]
+
+
+def test_a_step_fused_and_a_step_apart_agree_with_pytorch_in_float64(batch):
+    pictures, labels, x, wanted = batch
+    fused, apart = fresh(), fresh()
+    model = page("def in_float64")["in_float64"](fused)
+    adam = torch.optim.AdamW(model.parameters(), lr=fused.rate, weight_decay=fused.decay)
+    for _ in range(3):
+        loss = F.cross_entropy(model(torch.from_numpy(pictures).double()), torch.from_numpy(labels).long())
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        for net, launches in ((fused, fused.fused(x, wanted)), (apart, apart.apart(x, wanted))):
+            net.run(launches)
+            assert net.losses.copy_to_host().mean() == pytest.approx(loss.item(), abs=1e-5)
+    want = [p.detach().numpy().T for p in model.parameters()]
+    for net in (fused, apart):
+        for mine, other in zip(net.parts(net.w.copy_to_host()), want, strict=True):
+            assert mine == pytest.approx(other, abs=2e-4)
+
+
+def test_the_launches_and_the_bytes_of_both_steps(batch):
+    _, _, x, wanted = batch
+    net = fresh()
+    apart, fused = (counted(way(x, wanted)) for way in (net.apart, net.fused))
+    assert (len(apart), len(fused)) == (34, 7) and "34 launches for our network, fused seven" in TEXT
+    # x, W1 and b1 are read, z and h written, 4 bytes a number
+    assert train_it.moved(fused[0]) == 4 * (64 * 64 + 64 * 128 + 128 + 2 * 64 * 128) == 115_200
+    update = [train_it.moved(p) / net.size for p in (fused[-1],)] + [
+        sum(train_it.moved(p) for p in apart[14:]) / net.size
+    ]
+    assert update == pytest.approx([28, 56], abs=0.05)  # 16 read and 12 written; 8 + 12 + 12 + 8 + 16
+    saved = [sum(map(train_it.moved, part)) for part in (apart, fused)]
+    assert saved[1] / saved[0] == pytest.approx(0.57, abs=0.01) and "Less than three fifths" in TEXT
+
+
+def test_the_network_learns_to_read_and_to_write(batch):
+    _, _, x, wanted = batch
+    losses = fresh().learn(x, wanted, 12)
+    assert losses[0] == pytest.approx(np.log(10), abs=0.15) and losses[-1] < 0.8 * losses[0]
+    context, following = train_it.lessons(seed=1, count=64)
+    assert context.sum(1).tolist() == [4] * 64  # one of 28 for each of four letters
+    assert set(train_it.POEM) <= set(train_it.LETTERS) and len(train_it.POEM) == 762
+    assert following.max() < 28 == len(train_it.LETTERS)
+
+
+def test_the_block_is_counted_as_the_text_says():
+    block = page("def block_step")["block_step"]
+    large, small = block(8192), block(1024, text=256)
+    hbm, array, matrix = H100["memory_bandwidth"].si, 2 * 8192 * 4096, 2 * 32 * 8192 * 2048
+    assert large["attention"][0] == pytest.approx((11 * matrix + 12 * array) / hbm)
+    assert large["AdamW"][1] == pytest.approx(28 * 12 * 4096**2 / hbm)
+    saves = {kind: before - after for kind, (before, after) in large.items()}
+    order = ["attention", "AdamW", "bias and GELU", "norms and additions", "products"]
+    assert sorted(saves, key=saves.get, reverse=True) == order
+    assert max(small, key=lambda kind: small[kind][0]) == "AdamW"
+
+
+def test_three_sizes_have_three_limits():
+    names = page("def step_takes", net=fresh())
+    limits = [max(takes, key=takes.get) for takes in names["rows"].values()]
+    assert limits == ["launches", "products", "products"]
+    assert names["rows"]["10.1 billion"]["launches"] < 0.01 * names["rows"]["10.1 billion"]["products"]
