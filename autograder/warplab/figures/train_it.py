@@ -344,11 +344,13 @@ class Net:
         self.w = cuda.to_device(flat)
         self.g, self.m, self.v = (cuda.to_device(np.zeros_like(flat)) for _ in range(3))
         self.spare = cuda.to_device(np.zeros_like(flat))
-        empty = {"z0": hidden, "z": hidden, "h": hidden, "dh": hidden, "dz": hidden}
-        empty |= {"y0": outputs, "y": outputs, "p": outputs, "dy": outputs}
-        for name, width in empty.items():
-            setattr(self, name, cuda.to_device(np.zeros((batch, width), f32)))
+        self.z0, self.z, self.h, self.dh, self.dz = (self.rows(hidden) for _ in range(5))
+        self.y0, self.y, self.p, self.dy = (self.rows(outputs) for _ in range(4))
         self.losses, self.none = cuda.to_device(np.zeros(batch, f32)), cuda.to_device(np.zeros(1, f32))
+
+    def rows(self, width) -> Any:
+        """Zeros on the device, a row for each picture of a batch."""
+        return cuda.to_device(np.zeros((self.batch, width), f32))
 
     def parts(self, flat):
         """W1, b1, W2 and b2 as parts of an array that holds them one after another."""
@@ -371,7 +373,7 @@ class Net:
         dw1, db1, dw2, db2 = self.parts(self.g)
         (i, h), (_, o), n = self.shapes[0], self.shapes[2], self.batch
         return [
-            Launch("x W1, GELU", "forward", up[over(n, h)], (x, w1, b1, self.z, self.h)),
+            Launch("W1, GELU", "forward", up[over(n, h)], (x, w1, b1, self.z, self.h)),
             Launch("h W2 + b2", "forward", down[over(n, o)], (self.h, w2, b2, self.y)),
             Launch("loss, dy", "loss", cross_entropy[n, 32], (self.y, labels, losses, self.dy)),
             Launch("dW2, db2", "backward", gradient[over(h, o)], (self.h, self.dy, dw2, db2)),
@@ -556,7 +558,7 @@ def _shades(ax, pictures, columns):
     places = [(9.5 * (i % columns), 12.5 * (i // columns)) for i in range(len(pictures))]
     for (left, top), picture in zip(places, pictures, strict=True):
         extent = (left, left + 8, top + 8, top)
-        ax.imshow(picture.reshape(8, 8), cmap="gray", vmin=-0.3, vmax=1.1, extent=extent)
+        ax.imshow(picture.reshape(8, 8), cmap="gray", vmin=0, vmax=0.95, extent=extent)
     ax.set(xlim=(-0.5, 9.5 * columns - 1), ylim=(places[-1][1] + 12, -0.5), aspect="equal")
     ax.set_axis_off()
     return places
@@ -565,15 +567,15 @@ def _shades(ax, pictures, columns):
 @plots.responsive
 def samples(pictures, labels):
     """The first pictures and what they show."""
-    columns = 6 if plots.on_phone() else 12
-    figure, ax = plots.new(plots.COLUMN, 2.9 if plots.on_phone() else 1.9)
-    for (left, top), label in zip(_shades(ax, pictures[:24], columns), labels, strict=False):
+    columns = 4 if plots.on_phone() else 8
+    figure, ax = plots.new(plots.COLUMN, 4.9 if plots.on_phone() else 2.5)
+    for (left, top), label in zip(_shades(ax, pictures[:16], columns), labels, strict=False):
         ax.text(left + 4, top + 10, str(label), ha="center", va="center", **SMALL)
-    said = " ".join(str(label) for label in labels[:24])
+    said = " ".join(str(label) for label in labels[:16])
     return plots.show(
         figure,
-        alt=f"24 grey pictures of 8 by 8 pixels with a digit each, blurred by noise: {said}.",
-        caption="The first 24 pictures, and below each what it shows.",
+        alt=f"16 grey pictures of 8 by 8 pixels with a digit each, blurred by noise: {said}.",
+        caption="The first 16 pictures, and below each what it shows.",
     )
 
 
@@ -584,7 +586,7 @@ def trace(steps):
     """
     figure, ax = plots.new(plots.COLUMN, 0.75 * len(steps) + 1.4)
     most = max(sum(moved(p) for p in profiles) for _, profiles in steps.values()) / 1e3
-    room = (figure.get_figwidth() - 0.6) / 0.078 / most  # letters for each KB
+    room = (figure.get_figwidth() - 0.6) / 0.068 / most  # letters for each KB
     said = []
     for row, (title, (launches, profiles)) in enumerate(steps.items()):
         at, parts = 0.0, dict.fromkeys(PHASES, 0.0)
@@ -592,7 +594,7 @@ def trace(steps):
             wide = moved(profile) / 1e3
             place = {"color": COLOUR[PHASES[launch.phase]], "edgecolor": PAPER, "linewidth": 0.8}
             ax.barh(row, wide, left=at, height=0.62, **place)
-            if len(launch.name) < room * wide:
+            if len(launch.name) + 1 < room * wide:
                 word = {"ha": "center", "va": "center", "color": "#ffffff", "fontsize": 9.5}
                 ax.text(at + wide / 2, row, launch.name, **word)
             at += wide
@@ -733,11 +735,11 @@ def batches(seconds):
     figure, ax = plots.new(plots.COLUMN, 2.8)
     many = list(seconds)
     ax.loglog(many, [1e6 * each for each in seconds.values()], "o-", color=COLOUR["blue"])
-    slope = 1e6 * seconds[many[-1]] / many[-1]
+    slope = 1e6 * min(each / count for count, each in seconds.items())
     ax.loglog(many, [slope * count for count in many], color=INK, linestyle=(0, (5, 3)), linewidth=1.5)
     ax.annotate(
         "in proportion to the work",
-        (many[-3], slope * many[-3]),
+        (many[-4], slope * many[-4]),
         (8, -12),
         textcoords="offset points",
         **SMALL,
