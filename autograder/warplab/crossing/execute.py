@@ -26,7 +26,10 @@ from warplab.simt.frontends.launch import LaunchContext, run
 from warplab.simt.profile import MEMORY, summary
 from warplab.simt.ptx.parser import PTXSyntaxError
 
-OF_INSTRUCTIONS = "warp_instructions thread_instructions branches divergent_branches flops fp64_flops".split()
+OF_INSTRUCTIONS = (
+    *"warp_instructions thread_instructions branches divergent_branches flops".split(),
+    *"fp64_flops fp32_flops tf32_flops".split(),
+)
 OF_MEMORY = [f"{part}.{number}" for part, numbers in MEMORY.items() for number in numbers]
 TOTALS = (
     *OF_INSTRUCTIONS,

@@ -260,17 +260,18 @@ def matmul_problem(m=128, n=128, k=128):
 def layer_norm_problem(rows=32, columns=768, eps=1e-5):
     rng = np.random.default_rng(12)
     x = rng.normal(2, 3, (rows, columns)).astype(np.float32)
-    weight, bias = rng.normal(size=(2, columns)).astype(np.float32)
+    gamma, beta = rng.normal(size=(2, columns)).astype(np.float32)
     wide = x.astype(np.float64)
     centred = wide - wide.mean(1, keepdims=True)
-    inputs = {"x": x, "weight": weight, "bias": bias, "out": np.zeros_like(x), "eps": eps}
+    inputs = {"x": x, "gamma": gamma, "beta": beta, "eps": eps, "y": np.zeros_like(x)}
+    inputs |= {name: np.zeros(rows, np.float32) for name in ("mean", "rstd")}
     return Problem(
         f"Layer norm of {rows} rows of {columns:,} numbers in FP32",
         inputs | {"rows": rows, "columns": columns},
-        "out",
-        centred / np.sqrt(wide.var(1, keepdims=True) + eps) * weight + bias,
-        (layer_norm, rows, THREADS, "x weight bias out eps"),
-        (LAYER_NORM, rows, THREADS, "x weight bias out columns eps"),
+        "y",
+        centred / np.sqrt(wide.var(1, keepdims=True) + eps) * gamma + beta,
+        (layer_norm, rows, THREADS, "x gamma beta y eps"),
+        (LAYER_NORM, rows, THREADS, "x gamma beta y columns eps"),
     )
 
 

@@ -170,7 +170,7 @@ class Profile(Counts):
             "ptx_instructions",
         ):
             out[name] = getattr(self, name)
-        return out | {"fp64_flops": self.unit_flops.get("fp64", 0)}
+        return out | {f"{unit}_flops": self.unit_flops.get(unit, 0) for unit in ("fp64", "fp32", "tf32")}
 
     def ncu(self) -> dict[str, int | float]:
         """The counters under Nsight Compute's metric names.

@@ -148,18 +148,20 @@ def ptx_of(kernel, args, constants: dict) -> tuple[str, str]:
 
 
 def launch_on_engine(launcher, args, options: dict, context_of: ContextOf) -> Machine | None:
-    """Call Triton's ``kernel[grid]`` on the engine, also where there is CUDA; None for an empty grid.
+    """Call Triton's ``kernel[grid]`` on the engine, also where there is CUDA or where launches are only noted;
+    None for an empty grid.
 
     ``context_of`` gives what the launch runs under, for the grid and block that Triton has decided on.
     """
     ran: list[Machine] = []
-    tokens = _counting.set(context_of), _ran.set(ran)
+    tokens = _counting.set(context_of), _ran.set(ran), _recording.set(None)
     try:
         with _active():
             launcher(*args, **options)
     finally:
         _counting.reset(tokens[0])
         _ran.reset(tokens[1])
+        _recording.reset(tokens[2])
     return ran[-1] if ran else None
 
 
@@ -378,6 +380,11 @@ class _Parameters:
         """The engine's address of a tensor's first element; 0 of None; an address as it is."""
         if value is None or isinstance(value, int):
             return value or 0
+        if not hasattr(value, "untyped_storage"):  # a Handle of crossing.driver: zeros stand in for its values
+            if id(value) not in self.storages:
+                data = np.zeros(value.size * value.dtype.itemsize, np.uint8)
+                self.storages[id(value)] = SPACE.add(data, f"argument '{name}'", value.dtype.itemsize)
+            return self.storages[id(value)].base
         at = value.data_ptr()
         while hasattr(value, "base"):  # triton.reinterpret's wrapper: another dtype on a tensor
             value = value.base
