@@ -24,11 +24,14 @@
 # and where it is graded without Triton nobody loses a point.
 
 # %%
+import functools
+
 import torch
 import triton
 import triton.language as tl
 import warplab
 from warplab.check import grade, puzzle, when_written
+from warplab.figures.languages import side_by_side
 
 # %% [markdown]
 # ## Four guesses
@@ -354,12 +357,180 @@ grade("ps12/layer_norm_backward", layer_norm_backward, rubric="time")
 # %% [markdown]
 # ## 5. A product of tiles
 #
-# (matmul_dot goes here)
+# The translator's layers are products of matrices. `tl.dot(left, right, total)` adds the product of two blocks
+# to a third, and the compiler gives it to the Tensor Cores. One program makes a tile of c: it goes along k in
+# steps of BK, loads a BM x BK block of a and a BK x BN block of b, and adds their product.
+#
+# Addresses of a block have two axes: `row[:, None] * a_stride + at[None, :]` are BM x BK of them, as broadcasting
+# makes them in NumPy, and a mask is made the same way. Sides of blocks are powers of two, from 16 on.
+#
+# The factors are FP16, as ps07's were. A product of two such numbers is exact in FP32, which is where the sums
+# belong.
+
+
+# %% solution="matmul_dot"
+@triton.jit
+def product_kernel(
+    a,
+    b,
+    c,
+    m,
+    n,
+    k,
+    a_stride,
+    b_stride,
+    c_stride,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+):
+    """One program: a tile of BM x BN numbers of c. About 12 lines."""
+    ### BEGIN SOLUTION
+    row = tl.program_id(0) * BM + tl.arange(0, BM)
+    column = tl.program_id(1) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, k, BK):
+        at = start + tl.arange(0, BK)
+        of_a = (row[:, None] < m) & (at[None, :] < k)
+        of_b = (at[:, None] < k) & (column[None, :] < n)
+        left = tl.load(a + row[:, None] * a_stride + at[None, :], mask=of_a, other=0.0)
+        right = tl.load(b + at[:, None] * b_stride + column[None, :], mask=of_b, other=0.0)
+        total = tl.dot(left, right, total)
+    of_c = (row[:, None] < m) & (column[None, :] < n)
+    tl.store(c + row[:, None] * c_stride + column[None, :], total, mask=of_c)
+    ### END SOLUTION
+
+
+def matmul_dot(a, b, c):
+    """Fill c with a @ b. About 4 lines.
+
+    a  float16 (m, k), any m, n and k from 1 on
+    b  float16 (k, n)
+    c  float32 (m, n)
+
+    1. Multiply the FP16 numbers as they are, and add up in FP32.
+    2. Let a program make at least 64 x 64 numbers of c.
+    """
+    ### BEGIN SOLUTION
+    # Every tile goes along the whole of k, so a larger tile reads less: a number of a is used for BN numbers of c. Usual slips: no mask
+    # along k, or other=None there, so that what lies behind a row is multiplied; `.to(tl.float32)` before tl.dot, which is TF32 at
+    # half the rate; grid and program_id in another order, which only square products forgive; total in FP16.
+    (m, k), n = a.shape, b.shape[1]
+    grid = triton.cdiv(m, 64), triton.cdiv(n, 64)
+    strides = a.stride(0), b.stride(0), c.stride(0)
+    product_kernel[grid](a, b, c, m, n, k, *strides, BM=64, BN=64, BK=32, num_warps=4)
+    ### END SOLUTION
+
+
+# %% grade="ps12/matmul_dot"
+grade("ps12/matmul_dot", matmul_dot)
 
 # %% [markdown]
-# ## 6. Configurations
+# On a CUDA GPU, full points up to three times the library's time.
+
+# %% grade="ps12/matmul_dot" rubric="time"
+grade("ps12/matmul_dot", matmul_dot, rubric="time")
+
+# %% [markdown]
+# ## 6. Who chooses the tile
 #
-# (autotune goes here, and the table of three languages)
+# The translator first reads a prompt, many rows at once, and then adds word after word: a few rows, with the
+# same weights. Large tiles read the factors seldom. For few rows they multiply padding, and leave most of
+# the GPU without a block. So for each size the tile is chosen from a list:
+#
+# ```python
+# tuned = triton.autotune([triton.Config({"BM": 64, "BN": 64, "BK": 32}, num_warps=4), ...], key=[...])(kernel)
+# tuned[lambda chosen: (triton.cdiv(m, chosen["BM"]), ...)](a, b, c, m, ...)     # without BM, BN, BK
+# ```
+#
+# `key` names the arguments of the kernel on which the best choice depends. With a value of them that has not
+# come before, all configurations are tried. On CUDA Triton takes the fastest. The engine has no times: it takes
+# the one whose counts allow the least time on an A100, by `warplab.bounds`, which is theory and says so. Where you
+# are graded, it chooses the same way, on arrays of zeros.
+
+
+# %% solution="autotune"
+@functools.cache  # made once: what has been chosen is kept in it
+def tuned_kernel():
+    """product_kernel, autotuned. About 4 lines.
+
+    1. Configurations for many rows and for few.
+    2. A key with all on which the best choice depends.
+    """
+    ### BEGIN SOLUTION
+    # Tiles of 16 rows for a few words, of 64 x 64 and more for prompts. Usual slips: no small tile, so that 16 rows are multiplied
+    # as 64; a key without m, so that whichever product comes first chooses for both; key=["a"], an array, where a size is meant.
+    tiles = (16, 16, 64, 1), (16, 64, 64, 2), (64, 64, 32, 4), (128, 64, 32, 4), (128, 128, 32, 8)
+    known = [triton.Config({"BM": bm, "BN": bn, "BK": bk}, num_warps=warps) for bm, bn, bk, warps in tiles]
+    return triton.autotune(known, key=["m", "n", "k"])(product_kernel)
+    ### END SOLUTION
+
+
+def tuned_products(prompt, words, weights, out_prompt, out_words):
+    """Fill out_prompt with prompt @ weights, and out_words with words @ weights. About 6 lines.
+
+    prompt, words  float16 (m, k), each with its own m from 1 on
+    weights        float16 (k, n)
+    out_prompt, out_words  float32 (m, n)
+    """
+    ### BEGIN SOLUTION
+    k, n = weights.shape
+    for rows, out in ((prompt, out_prompt), (words, out_words)):
+        m = rows.shape[0]
+        strides = rows.stride(0), weights.stride(0), out.stride(0)
+        grid = lambda chosen: (triton.cdiv(m, chosen["BM"]), triton.cdiv(n, chosen["BN"]))
+        tuned_kernel()[grid](rows, weights, out, m, n, k, *strides)
+    ### END SOLUTION
+
+
+# %% grade="ps12/autotune"
+grade("ps12/autotune", tuned_products)
+
+# %% [markdown]
+# On a CUDA GPU, full points up to three times the time of the library's product for the prompt.
+
+# %% grade="ps12/autotune" rubric="time"
+grade("ps12/autotune", tuned_products, rubric="time")
+
+# %% [markdown]
+# What was chosen, and how the least times of the configurations compare (on CUDA: their times):
+
+# %%
+with when_written():
+    tuned = tuned_kernel()
+    for m in 16, 1024:
+        rows = torch.rand(m, 128, device=warplab.torch_device).half()
+        weights = torch.rand(128, 1024, device=warplab.torch_device).half()
+        out = torch.empty(m, 1024, device=warplab.torch_device)
+        tuned_products(rows, rows, weights, out, torch.empty_like(out))
+        print(f"{m} rows: {tuned.best_config}")
+        best = min(tuned.configs_timings.values())[0]
+        for configuration, (least, *_) in tuned.configs_timings.items():
+            print(f"    {least / best:5.2f} times the best: {configuration}")
+
+# %% [markdown]
+# ## Three languages side by side
+#
+# The same work in numba and in CUDA C++, as the sets up to now have it, beside your Triton: what does each ask
+# of memory? A program of yours has 128 threads where the others have a thread for every number; softmax and
+# layer norm of the others read a row several times, and yours once. The product in numba is ps04's on CUDA
+# cores, the one in C++ ps07's, with a warp for every 32 x 32 numbers.
+
+# %%
+with when_written():
+    display(side_by_side("vector_add", vector_add))
+
+# %%
+with when_written():
+    display(side_by_side("softmax", fused_softmax))
+
+# %%
+with when_written():
+    display(side_by_side("matmul", matmul_dot))
+
+# %%
+with when_written():
+    display(side_by_side("layer_norm", layer_norm))
 
 # %% [markdown]
 # ## 7. Predict and explain

@@ -335,4 +335,159 @@ class LayerNormBackward(Normalised):
         return inputs["x"].nbytes
 
 
-# matmul_dot (20 points) and autotune (20 points) go here.
+def product_sectors(m, n, k, rows=64, columns=64):
+    """Sectors of FP16 that programs read which each make rows x columns numbers of an m x n product."""
+    return m * n * k * (1 / rows + 1 / columns) / 16
+
+
+@task("ps12/matmul_dot", points=20)
+class MatmulDot(TritonTask):
+    """c = a @ b, with factors in FP16 and sums in FP32."""
+
+    entry = "matmul_dot"
+    arguments = ("a", "b", "c")
+    yardstick = ("torch.matmul", "a", "b")
+    FEWEST = 24  # 512 x 512 numbers in tiles of up to 128 x 256 are eight programs, of four warps
+    items = (
+        Item("whole", 3, title="Sizes that are whole tiles"),
+        Item("ragged", 6, title="Any sizes"),
+        Item("sums", 2, title="Long sums, in FP32"),
+        Item("tensor", 4, "structure", "Tensor Cores make the products, of numbers in FP16"),
+        Item("reuse", 3, "structure", "A program makes at least 64 x 64 numbers"),
+        Item("time", 2, "time", "Time, against the library's (CUDA only)"),
+    )
+
+    @staticmethod
+    def factors(rng, item, m, n, k, least=-2.0, most=2.0):
+        m, n, k = int(m), int(n), int(k)
+        a, b = (rng.uniform(least, most, shape).astype(np.float16) for shape in ((m, k), (k, n)))
+        return Case(f"{item}, {m} x {k} times {k} x {n}", {"a": a, "b": b}, item)
+
+    def make_cases(self, rng):
+        odd = [2 * int(half) + 1 for half in rng.integers(20, 90, 3)]
+        return [
+            self.factors(rng, "whole", 128, 256, 128),
+            self.factors(rng, "whole", *rng.permutation([128, 256, 384])),
+            self.factors(rng, "ragged", 1, 1, 1),
+            self.factors(rng, "ragged", *odd),
+            self.factors(rng, "ragged", rng.integers(1, 16), odd[0] + 64, odd[1]),
+            self.factors(rng, "ragged", 64, 64, rng.integers(1, 16)),
+            self.factors(rng, "sums", 64, 64, 2048, 4.0, 8.0),  # beyond the largest number of FP16
+            self.factors(rng, "tensor", 512, 512, 128),
+            self.factors(rng, "reuse", 512, 512, 128),
+        ]
+
+    def make_timed(self, rng):
+        """2,048 cubed: 17 GFLOP."""
+        return [self.factors(rng, "time", 2048, 2048, 2048)]
+
+    @staticmethod
+    def sizes(inputs):
+        """(m, n, k)."""
+        return len(inputs["a"]), inputs["b"].shape[1], len(inputs["b"])
+
+    def result(self, inputs):
+        m, n, _ = self.sizes(inputs)
+        return {"c": ((m, n), "float32")}
+
+    def reference(self, inputs):
+        return {"c": inputs["a"].astype(np.float64) @ inputs["b"].astype(np.float64)}
+
+    def tolerance(self, inputs, expected):
+        """Products of FP16 are exact in FP32; the sum has k terms."""
+        a, b = (np.abs(inputs[name].astype(np.float64)) for name in "ab")
+        return {"c": sum_tolerance(len(b), a @ b)}
+
+    def bounds(self, inputs):
+        """Operations in FP32 and TF32: none where FP16 goes into tl.dot, all where the factors were made
+        wider before. Sectors: those of tiles of 64 x 64; 64 x 32 reads half as many more, 32 x 32 twice as
+        many.
+
+        Time: a plain loop over tiles with Triton's own pipelining, whose tile fits the size only roughly,
+        beside the library's choice: up to 3 times as long earns everything. On CUDA cores it would take
+        15 times as long and more. Provisional: not yet recorded on a GPU.
+        """
+        m, n, k = self.sizes(inputs)
+        operations, sectors = 2 * m * n * k, product_sectors(m, n, k)
+        fewest = 2 * (m * k + k * n) / 32
+        return {
+            "tensor": Bound(
+                "fp32_flops + tf32_flops", 0.1 * operations, 0.6 * operations, "FLOP in FP32 and TF32"
+            ),
+            "reuse": Bound("global_read.sectors", 1.05 * sectors, 1.9 * sectors, "sectors read", fewest),
+            "time": Bound("time.ratio_low", 3.0, 12.0, "times the library's time"),
+        }
+
+
+@task("ps12/autotune", points=20)
+class Autotune(TritonTask):
+    """Two products with the same weights, each with the tile that suits its number of rows."""
+
+    entry = "tuned_products"
+    arguments = ("prompt", "words", "weights", "out_prompt", "out_words")
+    yardstick = ("torch.matmul", "prompt", "weights")
+    FEWEST = 12  # two launches, and the fewer rows the fewer programs
+    WORDS = 16  # rows of `words` in counted cases: as many as the smallest tile of tl.dot has
+    items = (
+        Item("any", 5, title="Right for any sizes"),
+        Item("prompt", 6, "structure", "Many rows: large tiles, which read the factors seldom"),
+        Item("words", 6, "structure", "Few rows: small tiles, which multiply no padding"),
+        Item("time", 3, "time", "Time of both, against the library's larger one (CUDA only)"),
+    )
+
+    @staticmethod
+    def products(rng, item, prompt, words, n, k):
+        prompt, words, n, k = int(prompt), int(words), int(n), int(k)
+        shapes = {"prompt": (prompt, k), "words": (words, k), "weights": (k, n)}
+        inputs = {name: rng.uniform(-2, 2, shape).astype(np.float16) for name, shape in shapes.items()}
+        return Case(f"{item}, {prompt} and {so_many(words, 'row')} times {k} x {n}", inputs, item)
+
+    def make_cases(self, rng):
+        odd = [2 * int(half) + 1 for half in rng.integers(20, 70, 3)]
+        return [
+            self.products(rng, "any", 128, 16, 128, 64),
+            self.products(rng, "any", odd[0], rng.integers(1, 16), odd[1], odd[2]),
+            self.products(rng, "prompt", 1024, self.WORDS, 1024, 128),
+            self.products(rng, "words", 128, self.WORDS, 1024, 128),
+        ]
+
+    def make_timed(self, rng):
+        """4,096 rows and 16, times 2,048 x 2,048."""
+        return [self.products(rng, "time", 4096, self.WORDS, 2048, 2048)]
+
+    def result(self, inputs):
+        n = inputs["weights"].shape[1]
+        return {f"out_{name}": ((len(inputs[name]), n), "float32") for name in ("prompt", "words")}
+
+    def reference(self, inputs):
+        weights = inputs["weights"].astype(np.float64)
+        return {f"out_{name}": inputs[name].astype(np.float64) @ weights for name in ("prompt", "words")}
+
+    def tolerance(self, inputs, expected):
+        """As that of matmul_dot."""
+        weights = np.abs(inputs["weights"].astype(np.float64))
+        return {
+            f"out_{name}": sum_tolerance(len(weights), np.abs(inputs[name].astype(np.float64)) @ weights)
+            for name in ("prompt", "words")
+        }
+
+    def bounds(self, inputs):
+        """Many rows: sectors as tiles of 64 x 64 read them; those of the few rows are a sixteenth of that. Tiles
+        of 32 x 32 read twice as many, tiles of 16 rows four times as many.
+
+        Few rows: operations. Tiles of 16 rows do what has to be done, tiles of 32 as much again for `words`,
+        and those of 64, which suit the other product, four times as much. Rows of `prompt` need no padding
+        here.
+
+        Time: as in matmul_dot; the second product reads the weights once more. Provisional: not yet recorded
+        on a GPU.
+        """
+        k, n = inputs["weights"].shape
+        many, few = len(inputs["prompt"]), len(inputs["words"])
+        sectors, operations = product_sectors(many, n, k), 2 * n * k * (many + few)
+        padded = operations + 2.5 * 2 * n * k * few
+        return {
+            "prompt": Bound("global_read.sectors", 1.1 * sectors, 1.7 * sectors, "sectors read"),
+            "words": Bound("flops", 1.02 * operations, padded, "FLOP", 0.99 * operations),
+            "time": Bound("time.ratio_low", 3.0, 12.0, "times the library's time"),
+        }
