@@ -460,7 +460,7 @@ def tuned_kernel():
     ### BEGIN SOLUTION
     # Tiles of 16 rows for a few words, of 64 x 64 and more for prompts. Usual slips: no small tile, so that 16 rows are multiplied
     # as 64; a key without m, so that whichever product comes first chooses for both; key=["a"], an array, where a size is meant.
-    tiles = (16, 16, 64, 1), (16, 64, 64, 2), (64, 64, 32, 4), (128, 64, 32, 4), (128, 128, 32, 8)
+    tiles = (16, 16, 64, 1), (32, 32, 32, 4), (64, 64, 32, 4), (128, 64, 32, 4)
     known = [triton.Config({"BM": bm, "BN": bn, "BK": bk}, num_warps=warps) for bm, bn, bk, warps in tiles]
     return triton.autotune(known, key=["m", "n", "k"])(product_kernel)
     ### END SOLUTION

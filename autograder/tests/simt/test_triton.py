@@ -419,15 +419,15 @@ def tuned(kernel, key, *configurations):
 
 
 def test_autotune_takes_the_least_bound_and_says_what_that_is():
-    add, out = tuned(vector_add, ["n"], *((4, {"BLOCK": size}) for size in (1024, 64))), torch.empty(1000)
-    x, grid = torch.rand(1000), lambda meta: (triton.cdiv(1000, meta["BLOCK"]),)
+    add, out = tuned(vector_add, ["n"], *((4, {"BLOCK": size}) for size in (1024, 64))), torch.empty(1024)
+    x, grid = torch.rand(1024), lambda meta: (triton.cdiv(1024, meta["BLOCK"]),)
     with pytest.warns(UserWarning, match=r"least time on an A100 SXM \(.*theory, not a time\)"):
-        add[grid](x, x, out, 1000)
+        add[grid](x, x, out, 1024)
     assert torch.equal(out, x + x) and add.best_config.kwargs == {"BLOCK": 64}  # 16 SMs of 108, and not one
-    counted = warplab.profile(vector_add[(16,)], x, x, out, 1000, BLOCK=64)
+    counted = warplab.profile(vector_add[(16,)], x, x, out, 1024, BLOCK=64)
     least = warplab.bounds(counted, "a100-sxm")
     assert add.configs_timings[add.best_config] == [least.at_least, least.without_overlap]
-    assert warplab.profile(add[grid], x, x, out, 1000).grid == (16, 1, 1)
+    assert warplab.profile(add[grid], x, x, out, 1024).grid == (16, 1, 1)
 
 
 @pytest.mark.filterwarnings("ignore:triton.autotune")

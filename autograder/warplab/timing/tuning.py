@@ -20,7 +20,7 @@ from warplab.simt.profile import summary
 from warplab.timing.bounds import Bounds, LaunchWork, bounds
 
 DEVICE = "a100-sxm"  # of the architecture that Triton compiles for here
-BLOCKS = 16  # of a candidate that run; the counts of a larger grid are scaled
+BLOCKS = 8  # of a candidate that run; the counts of a larger grid are scaled
 
 
 class TunedByBound(UserWarning):

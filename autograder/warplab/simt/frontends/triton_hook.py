@@ -380,7 +380,9 @@ class _Parameters:
         """The engine's address of a tensor's first element; 0 of None; an address as it is."""
         if value is None or isinstance(value, int):
             return value or 0
-        if not hasattr(value, "untyped_storage"):  # a Handle of crossing.driver: zeros stand in for its values
+        if not hasattr(
+            value, "untyped_storage"
+        ):  # a Handle of crossing.driver: zeros stand in for its values
             if id(value) not in self.storages:
                 data = np.zeros(value.size * value.dtype.itemsize, np.uint8)
                 self.storages[id(value)] = SPACE.add(data, f"argument '{name}'", value.dtype.itemsize)
