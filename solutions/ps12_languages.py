@@ -17,7 +17,7 @@
 # competitors' kernels are written in. You know numba and CUDA C++. In Triton you say what a whole block of
 # numbers does, and the compiler decides which thread does it.
 #
-# **About 5 hours**, after chapter 8. Of the 100 points 4 need a CUDA GPU. Write in the place of
+# **About 5 hours**, after chapter 8. Of the 100 points 9 need a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
 #
 # Triton has wheels for Linux (Windows: WSL; or Colab). Where it is not installed, this set cannot be solved,

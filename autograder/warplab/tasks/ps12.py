@@ -373,8 +373,8 @@ class MatmulDot(TritonTask):
             self.factors(rng, "ragged", rng.integers(1, 16), odd[0] + 64, odd[1]),
             self.factors(rng, "ragged", 64, 64, rng.integers(1, 16)),
             self.factors(rng, "sums", 64, 64, 2048, 4.0, 8.0),  # beyond the largest number of FP16
-            self.factors(rng, "tensor", 512, 512, 128),
-            self.factors(rng, "reuse", 512, 512, 128),
+            self.factors(rng, "tensor", 512, 512, 32),
+            self.factors(rng, "reuse", 512, 512, 64),
         ]
 
     def make_timed(self, rng):
@@ -446,8 +446,8 @@ class Autotune(TritonTask):
         odd = [2 * int(half) + 1 for half in rng.integers(20, 60, 3)]
         return [
             self.products(rng, "any", odd[0], rng.integers(1, 16), odd[1], odd[2]),
-            self.products(rng, "prompt", 1024, self.WORDS, 1024, 128),
-            self.products(rng, "words", 128, self.WORDS, 1024, 128),
+            self.products(rng, "prompt", 1024, self.WORDS, 1024, 64),
+            self.products(rng, "words", 128, self.WORDS, 1024, 64),
         ]
 
     def make_timed(self, rng):
