@@ -177,3 +177,15 @@ def test_the_recording_is_checked_where_it_is_judged():
         with pytest.raises(crossing.Refused):
             finished(**change)
     assert np.isfinite(case.inputs["x"]).all()
+
+
+@pytest.mark.filterwarnings("ignore:triton.autotune")
+def test_an_autotuned_kernel_is_counted_on_zeros_and_recorded_once_with_what_was_chosen():
+    tiles = [triton.Config({"BLOCK": size}) for size in (4096, 64)]
+    tuned = triton.autotune(tiles, key=["columns"])(scaled)
+
+    def launch(device, x, out):
+        tuned[lambda chosen: (triton.cdiv(64, chosen["BLOCK"]),)]((x, out), 2.0, True, 64, None)
+
+    (step,) = recorded(launch, (64,), (64,)).steps
+    assert step[0] == "launch" and tuned.best_config.kwargs == {"BLOCK": 64}

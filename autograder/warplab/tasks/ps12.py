@@ -471,8 +471,8 @@ class Autotune(TritonTask):
         }
 
     def bounds(self, inputs):
-        """Many rows: sectors as tiles of 64 x 64 read them; those of the few rows are a sixteenth of that. Tiles
-        of 32 x 32 read twice as many, tiles of 16 rows four times as many.
+        """Many rows: sectors as tiles of 64 x 64 read them; those of the few rows are a sixteenth of that.
+        Tiles of 32 x 32 read twice as many, tiles of 16 rows four times as many.
 
         Few rows: operations. Tiles of 16 rows do what has to be done, tiles of 32 as much again for `words`,
         and those of 64, which suit the other product, four times as much. Rows of `prompt` need no padding

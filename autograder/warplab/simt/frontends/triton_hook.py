@@ -148,8 +148,8 @@ def ptx_of(kernel, args, constants: dict) -> tuple[str, str]:
 
 
 def launch_on_engine(launcher, args, options: dict, context_of: ContextOf) -> Machine | None:
-    """Call Triton's ``kernel[grid]`` on the engine, also where there is CUDA or where launches are only noted;
-    None for an empty grid.
+    """Call Triton's ``kernel[grid]`` on the engine, also where there is CUDA or launches are only noted; None
+    for an empty grid.
 
     ``context_of`` gives what the launch runs under, for the grid and block that Triton has decided on.
     """
