@@ -96,7 +96,7 @@ def mlp_run(inputs):
     return {"losses": losses, **dict(zip(WEIGHTS, weights, strict=True))}
 
 
-TIMED = {"batch": 128, "steps": 20, "rate": 2e-2, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "decay": 0.1}
+TIMED = {"batch": 128, "steps": 128, "rate": 2e-2, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "decay": 0.1}
 """The numbers of a run that is timed beside torch's; its arrays are fresh every time."""
 
 
