@@ -991,6 +991,137 @@ def embedding(device, tokens, first, table, grad_y, y, grad_table):
 grade("ps13/embedding", embedding)
 
 # %% [markdown]
+# ## 9. It writes *
+#
+# A transformer of one block reads a rhyme letter by letter: Jane Taylor's "The Star", printed in 1806, which is
+# in the public domain. At each letter it says which letter follows.
+#
+# ```python
+# rows = sequences * length
+# for step in range(steps):
+#     first = step * 37 % (tokens.size - rows)            # each step begins elsewhere in the text
+#     token, label = tokens[first : first + rows], tokens[first + 1 : first + 1 + rows]
+#     x = table[token] + places[row % length]             # (rows, width), of each row its place in its sequence
+#     q, k, v = x @ wq, x @ wk, x @ wv                    # without a bias
+#     y = x + attention(q, k, v)                          # task 7, in sequences of `length` rows
+#     before = layer_norm(y, gain, shift) @ w1 + b1       # task 3, with eps 1e-5
+#     z = y + gelu(before) @ w2 + b2
+#     logits = z @ wo + bo                                # (rows, letters)
+#     losses[step] = the mean cross-entropy, before the weights change
+#     AdamW on all thirteen, with their gradients         # its own step counts from 1
+# ```
+#
+# All of it is there already, in tasks 1 to 8, but for three sums: x with the places, and each `x +` forward and
+# backward. Where a number is used twice, its gradients are added: x goes into q, k, v and y, and y into the
+# norm and into z. `eps` is AdamW's alone, and moments are 0 before the first step.
+#
+# Length and width are at most 64, hidden numbers 128, letters 64, each any number from 1 on; the text has more
+# letters than a step's rows. Of up to 3 steps every loss and every weight must lie within 0.002 of what float64
+# gives; of the *whole run*, 16 steps of 4 sequences of 16 letters, each loss within 2 % and 0.01.
+
+
+# %% solution="train_text"
+@cuda.jit
+def add(a, b, out):
+    """out = a + b, one place of each by one thread. About 3 lines."""
+    ### BEGIN SOLUTION
+    col, row = cuda.grid(2)
+    if row < out.shape[0] and col < out.shape[1]:
+        out[row, col] = a[row, col] + b[row, col]
+    ### END SOLUTION
+
+
+@cuda.jit
+def add_places(x, places):
+    """x[row] += places[row % length], one row by one warp. About 3 lines."""
+    ### BEGIN SOLUTION
+    row = cuda.blockIdx.x
+    for d in range(cuda.threadIdx.x, x.shape[1], 32):
+        x[row, d] += places[row % places.shape[0], d]
+    ### END SOLUTION
+
+
+@cuda.jit
+def sum_places(grad_x, grad_places):
+    """grad_places[t] = the sum of grad_x over the rows at place t, one place by one warp. About 5 lines."""
+    ### BEGIN SOLUTION
+    place = cuda.blockIdx.x
+    for d in range(cuda.threadIdx.x, grad_x.shape[1], 32):
+        total = float32(0)
+        for row in range(place, grad_x.shape[0], grad_places.shape[0]):
+            total += grad_x[row, d]
+        grad_places[place, d] = total
+    ### END SOLUTION
+
+
+def train_text(device, tokens, length, sequences, steps, rate, beta1, beta2, eps, decay, *weights_and_losses):
+    """Train for so many steps. About 60 lines, of which most call what you have.
+
+    tokens  (letters of the text,), int32
+
+    Then come the weights, which are trained where they are, and losses (steps,), to be filled:
+    table (letters, width), places (length, width), wq, wk, wv (width, width), gain, shift (width,),
+    w1 (width, hidden), b1 (hidden,), w2 (hidden, width), b2 (width,), wo (width, letters), bo (letters,)
+
+    Up to 256 arrays can be made in a run: make them before the loop.
+    """
+    *weights, losses = weights_and_losses
+    table, places, wq, wk, wv, gain, shift, w1, b1, w2, b2, wo, bo = weights
+    rows, width = sequences * length, table.shape[1]
+    ### BEGIN SOLUTION
+    # A gradient that comes back along `x +` is the gradient of both: by_z is y's too, and by_y is x's, and what comes back through the
+    # branch is added to it. Usual slips: one of the four gradients by x left out; labels that are the letters themselves; places taken
+    # by the row of the batch; a bias of q, k or v that learns; a sum written where its summand is still wanted.
+    grads = [device.empty(w.shape, "float32") for w in weights]
+    moments = [[device.zeros(w.shape, "float32") for _ in "mv"] for w in weights]
+    g_table, g_places, g_q, g_k, g_v, g_gain, g_shift, g_1, g_b1, g_2, g_b2, g_o, g_bo = grads
+    none, unused = device.zeros(width, "float32"), device.empty(width, "float32")
+    x, q, k, v, seen, y, normed, branch, z = (device.empty((rows, width), "float32") for _ in range(9))
+    by_z, by_normed, by_y, by_x, by_q, by_k, by_v = (device.empty((rows, width), "float32") for _ in range(7))
+    before, active, by_active, by_before = (device.empty((rows, b1.size), "float32") for _ in range(4))
+    logits, by_logits = (device.empty((rows, bo.size), "float32") for _ in range(2))
+
+    def plus(a, b, out):
+        device.launch(add, (-(-width // 32), -(-rows // 8)), (32, 8), a, b, out)
+
+    device.fill(losses, 0)  # my cross_entropy adds to it
+    for step in range(steps):
+        first = step * 37 % (tokens.size - rows)
+        embedding_forward(device, tokens, first, table, x)
+        device.launch(add_places, rows, 32, x, places)
+        for w, out in (wq, q), (wk, k), (wv, v):
+            linear_forward(device, x, 0, w, none, out)
+        powers = attention_forward(device, q, k, v, length, seen)
+        plus(x, seen, y)
+        scales = layer_norm_forward(device, y, gain, shift, 1e-5, normed)
+        linear_forward(device, normed, 0, w1, b1, before)
+        activation_forward(device, before, active)
+        linear_forward(device, active, 0, w2, b2, branch)
+        plus(y, branch, z)
+        linear_forward(device, z, 0, wo, bo, logits)
+        cross_entropy(device, logits, tokens, first + 1, step, losses, by_logits)
+
+        linear_backward(device, z, 0, wo, by_logits, by_z, g_o, g_bo)
+        linear_backward(device, active, 0, w2, by_z, by_active, g_2, g_b2)
+        activation_backward(device, before, by_active, by_before)
+        linear_backward(device, normed, 0, w1, by_before, by_normed, g_1, g_b1)
+        layer_norm_backward(device, y, gain, by_normed, scales, by_y, g_gain, g_shift)
+        plus(by_y, by_z, by_y)
+        attention_backward(device, q, k, v, by_y, length, seen, powers, by_q, by_k, by_v)
+        for w, by, g in (wq, by_q, g_q), (wk, by_k, g_k), (wv, by_v, g_v):
+            linear_backward(device, x, 0, w, by, by_x, g, unused)
+            plus(by_y, by_x, by_y)  # from here on the gradient by x
+        device.launch(sum_places, length, 32, by_y, g_places)
+        embedding_backward(device, tokens, first, by_y, g_table)
+        for w, g, (m, s) in zip(weights, grads, moments, strict=True):
+            adamw(device, g, step + 1, rate, beta1, beta2, eps, decay, w, m, s)
+    ### END SOLUTION
+
+
+# %% grade="ps13/train_text"
+grade("ps13/train_text", train_text)
+
+# %% [markdown]
 # ## 10. Predict and explain
 #
 # A network of two layers, 256 to 128 to 10 with a GELU between, takes a training step. The cell below adds up

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
 from warplab.models import training_runs
 from warplab.models.drawn_digits import drawn_digits
 from warplab.models.training_runs import TIMED, WEIGHTS, mlp_run, mlp_scores, mlp_start, torch_mlp
-from warplab.tasks import registry
+from warplab.tasks import registry, text_run
 
 RUN = registry.get("ps13/train_mlp")
 NUMBERS = {name: TIMED[name] for name in TIMED if name not in ("batch", "steps")}
@@ -95,3 +96,29 @@ def test_factors_in_tf32_keep_the_bands(seed, monkeypatch):
         monkeypatch.undo()
         for name in case.only or want:
             assert (np.abs(got[name] - want[name]) / limits[name]).max() < 0.8, (case.name, name)
+
+
+def test_the_transformers_gradients_are_pytorchs():
+    rng = np.random.default_rng(4)
+    start = {name: w.astype(np.float64) for name, w in text_run.text_start(rng, 7, 5, 6, 9).items()}
+    tokens = rng.integers(0, 7, 16)
+    w = {name: torch.tensor(value, requires_grad=True) for name, value in start.items()}
+    x = w["table"][torch.tensor(tokens[:15])] + w["places"].repeat(3, 1)
+    q, k, v = ((x @ w[name]).reshape(3, 1, 5, 6) for name in ("wq", "wk", "wv"))
+    y = x + functional.scaled_dot_product_attention(q, k, v, is_causal=True).reshape(15, 6)
+    normed = functional.layer_norm(y, (6,), w["gain"], w["shift"], text_run.NORM)
+    z = y + functional.gelu(normed @ w["w1"] + w["b1"]) @ w["w2"] + w["b2"]
+    loss = functional.cross_entropy(z @ w["wo"] + w["bo"], torch.tensor(tokens[1:]))
+    loss.backward()
+    ours, gradients = text_run.text_gradients(tokens[:15], tokens[1:], 5, start)
+    assert ours == pytest.approx(loss.item(), rel=1e-12)
+    for name in text_run.TEXT_WEIGHTS:
+        np.testing.assert_allclose(gradients[name], w[name].grad.numpy(), rtol=1e-9, atol=1e-12)
+
+
+def test_the_rhyme_is_learnt_and_what_is_written_begins_as_asked():
+    case = next(case for case in registry.get("ps13/train_text").cases(0) if case.item == "learns")
+    done = text_run.text_run(case.inputs | {"steps": 60})
+    assert done["losses"][0] > 3 and done["losses"][-5:].mean() < 2.5
+    text = text_run.write(done, "twinkle", 30, np.random.default_rng(0))
+    assert text.startswith("twinkle") and len(text) == 37 and set(text) <= set(text_run.LETTERS)

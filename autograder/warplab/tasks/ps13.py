@@ -15,6 +15,7 @@ Host functions are called f(device, inputs ..., numbers ..., outputs ...).
     train_mlp(device, images, labels, batch, steps, rate, beta1, beta2, eps, decay, w1, b1, w2, b2, losses)
     attention(device, q, k, v, grad_out, length, out, grad_q, grad_k, grad_v)
     embedding(device, tokens, first, table, grad_y, y, grad_table)
+    train_text(device, tokens, length, sequences, steps, rate, beta1, beta2, eps, decay, the weights, losses)
 
 Points: linear 16, activation 6, layer_norm 12, cross_entropy 10, adamw 9, train_mlp 20; starred: attention
 10, embedding 5, train_text 7. Together 95; five more are for the question that a person reads.
@@ -30,6 +31,7 @@ from warplab.models.training_runs import TIMED, WEIGHTS, mlp_run, mlp_start
 from warplab.tasks.compare import gradient_check, sum_tolerance
 from warplab.tasks.declaration import DriverTask, task
 from warplab.tasks.rubric import Bound, Case, Item, number, so_many
+from warplab.tasks.text_run import LETTERS, RHYME, TEXT_WEIGHTS, text_run, text_start, tokens_of
 
 UNIT = 2.0**-24  # unit roundoff of float32
 COUNTED_STEPS = 4  # of a run whose launches and sectors are counted
@@ -651,6 +653,28 @@ class AdamW(Divided):
         return {"bytes": Bound("global_memory.bytes", 1.03 * fewest, 1.4 * fewest, told)}
 
 
+def strong(rng, steps):
+    """Numbers of AdamW of which none is too small to be seen in a few steps."""
+    return {
+        "steps": steps,
+        "rate": float(rng.uniform(0.03, 0.05)),
+        "beta1": float(rng.uniform(0.7, 0.9)),
+        "beta2": float(rng.uniform(0.9, 0.98)),
+        "eps": float(10 ** rng.uniform(-3, -2)),
+        "decay": float(rng.uniform(0.3, 0.6)),
+    }
+
+
+def bands(inputs, expected):
+    """How far a run's losses and weights may lie from float64's. Float32 stays within a hundredth of them,
+    factors in TF32 within them (tests/models/test_training_runs.py).
+    """
+    limits = dict.fromkeys(expected, 0.002)
+    if inputs["eps"] == TIMED["eps"]:
+        limits["losses"] = 0.01 + 0.02 * expected["losses"]
+    return limits
+
+
 @task("ps13/train_mlp", points=20)
 class TrainMlp(DriverTask):
     """A network of two layers learns drawn digits: its losses, one a step, and its weights."""
@@ -678,25 +702,14 @@ class TrainMlp(DriverTask):
         def odd(low, high):
             return int(2 * rng.integers(low // 2, high // 2) + 1)
 
-        def strong(steps):
-            """Numbers of AdamW of which none is too small to be seen in a few steps."""
-            return {
-                "steps": steps,
-                "rate": float(rng.uniform(0.03, 0.05)),
-                "beta1": float(rng.uniform(0.7, 0.9)),
-                "beta2": float(rng.uniform(0.9, 0.98)),
-                "eps": float(10 ** rng.uniform(-3, -2)),
-                "decay": float(rng.uniform(0.3, 0.6)),
-            }
-
-        counted = {"batch": 32} | strong(COUNTED_STEPS)
+        counted = {"batch": 32} | strong(rng, COUNTED_STEPS)
         return [
-            self.run(rng, "first", 1, 1, 1, 2, {"batch": 1} | strong(1)),
-            self.run(rng, "first", 64, 8, 32, 10, {"batch": 64} | strong(1)),
-            self.run(rng, "first", 37, 7, odd(33, 60), 9, {"batch": odd(21, 37)} | strong(1)),
-            self.run(rng, "short", 17, 5, odd(5, 31), int(rng.integers(3, 8)), {"batch": 7} | strong(5)),
-            self.run(rng, "short", 100, 6, odd(33, 70), 10, {"batch": odd(25, 49)} | strong(6)),
-            self.run(rng, "short", 40, 16, 128, 10, {"batch": 40} | strong(2)),
+            self.run(rng, "first", 1, 1, 1, 2, {"batch": 1} | strong(rng, 1)),
+            self.run(rng, "first", 64, 8, 32, 10, {"batch": 64} | strong(rng, 1)),
+            self.run(rng, "first", 37, 7, odd(33, 60), 9, {"batch": odd(21, 37)} | strong(rng, 1)),
+            self.run(rng, "short", 17, 5, odd(5, 31), int(rng.integers(3, 8)), {"batch": 7} | strong(rng, 5)),
+            self.run(rng, "short", 100, 6, odd(33, 70), 10, {"batch": odd(25, 49)} | strong(rng, 6)),
+            self.run(rng, "short", 40, 16, 128, 10, {"batch": 40} | strong(rng, 2)),
             self.run(rng, "learns", 512, 8, 32, 10, TIMED | {"batch": 32, "steps": 64}),
             self.run(rng, "launches", 128, 8, 32, 10, counted),
             self.run(rng, "bytes", 128, 8, 32, 10, counted),
@@ -732,13 +745,8 @@ class TrainMlp(DriverTask):
         return mlp_run(inputs)
 
     def tolerance(self, inputs, expected):
-        """The bands that the text states. Float32 stays within a hundredth of them, factors in TF32 within
-        them (tests/models/test_training_runs.py).
-        """
-        limits = dict.fromkeys(expected, 0.002)
-        if inputs["eps"] == TIMED["eps"]:
-            limits["losses"] = 0.01 + 0.02 * expected["losses"]
-        return limits
+        """The bands that the text states."""
+        return bands(inputs, expected)
 
     def bounds(self, inputs):
         """Launches: six a step, two for the whole run; a kernel for each operation takes twice as many.
@@ -952,3 +960,61 @@ class Embedding(TrainingTask):
         """
         fewest = 5 * once(inputs["grad_y"]) + once(inputs["table"]) + 2 * len(inputs["grad_y"])
         return {"sectors": Bound("global_memory.sectors", 1.15 * fewest, 2.5 * fewest, "sectors")}
+
+
+@task("ps13/train_text", points=7)
+class TrainText(DriverTask):
+    """A transformer of one block learns a rhyme letter by letter: its losses, one a step, and its weights."""
+
+    entry = "train_text"
+    arguments = (
+        "device",
+        "tokens",
+        *("length", "sequences", "steps", "rate", "beta1", "beta2", "eps", "decay"),
+        *TEXT_WEIGHTS,
+        "losses",
+    )
+    atomics = True
+    items = (
+        Item("step", 3, title="One step, any sizes"),
+        Item("short", 2, title="A few steps, from other letters each time"),
+        Item("learns", 2, title="The whole run: the loss falls as PyTorch's does"),
+    )
+
+    def make_cases(self, rng):
+        def odd(low, high):
+            return int(2 * rng.integers(low // 2, high // 2) + 1)
+
+        whole = TIMED | {"steps": 16, "rate": 0.03}
+        return [
+            self.run(rng, "step", 1, 1, 1, 1, 2, strong(rng, 1)),
+            self.run(rng, "step", odd(3, 8), 3, odd(5, 12), odd(7, 20), 6, strong(rng, 1)),
+            self.run(rng, "step", odd(9, 24), 2, odd(17, 40), odd(33, 70), len(LETTERS), strong(rng, 1)),
+            self.run(rng, "short", odd(4, 9), 2, odd(4, 12), odd(7, 20), 9, strong(rng, 3)),
+            self.run(rng, "learns", 16, 4, 16, 32, len(LETTERS), whole),
+        ]
+
+    @staticmethod
+    def run(rng, item, length, sequences, width, hidden, letters, numbers):
+        """A case: sequences of so many letters, a network to begin with, and the run's numbers."""
+        rows = length * sequences
+        tokens = tokens_of(RHYME)
+        if item != "learns":
+            tokens = rng.integers(0, letters, 2 * rows + int(rng.integers(1, 40)), np.int32)
+        inputs = {"tokens": tokens, "length": length, "sequences": sequences}
+        inputs |= text_start(rng, letters, length, width, hidden) | numbers
+        told = f"{so_many(numbers['steps'], 'step')} of {so_many(sequences, 'sequence')} of {length}"
+        only = ("losses",) if numbers["eps"] == TIMED["eps"] else ()
+        return Case(f"{item}, {told}, width {width}, {letters} letters", inputs, item, only)
+
+    def result(self, inputs):
+        return {"losses": ((inputs["steps"],), "float32")} | {
+            name: (inputs[name].shape, "float32") for name in TEXT_WEIGHTS
+        }
+
+    def reference(self, inputs):
+        return text_run(inputs)
+
+    def tolerance(self, inputs, expected):
+        """The bands that the text states."""
+        return bands(inputs, expected)
