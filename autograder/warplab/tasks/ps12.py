@@ -57,6 +57,7 @@ class VectorAdd(TritonTask):
             vectors("whole", 4096),
             vectors("any", 1),
             vectors("any", 2 * rng.integers(500, 4000) + 1),
+            vectors("any", 65_537),  # a whole number of blocks, and one number more
             vectors("wide", 65_536),
         ]
 
@@ -111,7 +112,8 @@ class FusedSoftmax(TritonTask):
             self.matrix(rng, "rows", 5, 2 * rng.integers(100, 400) + 1),
             self.matrix(rng, "rows", 2, 4096),
             self.matrix(rng, "apart", 4, rng.integers(33, 300), rng.integers(1, 90)),
-            self.matrix(rng, "large", 3, rng.integers(65, 200), 5, 40.0, rng.choice([-1, 1]) * 900.0),
+            self.matrix(rng, "large", 2, rng.integers(65, 120), 5, 40.0, 900.0),
+            self.matrix(rng, "large", 2, rng.integers(65, 120), 5, 40.0, -900.0),
             special,
             self.matrix(rng, "once", 64, 1024),
         ]
@@ -266,7 +268,7 @@ class LayerNormBackward(Normalised):
 
         return [
             *both(3, 64),
-            *both(2 * rng.integers(20, 30) + 1, 2 * rng.integers(40, 150) + 1),
+            *both(2 * rng.integers(20, 30) + 1, 32 * rng.integers(3, 9) + 1),
             *both(1, 1),
             self.rows(rng, "once", 256, 512),
         ]

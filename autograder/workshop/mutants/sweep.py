@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import io
 import json
+import linecache
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -164,6 +165,8 @@ def loss(mutant: Mutant, notebook: Path, seed: int) -> str:
     """How a mutant loses points, in a few words; "" if it earns them all."""
     task = registry.get(mutant.task)
     namespace = dict(given_to(notebook, mutant.task.split("/")[1])) | {"__name__": "submission"}
+    lines = mutant.source.splitlines(keepends=True)
+    linecache.cache["mutant.py"] = len(mutant.source), None, lines, "mutant.py"  # Triton reads its kernels
     try:
         exec(compile(mutant.source, "mutant.py", "exec"), namespace)
     except Exception as error:  # noqa: BLE001 - whatever a wrong program raises
