@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import functools
-import math
 from collections import Counter, deque
 from collections.abc import Collection, Generator, Iterator
 from dataclasses import asdict, dataclass, field
@@ -410,10 +409,8 @@ def row_of(record: results.StoredRecord, fresh: bool, by_hand: ByHand) -> Row:
         return Row(student, status, None, None, None, reason, fresh, submission=submission)
     verdict = Verdict.from_dict(record["verdict"])
     given, _, penalty = by_hand
-    earned = math.fsum(given.get(key, cell.points) or 0.0 for key, cell in verdict.cells.items())
-    score = round(max(0.0, earned - penalty), 2)
-    ungraded, manual = verdict.pending("ungraded", given), verdict.pending("manual", given)
-    return Row(student, status, score, ungraded, manual, reason, fresh, verdict.seconds, submission)
+    points = verdict.so_far(given, penalty)
+    return Row(student, status, *points, reason, fresh, verdict.seconds, submission)
 
 
 def page_key(by_hand: ByHand) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import math
 import platform
 import re
 import resource
@@ -14,6 +15,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,8 +32,12 @@ from autograder.grade import only_one
 from autograder.gradebook import CourseGradebook
 from autograder.layout import assignment_names, load_assignment
 from autograder.release import release
+from autograder.sample_class.build import submission
+from autograder.sample_class.run import SEED, launcher_for_our_own
 from autograder.sandbox.limits import Limits
 from autograder.user_error import UserError
+from autograder.workers.commission import Conditions
+from autograder.workers.machine_judge import MachineJudge
 
 KIB_A_STUDENT = 1024  # for one set; two submissions of ps04 left 850 in all, the gradebook included
 DESCRIPTORS = 1024  # what a shell usually allows, and what grading is tested with
@@ -58,7 +64,8 @@ def check_class(
         students = 0
     checks = [_released(root, names), *_handed_in(root, names, submissions), _out(out), _gradebook(root, out)]
     checks += [_seed(out), _disk(out, students), _memory(limits, jobs), _descriptors(), _versions(root)]
-    return [*checks, *_gpu(root, names)]
+    right = references(root, names, limits, jobs) if checks[0].state == "ready" else ()
+    return [*checks, *_gpu(root, names), *right]
 
 
 def _check(what: str, problem: str = "", detail: str = "", state: str = "not ready") -> Check:
@@ -182,6 +189,26 @@ def _gpu(root: Path, names: list[str]) -> Iterator[Check]:
     open_ = ", ".join(f"{points:g} of {name}" for name, points in timed.items() if points)
     if open_:
         yield Check("GPU", "note", f"none: points for time stay ungraded, which is not zero ({open_})")
+
+
+def references(root: Path, names: list[str], limits: Limits, jobs: int) -> Iterator[Check]:
+    """The answers in solutions/, graded as if a student had handed them in: all that a machine can give."""
+    judge = MachineJudge(launcher_for_our_own())
+
+    def graded(name: str) -> Check:
+        conditions = Conditions("", "", load_assignment(root, name), "all", SEED, limits)
+        ruling = judge.rule(conditions, submission(root, name, {"start": "solution"}, "reference"))
+        if ruling.verdict is None:
+            return _check(f"right answers to {name}", ruling.reason)
+        cells = ruling.verdict.cells.values()
+        lost = [line for cell in cells for line in cell.lines if line["state"] in ("partial", "lost")]
+        told = [f"{line['title']}: {line['points']:g} of {line['max']:g}, {line['reason']}" for line in lost]
+        points = math.fsum(cell.max for cell in cells if cell.state == "full")
+        seconds = ruling.verdict.seconds
+        return _check(f"right answers to {name}", "; ".join(told), f"{points:g} points in {seconds:.0f} s")
+
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from pool.map(graded, names or assignment_names(root))
 
 
 def _some(names: list[str]) -> str:

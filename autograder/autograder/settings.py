@@ -27,10 +27,7 @@ class Grade(Configurable):
         30.0, min=1.0, help="Seconds for one cell or one task; all of a submission has ten times that."
     ).tag(config=True)
     seed = Int(
-        None,
-        allow_none=True,
-        min=0,
-        help="Seed of the hidden inputs; by default secret, in --out.",
+        None, allow_none=True, min=0, help="Seed of the hidden inputs; by default secret, in --out."
     ).tag(config=True)
     exchange = Bool(
         False,

@@ -125,6 +125,10 @@ class Entry:
                 f"corpus/{self.task}/edits.yml: {self.name} no longer fits {told}: {problem}"
             ) from None
 
+    def cells(self) -> list[str]:
+        """The cells of a notebook with this answer."""
+        return [*(cells_for(self.task)[:-1] if self.edits_the_reference else ()), self.source()]
+
     def namespace(self) -> dict:
         """What the answer defines, run below the notebook's own cells if it edits the
         reference; its lines can be looked up.

@@ -52,8 +52,7 @@ def collect(
         ),
     ] = None,
     protocol: Annotated[
-        str,
-        typer.Option(help="How git repositories are fetched: https, ssh, or file for local ones."),
+        str, typer.Option(help="How git repositories are fetched: https, ssh, or file for local ones.")
     ] = "https",
     course: Root = None,
 ) -> None:
@@ -97,8 +96,7 @@ def grade(
         int | None, typer.Option(min=1, help="Judge on so many Dask workers, made for this run.")
     ] = None,
     scheduler: Annotated[
-        str | None,
-        typer.Option(metavar="tls://HOST:PORT", help="Judge on the workers of this Dask cluster."),
+        str | None, typer.Option(metavar="tls://HOST:PORT", help="Judge on the workers of this Dask cluster.")
     ] = None,
     unsafe: Annotated[
         bool, typer.Option("--unsafe", help="Run students' code without a sandbox; every grade says so.")

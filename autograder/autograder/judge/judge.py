@@ -6,7 +6,7 @@ import functools
 import math
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any
 
@@ -62,19 +62,17 @@ class Verdict:
     seconds: Points
     cell_errors: dict[str, Text] = field(default_factory=dict)
 
-    @property
-    def score(self) -> float:
-        """Points earned so far; ungraded and manual cells count nothing."""
-        return round(math.fsum(cell.points for cell in self.cells.values() if cell.points is not None), 2)
+    def so_far(self, given: Mapping[str, float], penalty: float) -> tuple[float, float, float]:
+        """(points earned, points that wait for a GPU, points that wait for a person).
 
-    def pending(self, state: str, by_hand: Collection[str] = ()) -> float:
-        """Points that nobody has given or refused yet: state "ungraded" or "manual".
-
-        by_hand: grade ids that a person has graded.
+        given: by grade id, what a person gave, which stands in the place of ours.
         """
-        return math.fsum(
-            cell.max for key, cell in self.cells.items() if cell.state == state and key not in by_hand
+        earned = math.fsum(given.get(key, cell.points) or 0.0 for key, cell in self.cells.items())
+        waiting = [cell for key, cell in self.cells.items() if key not in given]
+        ungraded, manual = (
+            math.fsum(cell.max for cell in waiting if cell.state == state) for state in ("ungraded", "manual")
         )
+        return round(max(0.0, earned - penalty), 2), ungraded, manual
 
     def as_dict(self) -> dict[str, Any]:
         """JSON data, for results on disk."""
@@ -120,11 +118,7 @@ def like(case: Case, other: Case) -> Case:
 
 
 def judge_notebook(
-    assignment: Assignment,
-    checked: Checked,
-    cases: Cases,
-    launcher: Launcher,
-    limits: Limits | None = None,
+    assignment: Assignment, checked: Checked, cases: Cases, launcher: Launcher, limits: Limits | None = None
 ) -> Verdict:
     """Judge one notebook, as autograder.judge.reading or autograder.validate gives it. Returns a Verdict.
 

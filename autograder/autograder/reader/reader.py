@@ -12,16 +12,7 @@ import socket
 
 from autograder.reader.contents import MAX_SOURCE, NoNotebook, cells_of, schema
 from autograder.reader.needed import cuda_cpp_in, idle_cells
-from autograder.sandbox.messages import (
-    Channel,
-    Closed,
-    Contents,
-    Examine,
-    Examined,
-    Read,
-    Ready,
-    Unreadable,
-)
+from autograder.sandbox.messages import Channel, Closed, Contents, Examine, Examined, Read, Ready, Unreadable
 
 schema()  # loaded with this module, by the warm parent: no process of a job has to
 

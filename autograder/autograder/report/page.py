@@ -1,7 +1,6 @@
 """The feedback page of one submission: one file, no scripts, nothing fetched from elsewhere."""
 
 import json
-import math
 import re
 from html import escape
 from typing import Any
@@ -33,11 +32,6 @@ def feedback_page(
 
     def draw() -> str:
         scores, comments, penalty = by_hand
-        total = math.fsum(scores.get(cell.grade_id, cell.points) or 0.0 for cell in cells)
-        open_ = {
-            kind: math.fsum(cell.max for cell in cells if cell.state == kind and cell.grade_id not in scores)
-            for kind in ("manual", "ungraded")
-        }
         return render(
             "autograder.report",
             "page.html.j2",
@@ -49,8 +43,7 @@ def feedback_page(
             scores=scores,
             comments=comments,
             penalty=penalty,
-            total=max(0.0, total - penalty),
-            open=open_,
+            so_far=verdict.so_far(scores, penalty) if verdict else None,
         )
 
     told = [f"{cell.grade_id}: {cell.points} of {cell.max:g}" for cell in cells]

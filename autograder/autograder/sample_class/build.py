@@ -10,7 +10,7 @@ from typing import NotRequired, TypedDict
 
 import yaml
 
-from autograder.layout import Assignment, CellSpec, NotebookDocument, load_assignment
+from autograder.layout import CellSpec, NotebookDocument, load_assignment
 from autograder.release.release import solution_files
 from autograder.release.source import BEGIN, END, source_notebook, stable_json
 from autograder.results import write_atomic
@@ -48,18 +48,18 @@ def build_class(root: str | Path, name: str, folder: str | Path) -> None:
     Only files that change are touched.
     Raises UserError when an edit no longer fits the solution.
     """
-    assignment = load_assignment(root, name)
-    source = source_notebook(solution_files(root)[name])
-    solutions = {cell["id"]: "".join(cell["source"]) for cell in source["cells"]}
     for student, recipe in members()[name].items():
-        data = submission(assignment, solutions, recipe, f"{name}/{student}")
-        target = Path(folder) / student / assignment.filename
+        data = submission(root, name, recipe, student)
+        target = Path(folder) / student / load_assignment(root, name).filename
         if not target.exists() or target.read_bytes() != data:
             write_atomic(target, data)
 
 
-def submission(assignment: Assignment, solutions: Mapping[str, str], recipe: Recipe, where: str) -> bytes:
-    """The bytes of one submitted notebook. solutions: cell id -> text with the answer in it."""
+def submission(root: str | Path, name: str, recipe: Recipe, student: str) -> bytes:
+    """The bytes of one submitted notebook."""
+    assignment = load_assignment(root, name)
+    source = source_notebook(solution_files(root)[name])
+    solutions = {cell["id"]: "".join(cell["source"]) for cell in source["cells"]}
     notebook = copy.deepcopy(assignment.document)
     answers = {grade_id: spec for grade_id, spec in assignment.cells.items() if spec.kind != "grade"}
     if recipe["start"] == "solution":
@@ -67,7 +67,7 @@ def submission(assignment: Assignment, solutions: Mapping[str, str], recipe: Rec
             if cell["id"] in answers:
                 cell["source"] = without_markers(solutions[cell["id"]])
     for edit in recipe.get("edits", ()):
-        apply(edit, notebook, answers, where)
+        apply(edit, notebook, answers, f"{name}/{student}")
     data = stable_json(notebook)
     return data[: int(len(data) * recipe["cut"])] if "cut" in recipe else data
 

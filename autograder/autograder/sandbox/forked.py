@@ -90,6 +90,7 @@ class WarmParent:
                 env=now,
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,  # Ctrl-C at the terminal reaches the grader alone
+                umask=0o022,  # the jail's user must get into what root makes there
             )
         self.control = control
         return control

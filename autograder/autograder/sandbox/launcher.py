@@ -30,17 +30,9 @@ OFTEN = {
     "models": "warplab.models.networks",
     "vram": "warplab.models.vram",
 }
-KEEP = (
-    "PATH",
-    "PYTHONPATH",
-    "LANG",
-    "LC_ALL",
-    "LD_LIBRARY_PATH",
-    "VIRTUAL_ENV",
-    "CUDA_HOME",
-    "CUDA_PATH",
-    "CUDA_VISIBLE_DEVICES",
-    "NVIDIA_VISIBLE_DEVICES",
+KEEP = tuple(
+    "PATH PYTHONPATH LD_LIBRARY_PATH VIRTUAL_ENV CUDA_HOME CUDA_PATH CUDA_VISIBLE_DEVICES "
+    "NVIDIA_VISIBLE_DEVICES".split()
 )
 
 

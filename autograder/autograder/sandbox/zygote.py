@@ -76,7 +76,17 @@ def prepare(modules: Iterable[str]) -> None:
         with contextlib.suppress(Exception):
             importlib.import_module(name)
     if fresh:
+        look_around()
         settle()
+
+
+def look_around() -> None:
+    """Have libraries look at the machine that do so when they are first used.
+
+    Behind the walls they find no processor, and fail or take slow code with other roundings.
+    """
+    if "torch" in sys.modules:
+        sys.modules["torch"].zeros(1).half().float()
 
 
 def settle() -> None:

@@ -4,13 +4,15 @@ import re
 import shutil
 
 import pytest
+from conftest import ROOT
 from grading import hand_in, make_course, notebook
 from rich.console import Console
 
 from autograder import readiness
 from autograder.grade import only_one
 from autograder.gradebook import CourseGradebook
-from autograder.readiness import check_class, show_class
+from autograder.layout import assignment_names
+from autograder.readiness import check_class, references, show_class
 from autograder.results import secret_seed
 from autograder.sandbox.limits import Limits
 
@@ -27,7 +29,8 @@ def course_once(tmp_path_factory):
 
 
 @pytest.fixture
-def course(course_once, tmp_path):
+def course(course_once, tmp_path, monkeypatch):
+    monkeypatch.setattr(readiness, "references", lambda *_: ())  # the tests of these ask for them
     return shutil.copytree(course_once, tmp_path / "course")
 
 
@@ -123,6 +126,22 @@ def test_few_descriptors_and_a_full_disk_are_told(course, monkeypatch):
     found = checks(course)
     assert found["open files"] == ("not ready", "256 allowed; say ulimit -n 1024 first")
     assert found["disk"][0] == "not ready"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", assignment_names(ROOT))
+def test_the_right_answers_to_a_set_get_all_points_behind_the_walls(name):
+    (found,) = references(ROOT, [name], Limits.of(60), 1)
+    assert found.state == "ready", found.detail
+
+
+def test_a_right_answer_that_loses_points_on_this_machine_is_named_with_what_it_lost(course):
+    (right,) = references(course, ["ps01"], Limits(), 1)
+    assert (right.what, right.state) == ("right answers to ps01", "ready") and "30 points in" in right.detail
+    solution = course / "solutions" / "ps01_tiny.py"
+    solution.write_text(solution.read_text().replace("10 // HALF", "open('/proc/cpuinfo') and 5"))
+    (wrong,) = references(course, ["ps01"], Limits(), 1)
+    assert wrong.state == "not ready" and "0 of " in wrong.detail and "No such file" in wrong.detail
 
 
 def test_the_table_says_no_in_capitals():

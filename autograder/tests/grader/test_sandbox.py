@@ -133,7 +133,7 @@ def inside(launcher, source, seconds=20.0, **limits):
     """Execute a cell in a student's process. Returns what it raised, in one sentence,
     or None; raises Lost.
     """
-    with Process(launcher, "student", Budget(Limits(**limits))) as process:
+    with Process(launcher, "student", Budget(Limits(**limits)), often_imported([source])) as process:
         process.begin_step(seconds)
         return process.ask(Cell("cell", source), (Executed,)).error
 
@@ -262,6 +262,32 @@ def test_what_a_notebook_imports_is_there_before_it_asks_and_nothing_else(jail):
         process.begin_step(30)
         source = "import sys\nassert 'IPython.display' in sys.modules and 'this' not in sys.modules"
         assert process.ask(Cell("cell", source), (Executed,)).error is None
+
+
+LOOKS = (  # what a library finds out of the machine when it is first used
+    "import torch; found = torch.ones(9).half().float().sum(), torch.backends.cpu.get_cpu_capability()",
+    "import torch; found = torch.backends.quantized.supported_engines, torch.get_num_threads()",
+    "import torch; found = (torch.arange(9e4).sin().reshape(300, 300) @ torch.ones(300)).tolist()",
+    "import numpy as np; found = (np.sin(np.arange(9e4)).reshape(300, 300) @ np.ones(300)).tolist()",
+    "import llvmlite.binding as llvm; found = llvm.get_host_cpu_name(), str(llvm.get_host_cpu_features())",
+    "import os, locale; found = os.cpu_count(), locale.setlocale(locale.LC_ALL, ''), open('f', 'w').encoding",
+)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_library_finds_the_same_machine_behind_the_walls(jail, look):
+    told = f"{look}\nraise ValueError(str(hash(str(found))))"
+    assert inside(jail, told) == inside(Unsafe(), told)
+
+
+def test_the_graders_shell_changes_nothing_inside(jail, monkeypatch):
+    PARENT.stop()
+    monkeypatch.setenv("LC_ALL", "de_DE.ISO-8859-1")
+    before = os.umask(0o077)
+    try:
+        assert inside(jail, "print('\u2192')\nassert open('f', 'w').encoding.lower() == 'utf-8'") is None
+    finally:
+        os.umask(before)
 
 
 def test_a_warm_parent_that_died_is_started_again(launcher):

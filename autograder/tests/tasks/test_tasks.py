@@ -11,7 +11,7 @@ from conftest import ROOT
 from corpus_files import CORPUS, SOLUTIONS, all_entries, entries_of, required, solution_of
 
 from warplab.crossing.outcome import Outcome
-from warplab.tasks import registry
+from warplab.tasks import registry, scoring
 from warplab.tasks.declaration import Task, task
 from warplab.tasks.feedback import report_on
 from warplab.tasks.hints import hints_for
@@ -33,14 +33,30 @@ def test_the_reference_solution_earns_every_point(name, seed):
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
 def test_a_submission_gets_its_stated_score(entry):
-    task, namespace = registry.get(entry.task), entry.namespace()
-    report = report_on(entry.task, namespace.get(task.entry), namespace.get(task.plan_entry))
+    if entry.kind == "correct":
+        report = behind_walls(entry)
+    else:
+        task, namespace = registry.get(entry.task), entry.namespace()
+        report = report_on(entry.task, namespace.get(task.entry), namespace.get(task.plan_entry))
     assert report.score == pytest.approx(entry.points, abs=0.05), [
         (line.title, line.points, line.reason) for line in report.lines
     ]
     lost = [line.key for line in report.lines if line.state in ("partial", "lost")]
     for asked in required(entry.task):
         assert asked.get("lost without it", {}).get(entry.name, lost) == lost, asked["says"]
+
+
+def behind_walls(entry):
+    """The report on an answer that went the way of a submission; right ones must be right there, too."""
+    from autograder.judge.attempts import NotebookStep, run_all
+    from autograder.sample_class.run import launcher_for_our_own
+    from autograder.sandbox import Limits
+
+    cases = {entry.task: registry.get(entry.task).cases(0)}
+    steps = [NotebookStep(f"cell {n}", "cell", source=source) for n, source in enumerate(entry.cells())]
+    steps.append(NotebookStep("test", "task", task=entry.task))
+    run = run_all(steps, cases, launcher_for_our_own(), Limits.of(60))
+    return scoring.judge(registry.get(entry.task), cases[entry.task], run.outcomes[entry.task])
 
 
 @pytest.mark.parametrize("name", NAMES)
