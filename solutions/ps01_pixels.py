@@ -18,7 +18,9 @@
 # them.
 #
 # **About 3 hours**, after chapter 1. Of the 100 points 2 need a CUDA GPU. Write in the place of
-# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
+# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
+# says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
+# row.
 
 # %%
 import statistics
@@ -162,8 +164,8 @@ plots.picture((255 * gray).astype(np.uint8), alt=alt, zoom=3)
 def launch_plan(width, height, block):
     """Return ((blocks_x, blocks_y), idle): smallest grid, idle threads. About 4 lines.
 
-    width, height  pixels, whole numbers from 1
-    block          (threads_x, threads_y)
+    width, height  pixels
+    block          (threads_x, threads_y), 1 to 1,024 each
 
     Whole numbers only: do the rounding with //, not with floats.
     """
@@ -218,13 +220,12 @@ def box_blur(image, radius, out):
     """Write the mean of the window around one pixel. About 12 lines.
 
     image   float32 (height, width)
-    radius  0, 1, 2 ...; the window may be larger than the image
+    radius  0 or more; the window may be larger than the image
     out     float32 (height, width)
 
     1. Do nothing if this thread has no pixel.
     2. Add up the window's pixels that lie inside the image, and count them.
     3. Write the mean, once.
-    Do not change image.
     """
     col, row = cuda.grid(2)
     ### BEGIN SOLUTION

@@ -17,7 +17,9 @@
 # of its brightness. It has an ordinary processor and may rent a GPU. Is the rent well spent?
 #
 # **About 3 hours**, after chapter 2. Of the 100 points 3 need a CUDA GPU. Write in the place of
-# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
+# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
+# says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
+# row.
 
 # %%
 import math
@@ -242,7 +244,7 @@ def undiverge(x, steps, out):
     """Follow one star for `steps` rounds, in a warp whose stars are of one kind. About 14 lines.
 
     x, out  float32 (stars,)
-    steps   0, 1, 2 ...
+    steps   0 or more
 
     1. Decide which star this thread has: evens first, then odds.
     2. Run the rounds of its kind, and write the result to the star's own place.

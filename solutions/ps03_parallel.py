@@ -17,7 +17,9 @@
 # become few, or to know their neighbours, so somebody has to wait. The art is to wait seldom.
 #
 # **About 4 hours**, after chapter 3. Of the 100 points 6 need a CUDA GPU. Write in the place of
-# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
+# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
+# says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
+# row.
 
 # %%
 import math
@@ -86,7 +88,7 @@ for n, row in zip(workers, seconds, strict=True):
 def amdahl_fit(workers, seconds):
     """Return (serial share, limit of the speedup). About 4 lines.
 
-    workers  list of n whole numbers
+    workers  list of n different whole numbers in any order, 2 or more of them
     seconds  float64 (n, samples)
     """
     ### BEGIN SOLUTION
@@ -332,7 +334,7 @@ def fix_the_race(x, rounds, out):
     """`rounds` times: one place becomes the mean of itself and its neighbours. About 9 lines. Blocks have 256 threads.
 
     x, out  float32 (rods * 256,), a block for each rod
-    rounds  0, 1, 2 ...
+    rounds  0 or more
     """
     rod = cuda.shared.array(256, float32)
     t, i = cuda.threadIdx.x, cuda.grid(1)

@@ -18,7 +18,9 @@
 # bear, and answers in integers. You write what lies between.
 #
 # **About 5 hours**, after chapter 7. Of the 100 points 5 need a CUDA GPU. Write in the place of
-# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
+# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
+# says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
+# row.
 
 # %%
 import numpy as np

@@ -17,7 +17,9 @@
 # take away boxes. You keep the three out of each other's way.
 #
 # **About 5 hours**, after chapter 8. Of the 100 points 3 need a CUDA GPU. Write in the place of
-# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
+# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
+# says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
+# row.
 
 # %%
 import math
@@ -238,7 +240,7 @@ def careless(device, run):
 # %% [markdown]
 # Write a `cheat` that really launches the work, once, and that this timer believes to be ten times as fast as
 # it is, or better. Then write a timer, `careful`, that is not cheated, and that still times honest work
-# rightly. Use `device.clock()` or events.
+# rightly. `device.clock()` will do, and so will events.
 
 
 # %% solution="cheat_the_timer"
@@ -450,7 +452,7 @@ grade("ps08/read_report", read_report)
 def capture_graph(device, rounds):
     """Apply the three works to host array "x", `rounds` times, into host array "y"; return device.read(y). About 12 lines.
 
-    rounds  0, 1, 2 ...
+    rounds  0 or more
     """
     ### BEGIN SOLUTION
     x, y = device.host("x"), device.host("y")

@@ -17,7 +17,8 @@
 # it answers. The same weights, two very different bills.
 #
 # **About 5 hours**, after chapter 9, without a GPU. Write in the place of `raise NotImplementedError()` and
-# delete that line; `help(grade)` says how points are counted.
+# delete that line; `help(grade)` says how points are counted. Unless a task says otherwise, sizes are whole
+# numbers from 1 on. Inputs must stay as they are: a changed one costs the row.
 
 # %%
 import math
@@ -88,7 +89,7 @@ def train_step(master, moment, gradient, scale, good, lr):
     good            good steps since the scale was changed, a whole number
 
     weights  float16 (n,), made from the new master
-    Do not change the arrays that you are given. `np.isfinite(a)` and `a.astype(np.float32)` will be of use.
+    `np.isfinite(a)` and `a.astype(np.float32)` will be of use.
     """
     ### BEGIN SOLUTION
     if np.isfinite(gradient).all():

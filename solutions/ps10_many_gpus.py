@@ -17,7 +17,8 @@
 # is what they pass to each other. You write the passing.
 #
 # **About 5 hours**, after chapter 10, without a GPU. Write in the place of `raise NotImplementedError()` and
-# delete that line; `help(grade)` says how points are counted.
+# delete that line; `help(grade)` says how points are counted. Unless a task says otherwise, sizes are whole
+# numbers from 1 on. Inputs must stay as they are: a changed one costs the row.
 
 # %%
 import torch
@@ -112,7 +113,7 @@ puzzle("ps10/bubble", ...)
 def ring_all_reduce(x):
     """Return the sum of all ranks' arrays. About 15 lines.
 
-    x  float64 tensor (count,), of the same length on every rank; it need not divide by the number of ranks. Do not change it.
+    x  float64 tensor (count,), of the same length on every rank; it need not divide by the number of ranks
     """
     ### BEGIN SOLUTION
     n, me = dist.get_world_size(), dist.get_rank()
@@ -155,8 +156,8 @@ def data_parallel(w, x, y, steps, lr):
     """Return all weights, float64 (weights,), after `steps` steps of gradient descent. About 8 lines.
 
     w   list of float64 tensors, the same on every rank
-    x   float64 tensor (rows, weights), y float64 (rows,): this rank's rows, perhaps not as many as the others'
-    lr  the step: weights -= lr * gradient
+    x   float64 tensor (rows, weights), y float64 (rows,): this rank's rows, perhaps not as many as the others', perhaps none
+    steps, lr  0 or more; weights -= lr * gradient in each
     """
     ### BEGIN SOLUTION
     weights, rows = torch.cat(w), torch.tensor(len(y))
@@ -242,7 +243,7 @@ def zero_adam(w, gradients, lr):
     gradients  float64 (steps, weights), this rank's, a row for each step
 
     The n pieces have equal lengths, the smallest that suffice; the moments are those of the whole piece, zeros included. The weights
-    are returned without them. Do not change w.
+    are returned without them.
     """
     ### BEGIN SOLUTION
     n, me = dist.get_world_size(), dist.get_rank()

@@ -8,18 +8,13 @@ import re
 
 import pytest
 from corpus_files import SOLUTIONS, entries_of, required
+from statements import OTHERS, VERBS, asks, first_word, sentences, words
 from test_tasks import NAMES
 
 from warplab.tasks import registry
 from workshop.mutants.notebook_cells import code_cells
 
 STEP = re.compile(r"^\s*(?://\s*)?\d\. (.*)$", re.MULTILINE)
-
-
-def words(text):
-    """A text without its line breaks and the marks of comments."""
-    lines = (re.sub(r"^(#|//) ?", "", line.strip()) for line in text.splitlines())
-    return " ".join(" ".join(lines).split())
 
 
 def docstrings(name):
@@ -66,3 +61,33 @@ def test_every_numbered_step_of_a_task_is_among_its_requirements(name):
         )
 
     assert [step for step in steps if not covered(step)] == []
+
+
+def stands_beside_a_row(sentence, name):
+    """Whether a requirement quotes it, or five words of it, or the task's domain has its words."""
+    text = words(sentence)
+    quoted = [words(one["says"]) for one in required(name)]
+    told = [phrase for axis in registry.get(name).domain.values() for phrase in axis.words]
+    return any(quote in text or text in quote or _runs(quote) & _runs(text) for quote in quoted) or any(
+        phrase.replace("(s)", "") in text for phrase in told
+    )
+
+
+def _runs(text):
+    """All runs of five words."""
+    parts = text.split()
+    return {tuple(parts[i : i + 5]) for i in range(len(parts) - 4)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_sentence_that_asks_and_every_limit_stands_beside_the_row_that_it_costs(name):
+    """In requirements.yml, or in the task's domain. What no row watches is written as advice, or not at all."""
+    found = [one for one in sentences(name) if asks(one) and not stands_beside_a_row(one, name)]
+    assert found == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_sentence_begins_with_a_word_that_is_known_to_ask_or_to_tell(name):
+    """A verb that is in neither list would ask without being noticed: put it into statements.py."""
+    known = {*VERBS, *OTHERS}
+    assert [one for one in sentences(name) if (first_word(one) or "A") not in known] == []

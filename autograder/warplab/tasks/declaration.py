@@ -21,6 +21,7 @@ from warplab.crossing.arrays import NotPlain, as_array
 from warplab.crossing.ranks import result_name
 from warplab.crossing.values import poisoned
 from warplab.tasks.compare import difference, gradient_check
+from warplab.tasks.domain import PLAIN, places
 from warplab.tasks.rubric import KINDS, in_rubric, number
 
 DECLARED = {}
@@ -45,7 +46,11 @@ class Task:
     needs        a package that the submission needs and that some machines cannot have: "triton". Where the
                  judge has it not, the rows are ungraded
     items        the rubric
-    make_cases(rng) -> [Case]                            all cases but the timed ones
+    domain       {axis: Whole, Values or Choice}: what it may be asked for (warplab.tasks.domain). So many
+                 `corners` of it are drawn for each check; a task without one says why in `no_domain`
+    make_cases(rng) -> [Case]                            cases that the rows ask for, none of them timed
+    fits(place) -> bool                                  whether a place of the domain is affordable
+    at(rng, place) -> Case                               the case at a place, with the row that it belongs to
     reference(inputs) -> {result: float64 or integer array}
     device(inputs) -> VirtualDevice                      device: the judge's device for one case
     tolerance(inputs, expected) -> {result: tolerance}   default: exact
@@ -65,11 +70,14 @@ class Task:
     not_as_usual = ""
     needs = ""
     items = ()
+    domain = {}
+    no_domain = ""
+    corners = 5
 
     def cases(self, seed=0):
         """Inputs for every row but timed ones. The same seed (any int >= 0) gives the same cases."""
         cases, names = [], set()
-        for case in self.make_cases(np.random.default_rng([seed, zlib.crc32(self.name.encode())])):
+        for case in self.make_cases(self._rng(seed)) + self.corner_cases(self._rng(seed, " corners")):
             if case.name in names:  # two random sizes may agree
                 case = replace(case, name=f"{case.name} ({len(names)})")
             names.add(case.name)
@@ -78,7 +86,26 @@ class Task:
 
     def timed_cases(self, seed=0):
         """Inputs for the timed rows, which only a CUDA device can judge: large, so made only where wanted."""
-        return self.make_timed(np.random.default_rng([seed, zlib.crc32(f"{self.name} timed".encode())]))
+        return self.make_timed(self._rng(seed, " timed"))
+
+    def _rng(self, seed, what=""):
+        return np.random.default_rng([seed, zlib.crc32(f"{self.name}{what}".encode())])
+
+    def corner_cases(self, rng):
+        """A case for each of some corners of the domain."""
+        cases = []
+        for place in places(rng, self.domain, self.corners, self.fits) if self.domain else ():
+            case = self.at(rng, place)
+            kinds = [kind for kind in place.values() if isinstance(kind, str)]
+            kinds = [kind for kind in kinds if kind != PLAIN and kind not in case.name]
+            cases.append(replace(case, name=", ".join([case.name, *kinds])))
+        return cases
+
+    def fits(self, place):
+        return True
+
+    def at(self, rng, place):
+        raise NotImplementedError
 
     def make_timed(self, rng):
         return []

@@ -1,10 +1,13 @@
 """Problem set 1, pixels: a thread per pixel, a grid that covers the picture, and a timer that waits."""
 
+import functools
+
 import numpy as np
 
 from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, KernelTask, Task, task
+from warplab.tasks.domain import Choice, Values, Whole
 from warplab.tasks.rubric import Bound, Case, Item, so_many
 
 BLOCK = (16, 16)
@@ -69,6 +72,7 @@ class Grayscale(ImageKernel):
         Item("idle", 3, "structure", "A thread without a pixel writes none"),
         Item("time", 2, "time", "Time, beside a copy of as many bytes (CUDA only)"),
     )
+    domain = {"height": Whole(), "width": Whole(), "rgb": Values("float32", "plain", "zeros", "ones")}
 
     @staticmethod
     def image(rng, item, height, width):
@@ -86,6 +90,15 @@ class Grayscale(ImageKernel):
             self.image(rng, "coalesced", square, square),
             self.image(rng, "idle", square, 16 * int(rng.integers(1, 3)) + 1),
         ]
+
+    def fits(self, place):
+        return place["height"] * place["width"] <= 3000
+
+    def at(self, rng, place):
+        case = self.image(rng, "ragged", place["height"], place["width"])
+        if place["rgb"] != "plain":
+            case.inputs["rgb"][:] = place["rgb"] == "ones"
+        return case
 
     def make_timed(self, rng):
         return [self.image(rng, "time", 2048, 2048)]
@@ -134,17 +147,22 @@ class LaunchPlan(Task):
         Item("ragged", 6, title="All other images: the grid"),
         Item("idle", 5, title="The number of idle threads"),
     )
+    domain = {
+        "width": Whole(upto=70_000),
+        "height": Whole(upto=70_000),
+        "threads_x": Whole(1, 1024, says=()),
+        "threads_y": Whole(1, 1024, says=()),
+    }
+    corners = 12
+
+    @staticmethod
+    def planned(item, width, height, block, only):
+        name = f"{item}, {width} x {height} in blocks of {block[0]} x {block[1]}"
+        inputs = {"width": int(width), "height": int(height), "block": [int(b) for b in block]}
+        return Case(name, inputs, item, only)
 
     def make_cases(self, rng):
-        def plan(item, width, height, block, only):
-            name = f"{item}, {width} x {height} in blocks of {block[0]} x {block[1]}"
-            return Case(
-                name,
-                {"width": int(width), "height": int(height), "block": [int(b) for b in block]},
-                item,
-                only,
-            )
-
+        plan = self.planned
         cases = [
             plan("divides", 64, 48, (16, 16), ("grid",)),
             plan("divides", 3840, 2160, (16, 8), ("grid",)),
@@ -153,6 +171,7 @@ class LaunchPlan(Task):
             plan("ragged", 100_003, 1, (128, 2), ("grid",)),
             # 2^24 + 1 is no float32, and 1,025 over 1,024 is hardly above 1: + 0.99 does not round it up.
             plan("ragged", 16_777_217, 1025, (1, 1024), ("grid",)),
+            plan("ragged", 3, 65_537, (32, 1), ("grid",)),
             plan("idle", 1920, 1080, (16, 16), ("idle",)),
             plan("idle", 1, 1, (32, 32), ("idle",)),
             plan("idle", 7680, 4320, (32, 8), ("idle",)),
@@ -165,6 +184,15 @@ class LaunchPlan(Task):
         block = (int(rng.choice([4, 8, 16, 32])), int(rng.choice([3, 5, 8, 16])))
         size = rng.integers(20, 500, 2) * block
         return [*cases[:2], plan("divides", size[0], size[1], block, ("grid",)), *cases[2:]]
+
+    def fits(self, place):
+        return place["threads_x"] * place["threads_y"] <= 1024
+
+    def at(self, rng, place):
+        block = place["threads_x"], place["threads_y"]
+        tiled = place["width"] % block[0] == place["height"] % block[1] == 0
+        item, only = ("idle", "idle") if rng.random() < 0.5 else ("divides" if tiled else "ragged", "grid")
+        return self.planned(item, place["width"], place["height"], block, (only,))
 
     def reference(self, inputs):
         width, height, block = inputs["width"], inputs["height"], inputs["block"]
@@ -185,17 +213,25 @@ class BoxBlur(ImageKernel):
         Item("tiny", 4, title="Images smaller than the window"),
         Item("store_once", 4, "structure", "Each result is written to global memory once"),
     )
+    domain = {
+        "height": Whole(upto=300),
+        "width": Whole(upto=300),
+        "radius": Whole(0, upto=300),
+        "image": Values("float32", "plain", "zeros", "equal"),
+    }
+
+    @staticmethod
+    def blurred(rng, item, height, width, radius, whole=True):
+        inputs = {
+            "image": rng.random((height, width), dtype=np.float32) * 255
+            - np.float32(255 if item == "tiny" else 128),
+            "radius": int(radius),
+            "whole": int(whole),
+        }
+        return Case(f"{item}, {width} x {height}, radius {radius}", inputs, item)
 
     def make_cases(self, rng):
-        def blur(item, height, width, radius, whole=True):
-            inputs = {
-                "image": rng.random((height, width), dtype=np.float32) * 255
-                - np.float32(255 if item == "tiny" else 128),
-                "radius": int(radius),
-                "whole": int(whole),
-            }
-            return Case(f"{item}, {width} x {height}, radius {radius}", inputs, item)
-
+        blur = functools.partial(self.blurred, rng)
         odd = [int(n) for n in 2 * rng.integers(9, 30, 3) + 1]
         return [
             blur("interior", *sides(rng), 1, False),
@@ -211,6 +247,18 @@ class BoxBlur(ImageKernel):
             blur("tiny", 5, 3, rng.integers(30, 100)),
             blur("store_once", *sides(rng), 1),
         ]
+
+    def fits(self, place):
+        pixels, window = place["height"] * place["width"], (2 * place["radius"] + 1) ** 2
+        return pixels <= 2000 and pixels * window <= 3_000_000
+
+    def at(self, rng, place):
+        height, width, radius = place["height"], place["width"], place["radius"]
+        item = "tiny" if 2 * radius + 1 > max(height, width) else "borders"
+        case = self.blurred(rng, item, height, width, radius)
+        if place["image"] != "plain":
+            case.inputs["image"][:] = 0 if place["image"] == "zeros" else rng.uniform(-9, 9)
+        return case
 
     def size(self, inputs):
         return inputs["image"].shape
@@ -275,19 +323,27 @@ class Mandelbrot(ImageKernel):
         Item("ragged", 6, title="Other places, other sizes"),
         Item("leave_early", 6, "structure", "A warp stops when its last pixel has escaped"),
     )
+    domain = {
+        "height": Whole(),
+        "width": Whole(),
+        "max_iterations": Whole(upto=257),
+        "c": Choice("drawn", "quarters"),
+    }
+
+    @staticmethod
+    def view(item, height, width, x_min, y_min, span, limit):
+        inputs = {
+            "x_min": float(x_min),
+            "y_min": float(y_min),
+            "step": float(span) / width,
+            "max_iterations": int(limit),
+            "height": int(height),
+            "width": int(width),
+        }
+        return Case(f"{item}, {width} x {height}, at most {so_many(limit, 'step')}", inputs, item)
 
     def make_cases(self, rng):
-        def view(item, height, width, x_min, y_min, span, limit):
-            inputs = {
-                "x_min": float(x_min),
-                "y_min": float(y_min),
-                "step": float(span) / width,
-                "max_iterations": limit,
-                "height": height,
-                "width": width,
-            }
-            return Case(f"{item}, {width} x {height}, at most {so_many(limit, 'step')}", inputs, item)
-
+        view = self.view
         x, y = rng.uniform(-0.8, -0.7), rng.uniform(0.05, 0.15)
         deep = -0.743643887 - rng.uniform(3e-6, 6e-6), 0.131825904 - rng.uniform(1e-6, 3e-6)
         return [
@@ -302,6 +358,18 @@ class Mandelbrot(ImageKernel):
             view("ragged", 5, 61, -1.5, -0.01, 0.2, 1),
             view("leave_early", 32, 64, 0.5, 0.2 + y, 1.0, 400),
         ]
+
+    def fits(self, place):
+        return place["height"] * place["width"] <= 2500
+
+    def at(self, rng, place):
+        """Quarters: the first steps are exact, and so is whether |z| passes 2 or only comes to it."""
+        height, width, most = place["height"], place["width"], place["max_iterations"]
+        if place["c"] == "drawn":
+            return self.view("ragged", height, width, -0.75, 0.1 + rng.uniform(-0.05, 0.05), 0.3, most)
+        case = self.view("ragged", height, width, -2, -(height // 2) / 4, width / 4, min(most, 3))
+        case.inputs["exact"] = 1
+        return case
 
     def size(self, inputs):
         return inputs["height"], inputs["width"]
@@ -327,6 +395,8 @@ class Mandelbrot(ImageKernel):
         moves by 1e-9, some million times the rounding of float64, is not compared. Over the whole set it is
         1e-5: 64 bits are asked for by the row on other places.
         """
+        if "exact" in inputs:
+            return {"out": 0.0}
         shaky = np.zeros(self.size(inputs), bool)
         off = 1e-5 if inputs["step"] > 0.02 else 1e-9
         for nudge, limit in (
@@ -366,18 +436,17 @@ class TimeIt(Task):
         Item("warm_up", 3, title="The first, slow launches are not counted"),
         Item("median", 4, title="A few disturbed samples do not move the result"),
     )
+    domain = {"repeats": Whole(upto=65), "mood": Choice("quiet", "cold", "busy", "disturbed")}
     WARM_UPS = 20
 
-    def make_cases(self, rng):
-        def timing(item, repeats, **behaviour):
-            duration = float(rng.uniform(0.2e-3, 2e-3))
-            name = f"{item}, {repeats} sample{'s' if repeats > 1 else ''}"
-            return Case(
-                name,
-                {"work": "work", "repeats": repeats, "timing": {"duration": duration, **behaviour}},
-                item,
-            )
+    @staticmethod
+    def timing(rng, item, repeats, **behaviour):
+        duration = float(rng.uniform(0.2e-3, 2e-3))
+        inputs = {"work": "work", "repeats": int(repeats), "timing": {"duration": duration, **behaviour}}
+        return Case(f"{item}, {so_many(repeats, 'sample')}", inputs, item)
 
+    def make_cases(self, rng):
+        timing = functools.partial(self.timing, rng)
         return [
             timing("waits", 9),
             timing("waits", 30),
@@ -389,6 +458,19 @@ class TimeIt(Task):
             # Every second launch takes three times as long: the median of an even number is half-way.
             timing("median", 2 * int(rng.integers(2, 9)), outlier_every=2, outlier_factor=3.0),
         ]
+
+    def fits(self, place):
+        return place["mood"] != "disturbed" or place["repeats"] > 4
+
+    def at(self, rng, place):
+        moods = {
+            "quiet": ("waits", {}),
+            "cold": ("warm_up", {"cold_launches": 4, "cold_factor": 20.0}),
+            "busy": ("queue", {"pending": float(rng.uniform(0.02, 0.2))}),
+            "disturbed": ("median", {"outlier_every": 5, "outlier_factor": 40.0}),
+        }
+        item, behaviour = moods[place["mood"]]
+        return self.timing(rng, item, place["repeats"], **behaviour)
 
     def device(self, inputs):
         """The judge's device for one case."""

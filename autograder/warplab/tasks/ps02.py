@@ -4,12 +4,14 @@ of them to hide a wait.
 
 import functools
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from warplab.hardware.target import Target
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, KernelTask, Task, task
+from warplab.tasks.domain import Choice, Values, Whole
 from warplab.tasks.rubric import Bound, Case, Item, number, so_many
 
 THREADS = 128
@@ -33,33 +35,41 @@ class Crossover(Task):
         Item("lucky", 4, title="A win that does not last"),
         Item("never", 4, title="A GPU that wins always, or never"),
     )
+    domain = {
+        "n": Whole(upto=33),
+        "samples": Whole(upto=33),
+        "gpu": Choice("wins at last", "wins always", "wins never", "is as fast at last"),
+    }
+    corners = 8
+
+    @staticmethod
+    def timings(
+        rng, item, overhead, peak_ratio, samples=1, disturbed=0, lucky=(), tie=False, count=9, high=14
+    ):
+        """CPU: time proportional to size^1.5.
+
+        GPU: `overhead` seconds, then `peak_ratio` times as fast.
+        """
+        sizes = np.unique((2.0 ** np.sort(rng.uniform(4, high, count))).astype(np.int64))
+        work = 1e-9 * sizes**1.5
+        if lucky:  # the win that does not last lies well below the last loss
+            overhead = work[-4]
+        if tie:  # after wins at smaller sizes
+            overhead = work[min(3, len(work) - 1)]
+        cpu = work[:, None] * rng.uniform(0.99, 1.01, (len(sizes), samples))
+        gpu = (overhead + work / peak_ratio)[:, None] * rng.uniform(0.99, 1.01, (len(sizes), samples))
+        for row in range(len(sizes)):
+            for table in (cpu, gpu):
+                table[row, rng.permutation(samples)[:disturbed]] *= 10
+        for row in lucky:
+            gpu[row] = cpu[row] / 2
+        if tie:  # at the largest size neither wins
+            gpu[-1] = cpu[-1]
+        inputs = {"sizes": [int(n) for n in sizes], "cpu": cpu, "gpu": gpu}
+        return Case(f"{item}, {so_many(len(sizes), 'size')}, {so_many(samples, 'sample')}", inputs, item)
 
     def make_cases(self, rng):
-        def timings(item, overhead, peak_ratio, samples=1, disturbed=0, lucky=(), tie=False):
-            """CPU: time proportional to size^1.5.
-
-            GPU: `overhead` seconds, then `peak_ratio` times as fast.
-            """
-            sizes = np.unique((2.0 ** np.sort(rng.uniform(4, 14, 9))).astype(np.int64))
-            work = 1e-9 * sizes**1.5
-            if lucky:  # the win that does not last lies well below the last loss
-                overhead = work[-4]
-            if tie:  # after wins at smaller sizes
-                overhead = work[3]
-            cpu = work[:, None] * rng.uniform(0.99, 1.01, (len(sizes), samples))
-            gpu = (overhead + work / peak_ratio)[:, None] * rng.uniform(0.99, 1.01, (len(sizes), samples))
-            for row in range(len(sizes)):
-                for table in (cpu, gpu):
-                    table[row, rng.permutation(samples)[:disturbed]] *= 10
-            for row in lucky:
-                gpu[row] = cpu[row] / 2
-            if tie:  # at the largest size neither wins
-                gpu[-1] = cpu[-1]
-            inputs = {"sizes": [int(n) for n in sizes], "cpu": cpu, "gpu": gpu}
-            return Case(
-                f"{item}, {len(sizes)} sizes, {samples} sample{'s' if samples > 1 else ''}", inputs, item
-            )
-
+        timings = functools.partial(self.timings, rng)
         overhead = [float(t) for t in rng.uniform(2e-6, 2e-5, 4)]
         return [
             timings("clean", overhead[0], 20.0),
@@ -72,6 +82,18 @@ class Crossover(Task):
             timings("never", overhead[1], 0.8, samples=3),
             timings("never", overhead[2], 15.0, samples=3, tie=True),
         ]
+
+    def at(self, rng, place):
+        samples, count = place["samples"], place["n"]
+        overhead, ratio, item, tie = {
+            "wins at last": (float(rng.uniform(1e-7, 2e-7)), 20.0, "clean", False),
+            "wins always": (0.0, 2.0, "never", False),
+            "wins never": (1e-6, 0.8, "never", False),
+            "is as fast at last": (1e-6, 15.0, "never", True),
+        }[place["gpu"]]
+        disturbed = (samples - 1) // 2 if item == "clean" and rng.random() < 0.5 else 0
+        item = "disturbed" if disturbed else item
+        return self.timings(rng, item, overhead, ratio, samples, disturbed, (), tie, count, 20)
 
     def reference(self, inputs):
         gain = np.log(np.median(inputs["cpu"], axis=1)) - np.log(np.median(inputs["gpu"], axis=1))
@@ -108,6 +130,12 @@ class GridStride(KernelTask):
         Item("coalesced", 7, "structure", "Neighbours take neighbouring pixels, and each number moves once"),
         Item("time", 3, "time", "Time, beside a copy of as many bytes (CUDA only)"),
     )
+    domain = {
+        "exposures": Whole(upto=33),
+        "pixels": Whole(upto=4200),
+        "blocks": Whole(upto=17),
+        "gain": Choice(1.5, 0.0, -0.75),
+    }
 
     @staticmethod
     def night(rng, item, count, blocks, exposures):
@@ -131,6 +159,15 @@ class GridStride(KernelTask):
             ("coalesced", THREADS * 4 * int(rng.integers(6, 10)), 4, 4),
         ]
         return [self.night(rng, *one) for one in nights]
+
+    def fits(self, place):
+        return place["exposures"] * place["pixels"] <= 10_000
+
+    def at(self, rng, place):
+        item = "more_work" if place["pixels"] > THREADS * place["blocks"] else "less_work"
+        case = self.night(rng, item, place["pixels"], place["blocks"], place["exposures"])
+        case.inputs["gain"] = place["gain"]
+        return case
 
     def make_timed(self, rng):
         return [self.night(rng, "time", 1 << 21, 4096, 4)]
@@ -183,12 +220,15 @@ class Undiverge(KernelTask):
         Item("odd", 3, title="Right for every other number of stars, down to one"),
         Item("uniform", 23, "structure", "No lane waits while others do their job, and no star gets both"),
     )
+    domain = {"stars": Whole(upto=2050), "steps": Whole(0, upto=33)}
+
+    @staticmethod
+    def sky(rng, item, count, steps):
+        inputs = {"x": rng.uniform(-0.45, 0.45, count).astype(np.float32), "steps": int(steps)}
+        return Case(f"{item}, {so_many(count, 'star')}, {so_many(steps, 'round')}", inputs, item)
 
     def make_cases(self, rng):
-        def sky(item, count, steps):
-            inputs = {"x": rng.uniform(-0.45, 0.45, count).astype(np.float32), "steps": steps}
-            return Case(f"{item}, {so_many(count, 'star')}, {so_many(steps, 'round')}", inputs, item)
-
+        sky = functools.partial(self.sky, rng)
         return [
             sky("even", 512, int(rng.integers(10, 20))),
             sky("even", 2 * int(rng.integers(70, 130)), 7),
@@ -198,6 +238,9 @@ class Undiverge(KernelTask):
             sky("odd", 129, 4),
             sky("uniform", 256 * int(rng.integers(3, 6)), 96),
         ]
+
+    def at(self, rng, place):
+        return self.sky(rng, "odd" if place["stars"] % 2 else "even", place["stars"], place["steps"])
 
     def result(self, inputs):
         return {"out": (inputs["x"].shape, "float32")}
@@ -272,6 +315,14 @@ class LatencyHiding(Task):
         Item("loads", 8, title="Loads of four bytes under way in each thread, to use all of the bandwidth"),
         Item("spare", 11, title="Registers more for each thread, without a block fewer"),
     )
+    domain = {
+        "registers": Whole(1, MOST_REGISTERS, says=("at most 255 in all",)),
+        "shared": Whole(0, upto=60_000),
+        "threads": Whole(upto=1024),
+        "sm": Choice("sm_75", "sm_80", "sm_90"),
+        "asked": Choice("blocks", "spare"),
+    }
+    corners = 12
 
     def make_cases(self, rng):
         kernel = functools.partial(self._kernel, rng)
@@ -281,7 +332,7 @@ class LatencyHiding(Task):
             164 * 1024 // int(rng.integers(5, 8)) - 2048
         )  # as many blocks with the reserved kilobyte as without
         whole = 64 * int(rng.integers(8, 14))  # 8 warps: a load a thread for each 64 ticks of 16 bytes
-        nearly_whole = [{"latency": whole + more, "bytes_per_tick": 16.0} for more in (-1, 1)]
+        nearly_whole = [{"latency": whole + more, "bytes_per_tick": 16.0} for more in (-1, 0, 1)]
         return [
             kernel("warps", "sm_90", 16, 0, 1024),
             kernel("warps", "sm_75", 20, 0, 100),
@@ -315,6 +366,29 @@ class LatencyHiding(Task):
             ),  # up to the last one
             kernel("spare", "sm_80", int(rng.integers(65, 73)), 0, 96, more, **other),
         ]
+
+    def fits(self, place):
+        """Whether a block fits: of one that does not there is nothing to hide."""
+        case = self.at(np.random.default_rng(0), place)
+        return self.blocks(case.inputs, place["registers"]) > 0
+
+    def at(self, rng, place):
+        """Blocks belong to the row of the limit that decides; but in that on warps a block's warps are full."""
+        sizes = [place[name] for name in ("sm", "registers", "shared", "threads")]
+        case = self._kernel(rng, place["asked"], *sizes)
+        if place["asked"] == "spare" or self.decides(case.inputs) != "warps":
+            case = self._kernel(rng, place["asked"], *sizes[:3], -(-place["threads"] // 32) * 32)
+        if place["asked"] == "spare":
+            return replace(case, only=("spare",))
+        item = self.decides(case.inputs)
+        return replace(case, item=item, name=case.name.replace("blocks", item))
+
+    def decides(self, inputs):
+        """The row of the limit that decides how many blocks there are."""
+        most = self.blocks(inputs, inputs["registers"])
+        if self.blocks(inputs, 1) > most:
+            return "registers"
+        return "shared" if self.blocks(inputs | {"shared": 0}, inputs["registers"]) > most else "warps"
 
     def _kernel(self, rng, item, arch, registers, shared, threads, only=("blocks",), **other):
         limit = Target.of(arch).limits

@@ -2,10 +2,14 @@
 possible.
 """
 
+import functools
+from dataclasses import replace
+
 import numpy as np
 
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, DriverTask, KernelTask, Task, task
+from warplab.tasks.domain import Choice, Values, Whole
 from warplab.tasks.rubric import Bound, Case, Item, number, so_many
 
 BLOCK = 256
@@ -29,21 +33,25 @@ class AmdahlFit(Task):
         Item("disturbed", 5, title="Several samples each, some of them disturbed"),
         Item("edges", 5, title="Jobs that are all parallel, or all serial"),
     )
+    domain = {"n": Whole(2, upto=33), "samples": Whole(upto=33), "workers": Choice("rising", "in any order")}
+
+    @staticmethod
+    def job(rng, item, share, noise=0.0, samples=1, disturbed=0, workers=None):
+        if workers is None:
+            workers = np.unique(np.concatenate([[1], rng.integers(2, 65, 6)]))
+        seconds = float(rng.uniform(1, 50)) * (share + (1 - share) / workers)
+        table = seconds[:, None] * (1 + noise * rng.uniform(-1, 1, (len(workers), samples)))
+        for row in table:
+            row[rng.permutation(samples)[:disturbed]] *= 5
+        inputs = {"workers": [int(n) for n in workers], "seconds": table}
+        return Case(
+            f"{item}, {len(workers)} numbers of workers, {so_many(samples, 'sample')}",
+            inputs,
+            item,
+        )
 
     def make_cases(self, rng):
-        def job(item, share, noise=0.0, samples=1, disturbed=0):
-            workers = np.unique(np.concatenate([[1], rng.integers(2, 65, 6)]))
-            seconds = float(rng.uniform(1, 50)) * (share + (1 - share) / workers)
-            table = seconds[:, None] * (1 + noise * rng.uniform(-1, 1, (len(workers), samples)))
-            for row in table:
-                row[rng.permutation(samples)[:disturbed]] *= 5
-            inputs = {"workers": [int(n) for n in workers], "seconds": table}
-            return Case(
-                f"{item}, {len(workers)} numbers of workers, {so_many(samples, 'sample')}",
-                inputs,
-                item,
-            )
-
+        job = functools.partial(self.job, rng)
         return [
             job("exact", float(rng.uniform(0.02, 0.3))),
             job("exact", float(rng.uniform(0.3, 0.9))),
@@ -52,6 +60,13 @@ class AmdahlFit(Task):
             job("edges", -0.02),
             job("edges", 1.3),
         ]
+
+    def at(self, rng, place):
+        """Workers of which 1 is none, few and many of them, so that rounding decides nothing."""
+        workers = np.append(2 + rng.permutation(60)[: place["n"] - 1], int(rng.integers(70, 200)))
+        workers = np.sort(workers) if place["workers"] == "rising" else rng.permutation(workers)
+        share, disturbed = float(rng.uniform(0.2, 0.8)), (place["samples"] - 1) // 2
+        return self.job(rng, "disturbed", share, 0.001, place["samples"], disturbed, workers)
 
     def reference(self, inputs):
         n, t = np.array(inputs["workers"], float), np.median(inputs["seconds"], axis=1)
@@ -72,6 +87,11 @@ class Reduction(KernelTask):
 
     arguments = ("x", "total")
     atomics = True
+    domain = {
+        "n": Whole(upto=4200),
+        "blocks": Whole(upto=17),
+        "x": Values("float32", "plain", "negative", "zeros", "equal", "falling"),
+    }
 
     def data(self, item, rng, count, blocks):
         inputs = {
@@ -82,6 +102,11 @@ class Reduction(KernelTask):
         return Case(
             f"{item}, {so_many(count, 'number')}, {so_many(blocks, 'block')} of {BLOCK}", inputs, item
         )
+
+    def at(self, rng, place):
+        case = self.data("right", rng, place["n"], place["blocks"])
+        case.inputs["x"][:] = self.domain["x"].draw(rng, place["x"], place["n"])
+        return case
 
     def result(self, inputs):
         return {"total": ((1,), "float32")}
@@ -158,6 +183,7 @@ class ReduceAtomic(Reduction):
 
     entry = "reduce_atomic"
     DRUNK = 0.25
+    domain = {"n": Whole(), "spare": Whole(0, upto=3, says=("some to spare",)), "x": Reduction.domain["x"]}
     items = (
         Item("full", 4, title="As many threads as numbers"),
         Item("ragged", 3, title="More threads than numbers"),
@@ -176,6 +202,13 @@ class ReduceAtomic(Reduction):
         case = super().data(item, rng, count, blocks)
         case.inputs["x"][-1] = 1.0  # a single number counts, too
         return case
+
+    def at(self, rng, place):
+        blocks = -(-place["n"] // BLOCK) + place["spare"]
+        case = super().at(rng, place | {"blocks": blocks})
+        if place["x"] == "equal":  # exactly what the ground takes in
+            case.inputs["x"][:-1] = self.DRUNK
+        return replace(case, item="ragged", name=case.name.replace("right", "ragged"))
 
     def terms(self, inputs):
         return np.maximum(inputs["x"].astype(np.float64) - self.DRUNK, 0.0)
@@ -318,15 +351,18 @@ class FixTheRace(KernelTask):
         Item("many", 6, title="Many rounds, and no race"),
         Item("together", 5, "structure", "All threads still work at the same time"),
     )
+    domain = {"rods": Whole(upto=9), "rounds": Whole(0, upto=17)}
     # Instructions of a warp in PTX, allowed for one round and for everything else: see bounds().
     ROUND, FIXED = 75, 60
 
-    def make_cases(self, rng):
-        def rods(item, blocks, rounds):
-            inputs = {"x": rng.random(blocks * BLOCK, dtype=np.float32) * 100, "rounds": int(rounds)}
-            told = f"{so_many(blocks, 'rod')} of {BLOCK} places, {so_many(rounds, 'round')}"
-            return Case(f"{item}, {told}", inputs, item)
+    @staticmethod
+    def rods(rng, item, blocks, rounds):
+        inputs = {"x": rng.random(blocks * BLOCK, dtype=np.float32) * 100, "rounds": int(rounds)}
+        told = f"{so_many(blocks, 'rod')} of {BLOCK} places, {so_many(rounds, 'round')}"
+        return Case(f"{item}, {told}", inputs, item)
 
+    def make_cases(self, rng):
+        rods = functools.partial(self.rods, rng)
         return [
             rods("one", 1, 1),
             rods("one", 3, 1),
@@ -335,6 +371,9 @@ class FixTheRace(KernelTask):
             rods("many", 1, 0),
             rods("together", 6, 20),  # of one rod nobody sees that a single block does all
         ]
+
+    def at(self, rng, place):
+        return self.rods(rng, "one" if place["rounds"] == 1 else "many", place["rods"], place["rounds"])
 
     def result(self, inputs):
         return {"out": (inputs["x"].shape, "float32")}
@@ -379,6 +418,7 @@ class Scan(DriverTask):
         Item("two_passes", 5, "structure", "Two passes over the data, not one for each power of two"),
         Item("time", 2, "time", "Time, beside a copy of as many bytes (CUDA only)"),
     )
+    domain = {"n": Whole(upto=66_000), "x": Values("int32", "plain", "zeros", "equal", "negative")}
 
     @staticmethod
     def numbers(rng, item, count):
@@ -394,6 +434,12 @@ class Scan(DriverTask):
             *(("many_blocks", count) for count in many),
         ]
         return [self.numbers(rng, *size) for size in (*sizes, ("two_passes", BLOCK * 32))]
+
+    def at(self, rng, place):
+        case = self.numbers(rng, "one_block" if place["n"] <= BLOCK else "many_blocks", place["n"])
+        if place["x"] != "plain":
+            case.inputs["x"][:] = {"zeros": 0, "equal": 7, "negative": -1000}[place["x"]]
+        return case
 
     def make_timed(self, rng):
         return [self.numbers(rng, "time", 1 << 23)]

@@ -2,10 +2,13 @@
 product.
 """
 
+import functools
+
 import numpy as np
 
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import KernelTask, Task, task
+from warplab.tasks.domain import PLAIN, Choice, Values, Whole
 from warplab.tasks.rubric import Bound, Case, Item, number
 
 TILE = 16
@@ -18,6 +21,23 @@ class Matmul(KernelTask):
     """
 
     arguments = ("a", "b", "c")
+    domain = {
+        "M": Whole(),
+        "N": Whole(),
+        "K": Whole(),
+        "a": Values("float32", PLAIN, "zeros", "equal", "negative"),
+    }
+    corner_row = "edges"
+    corners = 6
+
+    def fits(self, place):
+        sides = place["M"], place["N"], place["K"]
+        return np.prod(sides) <= 40_000 and sum(side > 256 for side in sides) < 2
+
+    def at(self, rng, place):
+        case = self.product(rng, self.corner_row, place["M"], place["N"], place["K"])
+        case.inputs["a"][:] = self.domain["a"].draw(rng, place["a"], case.inputs["a"].shape)
+        return case
 
     @staticmethod
     def product(rng, item, m, n, k):
@@ -194,6 +214,7 @@ class MatmulRegisterTiled(Matmul):
     entry = "matmul_register_tiled"
     plan_entry = "plan_register_tiled"
     yardstick = LIBRARY
+    corner_row = "ragged"
     items = (
         Item("square", 2, title="Matrices that the tiles fit"),
         Item("ragged", 3, title="Matrices of any other size"),
@@ -265,8 +286,17 @@ class CountFlops(Task):
         Item("attention", 4, title="Attention"),
         Item("model", 2, title="A whole model, with layers that multiply nothing"),
     )
+    domain = {
+        "layers": Whole(0, upto=17, says=("list of dicts",)),
+        "batch": Whole(),
+        "type": Choice("linear", "conv2d", "attention", "relu", said=True),
+        "size": Choice("least", "drawn"),
+    }
 
-    def make_cases(self, rng):
+    @staticmethod
+    def layers_of(rng):
+        """What makes a layer of each type."""
+
         def pick(*choices):
             return int(rng.choice(choices))
 
@@ -299,12 +329,17 @@ class CountFlops(Task):
                 "heads": heads,
             }
 
-        def model(name, item, batch, *layers):
-            told = (
-                f": {'; '.join(map(self.in_words, layers))}" if item != "model" else f", {len(layers)} layers"
-            )
-            return Case(f"{name}, batch of {batch}{told}", {"layers": list(layers), "batch": batch}, item)
+        return linear, conv, attention
 
+    @classmethod
+    def model(cls, name, item, batch, *layers):
+        told = f": {'; '.join(map(cls.in_words, layers))}" if item != "model" else f", {len(layers)} layers"
+        return Case(f"{name}, batch of {batch}{told}", {"layers": list(layers), "batch": batch}, item)
+
+    def make_cases(self, rng):
+        linear, conv, attention = self.layers_of(rng)
+
+        model = self.model
         return [
             model("one vector", "linear", 1, linear(1)),
             model("tokens", "linear", 8, linear(128), linear(1)),
@@ -325,6 +360,18 @@ class CountFlops(Task):
             ),
             model("empty", "model", 2),
         ]
+
+    def at(self, rng, place):
+        """Layers of all types, the named one first; "least": all of its sizes are 1."""
+        linear, conv, attention = self.layers_of(rng)
+        made = [linear(int(rng.integers(1, 99))), conv(int(rng.integers(1, 6)), 1, 0), attention()]
+        layers = [*made, {"type": "relu"}]
+        layers.sort(key=lambda layer: layer["type"] != place["type"])
+        if place["size"] == "least":
+            layers[0] = {key: value if key == "type" else int(key != "padding") for key, value in layers[0].items()}
+        layers = (layers * 5)[: place["layers"]]
+        one = len(layers) == 1 and place["type"] != "relu"
+        return self.model(place["type"], place["type"] if one else "model", place["batch"], *layers)
 
     @staticmethod
     def in_words(layer):
@@ -371,13 +418,25 @@ class ConvAsMatmul(Task):
         Item("out", 5, title="The product, folded back into an image"),
         Item("ragged", 4, title="Strides that do not divide, kernels that are not square, one pixel"),
     )
+    domain = {
+        "C": Whole(upto=9),
+        "H": Whole(upto=300),
+        "W": Whole(upto=300),
+        "F": Whole(upto=9),
+        "R": Whole(upto=9),
+        "S": Whole(upto=9),
+        "stride": Whole(upto=9),
+    }
+    corners = 10
+
+    @staticmethod
+    def conv(rng, item, image, weights, stride, only=()):
+        arrays = [(2 * rng.random(shape) - 1).astype(np.float32) for shape in (image, weights)]
+        name = f"{item}, image {image}, weights {weights}, stride {stride}"
+        return Case(name, {"image": arrays[0], "weights": arrays[1], "stride": int(stride)}, item, only)
 
     def make_cases(self, rng):
-        def conv(item, image, weights, stride, only=()):
-            arrays = [(2 * rng.random(shape) - 1).astype(np.float32) for shape in (image, weights)]
-            name = f"{item}, image {image}, weights {weights}, stride {stride}"
-            return Case(name, {"image": arrays[0], "weights": arrays[1], "stride": stride}, item, only)
-
+        conv = functools.partial(self.conv, rng)
         odd = int(rng.integers(11, 20))
         return [
             conv("columns", (1, 4, 5), (1, 1, 2, 2), 1, ("columns",)),
@@ -388,6 +447,14 @@ class ConvAsMatmul(Task):
             conv("ragged", (7, 1, 1), (3, 7, 1, 1), 1),
             conv("ragged", (1, 6, 11), (1, 1, 1, 5), 2),
         ]
+
+    def fits(self, place):
+        pixels = place["H"] * place["W"]
+        return place["R"] <= place["H"] and place["S"] <= place["W"] and pixels <= 2000
+
+    def at(self, rng, place):
+        image, weights = (tuple(place[side] for side in sides) for sides in ("CHW", "FCRS"))
+        return self.conv(rng, "ragged", image, weights, place["stride"])
 
     def reference(self, inputs):
         image, weights, stride = inputs["image"], inputs["weights"], inputs["stride"]

@@ -2,6 +2,7 @@
 batches in parts.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from warplab.models.vram import activation_bytes
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import Task, VjpTask, task
+from warplab.tasks.domain import Choice, Whole
 from warplab.tasks.rubric import Bound, Case, Item, so_many
 
 UNIT = 2.0**-24  # unit roundoff of float32
@@ -51,6 +53,17 @@ class TrainingBytes(Task):
         Item("state", 8, title="State: weights, gradients, optimiser, and the FP32 copy, within 10 %"),
         Item("activations", 6, title="Activations, within 10 % of what is measured"),
     )
+    domain = {
+        "layers": Whole(upto=65),
+        "width": Whole(multiple=8, upto=4104, says=("width",)),
+        "vocabulary": Whole(upto=66_000),
+        "batch": Whole(),
+        "tokens": Whole(upto=2050),
+        "precision": Choice("fp32", "mixed", said=True),
+        "optimizer": Choice(*MOMENTS, said=True),
+        "asked": Choice("parameters", "state", "activations"),
+    }
+    corners = 12
 
     def make_cases(self, rng):
         """The models of the rows on state have few words, so that a forgotten matrix of embeddings costs the
@@ -91,6 +104,21 @@ class TrainingBytes(Task):
             model("activations", 2, 80, recipe("fp32", "sgd"), words=(40_000, 60_000), tokens=(10, 1500)),
         ]
 
+    def at(self, rng, place):
+        """As in make_cases: beside few words the blocks are nearly all, where the parameters are not asked."""
+        model = {key: place[key] for key in ("vocabulary", "width", "layers")}
+        model |= {"context": int(rng.integers(1, 4096)), "heads": 8}
+        if place["asked"] != "parameters":
+            model |= {"vocabulary": min(13, place["vocabulary"]), "context": 12, "width": max(96, place["width"])}
+        inputs = {
+            "model": model,
+            "recipe": recipe(place["precision"], place["optimizer"]),
+            "batch": place["batch"],
+            "tokens": place["tokens"],
+        }
+        item, size = place["asked"], f"{so_many(model['layers'], 'layer')} of {model['width']}"
+        return Case(f"{item}, {size}", inputs, item, (item,))
+
     def reference(self, inputs):
         model, recipe = inputs["model"], inputs["recipe"]
         parameters = parameters_of(model)
@@ -128,18 +156,21 @@ class Checkpointed(VjpTask):
         Item("deep", 8, title="Any number of layers, also none"),
         Item("saved", 5, "structure", "Few results are kept between forward and backward"),
     )
+    domain = {"layers": Whole(0, upto=9, says=("layers may be 0",)), "batch": Whole(upto=9), "width": Whole(upto=9)}
+
+    @staticmethod
+    def stack(rng, item, layers, batch, width):
+        inputs = {
+            "x": rng.normal(0, 1, (batch, width)).astype(np.float32),
+            "w": rng.normal(0, 0.8 / math.sqrt(width), (layers, width, width)).astype(np.float32),
+            "grad_out": rng.normal(0, 1, (batch, width)).astype(np.float32),
+        }
+        return Case(
+            f"{item}, {so_many(layers, 'layer')} of {width} x {width}, batch of {batch}", inputs, item
+        )
 
     def make_cases(self, rng):
-        def stack(item, layers, batch, width):
-            inputs = {
-                "x": rng.normal(0, 1, (batch, width)).astype(np.float32),
-                "w": rng.normal(0, 0.8 / math.sqrt(width), (layers, width, width)).astype(np.float32),
-                "grad_out": rng.normal(0, 1, (batch, width)).astype(np.float32),
-            }
-            return Case(
-                f"{item}, {so_many(layers, 'layer')} of {width} x {width}, batch of {batch}", inputs, item
-            )
-
+        stack = functools.partial(self.stack, rng)
         return [
             stack("right", 5, 4, 5),
             stack("right", 2, 1, int(rng.integers(3, 8))),
@@ -148,6 +179,12 @@ class Checkpointed(VjpTask):
             stack("deep", 0, 2, 3),
             stack("saved", 12, 128, 4),
         ]
+
+    def fits(self, place):
+        return (place["batch"] + place["layers"] * place["width"]) * place["width"] <= 200
+
+    def at(self, rng, place):
+        return self.stack(rng, "deep", place["layers"], place["batch"], place["width"])
 
     def forward(self, inputs):
         y = inputs["x"].astype(np.float64)
@@ -226,29 +263,39 @@ class Accumulate(Task):
         Item("clipped", 6, title="Clipped once, at the end"),
         Item("broken", 9, title="Parts with an infinity or a NaN are left out"),
     )
+    domain = {
+        "parts": Whole(upto=9),
+        "rows": Whole(upto=260),
+        "width": Whole(upto=65),
+        "max_norm": Choice("infinite", "small", "large"),
+        "broken": Choice("none", "the first", "the last", "all"),
+    }
+    corners = 12
+
+    @staticmethod
+    def batch(rng, item, sizes, max_norm=math.inf, broken=(), width=None, only=None):
+        width = width or int(rng.integers(3, 20))
+        truth = rng.normal(size=width)
+        batches = []
+        for size in sizes:
+            x = rng.normal(0, 1 + rng.random(), (int(size), width)).astype(np.float32)
+            batches.append([x, (x @ truth + rng.normal(0, 0.5, int(size))).astype(np.float32)])
+        for part, value in broken:
+            array = batches[part][int(rng.integers(2)) if only is None else only].reshape(-1)
+            array[int(rng.integers(array.size))] = value
+        inputs = {
+            "w": rng.normal(size=width).astype(np.float32),
+            "batches": batches,
+            "max_norm": float(max_norm),
+        }
+        return Case(
+            f"{item}, {so_many(len(sizes), 'part')} of {', '.join(str(int(n)) for n in sizes)}",
+            inputs,
+            item,
+        )
 
     def make_cases(self, rng):
-        def batch(item, sizes, max_norm=math.inf, broken=()):
-            width = int(rng.integers(3, 20))
-            truth = rng.normal(size=width)
-            batches = []
-            for size in sizes:
-                x = rng.normal(0, 1 + rng.random(), (int(size), width)).astype(np.float32)
-                batches.append([x, (x @ truth + rng.normal(0, 0.5, int(size))).astype(np.float32)])
-            for part, value in broken:
-                array = batches[part][int(rng.integers(2))].reshape(-1)
-                array[int(rng.integers(array.size))] = value
-            inputs = {
-                "w": rng.normal(size=width).astype(np.float32),
-                "batches": batches,
-                "max_norm": float(max_norm),
-            }
-            return Case(
-                f"{item}, {so_many(len(sizes), 'part')} of {', '.join(str(int(n)) for n in sizes)}",
-                inputs,
-                item,
-            )
-
+        batch = functools.partial(self.batch, rng)
         return [
             batch("equal", [16, 16, 16, 16]),
             batch("equal", [8]),
@@ -260,7 +307,19 @@ class Accumulate(Task):
             batch("broken", [1, 4], broken=[(1, np.nan)]),
             batch("broken", [7, 12, 30, 5], broken=[(0, np.inf), (2, -np.inf)]),
             batch("broken", [8, 3], broken=[(0, np.nan), (1, np.inf)]),
+            # finite, and so is its gradient; its error is beyond float32
+            batch("broken", [5, 6, 2], broken=[(1, 1e20)], only=1),
         ]
+
+    def at(self, rng, place):
+        """Features crossed: parts of several sizes, broken ones, and a gradient that is clipped."""
+        parts = place["parts"]
+        sizes = [place["rows"], *rng.integers(1, 40, parts - 1)]
+        bad = {"none": [], "the first": [0], "the last": [parts - 1], "all": range(parts)}[place["broken"]]
+        broken = [(part, rng.choice([np.nan, np.inf, -np.inf])) for part in bad]
+        item = "clipped" if place["max_norm"] == "small" else "broken" if broken else "ragged"
+        most = {"infinite": math.inf, "small": 0.25, "large": 1e9}[place["max_norm"]]
+        return self.batch(rng, item, sizes, most, broken, place["width"])
 
     def reference(self, inputs):
         w = inputs["w"].astype(np.float64)
@@ -298,6 +357,17 @@ class LargestBatch(Task):
         Item("checkpoint", 5, title="With a checkpoint at every layer"),
         Item("too_small", 4, title="Cards that are too small, or only just large enough"),
     )
+    domain = {
+        "layers": Whole(upto=65),
+        "width": Whole(multiple=8, upto=2056, says=("width",)),
+        "tokens": Whole(upto=2050),
+        "fit": Whole(0, upto=130, says=("0 if none does",)),
+        "left": Choice("no byte", "one byte less", "half of one more"),
+        "checkpoint": Choice(True, False),
+        "precision": Choice("fp32", "mixed"),
+        "optimizer": Choice(*MOMENTS),
+    }
+    corners = 12
 
     def make_cases(self, rng):
         def card(item, checkpoint, trained, share):
@@ -347,6 +417,23 @@ class LargestBatch(Task):
         shape = model["layers"], model["width"], model["heads"], inputs["tokens"]
         return int(activation_bytes(*shape, number=number_of(inputs["recipe"]), segments=segments))
 
+    def at(self, rng, place):
+        """A card that holds `fit` sequences to the byte, or one byte less, or half of one more.
+
+        What is wrong with checkpoints belongs to their row, so that small cards do without.
+        """
+        place = place | {"checkpoint": place["checkpoint"] and place["fit"] > 0}
+        trained = recipe(place["precision"], place["optimizer"])
+        model = {"vocabulary": int(rng.integers(1, 60_000)), "context": 2048, "heads": 8}
+        model |= {"width": place["width"], "layers": place["layers"]}
+        inputs = {"model": model, "recipe": trained, "tokens": place["tokens"], "checkpoint": place["checkpoint"]}
+        one = self.one(inputs)
+        more = {"no byte": 0, "one byte less": -1, "half of one more": one // 2}[place["left"]]
+        inputs["card"] = state_of(parameters_of(model), trained) + place["fit"] * one + more
+        item = "too_small" if place["fit"] == 0 else "checkpoint" if place["checkpoint"] else "plain"
+        size = f"{so_many(place['layers'], 'layer')} of {place['width']}"
+        return Case(f"{item}, {size}, room for {so_many(place['fit'], 'sequence')}", inputs, item)
+
     def reference(self, inputs):
         left = inputs["card"] - state_of(parameters_of(inputs["model"]), inputs["recipe"])
         return {"batch": np.array(max(0, left // self.one(inputs)))}
@@ -367,6 +454,18 @@ class KvCacheBytes(Task):
         Item("windows", 6, title="Layers that keep the last tokens only"),
         Item("most", 6, title="The longest sequence that fits"),
     )
+    domain = {
+        "layers": Whole(upto=129),
+        "local": Choice("none", "one", "all but one"),
+        "window": Whole(upto=2050),
+        "kv_heads": Whole(upto=65),
+        "number": Choice(1, 2),
+        "batch": Whole(),
+        "tokens": Whole(upto=8200),
+        "fit": Whole(0, upto=300_000, says=("fit into `free` bytes",)),
+        "left": Choice("no byte", "one byte less"),
+    }
+    corners = 12
 
     def make_cases(self, rng):
         def server(item, heads, shared, only, local=0.0, long=False, free=None):
@@ -422,6 +521,19 @@ class KvCacheBytes(Task):
         """Keys, or values, of a head that a sequence of so many tokens keeps in all layers together."""
         everywhere = model["layers"] - model["local"]
         return everywhere * tokens + model["local"] * min(tokens, model["window"])
+
+    def at(self, rng, place):
+        """A free space that holds `fit` tokens to the byte, or one byte less."""
+        layers, window = place["layers"], place["window"]
+        local = {"none": 0, "one": min(1, layers - 1), "all but one": layers - 1}[place["local"]]
+        model = {"layers": layers, "local": local, "window": window, "kv_heads": place["kv_heads"]}
+        model |= {"heads": 4 * place["kv_heads"], "head_size": 64, "number": place["number"]}
+        each = 2 * model["kv_heads"] * model["head_size"] * model["number"]
+        free = each * self.kept(model, place["fit"]) - (place["left"] == "one byte less")
+        inputs = {"model": model, "batch": place["batch"], "tokens": place["tokens"], "free": max(0, free)}
+        item, only = ("most", "most") if rng.random() < 0.5 else ("windows" if local else "groups", "bytes")
+        told = f"{so_many(layers, 'layer')}, {local} of them local, {so_many(place['fit'], 'token')} fit"
+        return Case(f"{item}, {told}", inputs, item, (only,))
 
     def reference(self, inputs):
         model = inputs["model"]

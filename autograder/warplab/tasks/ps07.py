@@ -10,6 +10,7 @@ import numpy as np
 
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import KernelTask, Task, task
+from warplab.tasks.domain import PLAIN, Choice, Values, Whole
 from warplab.tasks.rubric import Bound, Case, Item, number, so_many
 
 UNIT = 2.0**-24  # unit roundoff of float32
@@ -36,17 +37,31 @@ class QuantizeInt8(Task):
         Item("zeros", 4, title="A row of zeros, and of numbers that are nearly zero"),
         Item("bound", 8, title="The most by which an output can be off"),
     )
+    domain = {
+        "rows": Whole(upto=65),
+        "n": Whole(),
+        "w": Values("float32", PLAIN, "zeros", "negative", "equal", "ties", "large"),
+        "asked": Choice("codes", "bound"),
+    }
+    corners = 10
+
+    @staticmethod
+    def weights(rng, item, w, only=("q", "scale")):
+        rows, cols = w.shape
+        inputs = {"w": w.astype(np.float32), "reach": float(rng.uniform(1, 100))}
+        return Case(f"{item}, {rows} x {cols}", inputs, item, only)
+
+    def fits(self, place):
+        return place["rows"] * place["n"] <= 5000
+
+    def at(self, rng, place):
+        w = self.domain["w"].draw(rng, place["w"], (place["rows"], place["n"]))
+        if place["asked"] == "bound":
+            return self.weights(rng, "bound", w, ("bound",))
+        return self.weights(rng, "rows" if w.any(axis=1).all() else "zeros", w)
 
     def make_cases(self, rng):
-        def weights(item, w, only=("q", "scale")):
-            rows, cols = w.shape
-            return Case(
-                f"{item}, {rows} x {cols}",
-                {"w": w.astype(np.float32), "reach": float(rng.uniform(1, 100))},
-                item,
-                only,
-            )
-
+        weights = functools.partial(self.weights, rng)
         def normal(rows, cols):
             return rng.normal(0, 1, (int(rows), int(cols))) * 10.0 ** rng.uniform(-4, 3, (int(rows), 1))
 
@@ -120,24 +135,43 @@ class EncodeFloat(Task):
         Item("saturation", 3, title="A format without infinities"),
         Item("once", 2, title="Rounded once, not twice"),
     )
+    domain = {
+        "exponent_bits": Whole(2, 8),
+        "fraction_bits": Whole(1, 10),
+        "infinities": Choice(True, False, said=True),
+        "x": Values("float64", "ordinary", "halves", "subnormal", "around the largest"),
+    }
+    corners = 14
+
+    @staticmethod
+    def numbers(rng, item, bits, x, name=""):
+        exponent, fraction, infinities = bits
+        name = name or f"{exponent} exponent and {fraction} fraction bits"
+        inputs = {"exponent_bits": exponent, "fraction_bits": fraction, "infinities": infinities}
+        smallest = 2 - 2 ** (exponent - 1)  # the power of the smallest normal number
+        inputs["x"] = np.asarray(x(smallest, fraction), np.float64) * rng.choice([-1, 1])
+        return Case(f"{item}, {name}", inputs, item)
+
+    def at(self, rng, place):
+        exponent, fraction, infinities = (place[name] for name in ("exponent_bits", "fraction_bits", "infinities"))
+        most = 2.0 ** (2 ** (exponent - 1) - (0 if infinities else -1)) * (2 - 2.0 ** (-fraction if infinities else 1 - fraction)) / 2
+        row, x = {
+            "ordinary": ("normal", functools.partial(_ordinary, rng)),
+            "halves": ("ties", functools.partial(_halves, rng)),
+            "subnormal": ("subnormal", functools.partial(_small, rng)),
+            "around the largest": ("overflow" if infinities else "saturation", _around(most)),
+        }[place["x"]]
+        return self.numbers(rng, row, (exponent, fraction, infinities), x)
 
     def make_cases(self, rng):
         def numbers(item, name, x):
             drawn = int(rng.choice([3, 6, 7])), int(rng.integers(2, 10)), bool(rng.integers(2))
             bits = name if isinstance(name, tuple) else self.formats.get(name) or drawn
-            exponent, fraction, infinities = bits
-            name = name if name in self.formats else f"{exponent} exponent and {fraction} fraction bits"
-            inputs = {"exponent_bits": exponent, "fraction_bits": fraction, "infinities": infinities}
-            smallest = 2 - 2 ** (exponent - 1)  # the power of the smallest normal number
-            inputs["x"] = np.asarray(x(smallest, fraction), np.float64) * rng.choice([-1, 1])
-            return Case(f"{item}, {name}", inputs, item)
-
-        def ordinary(smallest, fraction):
-            size = rng.uniform(1, 1.7, 30) * 2.0 ** rng.integers(smallest, 2 - smallest, 30)
-            return np.concatenate([size * rng.choice([-1, 1], 30), [0.0, -0.0, 1.0, 2.0**smallest]])
+            return self.numbers(rng, item, bits, x, name if name in self.formats else "")
 
         few = int(rng.integers(2, 10))
         forms = (*self.formats, None, (2, few, True), (3, 1, False))  # and the shortest fields there may be
+        ordinary = functools.partial(_ordinary, rng)
         return [
             *(numbers("normal", form, ordinary) for form in forms),
             *(numbers("ties", form, functools.partial(_halves, rng)) for form in forms),
@@ -183,6 +217,11 @@ class EncodeFloat(Task):
                 code = min(steps + (power + bias - 1) * 2**fraction, last)
             codes.append(code + (ones + 1) * int(np.signbit(value)))
         return {"code": np.array(codes)}
+
+
+def _ordinary(rng, smallest, fraction):
+    size = rng.uniform(1, 1.7, 30) * 2.0 ** rng.integers(smallest, 2 - smallest, 30)
+    return np.concatenate([size * rng.choice([-1, 1], 30), [0.0, -0.0, 1.0, 2.0**smallest]])
 
 
 def _halves(rng, smallest, fraction):
@@ -255,33 +294,40 @@ class LossScaling(Task):
         Item("small", 2, title="Gradients too small for float16"),
         Item("overflow", 12, title="A scale that is too large"),
     )
+    domain = {
+        "batch": Whole(upto=33),
+        "width": Whole(upto=33),
+        "hidden": Whole(upto=33),
+        "outputs": Whole(upto=9),
+        "scale": Choice("needs no help", "is needed", "is too large"),
+    }
+    corners = 8
+
+    @staticmethod
+    def network(rng, item, largest_scale, scale, w1=0.5, x=1.0, only=(), sizes=None):
+        """`share` is chosen so that 2^largest_scale brings the largest number on the way back to 45,000,
+        and twice as much is inf. w1, x: their sizes; large x make the first gradient the largest
+        number, large w1, which leave tanh no slope, the second.
+        """
+        drawn = rng.integers(10, 30), rng.integers(3, 12), rng.integers(4, 16), 2
+        batch, width, hidden, outputs = (int(size) for size in sizes or drawn)
+        inputs = {
+            "w1": (rng.normal(0, w1 / np.sqrt(width), (width, hidden))).astype(np.float16),
+            "w2": rng.normal(0, 1, (hidden, outputs)).astype(np.float16),
+            "x": (x * rng.normal(0, 1, (batch, width))).astype(np.float16),
+            "y": rng.normal(3, 0.3, (batch, outputs)).astype(np.float32),
+            "share": 1.0,
+            "scale": float(2.0**scale),
+        }
+        inputs["share"] = float(
+            45_000 / 2.0**largest_scale / max(np.abs(part).max() for part in LossScaling.way_back(inputs))
+        )
+        return Case(
+            f"{item}, batch of {batch}, {width} to {hidden} to {outputs}, scale 2^{scale}", inputs, item, only
+        )
 
     def make_cases(self, rng):
-        def network(item, largest_scale, scale, w1=0.5, x=1.0, only=()):
-            """`share` is chosen so that 2^largest_scale brings the largest number on the way back to 45,000,
-            and twice as much is inf. w1, x: their sizes; large x make the first gradient the largest
-            number, large w1, which leave tanh no slope, the second.
-            """
-            batch, width, hidden = (
-                int(rng.integers(10, 30)),
-                int(rng.integers(3, 12)),
-                int(rng.integers(4, 16)),
-            )
-            inputs = {
-                "w1": (rng.normal(0, w1 / np.sqrt(width), (width, hidden))).astype(np.float16),
-                "w2": rng.normal(0, 1, (hidden, 2)).astype(np.float16),
-                "x": (x * rng.normal(0, 1, (batch, width))).astype(np.float16),
-                "y": rng.normal(3, 0.3, (batch, 2)).astype(np.float32),
-                "share": 1.0,
-                "scale": float(2.0**scale),
-            }
-            inputs["share"] = float(
-                45_000 / 2.0**largest_scale / max(np.abs(part).max() for part in self.way_back(inputs))
-            )
-            return Case(
-                f"{item}, batch of {batch}, {width} to {hidden} to 2, scale 2^{scale}", inputs, item, only
-            )
-
+        network = functools.partial(self.network, rng)
         largest = int(rng.integers(12, 20))
         return [
             network("right", 16, 0),
@@ -297,6 +343,15 @@ class LossScaling(Task):
             ),  # the first is all rounding errors
             network("overflow", int(rng.integers(12, 20)), 21, w1=0.01, x=64.0),
         ]
+
+    def at(self, rng, place):
+        sizes = [place[name] for name in ("batch", "width", "hidden", "outputs")]
+        item, largest, scale = {
+            "needs no help": ("right", 16, 0),
+            "is needed": ("small", int(rng.integers(40, 45)), 34),
+            "is too large": ("overflow", int(rng.integers(12, 20)), 21),
+        }[place["scale"]]
+        return self.network(rng, item, largest, scale, sizes=sizes)
 
     @staticmethod
     def way_back(inputs):
@@ -358,6 +413,13 @@ class WmmaMatmul(KernelTask):
         Item("reuse", 12, "structure", "Every tile that is loaded is used twice"),
         Item("time", 3, "time", "Time, against the library's (CUDA only)"),
     )
+    domain = {
+        "m": Whole(16, multiple=16, upto=96),
+        "n": Whole(16, multiple=16, upto=96),
+        "k": Whole(16, multiple=16, upto=96),
+        "beside A": Choice(0, 1, 3),
+        "beside B": Choice(0, 1, 2),
+    }
 
     @staticmethod
     def matrices(rng, item, m, n, k, beside=(0, 0)):
@@ -385,6 +447,13 @@ class WmmaMatmul(KernelTask):
             self.matrices(rng, "tensor", 4, 4, 4),
             self.matrices(rng, "reuse", 4, 6, 4),
         ]
+
+    def at(self, rng, place):
+        m, n, k = (place[name] // TILE for name in "mnk")
+        edge = m % 2 or n % 2  # a row of its own, without what is wrong with windows
+        beside = (0, 0) if edge else (place["beside A"], place["beside B"])
+        item = "edge" if edge else "window" if any(beside) else "rectangular"
+        return self.matrices(rng, item, m, n, k, beside)
 
     def make_timed(self, rng):
         """2,048 cubed: 17 GFLOP, 32 MiB."""
@@ -467,6 +536,12 @@ class Int8Matmul(KernelTask):
         Item("sectors", 7, "structure", "Each word is fetched once a block"),
         Item("time", 2, "time", "Time, against the library's in FP32 (CUDA only)"),
     )
+    domain = {
+        "m": Whole(upto=65),
+        "n": Whole(upto=65),
+        "words": Whole(upto=129),
+        "numbers": Choice(PLAIN, "all of them -128", "-128 and 127"),
+    }
 
     @staticmethod
     def matrices(rng, item, m, n, words, numbers=(-128, 128)):
@@ -491,6 +566,17 @@ class Int8Matmul(KernelTask):
             self.matrices(rng, "dp4a", 48, 32, 32),
             self.matrices(rng, "sectors", 48, 64, 32),
         ]
+
+    def fits(self, place):
+        return place["m"] * place["n"] * place["words"] <= 60_000
+
+    def at(self, rng, place):
+        case = self.matrices(rng, "ragged", place["m"], place["n"], place["words"])
+        for name in "XW":
+            if place["numbers"] != PLAIN:
+                most = -128 if place["numbers"].startswith("all") else 127
+                case.inputs[name][:] = rng.choice([-128, most], case.inputs[name].shape)
+        return case
 
     def make_timed(self, rng):
         """2,048 cubed, with 24 MiB for the student's kernel; the yardstick has the same numbers in FP32."""

@@ -2,6 +2,7 @@
 timers, PTX to read, and a program to mend by its report.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, KernelTask, Task, VjpTask, task
+from warplab.tasks.domain import PLAIN, Choice, Values, Whole
 from warplab.tasks.rubric import Bound, Case, Item, so_many
 
 UNIT = 2.0**-24  # unit roundoff of float32
@@ -37,6 +39,11 @@ class FusedBiasGelu(KernelTask):
         Item("single", 3, "structure", "No double precision by accident"),
         Item("time", 3, "time", "Time, against a copy of the same bytes (CUDA only)"),
     )
+    domain = {
+        "rows": Whole(),
+        "cols": Whole(),
+        "x": Values("float32", PLAIN, "zeros", "negative", "large"),
+    }
 
     @staticmethod
     def layer(rng, item, rows, cols):
@@ -54,6 +61,14 @@ class FusedBiasGelu(KernelTask):
             self.layer(rng, "one_pass", 32, 128),
             self.layer(rng, "single", 32, 128),
         ]
+
+    def fits(self, place):
+        return place["rows"] * place["cols"] <= 4200
+
+    def at(self, rng, place):
+        case = self.layer(rng, "ragged", place["rows"], place["cols"])
+        case.inputs["x"][:] = self.domain["x"].draw(rng, place["x"], case.inputs["x"].shape)
+        return case
 
     def make_timed(self, rng):
         """32 MiB in and 32 MiB out."""
@@ -106,15 +121,18 @@ class CustomFunction(VjpTask):
         Item("rows", 8, title="Many rows: the bias serves them all"),
         Item("saved", 3, "structure", "Only x and the bias are kept between forward and backward"),
     )
+    domain = {"rows": Whole(upto=65), "cols": Whole(upto=65)}
+
+    @staticmethod
+    def layer(rng, item, rows, cols):
+        inputs = {
+            name: rng.normal(0, 1.5, shape).astype(np.float32)
+            for name, shape in (("x", (rows, cols)), ("bias", (cols,)), ("grad_out", (rows, cols)))
+        }
+        return Case(f"{item}, {rows} x {cols}", inputs, item)
 
     def make_cases(self, rng):
-        def layer(item, rows, cols):
-            inputs = {
-                name: rng.normal(0, 1.5, shape).astype(np.float32)
-                for name, shape in (("x", (rows, cols)), ("bias", (cols,)), ("grad_out", (rows, cols)))
-            }
-            return Case(f"{item}, {rows} x {cols}", inputs, item)
-
+        layer = functools.partial(self.layer, rng)
         return [
             # so many that a constant of four digits shows on some
             layer("y", 1, int(rng.integers(48, 64))),
@@ -122,6 +140,12 @@ class CustomFunction(VjpTask):
             layer("rows", 2, 1),
             layer("saved", 16, 32),
         ]
+
+    def fits(self, place):
+        return place["rows"] * place["cols"] <= 140
+
+    def at(self, rng, place):
+        return self.layer(rng, "rows" if place["rows"] > 1 else "y", place["rows"], place["cols"])
 
     def forward(self, inputs):
         return gelu(inputs["x"].astype(np.float64) + inputs["bias"])
@@ -165,17 +189,24 @@ class Overlap(Task):
         Item("right", 6, title="y is complete when it is read, in room for six pieces"),
         Item("seconds", 10, "structure", "Copies and work overlap"),
     )
+    domain = {"pieces": Whole(upto=33), "pace": Choice(1.0, 3.0, 0.25)}
+
+    @staticmethod
+    def job(rng, item, pieces, pace=1.0):
+        inputs = {"x": rng.random(int(rng.integers(2, 5)) * (24_000 // pieces * pieces)), "pieces": pieces, "pace": pace}
+        told = "" if pace == 1 else f", work {pace:g} times as long as a copy"
+        return Case(f"{item}, {so_many(pieces, 'piece')}{told}", inputs, item)
 
     def make_cases(self, rng):
-        def job(item, pieces, pace=1.0):
-            inputs = {"x": rng.random(int(rng.integers(2, 5)) * 24_000), "pieces": pieces, "pace": pace}
-            told = "" if pace == 1 else f", work {pace:g} times as long as a copy"
-            return Case(f"{item}, {so_many(pieces, 'piece')}{told}", inputs, item)
+        job = functools.partial(self.job, rng)
 
         # 4 and 5 pieces: of three streams another one is the last.
         slow, fast = float(rng.integers(2, 6)), 1 / float(rng.integers(2, 6))
         right = (job("right", 4), job("right", 5, slow), job("right", 6, fast), job("right", 1))
         return [*right, job("seconds", 12)]
+
+    def at(self, rng, place):
+        return self.job(rng, "right", place["pieces"], place["pace"])
 
     def device(self, inputs):
         """A copy of n float64 takes 8 n / 25e9 s, and the work `pace` times as long; the host's own
@@ -213,6 +244,7 @@ class CheatTheTimer(Task):
         Item("caught", 5, title="The careful timer is not"),
         Item("honest", 2, title="Honest work is timed as before"),
     )
+    no_domain = "its three questions, with and without earlier work, are all that it can be asked"
 
     def make_cases(self, rng):
         def timing(item, which, pending=0.0):
@@ -262,6 +294,7 @@ class ReadPtx(Task):
         Item("local", 3, title="Accesses to local memory: spills"),
         Item("missed", 4, title="Products whose sum was not fused"),
     )
+    no_domain = "each form of a line is drawn by itself and among others: PLAIN, LOADS, LOCAL, MISSED and NOT_MISSED"
     PLAIN = (
         "add.s32 {r0}, {r1}, {r2};",
         "mad.lo.s32 {r0}, {r1}, {r2}, {r3};",
@@ -375,13 +408,16 @@ class ReadReport(KernelTask):
         Item("banks", 2, "structure", "No bank conflicts, and all threads at every barrier"),
         Item("single", 2, "structure", "No 64-bit arithmetic"),
     )
+    domain = {"rows": Whole(upto=260), "cols": Whole(upto=260)}
+
+    @staticmethod
+    def till(rng, item, rows, cols):
+        rows, cols = int(rows), int(cols)
+        x = rng.uniform(100, 9000, (rows, cols)).astype(np.float32)
+        return Case(f"{item}, {rows} x {cols}", {"x": x, "rows": rows, "cols": cols}, item)
 
     def make_cases(self, rng):
-        def till(item, rows, cols):
-            rows, cols = int(rows), int(cols)
-            x = rng.uniform(100, 9000, (rows, cols)).astype(np.float32)
-            return Case(f"{item}, {rows} x {cols}", {"x": x, "rows": rows, "cols": cols}, item)
-
+        till = functools.partial(self.till, rng)
         return [
             till("right", 64, 32 * rng.integers(2, 5)),
             till("right", 32, 32),
@@ -393,6 +429,9 @@ class ReadReport(KernelTask):
             till("banks", 88, 104),
             till("single", 96, 64),
         ]
+
+    def at(self, rng, place):
+        return self.till(rng, "odd", place["rows"], place["cols"])
 
     def result(self, inputs):
         return {"out": ((inputs["cols"],), "float32")}
@@ -435,21 +474,27 @@ class CaptureGraph(Task):
         Item("right", 2, title="The result after all rounds"),
         Item("host", 8, "structure", "The host gives one order a round, not three"),
     )
+    domain = {"rounds": Whole(0, upto=33)}
+
+    @staticmethod
+    def drawn(rng, item, count):
+        return Case(
+            f"{item}, {so_many(count, 'round')}",
+            {"x": rng.random(int(rng.integers(4, 30))), "rounds": int(count)},
+            item,
+        )
 
     def make_cases(self, rng):
-        def rounds(item, count):
-            return Case(
-                f"{item}, {so_many(count, 'round')}",
-                {"x": rng.random(int(rng.integers(4, 30))), "rounds": int(count)},
-                item,
-            )
-
+        rounds = functools.partial(self.drawn, rng)
         return [
             rounds("right", 1),
             rounds("right", rng.integers(2, 9)),
             rounds("right", 0),
             rounds("host", 100),
         ]
+
+    def at(self, rng, place):
+        return self.drawn(rng, "right", place["rounds"])
 
     def device(self, inputs):
         """The works are short, and an order costs the host 5 us: the host is what there is too little of."""

@@ -2,12 +2,15 @@
 pruning, and a server.
 """
 
+import functools
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import Task, task
+from warplab.tasks.domain import PLAIN, Choice, Values, Whole
 from warplab.tasks.rubric import Case, Item, so_many
 
 UNIT = 2.0**-24  # unit roundoff of float32
@@ -39,31 +42,42 @@ class TrainStep(Task):
         Item("growth", 3, title="After four good steps the scale doubles"),
         Item("small", 4, title="Updates too small for 16 bits survive"),
     )
+    domain = {
+        "n": Whole(),
+        "good": Choice(0, 1, 2, 3),
+        "scale": Choice(1.0, 1024.0, 2.0**16, 0.5),
+        "broken": Choice("none", "inf", "-inf", "nan"),
+        "lr": Choice(1e-4, 0.1, 0.0),
+    }
+    corners = 8
+
+    @staticmethod
+    def step(rng, item, broken=None, good=0, lr=None, scale=None, moving=1e-3, large=False, count=None):
+        count = count or int(rng.integers(5, 40))
+        lr = float(rng.uniform(0.02, 0.1)) if lr is None else lr
+        scale = float(2.0 ** rng.integers(4, 14)) if scale is None else scale
+        gradient = rng.uniform(2e-4, 2e-3, count) * rng.choice(
+            [-1, 1], count
+        )  # 16 bits hold these without a scale as well
+        if item in ("finite", "small"):
+            gradient[int(rng.integers(count))] = 1.2345e-6  # and this one badly
+        gradient = (scale * gradient).astype(np.float16)
+        if large:  # each number is finite, and their sum in 16 bits is not
+            gradient[:4] = rng.uniform(30_000, 60_000, 4)
+        if broken is not None:
+            gradient[int(rng.integers(count))] = broken
+        inputs = {
+            "master": rng.normal(0, 1, count).astype(np.float32),
+            "moment": rng.normal(0, moving, count).astype(np.float32),
+            "gradient": gradient,
+            "scale": scale,
+            "good": good,
+            "lr": lr,
+        }
+        return Case(f"{item}, {count} weights, scale {scale:g}", inputs, item)
 
     def make_cases(self, rng):
-        def step(item, broken=None, good=0, lr=None, scale=None, moving=1e-3, large=False):
-            count, lr = int(rng.integers(5, 40)), float(rng.uniform(0.02, 0.1)) if lr is None else lr
-            scale = float(2.0 ** rng.integers(4, 14)) if scale is None else scale
-            gradient = rng.uniform(2e-4, 2e-3, count) * rng.choice(
-                [-1, 1], count
-            )  # 16 bits hold these without a scale as well
-            if item in ("finite", "small"):
-                gradient[int(rng.integers(count))] = 1.2345e-6  # and this one badly
-            gradient = (scale * gradient).astype(np.float16)
-            if large:  # each number is finite, and their sum in 16 bits is not
-                gradient[:4] = rng.uniform(30_000, 60_000, 4)
-            if broken is not None:
-                gradient[int(rng.integers(count))] = broken
-            inputs = {
-                "master": rng.normal(0, 1, count).astype(np.float32),
-                "moment": rng.normal(0, moving, count).astype(np.float32),
-                "gradient": gradient,
-                "scale": scale,
-                "good": good,
-                "lr": lr,
-            }
-            return Case(f"{item}, {count} weights, scale {scale:g}", inputs, item)
-
+        step = functools.partial(self.step, rng)
         return [
             step("finite"),
             step("finite", good=1, scale=65536.0),
@@ -76,6 +90,14 @@ class TrainStep(Task):
             step("growth", good=2),
             step("small", lr=1e-4),
         ]
+
+    def at(self, rng, place):
+        broken = None if place["broken"] == "none" else float(place["broken"])
+        item = "finite" if broken is None else "overflow"
+        if item == "finite" and place["good"] == 3:
+            item = "growth"
+        more = {"good": place["good"], "lr": place["lr"], "scale": place["scale"], "count": place["n"]}
+        return self.step(rng, item, broken, **more)
 
     def reference(self, inputs):
         master, moment, scale, good = inputs["master"], inputs["moment"], inputs["scale"], inputs["good"]
@@ -126,23 +148,31 @@ class SixNd(Task):
         Item("days", 5, title="Days, where attention hardly counts"),
         Item("long", 2, title="Days of a long context, attention included"),
     )
+    domain = {
+        "layers": Whole(upto=130),
+        "width": Whole(upto=16_400),
+        "context": Whole(upto=66_000),
+        "asked": Choice("rule", "full", "long"),
+    }
+
+    @staticmethod
+    def run(rng, item, layers, width, context):
+        inputs = {
+            "layers": int(layers),
+            "width": int(width),
+            "context": int(context),
+            "tokens": int(rng.integers(10**8, 10**12)),
+            "gpus": int(rng.integers(1, 2000)),
+            "peak": float(rng.uniform(1e14, 2e15)),
+            "share": float(rng.uniform(0.2, 0.6)),
+        }
+        only = "days" if item == "long" else item
+        return Case(
+            f"{item}, {so_many(layers, 'layer')} of {width}, context {context}", inputs, item, (only,)
+        )
 
     def make_cases(self, rng):
-        def run(item, layers, width, context):
-            inputs = {
-                "layers": int(layers),
-                "width": int(width),
-                "context": int(context),
-                "tokens": int(rng.integers(10**8, 10**12)),
-                "gpus": int(rng.integers(1, 2000)),
-                "peak": float(rng.uniform(1e14, 2e15)),
-                "share": float(rng.uniform(0.2, 0.6)),
-            }
-            only = "days" if item == "long" else item
-            return Case(
-                f"{item}, {so_many(layers, 'layer')} of {width}, context {context}", inputs, item, (only,)
-            )
-
+        run = functools.partial(self.run, rng)
         return [
             run("rule", 96, 12_288, 2048),
             run("rule", rng.integers(2, 80), 64 * rng.integers(4, 100), 1024),
@@ -151,6 +181,9 @@ class SixNd(Task):
             run("days", rng.integers(2, 80), 64 * rng.integers(450, 600), 1),
             run("long", rng.integers(2, 80), 64 * rng.integers(4, 20), 2 ** rng.integers(14, 18)),
         ]
+
+    def at(self, rng, place):
+        return self.run(rng, place["asked"], place["layers"], place["width"], place["context"])
 
     def reference(self, inputs):
         rule = 6.0 * 12 * inputs["layers"] * inputs["width"] ** 2 * inputs["tokens"]
@@ -181,20 +214,25 @@ class KvDecode(Task):
         Item("long", 5, title="Longer texts, larger scores"),
         Item("kept", 6, title="The cache afterwards: what was in it, and the new tokens"),
     )
+    domain = {"new": Whole(upto=65), "known": Whole(0, upto=260), "d": Whole(upto=65), "scores": Choice(PLAIN, "large", "below -1e9")}
+    corners = 8
+
+    @staticmethod
+    def text(rng, item, known, tokens, width, size=1.0, only=("out",)):
+        inputs = {"x": (size * rng.normal(size=(int(tokens), width))).astype(np.float32)}
+        inputs |= {
+            name: (size * rng.normal(size=(int(known), width))).astype(np.float32)
+            for name in ("keys", "values")
+        }
+        inputs |= {
+            name: (rng.normal(size=(width, width)) / math.sqrt(width)).astype(np.float32)
+            for name in ("wq", "wk", "wv")
+        }
+        name = f"{item}, {so_many(known, 'token')} of {width} and {tokens} more"
+        return Case(name, inputs, item, only)
 
     def make_cases(self, rng):
-        def text(item, known, tokens, width, size=1.0, only=("out",)):
-            inputs = {"x": (size * rng.normal(size=(int(tokens), width))).astype(np.float32)}
-            inputs |= {
-                name: (size * rng.normal(size=(int(known), width))).astype(np.float32)
-                for name in ("keys", "values")
-            }
-            inputs |= {
-                name: (rng.normal(size=(width, width)) / math.sqrt(width)).astype(np.float32)
-                for name in ("wq", "wk", "wv")
-            }
-            name = f"{item}, {so_many(known, 'token')} of {width} and {tokens} more"
-            return Case(name, inputs, item, only)
+        text = functools.partial(self.text, rng)
 
         def apart(item):
             """Two scores, 0 and about 1.5, of which no term cancels another: a root of 7 in 16 bits shows."""
@@ -217,6 +255,18 @@ class KvDecode(Task):
             text("kept", 0, 3, 4, 1.0, ("keys", "values")),
             text("kept", 6, 1, 4, 1.0, ("keys", "values")),
         ]
+
+    def at(self, rng, place):
+        """Below -1e9, every score of a query is the same power of two: exact, and its weights are equal."""
+        item, size = ("same", 1.0) if place["scores"] == PLAIN else ("long", 3.0)
+        if place["scores"] != "below -1e9":
+            return self.text(rng, item, place["known"], place["new"], place["d"], size)
+        case = self.text(rng, item, place["known"], place["new"], 4)
+        one = np.eye(4, dtype=np.float32)
+        case.inputs.update(wq=-one, wk=one, exact=1)
+        for name in ("x", "keys"):
+            case.inputs[name][:] = 2.0**17
+        return case
 
     def reference(self, inputs):
         x, wq, wk, wv = (inputs[name].astype(np.float64) for name in ("x", "wq", "wk", "wv"))
@@ -243,6 +293,7 @@ class KvDecode(Task):
         width = x.shape[1]
         seen = np.tril((x @ wq) @ keys.T, known)
         score = sum_tolerance(3 * width, seen.max(axis=1, keepdims=True) / math.sqrt(width), slack=1.0)
+        score *= "exact" not in inputs
         made = {name: sum_tolerance(width, array) for name, array in (("keys", keys), ("values", values))}
         for array in made.values():
             array[:known] = 0  # these were given
@@ -266,26 +317,34 @@ class DecodeBound(Task):
         Item("crossing", 4, title="Where arithmetic becomes short"),
         Item("fit", 4, title="Readers that fit"),
     )
+    domain = {
+        "number": Choice(2, 1, 0.5),
+        "fit": Whole(0, upto=300, says=("0 if the weights do not fit",)),
+        "left": Choice("no byte", "one byte less", "weights alone are too much"),
+    }
+
+    @staticmethod
+    def server(rng, item, parameters, number, room=None, more=0):
+        card = {
+            "bandwidth": float(rng.uniform(0.3e12, 8e12)),
+            "peak": float(rng.uniform(6e13, 2e15)),
+            "memory": int(rng.integers(16, 200)) * 10**9,
+        }
+        inputs = {
+            "parameters": int(parameters),
+            "number": number,
+            "cache": int(rng.integers(10**7, 10**9)),
+            "card": card,
+        }
+        if room is not None:
+            card["memory"] = int(parameters * number + room * inputs["cache"]) + more
+        told = (
+            f"{item}, {parameters / 1e9:.0f} B parameters of {number:g} byte{'' if number == 1 else 's'}"
+        )
+        return Case(told, inputs, item, (item,))
 
     def make_cases(self, rng):
-        def server(item, parameters, number, room=None):
-            card = {
-                "bandwidth": float(rng.uniform(0.3e12, 8e12)),
-                "peak": float(rng.uniform(6e13, 2e15)),
-                "memory": int(rng.integers(16, 200)) * 10**9,
-            }
-            inputs = {
-                "parameters": int(parameters),
-                "number": number,
-                "cache": int(rng.integers(10**7, 10**9)),
-                "card": card,
-            }
-            if room is not None:
-                card["memory"] = int(parameters * number + room * inputs["cache"])
-            told = (
-                f"{item}, {parameters / 1e9:.0f} B parameters of {number:g} byte{'' if number == 1 else 's'}"
-            )
-            return Case(told, inputs, item, (item,))
+        server = functools.partial(self.server, rng)
 
         def readers():
             return int(rng.integers(1, 60))
@@ -301,6 +360,14 @@ class DecodeBound(Task):
             server("fit", small, 1.0, float(rng.uniform(0.6, 0.95))),
             server("fit", large, 0.5),
         ]
+
+    def at(self, rng, place):
+        """A memory that holds so many readers to the byte, or one byte less, or not even the weights."""
+        room, more = place["fit"], -(place["left"] == "one byte less")
+        if place["left"].startswith("weights"):
+            room, more = 0, -(10**6)
+        case = self.server(rng, "fit", 2 * int(rng.integers(5, 40)) * 10**8, place["number"], room, more)
+        return replace(case, name=f"{case.name}, room for {room}")
 
     def reference(self, inputs):
         card, weights = inputs["card"], inputs["parameters"] * inputs["number"]
@@ -332,12 +399,21 @@ class Prune24(Task):
         Item("draws", 4, title="Draws"),
         Item("stored", 8, title="As the hardware stores it: half the values, and two bits each"),
     )
+    domain = {
+        "rows": Whole(upto=65),
+        "n": Whole(4, multiple=4, says=("a multiple of 4",)),
+        "w": Values("float32", PLAIN, "zeros", "signed zeros", "equal", "ties", "negative", "subnormal", "largest"),
+        "asked": Choice("pruned", "stored"),
+    }
+    corners = 10
+
+    @staticmethod
+    def matrix(rng, item, rows, cols, coarse=False, only=("pruned",)):
+        w = rng.normal(size=(int(rows), int(cols))).astype(np.float32)
+        return Case(f"{item}, {rows} x {cols}", {"w": np.round(w) if coarse else w}, item, only)
 
     def make_cases(self, rng):
-        def matrix(item, rows, cols, coarse=False, only=("pruned",)):
-            w = rng.normal(size=(int(rows), int(cols))).astype(np.float32)
-            return Case(f"{item}, {rows} x {cols}", {"w": np.round(w) if coarse else w}, item, only)
-
+        matrix = functools.partial(self.matrix, rng)
         stored = ("values", "places")
         return [
             matrix("pruned", 1, 4),
@@ -346,6 +422,18 @@ class Prune24(Task):
             matrix("stored", 1, 8, only=stored),
             matrix("stored", rng.integers(3, 20), 4 * rng.integers(2, 20), only=stored),
         ]
+
+    def fits(self, place):
+        return place["rows"] * place["n"] <= 5000
+
+    def at(self, rng, place):
+        """Where numbers of a group may be equally large, the row on draws decides."""
+        drawn = place["w"] not in (PLAIN, "negative")
+        item = "draws" if drawn else place["asked"]
+        only = ("pruned",) if item == "pruned" else ("values", "places") if item == "stored" else ()
+        case = self.matrix(rng, item, place["rows"], place["n"], only=only)
+        case.inputs["w"][:] = self.domain["w"].draw(rng, place["w"], case.inputs["w"].shape)
+        return case
 
     def reference(self, inputs):
         rows, cols = inputs["w"].shape
@@ -378,27 +466,36 @@ class BatchServer(Task):
         Item("busy", 5, title="A busy server: who waits goes together"),
         Item("patience", 7, title="A quiet server: waiting for company"),
     )
+    domain = {
+        "arrivals": Whole(upto=260),
+        "most": Whole(says=("1 or more",), upto=300),
+        "patience": Choice(0.0, 0.25, 0.5, 100.0),
+        "come": Choice("apart", "several at once", "all at once"),
+    }
+    corners = 10
+
+    @staticmethod
+    def desk(rng, item, count, most, patience, gap, rush=0, even=False):
+        gaps = rng.exponential(gap, int(count))
+        gaps[count // 2 : count // 2 + rush] = 0.001
+        arrivals = np.cumsum(gaps)
+        if even:  # quarters: somebody comes at the very moment at which the server starts
+            arrivals = np.cumsum(rng.integers(1, 3, int(count))) / 4
+        inputs = {
+            "arrivals": [float(t) for t in arrivals],
+            "most": int(most),
+            "patience": float(patience),
+            "fixed": 0.05 if item == "one" else float(rng.uniform(0.03, 0.08)),
+            "each": 0.01 if item == "one" else float(rng.uniform(0.005, 0.02)),
+        }
+        if even:
+            inputs |= {"fixed": 0.25, "each": 0.125}
+        return Case(
+            f"{item}, {so_many(count, 'request')}, at most {most}, patience {patience:g} s", inputs, item
+        )
 
     def make_cases(self, rng):
-        def desk(item, count, most, patience, gap, rush=0, even=False):
-            gaps = rng.exponential(gap, int(count))
-            gaps[count // 2 : count // 2 + rush] = 0.001
-            arrivals = np.cumsum(gaps)
-            if even:  # quarters: somebody comes at the very moment at which the server starts
-                arrivals = np.cumsum(rng.integers(1, 3, int(count))) / 4
-            inputs = {
-                "arrivals": [float(t) for t in arrivals],
-                "most": int(most),
-                "patience": float(patience),
-                "fixed": 0.05 if item == "one" else float(rng.uniform(0.03, 0.08)),
-                "each": 0.01 if item == "one" else float(rng.uniform(0.005, 0.02)),
-            }
-            if even:
-                inputs |= {"fixed": 0.25, "each": 0.125}
-            return Case(
-                f"{item}, {so_many(count, 'request')}, at most {most}, patience {patience:g} s", inputs, item
-            )
-
+        desk = functools.partial(self.desk, rng)
         return [
             desk("one", 1, 1, 0.0, 1.0),
             desk("one", 20, 1, 0.0, 0.05),
@@ -410,6 +507,16 @@ class BatchServer(Task):
             desk("patience", 40, 5, 0.5, 0.0, even=True),
             desk("patience", 6, 3, 0.5, 0.01),  # the last batch is just filled
         ]
+
+    def at(self, rng, place):
+        """Times are quarters, so that people come at the very moment at which the server starts."""
+        most, patience = place["most"], place["patience"]
+        item = "patience" if patience or place["come"] != "apart" else "one" if most == 1 else "busy"
+        case = self.desk(rng, item, place["arrivals"], most, patience, 0.0, even=True)
+        if place["come"] != "apart":
+            times = np.array(case.inputs["arrivals"])
+            case.inputs["arrivals"] = (np.floor(times) if place["come"].startswith("several") else 0 * times).tolist()
+        return case
 
     def reference(self, inputs):
         arrivals, most = inputs["arrivals"], inputs["most"]

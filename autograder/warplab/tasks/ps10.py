@@ -2,10 +2,13 @@
 weights, state, layers.
 """
 
+import functools
+
 import numpy as np
 
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import RanksTask, Task, task
+from warplab.tasks.domain import Choice, Whole
 from warplab.tasks.rubric import Bound, Case, Item, number, so_many
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # of Adam in `zero_adam`
@@ -42,15 +45,15 @@ class RingAllReduce(RanksTask):
         Item("uneven", 3, title="Any length, any number of ranks, also one"),
         Item("bytes", 15, "structure", "No rank sends more than the ring asks for, whatever the length"),
     )
+    domain = {"ranks": Whole(upto=6), "count": Whole(upto=260)}
+
+    @staticmethod
+    def ring(rng, item, ranks, count):
+        told = f"{item}, {so_many(ranks, 'rank')}, {so_many(count, 'number')}"
+        return Case(told, {"x": [rng.normal(size=int(count)) for _ in range(ranks)]}, item)
 
     def make_cases(self, rng):
-        def ring(item, ranks, count):
-            return Case(
-                f"{item}, {so_many(ranks, 'rank')}, {so_many(count, 'number')}",
-                {"x": [rng.normal(size=int(count)) for _ in range(ranks)]},
-                item,
-            )
-
+        ring = functools.partial(self.ring, rng)
         return [
             ring("even", 2, 8),
             ring("even", 4, 4 * rng.integers(2, 20)),
@@ -60,6 +63,10 @@ class RingAllReduce(RanksTask):
             ring("bytes", 4, 4 * rng.integers(30, 60) + rng.integers(1, 4)),
             ring("bytes", 4, 5),
         ]
+
+    def at(self, rng, place):
+        ranks, count = place["ranks"], place["count"]
+        return self.ring(rng, "even" if count % ranks == 0 else "uneven", ranks, count)
 
     def world(self, inputs):
         return len(inputs["x"])
@@ -108,27 +115,35 @@ class DataParallel(Training):
         Item("ragged", 8, title="Ranks with different numbers of rows"),
         Item("bucket", 8, "structure", "One reduction for all layers, not one for each"),
     )
+    domain = {
+        "ranks": Whole(upto=4),
+        "rows": Whole(0, upto=17, says=("perhaps none",)),
+        "layers": Whole(upto=9),
+        "steps": Whole(0, upto=5),
+    }
+
+    @staticmethod
+    def run(rng, item, rows, layers, steps):
+        sizes = [int(n) for n in rng.integers(1, 6, layers)]
+        width = sum(sizes)
+        truth = rng.normal(size=width)
+        x = [rng.normal(size=(int(n), width)) for n in rows]
+        inputs = {
+            "w": [rng.normal(size=n) for n in sizes],
+            "x": x,
+            "y": [part @ truth + 0.1 * rng.normal(size=len(part)) for part in x],
+            "steps": int(steps),
+            "lr": float(rng.uniform(0.01, 0.05)),
+        }
+        return Case(
+            f"{item}, {so_many(len(rows), 'rank')} with {', '.join(str(int(n)) for n in rows)} rows, "
+            f"{so_many(layers, 'layer')}, {so_many(steps, 'step')}",
+            inputs,
+            item,
+        )
 
     def make_cases(self, rng):
-        def run(item, rows, layers, steps):
-            sizes = [int(n) for n in rng.integers(1, 6, layers)]
-            width = sum(sizes)
-            truth = rng.normal(size=width)
-            x = [rng.normal(size=(int(n), width)) for n in rows]
-            inputs = {
-                "w": [rng.normal(size=n) for n in sizes],
-                "x": x,
-                "y": [part @ truth + 0.1 * rng.normal(size=len(part)) for part in x],
-                "steps": int(steps),
-                "lr": float(rng.uniform(0.01, 0.05)),
-            }
-            return Case(
-                f"{item}, {so_many(len(rows), 'rank')} with {', '.join(str(int(n)) for n in rows)} rows, "
-                f"{so_many(layers, 'layer')}, {so_many(steps, 'step')}",
-                inputs,
-                item,
-            )
-
+        run = functools.partial(self.run, rng)
         return [
             run("equal", [8, 8], 2, 3),
             run("equal", [5, 5, 5], 3, 2),
@@ -138,6 +153,14 @@ class DataParallel(Training):
             run("ragged", [2, 3], 3, 0),
             run("bucket", rng.permutation([4, 6, 9]), 8, 2),
         ]
+
+    def fits(self, place):
+        return place["ranks"] > 1 or place["rows"] > 0
+
+    def at(self, rng, place):
+        """`rows` at the last rank, and others elsewhere."""
+        rows = [*(int(n) for n in rng.integers(1, 9, place["ranks"] - 1)), place["rows"]]
+        return self.run(rng, "equal" if len(set(rows)) == 1 else "ragged", rows, place["layers"], place["steps"])
 
     def reference_of(self, rank, inputs):
         w = np.concatenate(inputs["w"])
@@ -178,24 +201,32 @@ class TensorParallelMlp(RanksTask):
         Item("right", 8, title="The result of the whole layer, on every rank"),
         Item("bytes", 7, "structure", "One all-reduce, of the result"),
     )
+    domain = {"ranks": Whole(upto=4), "batch": Whole(upto=33), "width": Whole(upto=33), "mine": Whole(upto=17)}
+
+    @staticmethod
+    def layer(rng, item, ranks, batch, width, hidden):
+        inputs = {
+            "x": rng.normal(size=(int(batch), int(width))),
+            "w1": [rng.normal(size=(int(width), int(n))) for n in hidden[:ranks]],
+            "b1": [rng.normal(size=int(n)) for n in hidden[:ranks]],
+            "w2": [rng.normal(size=(int(n), int(width))) for n in hidden[:ranks]],
+            "b2": rng.normal(size=int(width)),
+        }
+        return Case(f"{item}, {so_many(ranks, 'rank')}, {batch} x {width}", inputs, item)
 
     def make_cases(self, rng):
-        def layer(item, ranks, batch, width, hidden):
-            inputs = {
-                "x": rng.normal(size=(int(batch), int(width))),
-                "w1": [rng.normal(size=(int(width), int(n))) for n in hidden[:ranks]],
-                "b1": [rng.normal(size=int(n)) for n in hidden[:ranks]],
-                "w2": [rng.normal(size=(int(n), int(width))) for n in hidden[:ranks]],
-                "b2": rng.normal(size=int(width)),
-            }
-            return Case(f"{item}, {so_many(ranks, 'rank')}, {batch} x {width}", inputs, item)
-
+        layer = functools.partial(self.layer, rng)
         return [
             layer("right", 2, 3, 4, [8, 8]),
             layer("right", 3, 2, 5, rng.integers(1, 9, 3)),
             layer("right", 1, 2, 3, [6]),
             layer("bytes", 4, 16, 16, [16, 16, 16, 16]),
         ]
+
+    def at(self, rng, place):
+        ranks = place["ranks"]
+        hidden = [place["mine"], *rng.integers(1, 9, ranks - 1)]
+        return self.layer(rng, "right", ranks, place["batch"], place["width"], hidden)
 
     def world(self, inputs):
         return len(inputs["w1"])
@@ -240,22 +271,30 @@ class ZeroAdam(RanksTask):
         Item("moments", 4, title="Each rank has the moments of its own piece, and no others"),
         Item("bytes", 5, "structure", "As many bytes as an all-reduce, no more"),
     )
+    domain = {
+        "ranks": Whole(upto=5),
+        "weights": Whole(upto=65),
+        "steps": Whole(upto=5),
+        "asked": Choice("right", "moments"),
+    }
+
+    @staticmethod
+    def run(rng, item, ranks, count, steps, only):
+        gradients = [rng.normal(size=(int(steps), int(count))) for _ in range(ranks)]
+        inputs = {
+            "w": rng.normal(size=int(count)),
+            "gradients": gradients,
+            "lr": float(rng.uniform(0.001, 0.1)),
+        }
+        return Case(
+            f"{item}, {so_many(ranks, 'rank')}, {so_many(count, 'weight')}, {so_many(steps, 'step')}",
+            inputs,
+            item,
+            tuple(f"{only}[{r}]" for r in range(ranks)) if only else (),
+        )
 
     def make_cases(self, rng):
-        def run(item, ranks, count, steps, only):
-            gradients = [rng.normal(size=(int(steps), int(count))) for _ in range(ranks)]
-            inputs = {
-                "w": rng.normal(size=int(count)),
-                "gradients": gradients,
-                "lr": float(rng.uniform(0.001, 0.1)),
-            }
-            return Case(
-                f"{item}, {so_many(ranks, 'rank')}, {so_many(count, 'weight')}, {so_many(steps, 'step')}",
-                inputs,
-                item,
-                tuple(f"{only}[{r}]" for r in range(ranks)) if only else (),
-            )
-
+        run = functools.partial(self.run, rng)
         return [
             run("right", 2, 8, 3, "out"),
             run("right", 3, 3 * rng.integers(3, 9) + 1, 2, "out"),
@@ -266,6 +305,11 @@ class ZeroAdam(RanksTask):
             run("moments", 4, 2, 1, "moments"),  # two pieces are zeros only
             run("bytes", 4, 48, 2, ""),
         ]
+
+    def at(self, rng, place):
+        item = place["asked"]
+        only = "out" if item == "right" else "moments"
+        return self.run(rng, item, place["ranks"], place["weights"], place["steps"], only)
 
     def world(self, inputs):
         return len(inputs["gradients"])
@@ -315,19 +359,30 @@ class ScalingModel(Task):
         Item("efficiency", 1, title="Share of perfect scaling"),
         Item("best", 8, title="The fastest number of GPUs, and of equal ones the smallest"),
     )
+    domain = {
+        "gpus": Whole(upto=17),
+        "order": Choice("rising", "falling", "in any order", said=False),
+        "latency": Choice(0.0, 1e-6, 1e-3),
+        "compute": Choice("much", "little", "a draw", "nearly a draw"),
+        "asked": Choice("seconds", "best"),
+    }
+    corners = 12
+
+    @staticmethod
+    def cluster(rng, item, latency, compute_per_trip=None, gpus=None):
+        inputs = {
+            "gpus": gpus or [2**k for k in range(int(rng.integers(4, 12)))],
+            "compute": float(rng.uniform(0.05, 2)),
+            "gradient_bytes": float(rng.integers(10**7, 10**10)),
+            "bandwidth": float(rng.uniform(1e10, 4.5e11)),
+            "latency": latency,
+        }
+        if compute_per_trip:
+            inputs["compute"] = compute_per_trip * inputs["gradient_bytes"] / inputs["bandwidth"]
+        return Case(f"{item}, up to {max(inputs['gpus'])} GPUs", inputs, item, (item,))
 
     def make_cases(self, rng):
-        def cluster(item, latency, compute_per_trip=None, gpus=None):
-            inputs = {
-                "gpus": gpus or [2**k for k in range(int(rng.integers(4, 12)))],
-                "compute": float(rng.uniform(0.05, 2)),
-                "gradient_bytes": float(rng.integers(10**7, 10**10)),
-                "bandwidth": float(rng.uniform(1e10, 4.5e11)),
-                "latency": latency,
-            }
-            if compute_per_trip:
-                inputs["compute"] = compute_per_trip * inputs["gradient_bytes"] / inputs["bandwidth"]
-            return Case(f"{item}, up to {max(inputs['gpus'])} GPUs", inputs, item, (item,))
+        cluster = functools.partial(self.cluster, rng)
 
         def drawn():
             """Numbers of GPUs in no order, no powers of two among them, and 1 not the first."""
@@ -347,6 +402,20 @@ class ScalingModel(Task):
                 "best", 1e-6, float(rng.uniform(1.2, 1.8))
             ),  # below 2 trips of the gradients one GPU is the fastest
         ]
+
+    def fits(self, place):
+        return not place["compute"].endswith("a draw") or (place["latency"] == 0 and place["asked"] == "best")
+
+    def at(self, rng, place):
+        gpus = 1 + rng.permutation(60)[: place["gpus"]]
+        gpus = np.sort(gpus)[::-1] if place["order"] == "falling" else gpus
+        gpus = np.sort(gpus) if place["order"] == "rising" else gpus
+        trips = {"much": 9.0, "little": 1.5, "a draw": 2.0, "nearly a draw": 2 + 2.0**-20}[place["compute"]]
+        case = self.cluster(rng, place["asked"], place["latency"], trips, [int(n) for n in gpus])
+        if place["compute"] == "a draw":  # powers of two, so that nothing is rounded
+            counts = rng.permutation(sorted({2 ** int(n % 7) for n in gpus}))
+            case.inputs.update(gpus=[int(n) for n in counts], gradient_bytes=2.0**30, bandwidth=2.0**35, compute=2.0**-4)
+        return case
 
     def reference(self, inputs):
         n = np.array(inputs["gpus"], float)
@@ -382,22 +451,32 @@ class Pipeline(RanksTask):
         Item("ticks", 5, title="Who works when"),
         Item("bytes", 4, "structure", "One micro-batch at a time to the next rank, and nowhere else"),
     )
+    domain = {
+        "ranks": Whole(upto=5),
+        "micro": Whole(upto=9),
+        "batch": Whole(upto=9),
+        "width": Whole(upto=9),
+        "asked": Choice("right", "ticks"),
+    }
+
+    @staticmethod
+    def line(rng, item, ranks, micro, only, sizes=None):
+        drawn = (8, 8) if item == "bytes" else rng.integers(2, 6, 2)
+        batch, width = (int(n) for n in (sizes or drawn))
+        x = [rng.normal(size=(micro, batch, width))] + [
+            np.zeros((0, batch, width)) for _ in range(ranks - 1)
+        ]
+        w = [rng.normal(size=(width, width)) / np.sqrt(width) for _ in range(ranks)]
+        names = tuple(f"{only}[{r}]" for r in range(ranks)) if only else ()
+        return Case(
+            f"{item}, {so_many(ranks, 'rank')}, {micro} micro-batch{'' if micro == 1 else 'es'}",
+            {"x": x, "w": w},
+            item,
+            names,
+        )
 
     def make_cases(self, rng):
-        def line(item, ranks, micro, only):
-            batch, width = (8, 8) if item == "bytes" else (int(n) for n in rng.integers(2, 6, 2))
-            x = [rng.normal(size=(micro, batch, width))] + [
-                np.zeros((0, batch, width)) for _ in range(ranks - 1)
-            ]
-            w = [rng.normal(size=(width, width)) / np.sqrt(width) for _ in range(ranks)]
-            names = tuple(f"{only}[{r}]" for r in range(ranks)) if only else ()
-            return Case(
-                f"{item}, {so_many(ranks, 'rank')}, {micro} micro-batch{'' if micro == 1 else 'es'}",
-                {"x": x, "w": w},
-                item,
-                names,
-            )
-
+        line = functools.partial(self.line, rng)
         return [
             line("right", 2, 3, "out"),
             line("right", 4, int(rng.integers(1, 7)), "out"),
@@ -406,6 +485,11 @@ class Pipeline(RanksTask):
             line("ticks", 4, 1, "ticks"),
             line("bytes", 4, 8, ""),
         ]
+
+    def at(self, rng, place):
+        item, sizes = place["asked"], (place["batch"], place["width"])
+        only = "out" if item == "right" else "ticks"
+        return self.line(rng, item, place["ranks"], place["micro"], only, sizes)
 
     def world(self, inputs):
         return len(inputs["w"])

@@ -2,6 +2,7 @@
 replicas that follow the load.
 """
 
+import functools
 import json
 import math
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from warplab.models.miniature import flat, fresh, one_step
 from warplab.tasks.declaration import Task, task
+from warplab.tasks.domain import Choice, Whole
 from warplab.tasks.rubric import Case, Item, so_many
 
 TOLERANCE = 0.1  # of the autoscaler: the documented default of Kubernetes
@@ -30,20 +32,43 @@ class PickGpu(Task):
         Item("training", 5, title="For training: arithmetic for each dollar"),
         Item("fits", 5, title="What does not fit is no bargain"),
     )
+    domain = {
+        "cards": Whole(0, upto=17, says=("-1 if none is large enough",)),
+        "need": Choice("any", "the memory of one", "a byte more than any has"),
+        "stage": Choice("inference", "training", said=True),
+        "draw": Choice("none", "the cheaper comes first", "the cheaper comes last"),
+    }
+    corners = 10
+
+    @staticmethod
+    def shelf(rng, count):
+        return [
+            {
+                "name": f"card {k}",
+                "memory": int(rng.integers(16, 200)) * 10**9,
+                "bandwidth": float(rng.integers(300, 8000)) * 1e9,
+                "bf16": float(rng.integers(60, 2500)) * 1e12,
+                "price": float(rng.integers(40, 1200)) / 100,
+            }
+            for k in range(count)
+        ]
+
+    def at(self, rng, place):
+        """A draw: the best card once more, at twice its numbers and its price, or at half of them."""
+        cards, stage = self.shelf(rng, place["cards"]), place["stage"]
+        if place["draw"] != "none" and cards:
+            first = {"memory": 300 * 10**9, "bandwidth": 2.0**45, "bf16": 2.0**53, "price": 2.0}
+            twin = first | {key: 2 * first[key] for key in ("bandwidth", "bf16", "price")}
+            cards += [first, twin] if place["draw"] == "the cheaper comes first" else [twin, first]
+        memory = [card["memory"] for card in cards] or [10**9]
+        need = {"any": min(memory) // 2, "the memory of one": int(rng.choice(memory))}
+        inputs = {"cards": cards, "need": need.get(place["need"], max(memory) + 1), "stage": stage}
+        fits = not cards or inputs["need"] > min(memory) or place["draw"] != "none"
+        item = "fits" if fits else stage
+        return Case(f"{item}, {stage}, {so_many(len(cards), 'card')}, {inputs['need'] / 1e9:.0f} GB", inputs, item)
 
     def make_cases(self, rng):
-        def shelf(count):
-            return [
-                {
-                    "name": f"card {k}",
-                    "memory": int(rng.integers(16, 200)) * 10**9,
-                    "bandwidth": float(rng.integers(300, 8000)) * 1e9,
-                    "bf16": float(rng.integers(60, 2500)) * 1e12,
-                    "price": float(rng.integers(40, 1200)) / 100,
-                }
-                for k in range(count)
-            ]
-
+        shelf = functools.partial(self.shelf, rng)
         picked = {}  # by row: no card is the answer twice
 
         def shop(item, stage, need, count=6, cards=None):
@@ -130,33 +155,41 @@ class CostPerToken(Task):
         Item("compute", 8, title="Batches so large that arithmetic is short"),
         Item("dollars", 4, title="Dollars for a million tokens"),
     )
+    domain = {
+        "batch": Whole(upto=66_000),
+        "cache": Choice(0, 1000, 10**8),
+        "number": Choice(2, 1, 0.5),
+        "asked": Choice("tokens", "dollars"),
+    }
+
+    @staticmethod
+    def served(rng, item, batch, only="tokens", cache=None):
+        card = {
+            "bandwidth": float(rng.integers(300, 4000)) * 1e9,
+            "bf16": float(rng.integers(1000, 2500)) * 1e12,
+            "price": float(rng.integers(40, 1200)) / 100,
+        }
+        inputs = {
+            "card": card,
+            "parameters": int(rng.integers(1, 70)) * 10**9,
+            "number": float(rng.choice([2.0, 1.0, 0.5])),
+            "cache": int(rng.integers(1, 500)) * 10**6 if cache is None else cache,
+            "batch": int(batch),
+            "share": float(rng.uniform(0.3, 0.9)),
+        }
+        return Case(
+            f"{item}, {inputs['parameters'] / 1e9:.0f} B parameters, batch of {batch}",
+            inputs,
+            item,
+            (only,),
+        )
 
     def make_cases(self, rng):
         """Arithmetic is short from 62 readers on at least (10^15 FLOP/s, 4 TB/s, half a byte a weight), and
         from 8,333 at most.
         """
 
-        def served(item, batch, only="tokens", cache=None):
-            card = {
-                "bandwidth": float(rng.integers(300, 4000)) * 1e9,
-                "bf16": float(rng.integers(1000, 2500)) * 1e12,
-                "price": float(rng.integers(40, 1200)) / 100,
-            }
-            inputs = {
-                "card": card,
-                "parameters": int(rng.integers(1, 70)) * 10**9,
-                "number": float(rng.choice([2.0, 1.0, 0.5])),
-                "cache": int(rng.integers(1, 500)) * 10**6 if cache is None else cache,
-                "batch": int(batch),
-                "share": float(rng.uniform(0.3, 0.9)),
-            }
-            return Case(
-                f"{item}, {inputs['parameters'] / 1e9:.0f} B parameters, batch of {batch}",
-                inputs,
-                item,
-                (only,),
-            )
-
+        served = functools.partial(self.served, rng)
         return [
             served("one", 1),
             served("one", 1, cache=0),
@@ -169,6 +202,16 @@ class CostPerToken(Task):
             served("dollars", 20_000, "dollars", cache=1000),
             served("dollars", int(rng.integers(8, 60)), "dollars"),
         ]
+
+    def at(self, rng, place):
+        """Arithmetic is the longer where the batch is large and its caches are small: see make_cases."""
+        batch, cache = place["batch"], place["cache"]
+        only = place["asked"]
+        short = batch > 9000 and cache < 10**6
+        item = "dollars" if only == "dollars" else "one" if batch == 1 else "compute" if short else "batch"
+        case = self.served(rng, item, batch, only, cache)
+        case.inputs["number"] = place["number"]
+        return case
 
     def reference(self, inputs):
         card, share = inputs["card"], inputs["share"]
@@ -200,21 +243,31 @@ class SpotInterval(Task):
         Item("lost", 8, title="The share of the time that is lost"),
         Item("cost", 8, title="Dollars for an hour of work that stays"),
     )
+    domain = {
+        "save": Choice(0.01, 0.5, 3.0),
+        "between": Choice(0.5, 4.0, 400.0),
+        "restart": Choice(0.0, 0.1, 1.0),
+        "asked": Choice("interval", "lost", "cost"),
+    }
+    corners = 9
+
+    @staticmethod
+    def machine(rng, item, save, between, restart, only):
+        inputs = {
+            "save": float(save),
+            "between": float(between),
+            "restart": float(restart),
+            "price": float(rng.integers(50, 900)) / 100,
+        }
+        return Case(
+            f"{item}, saving {save * 60:.1f} min, {between:.1f} h between interruptions",
+            inputs,
+            item,
+            (only,),
+        )
 
     def make_cases(self, rng):
-        def machine(item, save, between, restart, only):
-            inputs = {
-                "save": float(save),
-                "between": float(between),
-                "restart": float(restart),
-                "price": float(rng.integers(50, 900)) / 100,
-            }
-            return Case(
-                f"{item}, saving {save * 60:.1f} min, {between:.1f} h between interruptions",
-                inputs,
-                item,
-                (only,),
-            )
+        machine = functools.partial(self.machine, rng)
 
         save, between = rng.uniform(0.005, 0.05, 3), rng.uniform(3, 40, 3)
         return [
@@ -226,6 +279,9 @@ class SpotInterval(Task):
             machine("cost", 2.0, 1.0, 1.0, "cost"),
             machine("cost", 2.0, 4.0, 0.0, "cost"),  # exactly everything is lost
         ]
+
+    def at(self, rng, place):
+        return self.machine(rng, place["asked"], place["save"], place["between"], place["restart"], place["asked"])
 
     def reference(self, inputs):
         save, between = inputs["save"], inputs["between"]
@@ -259,25 +315,35 @@ class Resume(Task):
         Item("middle", 8, title="A run that goes on gives the same numbers, to the last bit"),
         Item("torn", 7, title="A torn save is passed over"),
     )
+    domain = {
+        "saves": Whole(0, upto=5, says=("if there is none",)),
+        "torn": Choice(0, 1, 3),
+        "more": Whole(0, upto=17, says=("step number `steps`",)),
+        "first": Choice("whole", "torn"),
+    }
+    corners = 8
+
+    @staticmethod
+    def run(rng, item, saved, torn, steps, between=()):
+        """torn: broken texts at the end. between: so many before each whole one, too."""
+        texts, state = [], fresh()
+        for step in range(max([0, *saved]) + 1):
+            if step in saved:
+                texts += [json.dumps(state)[: int(rng.integers(1, 30))] for _ in between]
+                texts.append(json.dumps(state))
+            state = one_step(state)[0]
+        for _ in range(torn):
+            whole = json.dumps(one_step(state)[0])
+            texts.append(whole[: int(rng.integers(0, len(whole) - 1))])
+        broken = torn + len(saved) * len(between)
+        return Case(
+            f"{item}, {so_many(len(texts), 'text')}, {broken} torn, to step {steps}",
+            {"saves": texts, "steps": int(steps)},
+            item,
+        )
 
     def make_cases(self, rng):
-        def run(item, saved, torn, steps, between=()):
-            """torn: broken texts at the end. between: so many before each whole one, too."""
-            texts, state = [], fresh()
-            for step in range(max([0, *saved]) + 1):
-                if step in saved:
-                    texts += [json.dumps(state)[: int(rng.integers(1, 30))] for _ in between]
-                    texts.append(json.dumps(state))
-                state = one_step(state)[0]
-            for _ in range(torn):
-                whole = json.dumps(one_step(state)[0])
-                texts.append(whole[: int(rng.integers(0, len(whole) - 1))])
-            broken = torn + len(saved) * len(between)
-            return Case(
-                f"{item}, {so_many(len(texts), 'text')}, {broken} torn, to step {steps}",
-                {"saves": texts, "steps": int(steps)},
-                item,
-            )
+        run = functools.partial(self.run, rng)
 
         at = sorted(int(n) for n in rng.integers(5, 40, 3))
         return [
@@ -292,6 +358,12 @@ class Resume(Task):
             run("torn", [], 1, 9),
             run("fresh", [], 0, int(rng.integers(13, 30))),
         ]
+
+    def at(self, rng, place):
+        saved = sorted(int(n) for n in 1 + rng.permutation(30)[: place["saves"]])
+        between = (1,) if saved and place["first"] == "torn" else ()
+        item = "torn" if between or place["torn"] else "middle" if saved else "fresh"
+        return self.run(rng, item, saved, place["torn"], max([0, *saved]) + place["more"], between)
 
     def reference(self, inputs):
         state, losses = fresh(), []
@@ -332,18 +404,29 @@ class Autoscale(Task):
         Item("down", 6, title="A load that falls"),
         Item("limits", 5, title="The least and the most"),
     )
+    domain = {
+        "loads": Whole(upto=65),
+        "window": Whole(upto=33),
+        "least": Whole(upto=9),
+        "more": Whole(0, upto=65, says=("held between `least` and `most`",)),
+        "load": Choice("any", "none", "on the target"),
+    }
+    corners = 10
+
+    @staticmethod
+    def day(item, loads, target=10.0, least=1, most=100, window=1):
+        """The loads are told for a target of 10."""
+        inputs = {
+            "loads": [float(load) * target / 10 for load in loads],
+            "target": float(target),
+            "least": int(least),
+            "most": int(most),
+            "window": int(window),
+        }
+        return Case(f"{item}, {so_many(len(inputs['loads']), 'tick')}, window {window}", inputs, item)
 
     def make_cases(self, rng):
-        def day(item, loads, target=10.0, least=1, most=100, window=1):
-            """The loads are told for a target of 10."""
-            inputs = {
-                "loads": [float(load) * target / 10 for load in loads],
-                "target": float(target),
-                "least": int(least),
-                "most": int(most),
-                "window": int(window),
-            }
-            return Case(f"{item}, {so_many(len(inputs['loads']), 'tick')}, window {window}", inputs, item)
+        day = self.day
 
         def for_replicas(*counts):
             """Loads that these want, never near the target of those before, so that the tolerance has a row
@@ -380,6 +463,32 @@ class Autoscale(Task):
             day("tolerance", [steady, steady / 2, steady, steady / 2, steady / 2], window=3),
             day("tolerance", [steady, steady + 1, steady / 2], window=3),
         ]
+
+    def at(self, rng, place):
+        """A target of 8, so that no way to work out the quotient is rounded where a whole number decides."""
+        count, least = place["loads"], place["least"]
+        inputs = {"target": 8.0, "least": least, "most": least + place["more"], "window": place["window"]}
+        while True:
+            loads = {
+                "any": rng.integers(0, 8 * 70, count),
+                "none": np.zeros(count),
+                "on the target": 8 * rng.integers(1, 60, count),
+            }[place["load"]]
+            inputs["loads"] = [float(load) for load in loads]
+            if self.is_clear(inputs):
+                break
+        told = f"limits, {so_many(count, 'tick')}, {least} to {inputs['most']} replicas, window {place['window']}"
+        return Case(told, inputs, "limits")
+
+    def is_clear(self, inputs):
+        """Whether rounding decides nothing: neither at a tenth beside the target nor at whole replicas."""
+        before = [inputs["least"], *self.reference(inputs)["replicas"].tolist()]
+        for replicas, load in zip(before, inputs["loads"], strict=False):
+            ratio = load / replicas / inputs["target"]
+            whole = math.ceil(replicas * ratio) == math.ceil(load / inputs["target"])
+            if abs(abs(ratio - 1) - TOLERANCE) < 1e-9 or not whole:
+                return False
+        return True
 
     def reference(self, inputs):
         replicas, history, out = inputs["least"], [], []

@@ -1,0 +1,90 @@
+"""The text of a task as its set has it, from its heading to the end of its cell: whole, and by sentences."""
+
+import re
+
+from corpus_files import SOLUTIONS
+
+VERBS = (
+    "Add Answer Apply Bring Choose Compute Copy Correct Count Cut Decide Divide Do Fill Find Follow Give Go Guess Halve Hold "
+    "Interpolate Keep Launch Lay Leave Let Make Mend Mind Put Read Reduce Return Run Scan Set Skip Square Start Sum Take Use Wait "
+    "Warm Wrap Write"
+).split()
+"""First words of sentences that ask for something."""
+OTHERS = (
+    "A About Adam Adding After All Amdahl An And As At Attention Barriers Between Biases Blocks Both But Chapter Each Edges Every "
+    "First Five For Four Giving Going Hardly Here How If In It Its Kubernetes Launched Mean Measurements Mixed More Near Neighbours "
+    "Noise Noting Now Numbers Of On One Only Otherwise Parameters Powers Running Scanning Seconds Serving Since So Some Somebody State "
+    "Stored Straight Strides That The Their Then There These They This Thread Threads Three Through To Together Tokens Two Until "
+    "Warmth Water Weights What Whatever When Where Which Whole Why With You Your"
+).split()
+"""First words of sentences that tell, or that may ask behind a comma."""
+LEAD = r"(?:So|Then|First|Otherwise|Now|Here|(?:Together|If|For|When|Where|In|With|Until|To)\b[^,]*,)\s+"
+LIMIT = r"\b(?:must|never|only (?:when|if)|at most|at least|may not|no more|need not|shall)\b"
+ADVICE = r"\bif you like\b|\bsuggestion\b|\bwill be of use\b|\*\*Guess|\bPredict\b|Copy the lines between the braces"
+
+
+def words(text):
+    """A text without its line breaks and the marks of comments."""
+    lines = (re.sub(r"^(#|//) ?", "", line.strip()) for line in text.splitlines())
+    return " ".join(" ".join(lines).split())
+
+
+def statement(name):
+    """The lines of a task's text, without its solution."""
+    problem_set, short = name.split("/")
+    text = SOLUTIONS[problem_set].read_text(encoding="utf-8")
+    cell = text.index(f'# %% solution="{short}"')
+    lines = text[text.rindex("\n# ## ", 0, cell) : text.find("\n# %% grade=", cell)]
+    return re.sub(r"### BEGIN SOLUTION.*?### END SOLUTION", "", lines, flags=re.DOTALL)
+
+
+def sentences(name):
+    """Its sentences, without code, tables and drawings, and without what a docstring begins with: the task
+    in one sentence, which every row asks for.
+    """
+    for cell in re.split(r"\n(?=# %%)", statement(name)):
+        if "solution=" in cell.partition("\n")[0]:
+            parts = [part for text in _docstrings(cell) for part in _parts(text)]
+        elif "[markdown]" in cell.partition("\n")[0] or cell.startswith("\n# ##"):
+            body = re.sub(r"```.*?```", "\n\n", re.sub(r"(?m)^# ?", "", cell), flags=re.DOTALL)
+            kept = [line for line in body.split("\n") if not line.startswith(("|", "%%", "##"))]
+            parts = re.split(r"\n\s*\n|\n(?=- |\d\. )", "\n".join(kept))
+        else:
+            continue
+        for part in parts:
+            plain = re.sub(r"^(\d\.|-) ", "", " ".join(part.split()))
+            yield from (one for one in re.split(r"(?<=[.!?]) (?=[A-Z`*$])", plain) if one)
+
+
+def _docstrings(cell):
+    for text in re.findall(r'"""(.*?)"""', cell, re.DOTALL):
+        yield re.sub(r"\A.*?(\.(?=\s)|\Z)", "", text, count=1, flags=re.DOTALL)
+    for text in re.findall(r"((?:^// .*\n)+)", cell, re.MULTILINE):
+        yield re.sub(r"(?m)^// ?", "", text)
+
+
+def _parts(text):
+    """Its paragraphs, steps and lines on arguments."""
+    for paragraph in re.split(r"\n\s*\n", text):
+        part = ""
+        for line in paragraph.split("\n"):
+            begins = re.match(r"\s{0,8}([\w, ]{1,30}?\s{2,}\S|\d\. |[A-Z])", line)
+            if begins:
+                yield part
+                part = ""
+            part += f" {line.strip()}"
+        yield part
+
+
+def asks(sentence):
+    """Whether a sentence asks for something, or says a limit."""
+    plain = re.sub(r"^\W+", "", sentence)
+    verbs = "|".join(VERBS)
+    asked = re.match(rf"({verbs})\b", plain) or re.match(rf"{LEAD}({verbs.lower()})\b", plain)
+    return bool(asked or re.search(LIMIT, plain)) and not re.search(ADVICE, sentence)
+
+
+def first_word(sentence):
+    """The capitalised word that a sentence begins with, or None."""
+    found = re.match(r"\W*([A-Z][a-z]+)\b", sentence)
+    return found and found[1]

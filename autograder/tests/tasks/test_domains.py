@@ -1,0 +1,89 @@
+"""What a task may be asked for is declared once: its words stand in the statement, and its corners are drawn."""
+
+import re
+
+import numpy as np
+import pytest
+from corpus_files import SOLUTIONS
+from statements import statement, words
+from test_tasks import NAMES, SETS
+
+from warplab.crossing.outcome import Outcome
+from warplab.tasks import registry
+from warplab.tasks.domain import BEYOND, DRAWERS, Choice, Values, Whole, places
+
+OPENING = (
+    "Unless a task says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the row."
+)
+
+
+def missing(task):
+    """Words of a task's domain that its statement has not."""
+    text = words(statement(task.name))
+    said = [phrase.replace("(s)", "s?") for axis in task.domain.values() for phrase in axis.words]
+    return [phrase for phrase in said if not re.search(re.sub(r"([.(){}`*+])", r"\\\1", phrase), text)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_task_declares_its_domain_in_the_words_of_its_statement_or_says_why_it_has_none(name):
+    task = registry.get(name)
+    assert bool(task.domain) != bool(task.no_domain), "declare `domain`, or say in `no_domain` why it has none"
+    assert missing(task) == []
+
+
+@pytest.mark.parametrize("problem_set", SETS)
+def test_every_opening_says_what_holds_for_all_tasks(problem_set):
+    opening = SOLUTIONS[problem_set].read_text(encoding="utf-8").partition("# ## ")[0]
+    assert OPENING in words(opening)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_corners_of_a_domain_belong_to_rows_and_their_references_can_be_computed(name):
+    task = registry.get(name)
+    cases = [case for seed in range(8) for case in task.corner_cases(np.random.default_rng(seed))]
+    assert len(cases) >= 8 * task.corners * bool(task.domain) * 0.8
+    for case in cases:
+        assert task.item(case.item).kind == "correctness", "a corner is compared, and not counted"
+        assert all(np.all(np.asarray(limit) >= 0) for limit in task.expected(case)[1].values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_input_that_changes_costs_the_row_in_every_task(name):
+    task = registry.get(name)
+    for case in task.cases(0):
+        right = {one: np.asarray(value) for one, value in task.expected(case)[0].items()}
+        alone = task.wrong_result(case, Outcome(case.name, right))
+        changed = task.wrong_result(case, Outcome(case.name, right, modified=(task.arguments[0],)))
+        assert changed and (alone or f"`{task.arguments[0]}` was changed; it must stay as it was" in changed)
+
+
+def test_whole_numbers_have_their_least_their_most_and_what_lies_beside_powers():
+    drawn = {n for seed in range(200) for n in Whole(0, upto=70_000).corners(np.random.default_rng(seed))}
+    assert {0, 1, 2, 3, 31, 32, 33, 257, 1025, 65_535, 65_536, 65_537} <= drawn
+    assert set(BEYOND) <= set(Whole(upto=70_000).corners(np.random.default_rng(0)))
+    assert {n % 4 for n in Whole(4, multiple=4).corners(np.random.default_rng(0))} == {0}
+    few = {n for seed in range(50) for n in Whole(2, 8).corners(np.random.default_rng(seed))}
+    assert {2, 8} <= few <= set(range(2, 9))
+
+
+def test_every_corner_comes_up_and_pairs_are_crossed():
+    domain = {"a": Choice(*range(4)), "b": Choice(*range(4)), "c": Choice("x", "y")}
+    found = places(np.random.default_rng(0), domain, 16)
+    assert {place["a"] for place in found[:4]} == {place["b"] for place in found[:4]} == set(range(4))
+    assert len({(place["a"], place["b"]) for place in found}) > 12
+    few = places(np.random.default_rng(0), domain, 9, lambda place: place["a"] != place["b"])
+    assert few and all(place["a"] != place["b"] for place in few)
+
+
+@pytest.mark.parametrize("kind", DRAWERS)
+def test_what_stands_in_an_array_is_finite_and_of_its_kind(kind):
+    drawn = Values("float32", kind).draw(np.random.default_rng(0), kind, (3, 40))
+    assert drawn.dtype == np.float32 and drawn.shape == (3, 40) and np.isfinite(drawn).all()
+    of_its_kind = {
+        "below -1e9": drawn < -1e9,
+        "subnormal": np.abs(drawn) < np.finfo(np.float32).tiny,
+        "largest": np.abs(drawn) > 3e38,
+        "equal": drawn == drawn[0, 0],
+        "falling": np.diff(drawn, axis=1) <= 0,
+    }
+    assert np.all(of_its_kind.get(kind, True))

@@ -1,0 +1,151 @@
+"""What a task may be asked for, said once: its words stand in the statement, and its corners are drawn.
+
+    domain = {"rows": Whole(), "cols": Whole(multiple=4), "x": Values("float32", PLAIN, "equal", "zeros")}
+
+An axis is one thing that may differ between two cases: a size, a number, what stands in an array, an order.
+places() takes corners of every axis and crosses them; Task.at makes a case of each place. What an axis has in
+`words` must stand in the statement; sizes from 1 on need none, for every set's opening says that once.
+"""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+PLAIN = "plain"
+"""Numbers of ordinary size: what most cases have in their arrays."""
+BEYOND = (257, 1025, 65_537)
+"""One more than the tables that people make."""
+
+
+class Axis:
+    """One thing that may differ between two cases."""
+
+    @property
+    def words(self):
+        """What the statement must say of it: texts."""
+        return ()
+
+    def corners(self, rng):
+        """Its corners, a list; where there are many of a kind, one is drawn."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Whole(Axis):
+    """A whole number from `least` on, up to `most` if the task has such a limit, and a multiple of `multiple`.
+
+    upto: how far a check can afford to go.  says: the statement's words, where they are others.
+    """
+
+    least: int = 1
+    most: int | None = None
+    multiple: int = 1
+    upto: int = 1025
+    says: tuple = ()
+
+    @property
+    def words(self):
+        if self.says:
+            return self.says
+        if self.multiple > 1:
+            return (f"multiple(s) of {self.multiple}",)
+        if self.most is not None:
+            return (f"{self.least:,} to {self.most:,}",)
+        return () if self.least == 1 else (f"{self.least:,} or more",)
+
+    def corners(self, rng):
+        """The least, 0, 1, odd, prime, a power of two and one beside it, one beyond usual tables, the top."""
+        top = (self.upto if self.most is None else min(self.most, self.upto)) // self.multiple
+        low = -(-self.least // self.multiple)
+        powers = [2**k for k in range(1, 17) if low <= 2**k <= top]
+        primes = [n for n in (3, 5, 7, 11, 13, 19, 31, 61, 127, 251) if low <= n <= top]
+        power = int(rng.choice(powers)) if powers else low
+        some = [low, 0, 1, 2, power, power + int(rng.choice([-1, 1])), int(rng.choice(primes or [low]))]
+        some += [int(rng.integers(low, top + 1)) | 1, *BEYOND, top]
+        return [self.multiple * n for n in dict.fromkeys(some) if low <= n <= top]
+
+
+@dataclass(frozen=True, init=False)
+class Choice(Axis):
+    """One of several things, such as the words that an argument may be. said: whether the statement has them."""
+
+    options: tuple
+    said: bool = True
+
+    def __init__(self, *options, said=False):
+        object.__setattr__(self, "options", options)
+        object.__setattr__(self, "said", said)
+
+    @property
+    def words(self):
+        return tuple(str(option) for option in self.options) if self.said else ()
+
+    def corners(self, rng):
+        return [self.options[n] for n in rng.permutation(len(self.options))]
+
+
+DRAWERS = {
+    PLAIN: lambda rng, shape: rng.normal(size=shape),
+    "zeros": lambda rng, shape: np.zeros(shape),
+    "signed zeros": lambda rng, shape: rng.choice([-0.0, 0.0], shape),
+    "equal": lambda rng, shape: np.full(shape, rng.uniform(0.5, 2)),
+    "negative": lambda rng, shape: -np.abs(rng.normal(size=shape)) - 0.01,
+    "rising": lambda rng, shape: np.sort(rng.normal(size=shape), axis=-1),
+    "falling": lambda rng, shape: -np.sort(rng.normal(size=shape), axis=-1),
+    "ties": lambda rng, shape: rng.integers(-2, 3, shape).astype(float),
+    "subnormal": lambda rng, shape: rng.integers(-9, 10, shape) * 2.0**-149,
+    "large": lambda rng, shape: 1e13 * rng.normal(size=shape),
+    "below -1e9": lambda rng, shape: -4e9 + 2000 * rng.normal(size=shape),
+    "equal, far below -1e9": lambda rng, shape: np.full(shape, -3e38),
+    "largest": lambda rng, shape: rng.choice([-3.4e38, 3.4e38], shape),
+}
+"""{what stands in an array: (rng, shape) -> float64 array}."""
+
+
+@dataclass(frozen=True, init=False)
+class Values(Axis):
+    """What stands in an array of `dtype`: some of DRAWERS."""
+
+    dtype: str
+    kinds: tuple
+
+    def __init__(self, dtype, *kinds):
+        object.__setattr__(self, "dtype", dtype)
+        object.__setattr__(self, "kinds", kinds)
+
+    @property
+    def words(self):
+        return (self.dtype,)
+
+    def corners(self, rng):
+        return [self.kinds[n] for n in rng.permutation(len(self.kinds))]
+
+    def draw(self, rng, kind, shape):
+        """An array of that kind."""
+        return np.asarray(DRAWERS[kind](rng, shape), self.dtype)
+
+
+def places(rng, domain, count, fits=lambda place: True):
+    """`count` places, {axis: value} each: every corner as soon as there is room for it, and pairs crossed.
+
+    fits: whether a place is affordable and allowed. Where it never is, a place is left out.
+    """
+    corners = {name: axis.corners(rng) for name, axis in domain.items()}
+    unseen = {(name, value) for name, values in corners.items() for value in values}
+    pairs, found = set(), []
+    for _ in range(count):
+        best, most = None, -1
+        for _ in range(60):
+            place = {name: values[rng.integers(len(values))] for name, values in corners.items()}
+            if not fits(place):
+                continue
+            new = [30 if value in BEYOND else 10 for name, value in place.items() if (name, value) in unseen]
+            gain = sum(new) + len(set(itertools.combinations(place.items(), 2)) - pairs)
+            if gain > most:
+                best, most = place, gain
+        if best is not None:
+            found.append(best)
+            unseen -= set(best.items())
+            pairs |= set(itertools.combinations(best.items(), 2))
+    return found
