@@ -18,6 +18,8 @@ OTHERS = (
     "Warmth Water Weights What Whatever When Where Which Whole Why With You Your"
 ).split()
 """First words of sentences that tell, or that may ask behind a comma."""
+WITHOUT = ("ps12", "ps13")
+"""Sets that are being written: they get their domains, and a row for each sentence, when they are."""
 LEAD = r"(?:So|Then|First|Otherwise|Now|Here|(?:Together|If|For|When|Where|In|With|Until|To)\b[^,]*,)\s+"
 LIMIT = r"\b(?:must|never|only (?:when|if)|at most|at least|may not|no more|need not|shall)\b"
 ADVICE = r"\bif you like\b|\bsuggestion\b|\bwill be of use\b|\*\*Guess|\bPredict\b|Copy the lines between the braces"

@@ -97,7 +97,7 @@ DRAWERS = {
     "subnormal": lambda rng, shape: rng.integers(-9, 10, shape) * 2.0**-149,
     "large": lambda rng, shape: 1e13 * rng.normal(size=shape),
     "below -1e9": lambda rng, shape: -4e9 + 2000 * rng.normal(size=shape),
-    "equal, far below -1e9": lambda rng, shape: np.full(shape, -3e38),
+    "equal, far below -1e9": lambda rng, shape: np.full(shape, -3.3e38),
     "largest": lambda rng, shape: rng.choice([-3.4e38, 3.4e38], shape),
 }
 """{what stands in an array: (rng, shape) -> float64 array}."""
