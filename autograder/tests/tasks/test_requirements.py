@@ -84,7 +84,7 @@ def _runs(text):
 
 @pytest.mark.parametrize("name", DONE)
 def test_every_sentence_that_asks_and_every_limit_stands_beside_the_row_that_it_costs(name):
-    """In requirements.yml, or in the task's domain. What no row watches is written as advice, or not at all."""
+    """In requirements.yml, or in the task's domain. What no row watches is written as advice."""
     found = [one for one in sentences(name) if asks(one) and not stands_beside_a_row(one, name)]
     assert found == []
 

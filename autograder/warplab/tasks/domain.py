@@ -33,7 +33,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Whole(Axis):
-    """A whole number from `least` on, up to `most` if the task has such a limit, and a multiple of `multiple`.
+    """A whole number from `least` on, up to `most` if there is such a limit, and a multiple of `multiple`.
 
     upto: how far a check can afford to go.  says: the statement's words, where they are others.
     """
@@ -68,7 +68,7 @@ class Whole(Axis):
 
 @dataclass(frozen=True, init=False)
 class Choice(Axis):
-    """One of several things, such as the words that an argument may be. said: whether the statement has them."""
+    """One of several things, such as words that an argument may be. said: the statement has them."""
 
     options: tuple
     said: bool = True

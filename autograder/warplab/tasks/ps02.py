@@ -11,7 +11,7 @@ import numpy as np
 from warplab.hardware.target import Target
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, KernelTask, Task, task
-from warplab.tasks.domain import Choice, Values, Whole
+from warplab.tasks.domain import Choice, Whole
 from warplab.tasks.rubric import Bound, Case, Item, number, so_many
 
 THREADS = 128
@@ -93,7 +93,9 @@ class Crossover(Task):
         }[place["gpu"]]
         disturbed = (samples - 1) // 2 if item == "clean" and rng.random() < 0.5 else 0
         item = "disturbed" if disturbed else item
-        return self.timings(rng, item, overhead, ratio, samples, disturbed, (), tie, count, 20)
+        case = self.timings(rng, item, overhead, ratio, samples, disturbed, (), tie, count, 20)
+        crossed = case.inputs["sizes"][0] < self.reference(case.inputs)["size"] < math.inf
+        return case if crossed else replace(case, item="never", name=case.name.replace(item, "never"))
 
     def reference(self, inputs):
         gain = np.log(np.median(inputs["cpu"], axis=1)) - np.log(np.median(inputs["gpu"], axis=1))
@@ -373,7 +375,7 @@ class LatencyHiding(Task):
         return self.blocks(case.inputs, place["registers"]) > 0
 
     def at(self, rng, place):
-        """Blocks belong to the row of the limit that decides; but in that on warps a block's warps are full."""
+        """Blocks belong to the row of the limit that decides; a warp partly filled, to that on warps."""
         sizes = [place[name] for name in ("sm", "registers", "shared", "threads")]
         case = self._kernel(rng, place["asked"], *sizes)
         if place["asked"] == "spare" or self.decides(case.inputs) != "warps":

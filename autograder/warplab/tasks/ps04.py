@@ -368,7 +368,9 @@ class CountFlops(Task):
         layers = [*made, {"type": "relu"}]
         layers.sort(key=lambda layer: layer["type"] != place["type"])
         if place["size"] == "least":
-            layers[0] = {key: value if key == "type" else int(key != "padding") for key, value in layers[0].items()}
+            layers[0] = {
+                key: value if key == "type" else int(key != "padding") for key, value in layers[0].items()
+            }
         layers = (layers * 5)[: place["layers"]]
         one = len(layers) == 1 and place["type"] != "relu"
         return self.model(place["type"], place["type"] if one else "model", place["batch"], *layers)

@@ -290,7 +290,9 @@ class RooflinePlace(Task):
         lowest = levels - 1 if binds == "the last level" else 0
         computes = binds == "arithmetic"
         height = float(rng.uniform(1.5, 20) if computes else rng.uniform(0.01, 0.1))  # all below the peak
-        return self.kernel(rng, "compute" if computes else "memory", levels, lowest, height, ("attainable", "binds"))
+        return self.kernel(
+            rng, "compute" if computes else "memory", levels, lowest, height, ("attainable", "binds")
+        )
 
     def reference(self, inputs):
         intensities = inputs["flops"] / np.array(inputs["moved"])
@@ -382,7 +384,9 @@ class FindTheLimit(Task):
         Item("change", 4, title="The change that lowers the bound most"),
         Item("factor", 4, title="How many times lower the bound is then"),
     )
-    no_domain = "counts of three kernels that are given, and devices drawn until each wanted level binds: see WANTED"
+    no_domain = (
+        "counts of three kernels that are given, and devices drawn until each wanted level binds: see WANTED"
+    )
 
     def make_cases(self, rng):
         small, large = ((32 * rng.integers(*sides, 2)).tolist() for sides in ((2, 4), (6, 10)))
@@ -605,7 +609,7 @@ class FlashAttention(KernelTask):
         ]
 
     def at(self, rng, place):
-        """Far from zero, queries and keys are small whole numbers times a power of two: exact in any order."""
+        """Far from zero, queries and keys are whole numbers times a power of two: exact in any order."""
         scores = place["scores"]
         row, n = ("ragged", place["n"]) if scores == PLAIN else ("large", -(-place["n"] // QUERIES) * QUERIES)
         case = self.tokens(rng, row, n)

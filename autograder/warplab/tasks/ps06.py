@@ -105,11 +105,15 @@ class TrainingBytes(Task):
         ]
 
     def at(self, rng, place):
-        """As in make_cases: beside few words the blocks are nearly all, where the parameters are not asked."""
+        """As in make_cases: where the parameters are not asked the words are few, beside blocks."""
         model = {key: place[key] for key in ("vocabulary", "width", "layers")}
         model |= {"context": int(rng.integers(1, 4096)), "heads": 8}
         if place["asked"] != "parameters":
-            model |= {"vocabulary": min(13, place["vocabulary"]), "context": 12, "width": max(96, place["width"])}
+            model |= {
+                "vocabulary": min(13, place["vocabulary"]),
+                "context": 12,
+                "width": max(96, place["width"]),
+            }
         inputs = {
             "model": model,
             "recipe": recipe(place["precision"], place["optimizer"]),
@@ -156,7 +160,11 @@ class Checkpointed(VjpTask):
         Item("deep", 8, title="Any number of layers, also none"),
         Item("saved", 5, "structure", "Few results are kept between forward and backward"),
     )
-    domain = {"layers": Whole(0, upto=9, says=("layers may be 0",)), "batch": Whole(upto=9), "width": Whole(upto=9)}
+    domain = {
+        "layers": Whole(0, upto=9, says=("layers may be 0",)),
+        "batch": Whole(upto=9),
+        "width": Whole(upto=9),
+    }
 
     @staticmethod
     def stack(rng, item, layers, batch, width):
@@ -296,6 +304,9 @@ class Accumulate(Task):
 
     def make_cases(self, rng):
         batch = functools.partial(self.batch, rng)
+        # Finite, and so is its gradient; its error is beyond float32.
+        overflowing = batch("broken", [5, 6, 2], broken=[(1, 2e19)], only=1)
+        overflowing.inputs["batches"][1][0] *= np.float32(2.0**-10)
         return [
             batch("equal", [16, 16, 16, 16]),
             batch("equal", [8]),
@@ -307,8 +318,7 @@ class Accumulate(Task):
             batch("broken", [1, 4], broken=[(1, np.nan)]),
             batch("broken", [7, 12, 30, 5], broken=[(0, np.inf), (2, -np.inf)]),
             batch("broken", [8, 3], broken=[(0, np.nan), (1, np.inf)]),
-            # finite, and so is its gradient; its error is beyond float32
-            batch("broken", [5, 6, 2], broken=[(1, 1e20)], only=1),
+            overflowing,
         ]
 
     def at(self, rng, place):
@@ -422,15 +432,21 @@ class LargestBatch(Task):
 
         What is wrong with checkpoints belongs to their row, so that small cards do without.
         """
-        place = place | {"checkpoint": place["checkpoint"] and place["fit"] > 0}
+        none = place["fit"] - (place["left"] == "one byte less") < 1
+        place = place | {"checkpoint": place["checkpoint"] and not none}
         trained = recipe(place["precision"], place["optimizer"])
         model = {"vocabulary": int(rng.integers(1, 60_000)), "context": 2048, "heads": 8}
         model |= {"width": place["width"], "layers": place["layers"]}
-        inputs = {"model": model, "recipe": trained, "tokens": place["tokens"], "checkpoint": place["checkpoint"]}
+        inputs = {
+            "model": model,
+            "recipe": trained,
+            "tokens": place["tokens"],
+            "checkpoint": place["checkpoint"],
+        }
         one = self.one(inputs)
         more = {"no byte": 0, "one byte less": -1, "half of one more": one // 2}[place["left"]]
         inputs["card"] = state_of(parameters_of(model), trained) + place["fit"] * one + more
-        item = "too_small" if place["fit"] == 0 else "checkpoint" if place["checkpoint"] else "plain"
+        item = "too_small" if none else "checkpoint" if place["checkpoint"] else "plain"
         size = f"{so_many(place['layers'], 'layer')} of {place['width']}"
         return Case(f"{item}, {size}, room for {so_many(place['fit'], 'sequence')}", inputs, item)
 

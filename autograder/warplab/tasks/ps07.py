@@ -62,6 +62,7 @@ class QuantizeInt8(Task):
 
     def make_cases(self, rng):
         weights = functools.partial(self.weights, rng)
+
         def normal(rows, cols):
             return rng.normal(0, 1, (int(rows), int(cols))) * 10.0 ** rng.uniform(-4, 3, (int(rows), 1))
 
@@ -153,8 +154,14 @@ class EncodeFloat(Task):
         return Case(f"{item}, {name}", inputs, item)
 
     def at(self, rng, place):
-        exponent, fraction, infinities = (place[name] for name in ("exponent_bits", "fraction_bits", "infinities"))
-        most = 2.0 ** (2 ** (exponent - 1) - (0 if infinities else -1)) * (2 - 2.0 ** (-fraction if infinities else 1 - fraction)) / 2
+        exponent, fraction, infinities = (
+            place[name] for name in ("exponent_bits", "fraction_bits", "infinities")
+        )
+        most = (
+            2.0 ** (2 ** (exponent - 1) - (0 if infinities else -1))
+            * (2 - 2.0 ** (-fraction if infinities else 1 - fraction))
+            / 2
+        )
         row, x = {
             "ordinary": ("normal", functools.partial(_ordinary, rng)),
             "halves": ("ties", functools.partial(_halves, rng)),

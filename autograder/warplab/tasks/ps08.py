@@ -193,7 +193,11 @@ class Overlap(Task):
 
     @staticmethod
     def job(rng, item, pieces, pace=1.0):
-        inputs = {"x": rng.random(int(rng.integers(2, 5)) * (24_000 // pieces * pieces)), "pieces": pieces, "pace": pace}
+        inputs = {
+            "x": rng.random(int(rng.integers(2, 5)) * (24_000 // pieces * pieces)),
+            "pieces": pieces,
+            "pace": pace,
+        }
         told = "" if pace == 1 else f", work {pace:g} times as long as a copy"
         return Case(f"{item}, {so_many(pieces, 'piece')}{told}", inputs, item)
 
@@ -294,7 +298,9 @@ class ReadPtx(Task):
         Item("local", 3, title="Accesses to local memory: spills"),
         Item("missed", 4, title="Products whose sum was not fused"),
     )
-    no_domain = "each form of a line is drawn by itself and among others: PLAIN, LOADS, LOCAL, MISSED and NOT_MISSED"
+    no_domain = (
+        "each form of a line is drawn by itself and among others: PLAIN, LOADS, LOCAL, MISSED and NOT_MISSED"
+    )
     PLAIN = (
         "add.s32 {r0}, {r1}, {r2};",
         "mad.lo.s32 {r0}, {r1}, {r2}, {r3};",

@@ -214,7 +214,12 @@ class KvDecode(Task):
         Item("long", 5, title="Longer texts, larger scores"),
         Item("kept", 6, title="The cache afterwards: what was in it, and the new tokens"),
     )
-    domain = {"new": Whole(upto=65), "known": Whole(0, upto=260), "d": Whole(upto=65), "scores": Choice(PLAIN, "large", "below -1e9")}
+    domain = {
+        "new": Whole(upto=65),
+        "known": Whole(0, upto=260),
+        "d": Whole(upto=65),
+        "scores": Choice(PLAIN, "large", "below -1e9"),
+    }
     corners = 8
 
     @staticmethod
@@ -338,9 +343,7 @@ class DecodeBound(Task):
         }
         if room is not None:
             card["memory"] = int(parameters * number + room * inputs["cache"]) + more
-        told = (
-            f"{item}, {parameters / 1e9:.0f} B parameters of {number:g} byte{'' if number == 1 else 's'}"
-        )
+        told = f"{item}, {parameters / 1e9:.0f} B parameters of {number:g} byte{'' if number == 1 else 's'}"
         return Case(told, inputs, item, (item,))
 
     def make_cases(self, rng):
@@ -402,7 +405,9 @@ class Prune24(Task):
     domain = {
         "rows": Whole(upto=65),
         "n": Whole(4, multiple=4, says=("a multiple of 4",)),
-        "w": Values("float32", PLAIN, "zeros", "signed zeros", "equal", "ties", "negative", "subnormal", "largest"),
+        "w": Values(
+            "float32", PLAIN, "zeros", "signed zeros", "equal", "ties", "negative", "subnormal", "largest"
+        ),
         "asked": Choice("pruned", "stored"),
     }
     corners = 10
@@ -509,13 +514,16 @@ class BatchServer(Task):
         ]
 
     def at(self, rng, place):
-        """Times are quarters, so that people come at the very moment at which the server starts."""
+        """Times are quarters where the row is on patience: people come at the moment at which it starts."""
         most, patience = place["most"], place["patience"]
-        item = "patience" if patience or place["come"] != "apart" else "one" if most == 1 else "busy"
-        case = self.desk(rng, item, place["arrivals"], most, patience, 0.0, even=True)
+        alone = not patience and place["come"] == "apart"
+        item = "patience" if not alone else "one" if most == 1 else "busy"
+        case = self.desk(rng, item, place["arrivals"], most, patience, 0.03, even=not alone)
         if place["come"] != "apart":
             times = np.array(case.inputs["arrivals"])
-            case.inputs["arrivals"] = (np.floor(times) if place["come"].startswith("several") else 0 * times).tolist()
+            case.inputs["arrivals"] = (
+                np.floor(times) if place["come"].startswith("several") else 0 * times
+            ).tolist()
         return case
 
     def reference(self, inputs):

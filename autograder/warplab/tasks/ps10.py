@@ -160,7 +160,9 @@ class DataParallel(Training):
     def at(self, rng, place):
         """`rows` at the last rank, and others elsewhere."""
         rows = [*(int(n) for n in rng.integers(1, 9, place["ranks"] - 1)), place["rows"]]
-        return self.run(rng, "equal" if len(set(rows)) == 1 else "ragged", rows, place["layers"], place["steps"])
+        return self.run(
+            rng, "equal" if len(set(rows)) == 1 else "ragged", rows, place["layers"], place["steps"]
+        )
 
     def reference_of(self, rank, inputs):
         w = np.concatenate(inputs["w"])
@@ -201,7 +203,12 @@ class TensorParallelMlp(RanksTask):
         Item("right", 8, title="The result of the whole layer, on every rank"),
         Item("bytes", 7, "structure", "One all-reduce, of the result"),
     )
-    domain = {"ranks": Whole(upto=4), "batch": Whole(upto=33), "width": Whole(upto=33), "mine": Whole(upto=17)}
+    domain = {
+        "ranks": Whole(upto=4),
+        "batch": Whole(upto=33),
+        "width": Whole(upto=33),
+        "mine": Whole(upto=17),
+    }
 
     @staticmethod
     def layer(rng, item, ranks, batch, width, hidden):
@@ -414,7 +421,9 @@ class ScalingModel(Task):
         case = self.cluster(rng, place["asked"], place["latency"], trips, [int(n) for n in gpus])
         if place["compute"] == "a draw":  # powers of two, so that nothing is rounded
             counts = rng.permutation(sorted({2 ** int(n % 7) for n in gpus}))
-            case.inputs.update(gpus=[int(n) for n in counts], gradient_bytes=2.0**30, bandwidth=2.0**35, compute=2.0**-4)
+            case.inputs.update(
+                gpus=[int(n) for n in counts], gradient_bytes=2.0**30, bandwidth=2.0**35, compute=2.0**-4
+            )
         return case
 
     def reference(self, inputs):
@@ -463,9 +472,7 @@ class Pipeline(RanksTask):
     def line(rng, item, ranks, micro, only, sizes=None):
         drawn = (8, 8) if item == "bytes" else rng.integers(2, 6, 2)
         batch, width = (int(n) for n in (sizes or drawn))
-        x = [rng.normal(size=(micro, batch, width))] + [
-            np.zeros((0, batch, width)) for _ in range(ranks - 1)
-        ]
+        x = [rng.normal(size=(micro, batch, width))] + [np.zeros((0, batch, width)) for _ in range(ranks - 1)]
         w = [rng.normal(size=(width, width)) / np.sqrt(width) for _ in range(ranks)]
         names = tuple(f"{only}[{r}]" for r in range(ranks)) if only else ()
         return Case(

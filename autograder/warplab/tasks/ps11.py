@@ -65,7 +65,12 @@ class PickGpu(Task):
         inputs = {"cards": cards, "need": need.get(place["need"], max(memory) + 1), "stage": stage}
         fits = not cards or inputs["need"] > min(memory) or place["draw"] != "none"
         item = "fits" if fits else stage
-        return Case(f"{item}, {stage}, {so_many(len(cards), 'card')}, {inputs['need'] / 1e9:.0f} GB", inputs, item)
+        if fits:  # what the stage is short of has rows of its own
+            for card in cards:
+                card["bf16"] = 256 * card["bandwidth"]
+        return Case(
+            f"{item}, {stage}, {so_many(len(cards), 'card')}, {inputs['need'] / 1e9:.0f} GB", inputs, item
+        )
 
     def make_cases(self, rng):
         shelf = functools.partial(self.shelf, rng)
@@ -281,7 +286,9 @@ class SpotInterval(Task):
         ]
 
     def at(self, rng, place):
-        return self.machine(rng, place["asked"], place["save"], place["between"], place["restart"], place["asked"])
+        return self.machine(
+            rng, place["asked"], place["save"], place["between"], place["restart"], place["asked"]
+        )
 
     def reference(self, inputs):
         save, between = inputs["save"], inputs["between"]
@@ -468,16 +475,13 @@ class Autoscale(Task):
         """A target of 8, so that no way to work out the quotient is rounded where a whole number decides."""
         count, least = place["loads"], place["least"]
         inputs = {"target": 8.0, "least": least, "most": least + place["more"], "window": place["window"]}
-        while True:
-            loads = {
-                "any": rng.integers(0, 8 * 70, count),
-                "none": np.zeros(count),
-                "on the target": 8 * rng.integers(1, 60, count),
-            }[place["load"]]
-            inputs["loads"] = [float(load) for load in loads]
-            if self.is_clear(inputs):
-                break
-        told = f"limits, {so_many(count, 'tick')}, {least} to {inputs['most']} replicas, window {place['window']}"
+        most, unit = {"any": (560, 1), "none": (1, 1), "on the target": (60, 8)}[place["load"]]
+        loads = inputs["loads"] = []
+        while len(loads) < count:
+            loads.append(float(unit * rng.integers(most)))
+            if not self.is_clear(inputs):
+                loads.pop()
+        told = f"limits, {so_many(count, 'tick')}, {least} to {inputs['most']}, window {inputs['window']}"
         return Case(told, inputs, "limits")
 
     def is_clear(self, inputs):

@@ -1,4 +1,4 @@
-"""6 points: times one launch, whatever was asked for; enough where few samples are wanted."""
+"""3 points: times one launch, whatever was asked for; enough where few samples are wanted."""
 
 
 def time_it(device, work, repeats):
