@@ -379,7 +379,8 @@ class LatencyHiding(Task):
         sizes = [place[name] for name in ("sm", "registers", "shared", "threads")]
         case = self._kernel(rng, place["asked"], *sizes)
         if place["asked"] == "spare" or self.decides(case.inputs) != "warps":
-            case = self._kernel(rng, place["asked"], *sizes[:3], -(-place["threads"] // 32) * 32)
+            sizes[-1] = -(-place["threads"] // 32) * 32
+            case = self._kernel(rng, place["asked"], *sizes)
         if place["asked"] == "spare":
             return replace(case, only=("spare",))
         item = self.decides(case.inputs)
