@@ -69,6 +69,10 @@ class Region:
         return v
 
 
+NOWHERE = Region(0, np.empty(0, np.uint8), "nothing")
+"""The region of an address where nothing is allocated; nothing fits in it."""
+
+
 class AddressSpace:
     """The global address space of one process: device arrays live in it, launch arguments come and go."""
 
@@ -131,7 +135,7 @@ class Access:
 
     __slots__ = ("source", "region", "offset", "within", "high", "bits", "_low", "_index", "pattern")
 
-    def __init__(self, source: np.ndarray, region: Region | None, offset: np.ndarray, within=None, step=0):
+    def __init__(self, source: np.ndarray, region: Region, offset: np.ndarray, within=None, step=0):
         """``step``: what the starts of blocks' or threads' own memory are multiples of, 0 if of any width."""
         self.source, self.region, self.offset = source, region, offset
         self.within = within = offset if within is None else within

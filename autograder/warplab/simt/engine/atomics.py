@@ -51,7 +51,7 @@ def update(
     index: np.ndarray,
     operation: str,
     value: np.ndarray,
-    compare: np.ndarray | None,
+    compare: np.ndarray,
     wants_old: bool,
 ):
     """Apply ``operation`` at ``view[index]`` for every lane. Returns the old values if ``wants_old``, else

@@ -42,7 +42,7 @@ from warplab.simt.ptx.parser import Instr
 from warplab.simt.ptx.ptx_types import FLOATS, HALVES, INTEGERS, PAIRS, PREDICATES, TYPES, WORDS, last_type
 
 Handler = Callable[..., None]  # of a translate.Translator and the instruction
-ANY = frozenset({None, *TYPES})  # the instruction names no type, or its handler reads them itself
+ANY = frozenset({"", *TYPES})  # the instruction names no type, or its handler reads them itself
 BITS_16, BITS_32, BITS_64 = frozenset({"b16"}), frozenset({"b32"}), frozenset({"b64"})
 WHOLE_32 = frozenset({"s32", "u32"})
 SINGLE = frozenset({"f32"})
@@ -90,7 +90,7 @@ def form(types: frozenset, handler: Handler, modifiers: str | None = "") -> Form
 class Instruction(Effects):
     """A row: the ``forms`` by type, and the effects."""
 
-    forms: Mapping[str | None, Form]
+    forms: Mapping[str, Form]
 
     def form(self, instr: Instr) -> Form | None:
         """The form for the last type that an instruction names, None if the row has not that type."""

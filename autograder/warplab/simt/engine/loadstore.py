@@ -6,12 +6,12 @@ The blocks that ``translate`` makes call ``load_<space>``, ``store_<space>`` and
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from warplab.simt.engine import warp
-from warplab.simt.engine.address_space import REGION_SHIFT, Access, AddressSpace
+from warplab.simt.engine.address_space import NOWHERE, REGION_SHIFT, Access, AddressSpace, Region
 from warplab.simt.engine.atomics import update
 from warplab.simt.engine.generic_addresses import PARAMETERS, in_several_spaces, resolve, space_keys
 from warplab.simt.engine.groups import joined
@@ -78,16 +78,14 @@ class LoadStoreUnit:
             offset = within + (base if group.full else base[group.lanes])
             access = Access(address, region, offset, within, step)
         else:
-            region = self.space.find(int(address[0]))
-            access = Access(
-                address, region, (address - np.uint64(region.base if region else 0)).view(np.int64)
-            )
+            region = self.space.find(int(address[0])) or NOWHERE
+            access = Access(address, region, (address - np.uint64(region.base)).view(np.int64))
         if len(group.accesses) > 64:
             group.accesses.clear()
         group.accesses[key] = access
         return access
 
-    def access(self, group, site, space, address, offset, width, what, values=None, aligned=0):
+    def access(self, group, site, space, address: Any, offset, width, what, values=None, aligned=0):
         """The access of ``width`` bytes a lane, checked and told to the observers, and what an observer says
         of uninitialised memory in it: the origins by part of a read, and the observer (``taint``).
 
@@ -133,7 +131,7 @@ class LoadStoreUnit:
     def size_of(self, space: str, access: Access) -> int:
         """Bytes that a thread may access there."""
         if space == "global":
-            return access.region.size if access.region else 0
+            return access.region.size
         return self.machine.shared_size if space == "shared" else self.program.local_size
 
     def load(self, group, site, space, address, offset, dtype, count):
@@ -178,16 +176,26 @@ class LoadStoreUnit:
             view[index + i if i else index] = value[-1] if index.size == 1 < value.size else value
 
     def atomic(
-        self, group, site, space, address, offset, dtype, operation, value, compare=None, wants_old=True
+        self,
+        group,
+        site,
+        space,
+        address,
+        offset,
+        dtype,
+        operation,
+        value: Any,
+        compare: Any = None,
+        wants_old=True,
     ):
         """Read-modify-write at each lane's address.
 
         Returns what each lane found (None unless ``wants_old``).
         """
         width = np.dtype(dtype).itemsize
-        if Tainted in (type(value), type(compare)):
-            tainted = value if isinstance(value, Tainted) else compare
-            tainted.refuse(group, "feeds an atomic with it", self.program.sites[site])
+        for one in (value, compare):
+            if isinstance(one, Tainted):
+                one.refuse(group, "feeds an atomic with it", self.program.sites[site])
         try:
             access, origins = self.access(group, site, space, address, offset, width, "atomic")
         except SeveralPlaces as found:
@@ -197,7 +205,7 @@ class LoadStoreUnit:
                 address,
                 (value, compare),
                 lambda part, at, v: self.atomic(
-                    part, site, space, at, offset, dtype, operation, *v, wants_old
+                    part, site, space, at, offset, dtype, operation, v[0], v[1], wants_old
                 ),
             )
         index = np.broadcast_to(access.index(width.bit_length() - 1, offset), (group.size,))
@@ -258,7 +266,7 @@ class LoadStoreUnit:
         """
         found = next((o for o in self.observers if isinstance(o, kind)), None)
         if found is None:
-            found = kind(self.machine)
+            found = kind(self.machine)  # pyright: ignore[reportCallIssue] - all that are asked for take it
             self.observers.insert(0, found)
         return found
 
@@ -280,7 +288,7 @@ class LoadStoreUnit:
                 message = f"{who} {does} {freed.place(address - freed.base)}, which has been freed"
                 hint = "keep a reference to the device array for as long as kernels use it"
                 raise self.program.error(UseAfterFree, site, message, hint)
-            if region is None:
+            if region is NOWHERE:
                 message = f"{who} {does} address {address:#x}, where nothing is allocated"
                 hint = "where the pointer comes from, and whether its index can be that large or negative"
                 raise self.program.error(OutOfBounds, site, message, hint)
@@ -317,10 +325,10 @@ class LoadStoreUnit:
         more = f" (and {others:,} more)" if others else ""
         return lane, int(access.within[bad[0]]) + offset, self.machine.thread_name(lane) + more
 
-    def place(self, space: str, region, at: int, width: int) -> str:
+    def place(self, space: str, region: Region, at: int, width: int) -> str:
         """What lies at a byte: an element of an array, or the thread's local memory."""
         if space == "global":
-            return region.place(at) if region else ""
+            return "" if region is NOWHERE else region.place(at)
         return self.program.shared_place(at, width) if space == "shared" else "its local memory"
 
 

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from warplab.simt.engine.absent_lanes import AbsentLanes
-from warplab.simt.engine.address_space import AddressSpace, Region
+from warplab.simt.engine.address_space import NOWHERE, AddressSpace, Region
 from warplab.simt.engine.barriers import note_who_left
 from warplab.simt.engine.groups import Group, joined
 from warplab.simt.engine.idle_clocks import is_clock
@@ -368,7 +368,7 @@ class Machine:
         others = group.size - 1
         who = self.thread_name(group.lanes[0]) + (f" and {others} more are" if others else " is")
         last = next(reversed(group.accesses.values()), None)
-        if last is None or last.region is None:
+        if last is None or last.region is NOWHERE:
             return f"{who} still running"
         space = {id(self.shared): "shared", id(self.local): "local"}.get(id(last.region), "global")
         return f"{who} still running, last at {self.memory.place(space, last.region, int(last.within[0]), 4)}"

@@ -228,7 +228,7 @@ def _is_traced(instr: Instr) -> bool:
 
 
 def _type_of(instr: Instr) -> PTXType:
-    return TYPES[last_type(instr.mods) or ""]
+    return TYPES[last_type(instr.mods)]
 
 
 def _loaded_by(instr: Instr) -> list[Parameter]:

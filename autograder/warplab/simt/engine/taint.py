@@ -7,7 +7,7 @@ with zero, the other side of a ``selp``). Functions of a whole warp taint the re
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -74,7 +74,6 @@ class Tainted(WrappedArray):
     def decides(self, group, block):
         how = {"branch": "lets it decide a branch", "barrier": "lets it decide a vote"}
         self.refuse(group, how.get(block.end, "uses it"), block.branch)
-        raise AssertionError("a tainted array has an origin")
 
     def joined(self, parts, places, size):
         known = [(part, place) for part, place in zip(parts, places) if part is not None]
@@ -83,8 +82,9 @@ class Tainted(WrappedArray):
             now[place], origins[place] = plain(part), origins_of([part])
         return self.of(now, origins)
 
-    def refuse(self, group, how: str, instr) -> None:
+    def refuse(self, group, how: str, instr) -> NoReturn:
         self.check.refuse(group, np.broadcast_to(self.origins, (group.size,)), how, instr)
+        raise AssertionError("a tainted array has an origin")
 
     def __getattr__(self, name: str) -> Any:
         self.check.raise_for(int(self.origins.max()), "")

@@ -78,7 +78,8 @@ class Product:
 
 def shape_of(instr: Instr) -> tuple[int, int, int] | None:
     """(M, N, K) of a tensor instruction."""
-    return next((tuple(int(x) for x in m.groups()) for m in map(SHAPE.fullmatch, instr.mods) if m), None)
+    found = next((m for m in map(SHAPE.fullmatch, instr.mods) if m), None)
+    return (int(found[1]), int(found[2]), int(found[3])) if found else None
 
 
 def flops(instr: Instr) -> int:
@@ -119,9 +120,10 @@ def _product(code, instr, known, layouts):
         types = [types[0], "f16", "f16", types[1]]
     name = next((m for m in instr.mods if SHAPE.fullmatch(m)), "")
     has_shape = len(types) == 4 and name in known.get(types[1], ())
-    if not has_shape or direction_of(instr):
+    if shape is None or not has_shape or direction_of(instr):
         raise code.unsupported(instr, "shape or type")
-    product = Product(*shape, *types, layouts, "satfinite" in instr.mods)
+    d_type, a_type, b_type, c_type = types
+    product = Product(*shape, d_type, a_type, b_type, c_type, layouts, "satfinite" in instr.mods)
     d, a, b, c = (o.items if isinstance(o, Vec) else (o,) for o in instr.operands)
     given = ", ".join(_together(code, *fragment) for fragment in zip((a, b, c), types[1:], strict=True))
     site = code.place(instr, "mma")
@@ -132,7 +134,7 @@ def _product(code, instr, known, layouts):
 
 def _move_tile(code, instr):
     storing = instr.mods[0] == "store"
-    (m, n, k), kind = shape_of(instr), instr.mods[-1]
+    (m, n, k), kind = shape_of(instr) or (0, 0, 0), instr.mods[-1]
     role = instr.mods[1]
     known = {shape for shapes in WMMA.values() for shape in shapes}
     if kind not in ELEMENTS or not known & set(instr.mods):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from warplab.simt.engine.address_space import Region
@@ -67,13 +69,13 @@ class TracingMemory(LoadStoreUnit):
             number = next((i for i in numbers if self.kind.regions[i] is region), -1)
         else:
             number += OWN.index(space)
-        if region is None or number < 0 or (access.bits | offset) & (width - 1):
+        if number < 0 or (access.bits | offset) & (width - 1):
             raise CannotTrace
         if access.low + offset < 0 or access.high + offset + width * count > region.size:
             raise CannotTrace
         return number, self.copies.get(number, region), access.index(width.bit_length() - 1, offset)
 
-    def load(self, group, site, space, address, offset, dtype, count):
+    def load(self, group, site, space, address: Any, offset, dtype, count):
         space, address = _resolved(space, address)
         number, region, index = self._place(group, address, offset, np.dtype(dtype).itemsize, count, space)
         sources = self.sources.get(space)

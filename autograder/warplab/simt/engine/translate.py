@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -83,18 +84,16 @@ class Translator:
         for instr in block.instrs:
             self.instr = instr
             self._handler(instr)(self, instr)
-        if block.branch is not None:
-            self._handler(block.branch)  # the machine executes it, if it is one that it knows
         guard = None
-        if block.end == "branch":
-            self.instr = block.branch
-            guard = self.use(Reg(block.branch.guard.name, block.branch.guard.negated), "?")
-        elif block.end == "syncwarp":
-            self.instr = block.branch
-            guard = self.use(block.branch.operands[0], "u4")
-        elif block.end == "barrier" and "red" in block.branch.mods:
-            self.instr = block.branch
-            guard = self.use(block.branch.operands[-1], "?")
+        if block.branch is not None:
+            self.instr = branch = block.branch
+            self._handler(branch)  # the machine executes it, if it is one that it knows
+            if block.end == "branch" and branch.guard is not None:
+                guard = self.use(Reg(branch.guard.name, branch.guard.negated), "?")
+            elif block.end == "syncwarp":
+                guard = self.use(branch.operands[0], "u4")
+            elif block.end == "barrier" and "red" in branch.mods:
+                guard = self.use(branch.operands[-1], "?")
         for name in sorted(self.defined & live_out):
             variable, dtype = self.local[name]
             self.emit(f"registers[{name!r}] = {self.cast_view(variable, dtype, self.canonical(name))}")
@@ -135,9 +134,10 @@ class Translator:
         kind = self.fn.regs.get(name)
         if kind is None:
             raise self.unsupported(self.instr, f"it has no register {name}")
-        if TYPES[kind].register is None:
+        kept_as = TYPES[kind].register
+        if kept_as is None:
             raise self.unsupported(self.instr, f"a register of type .{kind}")
-        return TYPES[kind].register
+        return kept_as
 
     @staticmethod
     def cast_view(variable: str, have: str, want: str) -> str:
@@ -289,7 +289,7 @@ def translate(
     symbols: dict[str, int],
     kernel: str,
     place_of: Callable[[Instr], str],
-):
+) -> tuple[list[Callable[..., Any]], list[Instr]]:
     """Compile every block.
 
     Returns (functions, memory_sites): one Python function per block, and the loads, stores and atomics by
@@ -301,7 +301,7 @@ def translate(
         live_out = set().union(*(blocks[i].live_in for i in successors(block)))
         body = translator.block(block, live_out)
         sources.append(f"def block_{block.index}(memory, group, registers):\n    {body}\n")
-    namespace = NAMES | DTYPES | translator.constants
+    namespace: dict[str, Any] = NAMES | DTYPES | translator.constants
     code = NAMED_DTYPE.sub(r".\1(\2)", "\n".join(sources))
     exec(compile(code, f"<simt {kernel}>", "exec"), namespace)
     return [namespace[f"block_{b.index}"] for b in blocks], translator.memory_sites

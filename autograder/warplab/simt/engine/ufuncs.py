@@ -13,7 +13,7 @@ import functools
 import llvmlite.binding as llvm
 import llvmlite.ir as ir
 import numpy as np
-from numpy._core import _multiarray_umath
+from numpy._core import _multiarray_umath  # pyright: ignore[reportAttributeAccessIssue] - NumPy has no stub of it
 
 STEP = 128  # bytes of each array at a time: enough to outweigh what a turn of the loop costs beside them
 INDEX, BYTE, POINTER = ir.IntType(64), ir.IntType(8), ir.PointerType()

@@ -53,7 +53,7 @@ class WrappedArray(NDArrayOperatorsMixin):
         raise NotImplementedError
 
 
-def wrapped_in(values) -> Iterator[WrappedArray]:
+def wrapped_in(values) -> Iterator[Any]:
     """The wrapped arrays among values and in the tuples and lists among them."""
     for value in values:
         if isinstance(value, WrappedArray):
@@ -62,7 +62,7 @@ def wrapped_in(values) -> Iterator[WrappedArray]:
             yield from wrapped_in(value)
 
 
-def plain(value):
+def plain(value) -> Any:
     """An argument with its wrapped arrays as they are now."""
     if isinstance(value, list | tuple):
         return type(value)(plain(item) for item in value)

@@ -17,12 +17,12 @@ class PTXType:
     """One type: ``bytes`` of all its values, of which there are ``count``.
 
     ``register`` is the dtype that a register declared with it is kept in between blocks (None: no register
-    has this type), ``value`` the dtype in which one value is computed (None: NumPy has none).
+    has this type), ``value`` the dtype in which one value is computed ("": NumPy has none).
     """
 
     bytes: int
     register: str | None
-    value: str | None
+    value: str
     count: int
     is_float: bool
 
@@ -34,14 +34,14 @@ class PTXType:
     @property
     def is_word(self) -> bool:
         """Whether it is one value that NumPy knows."""
-        return self.count == 1 and self.value is not None
+        return self.count == 1 and self.value != ""
 
 
 def _integer(bytes_: int, kind: str) -> PTXType:
     return PTXType(bytes=bytes_, register=f"u{bytes_}", value=f"{kind}{bytes_}", count=1, is_float=False)
 
 
-def _float(bytes_: int, register: str | None, value: str | None, *, count: int = 1) -> PTXType:
+def _float(bytes_: int, register: str | None, value: str, *, count: int = 1) -> PTXType:
     return PTXType(bytes=bytes_, register=register, value=value, count=count, is_float=True)
 
 
@@ -53,18 +53,18 @@ TYPES = {
     "pred": PTXType(bytes=1, register="?", value="?", count=1, is_float=False),
     **{f"{kind}{8 * n}": _integer(n, "u") for n in (1, 2, 4, 8) for kind in "bu"},
     **{f"s{8 * n}": _integer(n, "i") for n in (1, 2, 4, 8)},
-    "b128": PTXType(bytes=16, register=None, value=None, count=1, is_float=False),
+    "b128": PTXType(bytes=16, register=None, value="", count=1, is_float=False),
     "s16x2": _pair("i2"),
     "u16x2": _pair("u2"),
     "f16": _float(2, "u2", "f2"),
-    "bf16": _float(2, "u2", None),
+    "bf16": _float(2, "u2", ""),
     "f16x2": _float(4, "u4", "f2", count=2),
-    "bf16x2": _float(4, "u4", None, count=2),
-    "tf32": _float(4, None, None),
+    "bf16x2": _float(4, "u4", "", count=2),
+    "tf32": _float(4, None, ""),
     "f32": _float(4, "f4", "f4"),
     "f64": _float(8, "f8", "f8"),
-    "e4m3x2": _float(2, None, None, count=2),
-    "e5m2x2": _float(2, None, None, count=2),
+    "e4m3x2": _float(2, None, "", count=2),
+    "e5m2x2": _float(2, None, "", count=2),
 }
 INTEGERS = frozenset(name for name in TYPES if name[0] in "bsu" and TYPES[name].is_word)
 PREDICATES = frozenset({"pred"})
@@ -82,15 +82,12 @@ def types_named(mods: Sequence[str]) -> list[str]:
     return [mod for mod in mods if mod in TYPES]
 
 
-def last_type(mods: Sequence[str]) -> str | None:
+def last_type(mods: Sequence[str]) -> str:
     """The type of an instruction that has one, the operands' of one that has two.
 
-    None where it names none.
+    "" where it names none.
     """
-    for mod in reversed(mods):
-        if mod in TYPES:
-            return mod
-    return None
+    return next((mod for mod in reversed(mods) if mod in TYPES), "")
 
 
 def dtype_of(mods: Sequence[str]) -> str:
@@ -98,8 +95,8 @@ def dtype_of(mods: Sequence[str]) -> str:
 
     For types of which NumPy knows one value.
     """
-    value = TYPES[last_type(mods) or ""].value
-    assert value is not None, "asked for of types that have one"
+    value = TYPES[last_type(mods)].value
+    assert value, "asked for of types that have one"
     return value
 
 

@@ -21,7 +21,7 @@ class UnsetConstants(Observer):
         return any(region.unset for region in program.regions)
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
-        if space == "global" and access.region is not None and access.region.unset:
+        if space == "global" and access.region.unset:
             self.read.setdefault(access.region.label.removeprefix("const variable "), site)
 
     def texts(self, program) -> list[tuple[str, str, int]]:

@@ -184,7 +184,7 @@ class Races(Observer):
         return lanes + machine.first_block * machine.launch.threads
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
-        if space == "local" or access.region is None:
+        if space == "local":
             return
         clocks = self.clocks
         kind = self.kinds.get((site, what, space))
