@@ -30,7 +30,7 @@ import warplab
 from IPython.display import display
 from numba import cuda
 from warplab import plots
-from warplab.check import grade, puzzle, when_written
+from warplab.check import grade, predict, puzzle, when_written
 from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice
 
 # %% [markdown]
@@ -426,16 +426,18 @@ with when_written():
 # |---|---|---|---|
 # | piece of a warp | 32 x 1 | 16 x 2 | 8 x 4 |
 #
-# 1. **Predict**, before you run the cell: which of the three has the highest warp execution efficiency, and
-#    which the lowest?
+# 1. **Predict** the warp execution efficiency of each, from 0 to 1, in the place of the `...`: which is the
+#    highest, which the lowest? The counts come when all three are said.
 # 2. **Explain** the order: what does a warp wait for, and what has the shape of its piece to do with it?
 # 3. The view inside the set takes by far the most steps. What is its efficiency, and why?
 #
 # About 150 words; a wrong prediction costs nothing.
 
 # %%
-for block in ((32, 8), (16, 16), (8, 32)):
-    print(block, f"{efficiency(-0.9, 0.1, 0.3, block):.3f}")
+predict(
+    {(32, 8): ..., (16, 16): ..., (8, 32): ...},
+    lambda block: efficiency(-0.9, 0.1, 0.3, block),
+)
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION

@@ -28,7 +28,7 @@ import numpy as np
 import warplab
 from numba import cuda, float32
 from warplab import plots
-from warplab.check import grade, puzzle, when_written
+from warplab.check import grade, predict, puzzle, when_written
 
 # %% [markdown]
 # ## Four guesses
@@ -377,9 +377,9 @@ with when_written():
 # A new catalogue holds the two kinds in *random* order. This kernel serves the stars in the `order` that it
 # is given: the catalogue's own, or sorted by kind.
 #
-# 1. **Predict**, before you run the cell: which share of the warps holds both kinds before sorting? By how
-#    much will sorting lower the issued instructions, for 2 rounds and for 200, and what will it do to the
-#    sectors?
+# 1. **Predict**: which share of the warps holds both kinds before sorting? By what factor will sorting change
+#    the issued instructions, for 2 rounds and for 200, and the sectors? Put the three factors (0.5 is half as
+#    many) in the place of the `...`; the counts come when all are said.
 # 2. **Explain** what you see.
 # 3. Sorting takes time, too. For which of the two jobs would you sort, and what would you have to know to be
 #    sure?
@@ -404,13 +404,23 @@ def in_order(x, kind, order, steps, out):
 
 
 kind = rng.integers(0, 2, 512).astype(np.int32)
-for name, order in ("as it comes", np.arange(512)), ("sorted", np.argsort(kind, kind="stable")):
-    for steps in 2, 200:
-        p = warplab.profile(in_order[4, 128], stars, kind, order, steps, after)
-        print(
-            f"{name:>11}, {steps:>3} rounds: {p.warp_instructions:>6,} instructions, "
-            f"{p.global_load.sectors + p.global_store.sectors:,} sectors"
-        )
+orders = {"as it comes": np.arange(512), "sorted": np.argsort(kind, kind="stable")}
+
+
+def counts(name, steps):
+    p = warplab.profile(in_order[4, 128], stars, kind, orders[name], steps, after)
+    sectors = p.global_load.sectors + p.global_store.sectors
+    return {"instructions": p.warp_instructions, "sectors": sectors}
+
+
+def factor(what):
+    return counts("sorted", what[1])[what[0]] / counts("as it comes", what[1])[what[0]]
+
+
+if predict({("instructions", 2): ..., ("instructions", 200): ..., ("sectors", 2): ...}, factor):
+    for name in orders:
+        for steps in 2, 200:
+            print(f"{name:>11}, {steps:>3} rounds: {counts(name, steps)}")
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION

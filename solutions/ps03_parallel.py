@@ -28,7 +28,7 @@ import numpy as np
 from numba import cuda, float32, int32
 
 import warplab
-from warplab.check import grade, puzzle, when_written
+from warplab.check import grade, predict, puzzle, when_written
 
 # %% [markdown]
 # ## Four guesses
@@ -455,10 +455,10 @@ grade("ps03/scan", scan, rubric="time")
 # %% [markdown]
 # ## 7. Predict and explain
 #
-# `reduce_atomic` and `reduce_tree` add up the same 65,536 numbers, all of them 0.1. In float32 neither gets
-# 6,553.6 exactly.
+# `reduce_atomic` gets 65,536 numbers of 0.35, so that it adds 0.1 each time, and `reduce_tree` as many of 0.1.
+# In float32 neither gets 6,553.6 exactly.
 #
-# 1. **Predict**, before you run the cell: which is further off, and by about how much? (Near 6,000,
+# 1. **Predict** how far off each is, in the place of the `...`; the sums come when both are said. (Near 6,000,
 #    neighbouring float32 numbers are 0.0005 apart.)
 # 2. **Explain** the difference.
 # 3. Which of them could give ten different results in ten runs on a GPU, and why?
@@ -466,12 +466,17 @@ grade("ps03/scan", scan, rubric="time")
 # About 150 words.
 
 # %%
-tenths = np.full(65_536, 0.1, np.float32)
-exact = tenths.sum(dtype=np.float64)
-for kernel, blocks in (reduce_atomic, 256), (reduce_tree, 64):
-    total = np.zeros(1, np.float32)
-    kernel[blocks, 256](tenths, total)
-    print(f"{kernel.py_func.__name__:>14}: {total[0]:.5f}, off by {abs(total[0] - exact):.5f}")
+launches = {"reduce_atomic": reduce_atomic[256, 256], "reduce_tree": reduce_tree[64, 256]}
+above = {"reduce_atomic": 0.25, "reduce_tree": 0.0}  # what a kernel takes off each number before it adds
+
+
+def off_by(name):
+    numbers, total = np.full(65_536, 0.1 + above[name], np.float32), np.zeros(1, np.float32)
+    launches[name](numbers, total)
+    return abs(total[0] - (numbers - np.float32(above[name])).sum(dtype=np.float64))
+
+
+predict({"reduce_atomic": ..., "reduce_tree": ...}, off_by, found="off by")
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION

@@ -29,7 +29,7 @@ import numpy as np
 import warplab
 from numba import cuda, float32
 from warplab import plots, specs
-from warplab.check import grade, puzzle, when_written
+from warplab.check import grade, predict, puzzle, when_written
 
 # %% [markdown]
 # ## Four guesses
@@ -96,17 +96,22 @@ def copy_strided(x, stride, offset, out):
 grade("ps05/copy_strided", copy_strided)
 
 # %% [markdown]
-# **Predict, then count.** How many sectors does a warp's load touch? Write six numbers into the list first.
+# **Predict, then count.** How many sectors does a warp's load touch, for a stride and an offset? Put a number in
+# the place of each `...`: the counts come when all six are said, and what you said stays in this cell.
 
 # %%
-predicted = [None, None, None, None, None, None]
-cases = [(1, 0), (1, 3), (2, 0), (3, 0), (8, 0), (100, 0)]
 x, out = np.zeros(30_000, np.float32), np.zeros(256, np.float32)
-for (stride, offset), guess in zip(cases, predicted, strict=True):
-    p = warplab.profile(copy_strided[1, 256], x, stride, offset, out)
-    print(
-        f"stride {stride:>3}, offset {offset}: {p.global_load.sectors_per_request:g} sectors a request, you said {guess}"
-    )
+
+
+def sectors_a_request(case):
+    stride, offset = case
+    return warplab.profile(copy_strided[1, 256], x, stride, offset, out).global_load.sectors_per_request
+
+
+predict(
+    {(1, 0): ..., (1, 3): ..., (2, 0): ..., (3, 0): ..., (8, 0): ..., (100, 0): ...},
+    sectors_a_request,
+)
 
 # %% [markdown]
 # ## 2. Rows into columns
@@ -579,7 +584,7 @@ grade("ps05/flash_attention", flash_attention)
 #
 # The table of your transpose has rows of 33 words. Suppose that somebody takes another width.
 #
-# 1. **Predict**, before you run the cell: how many wavefronts does a warp's load of a column take for rows of
+# 1. **Predict**, in the place of the `...`: how many wavefronts does a warp's load of a column take for rows of
 #    32, 33, 34, 40 and 48 words?
 # 2. **Explain** the rule behind the five numbers.
 # 3. Which widths, in 4-byte words, would you try for 64-bit numbers, and what would you look at to know?
@@ -603,9 +608,11 @@ def column_reader(width):
     return read
 
 
-for width in 32, 33, 34, 40, 48:
-    p = warplab.profile(column_reader(width)[1, 32], np.zeros(32, np.float32))
-    print(f"rows of {width}: {p.shared_load.wavefronts:g} wavefronts")
+def wavefronts(width):
+    return warplab.profile(column_reader(width)[1, 32], np.zeros(32, np.float32)).shared_load.wavefronts
+
+
+predict({32: ..., 33: ..., 34: ..., 40: ..., 48: ...}, wavefronts)
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION

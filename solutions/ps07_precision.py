@@ -27,7 +27,7 @@ import numpy as np
 import torch
 import warplab
 from warplab import models
-from warplab.check import grade, puzzle, when_written
+from warplab.check import grade, predict, puzzle, when_written
 
 # %% [markdown]
 # ## Four guesses
@@ -341,16 +341,14 @@ grade("ps07/wmma_matmul", wmma_matmul, rubric="time")
 
 # %% [markdown]
 # **Predict, then count.** For 128 x 128 x 128, chapter 7's kernel makes 64 x 8 x 2 = 1,024 requests to load,
-# 16 sectors each. What does yours need?
+# 16 sectors each. What does yours need? Put your two numbers in the place of the `...`.
 
 # %%
-predicted_requests, predicted_sectors = None, None
 A, B = rng.normal(size=(2, 128, 128)).astype(np.float16)
 C = np.zeros((128, 128), np.float32)
 p = warplab.profile(wmma_matmul[(4, 4), 32], A, B, C, 128, 128, 128, 128, 128)
-print(f"{p.global_load.requests:,} requests, you said {predicted_requests}")
-print(f"{p.global_load.sectors:,} sectors, you said {predicted_sectors}")
-print(f"{p.warp_instructions:,} instructions of warps, for {128**3:,} products of numbers")
+if predict({"requests": ..., "sectors": ...}, lambda what: getattr(p.global_load, what)):
+    print(f"{p.warp_instructions:,} instructions of warps, for {128**3:,} products of numbers")
 
 # %% [markdown]
 # ## 5. Answers in integers *
@@ -460,7 +458,7 @@ with when_written():
 # then the blocks' sums; or in pairs, as in a tree. The sum should be 1,228.8, but every step is rounded to
 # the format.
 #
-# 1. **Predict**, before you run the cell, the three results in FP16 and in BF16, to within a tenth.
+# 1. **Predict**, in the place of the `...`, the three results in FP16 and in BF16, to within a tenth.
 # 2. **Explain**: where does the long sum stop, and why there? Why can it be too *large* before that? Why do
 #    the other two do better, although they round as often?
 # 3. A Tensor Core that keeps only some 14 bits of its sums is said to be good enough if they are carried over
@@ -484,12 +482,22 @@ def tree(terms):
     return terms[0]
 
 
-for dtype in torch.float16, torch.bfloat16:
-    terms = torch.full((4096,), 0.3, dtype=dtype)
-    print(
-        dtype,
-        f"one after the other {chain(terms):g}, blocks {chain(chain(terms.reshape(64, 64))):g}, tree {tree(terms):g}",
-    )
+def summed(what):
+    dtype, way = what
+    terms = torch.full((4096,), 0.3, dtype={"FP16": torch.float16, "BF16": torch.bfloat16}[dtype])
+    if way == "blocks":
+        return float(chain(chain(terms.reshape(64, 64))))
+    return float(chain(terms) if way == "one by one" else tree(terms))
+
+
+predict(
+    {
+        **{("FP16", "one by one"): ..., ("FP16", "blocks"): ..., ("FP16", "tree"): ...},
+        **{("BF16", "one by one"): ..., ("BF16", "blocks"): ..., ("BF16", "tree"): ...},
+    },
+    summed,
+    found="came out",
+)
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION

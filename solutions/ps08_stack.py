@@ -30,7 +30,7 @@ import torch
 import warplab
 from IPython.display import display
 from numba import cuda, float32
-from warplab.check import grade, puzzle, when_written
+from warplab.check import grade, predict, puzzle, when_written
 from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
 
 # %% [markdown]
@@ -483,19 +483,24 @@ grade("ps08/capture_graph", capture_graph)
 # The job of task 3 in 1, 2, 3, 6, 24 and 96 pieces, on a simulated device with 5 µs of the host for every
 # order and 10 µs of latency for every copy.
 #
-# 1. **Predict** how the total time goes with the number of pieces: sketch it before you run the cell.
-# 2. Run it, and **explain** both ends of the curve.
+# 1. **Predict** the microseconds for each number of pieces, in the place of the `...`. One
+#    piece takes about 120.
+# 2. **Explain** both ends of the curve.
 # 3. With a hundred times the data, would the best number of pieces be smaller or larger? Why?
 #
 # About 150 words.
 
+
 # %%
-with when_written():
-    for pieces in 1, 2, 3, 6, 24, 96:
-        host = {"x": np.arange(96_000.0), "y": np.zeros(96_000)}
-        device = VirtualDevice(DeviceTiming(), host, works)
-        overlap(device.connect(), pieces)
-        print(f"{pieces:>2} pieces: {1e6 * device.counters()['device.seconds']:7.1f} us on the virtual clock")
+def microseconds(pieces):
+    """What the job takes on the virtual clock."""
+    host = {"x": np.arange(96_000.0), "y": np.zeros(96_000)}
+    device = VirtualDevice(DeviceTiming(), host, works)
+    overlap(device.connect(), pieces)
+    return 1e6 * device.counters()["device.seconds"]
+
+
+predict({1: 120, 2: ..., 3: ..., 6: ..., 24: ..., 96: ...}, microseconds, found="us on the virtual clock")
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION

@@ -23,7 +23,7 @@
 # %%
 import torch
 import torch.distributed as dist
-from warplab.check import grade, puzzle, when_written
+from warplab.check import grade, predict, puzzle, when_written
 
 # %% [markdown]
 # ## Four guesses
@@ -384,24 +384,31 @@ grade("ps10/pipeline", pipeline)
 # In task 5, double the bandwidth, or halve the latency, or overlap reduction and computing so that only the
 # longer counts.
 #
-# 1. **Predict**, for 16 and for 1,024 GPUs: which of the three helps most?
-# 2. Try it. **Explain** the result with the three parts of t(n).
+# 1. **Predict**, for 16 and for 1,024 GPUs: which of the three helps most? Put "bandwidth", "latency" or
+#    "overlap" in the place of each `...`.
+# 2. **Explain** the result with the three parts of t(n).
 # 3. What else can you do about the third part?
 #
 # About 150 words.
 
+
 # %%
-with when_written():
-    for name, bandwidth, latency in (
-        ("as it is", 50e9, 10e-6),
-        ("bandwidth", 100e9, 10e-6),
-        ("latency", 50e9, 5e-6),
-    ):
-        (few, many), _, _ = scaling_model([16, 1024], 1.0, 2e9, bandwidth, latency)
-        print(f"{name:>10}: {1000 * few:5.1f} ms on 16, {1000 * many:5.1f} ms on 1,024")
+def milliseconds(n):
+    """{what is changed: milliseconds of a step} on n GPUs."""
+    links = {"as it is": (50e9, 10e-6), "bandwidth": (100e9, 10e-6), "latency": (50e9, 5e-6)}
+    found = {name: 1000 * scaling_model([n], 1.0, 2e9, *link)[0][0] for name, link in links.items()}
+    talk = 2 * (n - 1) / n * 2e9 / 50e9 + 2 * (n - 1) * 10e-6
+    return found | {"overlap": 1000 * max(1.0 / n, talk)}
+
+
+def best(n):
+    found = milliseconds(n)
+    return min(found, key=found.get)
+
+
+if predict({16: ..., 1024: ...}, best, found="helps most"):
     for n in 16, 1024:
-        talk = 2 * (n - 1) / n * 2e9 / 50e9 + 2 * (n - 1) * 10e-6
-        print(f"   overlap: {1000 * max(1.0 / n, talk):5.1f} ms on {n:,}")
+        print(n, {name: f"{each:.1f} ms" for name, each in milliseconds(n).items()})
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION

@@ -6,7 +6,7 @@ judged, the door is there and the tasks are not.
 
 import contextlib
 
-__all__ = ["grade", "puzzle", "when_written"]
+__all__ = ["grade", "predict", "puzzle", "when_written"]
 
 
 def grade(name, submission, plan=None, rubric=None):
@@ -40,6 +40,17 @@ def puzzle(name, answer):
     from warplab.puzzles import blank
 
     blank.ask(name, answer)
+
+
+def predict(predicted, count, found="counted"):
+    """Show what you said beside what was counted, when everything is said: `predict({33: ...}, wavefronts)`.
+
+    predicted: {what: your number, in the place of the `...` that the notebook comes with}. count: a function
+    that gives the number for one of them. Returns whether it was counted. No points.
+    """
+    from warplab.puzzles import prediction
+
+    return prediction.compare(predicted, count, found)
 
 
 @contextlib.contextmanager

@@ -36,7 +36,7 @@ def main(folder: str, fd: int) -> None:
     channel = Channel(socket.socket(fileno=fd))
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
-    check.grade, check.puzzle = ungraded, unasked
+    check.grade, check.predict, check.puzzle = ungraded, unasked, unasked
     try:
         channel.send(Ready())
         while True:
@@ -54,8 +54,8 @@ def ungraded(name: str, submission: object, plan: object = None, rubric: str | N
     return 0.0
 
 
-def unasked(name: str, answer: object) -> None:
-    """In place of warplab.check.puzzle: nobody reads what a puzzle says here."""
+def unasked(*asked: object, **named: object) -> None:
+    """In place of warplab.check.puzzle and predict: nobody reads here what they say."""
 
 
 def execute(cell: Cell, namespace: dict[str, Any]) -> str | None:
