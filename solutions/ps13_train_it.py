@@ -25,8 +25,9 @@ import math
 
 import numpy as np
 import warplab
+from IPython.display import display
 from numba import cuda, float32
-from warplab.check import grade, puzzle
+from warplab.check import grade, puzzle, when_written
 
 # %% [markdown]
 # ## Four guesses
@@ -612,7 +613,7 @@ grade("ps13/adamw", adamw)
 #   written once a step, and the batch is read once. Tiles earn most of it, and the rest is what one kernel
 #   writes so that the next can read it.
 #
-# Before you fuse, the table below says what goes where.
+# Before you fuse, look at the bars below the check.
 
 
 # %% solution="train_mlp"
@@ -768,6 +769,19 @@ def tiles(shape):
 
 # %% grade="ps13/train_mlp"
 grade("ps13/train_mlp", train_mlp)
+
+# %% [markdown]
+# Watch it learn. The wide line is the same run in float64, and below it stand fresh pictures that your network
+# takes for another digit. The bars say which kernel moves how many bytes in a step, counted on the engine by
+# sectors; under them stands what to fuse first: the largest array of your own that one kernel writes and
+# another reads.
+
+# %%
+with when_written():
+    from warplab.figures import train_it_runs
+
+    learnt = train_it_runs.watch(train_mlp)
+    display(train_it_runs.mistakes(learnt), train_it_runs.by_kernel(train_it_runs.counted(train_mlp)))
 
 # %% [markdown]
 # On a CUDA GPU, full points where 128 steps with 256 pixels, 128 hidden numbers and batches of 128 take no
@@ -1120,6 +1134,17 @@ def train_text(device, tokens, length, sequences, steps, rate, beta1, beta2, eps
 
 # %% grade="ps13/train_text"
 grade("ps13/train_text", train_text)
+
+# %% [markdown]
+# Let it read longer, and see what it writes on the way. After 60 steps it knows how often letters follow one
+# another; words need a few hundred.
+
+# %%
+with when_written():
+    from warplab.figures import train_it_runs
+
+    read = train_it_runs.watch_text(train_text, steps=60)
+    print(train_it_runs.sample(read.weights))
 
 # %% [markdown]
 # ## 10. Predict and explain

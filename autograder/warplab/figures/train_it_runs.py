@@ -1,5 +1,5 @@
-"""Problem set 13 in the notebook: a run watched while it learns, what it got wrong, what it writes, and where its
-bytes go.
+"""Problem set 13 in the notebook: a run watched while it learns, what it got wrong, what it writes, and where
+its bytes go.
 """
 
 import inspect
@@ -60,7 +60,7 @@ class Run:
 
 
 def watch(train_mlp, steps=64, seed=0):
-    """Let `train_mlp` learn drawn digits, 32 of 512 pictures a step, and draw its loss meanwhile. Returns a Run."""
+    """Let `train_mlp` learn drawn digits, 32 of 512 pictures a step, and draw its loss. Returns a Run."""
     inputs = _mlp_inputs(steps, seed)
     return _watched(
         inputs,
@@ -79,7 +79,7 @@ def watch(train_mlp, steps=64, seed=0):
 
 
 def watch_text(train_text, steps=60, seed=0, every=20):
-    """Let `train_text` learn the rhyme, draw its loss, and show what the network writes every so many steps."""
+    """Let `train_text` learn the rhyme, draw its loss, and print what it writes every so many steps."""
     rng = np.random.default_rng(seed)
     inputs = {"tokens": tokens_of(RHYME), "length": 16, "sequences": 4, "steps": steps} | TIMED_TEXT
     inputs |= text_start(rng, len(LETTERS), 16, 16, 32) | {"steps": steps}
@@ -170,7 +170,9 @@ class _Display:
 def loss_curve(losses, want):
     """The loss of each step so far, over the curve of the same run in float64."""
     fig, ax = plots.new(*((3.6, 2.6) if plots.on_phone() else (6.4, 2.8)))
-    ax.plot(np.arange(1, len(want) + 1), want, color=COLOUR["orange"], linewidth=4, alpha=0.5, label="float64")
+    ax.plot(
+        np.arange(1, len(want) + 1), want, color=COLOUR["orange"], linewidth=4, alpha=0.5, label="float64"
+    )
     ax.plot(np.arange(1, len(losses) + 1), losses, color=COLOUR["blue"], linewidth=1.6, label="your kernels")
     ax.set_xlim(0, len(want) + 1)
     ax.set_ylim(0, 1.1 * max(np.max(want), np.nanmax(losses, initial=0)))
@@ -181,8 +183,8 @@ def loss_curve(losses, want):
     there = f"{len(losses)} of {len(want)} steps"
     return plots.show(
         fig,
-        alt=f"Loss by step. After {there} the loss is {last}; it began at {want[0]:.3f}. A wider line behind it "
-        "is the same run in float64.",
+        alt=f"Loss by step. After {there} the loss is {last}; it began at {want[0]:.3f}. "
+        "A wider line behind it is the same run in float64.",
         caption=f"After {there} the loss is {last}. The wide line is the same run in float64.",
     )
 
@@ -249,8 +251,8 @@ class CountingDevice:
 
 @dataclass
 class Counted:
-    """Where the bytes of a step go. kernels: name -> (launches, bytes); between: arrays of the student's own that
-    one kernel writes and another reads: [(bytes, name, writer, readers)], most first. All of one step.
+    """Where the bytes of a step go. kernels: name -> (launches, bytes); between: arrays of the student's own
+    that one kernel writes and another reads: [(bytes, name, writer, readers)], most first. All of one step.
     """
 
     kernels: dict
@@ -300,7 +302,9 @@ def by_kernel(found):
     fig, ax = plots.new(3.6 if phone else 6.6, 0.9 + 0.42 * len(rows))
     ax.barh([name for name, _ in rows], [moved for _, (_, moved) in rows], color=COLOUR["blue"], height=0.6)
     for place, (_, (launches, moved)) in enumerate(rows):
-        more = f" {moved / total:.0%}" if phone else f" {launches:g} x, {moved:,.0f} bytes, {moved / total:.0%}"
+        more = (
+            f" {moved / total:.0%}" if phone else f" {launches:g} x, {moved:,.0f} bytes, {moved / total:.0%}"
+        )
         ax.text(moved, place, more, va="center", fontsize=9)
     ax.set_xlim(0, max(moved for _, (_, moved) in rows) * (1.25 if phone else 1.6))
     ax.set_xticks([])

@@ -1,0 +1,37 @@
+"""The runs of set 13 as a notebook shows them: host code on arrays with values, and the bytes of its kernels."""
+
+import numpy as np
+import pytest
+from corpus_files import solution_of
+
+from warplab.figures import train_it_runs
+
+MLP = "ps13/train_mlp"
+
+
+@pytest.fixture(scope="module")
+def train_mlp():
+    return solution_of(MLP)[0]
+
+
+def test_a_watched_run_has_the_losses_of_float64_and_trained_weights(train_mlp):
+    run = train_it_runs.watch(train_mlp, steps=3)
+    np.testing.assert_allclose(run.losses, run.want, rtol=1e-4)
+    assert {name: w.shape for name, w in run.weights.items()}["w1"] == (64, 32)
+    assert "fresh pictures" in train_it_runs.mistakes(run, count=40).caption
+
+
+def test_launches_and_bytes_are_those_that_the_judge_counts(train_mlp):
+    """Five launches. What lies between kernels is of the student's own making: no moment, no weight."""
+    found = train_it_runs.counted(train_mlp)
+    assert sum(launches for launches, _ in found.kernels.values()) == 5
+    moved, name, writers, readers = found.between[0]
+    assert (moved, name) == (8192, "before (32, 32)")  # 32 x 32 numbers of 4 bytes, written and read
+    assert (writers, readers) == (["first_layer"], ["there_and_back"])
+    assert "5 launches" in train_it_runs.by_kernel(found).caption
+
+
+def test_what_is_written_grows_from_the_first_word():
+    run = train_it_runs.watch_text(solution_of("ps13/train_text")[0], steps=2)
+    np.testing.assert_allclose(run.losses, run.want, rtol=1e-4)
+    assert train_it_runs.sample(run.weights, 10).startswith("twinkle")
