@@ -1,4 +1,4 @@
-"""The runs of set 13 as a notebook shows them: host code on arrays with values, and the bytes of its kernels."""
+"""The runs of set 13 as a notebook shows them: host code on arrays with values, and its kernels' bytes."""
 
 import numpy as np
 import pytest
