@@ -148,13 +148,13 @@ def test_what_it_writes_has_the_form_of_the_project(checkout):
 
 def test_a_new_set_begins_with_its_notebook(declared, tmp_path, monkeypatch):
     root = copy_of_a_set(tmp_path)
-    notebook = root / "solutions" / "ps12_sorting.py"
+    notebook = root / "solutions" / "ps99_sorting.py"
     notebook.write_text("# %%\nfrom warplab.check import grade\n")
-    write_skeleton(root, "ps12/first", "function")
-    monkeypatch.setitem(corpus_files.SOLUTIONS, "ps12", notebook)
-    runpy.run_path(str(root / TASKS / "ps12.py"))
-    assert report_on("ps12/first", *solution_of("ps12/first")).score == 10
-    assert list(yaml.safe_load((root / TASKS / "ps12_hints.yml").read_text())) == ["first"]
+    write_skeleton(root, "ps99/first", "function")
+    monkeypatch.setitem(corpus_files.SOLUTIONS, "ps99", notebook)
+    runpy.run_path(str(root / TASKS / "ps99.py"))
+    assert report_on("ps99/first", *solution_of("ps99/first")).score == 10
+    assert list(yaml.safe_load((root / TASKS / "ps99_hints.yml").read_text())) == ["first"]
 
 
 @pytest.mark.parametrize(
