@@ -12,10 +12,12 @@ import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
+from numba import cuda
 from PIL import Image
 
 import warplab
 from warplab import plots
+from warplab.tasks import drawn_threads, registry
 
 HERE = pathlib.Path(__file__).parent
 SCREENS = [
@@ -284,3 +286,31 @@ def mandelbrot(width=320, height=200, most=64):
         "full colour on the right is a warp with all its lanes at work. "
         f"{all_busy:.0%} of the lane turns are of use; on the rim a single pixel can hold 31 others.",
     )
+
+
+@cuda.jit
+def without_a_check(x, out):
+    t = cuda.threadIdx.x
+    out[t] = x[t] + 1
+
+
+def warm_ups():
+    """Two warm-ups of problem set 0 as their cells draw them: no bounds check, and a table turned around."""
+    drawn = []
+    for name, kernel in (("bounds", without_a_check), ("shared", None)):
+        task = registry.get(f"ps00/{name}")
+        run = task.run(kernel or task.worked())
+        drawn.append(drawn_threads.picture(task.scene(), run))
+    (unchecked, told), (shared, _) = drawn
+    body = f'<div style="display: grid; gap: 1.5em">{unchecked}{shared}</div>'
+    figure = plots.Figure(
+        None,
+        body,
+        f"Two launches, threads as circles between arrays. Above: {told} Below, each thread of two blocks of "
+        "four writes into its block's table and reads what another has written there.",
+        "Run on the engine. Blue is read, green is written, orange is outside or wrong. Above, eight threads "
+        f"without a check meet five numbers: {told[0].lower() + told[1:].partition('.')[0]}. "
+        "Below, two blocks turn their numbers around, each in a table of its own in shared memory.",
+    )
+    figure.name = "warm_ups"
+    return figure
