@@ -108,7 +108,8 @@ puzzle("ps13/causal", ...)
 # fetched more than about once a tile. Two of them take one matrix transposed: let neighbouring threads fetch
 # numbers that are neighbours in memory, and turn the tile when you put it down.
 #
-# The row *sectors* adds up what all launches read for 64 x 96 x 48. Tiles of 16 x 16 earn all of it.
+# The row *sectors* adds up what all launches read for a batch of 48, 96 inputs
+# and 64 outputs. Tiles of 16 x 16 earn all of it.
 
 # %% solution="linear"
 source = r"""
@@ -813,7 +814,7 @@ grade("ps13/train_mlp", train_mlp, rubric="time")
 #
 # Softmax needs its largest score and its sum, two numbers a row; with these p can be worked out again
 # wherever it is needed. So do not put the square of p into memory: the row *memory* counts the bytes that you
-# allocate for two sequences of 64 rows, 16 wide.
+# allocate for two sequences of 32 rows, 4 wide.
 
 
 # %% solution="attention"

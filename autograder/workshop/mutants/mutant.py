@@ -102,4 +102,4 @@ def normal(source: str) -> str | None:
 
 def ast_without_docstrings(source: str) -> str:
     """The source with its docstrings emptied: what stands in them is no program."""
-    return re.sub(r'^(\s*)"""(?:(?!""").)*?"""', r'\1"""Told."""', source, flags=re.S | re.M)
+    return re.sub(r'^([ \t]+)"""(?:(?!""").)*?"""', r'\1"""Told."""', source, flags=re.S | re.M)
