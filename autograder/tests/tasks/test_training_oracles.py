@@ -1,4 +1,4 @@
-"""The references of problem set 13: the chain rule beside finite differences, and both beside torch's autograd."""
+"""The references of problem set 13: the chain rule beside finite differences and torch's autograd."""
 
 import numpy as np
 import pytest
