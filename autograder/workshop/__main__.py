@@ -1,5 +1,6 @@
 """`python -m workshop`: what the authors of tasks use, in a checkout."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,6 +29,23 @@ def new_task(
     for path in write_skeleton(root, name, kind, language):
         typer.echo(f"{shown(path, root)}: written")
     typer.echo(next_steps(name))
+
+
+@app.command("from-scratch")
+def from_scratch_notebook(
+    problem_set: Annotated[str, typer.Argument(help="A released problem set, for example ps13.")],
+    target: Annotated[Path, typer.Argument(help="The notebook to write.")],
+    course: Root = None,
+) -> None:
+    """Write a released notebook without stubs, for those who want none: what is asked, and the checks."""
+    from autograder.layout import find_root
+    from workshop.from_scratch import from_scratch
+
+    found = sorted((find_root(course) / "exercises" / problem_set).glob(f"{problem_set}_*.ipynb"))
+    if not found:
+        raise UserError(f"{problem_set} is not released; run `autograder release {problem_set}`")
+    target.write_bytes(from_scratch(found[0]))
+    typer.echo(f"{target}: written")
 
 
 @app.command()

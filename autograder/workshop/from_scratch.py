@@ -1,0 +1,41 @@
+"""A released notebook without stubs: what is asked, and the checks. It is made of the released file.
+
+Its cells keep their ids, so that it is handed in and graded as the set that it is.
+"""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+from autograder.release.source import stable_json
+
+LEFT_OUT = r" ?About \d+ lines?[^.]*\.|\s*The kernels? (is|are) a suggestion[^.]*\."
+
+
+def from_scratch(released: Path) -> bytes:
+    """The notebook `released`, with every cell that a student fills holding only what is to be called how."""
+    notebook = json.loads(released.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        about = cell["metadata"].get("nbgrader", {})
+        if cell["cell_type"] == "code" and about.get("solution") and not about.get("grade"):
+            cell["source"] = asked("".join(cell["source"]))
+    return stable_json(notebook)
+
+
+def asked(stub: str) -> str:
+    """The functions of a stub as comments: how each is called, and its text.
+
+    In a driver task those are the functions that get a `device`, in others all that the stub has.
+    """
+    found = [node for node in ast.parse(stub).body if isinstance(node, ast.FunctionDef)]
+    hosts = [node for node in found if [a.arg for a in node.args.args][:1] == ["device"]]
+    parts = []
+    for node in hosts or found:
+        told = re.sub(LEFT_OUT, "", ast.get_docstring(node) or "").rstrip()
+        lines = [
+            f"{node.name}({ast.unparse(node.args)})",
+            *(f"    {line}".rstrip() for line in told.split("\n")),
+        ]
+        parts.append("\n".join(f"# {line}".rstrip() for line in lines))
+    return "\n#\n".join(parts) + "\n"
