@@ -309,7 +309,7 @@ def adamw(w, g, m, v, rate, factor, correct_m, correct_v):
 
 
 @dataclass
-class Launch:
+class NamedLaunch:
     """One kernel of a step: ``phase`` is forward, loss, backward or update; ``run`` what [] made of it."""
 
     name: str
@@ -373,13 +373,13 @@ class Net:
         dw1, db1, dw2, db2 = self.parts(self.g)
         (i, h), (_, o), n = self.shapes[0], self.shapes[2], self.batch
         return [
-            Launch("W1, GELU", "forward", up[over(n, h)], (x, w1, b1, self.z, self.h)),
-            Launch("h W2 + b2", "forward", down[over(n, o)], (self.h, w2, b2, self.y)),
-            Launch("loss, dy", "loss", cross_entropy[n, 32], (self.y, labels, losses, self.dy)),
-            Launch("dW2, db2", "backward", gradient[over(h, o)], (self.h, self.dy, dw2, db2)),
-            Launch("dh, dz", "backward", back[over(n, h)], (self.dy, w2, self.z, self.dz)),
-            Launch("dW1, db1", "backward", gradient[over(i, h)], (x, self.dz, dw1, db1)),
-            Launch(
+            NamedLaunch("W1, GELU", "forward", up[over(n, h)], (x, w1, b1, self.z, self.h)),
+            NamedLaunch("h W2 + b2", "forward", down[over(n, o)], (self.h, w2, b2, self.y)),
+            NamedLaunch("loss, dy", "loss", cross_entropy[n, 32], (self.y, labels, losses, self.dy)),
+            NamedLaunch("dW2, db2", "backward", gradient[over(h, o)], (self.h, self.dy, dw2, db2)),
+            NamedLaunch("dh, dz", "backward", back[over(n, h)], (self.dy, w2, self.z, self.dz)),
+            NamedLaunch("dW1, db1", "backward", gradient[over(i, h)], (x, self.dz, dw1, db1)),
+            NamedLaunch(
                 "AdamW", "update", adamw[along(self.size)], (self.w, self.g, self.m, self.v, *self.pace())
             ),
         ]
@@ -410,7 +410,7 @@ class Net:
             ("db1", column_sums[along(h)], (self.dz, db1)),
         ]
         return [
-            Launch(name, phase, run, args)
+            NamedLaunch(name, phase, run, args)
             for phase, some in (("forward", forward), ("loss", loss), ("backward", backward))
             for name, run, args in some
         ] + self.update_apart()
@@ -423,11 +423,11 @@ class Net:
         for name, w, g, m, v, spare in zip(("W1", "b1", "W2", "b2"), *arrays, strict=True):
             all_of = along(w.size)
             rows += [
-                Launch(f"{name} decays", "update", shrink[all_of], (w, factor)),
-                Launch(f"{name}: m", "update", average[all_of], (m, g, f32(0.9))),
-                Launch(f"{name}: v", "update", average_square[all_of], (v, g, f32(0.999))),
-                Launch(f"{name}: root", "update", root[all_of], (v, correct_v, spare)),
-                Launch(f"{name} moves", "update", move[all_of], (w, m, spare, f32(rate / correct_m))),
+                NamedLaunch(f"{name} decays", "update", shrink[all_of], (w, factor)),
+                NamedLaunch(f"{name}: m", "update", average[all_of], (m, g, f32(0.9))),
+                NamedLaunch(f"{name}: v", "update", average_square[all_of], (v, g, f32(0.999))),
+                NamedLaunch(f"{name}: root", "update", root[all_of], (v, correct_v, spare)),
+                NamedLaunch(f"{name} moves", "update", move[all_of], (w, m, spare, f32(rate / correct_m))),
             ]
         return rows
 
@@ -436,7 +436,7 @@ class Net:
         return [flat[end - math.prod(shape) : end] for shape, end in zip(self.shapes, ends, strict=True)]
 
     def run(self, launches):
-        """Launch a step's kernels, in order."""
+        """NamedLaunch a step's kernels, in order."""
         for launch in launches:
             launch.run(*launch.args)
         self.steps += 1

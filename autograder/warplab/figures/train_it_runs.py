@@ -51,7 +51,7 @@ class LiveDevice:
 
 
 @dataclass
-class Run:
+class WatchedRun:
     """A run that has come to its end. weights: by name, NumPy; want: the same run in float64."""
 
     losses: np.ndarray
@@ -60,7 +60,7 @@ class Run:
 
 
 def watch(train_mlp, steps=64, seed=0):
-    """Let `train_mlp` learn drawn digits, 32 of 512 pictures a step, and draw its loss. Returns a Run."""
+    """Let `train_mlp` learn drawn digits, 32 of 512 pictures a step, and draw its loss."""
     inputs = _mlp_inputs(steps, seed)
     return _watched(
         inputs,
@@ -130,7 +130,7 @@ def _on_host(held, names):
 
 
 def _watched(inputs, want, train, names, also=None):
-    """Run `train` on a LiveDevice, with its loss drawn again and again; returns the Run."""
+    """WatchedRun `train` on a LiveDevice, with its loss drawn again and again; returns the WatchedRun."""
     held = {name: cuda.to_device(value) for name, value in inputs.items() if type(value) is np.ndarray}
     losses = cuda.to_device(np.full(inputs["steps"], np.nan, np.float32))
     shown = _Display()
@@ -143,7 +143,7 @@ def _watched(inputs, want, train, names, also=None):
             also(done, held)
 
     train(LiveDevice(look if shown.handle else None), held, losses)
-    run = Run(losses.copy_to_host(), _on_host(held, names), want)
+    run = WatchedRun(losses.copy_to_host(), _on_host(held, names), want)
     shown.show(lambda: loss_curve(run.losses, want))
     return run
 

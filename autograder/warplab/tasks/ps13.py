@@ -318,7 +318,7 @@ def density(x):
 
 
 @task("ps13/layer_norm", points=12)
-class LayerNorm(TrainingTask):
+class LayerNormBothWays(TrainingTask):
     """Each row of x less its mean, over its standard deviation, times gain plus shift; and the gradients."""
 
     entry = "layer_norm"
@@ -775,7 +775,7 @@ class TrainMlp(DriverTask):
 
 
 @task("ps13/attention", points=10)
-class Attention(TrainingTask):
+class CausalAttention(TrainingTask):
     """Causal attention in sequences of `length` rows: out = softmax(q k^T / sqrt(width)) v over this row and
     the rows before it; and the gradients.
     """
