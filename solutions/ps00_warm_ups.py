@@ -23,7 +23,8 @@
 # lines are writes, and orange marks what is wrong.
 #
 # A right answer opens the next warm-up. If you are stuck, put `grade("ps00/number", "show me")`, with the name
-# of the warm-up, into a cell of your own: it shows an answer and opens the next as well.
+# of the warm-up, into a cell of your own: it shows an answer and opens the next as well. After a restart run all
+# cells from the top: what is right opens again.
 
 # %%
 from numba import cuda, float32
@@ -113,8 +114,8 @@ grade("ps00/bounds", bounds)
 # ## 4. Rows and columns
 #
 # For a picture or a matrix threads can be numbered in two directions. **x is the column and y is the row**: x
-# comes first in every launch, and the row comes first in every index, `out[row, col]`. That is worth an hour of
-# confusion now rather than later.
+# comes first in every launch, and the row comes first in every index, `out[row, col]`. In the drawing the rows
+# stand side by side, as they do in memory.
 #
 # The thread in row 2 and column 3 writes 23, and every other thread likewise.
 

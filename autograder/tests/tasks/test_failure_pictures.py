@@ -39,7 +39,7 @@ def test_what_came_and_what_was_expected_have_one_scale_and_no_number_has_its_ow
 
 def test_block_edges_are_drawn_where_the_launch_covers_the_array():
     picture, told = svg_of(drawn((40, 48), np.s_[32:, 32:], GRID))
-    assert told.endswith("orange is wrong, lines are the edges of blocks.")
+    assert told.endswith("orange marks what is wrong, lines are the edges of blocks.")
     assert len(ET.fromstring(picture).findall(f"{DOTS}line")) == 4  # at 16 and 32, in both directions
     assert "<line" not in svg_of(drawn((40, 48), np.s_[32:, 32:]))[0]
 

@@ -78,7 +78,7 @@ def test_a_picture_by_hand():
     ]
     picture, told = drawn_threads.picture(task.scene(), run)
     assert picture.count("<circle") == 8 and picture.count("stroke-dasharray") == 6
-    assert "Thread 5 reads x[5], which is outside: x has places 0 to 4." in told
+    assert "Thread 5 reads x[5], which is outside: the last place is x[4]." in told
 
 
 def test_eight_neighbours_read_one_sector_each_time():

@@ -55,8 +55,8 @@ def _values(drawing):
     alt = f"{alt} Left what came, in the middle what was expected, right the wrong places."
     return (
         _framed(body, 18 + tall + 4, alt),
-        "Black is the least value that is expected, white the largest, purple no number; right, orange is "
-        f"wrong{_lines(drawing)}.",
+        "In the first two black is the least value that is expected, white the largest and purple no number; "
+        f"in the third orange marks what is wrong{_lines(drawing)}.",
     )
 
 

@@ -15,7 +15,7 @@ from warplab.crossing.execute import parameters
 from warplab.crossing.values import filled
 from warplab.plots.palette import PALETTE
 from warplab.simt.engine.address_space import AddressSpace, as_bytes
-from warplab.simt.engine.indices import array_at, index_text
+from warplab.simt.engine.indices import array_at, index_text, last_index
 from warplab.simt.engine.machine import Launch, Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.observer import Observer
@@ -272,11 +272,10 @@ class _Drawing:
         told = ["The kernel was stopped before its end."] if self.run.error else []
         outside = next((t for t in self.run.touches if self._is_outside(t)), None)
         if outside:
-            size = self._sizes()[outside.name]
-            places = f"places 0 to {size - 1}" if size > 1 else "place 0 alone"
+            name, shape = outside.name, self._shapes()[outside.name]
             told.append(
-                f"{self._who(outside, block)} {_does(outside)} {outside.name}[{outside.place}], which is "
-                f"outside: {outside.name} has {places}."
+                f"{self._who(outside, block)} {_does(outside)} {name}{index_text(outside.place, shape)}, "
+                f"which is outside: the last place is {name}{last_index(shape)}."
             )
         for name, want in self.scene.outputs.items():
             wrong = self.wrong[name]
@@ -319,12 +318,14 @@ class _Drawing:
         made = ([t for t in self.run.writes(name, n) if t.kind == "write"] for n in range(want.size))
         return next((touches for touches in made if len({t.thread for t in touches}) > 1), [])
 
-    def _sizes(self):
+    def _shapes(self):
         arrays = self.scene.inputs | self.scene.outputs
-        return {name: array.size for name, array in arrays.items()} | self.run.tables
+        return {name: array.shape for name, array in arrays.items()} | {
+            name: (size,) for name, size in self.run.tables.items()
+        }
 
     def _is_outside(self, touch):
-        return not 0 <= touch.place < self._sizes().get(touch.name, math.inf)
+        return not 0 <= touch.place < math.prod(self._shapes().get(touch.name, (math.inf,)))
 
 
 def _names(outputs):
