@@ -4,6 +4,7 @@ import numpy as np
 
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, DriverTask, task
+from warplab.tasks.domain import Whole
 from warplab.tasks.rubric import Bound, Case, Item, number, so_many
 
 UNIT = 2.0**-24  # unit roundoff of float32
@@ -349,6 +350,8 @@ class MatmulDot(TritonTask):
     entry = "matmul_dot"
     arguments = ("a", "b", "c")
     yardstick = ("torch.matmul", "a", "b")
+    domain = {axis: Whole(upto=200) for axis in "mnk"}
+    corners = 3
     FEWEST = 24  # 512 x 512 numbers in tiles of up to 128 x 256 are eight programs, of four warps
     items = (
         Item("whole", 3, title="Sizes that are whole tiles"),
@@ -372,12 +375,14 @@ class MatmulDot(TritonTask):
             self.factors(rng, "whole", *rng.permutation([128, 256, 384])),
             self.factors(rng, "ragged", 1, 1, 1),
             self.factors(rng, "ragged", *odd),
-            self.factors(rng, "ragged", rng.integers(1, 16), odd[0] + 64, odd[1]),
-            self.factors(rng, "ragged", 64, 64, rng.integers(1, 16)),
+            self.factors(rng, "ragged", 65, 129, odd[2]),  # one more than whole tiles
             self.factors(rng, "sums", 64, 64, 2048, 4.0, 8.0),  # beyond the largest number of FP16
             self.factors(rng, "tensor", 512, 512, 32),
             self.factors(rng, "reuse", 512, 512, 64),
         ]
+
+    def at(self, rng, place):
+        return self.factors(rng, "ragged", *place.values())
 
     def make_timed(self, rng):
         """2,048 cubed: 17 GFLOP."""
@@ -428,6 +433,8 @@ class Autotune(TritonTask):
     entry = "tuned_products"
     arguments = ("prompt", "words", "weights", "out_prompt", "out_words")
     yardstick = ("torch.matmul", "prompt", "weights")
+    domain = {axis: Whole(upto=150) for axis in ("prompt", "words", "n", "k")}
+    corners = 2  # each chooses twice from a list, and what is chosen must be right
     FEWEST = 12  # two launches, and the fewer rows the fewer programs
     WORDS = 16  # rows of `words` in counted cases: as many as the smallest tile of tl.dot has
     items = (
@@ -451,6 +458,9 @@ class Autotune(TritonTask):
             self.products(rng, "prompt", 1024, self.WORDS, 1024, 64),
             self.products(rng, "words", 128, self.WORDS, 1024, 64),
         ]
+
+    def at(self, rng, place):
+        return self.products(rng, "any", *place.values())
 
     def make_timed(self, rng):
         """4,096 rows and 16, times 2,048 x 2,048."""
