@@ -29,10 +29,17 @@ def report(
     to: Annotated[
         Path | None, typer.Option("--to", help="The page (default: class_report.html in that folder).")
     ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TASK", help="Also a page to show: who counts least in this task, under other names."
+        ),
+    ] = None,
     course: Root = None,
 ) -> None:
     """Write one page on the class: how sets and tasks went, what fails most, what is left to do."""
     from autograder.class_report import write_report
+    from autograder.class_report.class_table import write_table
     from autograder.layout import GRADES, find_root
     from autograder.show import tell
 
@@ -41,6 +48,12 @@ def report(
     page = to or folder / "class_report.html"
     sets = write_report(root, names or (), folder, page)
     tell(console, f"{shown(page, root)}: {', '.join(one.name for one in sets)}")
+    if table:
+        public = folder / f"{table.replace('/', '_')}_table.html"
+        whose = write_table(root, table, folder, public)
+        tell(
+            console, f"{shown(public, root)}: a page for the class; whose the names are: {shown(whose, root)}"
+        )
 
 
 @commands.command(rich_help_panel=PANEL)
