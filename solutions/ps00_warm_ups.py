@@ -33,9 +33,10 @@ from warplab.check import grade
 # %% [markdown]
 # ## 1. A thread writes its number
 #
-# A *kernel* is a function that many workers run at once. One of these workers is a **thread**, and the only
-# thing in which threads differ at first is their number: eight threads have the numbers 0 to 7, and each finds
-# its own in `cuda.threadIdx.x`. A kernel returns nothing; it writes into an array that it is given.
+# A *kernel* is a function that many workers run at once; to start it is to **launch** it, and here the third cell
+# does that. One of these workers is a **thread**, and the only thing in which threads differ at first is their
+# number: eight threads have the numbers 0 to 7, and each finds its own in `cuda.threadIdx.x`. A kernel returns
+# nothing; it writes into an array that it is given.
 #
 # Let every thread write its number at the place of that number.
 
@@ -59,9 +60,9 @@ grade("ps00/number", number)
 # %% [markdown]
 # ## 2. Two threads, one element each
 #
-# Arrays lie in the GPU's memory, which is large and far from the threads. What a thread has read, or computed,
-# it keeps in a **register**, a place of its own that no other thread can see: a local variable, such as `mine`,
-# lives in one.
+# Arrays lie in the GPU's **global memory**, which is large and far from the threads. What a thread has read, or
+# computed, it keeps in a **register**, a place of its own that no other thread can see: after `mine = x[t]` the
+# local variable `mine` lives in one.
 #
 # Each thread reads its number of `x` and writes twice that number.
 
@@ -88,7 +89,8 @@ grade("ps00/double", double)
 #
 # Threads come in round numbers and data does not. Here eight threads meet five numbers, and the last three must
 # neither read nor write: there is nothing of theirs at `x[5]`, and Python's friendly IndexError does not exist
-# on a GPU. `x.size` is how many numbers there are.
+# on a GPU. The check finds such a step, and names a thread by three numbers, x, y and z: thread 5 of block 0 is
+# `thread (5, 0, 0) of block (0, 0, 0)`, and `cell:5` is line 5 of your cell. `x.size` is how many numbers there are.
 #
 # Each thread that has a number writes that number plus 1.
 
@@ -115,7 +117,8 @@ grade("ps00/bounds", bounds)
 #
 # For a picture or a matrix threads can be numbered in two directions. **x is the column and y is the row**: x
 # comes first in every launch, and the row comes first in every index, `out[row, col]`. In the drawing the rows
-# stand side by side, as they do in memory.
+# stand side by side, as they do in memory, and a circle shows its thread's x alone: there are three threads 0, one
+# in each row.
 #
 # The thread in row 2 and column 3 writes 23, and every other thread likewise.
 
@@ -140,7 +143,8 @@ grade("ps00/plane", plane)
 # %% [markdown]
 # ## 5. Blocks
 #
-# Threads are launched in **blocks**: 12 threads may be 3 blocks of 4, and all blocks together are the **grid**.
+# Threads are launched in **blocks**: 12 threads may be 3 blocks of 4, each in a frame of its own in the drawing,
+# and all blocks together are the **grid**.
 # In every block `cuda.threadIdx.x` begins at 0 again. `cuda.blockIdx.x` is the number of the block, and
 # `cuda.blockDim.x` says how many threads a block has.
 #
@@ -169,10 +173,11 @@ grade("ps00/blocks", blocks)
 #
 # Eight threads, 20 numbers: every thread does several. It begins at its own number and goes on in steps of the
 # whole grid, so thread 0 takes 0, 8 and 16, thread 1 takes 1, 9 and 17. At every step the threads stand side by
-# side, which memory likes. `cuda.grid(1)` is the `i` of the last warm-up, and `cuda.gridsize(1)` is the number of
-# all threads. The loop is Python's own: `range(start, stop, step)`.
+# side, and what the four threads of a block write together is one **request** to memory. `cuda.grid(1)` is the `i`
+# of the last warm-up, and `cuda.gridsize(1)` is the number of all threads. The loop is Python's own:
+# `range(start, stop, step)`.
 #
-# Every number plus 1 again.
+# Every number plus 1 again, by one thread each. The check counts the requests.
 
 # %%
 grade("ps00/stride", ...)
@@ -197,10 +202,12 @@ grade("ps00/stride", stride)
 # ## 7. A block's shared table
 #
 # Threads of one block can pass numbers to each other through **shared memory**, a small table on the chip. Each
-# block has a table of its own, which other blocks cannot see. This kernel turns the four numbers of each block
-# around: the last line takes out what another thread has put in.
+# block has a table of its own, which other blocks cannot see; `cuda.shared.array(4, float32)` makes one of four
+# places. This kernel turns the four numbers of each block around: the last line takes out what another thread has
+# put in.
 #
-# The line that fills the table is missing. Each thread puts its `x[i]` at its place `t`.
+# The line that fills the table is missing. Each thread puts its `x[i]` at its place `t`. Once it has run, the
+# drawing shows the same threads twice, as they fill the table and as they read from it.
 
 # %%
 grade("ps00/shared", ...)
@@ -226,12 +233,15 @@ grade("ps00/shared", shared)
 # %% [markdown]
 # ## 8. Wait for the others
 #
-# The hardware runs the threads of a block 32 at a time; such a bundle is a **warp**. The 64 threads here are two
-# warps, and one of them may be far ahead of the other. A thread that reads from the table too early finds what
-# was there before. `cuda.syncthreads()` is a **barrier**: no thread of the block goes on until all have come to
-# it.
+# The hardware runs the threads of a block 32 at a time; such a bundle is a **warp**, and its threads are its
+# **lanes**, 0 to 31. The 64 threads here are two warps, and one of them may be far ahead of the other. A thread
+# that reads from the table too early finds what was there before. `cuda.syncthreads()` is a **barrier**: no thread
+# of the block goes on until all have come to it. Where one is missing, and a result hangs on who comes first,
+# threads are in a **race**.
 #
-# Fill the table, wait, and then write what stands 8 places further on, at `(t + 8) % 64`.
+# Fill the table, wait, and then write what stands 8 places further on, at `(t + 8) % 64`. In the drawing 64 boxes
+# are too narrow for numbers, and a gap parts the two warps. It shows who reads what, and not when: without a
+# barrier it is the same, and the check has to tell you.
 
 # %%
 grade("ps00/barrier", ...)
@@ -285,7 +295,7 @@ grade("ps00/pair", pair)
 #
 # One thread can also do more than one number's work: here each adds up a whole row. Keep the sum in a local
 # variable, which is a register, and write it once. A sum kept in `out[row]` would go to memory and back for
-# every number.
+# every number, and it would begin with whatever stood there before: nobody has put a 0 into `out`.
 #
 # `x.shape[1]` is how many numbers a row has.
 
@@ -369,5 +379,5 @@ def tile(x, out):
 grade("ps00/tile", tile)
 
 # %% [markdown]
-# You have met every word that problem set 1 uses: thread, register, block, grid, warp, barrier, sector. There a
-# thread colours a pixel.
+# You have met the words that problem set 1 takes for granted: kernel, thread, register, block, grid, warp, lane,
+# request, sector. There a thread colours a pixel.

@@ -85,7 +85,8 @@ plots.picture((255 * photo).astype(np.uint8), alt=alt, zoom=3)
 # $$\text{grey} = 0.299\,R + 0.587\,G + 0.114\,B .$$
 #
 # Every thread runs the kernel once, for the pixel that its own position names. `cuda.grid(2)` gives that
-# position, **x first**: x is the column. Neighbours in x should touch neighbours in memory.
+# position, **x first**: x is the column. Neighbours in x should touch neighbours in memory, which moves numbers in
+# **sectors** of 32 bytes, eight floats side by side; a check counts the sectors that you write.
 #
 # Blocks are never cut. An image 37 wide and 20 high gets 3 x 2 blocks of 16 x 16 threads:
 #
@@ -210,8 +211,9 @@ with when_written():
 #                     16 / 4 = 4            26 / 6 = 4.33
 # ```
 #
-# Keep the running sum in a local variable, which lives in a register. A check counts the stores, and a sum in
-# `out` makes one for every pixel of the window.
+# Keep the running sum in a local variable, which lives in a register. A check counts the store requests, one for
+# each time that the 32 threads of a warp write together, and a sum in `out` makes one for every pixel of the
+# window.
 
 
 # %% solution="box_blur"

@@ -269,7 +269,7 @@ class _Drawing:
     def _told(self, block):
         if not self.run:
             return f"{self.scene.launch}. The faint numbers are what {_names(self.scene.outputs)} shall hold."
-        told = ["The kernel was stopped before its end."] if self.run.error else []
+        told = ["The kernel was stopped before its end, at the line that the check below names."] if self.run.error else []
         outside = next((t for t in self.run.touches if self._is_outside(t)), None)
         if outside:
             name, shape = outside.name, self._shapes()[outside.name]
@@ -303,9 +303,11 @@ class _Drawing:
         return " ".join(told)
 
     def _who(self, touch, block):
-        """ "Thread 5", or "Thread 1 of block 2" where there are several blocks."""
+        """ "Thread 5", "Thread x = 3, y = 0" in two directions; "... of block 2" where there are several."""
         several = f" of block {touch.block}" if math.prod(self.scene.grid) > 1 else ""
-        return f"Thread {touch.thread % block}{several}"
+        number, wide = touch.thread % block, self.scene.block[0]
+        name = f"x = {number % wide}, y = {number // wide}" if wide < block else f"{number}"
+        return f"Thread {name}{several}"
 
     def _all(self, touches, block):
         """The threads that wrote one place, the last of them by name."""

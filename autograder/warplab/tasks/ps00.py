@@ -159,7 +159,7 @@ class StrideWarmUp(OneArray):
         first = np.arange(blocks) * threads
         rounds = int(np.maximum(-(-(inputs["x"].size - first) // (blocks * threads)), 0).sum())
         return {
-            "right": Bound("global_write.requests", 1.5 * rounds + 2, 2 * rounds + 3, "requests to write")
+            "right": Bound("global_write.requests", 3 * rounds // 2 + 2, 2 * rounds + 3, "requests to write")
         }
 
 
@@ -186,7 +186,7 @@ class BarrierWarmUp(OneArray):
     """Wait for the others."""
 
     entry = "barrier"
-    said = "All have written before the first one reads, however far one warp is ahead of the other."
+    said = "The barrier lets nobody read before all have written, however far one warp is ahead of the other."
 
     def make_cases(self, rng):
         return [
@@ -224,7 +224,7 @@ class RowSumWarmUp(OneArray):
     """The sum of a row."""
 
     entry = "row_sum"
-    said = "Five reads, five additions in a register, one write."
+    said = "Five reads, five additions in a register; a single write is enough."
 
     def make_cases(self, rng):
         rows, columns = int(rng.integers(5, 9)), int(rng.integers(6, 12))
@@ -273,7 +273,7 @@ class TileWarmUp(OneArray):
     items = (
         Item("right", 1, "structure", "The numbers are right, and a block reads each of its tile's once"),
     )
-    said = "Each number came from memory once and was read four times in the table: chapter 4 lives on that."
+    said = "Each number came from global memory once and was read four times in the table: chapter 4 lives on that."
 
     def make_cases(self, rng):
         rows, columns = (2 * int(n) for n in rng.permutation(np.arange(2, 6))[:2])

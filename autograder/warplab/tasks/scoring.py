@@ -146,7 +146,7 @@ def _hints(task, item, verdicts):
 def _reason(verdicts):
     """The first thing that is wrong, with its case and how many others there are; or that all is right."""
     first_case = {}
-    for verdict in verdicts:
+    for verdict in [verdict for verdict in verdicts if verdict.share < 1.0] or verdicts:
         if verdict.reason:
             first_case.setdefault(verdict.reason, verdict.case)
     if not first_case:

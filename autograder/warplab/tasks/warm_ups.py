@@ -77,9 +77,9 @@ class WarmUp(KernelTask):
         if right:
             return Card("Right.", f"{self.said} {self._next()}".strip(), EARNED, drawing)
         if run is None:
-            return Card("Nothing has run yet.", told, OPEN, drawing)
+            return Card("Nothing has run yet.", f"The check below says why. {told}", OPEN, drawing)
         if not any(run.wrong(name, want) for name, want in self.scene().outputs.items()):
-            told += " But not everything is as it should be: the table says what."
+            told += " But something else is wrong: the check below says what."
         return Card("Not yet right.", told, LOST, drawing)
 
     def scene(self):
