@@ -81,6 +81,33 @@ def test_a_picture_by_hand():
     assert "Thread 5 reads x[5], which is outside: the last place is x[4]." in told
 
 
+def test_a_thread_of_two_directions_is_named_by_both_as_its_circle_shows_x_alone():
+    @cuda.jit
+    def plane(out):
+        out[cuda.threadIdx.x, cuda.threadIdx.y] = 1
+
+    task = registry.get("ps00/plane")
+    _, told = drawn_threads.picture(task.scene(), task.run(plane))
+    assert told.startswith("Thread x = 3, y = 0 writes out[3, 0], which is outside")
+
+
+def test_of_64_boxes_the_drawing_does_not_promise_numbers():
+    assert "too narrow" in drawn_threads.picture(registry.get("ps00/barrier").scene())[1]
+    assert "faint numbers" in drawn_threads.picture(registry.get("ps00/stride").scene())[1]
+
+
+def test_the_reason_is_that_of_a_case_that_fails():
+    """20 written as a number: the drawn case, of 20 numbers, is right, and the one of more is not."""
+
+    @cuda.jit
+    def stride(x, out):
+        for i in range(cuda.grid(1), 20, cuda.gridsize(1)):
+            out[i] = x[i] + 1
+
+    line = report_on("ps00/stride", stride).lines[0]
+    assert "3 blocks of 8" in line.reason and "everything from [20] on" in line.reason
+
+
 def test_eight_neighbours_read_one_sector_each_time():
     """ps00/pair: 8 floats of 4 bytes are one sector of 32, and every thread reads twice."""
     import warplab

@@ -268,7 +268,10 @@ class _Drawing:
 
     def _told(self, block):
         if not self.run:
-            return f"{self.scene.launch}. The faint numbers are what {_names(self.scene.outputs)} shall hold."
+            outputs = self.scene.outputs
+            roomy = all(_row(want.size, want.shape[-1], 0).wide >= NARROW for want in outputs.values())
+            faint = f"The faint numbers are what {_names(outputs)} shall hold."
+            return f"{self.scene.launch}. {faint if roomy else 'The boxes are too narrow for numbers.'}"
         told = ["The kernel was stopped before its end, at the line that the check below names."] if self.run.error else []
         outside = next((t for t in self.run.touches if self._is_outside(t)), None)
         if outside:

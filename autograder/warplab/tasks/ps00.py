@@ -273,7 +273,7 @@ class TileWarmUp(OneArray):
     items = (
         Item("right", 1, "structure", "The numbers are right, and a block reads each of its tile's once"),
     )
-    said = "Each number came from global memory once and was read four times in the table: chapter 4 lives on that."
+    said = "Each number came from global memory once and was read four times in the table, as in chapter 4."
 
     def make_cases(self, rng):
         rows, columns = (2 * int(n) for n in rng.permutation(np.arange(2, 6))[:2])

@@ -79,7 +79,7 @@ class WarmUp(KernelTask):
         if run is None:
             return Card("Nothing has run yet.", f"The check below says why. {told}", OPEN, drawing)
         if not any(run.wrong(name, want) for name, want in self.scene().outputs.items()):
-            told += " But something else is wrong: the check below says what."
+            told += " Still something is wrong: the check below says what."
         return Card("Not yet right.", told, LOST, drawing)
 
     def scene(self):
