@@ -272,7 +272,8 @@ class _Drawing:
             roomy = all(_row(want.size, want.shape[-1], 0).wide >= NARROW for want in outputs.values())
             faint = f"The faint numbers are what {_names(outputs)} shall hold."
             return f"{self.scene.launch}. {faint if roomy else 'The boxes are too narrow for numbers.'}"
-        told = ["The kernel was stopped before its end, at the line that the check below names."] if self.run.error else []
+        stopped = "The kernel was stopped before its end, at the line that the check below names."
+        told = [stopped] if self.run.error else []
         outside = next((t for t in self.run.touches if self._is_outside(t)), None)
         if outside:
             name, shape = outside.name, self._shapes()[outside.name]
