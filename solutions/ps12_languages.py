@@ -89,6 +89,10 @@ puzzle("ps12/squares", ...)
 # unless you say otherwise), and `BLOCK` is a power of two. Triton spreads the numbers over the threads. Where
 # there are enough for it, a thread gets 4 neighbours, which it loads and stores with one instruction.
 #
+# A masked place is not read. It holds what `other` says, as in `tl.load(x + i, mask=inside, other=0.0)`, and
+# nothing defined without it. `tl.where(inside, a, b)` chooses place by place. On the host, `triton.cdiv(n, BLOCK)`
+# divides and rounds up, and `triton.next_power_of_2(n)` is a block for n numbers. `help(tl.load)` has more.
+#
 # Your host function gets arrays and launches on them. In this notebook they can be tensors; where you are
 # graded they are arrays without values, which have a `shape`, a `dtype` and a `stride(axis)`.
 
@@ -151,7 +155,7 @@ with when_written():
 #
 # A score of minus infinity is a word that may not come: its probability is 0. Where no word may come (a row of
 # minus infinities alone), all probabilities are 0. A row with NaN or with plus infinity among its scores
-# becomes NaN throughout, as in torch.
+# becomes NaN throughout, as in torch. In a kernel infinity is `float("inf")`.
 
 
 # %% solution="fused_softmax"
@@ -209,7 +213,7 @@ grade("ps12/fused_softmax", fused_softmax, rubric="time")
 # $$y = (x - \text{mean}) \cdot \text{rstd} \cdot \gamma + \beta, \qquad \text{rstd} = 1 / \sqrt{\text{var} + \varepsilon}$$
 #
 # with the row's mean, and its variance, the mean of the squares $(x - \text{mean})^2$. The two numbers of each
-# row are kept for the way back.
+# row are kept for the way back. Here and in task 4 rows lie side by side: row r begins at `x + r * columns`.
 #
 # $\text{mean}(x^2) - \text{mean}^2$ is the variance as well, on paper. In float32 it is the difference of two
 # large numbers for a row that lies far from zero.
@@ -270,6 +274,10 @@ grade("ps12/layer_norm", layer_norm)
 # second time. So let 32 programs take the rows in turn (program p the rows p, p + 32, ...), each keep sums of
 # its own rows, and write them to `partial`; a second launch adds up the 32. With fixed sums instead of
 # atomics, two runs give the same bits.
+#
+# A kernel has Python's `for` over a `range`, also one whose ends are known only at the launch. A name keeps its
+# shape and type in it, so a sum begins as a block: `tl.zeros((BLOCK,), tl.float32)`. `partial` begins with
+# rubbish in all of its 32 places, also where there are fewer rows than programs.
 
 
 # %% solution="layer_norm_backward"
@@ -363,7 +371,8 @@ grade("ps12/layer_norm_backward", layer_norm_backward, rubric="time")
 # steps of BK, loads a BM x BK block of a and a BK x BN block of b, and adds their product.
 #
 # Addresses of a block have two axes: `row[:, None] * a_stride + at[None, :]` are BM x BK of them, as broadcasting
-# makes them in NumPy, and a mask is made the same way. Sides of blocks are powers of two, from 16 on.
+# makes them in NumPy, and a mask is made the same way: `(row[:, None] < m) & ...`, with brackets round each
+# comparison, because `&` comes before `<`. Sides of blocks are powers of two, from 16 on.
 #
 # The factors are FP16, as ps07's were. A product of two such numbers is exact in FP32, which is where the sums
 # belong.
@@ -516,9 +525,12 @@ with when_written():
 # ## Three languages side by side
 #
 # The same work in numba and in CUDA C++, as the sets up to now have it, beside your Triton: what does each ask
-# of memory? A program of yours has 128 threads where the others have a thread for every number; softmax and
-# layer norm of the others read a row several times, and yours once. The product in numba is ps04's on CUDA
-# cores, the one in C++ ps07's, with a warp for every 32 x 32 numbers.
+# of memory? Your sum has a program of 128 threads where the others have a thread for every number. The others'
+# softmax reads a row twice and their layer norm three times, and yours once. The product in numba is ps04's on
+# CUDA cores, the one in C++ ps07's, with a warp for every 32 x 32 numbers.
+#
+# Of a size that a launch passes, Triton's compiler notes whether 16 divides it. 16 does not divide the 1,000
+# columns of softmax, so a thread loads one number at a time there. The 768 of layer norm it does: four at a time.
 
 # %%
 with when_written():
@@ -555,7 +567,7 @@ with when_written():
     for warps in 1, 8:
         p = warplab.profile(softmax_kernel[(64,)], x, out, 1024, 1024, 1024, BLOCK=1024, num_warps=warps)
         print(
-            f"{warps} warps: {p.global_memory.sectors:,} sectors, {p.shared_memory.requests:,} requests to shared "
+            f"num_warps={warps}: {p.global_memory.sectors:,} sectors, {p.shared_memory.requests:,} requests to shared "
             f"memory, {p.registers} registers"
         )
 

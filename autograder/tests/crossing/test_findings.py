@@ -174,7 +174,7 @@ def test_lines_of_several_launches_are_added_up():
         ("device.empty was called 257 times", "Which loop has no end"),
         ("no progress in kernel k", "Which loop has no end"),
         ("CommError: deadlock: rank 0 waits", "message that nobody sends"),
-        ("`out` was never written to, or only added to", "Does any line of yours assign"),
+        ("`out` was never written to, only added to", "Does any line of yours assign"),
         ("global-memory conflict in kernel k", "Two threads meet"),
         ("stopped after 30 s of computing", "Which loop has no end"),
         ("input `w` was changed; it must stay", "writes into what the function was given"),

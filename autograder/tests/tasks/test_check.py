@@ -329,7 +329,10 @@ def test_what_a_kernel_left_alone_is_called_so():
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_a_nan_that_a_kernel_computed_is_not_called_left_alone(dtype):
     before, want = crossing.poisoned((3,), dtype), np.zeros(3)
-    told = "`x` was never written to, or only added to (it does not begin at 0)"
+    told = (
+        "`x` was never written to, only added to (it does not begin at 0), or computed from what was never "
+        "written"
+    )
     assert difference("x", before.copy(), want, untouched=before) == told
     assert difference("x", before + np.ones(3, dtype), want, untouched=before) == told, (
         "NaN + 1 keeps the bytes of that NaN"

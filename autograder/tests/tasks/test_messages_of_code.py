@@ -112,6 +112,9 @@ def test_a_kernel_without_end_is_stopped_by_its_own_time_at_its_own_line(monkeyp
         ("if i < n: tl.store(out + i, v)", "an `if` asks one number, and this is a whole block"),
         ("a, b = tl.program_id(0)", "one value cannot be taken apart"),
         ("v = [j for j in range(3)]", "and no more of Python"),
+        ("tl.store(out + i, v, mask=i < n & i < 9)", "put brackets round each comparison"),
+        ("tl.dot(*[tl.zeros((8, 8), tl.float16)] * 2)", "at least 16 numbers along k"),
+        ("tl.dot(*[tl.zeros((16, 16), tl.float16)] * 3)", "the third block must have the type of the sums"),
     ],
 )
 def test_what_triton_refuses_is_told_in_words_with_its_line(line, words):

@@ -88,7 +88,7 @@ def difference(name, got, expected, tolerance=0.0, untouched=None, launch=None):
         return None
     if untouched is not None and got.tobytes() == untouched.tobytes():
         added = (
-            ", or only added to (it does not begin at 0)"
+            ", only added to (it does not begin at 0), or computed from what was never written"
             if untouched.dtype.kind == "f" and np.isnan(untouched).all()
             else ""
         )

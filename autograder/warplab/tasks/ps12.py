@@ -107,7 +107,8 @@ class FusedSoftmax(TritonTask):
         x = special.inputs["x"]
         x[0, 1::2] = x[1, :] = x[2, 1:] = -np.inf
         x[3, 2], x[4, 3], x[5, 1] = np.inf, np.nan, np.nan
-        x[5, 2:] = -np.inf
+        x[5, 2:] = x[6] = -np.inf
+        x[6, 3] = np.nan  # the largest of what is no NaN is minus infinity, and yet a NaN is in the row
         return [
             self.matrix(rng, "rows", 3, 1),
             self.matrix(rng, "rows", 5, 2 * rng.integers(100, 400) + 1),

@@ -50,7 +50,7 @@ def of_triton(text: str) -> str:
         return f"not written yet: line {place[1]} of the kernel is `raise NotImplementedError()`"
     said = re.sub(r"^\w+\((['\"])(.*)\1\)$", r"\2", " ".join(lines[end + 1 if place else 0 :]))
     where = f" (line {place[1]} of the kernel: `{lines[end - 1].strip()[:80]}`)" if place else ""
-    meant = translated("triton", said)[0] or said[:300] or "Triton refuses this line and does not say why"
+    meant = translated("triton", said)[0] or said[:300]
     return f"does not compile: {meant}{where}"
 
 
