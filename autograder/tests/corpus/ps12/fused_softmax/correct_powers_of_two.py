@@ -14,7 +14,7 @@ def softmax_kernel(x, out, columns, x_stride, out_stride, BLOCK: tl.constexpr):
     below = score - tl.where(largest > -float("inf"), largest, 0.0)
     power = tl.exp2(below * LOG2_E)
     total = tl.sum(power, axis=0)
-    share = tl.where(largest == -float("inf"), power, power / total)
+    share = tl.where(total == 0.0, power, power / total)
     tl.store(out + row * out_stride + i, share, mask=i < columns)
 
 
