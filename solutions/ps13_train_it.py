@@ -73,8 +73,9 @@ puzzle("ps13/causal", ...)
 # | the gradient of the loss by `x` | `grad_x`, of the shape of x |
 # | the batch's part of a data set | the whole array, and `first`, the row where the batch begins |
 #
-# You write host code, and the kernels that it launches. Its arrays live on a `device`: on the host they have
-# a `shape`, a `size` and a `dtype`, and no values. So nothing can be computed but by a kernel of yours.
+# You write host code, and the kernels that it launches. Its arrays live on a `device`. On the host each is a
+# *handle*, which has a `shape`, a `size` and a `dtype`, and no values. So nothing can be computed but by a
+# kernel of yours.
 #
 # ```python
 # rows = device.empty((64, 2), "float32")              # a new array, its contents undefined
@@ -85,7 +86,8 @@ puzzle("ps13/causal", ...)
 #
 # `kernel` is yours in any language: `@cuda.jit` of numba, or CUDA C++ in
 # `warplab.cuda_kernel(source, "name")`, to which an array is a pointer. Numbers that the host knows, such as
-# a size or 1 - beta, may be worked out there. An array that is passed in holds what the text says; one that
+# a size or 1 - beta, may be worked out there; a kernel of numba's gets a Python float in float64, and
+# `np.float32(x)` in float32. An array that is passed in holds what the text says; one that
 # is to be filled holds nothing of use. Sums are made in float32 or better, so that Tensor Cores with TF32 are
 # not exact enough.
 #
@@ -106,7 +108,7 @@ puzzle("ps13/causal", ...)
 # x may have more rows than the batch, which has as many as y and grad_y. Batch, inputs and outputs are any
 # numbers from 1 on. All three products fetch tiles onto shared memory, as in chapter 4, so that no number is
 # fetched more than about once a tile. Two of them take one matrix transposed: let neighbouring threads fetch
-# numbers that are neighbours in memory, and turn the tile when you put it down.
+# numbers that are neighbours in memory, and turn the tile when you put it down. One kernel can do all three.
 #
 # The row *sectors* adds up what all launches read for a batch of 48, 96 inputs
 # and 64 outputs. Tiles of 16 x 16 earn all of it.
@@ -115,7 +117,8 @@ puzzle("ps13/causal", ...)
 source = r"""
 // One number of C (m x n) = A (m x k) @ B (k x n), and bias[column] where with_bias is 1. Blocks of 16 x 16. About 18 lines.
 // A's number (i, p) is a[first + i * a_row + p * a_col], B's number (p, j) is b[p * b_row + j * b_col]:
-// a transposed matrix is one whose two distances have changed places. One distance of each is 1.
+// a transposed matrix is one whose two distances have changed places. One distance of each is 1. `first` is here no row, but the place
+// in memory where A begins. Where with_bias is 0, `bias` is not read, and any array may be passed for it.
 extern "C" __global__
 void product(const float* a, const float* b, const float* bias, float* c, int m, int n, int k,
              int first, int a_row, int a_col, int b_row, int b_col, int with_bias)
@@ -608,9 +611,10 @@ grade("ps13/adamw", adamw)
 #
 # The other points are for what you fuse. Counted are 4 steps of such a run:
 #
-# * *launches*: full points up to 6 a step, none from 12 on. Two more are free, whatever the steps;
-# * *sectors* in global memory, read and written, of all kernels, copies and fills: full points up to 3.5
-#   times the least, none from 7 times on. The least: each weight and each of its two moments is read and
+# * *launches*: full points up to 6 a step, none from 12 on. Two more are free, whatever the steps, and copies
+#   and fills are not counted;
+# * *bytes*, as sectors in global memory, read and written, of all kernels, copies and fills: full points up
+#   to 3.5 times the least, none from 7 times on. The least: each weight and each of its two moments is read and
 #   written once a step, and the batch is read once. Tiles earn most of it, and the rest is what one kernel
 #   writes so that the next can read it.
 #
@@ -625,7 +629,9 @@ def train_mlp(device, images, labels, batch, steps, rate, beta1, beta2, eps, dec
     labels  (pictures,), int32
     w1, b1  (pixels, hidden) and (hidden,), to be trained where they are
     w2, b2  (hidden, classes) and (classes,), likewise
-    losses  (steps,), to be filled
+    losses  (steps,), to be filled; task 4 only adds to losses[step], so it needs zeros there first
+
+    At most 256 arrays can be made in a run: make them before the loop.
     """
     ### BEGIN SOLUTION
     # Five launches a step. A gradient by a weight never reaches memory: the thread that adds it up moves the weight. Whatever belongs to one
@@ -774,8 +780,10 @@ grade("ps13/train_mlp", train_mlp)
 # %% [markdown]
 # Watch it learn. The wide line is the same run in float64, and below it stand fresh pictures that your network
 # takes for another digit. The bars say which kernel moves how many bytes in a step, counted on the engine by
-# sectors; under them stands what to fuse first: the largest array of your own that one kernel writes and
-# another reads.
+# sectors. Under them stand the arrays of your own that one kernel writes and others read, with the bytes of
+# writing and reading them, most first. Fuse where you can: the thread that needs a number must be the one that
+# wrote it, or one of its block. GELU's gradient can follow the product that writes what it reads. It cannot
+# come before the product that reads its result, whose blocks each need numbers of many others.
 
 # %%
 with when_written():
@@ -1078,7 +1086,9 @@ def train_text(device, tokens, length, sequences, steps, rate, beta1, beta2, eps
     table (letters, width), places (length, width), wq, wk, wv (width, width), gain, shift (width,),
     w1 (width, hidden), b1 (hidden,), w2 (hidden, width), b2 (width,), wo (width, letters), bo (letters,)
 
-    Up to 256 arrays can be made in a run: make them before the loop.
+    wq, wk and wv have no bias: task 1 takes zeros for it, and writes a gradient that nobody needs.
+    At most 256 arrays can be made in a run: make yours before the loop. Those few that tasks 3 and 7 make in
+    each step, for themselves, may stay.
     """
     *weights, losses = weights_and_losses
     table, places, wq, wk, wv, gain, shift, w1, b1, w2, b2, wo, bo = weights

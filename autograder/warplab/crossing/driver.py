@@ -103,8 +103,8 @@ class Recorder:
         if self._bytes > MAX_BUFFER_BYTES or len(self.buffers) >= MAX_BUFFERS:
             raise Refused(
                 f"device.empty was called {len(self.buffers) + 1} times for {self._bytes:,} bytes together; "
-                f"the limit is {MAX_BUFFERS} arrays and {MAX_BUFFER_BYTES >> 20} MiB: does a function that "
-                "calls itself ever stop?"
+                f"the limit is {MAX_BUFFERS} arrays and {MAX_BUFFER_BYTES >> 20} MiB: is one made in every "
+                "round of a loop, or by a function that calls itself?"
             )
         name = f"#{len(self.buffers)}"
         self.buffers[name] = msgspec.to_builtins(buffer)
@@ -166,8 +166,10 @@ class Recorder:
 
 def _packed(arguments, who):
     """What a kernel is passed as an Order's step has it, and the types as kernel.compiled() takes them."""
-    if not all(type(one) in PASSED or isinstance(one, np.number | np.bool_) for one in arguments):
-        raise Refused(f"{who} passes device arrays and numbers to a kernel, nothing else")
+    for place, one in enumerate(arguments, 1):
+        if not (type(one) in PASSED or isinstance(one, np.number | np.bool_)):
+            got = f"argument number {place} is a {type(one).__name__}"
+            raise Refused(f"{who} passes device arrays and numbers to a kernel, nothing else; {got}")
     types = tuple(map(_described, arguments))
     packed = [
         _name(value) if kind == "array" else [dtype, plain_copy(value)]

@@ -209,7 +209,8 @@ def mistakes(run, count=500, seed=1, most=12):
     return plots.show(
         fig,
         alt=f"{len(wrong)} of {count} fresh pictures are taken for another digit. Shown: {told}.",
-        caption=f"{len(wrong)} of {count} fresh pictures are taken for another digit.",
+        caption=f"{len(wrong)} of {count} fresh pictures are taken for another digit. Above each stands the "
+        "digit that was drawn, then what the network said.",
     )
 
 
@@ -295,7 +296,7 @@ def counted(train_mlp, steps=2, seed=0):
 
 @plots.responsive
 def by_kernel(found):
-    """A bar for each kernel of a step: launches, bytes, share; below it what to fuse first."""
+    """A bar for each kernel of a step: launches, bytes, share; below it the arrays between kernels."""
     rows = sorted(found.kernels.items(), key=lambda row: row[1][1])
     total = sum(moved for _, (_, moved) in rows)
     phone = plots.on_phone()
@@ -303,16 +304,21 @@ def by_kernel(found):
     ax.barh([name for name, _ in rows], [moved for _, (_, moved) in rows], color=COLOUR["blue"], height=0.6)
     for place, (_, (launches, moved)) in enumerate(rows):
         more = (
-            f" {moved / total:.0%}" if phone else f" {launches:g} x, {moved:,.0f} bytes, {moved / total:.0%}"
+            f"{moved / total:.0%}" if phone else f"{launches:g} x, {moved:,.0f} bytes, {moved / total:.0%}"
         )
-        ax.text(moved, place, more, va="center", fontsize=9)
+        ax.annotate(
+            more, (moved, place), (4, 0), textcoords="offset points", va="center", fontsize=9
+        )
     ax.set_xlim(0, max(moved for _, (_, moved) in rows) * (1.25 if phone else 1.6))
     ax.set_xticks([])
     ax.spines["bottom"].set_visible(False)
     launches = sum(count for _, (count, _) in rows)
     lines = [f"{launches:g} launches and {total:,.0f} bytes a step, counted by sectors."]
     if found.between:
-        moved, name, by, of = found.between[0]
-        lines.append(f"Fuse first: {name}, which {by[0]} writes and {of[0]} reads, {moved:,.0f} bytes.")
+        passed = (
+            f"{name}, {moved:,.0f} bytes: written by {' and '.join(by)}, read by {' and '.join(of)}"
+            for moved, name, by, of in found.between[:4]
+        )
+        lines.append(f"Written by one kernel and read by another: {'; '.join(passed)}.")
     told = "; ".join(f"{name}: {n:g} launches, {moved:,.0f} bytes" for name, (n, moved) in reversed(rows))
     return plots.show(fig, alt=f"Bytes of a step by kernel. {told}.", caption=" ".join(lines))

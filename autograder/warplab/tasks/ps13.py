@@ -462,12 +462,13 @@ class CrossEntropy(TrainingTask):
     @staticmethod
     def rows(rng, item, batch, classes, size=2.0, only=(), first=0):
         steps = int(rng.integers(3, 9))
+        step = int(rng.integers(1, steps))
         inputs = {
             "logits": normal(rng, batch, classes, size=size),
             "labels": rng.integers(0, classes, first + batch + 3, np.int32),
             "first": int(first),
-            "step": int(rng.integers(1, steps)),
-            "losses": np.zeros(steps, np.float32),
+            "step": step,
+            "losses": np.where(np.arange(steps) == step, 0, normal(rng, steps)).astype(np.float32),
             "far": int(item == "large"),
         }
         return Case(f"{item}, {batch} x {classes}, step {inputs['step']}", inputs, item, only)
