@@ -172,6 +172,7 @@ def test_lines_of_several_launches_are_added_up():
         ("barrier divergence in kernel k", "wait at one barrier"),
         ("`device.launch` asks for a grid of (0,); each", "Work out grid and block"),
         ("device.empty was called 257 times", "in every round of a loop"),
+        ("device.launch passes device arrays and numbers to a kernel, nothing else", "Which one is None"),
         ("AttributeError: 'Handle' object has no attribute 'sum' (line 4)", "Who should touch"),
         ("invalid launch in kernel k: argument number 1 is a Handle; pass arrays", "Who should touch"),
         ("no progress in kernel k", "Which loop has no end"),

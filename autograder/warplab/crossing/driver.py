@@ -166,10 +166,8 @@ class Recorder:
 
 def _packed(arguments, who):
     """What a kernel is passed as an Order's step has it, and the types as kernel.compiled() takes them."""
-    for place, one in enumerate(arguments, 1):
-        if not (type(one) in PASSED or isinstance(one, np.number | np.bool_)):
-            got = f"argument number {place} is a {type(one).__name__}"
-            raise Refused(f"{who} passes device arrays and numbers to a kernel, nothing else; {got}")
+    if not all(type(one) in PASSED or isinstance(one, np.number | np.bool_) for one in arguments):
+        raise Refused(f"{who} passes device arrays and numbers to a kernel, nothing else")
     types = tuple(map(_described, arguments))
     packed = [
         _name(value) if kind == "array" else [dtype, plain_copy(value)]

@@ -303,12 +303,8 @@ def by_kernel(found):
     fig, ax = plots.new(3.6 if phone else 6.6, 0.9 + 0.42 * len(rows))
     ax.barh([name for name, _ in rows], [moved for _, (_, moved) in rows], color=COLOUR["blue"], height=0.6)
     for place, (_, (launches, moved)) in enumerate(rows):
-        more = (
-            f"{moved / total:.0%}" if phone else f"{launches:g} x, {moved:,.0f} bytes, {moved / total:.0%}"
-        )
-        ax.annotate(
-            more, (moved, place), (4, 0), textcoords="offset points", va="center", fontsize=9
-        )
+        more = f"{moved / total:.0%}" if phone else f"{launches:g} x, {moved:,.0f} bytes, {moved / total:.0%}"
+        ax.annotate(more, (moved, place), (4, 0), textcoords="offset points", va="center", fontsize=9)
     ax.set_xlim(0, max(moved for _, (_, moved) in rows) * (1.25 if phone else 1.6))
     ax.set_xticks([])
     ax.spines["bottom"].set_visible(False)
