@@ -324,7 +324,7 @@ def kv_cache_bytes(model, batch, tokens, free):
     layers, local, window = model["layers"], model["local"], model["window"]
     kept = (layers - local) * tokens + local * min(tokens, window)
     most = free // (each * layers)
-    if most > window:
+    if most >= window:
         most = (free // each - local * window) // (layers - local)
     return each * batch * kept, most
     # Up to the window all layers grow with the text, beyond it only those that look at all of it: two slopes, and `most` asks on which of

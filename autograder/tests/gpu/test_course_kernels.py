@@ -31,7 +31,7 @@ KERNEL_TASKS = [
     name
     for problem_set in sorted(SOLUTIONS)
     for name in registry.names(problem_set)
-    if registry.get(name).crossing in crossing.EXECUTED
+    if registry.get(name).crossing in crossing.EXECUTED and registry.get(name).needs != "triton"
 ]
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.M | re.S)
 

@@ -63,7 +63,9 @@ def test_only_our_own_drawings_and_tables_are_put_in_as_they_are():
     ]
     table_of_a_cell = '<div class="table" id="{{ block.id }}" tabindex="0">{{ block.table | safe }}</div>'
     pictures = ["{{ drawing.picture | safe }}", "{{ row.access.picture | safe }}"]
-    pictures.append('<div style="margin-top:.3em;">{{ reply.picture | safe }}</div>')
+    pictures += [
+        f'<div style="margin-top:.3em;">{{{{ {of}.picture | safe }}}}</div>' for of in ("reply", "card")
+    ]
     of_the_class = [
         '{% if "scores" in figures %}{{ figures["scores"] | safe }}{% endif %}',
         '{{ figures["tasks " ~ one.name] | safe }}',

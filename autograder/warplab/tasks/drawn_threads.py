@@ -13,7 +13,6 @@ import numpy as np
 
 from warplab.crossing.execute import parameters
 from warplab.crossing.values import filled
-from warplab.plots.palette import PALETTE
 from warplab.simt.engine.address_space import AddressSpace, as_bytes
 from warplab.simt.engine.indices import array_at, index_text, last_index
 from warplab.simt.engine.machine import Launch, Machine
@@ -22,7 +21,7 @@ from warplab.simt.observer import Observer
 
 WIDTH, GUTTER = 360, 50  # of every picture: a phone shows it as it is; and of the names on its left
 SPARE = 4096  # bytes behind each array, which a thread may touch in a picture
-TEXT, SMALL, FONT = 11.5, 11, "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
+TEXT, SMALL, FONT = 12.2, 11, "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 PLACE, TALL, FALL = 26, 20, 44  # a place at its widest, a row's height, the room of lines
 NARROW = 14  # a place narrower than this has no number in it
 BETWEEN = 6  # pixels between two groups of places, such as rows of an image
@@ -204,7 +203,7 @@ class _Drawing:
         row = _row(len(texts), shape[-1], top)
         self.body.append(_text(0, top + 14, name, anchor="start"))
         for n, (middle, text) in enumerate(zip(row.middles, texts, strict=True)):
-            frame = (PALETTE["orange"], 2.2) if n in marked else ("currentColor", 0.8)
+            frame = (_colour("orange"), 2.2) if n in marked else ("currentColor", 0.8)
             self.body.append(
                 f'<rect x="{middle - row.wide / 2 + 0.7:.4g}" y="{top}" width="{row.wide - 1.4:.4g}" '
                 f'height="{TALL}" fill="none" stroke="{frame[0]}" stroke-width="{frame[1]}"/>'
@@ -259,7 +258,7 @@ class _Drawing:
             threads = later if output or (table and reads) else dots
             downwards = output or (table and not reads)
             ends = (threads.bottom, row.top) if downwards else (threads.top, row.bottom)
-            colour = PALETTE["orange" if bad else "blue" if reads else "green"]
+            colour = _colour("orange" if bad else "blue" if reads else "green")
             dash = ' stroke-dasharray="4 2"' if bad else ""
             self.body.append(
                 f'<line x1="{threads.middles[t.thread]:.4g}" y1="{ends[0]:.4g}" x2="{row.at(place):.4g}" '
@@ -340,6 +339,12 @@ def _names(outputs):
 
 def _does(touch):
     return {"read": "reads", "write": "writes"}.get(touch.kind, "adds to")
+
+
+def _colour(name):
+    from warplab.plots.palette import PALETTE  # where tests run on a GPU there need be no matplotlib
+
+    return PALETTE[name]
 
 
 def _short(value):

@@ -484,7 +484,7 @@ class KvCacheBytes(Task):
     corners = 12
 
     def make_cases(self, rng):
-        def server(item, heads, shared, only, local=0.0, long=False, free=None):
+        def server(item, heads, shared, only, local=0.0, long=False, free=None, one_beyond=False):
             layers = int(rng.integers(6, 80))
             model = {
                 "layers": layers,
@@ -507,6 +507,9 @@ class KvCacheBytes(Task):
                 )
                 each = 2 * model["kv_heads"] * model["head_size"] * model["number"]
                 inputs["free"] = int(each * (self.kept(model, inputs["tokens"]) + rng.uniform(-0.4, 0.4)))
+            if one_beyond:  # where no whole layer more would fit, and a token for the few that keep all does
+                each = 2 * model["kv_heads"] * model["head_size"] * model["number"]
+                inputs["free"] = each * self.kept(model, model["window"] + 1)
             if free is not None:
                 inputs["free"] = free
             return Case(
@@ -530,6 +533,7 @@ class KvCacheBytes(Task):
             server("most", 32, 1, "most"),
             *(server("most", 64, 8, "most", local, long) for local in (0.5, 0.85) for long in (True, False)),
             server("most", 64, 8, "most", 0.5, free=100),  # not a single token
+            server("most", 16, 2, "most", 0.9, one_beyond=True),
         ]
 
     @staticmethod

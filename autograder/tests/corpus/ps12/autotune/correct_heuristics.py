@@ -13,18 +13,18 @@ import triton.language as tl
 )
 @triton.jit
 def product(a, b, c, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    row = tl.program_id(0) * BM + tl.arange(0, BM)
-    column = tl.program_id(1) * BN + tl.arange(0, BN)
-    total = tl.zeros((BM, BN), tl.float32)
-    for start in range(0, k, BK):
-        at = start + tl.arange(0, BK)
-        of_a = (row[:, None] < m) & (at[None, :] < k)
-        of_b = (at[:, None] < k) & (column[None, :] < n)
-        x = tl.load(a + row[:, None] * k + at[None, :], mask=of_a, other=0.0)
-        y = tl.load(b + at[:, None] * n + column[None, :], mask=of_b, other=0.0)
-        total = tl.dot(x, y, total)
-    of_c = (row[:, None] < m) & (column[None, :] < n)
-    tl.store(c + row[:, None] * n + column[None, :], total, mask=of_c)
+    rows = (tl.program_id(0) * BM + tl.arange(0, BM))[:, None]
+    columns = (tl.program_id(1) * BN + tl.arange(0, BN))[None, :]
+    step, rest = tl.arange(0, BK), k
+    left, right = a + rows * k + step[None, :], b + step[:, None] * n + columns
+    acc = tl.zeros([BM, BN], dtype=tl.float32)
+    while rest > 0:
+        x = tl.load(left, mask=(rows < m) & (step[None, :] < rest), other=0)
+        acc += tl.dot(x, tl.load(right, mask=(step[:, None] < rest) & (columns < n), other=0))
+        left += BK
+        right += BK * n
+        rest -= BK
+    tl.store(c + rows * n + columns, acc, mask=(rows < m) & (columns < n))
 
 
 def tuned_products(prompt, words, weights, out_prompt, out_words):
