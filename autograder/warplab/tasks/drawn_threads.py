@@ -21,7 +21,7 @@ from warplab.simt.observer import Observer
 
 WIDTH, GUTTER = 360, 50  # of every picture: a phone shows it as it is; and of the names on its left
 SPARE = 4096  # bytes behind each array, which a thread may touch in a picture
-TEXT, SMALL, FONT = 12.2, 11, "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
+TEXT, SMALL, FONT = 12.2, 11.8, "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 PLACE, TALL, FALL = 26, 20, 44  # a place at its widest, a row's height, the room of lines
 NARROW = 14  # a place narrower than this has no number in it
 BETWEEN = 6  # pixels between two groups of places, such as rows of an image
