@@ -2,10 +2,15 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from autograder.user_error import UserError
+
+# Where a spreadsheet would see a formula begin, whichever sign its settings have between cells (commas
+# stand in quotes here): in front of = + - @ tab or return, or wide forms. Spaces and quotes may be between.
+FORMULA = re.compile(r"""(?:^|(?<=[;\t|]))(?=[\s"']*[=+@\t\r\uff1d\uff0b\uff0d\uff20-])""")
 
 
 def read_rows(
@@ -34,3 +39,12 @@ def csv_text(rows: Iterable[Iterable[object]], *, end: str = "\n", quoted: bool 
     quoting = csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
     csv.writer(text, lineterminator=end, quoting=quoting).writerows(rows)
     return text.getvalue()
+
+
+def guard(text: str) -> str:
+    """A cell that no spreadsheet takes for a formula, nor a part of it where it takes other separators.
+
+    An apostrophe stands in front of a = + - @ tab or return that begins the text or follows a separator, and
+    in front of spaces, quotes and apostrophes before one, so that two texts never become one.
+    """
+    return FORMULA.sub("'", " ".join(text.split("\n")))

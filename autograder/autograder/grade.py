@@ -17,6 +17,7 @@ from pathlib import Path
 from sqlalchemy.exc import OperationalError
 
 from autograder import results
+from autograder.csv_tables import guard
 from autograder.discover import Submission, find_submissions
 from autograder.gradebook import ByHand, CourseGradebook, write_csv
 from autograder.judge.judge import Verdict, check_points, legible
@@ -224,7 +225,10 @@ class Grading:
         folder = submission.home / self.assignment.name
         if self.asked.exchange:
             return exchange_time(folder)
-        received = self.times.get(submission.student)
+        student = submission.student
+        received = self.times.get(
+            guard(student), self.times.get(student)
+        )  # as collect writes it, or a person
         if received and submission.path and submission.path.parent == folder and not folder.is_symlink():
             results.write_atomic(folder / "timestamp.txt", f"{received} UTC\n".encode())
         return received

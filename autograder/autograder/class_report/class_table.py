@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.class_report.overview import Records
-from autograder.csv_tables import csv_text
+from autograder.csv_tables import csv_text, guard
 from autograder.layout import load_assignment
 from autograder.results import Results, secret_seed, write_atomic
 from autograder.user_error import UserError, nearest
@@ -51,7 +51,8 @@ def write_table(root: Path, task_name: str, grades: Path, page: Path) -> Path:
     text = render(folder, "class_table.html.j2", task=task_name, title=assignment.notebook, rankings=found)
     write_atomic(page, text.encode())
     listed = page.with_suffix(".names.csv")
-    write_atomic(listed, csv_text([("student", "name"), *sorted(names.items())]).encode("utf-8", "replace"))
+    listing = [(guard(student), name) for student, name in sorted(names.items())]
+    write_atomic(listed, csv_text([("student", "name"), *listing]).encode("utf-8", "replace"))
     return listed
 
 

@@ -1,14 +1,14 @@
 """What `autograder collect` was asked, checked, and what it prints."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from autograder.collect.intake import Collection
+from autograder.collect.intake import TAKEN, Collected, Collection
 from autograder.collect.platforms import checked_pattern
 from autograder.collect.repositories import PROTOCOLS
 from autograder.receipt import received_times, utc
@@ -32,34 +32,34 @@ def options(pattern: str | None, protocol: str, deadline: str | None) -> dict[st
         raise UserError(f"--pattern cannot be used: {problem}") from None
 
 
-def show(console: Console, found: Collection, assignment: str, shown: Callable[[Path], Path]) -> None:
-    """One line a student, each file that was not taken, what comes next. shown: a path as one reads it."""
-    rows, times = found.rows, shown(found.times)
+def collected_table(rows: Sequence[Collected], assignment: str) -> Table:
+    """One line a student."""
     table = Table(title=f"{assignment}, collected", title_justify="left")
     for name in ("student", "", "from", "note"):
         table.add_column(name)
     for row in rows:
         table.add_row(*(Text(text) for text in (row.student, row.state, row.place, row.why)))
-    console.print(table)
-    counts = {
-        state: sum(row.state == state for row in rows)
-        for state in ("new", "replaced", "unchanged", "refused")
-    }
-    console.print(
-        ", ".join(f"{count} {state}" for state, count in counts.items() if count) or "nothing found"
+    return table
+
+
+def told(found: Collection, assignment: str, shown: Callable[[Path], Path]) -> Iterator[str]:
+    """What is said below the table: counts, each file that was not taken, what comes next.
+
+    shown: a path as one reads it.
+    """
+    counts = Counter(row.state for row in found.rows if row.state != "nothing")
+    yield (
+        ", ".join(f"{counts[state]} {state}" for state in (*TAKEN, "refused") if counts[state])
+        or "nothing found"
     )
     for place, why in found.left:
-        _tell(console, f"not taken: {place}: {why}")
-    _tell(console, f"{found.taken + len(found.left)} files: {found.taken} taken, {len(found.left)} not")
+        yield f"not taken: {place}: {why}"
+    yield f"{found.taken + len(found.left)} files: {found.taken} taken, {len(found.left)} not"
+    times = shown(found.times)
     if found.names:
-        names = shown(found.names)
-        _tell(console, f"whose is what nobody was found for? Enter it in {names}, and collect again")
+        yield f"whose is what nobody was found for? Enter it in {shown(found.names)}, and collect again"
     if found.late:
         some = ", ".join(found.late[:3]) + (", ..." if len(found.late) > 3 else "")
-        _tell(console, f"late without a time: {some}; enter the times in {times}, or nothing is taken off")
+        yield f"late without a time: {some}; enter the times in {times}, or nothing is taken off"
     timed = f" --received {times}" if found.late or received_times(found.times) else ""
-    _tell(console, f"next: autograder grade {assignment}{timed}")
-
-
-def _tell(console: Console, text: str) -> None:
-    console.print(text, markup=False, soft_wrap=True)
+    yield f"next: autograder grade {assignment}{timed}"

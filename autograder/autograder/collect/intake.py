@@ -10,7 +10,7 @@ from pathlib import Path
 from autograder.collect.handed_in import HandedIn, Owner, Refusal, unfit
 from autograder.collect.platforms import LATE
 from autograder.collect.sources import handed_in
-from autograder.csv_tables import csv_text, read_rows
+from autograder.csv_tables import csv_text, guard, read_rows
 from autograder.discover import student_id, written_out
 from autograder.layout import Assignment
 from autograder.receipt import received_times
@@ -72,7 +72,7 @@ def collect(
     names_file, times_file = (into / f"{assignment.name}.{what}.csv" for what in ("names", "received"))
     names, unclaimed = _names(names_file), []
     for one in handed_in(source, assignment, pattern, protocol, deadline):
-        place = written_out(one.place)
+        place = guard(written_out(one.place))
         try:
             owner = Owner(student=names[place]) if names.get(place) else one.owner
             mine[_student(owner, roster)].append(one)
@@ -91,10 +91,10 @@ def collect(
         rows.append(row)
         left += _beside(found, one, row, assignment)
         if one and one.received is not None:
-            times[row.student] = one.received
+            times[guard(row.student)] = one.received
         elif row.state in ("new", "replaced"):
-            times.pop(row.student, None)
-        if one and one.note == LATE and row.student not in times:
+            times.pop(guard(row.student), None)
+        if one and one.note == LATE and guard(row.student) not in times:
             late.append(row.student)
     here = {row.student for row in rows}
     rows += [
@@ -230,7 +230,7 @@ def _before(target: Path, into: Path) -> bytes | None:
 def write_times(file: Path, times: Mapping[str, datetime], late: Iterable[str]) -> None:
     """The file that `autograder grade --received` reads. late: whose time a person has to enter."""
     rows = [(student, f"{times[student].isoformat()}Z", "") for student in times]
-    rows += [(student, "", f"{LATE}: enter the time") for student in late]
+    rows += [(guard(student), "", f"{LATE}: enter the time") for student in late]
     table = csv_text([("student", "time", "note"), *sorted(rows)])
     write_atomic(file, table.encode("utf-8", "replace"))
 

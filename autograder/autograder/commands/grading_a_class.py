@@ -58,16 +58,19 @@ def collect(
 ) -> None:
     """Bring what was handed in elsewhere into submitted/. What is refused is told, and the rest goes on."""
     from autograder.collect import collect as run
-    from autograder.collect.collected_table import options, show
+    from autograder.collect.collected_table import collected_table, options, told
     from autograder.layout import SUBMITTED, find_root, load_assignment
     from autograder.roster import read_roster
+    from autograder.show import tell
 
     root = find_root(course)
     asked = options(pattern, protocol, deadline)
     people = read_roster(roster, root)
     with resumable():
         found = run(source, load_assignment(root, assignment), into or root / SUBMITTED, people, **asked)
-    show(console, found, assignment, lambda path: shown(path, root))
+    console.print(collected_table(found.rows, assignment))
+    for line in told(found, assignment, lambda path: shown(path, root)):
+        tell(console, line)
     raise typer.Exit(1 if any(row.state == "refused" for row in found.rows) else 0)
 
 

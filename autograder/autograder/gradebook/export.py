@@ -3,14 +3,13 @@
 That is a status, and ungraded and pending points told apart from 0.
 """
 
-import re
 from collections.abc import Collection
 from pathlib import Path
 
 from nbgrader.api import Gradebook
 from nbgrader.plugins import ExportPlugin
 
-from autograder.csv_tables import csv_text
+from autograder.csv_tables import csv_text, guard
 from autograder.gradebook.standing import Standing, standings
 from autograder.results import write_atomic
 
@@ -18,9 +17,6 @@ COLUMNS = tuple(
     "assignment student_id status score max_score ungraded_points manual_points_pending late_penalty reason "
     "isolation attempt".split()
 )
-# Where a spreadsheet would see a formula begin, whichever sign its settings have between cells (commas
-# stand in quotes here): in front of = + - @ tab or return, or wide forms. Spaces and quotes may be between.
-FORMULA = re.compile(r"""(?:^|(?<=[;\t|]))(?=[\s"']*[=+@\t\r\uff1d\uff0b\uff0d\uff20-])""")
 
 
 class GradesExport(ExportPlugin):
@@ -75,12 +71,3 @@ def row_of(standing: Standing) -> dict[str, str]:
 def figure(points: float) -> str:
     """Points to the hundredth, as the feedback page has them."""
     return f"{round(points, 2):g}"
-
-
-def guard(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula, nor a part of it where it takes other separators.
-
-    An apostrophe stands in front of a = + - @ tab or return that begins the text or follows a separator, and
-    in front of spaces, quotes and apostrophes before one, so that two texts never become one.
-    """
-    return FORMULA.sub("'", " ".join(text.split("\n")))

@@ -14,8 +14,8 @@ formula is left out.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from autograder.csv_tables import csv_text
-from autograder.gradebook.export import figure, guard
+from autograder.csv_tables import csv_text, guard
+from autograder.gradebook.export import figure
 from autograder.gradebook.standing import Standing
 from autograder.roster import Person
 

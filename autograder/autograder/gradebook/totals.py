@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from autograder.csv_tables import csv_text
-from autograder.gradebook.export import figure, guard
+from autograder.csv_tables import csv_text, guard
+from autograder.gradebook.export import figure
 from autograder.gradebook.standing import Standing
 from autograder.user_error import UserError
 

@@ -299,6 +299,16 @@ def test_what_nobody_is_named_for_is_told_and_taken_when_a_person_enters_whose_i
     assert (rows["grace"], rows["(nobody)"]) == ("new", "refused")
 
 
+def test_a_files_name_is_no_formula_in_the_list_and_is_found_there_again(course, tmp_path):
+    """The names are the students' own, and the list is opened in a spreadsheet."""
+    archive = packed(tmp_path / "a.zip", {"=cmd|x!A1.ipynb": json.dumps(notebook(course[1])), "x.txt": ""})
+    found = collect(archive, course[1], tmp_path / "in", {})
+    assert found.names and found.names.read_text() == "file,student\n'=cmd|x!A1.ipynb,\n"
+    found.names.write_text("file,student\n'=cmd|x!A1.ipynb,ada\n")
+    (row,) = collect(archive, course[1], tmp_path / "in", {}).rows
+    assert (row.student, row.state) == ("ada", "new")
+
+
 def test_who_is_late_without_a_time_is_entered_without_one_until_a_person_knows_it(take, tmp_path):
     archive = packed(tmp_path / "a.zip", {"ada_LATE_7_1_ps01_tiny.ipynb": "x", "eve_8_2_ps01_tiny.ipynb": ""})
     _, into = take(archive)

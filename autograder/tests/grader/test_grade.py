@@ -19,8 +19,8 @@ from grading import answers, hand_in, make_course, notebook
 from grading import grading as made_grading
 from nbgrader.api import Gradebook
 
+from autograder.csv_tables import guard
 from autograder.grade import only_one
-from autograder.gradebook.export import guard
 from autograder.judge.attempts import NotebookStep, run_all
 from autograder.judge.faults import InternalError
 from autograder.judge.judge import _checked

@@ -27,10 +27,10 @@ from rich.console import Console
 
 from autograder import grade
 from autograder.class_report.overview import _flags
+from autograder.csv_tables import guard
 from autograder.discover import MAX_ID, MAX_ID_BYTES, find_submissions, student_id, written_out
 from autograder.grade import Row
 from autograder.gradebook import CourseGradebook
-from autograder.gradebook.export import guard
 from autograder.judge.judge import CellVerdict, Verdict
 from autograder.layout import load_assignment
 from autograder.lookalikes import told_apart
