@@ -46,6 +46,9 @@ def test_a_stub_and_text_of_a_student_are_told_and_escaped(capsys):
 
     assert check.predict({1: 4}, stub) is False
     assert "There is nothing to compare with yet" in capsys.readouterr().out
+    for nothing in (None, float("nan")):  # a kernel that wrote nothing, a function without a return
+        assert check.predict({1: 4}, lambda _, nothing=nothing: nothing) is False
+        assert "of 1 came" in capsys.readouterr().out
     assert "<b>" not in prediction.Compared([("<b>", "<b>", "1", "right")], "counted")._repr_html_()
 
 

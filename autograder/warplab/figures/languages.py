@@ -11,6 +11,7 @@ from numba import cuda, float32
 
 import warplab
 from warplab import plots
+from warplab.figures.kernels import tiled
 from warplab.hardware.target import Target
 from warplab.rendering import render
 from warplab.simt.counters.collect import Counters
@@ -93,22 +94,7 @@ extern "C" __global__ void softmax(const float* x, float* out, int columns)
 """  # noqa: E501 - a line of C++
 
 
-@cuda.jit
-def matmul(a, b, c):
-    """One thread: one number of c, through tiles in shared memory, on CUDA cores."""
-    tile_a = cuda.shared.array((TILE, TILE), float32)
-    tile_b = cuda.shared.array((TILE, TILE), float32)
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    col, row = cuda.grid(2)
-    acc = float32(0)
-    for k0 in range(0, a.shape[1], TILE):
-        tile_a[ty, tx], tile_b[ty, tx] = a[row, k0 + tx], b[k0 + ty, col]
-        cuda.syncthreads()
-        for k in range(TILE):
-            acc += tile_a[ty, k] * tile_b[k, tx]
-        cuda.syncthreads()
-    c[row, col] = acc
-
+matmul = tiled(TILE)
 
 MATMUL = """
 #include <mma.h>

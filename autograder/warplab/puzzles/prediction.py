@@ -52,6 +52,11 @@ def compare(predicted, count, found="counted"):
     except Exception as error:  # noqa: BLE001 - it may run a student's code: told as that
         show(Compared([], found, f"There is nothing to compare with yet: {explain(error)}"))
         return False
+    unfit = next((what for what, value in came.items() if not _comparable(value)), None)
+    if unfit is not None:
+        told = f"There is nothing to compare with yet: of {_label(unfit)} came {came[unfit]!r}."
+        show(Compared([], found, told))
+        return False
     rows = [
         (_label(what), _text(said), _text(came[what]), _off(said, came[what]))
         for what, said in predicted.items()

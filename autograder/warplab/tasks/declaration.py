@@ -304,12 +304,22 @@ class DriverTask(KernelTask):
 
     Arrays arrive as handles without values, numbers as they are. Counters are the sums over all launches,
     with "launches" and "allocated_bytes". Needs result(inputs), as a kernel does, and no plan.
+
+    SHARE: in a counted row the busiest warps of all launches may issue so much of all instructions.
     """
 
     crossing = "driver"
+    SHARE = 1.0
 
     def unshared(self, inputs, counters, launch=()):
-        return None
+        """The work belongs to many warps."""
+        total, busiest = (counters.get(name) for name in ("warp_instructions", "busiest_warp_instructions"))
+        if not total or not busiest or busiest <= self.SHARE * total:
+            return None
+        return (
+            f"the busiest warps issue {number(busiest)} of {number(total)} instructions: divide the work "
+            "among many blocks and warps"
+        )
 
 
 class VjpTask(Task):

@@ -5,7 +5,7 @@ import numpy as np
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, DriverTask, task
 from warplab.tasks.domain import Whole
-from warplab.tasks.rubric import Bound, Case, Item, number, so_many
+from warplab.tasks.rubric import Bound, Case, Item, so_many
 
 UNIT = 2.0**-24  # unit roundoff of float32
 WIDEST = 4  # numbers of float32 that a thread asks for at once: 16 bytes
@@ -22,19 +22,7 @@ class TritonTask(DriverTask):
     """Host code without a device of its own: what it can launch on its arrays is a kernel in Triton."""
 
     needs = "triton"
-    FEWEST = 40  # warps that must share the work of a counted row
-
-    def unshared(self, inputs, counters, launch=()):
-        """Triton's programs are blocks: one program that goes through everything has up to 32 warps, and each
-        of them issues at least a 32nd of all instructions.
-        """
-        total, busiest = (counters.get(name) for name in ("warp_instructions", "busiest_warp_instructions"))
-        if not total or not busiest or busiest <= total / self.FEWEST:
-            return None
-        return (
-            f"the busiest warp issues {number(busiest)} of {number(total)} instructions: "
-            "divide the work among many programs"
-        )
+    SHARE = 1 / 40  # one program that goes through everything has up to 32 warps
 
 
 @task("ps12/vector_add", points=10)
@@ -246,7 +234,7 @@ class LayerNormBackward(Normalised):
     entry = "layer_norm_backward"
     arguments = ("x", "gamma", "mean", "rstd", "dy", "partial", "dx", "dgamma", "dbeta")
     yardstick = COPY
-    FEWEST = 12  # two launches, and programs of one warp
+    SHARE = 1 / 12  # two launches, and programs of one warp
     items = (
         Item("dx", 4, title="The gradient by x"),
         Item("parameters", 4, title="The gradients by gamma and beta"),
@@ -353,7 +341,7 @@ class MatmulDot(TritonTask):
     yardstick = ("torch.matmul", "a", "b")
     domain = {axis: Whole(upto=200) for axis in "mnk"}
     corners = 3
-    FEWEST = 24  # 512 x 512 numbers in tiles of up to 128 x 256 are eight programs, of four warps
+    SHARE = 1 / 24  # 512 x 512 numbers in tiles of up to 128 x 256 are eight programs, of four warps
     items = (
         Item("whole", 3, title="Sizes that are whole tiles"),
         Item("ragged", 6, title="Any sizes"),
@@ -436,7 +424,7 @@ class Autotune(TritonTask):
     yardstick = ("torch.matmul", "prompt", "weights")
     domain = {axis: Whole(upto=150) for axis in ("prompt", "words", "n", "k")}
     corners = 2  # each chooses twice from a list, and what is chosen must be right
-    FEWEST = 12  # two launches, and the fewer rows the fewer programs
+    SHARE = 1 / 12  # two launches, and the fewer rows the fewer programs
     WORDS = 16  # rows of `words` in counted cases: as many as the smallest tile of tl.dot has
     items = (
         Item("any", 5, title="Right for any sizes"),

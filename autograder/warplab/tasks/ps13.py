@@ -26,11 +26,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from warplab.models import training_runs
 from warplab.models.drawn_digits import drawn_digits
-from warplab.models.training_runs import TIMED, WEIGHTS, mlp_run, mlp_start
+from warplab.models.training_runs import TIMED, WEIGHTS, density, gelu, gelu_slope, mlp_run, mlp_start
 from warplab.tasks.compare import gradient_check, sum_tolerance
 from warplab.tasks.declaration import DriverTask, task
-from warplab.tasks.rubric import Bound, Case, Item, number, so_many
+from warplab.tasks.rubric import Bound, Case, Item, so_many
 from warplab.tasks.text_run import LETTERS, RHYME, TEXT_WEIGHTS, text_run, text_start, tokens_of
 
 UNIT = 2.0**-24  # unit roundoff of float32
@@ -53,26 +54,7 @@ def once(*arrays):
     return sum(array.nbytes for array in arrays) / 32
 
 
-class Divided(DriverTask):
-    """Host code whose structure rows are lost where few warps do the work.
-
-    SHARE: the busiest warps of all launches issue at most so much of all instructions.
-    """
-
-    SHARE = 1 / 4
-
-    def unshared(self, inputs, counters, launch=()):
-        """The work belongs to many warps."""
-        total, busiest = (counters.get(name) for name in ("warp_instructions", "busiest_warp_instructions"))
-        if not total or not busiest or busiest <= self.SHARE * total:
-            return None
-        return (
-            f"the busiest warps issue {number(busiest)} of {number(total)} instructions: divide the work "
-            "among many blocks and warps"
-        )
-
-
-class TrainingTask(Divided):
+class TrainingTask(DriverTask):
     """Host code for one part of a training step: what goes forward, and the gradients that come back.
 
     through, differentiable: sum(through * grad_through) is differentiated by these arguments.
@@ -84,6 +66,7 @@ class TrainingTask(Divided):
     its error bound is added to the tolerance; of larger ones, and where inputs say "far", by the chain rule.
     """
 
+    SHARE = 1 / 4
     through = "y"
     differentiable = ()
 
@@ -282,11 +265,11 @@ class Activation(TrainingTask):
 
     def forward(self, inputs):
         x = np.asarray(inputs["x"], np.float64)
-        return {"y": x * below(x)}
+        return {"y": gelu(x)}
 
     def backward(self, inputs):
         x, grad = exact(inputs, "x", "grad_y")
-        return {"grad_x": grad * (below(x) + x * density(x))}
+        return {"grad_x": grad * gelu_slope(x)}
 
     def rounding(self, inputs, expected):
         """P(x) is found to 4 units: an argument of erf that is rounded twice moves erf by less than one unit,
@@ -304,17 +287,6 @@ class Activation(TrainingTask):
         """
         fewest = 5 * once(inputs["x"])
         return {"sectors": Bound("global_memory.sectors", 1.1 * fewest, 1.4 * fewest, "sectors")}
-
-
-def below(x):
-    """The normal distribution function, by which a GELU weighs x: exact to float64's last places."""
-    return np.vectorize(math.erfc, otypes=[float])(-x / math.sqrt(2)) / 2
-
-
-def density(x):
-    """The normal density."""
-    with np.errstate(over="ignore"):
-        return np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
 
 
 @task("ps13/layer_norm", points=12)
@@ -504,12 +476,8 @@ class CrossEntropy(TrainingTask):
         return inputs["labels"][inputs["first"] :][: len(inputs["logits"])]
 
     def forward(self, inputs):
-        logits = np.asarray(inputs["logits"], np.float64)
-        most = logits.max(axis=1)
-        sums = np.log(np.exp(logits - most[:, None]).sum(axis=1)) + most
-        losses = inputs["losses"].astype(np.float64)
-        rows = np.arange(len(logits))
-        losses[inputs["step"]] = (sums - logits[rows, self.labels(inputs)]).mean()
+        logits, losses = np.asarray(inputs["logits"], np.float64), inputs["losses"].astype(np.float64)
+        losses[inputs["step"]], _ = training_runs.cross_entropy(logits, self.labels(inputs))
         return {"losses": losses}
 
     def weight(self, inputs):
@@ -521,9 +489,8 @@ class CrossEntropy(TrainingTask):
         return powers / powers.sum(axis=1, keepdims=True)
 
     def backward(self, inputs):
-        grad = self.softmax(inputs)
-        grad[np.arange(len(grad)), self.labels(inputs)] -= 1
-        return {"grad_logits": grad / len(grad)}
+        (logits,) = exact(inputs, "logits")
+        return {"grad_logits": training_runs.cross_entropy(logits, self.labels(inputs))[1]}
 
     def rounding(self, inputs, expected):
         """A difference of logits is rounded once, which exp turns into a relative error of its size; a sum of
@@ -555,7 +522,7 @@ class CrossEntropy(TrainingTask):
 
 
 @task("ps13/adamw", points=9)
-class AdamW(Divided):
+class AdamW(DriverTask):
     """One update of weights, m and v by AdamW, with bias correction and decoupled weight decay."""
 
     entry = "adamw"
@@ -619,10 +586,9 @@ class AdamW(Divided):
 
     def reference(self, inputs):
         w, m, v, g = exact(inputs, "weights", "m", "v", "grads")
-        first, second, step = inputs["beta1"], inputs["beta2"], inputs["step"]
-        m, v = first * m + (1 - first) * g, second * v + (1 - second) * g * g
-        update = m / (1 - first**step) / (np.sqrt(v / (1 - second**step)) + inputs["eps"])
-        return {"weights": w - inputs["rate"] * (update + inputs["decay"] * w), "m": m, "v": v}
+        numbers = (inputs[name] for name in ("rate", "beta1", "beta2", "eps", "decay"))
+        training_runs.adamw([w], [g], [(m, v)], inputs["step"] - 1, *numbers)
+        return {"weights": w, "m": m, "v": v}
 
     def tolerance(self, inputs, expected):
         """beta and 1 - beta may be off by a unit of 1 each, also where they were rounded to float32 first:
@@ -679,12 +645,30 @@ def bands(inputs, expected):
     return limits
 
 
+class TrainingRun(DriverTask):
+    """A whole run on the device: its losses, one a step, and the weights after the last.
+
+    weights: names of the weights, in order. The reference is the same run in float64.
+    """
+
+    atomics = True  # rows may add up their losses, and their parts of a gradient
+    weights = ()
+
+    def result(self, inputs):
+        return {"losses": ((inputs["steps"],), "float32")} | {
+            name: (inputs[name].shape, "float32") for name in self.weights
+        }
+
+    def tolerance(self, inputs, expected):
+        """The bands that the text states."""
+        return bands(inputs, expected)
+
+
 @task("ps13/train_mlp", points=20)
-class TrainMlp(DriverTask):
+class TrainMlp(TrainingRun):
     """A network of two layers learns drawn digits: its losses, one a step, and its weights."""
 
-    entry = "train_mlp"
-    atomics = True  # pictures may add up their losses, and their parts of a gradient
+    entry, weights = "train_mlp", WEIGHTS
     arguments = (
         "device",
         *("images", "labels"),
@@ -740,17 +724,8 @@ class TrainMlp(DriverTask):
         only = ("losses",) if numbers["eps"] == TIMED["eps"] else ()
         return Case(f"{item}, {told}, network {network}", inputs, item, only)
 
-    def result(self, inputs):
-        return {"losses": ((inputs["steps"],), "float32")} | {
-            name: (inputs[name].shape, "float32") for name in WEIGHTS
-        }
-
     def reference(self, inputs):
         return mlp_run(inputs)
-
-    def tolerance(self, inputs, expected):
-        """The bands that the text states."""
-        return bands(inputs, expected)
 
     def bounds(self, inputs):
         """Launches: six a step, two for the whole run; a kernel for each operation takes twice as many.
@@ -973,10 +948,10 @@ class Embedding(TrainingTask):
 
 
 @task("ps13/train_text", points=7)
-class TrainText(DriverTask):
+class TrainText(TrainingRun):
     """A transformer of one block learns a rhyme letter by letter: its losses, one a step, and its weights."""
 
-    entry = "train_text"
+    entry, weights = "train_text", TEXT_WEIGHTS
     arguments = (
         "device",
         "tokens",
@@ -984,7 +959,6 @@ class TrainText(DriverTask):
         *TEXT_WEIGHTS,
         "losses",
     )
-    atomics = True
     items = (
         Item("step", 3, title="One step, any sizes"),
         Item("short", 2, title="A few steps, from other letters each time"),
@@ -1017,14 +991,5 @@ class TrainText(DriverTask):
         only = ("losses",) if numbers["eps"] == TIMED["eps"] else ()
         return Case(f"{item}, {told}, width {width}, {letters} letters", inputs, item, only)
 
-    def result(self, inputs):
-        return {"losses": ((inputs["steps"],), "float32")} | {
-            name: (inputs[name].shape, "float32") for name in TEXT_WEIGHTS
-        }
-
     def reference(self, inputs):
         return text_run(inputs)
-
-    def tolerance(self, inputs, expected):
-        """The bands that the text states."""
-        return bands(inputs, expected)
