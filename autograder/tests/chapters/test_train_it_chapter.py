@@ -13,6 +13,7 @@ from numba import cuda
 import warplab
 from warplab.figures import train_it
 from warplab.hardware import specs
+from warplab.models.drawn_digits import drawn_digits
 
 PAGE = ROOT / "chapters/13-train-it.md"
 TEXT = re.sub(r"\s+", " ", PAGE.read_text(encoding="utf-8"))
@@ -30,7 +31,7 @@ def page(beginning, **known):
 
 @pytest.fixture(scope="module")
 def batch():
-    pictures, labels = train_it.digits(64, seed=3)
+    pictures, labels = drawn_digits(np.random.default_rng(3), 64)
     return pictures, labels, cuda.to_device(pictures), cuda.to_device(labels)
 
 

@@ -466,30 +466,6 @@ class Net:
 
 # -- what it learns -------------------------------------------------------------------------------------
 
-FONT = """01110 10001 10011 10101 11001 10001 01110
-00100 01100 00100 00100 00100 00100 01110
-01110 10001 00001 00010 00100 01000 11111
-11111 00010 00100 00010 00001 10001 01110
-00010 00110 01010 10010 11111 00010 00010
-11111 10000 11110 00001 00001 10001 01110
-00110 01000 10000 11110 10001 10001 01110
-11111 00001 00010 00100 01000 01000 01000
-01110 10001 10001 01110 10001 10001 01110
-01110 10001 10001 01111 00001 00010 01100"""
-
-
-def digits(count, seed, noise=0.2):
-    """Pictures of 8 x 8 and what they show: a digit of 5 x 7 dots somewhere, bright or less so, and noise."""
-    rng = np.random.default_rng(seed)
-    dots = np.array([[[int(dot) for dot in row] for row in line.split()] for line in FONT.splitlines()])
-    labels = rng.integers(0, 10, count).astype(np.int32)
-    pictures = rng.normal(0, noise, (count, 8, 8))
-    for picture, digit in zip(pictures, labels, strict=True):
-        top, left = rng.integers(0, 2), rng.integers(0, 4)
-        picture[top : top + 7, left : left + 5] += dots[digit] * rng.uniform(0.6, 1)
-    return pictures.reshape(count, 64).astype(f32), labels
-
-
 # Lewis Carroll, "Jabberwocky", from "Through the Looking-Glass" (1871), in small letters; public domain
 POEM = """twas brillig and the slithy toves
 did gyre and gimble in the wabe

@@ -44,6 +44,11 @@ def normal(rng, *shape, size=1.0):
     return (size * rng.normal(size=tuple(map(int, shape)))).astype(np.float32)
 
 
+def odd(rng, low, high):
+    """2 low + 1, or another odd number up to 2 high - 1."""
+    return int(2 * rng.integers(low, high) + 1)
+
+
 def exact(inputs, *names):
     """Arrays of the inputs in float64."""
     return tuple(inputs[name].astype(np.float64) for name in names)
@@ -159,16 +164,13 @@ class Linear(TrainingTask):
         return Case(f"{item}, batch {batch}, {inputs} to {outputs}{window}", arrays, item, only)
 
     def make_cases(self, rng):
-        def odd(low, high):
-            return int(2 * rng.integers(low, high) + 1)
-
         cases = []
         for item, result in zip(
             ("forward", "inputs", "weights", "bias"), ("y", "grad_x", "grad_w", "grad_b"), strict=True
         ):
             cases += [
                 self.layer(rng, item, 1, 1, 1, only=(result,)),
-                self.layer(rng, item, odd(2, 5), 17, odd(2, 5), int(rng.integers(3, 9)), (result,)),
+                self.layer(rng, item, odd(rng, 2, 5), 17, odd(rng, 2, 5), int(rng.integers(3, 9)), (result,)),
                 self.layer(rng, item, 17, 49, 33, only=(result,)),
             ]
         return [*cases, self.layer(rng, "sectors", 48, 96, 64, 32)]
@@ -245,16 +247,13 @@ class Activation(TrainingTask):
             inputs = {"x": x, "grad_y": normal(rng, rows, cols), "far": int(item == "far")}
             return Case(f"{item}, {rows} x {cols}", inputs, item, only)
 
-        def odd(low, high):
-            return int(2 * rng.integers(low, high) + 1)
-
         far = np.concatenate([10.0 ** rng.uniform(1, 25, 20), rng.uniform(5, 40, 19), [0.0]])
         return [
             numbers("forward", 1, 1, only=("y",)),
-            numbers("forward", 5, odd(11, 16), only=("y",)),
+            numbers("forward", 5, odd(rng, 11, 16), only=("y",)),
             numbers("forward", 3, 43, only=("y",)),
             numbers("backward", 1, 1, only=("grad_x",)),
-            numbers("backward", 5, odd(11, 16), only=("grad_x",)),
+            numbers("backward", 5, odd(rng, 11, 16), only=("grad_x",)),
             numbers("backward", 3, 43, only=("grad_x",)),
             numbers("far", 2, 20, far * rng.choice([-1, 1], 40)),
             numbers("sectors", 64, 96),
@@ -330,16 +329,17 @@ class LayerNormBothWays(TrainingTask):
         return Case(f"{item}, {count} x {width}, eps {inputs['eps']:.1e}", inputs, item, only)
 
     def make_cases(self, rng):
-        def odd(low, high):
-            return int(2 * rng.integers(low, high) + 1)
-
         parts = {"forward": ("y",), "inputs": ("grad_x",), "parameters": ("grad_gain", "grad_shift")}
         cases = [
             self.rows(rng, item, *shape, only)
             for item, only in parts.items()
-            for shape in ((3, odd(17, 25)), (odd(17, 20), 6), (4, 33) if len(only) > 1 else (1, 1024))
+            for shape in (
+                (3, odd(rng, 17, 25)),
+                (odd(rng, 17, 20), 6),
+                (4, 33) if len(only) > 1 else (1, 1024),
+            )
         ]
-        width = odd(20, 40)
+        width = odd(rng, 20, 40)
         still = np.full((3, width), 1.0) * rng.choice([-8, 0, 0.5, 16], (3, 1), replace=False)
         centre = 4096.0 * rng.choice([-1, 1], (3, 1))
         return [
@@ -446,16 +446,13 @@ class CrossEntropy(TrainingTask):
         return Case(f"{item}, {batch} x {classes}, step {inputs['step']}", inputs, item, only)
 
     def make_cases(self, rng):
-        def odd(low, high):
-            return int(2 * rng.integers(low, high) + 1)
-
         cases = [
             self.rows(rng, item, *shape, only=only)
             for item, only in (("loss", ("losses",)), ("gradient", ("grad_logits",)))
-            for shape in ((1, 2), (odd(8, 11), 7, 2.0), (odd(2, 4), odd(17, 30)))
+            for shape in ((1, 2), (odd(rng, 8, 11), 7, 2.0), (odd(rng, 2, 4), odd(rng, 17, 30)))
         ]
         cases += [
-            self.rows(rng, item, odd(4, 9), 10, only=only, first=int(rng.integers(2, 20)))
+            self.rows(rng, item, odd(rng, 4, 9), 10, only=only, first=int(rng.integers(2, 20)))
             for item, only in (("loss", ("losses",)), ("gradient", ("grad_logits",)))
         ]
         low = self.rows(rng, "large", 3, 40, 1.0)
@@ -568,17 +565,16 @@ class AdamW(DriverTask):
         return Case(f"{item}, {count} parameters, step {step}, decay {decay:.2g}", inputs, item, only)
 
     def make_cases(self, rng):
-        def odd(low, high):
-            return int(2 * rng.integers(low, high) + 1)
-
         return [
             self.parameters(rng, "moments", 129, 5, only=("m", "v")),
-            self.parameters(rng, "moments", odd(200, 400), odd(5, 30), only=("m", "v")),
-            self.parameters(rng, "update", odd(200, 400), odd(3000, 9000), only=("weights",)),
-            self.parameters(rng, "correction", odd(40, 80), 1, only=("weights",)),
-            self.parameters(rng, "correction", odd(40, 80), 2, only=("weights",)),
-            self.parameters(rng, "decay", odd(40, 80), odd(5, 30), rng.uniform(0.5, 2), only=("weights",)),
-            self.parameters(rng, "bytes", 4096, odd(5, 30), 0.01),
+            self.parameters(rng, "moments", odd(rng, 200, 400), odd(rng, 5, 30), only=("m", "v")),
+            self.parameters(rng, "update", odd(rng, 200, 400), odd(rng, 3000, 9000), only=("weights",)),
+            self.parameters(rng, "correction", odd(rng, 40, 80), 1, only=("weights",)),
+            self.parameters(rng, "correction", odd(rng, 40, 80), 2, only=("weights",)),
+            self.parameters(
+                rng, "decay", odd(rng, 40, 80), odd(rng, 5, 30), rng.uniform(0.5, 2), only=("weights",)
+            ),
+            self.parameters(rng, "bytes", 4096, odd(rng, 5, 30), 0.01),
         ]
 
     def result(self, inputs):
@@ -687,16 +683,17 @@ class TrainMlp(TrainingRun):
     )
 
     def make_cases(self, rng):
-        def odd(low, high):
-            return int(2 * rng.integers(low // 2, high // 2) + 1)
-
         counted = {"batch": 32} | strong(rng, COUNTED_STEPS)
         return [
             self.run(rng, "first", 1, 1, 1, 2, {"batch": 1} | strong(rng, 1)),
             self.run(rng, "first", 64, 8, 32, 10, {"batch": 64} | strong(rng, 1)),
-            self.run(rng, "first", 37, 7, odd(33, 60), 9, {"batch": odd(21, 37)} | strong(rng, 1)),
-            self.run(rng, "short", 17, 5, odd(5, 31), int(rng.integers(3, 8)), {"batch": 7} | strong(rng, 5)),
-            self.run(rng, "short", 100, 6, odd(33, 70), 10, {"batch": odd(25, 49)} | strong(rng, 6)),
+            self.run(rng, "first", 37, 7, odd(rng, 16, 30), 9, {"batch": odd(rng, 10, 18)} | strong(rng, 1)),
+            self.run(
+                rng, "short", 17, 5, odd(rng, 2, 15), int(rng.integers(3, 8)), {"batch": 7} | strong(rng, 5)
+            ),
+            self.run(
+                rng, "short", 100, 6, odd(rng, 16, 35), 10, {"batch": odd(rng, 12, 24)} | strong(rng, 6)
+            ),
             self.run(rng, "short", 40, 16, 128, 10, {"batch": 40} | strong(rng, 2)),
             self.run(rng, "learns", 512, 8, 32, 10, TIMED | {"batch": 32, "steps": 64}),
             self.run(rng, "launches", 128, 8, 32, 10, counted),
@@ -779,18 +776,15 @@ class CausalAttention(TrainingTask):
         return Case(f"{item}, {sequences} of {length} rows, {width} wide", inputs, item, only)
 
     def make_cases(self, rng):
-        def odd(low, high):
-            return int(2 * rng.integers(low, high) + 1)
-
         parts = {"forward": ("out",), "queries": ("grad_q",), "keys": ("grad_k", "grad_v")}
         return [
             *(
                 self.tokens(rng, item, *shape, only)
                 for item, only in parts.items()
-                for shape in ((3, odd(2, 4), odd(2, 4)), (2, odd(17, 24), 4))
+                for shape in ((3, odd(rng, 2, 4), odd(rng, 2, 4)), (2, odd(rng, 17, 24), 4))
             ),
             self.tokens(rng, "forward", 1, 1, 1, ("out",)),
-            self.tokens(rng, "large", 2, odd(4, 8), 16, size=60.0),
+            self.tokens(rng, "large", 2, odd(rng, 4, 8), 16, size=60.0),
             self.tokens(rng, "memory", 2, 32, 4),
         ]
 
@@ -895,16 +889,17 @@ class Embedding(TrainingTask):
         return Case(f"{item}, {count} tokens of {words}, {width} wide", inputs, item, only)
 
     def make_cases(self, rng):
-        def odd(low, high):
-            return int(2 * rng.integers(low, high) + 1)
-
         first = int(rng.integers(3, 30))
         parts = (("forward", ("y",)), ("backward", ("grad_table",)))
         return [
             *(
                 self.text(rng, item, *shape, only=only)
                 for item, only in parts
-                for shape in ((1, 1, 1), (odd(20, 40), 5, odd(3, 6), first), (7, 30, odd(17, 30)))
+                for shape in (
+                    (1, 1, 1),
+                    (odd(rng, 20, 40), 5, odd(rng, 3, 6), first),
+                    (7, 30, odd(rng, 17, 30)),
+                )
             ),
             self.text(rng, "sectors", 128, 32, 32),
         ]
@@ -966,15 +961,21 @@ class TrainText(TrainingRun):
     )
 
     def make_cases(self, rng):
-        def odd(low, high):
-            return int(2 * rng.integers(low // 2, high // 2) + 1)
-
         whole = TIMED | {"steps": 16, "rate": 0.03}
         return [
             self.run(rng, "step", 1, 1, 1, 1, 2, strong(rng, 1)),
-            self.run(rng, "step", odd(3, 8), 3, odd(5, 12), odd(7, 20), 6, strong(rng, 1)),
-            self.run(rng, "step", odd(9, 24), 2, odd(17, 40), odd(33, 70), len(LETTERS), strong(rng, 1)),
-            self.run(rng, "short", odd(4, 9), 2, odd(4, 12), odd(7, 20), 9, strong(rng, 3)),
+            self.run(rng, "step", odd(rng, 1, 4), 3, odd(rng, 2, 6), odd(rng, 3, 10), 6, strong(rng, 1)),
+            self.run(
+                rng,
+                "step",
+                odd(rng, 4, 12),
+                2,
+                odd(rng, 8, 20),
+                odd(rng, 16, 35),
+                len(LETTERS),
+                strong(rng, 1),
+            ),
+            self.run(rng, "short", odd(rng, 2, 4), 2, odd(rng, 2, 6), odd(rng, 3, 10), 9, strong(rng, 3)),
             self.run(rng, "learns", 16, 4, 16, 32, len(LETTERS), whole),
         ]
 
