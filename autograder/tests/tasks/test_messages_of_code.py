@@ -189,3 +189,8 @@ def test_the_row_that_explains_the_others_is_named_first():
     assert told and all(not line.hints and "put" in line.reason for line in told)
     headline = repr(Table(report)).splitlines()[0]
     assert f"begin with {title!r}: " in headline and headline.endswith(" lost to it")
+
+
+@pytest.mark.parametrize("use", [lambda device, *_: device[0], lambda device, *_: device.synchronize()])
+def test_what_a_device_of_host_code_is_not_is_told(use):
+    assert "`device` is no array, and has `empty`, `zeros`" in report_on("ps13/linear", use).lines[0].reason
