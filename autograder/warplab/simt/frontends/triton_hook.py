@@ -165,6 +165,11 @@ def launch_on_engine(launcher, args, options: dict, context_of: ContextOf) -> Ma
     return ran[-1] if ran else None
 
 
+def is_recording() -> bool:
+    """Whether launches are noted, as in ``recorded``."""
+    return _recording.get() is not None
+
+
 @contextmanager
 def recorded(target: Target, note: Callable[..., None]) -> Iterator[None]:
     """Inside, launches of Triton's kernels are told to ``note`` (see NotedLaunches) and do not run.
