@@ -86,7 +86,8 @@ puzzle("ps13/causal", ...)
 #
 # `kernel` is yours in any language: `@cuda.jit` of numba, or CUDA C++ in
 # `warplab.cuda_kernel(source, "name")`, to which an array is a pointer. One in Triton is launched in Triton's own
-# way instead, `kernel[(programs,)](x, rows, 3, BLOCK=256)`, as in set 12. Numbers that the host knows, such as
+# way instead, `kernel[(programs,)](x, rows, 3, BLOCK=256)`, as in set 12; the two runs are drawn for numba and
+# CUDA C++ alone. Numbers that the host knows, such as
 # a size or 1 - beta, may be worked out there; a kernel of numba's gets a Python float in float64, and
 # `np.float32(x)` in float32. An array that is passed in holds what the text says; one that
 # is to be filled holds nothing of use. Sums are made in float32 or better, so that Tensor Cores with TF32 are
