@@ -17,7 +17,7 @@
 # is carried from memory to where it is used: for every multiplication, then for every sixteen, then for every
 # sixty-four.
 #
-# **About 4 hours**, after chapter 4. Of the 100 points 8 need a CUDA GPU. Write in the place of
+# **About 4 hours** (estimated), after chapter 4. Of the 100 points 8 need a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
 # says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
 # row.
@@ -29,7 +29,7 @@ from numba import cuda, float32
 
 import warplab
 from warplab import plots
-from warplab.check import grade, puzzle, when_written
+from warplab.check import grade, predict, puzzle, when_written
 
 # %% [markdown]
 # ## Four guesses
@@ -463,13 +463,28 @@ with when_written():
 # Take M = N = K = 1024, and a naive and a tiled kernel that both have blocks of 32 x 32 threads, so that a
 # warp is one row.
 #
-# 1. **Predict** by what factor the *load requests* fall, and by what factor the *sectors* fall. (Do it for
-#    one warp and 32 values of k.)
+# 1. **Predict** by what factor the *load requests* fall, and by what factor the *sectors* fall, in the place
+#    of the `...`. (Do it for one warp and 32 values of k.) The counts come when both are said, of your naive
+#    kernel and chapter 4's tiled one at 64 x 64, where the factors are the same.
 # 2. **Explain** why the two differ, and why at a tile width of 16 the second was 8.
 # 3. A colleague sees sectors per request *rise* in the tiled kernel, and concludes that it reads memory
 #    worse. What do you answer?
 #
 # About 150 words.
+
+# %%
+from warplab.figures.kernels import tiled
+
+
+def falls_by(what):
+    counted = []
+    for kernel in matmul_naive, tiled(32):
+        p = warplab.profile(kernel[(2, 2), (32, 32)], *matrices(64, 64, 64))
+        counted.append(getattr(p.global_load, what))
+    return counted[0] / counted[1]
+
+
+predict({"requests": ..., "sectors": ...}, falls_by, found="fall by")
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION

@@ -16,7 +16,7 @@
 # A small laboratory has one card, a good idea, and no money for a second card. You do the sums before a run
 # stops with "out of memory" after lunch, make the run smaller in two ways, and serve the trained model.
 #
-# **About 4 hours**, after chapter 6, without a GPU. Write in the place of `raise NotImplementedError()` and
+# **About 4 hours** (estimated), after chapter 6, without a GPU. Write in the place of `raise NotImplementedError()` and
 # delete that line; `help(grade)` says how points are counted. Unless a task says otherwise, sizes are whole
 # numbers from 1 on. Inputs must stay as they are: a changed one costs the row.
 
@@ -24,7 +24,7 @@
 import torch
 from torch.nn import functional
 from warplab import models, specs, vram
-from warplab.check import grade, puzzle, when_written
+from warplab.check import grade, predict, puzzle, when_written
 
 # %% [markdown]
 # ## Four guesses
@@ -341,11 +341,32 @@ grade("ps06/kv_cache_bytes", kv_cache_bytes)
 # A colleague wants to train all weights of a model of 13 billion parameters on a card of 24 GB, with mixed
 # precision, a checkpoint at every layer, and batches of one sequence.
 #
-# 1. **Predict**: what is short, and by which factor about?
+# 1. **Predict** which is larger, `"state"` or `"activations"`, how many gigabytes (1e9 bytes) each has without
+#    a checkpoint, and how many times its card the state fills, in the place of the `...`. The sums come when
+#    all are said, from your `training_bytes`.
 # 2. **Explain** what each of her three measures makes smaller, and what it leaves as it is.
 # 3. How could she adapt this model on this card at all?
 #
 # About 150 words.
+
+
+# %%
+def bill(what):
+    model = {"vocabulary": 32_000, "context": 2048, "width": 5120, "layers": 40, "heads": 40}
+    _, state, activations = training_bytes(model, {"precision": "mixed", "optimizer": "adam"}, 1, 2048)
+    return {
+        "larger": "state" if state > activations else "activations",
+        "state, GB": state / 1e9,
+        "activations, GB": activations / 1e9,
+        "state over the card": state / 24e9,
+    }[what]
+
+
+predict(
+    {"larger": ..., "state, GB": ..., "activations, GB": ..., "state over the card": ...},
+    bill,
+    found="computed",
+)
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION

@@ -17,7 +17,7 @@
 # multiplies out of the same few watts. A network that learned on the ground goes up in as few bits as it can
 # bear, and answers in integers. You write what lies between.
 #
-# **About 5 hours**, after chapter 7. Of the 100 points 5 need a CUDA GPU. Write in the place of
+# **About 5 hours** (estimated), after chapter 7. Of the 100 points 5 need a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
 # says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
 # row.

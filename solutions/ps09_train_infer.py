@@ -16,7 +16,7 @@
 # A railway station wants an information desk that answers in any language. At night a model learns; by day
 # it answers. The same weights, two very different bills.
 #
-# **About 5 hours**, after chapter 9, without a GPU. Write in the place of `raise NotImplementedError()` and
+# **About 5 hours** (estimated), after chapter 9, without a GPU. Write in the place of `raise NotImplementedError()` and
 # delete that line; `help(grade)` says how points are counted. Unless a task says otherwise, sizes are whole
 # numbers from 1 on. Inputs must stay as they are: a changed one costs the row.
 
@@ -25,7 +25,7 @@ import math
 
 import numpy as np
 from warplab import specs
-from warplab.check import grade, puzzle, when_written
+from warplab.check import grade, predict, puzzle, when_written
 
 # %% [markdown]
 # ## Five guesses
@@ -345,29 +345,42 @@ grade("ps09/batch_server", batch_server)
 # A rush of 400 travellers, with made-up arrivals. How many leave the desk each second, and how long does the
 # unluckiest of twenty wait?
 
+
 # %%
+def rush(gap, most, patience=0.05):
+    """(travellers who leave each second, seconds within which 95 % have their answer)"""
+    arrivals = np.cumsum(np.random.default_rng(9).exponential(1, 400))
+    arrivals = list(arrivals * 400 * gap / arrivals[-1])
+    done = np.array(batch_server(arrivals, most, patience, 0.05, 0.01))
+    return 400 / done[-1], np.quantile(done - arrivals, 0.95)
+
+
 with when_written():
-    rng = np.random.default_rng(9)
     for gap in 0.2, 0.04, 0.013:
-        arrivals = np.cumsum(rng.exponential(1, 400))
-        arrivals = list(arrivals * 400 * gap / arrivals[-1])
         for most in 1, 8, 64:
-            done = np.array(batch_server(arrivals, most, 0.05, 0.05, 0.01))
-            waits = done - arrivals
+            leave, within = rush(gap, most)
             print(
-                f"{1 / gap:>4.0f} come a second, at most {most:>2}: {400 / done[-1]:5.1f} leave, 95 % within {np.quantile(waits, 0.95):5.2f} s"
+                f"{1 / gap:>4.0f} come a second, at most {most:>2}: {leave:5.1f} leave, 95 % within {within:5.2f} s"
             )
 
 # %% [markdown]
 # ## 7. Predict and explain
 #
-# 1. **Predict**, for 25 travellers a second in the table above: what would a `patience` of 0, and of 0.5
-#    seconds, do to throughput and to waiting?
-# 2. Change the cell and run it. **Explain** what you see.
+# 1. **Predict**, for 25 travellers a second and batches of at most 8 in the table above: how many leave each
+#    second, and within how long have 95 % their answer, with a `patience` of 0 and of 0.5 seconds? Put it in
+#    the place of the `...`; the numbers come when all four are said, from your `batch_server`.
+# 2. **Explain** what you see.
 # 3. "Many requests at once reduce the latency." Where in the table is that true, where false, and what would
 #    be a better sentence?
 #
 # About 150 words.
+
+# %%
+predict(
+    {("leave", 0): ..., ("leave", 0.5): ..., ("within", 0): ..., ("within", 0.5): ...},
+    lambda what: dict(zip(("leave", "within"), rush(0.04, 8, what[1])))[what[0]],
+    found="simulated",
+)
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION

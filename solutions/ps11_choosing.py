@@ -16,7 +16,7 @@
 # A museum wants its visitors to ask questions of the paintings. There is a model that can answer, a budget
 # that cannot be discussed, and you.
 #
-# **About 3 hours**, after chapter 11, without a GPU. Write in the place of `raise NotImplementedError()` and
+# **About 3 hours** (estimated), after chapter 11, without a GPU. Write in the place of `raise NotImplementedError()` and
 # delete that line; `help(grade)` says how points are counted. Unless a task says otherwise, sizes are whole
 # numbers from 1 on. Inputs must stay as they are: a changed one costs the row.
 
@@ -25,7 +25,7 @@ import json
 import math
 
 from warplab import specs
-from warplab.check import grade, puzzle, when_written
+from warplab.check import grade, predict, puzzle, when_written
 from warplab.models.miniature import flat, fresh, one_step
 
 # %% [markdown]
@@ -314,12 +314,28 @@ with when_written():
 # The table under task 2 shows a larger batch making tokens cheaper. The director concludes that all visitors
 # should be served in one batch of 512.
 #
-# 1. **Predict**: as the batch grows, what happens to the dollars for a million tokens, and to the tokens a
-#    second for each reader? Where does it stop getting cheaper?
+# 1. **Predict** what doubling the batch multiplies by, from 8 readers to 16 and from 512 to 1,024: the dollars
+#    for a million tokens, and the tokens a second for each reader. Put factors in the place of the `...`; they
+#    are computed when all four are said, by your `cost_per_token`. Where does it stop getting cheaper?
 # 2. **Explain** both with the two times of a step, and with what has to lie on the desk.
 # 3. What would you tell the director?
 #
 # About 150 words.
+
+
+# %%
+def doubled(what):
+    name, batch = what
+    found = [cost_per_token(cards[2], 7e9, 2, 100e6, readers, 0.6) for readers in (batch, 2 * batch)]
+    (few, dear), (many, cheap) = found
+    return cheap / dear if name == "dollars" else many / few / 2
+
+
+predict(
+    {("dollars", 8): ..., ("dollars", 512): ..., ("each reader", 8): ..., ("each reader", 512): ...},
+    doubled,
+    found="times",
+)
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION

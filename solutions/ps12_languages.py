@@ -17,7 +17,7 @@
 # competitors' kernels are written in. You know numba and CUDA C++. In Triton you say what a whole block of
 # numbers does, and the compiler decides which thread does it.
 #
-# **About 5 hours**, after chapter 8. Of the 100 points 9 need a CUDA GPU. Write in the place of
+# **About 5 hours** (estimated), after chapter 8. Of the 100 points 9 need a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
 #
 # Triton has wheels for Linux (Windows: WSL; or Colab). Where it is not installed, this set cannot be solved,
@@ -31,7 +31,7 @@ import torch
 import triton
 import triton.language as tl
 import warplab
-from warplab.check import grade, puzzle, when_written
+from warplab.check import grade, predict, puzzle, when_written
 from warplab.figures.languages import side_by_side
 
 # %% [markdown]
@@ -553,19 +553,37 @@ with when_written():
 #
 # `softmax_kernel` on 64 rows of 1,024 numbers, once with `num_warps=1` and once with `num_warps=8`.
 #
-# 1. **Predict**, before you run the cell: in which of the two is shared memory asked more often, and do the
-#    sectors of global memory differ?
+# 1. **Predict**, in the place of the `...`: with how many warps (1 or 8) is shared memory asked more often, how
+#    often with 1, and how many times the sectors of global memory that 1 warp touches do 8 touch? The counts
+#    come when all three are said.
 # 2. **Explain** both: what does `tl.max` do with numbers that lie in the registers of several warps?
 # 3. Why is the other choice not always the better one?
 #
 # About 150 words.
 
+
 # %%
-with when_written():
+def softmax_counts(warps):
     x = torch.randn(64, 1024, device=warplab.torch_device)
     out = torch.empty_like(x)
+    return warplab.profile(softmax_kernel[(64,)], x, out, 1024, 1024, 1024, BLOCK=1024, num_warps=warps)
+
+
+def compared(what):
+    one, eight = softmax_counts(1), softmax_counts(8)
+    asked = one.shared_memory.requests, eight.shared_memory.requests
+    return {
+        "shared memory more often": 1 if asked[0] > asked[1] else 8,
+        "requests to it with 1": asked[0],
+        "sectors, 8 over 1": eight.global_memory.sectors / one.global_memory.sectors,
+    }[what]
+
+
+if predict(
+    {"shared memory more often": ..., "requests to it with 1": ..., "sectors, 8 over 1": ...}, compared
+):
     for warps in 1, 8:
-        p = warplab.profile(softmax_kernel[(64,)], x, out, 1024, 1024, 1024, BLOCK=1024, num_warps=warps)
+        p = softmax_counts(warps)
         print(
             f"num_warps={warps}: {p.global_memory.sectors:,} sectors, {p.shared_memory.requests:,} requests to shared "
             f"memory, {p.registers} registers"

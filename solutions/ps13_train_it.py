@@ -17,7 +17,7 @@
 # envelopes, and the ship with the library for that is not coming. So you write all of it: the kernels of a
 # training step, forward and backward, and then the run in which a network learns with nothing but them.
 #
-# **About 8 hours**, after chapter 13. Of the 100 points 1 needs a CUDA GPU. Write in the place of
+# **About 8 hours** (estimated), after chapter 13. Of the 100 points 1 needs a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
 
 # %%
@@ -27,7 +27,7 @@ import numpy as np
 import warplab
 from IPython.display import display
 from numba import cuda, float32
-from warplab.check import grade, puzzle, when_written
+from warplab.check import grade, predict, puzzle, when_written
 
 # %% [markdown]
 # ## Four guesses
@@ -1165,8 +1165,9 @@ with when_written():
 # A network of two layers, 256 to 128 to 10 with a GELU between, takes a training step. The cell below adds up
 # the fewest bytes that each part of the step moves, if every kernel reads and writes each of its arrays once.
 #
-# 1. **Predict**, before you run it: which part moves most at a batch of 16, and which at a batch of 4,096?
-#    Whose bytes do not change with the batch at all?
+# 1. **Predict**, in the place of the `...`: which part moves most at a batch of 16, and which at a batch of
+#    4,096? Whose bytes do not change with the batch at all? The parts are `"linear forward"`, `"linear
+#    backward"`, `"activation"` (there and back), `"cross entropy"` and `"AdamW"`.
 # 2. **Explain** the difference from the shapes of what each part reads and writes.
 # 3. Which two kernels would you fuse first at a batch of 4,096, how many bytes would that save, and why does
 #    the same fusion save next to nothing at a batch of 16?
@@ -1183,20 +1184,31 @@ def bytes_of_a_step(batch, inputs=256, hidden=128, outputs=10):
     by_weights = sum(batch * (i + 2 * o) + i * o + o for i, o in layers)
     by_batch = batch * (hidden + outputs) + hidden * outputs  # nobody needs the gradient by the pictures
     counted = {
-        "linear, forward": forward,
-        "linear, backward": by_weights + by_batch,
-        "activation, there and back": 5 * batch * hidden,
+        "linear forward": forward,
+        "linear backward": by_weights + by_batch,
+        "activation": 5 * batch * hidden,
         "cross entropy": 2 * batch * outputs,
         "AdamW": 7 * weights,
     }
     return {part: 4 * numbers for part, numbers in counted.items()}
 
 
-for batch in 16, 4096:
-    moved = bytes_of_a_step(batch)
-    print(f"a batch of {batch:,}: {sum(moved.values()):,} bytes")
-    for part, count in moved.items():
-        print(f"  {part:28} {count:>12,}  {count / sum(moved.values()):.0%}")
+def part(what):
+    few, many = bytes_of_a_step(16), bytes_of_a_step(4096)
+    if what == "never changes":
+        return next(name for name in few if few[name] == many[name])
+    moved = bytes_of_a_step(what[1])
+    return max(moved, key=moved.get)
+
+
+if predict(
+    {("moves most", 16): ..., ("moves most", 4096): ..., "never changes": ...}, part, found="computed"
+):
+    for batch in 16, 4096:
+        moved = bytes_of_a_step(batch)
+        print(f"a batch of {batch:,}: {sum(moved.values()):,} bytes")
+        for name, count in moved.items():
+            print(f"  {name:16} {count:>12,}  {count / sum(moved.values()):.0%}")
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION
