@@ -20,7 +20,8 @@
 # **About 3 hours** (estimated), after chapter 1; if you have never written a kernel, do `ps00` first. Of the 100
 # points 2 need a CUDA GPU. Write in the place of `raise NotImplementedError()` and delete that line;
 # `help(grade)` says how points are counted. Unless a task says otherwise, sizes are whole numbers from 1 on.
-# Inputs must stay as they are: a changed one costs the row.
+# Inputs must stay as they are: a changed one costs the row. Tasks 6 and 7 are a *case*: somebody else's program fails, its
+# symptom is told, and you find the cause with the course's tools, write it down as a function, and mend the program.
 
 # %%
 import statistics
@@ -420,7 +421,112 @@ with when_written():
     print(f"{1e3 * time_it(VirtualDevice(moody).connect(), 'work', 21):.4f} ms")
 
 # %% [markdown]
-# ## 6. Predict and explain
+# ## 6. A case: the lamp that went out
+#
+# A mountain rescue flies a camera at night. A pixel is one byte. The program below was meant to multiply each by a
+# whole number, and to show as 255 whatever would be brighter, so that a person at the screen sees a lamp in the
+# dark and knows where to send help.
+#
+# On its author's dark picture of 64 x 48 pixels it was right. Last night's picture had 70 x 43, and the pilot writes:
+# "The ground got brighter, but the lamp that we flew for became a black spot, and the right and the lower edge stayed
+# black." Here are the picture and what the program made of it:
+
+
+# %%
+@cuda.jit
+def brighten_given(image, gain, out):
+    col, row = cuda.grid(2)
+    out[row, col] = gain * image[row, col]
+
+
+def plan_given(height, width):
+    return (width // 16, height // 16), (16, 16)
+
+
+rows, cols = np.mgrid[0:43, 0:70]
+night = (22 + 8 * np.sin(cols / 9) + rows / 4).astype(np.uint8)
+night[np.hypot(rows - 14, cols - 40) < 4] = 192
+seen = np.zeros_like(night)
+brighten_given[plan_given(43, 70)](night, 4, seen)
+alt = "A dark picture with a lamp; the ground brighter, the lamp and two edges black."
+plots.picture(np.hstack([night, seen]), alt=alt, zoom=5)
+
+# %% [markdown]
+# With pictures of your own, of one colour and of other sizes, you see which pixels are wrong, and by how much. There
+# are two causes. Before you mend them, write what this program *does*, so that it is right for every size and every
+# value.
+
+
+# %% solution="brighten_cause"
+def brighten_cause(height, width, value, gain):
+    """Return (missed, written), whole numbers: what the given program does. About 3 lines.
+
+    height, width  of a picture
+    value, gain    of a pixel, 0 to 255; 0 or more
+
+    missed   how many of the picture's pixels get no thread from plan_given
+    written  what brighten_given leaves in out for a pixel of this value; out holds bytes
+    """
+    ### BEGIN SOLUTION
+    # // rounds down, so that a started block is no block at all. A byte keeps the lowest eight bits of a product: its remainder by
+    # 256, and 192 * 4 is three times 256. Usual slips: the corner counted twice; only values above 255 once, as value * gain - 256.
+    missed = height * width - (height // 16 * 16) * (width // 16 * 16)
+    return missed, value * gain % 256
+    ### END SOLUTION
+
+
+# %% grade="ps01/brighten_cause"
+grade("ps01/brighten_cause", brighten_cause)
+
+# %%
+with when_written():
+    print("{} pixels missed; the lamp is written as {}".format(*brighten_cause(43, 70, 192, 4)))
+
+# %% [markdown]
+# ## 7. The lamp, mended
+#
+# Mend the program: every pixel of every picture, and 255 for what would be brighter. One mend may bring out the next
+# mistake: what do the new threads do?
+
+
+# %% solution="brighten"
+def plan_brighten(height, width):
+    """Return (grid, block), each as (x, y). About 1 line."""
+    ### BEGIN SOLUTION
+    return (-(-width // 16), -(-height // 16)), (16, 16)
+    ### END SOLUTION
+
+
+@cuda.jit
+def brighten(image, gain, out):
+    """Write gain times one pixel, or 255 if that is more. About 3 lines.
+
+    image, out  uint8 (height, width)
+    gain        a whole number, 0 or more
+
+    Launched as plan_brighten says. Neighbouring threads take neighbours of a row.
+    """
+    col, row = cuda.grid(2)
+    ### BEGIN SOLUTION
+    # The product has 64 bits, so min() comes in time; only the store cuts it down to a byte. Usual slips: blocks rounded up and no
+    # bounds check; the test after the store, when the byte has wrapped already; gain held down to 255 instead of the product.
+    if row < image.shape[0] and col < image.shape[1]:
+        out[row, col] = min(gain * image[row, col], 255)
+    ### END SOLUTION
+
+
+# %% grade="ps01/brighten"
+grade("ps01/brighten", brighten, plan_brighten)
+
+# %%
+with when_written():
+    seen[:] = 0
+    brighten[plan_brighten(43, 70)](night, 4, seen)
+    alt = "The brightened picture, with a white lamp and no black edge."
+    display(plots.picture(seen, alt=alt, zoom=5))
+
+# %% [markdown]
+# ## 8. Predict and explain
 #
 # The view across the border once more, in blocks of three shapes:
 #

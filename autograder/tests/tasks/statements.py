@@ -11,17 +11,20 @@ VERBS = (
 ).split()
 """First words of sentences that ask for something."""
 OTHERS = (
-    "A About Adam Adding After All Amdahl An And As At Attention Barriers Between Biases Blocks Both But "
-    "Chapter Each Edges Every First Five For Four Giving Going Hardly Here How If In It Its Kubernetes "
-    "Launched Mean Measurements Mixed More Near Neighbours Noise Noting Now Numbers Of On One Only "
-    "Otherwise Parameters Powers Running Scanning Seconds Serving Since So Some Somebody State Stored "
-    "Straight Strides That The Their Then There These They This Thread Threads Three Through To Together "
-    "Tokens Two Until Warmth Water Weights What Whatever When Where Which Whole Why With You Your "
+    "A About Adam Adding After All Amdahl An And As At Attention Barriers Before Between Biases Blocks Both "
+    "But Chapter Each Edges Every First Five For Four Giving Going Hardly Here How If In It Its Kubernetes "
+    "Last Launched Mean Measurements Mixed More Near Neighbouring Neighbours Noise Noting Now Numbers Of On "
+    "One Only Otherwise Parameters Powers Running Scanning Seconds Serving Since So Some Somebody State "
+    "Stored Straight Strides That The Their Then There These They This Thread Threads Three Through To "
+    "Together Tokens Two Until Warmth Water Weights What Whatever When Where Which Whole Why With You Your "
 ).split()
 """First words of sentences that tell, or that may ask behind a comma."""
 WITHOUT = ("ps00", "ps12", "ps13")
 """Sets that are being written: they get their domains, and a row for each sentence, when they are."""
-LEAD = r"(?:So|Then|First|Otherwise|Now|Here|(?:Together|If|For|When|Where|In|With|Until|To)\b[^,]*,)\s+"
+LEAD = (
+    r"(?:So|Then|First|Otherwise|Now|Here|"
+    r"(?:Together|If|For|When|Where|In|With|Until|Before|To)\b[^,]*,)\s+"
+)
 LIMIT = r"\b(?:must|never|only (?:when|if)|at most|at least|may not|no more|need not|shall)\b"
 ADVICE = r"\b(?:if you like|suggestion|will be of use|Predict|Copy the lines between the braces)\b|\*\*Guess"
 

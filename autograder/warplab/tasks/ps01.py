@@ -1,4 +1,6 @@
-"""Problem set 1, pixels: a thread per pixel, a grid that covers the picture, and a timer that waits."""
+"""Problem set 1, pixels: a thread per pixel, a grid that covers the picture, a timer that waits, and a lamp
+that went out: a program to mend.
+"""
 
 import functools
 
@@ -201,14 +203,14 @@ class LaunchPlan(Task):
         return {"grid": np.array(grid), "idle": np.array(idle)}
 
 
-@task("ps01/box_blur", points=25)
+@task("ps01/box_blur", points=21)
 class BoxBlur(ImageKernel):
     """Each pixel becomes the mean of the (2 radius + 1)^2 window around it, of the pixels that exist."""
 
     entry = "box_blur"
     arguments = ("image", "radius", "out")
     items = (
-        Item("interior", 8, title="Pixels whose whole window lies inside the image"),
+        Item("interior", 4, title="Pixels whose whole window lies inside the image"),
         Item("borders", 9, title="Pixels at the border"),
         Item("tiny", 4, title="Images smaller than the window"),
         Item("store_once", 4, "structure", "Each result is written to global memory once"),
@@ -309,7 +311,7 @@ class BoxBlur(ImageKernel):
         return {"store_once": Bound("global_write.requests", fewest, 2 * fewest, "store requests")}
 
 
-@task("ps01/mandelbrot", points=20)
+@task("ps01/mandelbrot", points=16)
 class Mandelbrot(ImageKernel):
     """How many steps of z = z^2 + c each pixel's c survives before |z| passes 2."""
 
@@ -319,7 +321,7 @@ class Mandelbrot(ImageKernel):
     # PTX instructions of a warp, allowed for one iteration and for start and end: see bounds().
     ITERATION, FIXED = 40, 150
     items = (
-        Item("picture", 8, title="The whole set"),
+        Item("picture", 4, title="The whole set"),
         Item("ragged", 6, title="Other places, other sizes"),
         Item("leave_early", 6, "structure", "A warp stops when its last pixel has escaped"),
     )
@@ -495,3 +497,107 @@ class TimeIt(Task):
             most = f"and at most {self.WARM_UPS} launches before the first"
             return f"launched the work {launches:.0f} times, asked for {repeats} samples {most}"
         return super().wrong_result(case, outcome)
+
+
+@task("ps01/brighten_cause", points=2)
+class BrightenCause(Task):
+    """What the given program does: its grid is rounded down, and a byte keeps a product modulo 256."""
+
+    entry = "brighten_cause"
+    arguments = ("height", "width", "value", "gain")
+    returns = {"missed": "integers", "written": "integers"}
+    items = (
+        Item("missed", 1, title="The pixels that no thread reaches"),
+        Item("written", 1, title="The byte that is written"),
+    )
+    domain = {
+        "height": Whole(upto=5000),
+        "width": Whole(upto=5000),
+        "value": Whole(0, 255),
+        "gain": Whole(0, upto=300),
+    }
+
+    @staticmethod
+    def asked(item, height, width, value, gain):
+        told = f"{width} x {height}" if item == "missed" else f"{value} times {gain}"
+        inputs = {"height": int(height), "width": int(width), "value": int(value), "gain": int(gain)}
+        return Case(f"{item}, {told}", inputs, item, (item,))
+
+    def make_cases(self, rng):
+        sizes = [(48, 64), (43, 70), (15, 100), (100, 15), tuple(rng.integers(17, 3000, 2))]
+        products = [(63, 4), (64, 4), (192, 4), (255, 255), (int(rng.integers(90, 200)), 3)]
+        return [
+            *(self.asked("missed", height, width, 30, 4) for height, width in sizes),
+            *(self.asked("written", 48, 64, value, gain) for value, gain in products),
+        ]
+
+    def at(self, rng, place):
+        return self.asked(str(rng.choice(["missed", "written"])), *place.values())
+
+    def reference(self, inputs):
+        height, width = inputs["height"], inputs["width"]
+        missed = height * width - (height - height % 16) * (width - width % 16)
+        return {"missed": np.array(missed), "written": np.array(inputs["value"] * inputs["gain"] % 256)}
+
+
+@task("ps01/brighten", points=6)
+class Brighten(ImageKernel):
+    """Each byte of a picture times a whole number, and at most 255: a program to mend, with its launch."""
+
+    entry, plan_entry = "brighten", "plan_brighten"
+    arguments = ("image", "gain", "out")
+    out_dtype = "uint8"
+    items = (
+        Item("bright", 2, title="Bright pixels, in pictures that the blocks cover exactly"),
+        Item("odd", 3, title="Pictures of any other size"),
+        Item("neighbours", 1, "structure", "Each pixel once, neighbours by neighbouring threads"),
+    )
+    domain = {
+        "height": Whole(upto=300),
+        "width": Whole(upto=300),
+        "gain": Whole(0, upto=300),
+        "image": Choice("drawn", "dark", "white"),
+    }
+
+    @staticmethod
+    def night(rng, item, height, width, gain, image="drawn"):
+        least, most = {"drawn": (0, 256), "dark": (0, 40), "white": (255, 256)}[image]
+        drawn = rng.integers(least, most, (int(height), int(width))).astype(np.uint8)
+        name = f"{item}, {width} x {height}, {'' if image == 'drawn' else image + ' '}times {gain}"
+        return Case(name, {"image": drawn, "gain": int(gain)}, item)
+
+    def make_cases(self, rng):
+        night = functools.partial(self.night, rng)
+        tall, wide = 2 * rng.integers(9, 40, 2) + 1
+        return [
+            night("bright", *sides(rng), 4),
+            night("bright", *sides(rng), rng.integers(5, 300)),
+            night("odd", 43, 70, 4, "dark"),
+            night("odd", 1, 1, 2),
+            night("odd", tall, wide, rng.integers(2, 9)),
+            night("neighbours", 64, 96, 3),
+        ]
+
+    def fits(self, place):
+        return place["height"] * place["width"] <= 3000
+
+    def at(self, rng, place):
+        tiled = place["height"] % 16 == place["width"] % 16 == 0
+        return self.night(rng, "bright" if tiled else "odd", *place.values())
+
+    def plan_arguments(self, inputs):
+        height, width = self.size(inputs)
+        return {"height": height, "width": width}
+
+    def size(self, inputs):
+        return inputs["image"].shape
+
+    def reference(self, inputs):
+        return {"out": np.minimum(inputs["image"].astype(np.int64) * inputs["gain"], 255)}
+
+    def bounds(self, inputs):
+        """In blocks of 16 x 16 a warp reads and writes two rows of 16 bytes, a sector each; rows and columns
+        exchanged are 16 rows of 2 bytes.
+        """
+        fewest = 4 * warps(*self.size(inputs))
+        return {"neighbours": Bound("global_memory.sectors", fewest, 2 * fewest, "sectors")}

@@ -1,4 +1,4 @@
-"""25 points: the clipped window is a rectangle: its size is a product."""
+"""21 points: the clipped window is a rectangle: its size is a product."""
 
 from numba import cuda
 

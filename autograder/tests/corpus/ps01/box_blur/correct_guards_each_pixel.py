@@ -1,4 +1,4 @@
-"""25 points: walks the whole window and tests each pixel."""
+"""21 points: walks the whole window and tests each pixel."""
 
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""8 points: where the window hangs over, takes the pixel at the edge again."""
+"""4 points: where the window hangs over, takes the pixel at the edge again."""
 
 from numba import cuda
 

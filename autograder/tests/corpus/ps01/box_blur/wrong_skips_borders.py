@@ -1,4 +1,4 @@
-"""8 points: leaves the pixels at the border unwritten."""
+"""4 points: leaves the pixels at the border unwritten."""
 
 from numba import cuda
 

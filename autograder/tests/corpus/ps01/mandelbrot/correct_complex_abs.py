@@ -1,4 +1,4 @@
-"""20 points: with complex numbers and abs(), which costs a square root."""
+"""16 points: with complex numbers and abs(), which costs a square root."""
 
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""20 points: a for loop with a break."""
+"""16 points: a for loop with a break."""
 
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""14 points: rounds to 32 bits, so that a few pixels near the border take a step more or less."""
+"""10 points: rounds to 32 bits, so that a few pixels near the border take a step more or less."""
 
 from numba import cuda, float32
 

@@ -1,4 +1,4 @@
-"""14 points: right, but every thread makes max_iterations steps."""
+"""10 points: right, but every thread makes max_iterations steps."""
 
 from numba import cuda
 
