@@ -2,6 +2,7 @@
 
 Sphinx ranks entries of the index first, so "bank conflict" finds the section on bank conflicts before any
 page that mentions them. What counts is how often the prose says the term, and ten times a title.
+The book writes "quantisation"; who asks for "quantization" is led to the same section.
 """
 
 from __future__ import annotations
@@ -18,8 +19,14 @@ LEAST = 3  # a term that no chapter says as often is in the glossary alone
 
 
 def terms(env) -> dict[str, re.Pattern]:
-    names = env.get_domain("std")._terms
-    return {name: re.compile(rf"\b{re.escape(name)}(?:e?s)?\b", re.IGNORECASE) for name in names}
+    names = [name for kind, name in env.get_domain("std").objects if kind == "term"]
+    # ZeRO, MoE and MIG are no other words in other letters
+    return {
+        name: re.compile(
+            rf"\b{re.escape(name)}(?:e?s)?\b", 0 if re.search(r".[A-Z]", name) else re.IGNORECASE
+        )
+        for name in names
+    }
 
 
 def own_prose(section: nodes.section) -> str:
@@ -59,7 +66,11 @@ def add_entries(app, doctree, docname) -> None:
         return
     if not hasattr(app, "taught_terms"):
         app.taught_terms = best_sections(app.env)
-    entries = [("single", term, section, "main", None) for term, section in app.taught_terms.get(docname, ())]
+    entries = [
+        ("single", spelt, section, "main", None)
+        for term, section in app.taught_terms.get(docname, ())
+        for spelt in dict.fromkeys((term, term.replace("isation", "ization")))
+    ]
     if entries:
         doctree += addnodes.index(entries=entries)
 

@@ -2,7 +2,7 @@
 // without drawings and buttons. A page that was opened as a file cannot read the others, so it shows their titles alone.
 (() => {
   if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
-  const unread = ".headerlink, script, style, svg, button, math annotation, #jb-print-docs-body, .bd-header-article, .prev-next-footer, "
+  const unread = ".headerlink, .ask, script, style, svg, button, math annotation, #jb-print-docs-body, .bd-header-article, .prev-next-footer, "
     + ".bd-sidebar-secondary, footer";
   Search.htmlToText = (text, anchor) => {
     const page = new DOMParser().parseFromString(text, "text/html");

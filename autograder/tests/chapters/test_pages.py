@@ -176,6 +176,22 @@ def test_paper_shows_a_dark_page_light_and_everything_open(opened):
     assert page.locator("details:not([open])").count() > 0
 
 
+TAUGHT = {
+    "ZeRO": "10", "coalesced": "05", "quantization": "07", "roofline": "05", "occupancy": "02", "divergence": "01",
+    "FlashAttention": "05", "Tensor Core": "07", "KV cache": "09", "all-reduce": "10", "loss scaling": "07",
+    "AdamW": "13", "mixed precision": "06", "FP8": "07", "stream": "08", "Triton": "08", "tile": "04", "NVLink": "10",
+    "softmax": "05", "prefix sum": "03", "checkpointing": "06", "FSDP": "10",
+}  # fmt: skip
+
+
+def test_the_search_finds_words_of_the_field_where_they_are_taught(opened):
+    page = opened("search.html?q=warp")
+    page.wait_for_selector("#search-results li p", timeout=20_000)
+    best = "word => Search._performSearch(...Search._parseQuery(word)).at(-1)[0]"
+    found = {word: page.evaluate(best, word).split("/")[-1][:2] for word in TAUGHT}
+    assert found == TAUGHT
+
+
 def test_the_search_puts_the_chapter_that_teaches_a_term_first(opened):
     page = opened("search.html?q=bank+conflict")
     page.wait_for_selector("#search-results li p", timeout=20_000)

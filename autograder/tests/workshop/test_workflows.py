@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -331,3 +332,23 @@ def test_the_three_jobs_grade_a_class_from_clean_clones(tmp_path):
     assert rows == [('malformed: "?"', "malformed"), ("perfect", "graded")]
     assert (tmp_path / "grades" / "feedback" / "perfect" / "ps01" / "ps01_pixels.html").exists()
     assert oct((tmp_path / "grades" / ".seed").stat().st_mode)[-3:] == "600"
+
+
+def test_the_published_book_knows_its_address_and_its_repository(tmp_path):
+    (step,) = [one for one in steps(WORKFLOWS[0]) if one.get("name", "").startswith("Tell the book where")]
+    shutil.copy(ROOT / "_config.yml", tmp_path)
+    shutil.copy(ROOT / "_toc.yml", tmp_path)
+    place = {
+        "GITHUB_SERVER_URL": "https://github.com",
+        "GITHUB_REPOSITORY": "lab/gpu-course",
+        "GITHUB_REPOSITORY_OWNER": "lab",
+    }
+    subprocess.run(["bash", "-ec", step["run"]], cwd=tmp_path, check=True, env={**os.environ, **place})
+    program = Path(sys.executable).with_name("jupyter-book")  # what it makes of the file for Sphinx
+    subprocess.run([program, "config", "sphinx", "."], cwd=tmp_path, check=True, capture_output=True)
+    made = runpy.run_path(str(tmp_path / "conf.py"))
+    assert made["html_baseurl"] == "https://lab.github.io/gpu-course/"
+    assert made["html_favicon"] == "chapters/_static/favicon.svg"
+    options = made["html_theme_options"]
+    assert options["repository_url"] == "https://github.com/lab/gpu-course"
+    assert options["use_repository_button"] is True and "CC BY 4.0" in options["extra_footer"]
