@@ -1,6 +1,7 @@
-"""Each section's heading offers "Ask or correct": the repository's issue form, its first field filled with the section.
+"""Each section's heading offers "Ask or correct": the repository's issue form, filled with the section.
 
-Only where html_theme_options in _config.yml name a repository on GitHub, as book.yml has it when it publishes: `repository_url`.
+Only where html_theme_options in _config.yml name a repository on GitHub (`repository_url`): book.yml adds
+it when it publishes.
 """
 
 from __future__ import annotations
