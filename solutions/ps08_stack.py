@@ -345,7 +345,7 @@ with when_written():
 # %% [markdown]
 # ## 6. The slow till
 #
-# The till adds up what each dish has earned. `x` has a row for each evening and a column for each dish, in
+# The till adds up what each dish has earned, and the dishes that earn least leave the card. `x` has a row for each evening and a column for each dish, in
 # cents; `out[col]` gets a hundredth of the sum of column `col`. Somebody wrote the kernel in a hurry, and
 # complaints came: the sums are right on one machine and wrong on another; with 70 dishes it stops; otherwise
 # it is right, and slow.
@@ -437,7 +437,93 @@ with when_written():
 grade("ps08/read_report", read_report)
 
 # %% [markdown]
-# ## 7. The orders that repeat *
+# ## 7. The day's catch *
+#
+# The harbour adds up what its boats have landed: x has one boat's catch after another, a number for each kind
+# of fish, and y gets the sums. A kind whose sum reaches the quota may not be fished tomorrow, so a boat that
+# is left out costs the sea fish, and one that is counted twice costs a crew its wages. The program was
+# written to fetch a boat's numbers while those of the boat before are added. On a computer whose default
+# stream waits for all others, as CUDA's does unless it is told not to, nobody complained but of its speed.
+# The virtual device's default stream, number 0, waits for none.
+
+
+# %%
+def hurried_catch(device, boats):
+    x, y = device.host("x"), device.host("y")
+    size = len(y)
+    fetch = device.stream()
+    total, catch = device.empty(size), device.empty(size)
+    device.copy(total, x[:size])
+    for boat in range(1, boats):
+        device.copy(catch, x[boat * size : (boat + 1) * size], fetch)
+        device.launch("add", total, total, catch)
+    device.copy(y, total, fetch)
+    return device.read(y)
+
+
+def landed(program, *counts):
+    """Let so many boats land 3,000 kinds of fish each, and print what is wrong, and how long it takes."""
+    timing = DeviceTiming(copy_latency=0.0, launch_overhead=0.0, sync_overhead=0.0)
+    for boats in counts:
+        x = np.arange(3_000.0 * boats)
+        host = {"x": x, "y": np.zeros(3_000)}
+        device = VirtualDevice(timing, host, {"add": Work(np.add, 8 / 25e9)})
+        try:
+            off = abs(program(device.connect(), boats) - x.reshape(boats, -1).sum(0)).max()
+            seconds = device.counters()["device.seconds"]
+            print(f"boats {boats}: off by {off:g}, {1e6 * seconds:.1f} us on the virtual clock")
+        except RuntimeError as fault:
+            print(f"boats {boats}: {fault}\n")
+
+
+# %%
+landed(hurried_catch, 1, 12)
+
+# %% [markdown]
+# Mend it, so that every operation waits for what it needs and for no more. `event = device.record(stream)`
+# marks the place that a stream has reached, and `device.wait(event, other)` lets what follows in another
+# stream wait until it is reached; the host goes on. The device has room for four arrays as long as y.
+
+
+# %% solution="days_catch"
+def days_catch(device, boats):
+    """Add up the boats' parts of host array "x" into host array "y", and return device.read(y). About 14 lines.
+
+    The host cannot read x; the sums have to be made on the device.
+    """
+    ### BEGIN SOLUTION
+    x, y = device.host("x"), device.host("y")
+    size = len(y)
+    fetch, work = device.stream(), device.stream()
+    total, tables, added = device.empty(size), [device.empty(size) for _ in range(2)], []
+    device.copy(total, x[:size], work)
+    for boat in range(1, boats):
+        catch = tables[boat % 2]
+        if boat > 2:
+            device.wait(added[boat - 3], fetch)
+        device.copy(catch, x[boat * size : (boat + 1) * size], fetch)
+        device.wait(device.record(fetch), work)
+        device.launch("add", total, total, catch, stream=work)
+        added.append(device.record(work))
+    device.copy(y, total, work)
+    device.synchronize()
+    return device.read(y)
+    # Four waits were missing: an addition for its copy, a copy for the addition that still reads the table, the copy back for the last
+    # addition, the host for the copy back. With one table the second wait undoes the overlap, so there are two, in turn. Usual slips:
+    # device.synchronize() in the loop, or all in one stream (right, nothing overlaps); an event recorded before the operation that it
+    # is to stand for; a wait in the stream that recorded it.
+    ### END SOLUTION
+
+
+# %%
+with when_written():
+    landed(days_catch, 1, 12)
+
+# %% grade="ps08/days_catch"
+grade("ps08/days_catch", days_catch)
+
+# %% [markdown]
+# ## 8. The orders that repeat *
 #
 # Three tiny works a hundred times over keep the *cook* busy, not the kitchen. Between `device.capture()` and
 # `graph = device.end_capture()` launches are noted and not carried out; `device.replay(graph)` then gives
@@ -478,7 +564,7 @@ def capture_graph(device, rounds):
 grade("ps08/capture_graph", capture_graph)
 
 # %% [markdown]
-# ## 8. Predict and explain
+# ## 9. Predict and explain
 #
 # The job of task 3 in 1, 2, 3, 6, 24 and 96 pieces, on a simulated device with 5 µs of the host for every
 # order and 10 µs of latency for every copy.

@@ -24,6 +24,7 @@
 import torch
 import torch.distributed as dist
 from warplab.check import grade, predict, puzzle, when_written
+from warplab.models.rank_pool import RankError, Ranks
 
 # %% [markdown]
 # ## Four guesses
@@ -82,7 +83,6 @@ puzzle("ps10/bubble", ...)
 # To try a function in real processes, with one tensor for all:
 #
 # ```python
-# from warplab.models.rank_pool import Ranks
 # rooms = Ranks(2)
 # rooms.run(ring_all_reduce, torch.ones(6))
 # rooms.close()
@@ -379,7 +379,102 @@ def pipeline(x, w):
 grade("ps10/pipeline", pipeline)
 
 # %% [markdown]
-# ## 7. Predict and explain
+# ## 7. The run that hangs *
+#
+# The stations of several valleys fit one formula for the lowest temperature of the night. The fruit growers
+# learn from it before midnight whether to light fires under their blossoming trees: without a forecast they
+# burn oil for nothing, or lose the harvest. Each valley's computer is a rank with measurements of its own,
+# and step k takes rows k * batch to (k + 1) * batch of every rank that has some. The program ran for a year
+# in one valley. On the first evening with three it did not end.
+
+
+# %%
+def hurried(w, x, y, batch, lr):
+    me, n = dist.get_rank(), dist.get_world_size()
+    errors = []
+    for first in range(0, len(y), batch):
+        some, true = x[first : first + batch], y[first : first + batch]
+        wrong = some @ w - true
+        if me == 0:  # one report is enough
+            error = (wrong**2).mean()
+            dist.all_reduce(error)
+            errors.append(float(error / n))
+        gradient = 2 * some.T @ wrong / len(wrong)
+        dist.all_reduce(gradient)
+        gradient /= n
+        w = w - lr / n * gradient  # each rank takes its share of the step
+    return w, errors
+
+
+def symptoms(program, *nights):
+    """Run it in real processes, one for each valley's number of measurements, and print what comes of it."""
+
+    def valley(x):
+        mine, start = x[dist.get_rank()], torch.zeros(3, dtype=torch.float64)
+        return program(start, mine, mine.sum(1), 2, 0.1)
+
+    for rows in nights:
+        x = [torch.arange(3.0 * n, dtype=torch.float64).cos().reshape(n, 3) for n in rows]
+        ranks = Ranks(len(rows), patience=3)
+        try:
+            told = ranks.run(valley, x)
+            print(f"rows {rows}: weights {[w.tolist() for w, _ in told]}, errors {told[0][1]}\n")
+        except RankError as fault:
+            print(f"rows {rows}: {fault}\n")
+        ranks.close()
+
+
+# %%
+symptoms(hurried, [4], [4, 4, 4])  # waits for three seconds before it gives up
+
+# %% [markdown]
+# A process does not say what it waits for. The check below does: the ranks' messages pass through it, and it
+# knows who has called what; with the program copied in as it is, it says where to begin. When all is mended,
+# three valleys with the same measurements have the weights of one valley alone, and valleys with different
+# numbers of rows end, too. The measurements stay where they were made: only sums go between the ranks.
+
+
+# %% solution="hung_run"
+def hung_run(w, x, y, batch, lr):
+    """(w, errors) after one pass over all ranks' rows. About 12 lines.
+
+    w      float64 tensor (weights,), the same on every rank
+    x      float64 tensor (rows, weights), y float64 (rows,): this rank's rows, perhaps none
+    batch  rows that a rank takes for a step, if it has as many left
+
+    w       the weights after all steps, as if one process had seen all rows of each step
+    errors  on rank 0 a list with the mean of (x @ w - y)**2 over all ranks' rows of each step, before the
+            weights change; [] on the others
+    """
+    ### BEGIN SOLUTION
+    steps = torch.tensor(-(-len(y) // batch))
+    dist.all_reduce(steps, op=dist.ReduceOp.MAX)
+    errors = []
+    for first in range(0, int(steps) * batch, batch):
+        some, true = x[first : first + batch], y[first : first + batch]
+        wrong = some @ w - true
+        error, gradient, rows = (wrong**2).sum(), 2 * some.T @ wrong, torch.tensor(len(wrong))
+        for total in error, gradient, rows:
+            dist.all_reduce(total)
+        if dist.get_rank() == 0:
+            errors.append(float(error / rows))
+        w = w - lr * gradient / rows
+    return w, errors
+    # Discussion. A collective is a meeting: all ranks have to come, in the same order, and as often. Two things kept somebody away, the
+    # report inside `if me == 0` and a loop as long as the rank's own rows; a rank without rows left brings zeros. The third fault
+    # hangs nowhere: the sum was divided by n, and the step once more. The fourth hides behind equal rows: a mean of means. Usual slips: the loop's length
+    # from the fewest rows (measurements are dropped), a mean over no rows (0 / 0), the report moved out of the `if` but not its division.
+    ### END SOLUTION
+
+
+# %%
+symptoms(hung_run, [4], [4, 4, 4], [4, 5, 0])
+
+# %% grade="ps10/hung_run"
+grade("ps10/hung_run", hung_run)
+
+# %% [markdown]
+# ## 8. Predict and explain
 #
 # In task 5, double the bandwidth, or halve the latency, or overlap reduction and computing so that only the
 # longer counts.

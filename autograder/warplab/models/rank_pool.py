@@ -43,13 +43,14 @@ class RankError(RuntimeError):
 
 class Ranks:
     """`count` processes in one torch.distributed group, over NCCL if each can have a
-    GPU and over gloo on the loopback if not.
+    GPU and over gloo on the loopback if not. patience: seconds that an order may take.
     """
 
-    def __init__(self, count: int):
+    def __init__(self, count: int, patience: float = PATIENCE_S):
         if count < 1:
             raise ValueError(f"{count} ranks: ask for 1 or more")
         self.backend = "nccl" if torch.cuda.device_count() >= count else "gloo"
+        self._patience = patience
         self._folder = tempfile.TemporaryDirectory()
         meeting = Path(self._folder.name, "meeting")
         context = multiprocessing.get_context("forkserver")
@@ -58,7 +59,7 @@ class Ranks:
         for rank in range(count):
             ours, theirs = context.Pipe()
             process = context.Process(
-                target=_serve, args=(theirs, str(meeting), self.backend, rank, count), daemon=True
+                target=_serve, args=(theirs, str(meeting), self.backend, rank, count, patience), daemon=True
             )
             process.start()
             theirs.close()
@@ -77,7 +78,7 @@ class Ranks:
         order, answers = (cloudpickle.dumps(function), _packed(arguments)), [b""] * len(self._ends)
         waiting, until = (
             dict(zip(self._ends, range(len(self._ends)), strict=True)),
-            time.monotonic() + PATIENCE_S,
+            time.monotonic() + self._patience,
         )
         try:
             for end in self._ends:
@@ -87,7 +88,7 @@ class Ranks:
                 if not ready:
                     late = ", ".join(map(str, waiting.values()))
                     raise RankError(
-                        f"no answer within {PATIENCE_S:g} s from rank {late}: does it wait for a message "
+                        f"no answer within {self._patience:g} s from rank {late}: does it wait for a message "
                         "that nobody sends?"
                     )
                 for end in [end for end in waiting if end in ready]:
@@ -122,7 +123,7 @@ def _packed(value):
     return buffer.getvalue()
 
 
-def _serve(pipe, meeting, backend, rank, count):
+def _serve(pipe, meeting, backend, rank, count, patience):
     """One rank: join the group, then obey orders until the other end of the pipe closes."""
     import warnings
 
@@ -139,7 +140,7 @@ def _serve(pipe, meeting, backend, rank, count):
         init_method=f"file://{meeting}",
         rank=rank,
         world_size=count,
-        timeout=timedelta(seconds=0.9 * PATIENCE_S),
+        timeout=timedelta(seconds=0.9 * patience),
     )
     while True:
         try:

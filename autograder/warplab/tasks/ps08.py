@@ -1,5 +1,5 @@
 """Problem set 8, the stack: one kernel instead of three, autograd around it, queues that overlap, graphs,
-timers, PTX to read, and a program to mend by its report.
+timers, PTX to read, and two programs to mend: a kernel by its report, streams by the device's words.
 """
 
 import functools
@@ -23,7 +23,7 @@ def gelu(z):
     return 0.5 * z * (1 + np.tanh(C * (z + 0.044715 * z * z * z)))
 
 
-@task("ps08/fused_bias_gelu", points=20)
+@task("ps08/fused_bias_gelu", points=16)
 class FusedBiasGelu(KernelTask):
     """out = gelu(x + bias), the bias added to every row, in one pass."""
 
@@ -33,10 +33,10 @@ class FusedBiasGelu(KernelTask):
     # Instructions of a warp in PTX: see bounds().
     SINGLE = 96
     items = (
-        Item("whole", 4, title="Sides that the blocks cover exactly"),
-        Item("ragged", 5, title="Any other size"),
-        Item("one_pass", 5, "structure", "Each number is read once and written once"),
-        Item("single", 3, "structure", "No double precision by accident"),
+        Item("whole", 3, title="Sides that the blocks cover exactly"),
+        Item("ragged", 4, title="Any other size"),
+        Item("one_pass", 4, "structure", "Each number is read once and written once"),
+        Item("single", 2, "structure", "No double precision by accident"),
         Item("time", 3, "time", "Time, against a copy of the same bytes (CUDA only)"),
     )
     domain = {
@@ -176,7 +176,7 @@ class CustomFunction(VjpTask):
         }
 
 
-@task("ps08/overlap", points=16)
+@task("ps08/overlap", points=12)
 class Overlap(Task):
     """Square the host array x into the host array y in pieces, so that copies in, work and copies out go on
     at the same time.
@@ -186,8 +186,8 @@ class Overlap(Task):
     arguments = ("device", "pieces")
     returns = {"y": "numbers"}
     items = (
-        Item("right", 6, title="y is complete when it is read, in room for six pieces"),
-        Item("seconds", 10, "structure", "Copies and work overlap"),
+        Item("right", 5, title="y is complete when it is read, in room for six pieces"),
+        Item("seconds", 7, "structure", "Copies and work overlap"),
     )
     domain = {"pieces": Whole(upto=33), "pace": Choice(1.0, 3.0, 0.25)}
 
@@ -467,6 +467,64 @@ class ReadReport(KernelTask):
             "banks": Bound(conflicts, 1.1 * fewest, 1.1 * fewest + 15 * warps, "bank conflicts and sectors"),
             "single": Bound("fp64_flops", 1, numbers / 2, "operations in 64 bits"),
         }
+
+
+@task("ps08/days_catch", points=8)
+class DaysCatch(Task):
+    """y = the sum of the boats' parts of x, added on the device while the next part is fetched: a program to
+    mend whose streams lack their events, and whose host does not wait.
+    """
+
+    entry, crossing = "days_catch", "device"
+    arguments = ("device", "boats")
+    returns = {"y": "numbers"}
+    items = (
+        Item("one", 1, title="One boat: y is complete when it is read"),
+        Item("right", 3, title="Several boats: every operation waits for what it needs"),
+        Item("seconds", 4, "structure", "A part is fetched while the part before is added"),
+    )
+    domain = {"boats": Whole(upto=33), "pace": Choice(1.0, 3.0, 0.25)}
+    TABLES = 4  # that the device has room for
+
+    @staticmethod
+    def landed(rng, item, boats, pace=1.0):
+        boats = int(boats)
+        inputs = {"x": rng.random(boats * int(rng.integers(500, 900))), "boats": boats, "pace": pace}
+        told = "" if pace == 1 else f", adding {pace:g} times as long as a copy"
+        return Case(f"{item}, {so_many(boats, 'boat')}{told}", inputs, item)
+
+    def make_cases(self, rng):
+        landed = functools.partial(self.landed, rng)
+        slow, fast = float(rng.integers(2, 6)), 1 / float(rng.integers(2, 6))
+        right = (landed("right", 2), landed("right", 3, fast), landed("right", rng.integers(6, 10), slow))
+        return [landed("one", 1), *right, landed("seconds", 12)]
+
+    def at(self, rng, place):
+        return self.landed(rng, "one" if place["boats"] == 1 else "right", place["boats"], place["pace"])
+
+    def device(self, inputs):
+        """A copy of n float64 takes 8 n / 25e9 s, and adding them `pace` times as long; calls of the host
+        take almost nothing.
+        """
+        seconds, size = inputs["pace"] * 8 / BANDWIDTH, inputs["x"].size // inputs["boats"]
+        timing = DeviceTiming(bandwidth=BANDWIDTH, copy_latency=0.0, launch_overhead=1e-9, sync_overhead=1e-9)
+        host = {"x": inputs["x"], "y": np.zeros(size)}
+        works = {"add": Work(np.add, seconds)}
+        return VirtualDevice(timing, host, works, unread=("x",), memory=self.TABLES * 8 * size)
+
+    def reference(self, inputs):
+        return {"y": inputs["x"].reshape(inputs["boats"], -1).sum(axis=0)}
+
+    def tolerance(self, inputs, expected):
+        return {"y": sum_tolerance(inputs["boats"], expected["y"], np.float64)}
+
+    def bounds(self, inputs):
+        """Of n boats' copies, T each, all but the last additions hide behind the next copy; the sum goes out
+        at the end: (n + 2) T. With one table each copy waits for the addition before it: 2 n T.
+        """
+        boats, part = inputs["boats"], 8 * inputs["x"].size / inputs["boats"] / BANDWIDTH
+        full, zero = 1.2 * (boats + 2) * part, 1.95 * boats * part
+        return {"seconds": Bound("device.seconds", full, zero, "s on the virtual clock")}
 
 
 @task("ps08/capture_graph", points=10)

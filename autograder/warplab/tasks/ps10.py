@@ -1,5 +1,5 @@
 """Problem set 10, many GPUs: rooms that pass paper in a ring, and what can be divided among them: data,
-weights, state, layers.
+weights, state, layers; and a run to mend that hangs.
 """
 
 import functools
@@ -32,7 +32,7 @@ def least_bytes(ranks, count, itemsize=8):
     return 2 * (ranks - 1) / ranks * count * itemsize
 
 
-@task("ps10/ring_all_reduce", points=20)
+@task("ps10/ring_all_reduce", points=15)
 class RingAllReduce(RanksTask):
     """Every rank ends with the sum of all ranks' arrays."""
 
@@ -43,7 +43,7 @@ class RingAllReduce(RanksTask):
     items = (
         Item("even", 2, title="Arrays that divide evenly"),
         Item("uneven", 3, title="Any length, any number of ranks, also one"),
-        Item("bytes", 15, "structure", "No rank sends more than the ring asks for, whatever the length"),
+        Item("bytes", 10, "structure", "No rank sends more than the ring asks for, whatever the length"),
     )
     domain = {"ranks": Whole(upto=6), "count": Whole(upto=260)}
 
@@ -100,7 +100,7 @@ class Training(RanksTask):
         return 2 * x.T @ (x @ w - y) / len(x)
 
 
-@task("ps10/data_parallel", points=20)
+@task("ps10/data_parallel", points=15)
 class DataParallel(Training):
     """Gradient descent by several ranks, each with rows of its own; all end with the weights that one process
     would have.
@@ -111,9 +111,9 @@ class DataParallel(Training):
     sharded = ("x", "y")
     returns = {"out": "float64"}
     items = (
-        Item("equal", 4, title="Ranks with equally many rows"),
-        Item("ragged", 8, title="Ranks with different numbers of rows"),
-        Item("bucket", 8, "structure", "One reduction for all layers, not one for each"),
+        Item("equal", 3, title="Ranks with equally many rows"),
+        Item("ragged", 6, title="Ranks with different numbers of rows"),
+        Item("bucket", 6, "structure", "One reduction for all layers, not one for each"),
     )
     domain = {
         "ranks": Whole(upto=4),
@@ -528,3 +528,111 @@ class Pipeline(RanksTask):
         least = (self.world(inputs) - 1) * inputs["x"][0].nbytes
         exact = least + 64 * (self.world(inputs) - 1)
         return {"bytes": Bound("ranks.bytes", exact, 1.25 * exact, "bytes sent by all ranks", least)}
+
+
+@task("ps10/hung_run", points=10)
+class HungRun(RanksTask):
+    """One pass over all ranks' rows, `batch` of each rank's in a step, and the error of each step at rank 0:
+    a program to mend in which one rank calls a collective alone, ranks with few rows leave early, and the
+    gradient is averaged twice.
+
+    Step k takes rows k * batch to (k + 1) * batch of each rank that has some: error = mean of (x @ w - y)^2
+    over all of them, w -= lr * its gradient.
+    """
+
+    entry = "hung_run"
+    arguments = ("w", "x", "y", "batch", "lr")
+    sharded = ("x", "y")
+    returns = {"out": "float64", "errors": "numbers"}
+    items = (
+        Item("equal", 2, title="Ranks with equally many rows: it ends, with one process's weights"),
+        Item("uneven", 4, title="Ranks with different numbers of rows, also none"),
+        Item("errors", 2, title="Rank 0 has the error of every step"),
+        Item("bytes", 2, "structure", "Sums go between the ranks, and no measurements"),
+    )
+    domain = {
+        "ranks": Whole(upto=4),
+        "rows": Whole(0, upto=17, says=("perhaps none",)),
+        "batch": Whole(upto=9),
+        "asked": Choice("out", "errors"),
+    }
+
+    @staticmethod
+    def night(rng, item, rows, batch, only="out"):
+        rows, width = [int(n) for n in rows], 9 if item == "bytes" else int(rng.integers(2, 6))
+        truth = rng.normal(size=width)
+        x = [rng.normal(size=(n, width)) for n in rows]
+        inputs = {
+            "w": rng.normal(size=width),
+            "x": x,
+            "y": [part @ truth + 0.1 * rng.normal(size=len(part)) for part in x],
+            "batch": int(batch),
+            "lr": float(rng.uniform(0.02, 0.1)),
+        }
+        told = f"{item}, {so_many(len(rows), 'rank')} with {', '.join(map(str, rows))} rows, {batch} a step"
+        names = tuple(f"{only}[{rank}]" for rank in range(len(rows))) if only else ()
+        return Case(told, inputs, item, names)
+
+    def make_cases(self, rng):
+        night = functools.partial(self.night, rng)
+        return [
+            night("equal", [6, 6], 2),
+            night("equal", [5, 5, 5], 3),
+            night("uneven", [3, 8], 2),
+            night("uneven", [4, 0, 7], 3),
+            night("uneven", rng.integers(1, 12, 3), 4),
+            night("uneven", [0, 0], 2),
+            night("errors", [6, 6, 6], 2, "errors"),
+            night("errors", [2, 5, 9], 2, "errors"),
+            night("bytes", [32, 32, 32, 32], 16, ""),
+        ]
+
+    def fits(self, place):
+        return place["rows"] <= 6 * place["batch"]
+
+    def at(self, rng, place):
+        """`rows` at the last rank, and others elsewhere."""
+        rows = [*(int(n) for n in rng.integers(0, 9, place["ranks"] - 1)), place["rows"]]
+        item = "errors" if place["asked"] == "errors" else "equal" if len(set(rows)) == 1 else "uneven"
+        return self.night(rng, item, rows, place["batch"], place["asked"])
+
+    def world(self, inputs):
+        return len(inputs["x"])
+
+    @staticmethod
+    def steps(inputs):
+        """(weights after all steps, the error of each)."""
+        w, errors, batch = inputs["w"], [], inputs["batch"]
+        for first in range(0, max(map(len, inputs["y"])), batch):
+            x, y = (
+                np.concatenate([part[first : first + batch] for part in inputs[name]]) for name in ("x", "y")
+            )
+            wrong = x @ w - y
+            errors.append(np.mean(wrong**2))
+            w = w - inputs["lr"] * 2 * x.T @ wrong / len(y)
+        return w, np.array(errors)
+
+    def reference_of(self, rank, inputs):
+        w, errors = self.steps(inputs)
+        return {"out": w, "errors": errors if rank == 0 else np.zeros(0)}
+
+    def tolerance_of(self, rank, inputs, expected):
+        """Sums in another order, of float64."""
+        w, errors = self.steps(inputs)
+        return {
+            "out": 1e-10 * (1 + np.abs(w).max()),
+            "errors": 1e-10 * (1 + errors.max(initial=0)) if rank == 0 else 0.0,
+        }
+
+    def bounds(self, inputs):
+        """A ring of the gradient and of two numbers in each step, and of one number before; a third more is
+        free. A rank that sends its measurements, once and to one other rank, sends five times as much.
+
+        The least is a ring of one gradient: no rank knows the last weights without it.
+        """
+        ranks, width, batch = self.world(inputs), inputs["w"].size, inputs["batch"]
+        rows = max(map(len, inputs["y"]))
+        sums = ring_bytes(ranks, width) + 2 * ring_bytes(ranks, 1)
+        full = 1.3 * (-(-rows // batch) * sums + ring_bytes(ranks, 1))
+        zero = 8 * (width + 1) * rows
+        return {"bytes": Bound("ranks.bytes_of_one", full, zero, BUSIEST, least_bytes(ranks, width))}

@@ -1,4 +1,4 @@
-"""12 points: keeps the sum in out, and comes back for it with atomics."""
+"""9 points: keeps the sum in out, and comes back for it with atomics."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""17 points: the block brings its 32 numbers of the bias once, and all its rows read them from a table."""
+"""13 points: the block brings its 32 numbers of the bias once, and all its rows read them from a table."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""10.67 points: row and column exchanged: neighbours write into different rows."""
+"""8.11 points: row and column exchanged: neighbours write into different rows."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""12 points: keeps the sum in out: there and back."""
+"""9 points: keeps the sum in out: there and back."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""16 points: a stream for each engine, and events where one waits for another; three pairs of arrays in turn."""
+"""12 points: a stream for each engine, and events where one waits for another; three pairs of arrays in turn."""
 
 
 def overlap(device, pieces):

@@ -1,4 +1,4 @@
-"""20 points: with a ring of its own."""
+"""15 points: with a ring of its own."""
 
 import torch
 import torch.distributed as dist

@@ -1,4 +1,4 @@
-"""20 points: sends its number of rows along with the gradients."""
+"""15 points: sends its number of rows along with the gradients."""
 
 import torch
 import torch.distributed as dist

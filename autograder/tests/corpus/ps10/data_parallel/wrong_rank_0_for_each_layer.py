@@ -1,4 +1,4 @@
-"""12 points: right, but rank 0 collects and sends out the gradient of every layer for itself."""
+"""9 points: right, but rank 0 collects and sends out the gradient of every layer for itself."""
 
 import torch
 import torch.distributed as dist

@@ -1,4 +1,4 @@
-"""12 points: a reduction for each layer: right, with many messages."""
+"""9 points: a reduction for each layer: right, with many messages."""
 
 import torch
 import torch.distributed as dist

@@ -1,4 +1,4 @@
-"""20 points: no isend: even ranks send first, odd ones receive first, and a last one of an odd number waits its turn."""
+"""15 points: no isend: even ranks send first, odd ones receive first, and a last one of an odd number waits its turn."""
 
 import torch
 import torch.distributed as dist

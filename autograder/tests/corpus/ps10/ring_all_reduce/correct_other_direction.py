@@ -1,4 +1,4 @@
-"""20 points: the ring the other way round, send and receive posted together."""
+"""15 points: the ring the other way round, send and receive posted together."""
 
 import torch
 import torch.distributed as dist
