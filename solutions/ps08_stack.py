@@ -19,7 +19,8 @@
 # **About 5 hours** (estimated), after chapter 8. Of the 100 points 3 need a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
 # says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
-# row.
+# row. Tasks 6 and 7 are *cases*: somebody else's program fails, its symptom is told, and you find the cause
+# with the course's tools and mend it.
 
 # %%
 import math
@@ -343,7 +344,7 @@ with when_written():
     )
 
 # %% [markdown]
-# ## 6. The slow till
+# ## 6. A case: the slow till
 #
 # The till adds up what each dish has earned, and the dishes that earn least leave the card. `x` has a row for each evening and a column for each dish, in
 # cents; `out[col]` gets a hundredth of the sum of column `col`. Somebody wrote the kernel in a hurry, and
@@ -437,7 +438,7 @@ with when_written():
 grade("ps08/read_report", read_report)
 
 # %% [markdown]
-# ## 7. The day's catch *
+# ## 7. A case: the day's catch *
 #
 # The harbour adds up what its boats have landed: x has one boat's catch after another, a number for each kind
 # of fish, and y gets the sums. A kind whose sum reaches the quota may not be fished tomorrow, so a boat that

@@ -18,7 +18,8 @@
 #
 # **About 5 hours** (estimated), after chapter 10, without a GPU. Write in the place of `raise NotImplementedError()` and
 # delete that line; `help(grade)` says how points are counted. Unless a task says otherwise, sizes are whole
-# numbers from 1 on. Inputs must stay as they are: a changed one costs the row.
+# numbers from 1 on. Inputs must stay as they are: a changed one costs the row. Task 7 is a *case*: somebody
+# else's program fails, its symptom is told, and you find the cause with the course's tools and mend it.
 
 # %%
 import torch
@@ -379,7 +380,7 @@ def pipeline(x, w):
 grade("ps10/pipeline", pipeline)
 
 # %% [markdown]
-# ## 7. The run that hangs *
+# ## 7. A case: the run that hangs *
 #
 # The stations of several valleys fit one formula for the lowest temperature of the night. The fruit growers
 # learn from it before midnight whether to light fires under their blossoming trees: without a forecast they
