@@ -30,6 +30,7 @@ from autograder.sandbox import Limits
 from autograder.sandbox.choose import choose
 from autograder.user_error import UserError, nearest
 from autograder.validate import Defect, Malformed, read_bytes
+from autograder.worked import worked
 from autograder.workers.commission import Commission, Conditions
 from autograder.workers.happenings import Happenings
 from autograder.workers.interrupts import kept, stop_if_asked
@@ -148,6 +149,7 @@ class Grading:
             self.seed = results.secret_seed(self.out) if asked.seed is None else asked.seed
         except (OSError, ValueError) as problem:
             raise UserError(f"cannot write to {self.out}: {problem}; choose another --out folder") from None
+        self.worked = worked(Path(root), name)
         self.stored = results.Results(self.out, name)
         self.fresh = self.stored.next_round() if asked.fresh is None else asked.fresh
         self.version = results.course_version()
@@ -352,7 +354,7 @@ class Grading:
         student = record["student"]
         if record["status"] != "missing":
             notebook = read_autograded(self.autograded(student))
-            page = feedback_page(self.assignment, student, record, notebook, verdict, by_hand)
+            page = feedback_page(self.assignment, student, record, notebook, verdict, by_hand, self.worked)
             results.write_atomic(self.feedback(student), page.encode())
         record["page"] = page_key(by_hand)
 

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from autograder.class_report.class_figures import scores, tasks, times
 from autograder.class_report.overview import SetOverview, overview
+from autograder.class_report.predictions import predictions
 from autograder.gradebook.export import figure
 from autograder.gradebook.passing_on import read_standings
 from autograder.gradebook.standing import Standing
@@ -38,6 +39,7 @@ def write_report(root: Path, names: Sequence[str], grades: Path, path: Path) -> 
         "class_page.html.j2",
         sets=sets,
         pairs=pairs,
+        predicted={name: predictions(assignment, root, grades) for name, assignment in assignments.items()},
         least=threshold(),
         figures=figures(sets),
         index=_index(sets, assignments, grades, path.parent),

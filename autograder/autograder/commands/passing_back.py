@@ -57,6 +57,26 @@ def report(
 
 
 @commands.command(rich_help_panel=PANEL)
+def worked(
+    assignment: ProblemSet,
+    grades: Grades = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="The page (default: worked/<set>.html in that folder).")
+    ] = None,
+    course: Root = None,
+) -> None:
+    """Write a page of worked solutions, for after the deadline; feedback pages have those of full points."""
+    from autograder.layout import GRADES, find_root, load_assignment
+    from autograder.show import tell
+    from autograder.worked import write_worked
+
+    root = find_root(course)
+    page = to or (grades or root / GRADES) / "worked" / f"{assignment}.html"
+    write_worked(root, load_assignment(root, assignment), page)
+    tell(console, f"{shown(page, root)}: written")
+
+
+@commands.command(rich_help_panel=PANEL)
 def similar(
     assignment: ProblemSet,
     grades: Grades = None,

@@ -2,11 +2,14 @@
 
 import copy
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from autograder.judge.judge import CellVerdict, Verdict
-from autograder.layout import NotebookDocument
+from autograder.layout import Assignment, NotebookCell, NotebookDocument
+from autograder.results import Results
+from autograder.user_error import UserError
 from warplab.tasks.feedback import Table
 from warplab.tasks.rubric import Line, Report
 
@@ -44,3 +47,16 @@ def read_autograded(path: Path) -> NotebookDocument | None:
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
     return document
+
+
+def judged_notebooks(assignment: Assignment, grades: Path) -> Iterator[tuple[str, list[NotebookCell]]]:
+    """(student, cells) of each notebook that the judge wrote. UserError where nothing is graded."""
+    students = Results(grades, assignment.name).all()
+    if not students:
+        raise UserError(
+            f"nothing is graded for {assignment.name} in {grades}; run `autograder grade {assignment.name}`"
+        )
+    for student in students:
+        found = read_autograded(grades / "autograded" / student / assignment.name / assignment.filename)
+        if found:
+            yield student, found["cells"]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -21,12 +22,13 @@ def feedback_page(
     notebook: NotebookDocument | None = None,
     verdict: Verdict | None = None,
     by_hand: ByHand = ({}, {}, 0.0),
+    worked: Mapping[str, Any] | None = None,
 ) -> str:
     """HTML text.
 
     record: the stored result (status, reason, notes, isolation). notebook, verdict: None if not graded.
     by_hand: points and comments that a person entered, by grade id, and the late penalty: what
-    CourseGradebook.by_hand gives.
+    CourseGradebook.by_hand gives. worked: as autograder.worked gives it; what has all points shows its own.
     """
     cells = verdict.cells.values() if verdict else ()
 
@@ -44,11 +46,22 @@ def feedback_page(
             comments=comments,
             penalty=penalty,
             so_far=verdict.so_far(scores, penalty) if verdict else None,
+            opened=_opened(verdict, scores, worked or {}) if verdict else {},
         )
 
     told = [f"{cell.grade_id}: {cell.points} of {cell.max:g}" for cell in cells]
     plain = "\n".join([assignment.notebook, student, record["reason"], UNDRAWN, *told])
     return drawn_or_told(draw, f"<!DOCTYPE html>\n<pre>{escape(plain)}</pre>\n")
+
+
+def _opened(verdict: Verdict, scores: Mapping[str, float], worked: Mapping[str, Any]) -> dict[str, Any]:
+    """Of `worked` what has all points, those of a person before the judge's."""
+    cells = verdict.cells
+    return {
+        key: one
+        for key, one in worked.items()
+        if key in cells and (scores.get(key, cells[key].points) or 0) >= cells[key].max
+    }
 
 
 def _blocks(notebook: NotebookDocument, verdict: Verdict, attempt: int) -> list[dict[str, Any]]:

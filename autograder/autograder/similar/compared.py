@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from autograder.layout import Assignment, first_lines
-from autograder.report import read_autograded
-from autograder.results import Results, write_atomic
+from autograder.report import judged_notebooks
+from autograder.results import write_atomic
 from autograder.similar.pairs import Pair, own, pairs, threshold
 from autograder.similar.tokens import lines_of
-from autograder.user_error import UserError
 from warplab.rendering import render
 
 OWN_CELLS = "cells of their own"
@@ -26,15 +25,8 @@ def answers_of(assignment: Assignment, grades: Path) -> dict[str, dict[str, str]
         if spec.kind == "solution" and spec.cell_type == "code"
     } | {OWN_CELLS: {}}
     given = assignment.given()
-    students = Results(grades, assignment.name).all()
-    if not students:
-        raise UserError(
-            f"nothing is graded for {assignment.name} in {grades}; run `autograder grade {assignment.name}`"
-        )
-    for student in students:
-        file = grades / "autograded" / student / assignment.name / assignment.filename
-        notebook = read_autograded(file)
-        for cell in notebook["cells"] if notebook else ():
+    for student, cells in judged_notebooks(assignment, grades):
+        for cell in cells:
             name = cell["metadata"].get("nbgrader", {}).get("grade_id", OWN_CELLS)
             text = cell["source"]
             if name in found and cell["cell_type"] == "code" and text.strip() not in given:

@@ -14,6 +14,7 @@ from warplab.rendering import render
 from warplab.tasks.feedback import show
 
 NEAR = 0.05  # of a count: so far off is called near
+HITS = ("right", "near")
 
 
 class Compared:
@@ -32,7 +33,7 @@ class Compared:
         return "\n".join([self.sentence, *lines] if self.sentence else lines)
 
     def _repr_html_(self):
-        return render("warplab.puzzles", "prediction.html.j2", compared=self, colours=COLOURS)
+        return render("warplab.puzzles", "prediction.html.j2", compared=self, colours=COLOURS, hits=HITS)
 
 
 def compare(predicted, count, found="counted"):
@@ -58,7 +59,7 @@ def compare(predicted, count, found="counted"):
         show(Compared([], found, told))
         return False
     rows = [
-        (_label(what), _text(said), _text(came[what]), _off(said, came[what]))
+        (_label(what), text_of(said), text_of(came[what]), how_far(said, came[what]))
         for what, said in predicted.items()
     ]
     show(Compared(rows, found))
@@ -75,13 +76,14 @@ def _label(what):
     return ", ".join(map(str, what)) if isinstance(what, tuple) else str(what)
 
 
-def _text(value):
+def text_of(value):
+    """A number, or a word, as the table has it."""
     if isinstance(value, str):
         return value
     return f"{int(value):,}" if float(value).is_integer() else f"{float(value):,.4g}"
 
 
-def _off(said, came):
+def how_far(said, came):
     """How far off a prediction was, in words."""
     if isinstance(said, str) or isinstance(came, str):
         return "right" if str(said).strip().casefold() == str(came).casefold() else "another"
@@ -92,4 +94,4 @@ def _off(said, came):
     if said > 0 and came > 0:
         factor = came / said
         return f"{factor:.3g} times as much" if factor > 1 else f"{factor:.3g} of it"
-    return f"off by {_text(abs(came - said))}"
+    return f"off by {text_of(abs(came - said))}"

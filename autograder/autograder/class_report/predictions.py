@@ -1,0 +1,67 @@
+"""What a class predicted beside what is counted: read off the judge's notebooks, and worth no point."""
+
+import re
+import statistics
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from autograder.layout import SOLUTIONS, Assignment
+from autograder.report import judged_notebooks
+from warplab.puzzles.prediction import HITS, how_far, text_of
+
+# a question as the released cell asks it: its key before a `...`
+KEY = re.compile(r"""(\([^()]*\)|"[^"]*"|\d+): \.\.\.""")
+SAID = r"\s*:\s*([^,{}\n#]{1,60})"  # and what stands there in a student's cell
+WORD = re.compile(r"""(["'])([^"'\\]{1,40})\1""")
+NUMBER = re.compile(r"(-?\d{0,12}\.?\d{1,12}(?:e-?\d)?)\.?(?: ?([*/]) ?(\d{1,9}))?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """One question. said: the median, or of words the commonest. counted, hits (of them right or near): None
+    where solutions/predictions.yml does not have what is counted."""
+
+    question: str
+    students: int
+    said: str
+    counted: str | None
+    hits: int | None
+
+
+def predictions(assignment: Assignment, root: Path, grades: Path) -> list[Predicted]:
+    """The questions that somebody has answered, those that most got wrong first."""
+    keys = [key for text in assignment.given() if "predict(" in text for key in KEY.findall(text)]
+    answers: defaultdict[str, list[float | str]] = defaultdict(list)
+    for _, cells in judged_notebooks(assignment, grades):
+        text = "\n".join(one["source"] for one in cells if "predict(" in one["source"])
+        for key in keys:
+            written = re.search(rf"(?<![\w.]){re.escape(key)}{SAID}", text)
+            said = value_of(written[1].strip()) if written else None
+            if said is not None:
+                answers[key].append(said)
+    file = root / SOLUTIONS / "predictions.yml"
+    counted = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else {}
+    found = [_predicted(key, said, counted.get(assignment.name, {})) for key, said in answers.items()]
+    return sorted(found, key=lambda one: ((one.hits or 0) / one.students, one.question))
+
+
+def _predicted(key: str, said: list[float | str], counted: dict[str, float | str]) -> Predicted:
+    question, numbers = re.sub('[()"]', "", key), [one for one in said if not isinstance(one, str)]
+    middle = statistics.median(numbers) if 2 * len(numbers) > len(said) else statistics.mode(said)
+    came = counted.get(question)
+    hits = None if came is None else sum(how_far(one, came) in HITS for one in said)
+    return Predicted(question, len(said), text_of(middle), None if came is None else text_of(came), hits)
+
+
+def value_of(text: str) -> float | str | None:
+    """A number, a product or a quotient of two, or a word; None for anything else, which nobody computes."""
+    if word := WORD.fullmatch(text):
+        return word[2].strip().casefold()
+    if number := NUMBER.fullmatch(text.replace("_", "")):
+        first, sign, second = number.groups()
+        value, by = float(first), float(second or 1)
+        return value * by if sign == "*" else value / by if by else None
+    return None

@@ -1,0 +1,92 @@
+"""After full marks: a worked solution, one other right answer, and what one would do next on a GPU.
+
+Made of solutions/ with its comments, where an instructor has it, of solutions/after.yml, and of the right
+answers of the corpus; nothing of it is in what students install.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from autograder.layout import Assignment
+from autograder.release.release import solution_files
+from autograder.release.source import BEGIN, END, source_notebook
+from autograder.results import write_atomic
+from autograder.similar.pairs import similarity
+from autograder.similar.tokens import shingles
+from autograder.user_error import UserError
+from warplab.rendering import render
+
+CORPUS = "autograder/tests/corpus"
+
+
+@dataclass(frozen=True)
+class Worked:
+    """Of one graded cell.
+
+    answer: code, or of a written answer prose with its rubric. another: another right answer, as (what is
+    different, code); None where the corpus has none. after: sentences.
+    """
+
+    name: str
+    answer: str
+    written: bool
+    another: tuple[str, str] | None = None
+    after: str = ""
+
+
+def worked(root: Path, name: str) -> dict[str, Worked]:
+    """{grade id of a test cell or written answer: Worked} of a set; empty where its solution is not here."""
+    file = next((root / "solutions").glob(f"{name}_*.py"), None)
+    return {key: one for key, one in _of_cells(root, file)} if file else {}
+
+
+def _of_cells(root: Path, file: Path) -> Iterator[tuple[str, Worked]]:
+    more = root / "solutions" / "after.yml"
+    after = yaml.safe_load(more.read_text(encoding="utf-8")) if more.exists() else {}
+    code: list[str] = []
+    for cell in source_notebook(file)["cells"]:
+        about = cell["metadata"].get("nbgrader", {})
+        text = "".join(cell["source"])
+        plain = "\n".join(line for line in text.splitlines() if line.strip() not in (BEGIN, END))
+        if about.get("grade") and about["solution"]:
+            yield about["grade_id"], Worked(about["grade_id"], plain.strip(), True)
+        elif about.get("solution"):
+            code.append(plain)
+        elif code and "warplab" in cell["metadata"]:
+            task, answer = cell["metadata"]["warplab"]["task"], "\n\n\n".join(code)
+            another = another_answer(root / CORPUS / task, answer)
+            yield about["grade_id"], Worked(task, answer, False, another, after.get(task, ""))
+            code = []
+
+
+def another_answer(folder: Path, answer: str) -> tuple[str, str] | None:
+    """Of the right answers of another style the one least like `answer`, as `autograder similar` measures it.
+
+    Where none is a file, the first of those that edit the solution: the lines that it replaces, and by which.
+    """
+    files = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("correct_*.py"))]
+    if files:
+        text = min(files, key=lambda text: similarity(shingles(text), shingles(answer)))
+        told = ast.get_docstring(ast.parse(text)) or ""
+        return told.partition(": ")[2], text.partition('"""')[2].partition('"""')[2].strip()
+    edits = folder / "edits.yml"
+    known = yaml.safe_load(edits.read_text(encoding="utf-8")) if edits.exists() else {}
+    for name, edit in known.items():
+        if name.startswith("correct_") and "edits" in edit:
+            parts = [f"in the place of\n{one['replace']}\n\nthis:\n{one['with']}" for one in edit["edits"]]
+            return edit["what"], "\n\n".join(parts)
+    return None
+
+
+def write_worked(root: Path, assignment: Assignment, path: Path) -> None:
+    """The page of a whole set, for after the deadline. UserError where its solution is not here."""
+    solution_files(root)
+    found = worked(root, assignment.name)
+    if not found:
+        raise UserError(f"no solution of {assignment.name} in {root / 'solutions'}")
+    page = render("autograder.report", "worked.html.j2", assignment=assignment, found=found.values())
+    write_atomic(path, page.encode())

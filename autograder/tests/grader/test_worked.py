@@ -1,0 +1,76 @@
+"""Worked solutions: every task has one, and a student's page shows it only where all points are."""
+
+import pytest
+from corpus_files import SOLUTIONS
+from grading import grading, make_course
+
+from autograder.judge.judge import CellVerdict, Verdict
+from autograder.layout import load_assignment
+from autograder.report import feedback_page
+from autograder.user_error import UserError
+from autograder.worked import Worked, another_answer, worked, write_worked
+from warplab.tasks import registry
+
+ROOT = SOLUTIONS["ps04"].parents[1]
+
+
+@pytest.mark.parametrize("name", sorted(set(SOLUTIONS) - {"ps00"}))  # a warm-up shows an answer to everybody
+def test_each_task_has_its_solution_another_answer_and_what_comes_next(name):
+    found = worked(ROOT, name)
+    tasks = {one.name: one for one in found.values() if not one.written}
+    assert tasks.keys() == set(registry.names(name))
+    assert [one.name for one in tasks.values() if not (one.another and one.another[0])] == []
+    cases = {task.removesuffix("_cause") for task in tasks if task.endswith("_cause")}  # to debug: told there
+    assert [
+        task for task, one in tasks.items() if not one.after and task.removesuffix("_cause") not in cases
+    ] == []
+    assert not any("SOLUTION" in one.answer or "points" in one.another[0] for one in tasks.values())
+    (prose,) = (one for one in found.values() if one.written)
+    assert "**Sample answer.**" in prose.answer and "**Marking.**" in prose.answer
+    assert found.keys() <= load_assignment(ROOT, name).cells.keys()
+
+
+def test_the_other_answer_is_the_one_least_like_the_solution(tmp_path):
+    answer = "for i in range(9):\n    total += x[i] * y[i]\n"
+    (tmp_path / "correct_alike.py").write_text(f'"""9 points: alike."""\n\n{answer}')
+    (tmp_path / "correct_other.py").write_text('"""9 points: a product."""\n\nreturn x @ y\n')
+    (tmp_path / "wrong_other.py").write_text('"""0 points: nothing."""\n\npass\n')
+    assert another_answer(tmp_path, answer) == ("a product.", "return x @ y")
+    assert another_answer(tmp_path / "nowhere", answer) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "opened"), [({}, ["launch_plan-test"]), ({"time_it-test": 15, "explain": 5.0}, list("lte"))]
+)
+def test_a_page_shows_a_solution_only_beside_all_points(tmp_path, given, opened):
+    root, assignment = make_course(tmp_path / "course")
+    cells = {
+        "launch_plan-test": CellVerdict("launch_plan-test", 15.0, 15.0, "full", "ps01/launch_plan"),
+        "time_it-test": CellVerdict("time_it-test", 14.5, 15.0, "partial", "ps01/time_it"),
+        "explain": CellVerdict("explain", None, 5.0, "manual"),
+    }
+    verdict = Verdict("graded", "", cells, "sandboxed", 1.0)
+    record = {"status": "graded", "reason": "", "notes": [], "isolation": "sandboxed"}
+    document = assignment.document
+    known = grading(root, "ps01", tmp_path, tmp_path / "out").worked
+    page = feedback_page(assignment, "ada", record, document, verdict, (given, {}, 0.0), known)
+    assert page.count('<details class="worked"') == len(opened)
+    assert ("secret_columns" in page, "samples.append" in page, "so it must wait" in page) == (
+        True,
+        *[len(opened) == 3] * 2,
+    )
+
+
+def test_without_solutions_there_is_nothing_to_show_and_the_page_says_so(tmp_path):
+    root, assignment = make_course(tmp_path / "course")
+    assert worked(tmp_path, "ps01") == {}
+    assert worked(root, "ps01")["explain"] == Worked(
+        "explain", "The clock runs on the host, so it must wait.", True
+    )
+    write_worked(root, assignment, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "secret_columns" in page and "so it must wait" in page and "<script" not in page
+    for file in (root / "solutions").glob("*.py"):
+        file.unlink()
+    with pytest.raises(UserError, match="no solution"):
+        write_worked(root, assignment, tmp_path / "page.html")
