@@ -180,7 +180,8 @@ TAUGHT = {
     "ZeRO": "10", "coalesced": "05", "quantization": "07", "roofline": "05", "occupancy": "02",
     "FlashAttention": "05", "Tensor Core": "07", "KV cache": "09", "all-reduce": "10", "loss scaling": "07",
     "AdamW": "13", "mixed precision": "06", "FP8": "07", "stream": "08", "Triton": "08", "tile": "04",
-    "divergence": "01", "NVLink": "10", "softmax": "05", "prefix sum": "03", "checkpointing": "06", "FSDP": "10",
+    "divergence": "01", "NVLink": "10", "softmax": "05", "prefix sum": "03", "checkpointing": "06",
+    "FSDP": "10",
 }  # fmt: skip
 
 
