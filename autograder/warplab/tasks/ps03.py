@@ -580,9 +580,8 @@ class Hours(KernelTask):
         return {"out": sum_tolerance(inputs["minutes"], np.abs(self._intervals(inputs)).sum(axis=1))}
 
     def bounds(self, inputs):
-        """A round is two reads, a sum and a write, a barrier and the indices, and there are as many as halves;
-        one thread that adds up for all goes round as often as there are minutes, and a warp that adds up for
-        the others an eighth as often.
+        """A round is two reads, a sum and a write, a barrier and the indices, and it halves what is left; one
+        thread that adds up for all goes round as often as there are minutes.
         """
         rounds = int(np.ceil(np.log2(inputs["minutes"])))
         full = self.ROUND * rounds + self.FIXED
