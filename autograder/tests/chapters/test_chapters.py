@@ -249,7 +249,7 @@ def test_the_book_has_its_thirteen_chapters_in_order_and_its_sets():
     assert [name for name in files if name[:2].isdigit()] == [path.stem for path in CHAPTERS]
     assert [int(path.stem[:2]) for path in CHAPTERS] == list(range(1, 14))
     assert [path.name for path in sorted((BOOK.parent / "exercises").glob("ps*"))] == [
-        f"ps{number:02}" for number in range(14)
+        f"ps{number:02}" for number in range(15)
     ]
 
 

@@ -11,12 +11,13 @@ VERBS = (
 ).split()
 """First words of sentences that ask for something."""
 OTHERS = (
-    "A About Adam Adding After All Amdahl An And As At Attention Barriers Before Between Biases Blocks Both "
-    "But Chapter Each Edges Every First Five For Four Giving Going Hardly Here How If In It Its Kubernetes "
-    "Last Launched Mean Measurements Mixed More Near Neighbouring Neighbours Noise Noting Now Numbers Of On "
-    "One Only Otherwise Parameters Powers Running Scanning Seconds Serving Since So Some Somebody State "
-    "Stored Straight Strides That The Their Then There These They This Thread Threads Three Through To "
-    "Together Tokens Two Until Warmth Water Weights What Whatever When Where Which Whole Why With You Your "
+    "A About Adam Adding After All Amdahl An And As At Attention Barriers Before Between Biases Blocks "
+    "Both But Chapter Each Edges Every First Five For Four Giving Going Hardly Here How If In It Its Job "
+    "Kubernetes Last Launched Limits Mean Measurements Mixed More Near Neighbouring Neighbours Noise "
+    "Noting Now Numbers Of On One Only Otherwise Parameters Powers Running Scanning Seconds Serving Since "
+    "So Some Somebody State Stored Straight Strides That The Their Then There These They This Thread "
+    "Threads Three Through To Together Tokens Two Until Warmth Water Weights What Whatever When Where "
+    "Which Whole Why With You Your "
 ).split()
 """First words of sentences that tell, or that may ask behind a comma."""
 WITHOUT = ("ps00", "ps12", "ps13")

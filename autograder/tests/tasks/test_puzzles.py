@@ -12,7 +12,7 @@ from autograder.sandbox import student
 from warplab import check
 from warplab.puzzles import blank
 
-SETS = tuple(f"ps{number:02}" for number in range(1, 14))
+SETS = tuple(f"ps{number:02}" for number in range(1, 15))
 BY_HAND = {
     "ps01/place": lambda row, col, width: row * width + col,
     "ps01/idle": (86 * 16 - 1366) * 768,  # 85.375 blocks are 86; 768 is 48 blocks exactly
@@ -67,6 +67,10 @@ BY_HAND = {
     "ps13/nothing": 2.3026,
     "ps13/first_step": 0.1,
     "ps13/causal": 1 + 2 + 3 + 4,
+    "ps14/bound": 3 * 4 * 2**24 / 3.35e6,
+    "ps14/places": "no",
+    "ps14/spacing": 1 / 16,  # 1,000,000 is below 2**20
+    "ps14/powers": 0,
 }
 
 

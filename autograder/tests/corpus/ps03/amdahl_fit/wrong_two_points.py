@@ -1,4 +1,4 @@
-"""8 points: uses the first and the last number of workers only."""
+"""10 points: uses the first and the last number of workers only."""
 
 import math
 

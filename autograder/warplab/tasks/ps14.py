@@ -1,0 +1,464 @@
+"""Problem set 14, audits: kernels as language models write them, with a verdict and a witness for each.
+
+A submission makes the arguments of a test, its witness. The judge runs the shown kernel on it, others that
+are wrong in like ways, and right ones (warplab.tasks.machine_made), on the engine with its sanitizer, and
+compares with float64.
+"""
+
+import functools
+import threading
+from dataclasses import replace
+
+import numpy as np
+
+from warplab.crossing.arrays import NotPlain, as_array
+from warplab.crossing.execute import execute
+from warplab.crossing.kernel import compiled
+from warplab.crossing.orders import CopyStep, Empty, LaunchStep, Order
+from warplab.hardware.device import engine_target
+from warplab.simt.frontends.cuda_cpp import cuda_kernel
+from warplab.tasks import machine_made
+from warplab.tasks.compare import difference, sum_tolerance
+from warplab.tasks.declaration import Task, task
+from warplab.tasks.domain import Choice
+from warplab.tasks.rubric import Case, Item
+
+RIGHT, SLOWER, SIZES, BOUNDS, RACE, SKIPS, REMEMBERS, PRECISION = range(8)
+"""The verdicts, by the numbers that they have in the notebook."""
+
+_one_at_a_time = threading.Lock()  # a class is graded in threads, and the engine has one memory
+
+
+@functools.cache
+def compiled_version(version, shapes):
+    """The Kernel of a shown kernel, by its name, or of a Version. shapes: how many axes its arrays have."""
+    if type(version) is str:
+        types = [["float32", axes, "array"] for axes in shapes]
+        return compiled(getattr(machine_made, version), version, types, engine_target())
+    return compiled(cuda_kernel(version.source, "k"), "k", [], engine_target())
+
+
+class Audit(Task):
+    """One kernel that a machine wrote, and a witness of what is wrong with it.
+
+    shown        its name in machine_made; its verdict is `truth`
+    wrong, right other kernels for the same job, machine_made.Versions
+    doubt        the one of `wrong` that a witness must break in every row; None: the shown kernel
+    witness      names of the arrays that the student's function makes, in order
+    limits(inputs) -> {array: [(least, most), ...]}, an interval for each axis
+    magnitude    no number of theirs is larger
+    buffers(witness) -> {name: array or Empty}: the kernel's arguments, in order; "out" is the result
+    job(witness) -> (float64 array, tolerance) of "out"
+    worst_of(inputs) -> int: the worst case that a student works out, where `returns` has one
+    """
+
+    arguments = ("threads",)
+    shown = ""
+    truth = RIGHT
+    wrong: tuple[machine_made.Version, ...] = ()
+    right: tuple[machine_made.Version, ...] = ()
+    doubt = None
+    witness = ("x",)
+    magnitude = 1000.0
+    sizes = (64, 128, 256)
+    domain = {"threads": Choice(64, 128, 256)}
+    corners = 2
+    axis = "threads"
+
+    def limits(self, inputs):
+        raise NotImplementedError
+
+    def model(self, inputs):
+        """A witness: {array: its contents}."""
+        raise NotImplementedError
+
+    def worst_of(self, inputs):
+        raise NotImplementedError
+
+    def buffers(self, witness):
+        raise NotImplementedError
+
+    def job(self, witness):
+        raise NotImplementedError
+
+    def make_cases(self, rng):
+        """Each row has a case with the smallest and one with the largest blocks."""
+        cases = []
+        for item in self.items:
+            versions = {"others": self.wrong, "spares": self.right}.get(item.key, (None,) * 2)
+            ends = [self.sizes[0], self.sizes[-1]]
+            drawn = rng.permutation([*ends, *rng.choice(self.sizes, len(versions) - 2)])
+            for number, size in enumerate(drawn.tolist()):
+                cases.append(self.case(item.key, {self.axis: size}, number))
+        return cases
+
+    def case(self, item, place, number=0):
+        told = ", ".join(f"{value} {name}" for name, value in place.items())
+        inputs = {"threads": 64} | place | {"kernel": number}
+        return Case(f"{item}, {told}, kernel {number + 1}", inputs, item)
+
+    def at(self, rng, place):
+        case = self.case("cause", place)
+        return replace(case, name=f"{case.name} again")
+
+    def reference(self, inputs):
+        arrays = {name: np.asarray(array, np.float32) for name, array in self.model(inputs).items()}
+        verdict = {"cause": np.array(self.truth)}
+        worst = {"worst": np.array(self.worst_of(inputs))} if "worst" in self.returns else {}
+        return verdict | worst | arrays
+
+    def wrong_result(self, case, outcome):
+        """What the witness does not show, in one sentence."""
+        if outcome is None or outcome.error or outcome.modified:
+            return super().wrong_result(case, outcome)
+        told = {}
+        for name, kind in self.returns.items():
+            if name not in outcome.outputs:
+                return f"`{name}` did not come back"
+            try:
+                told[name] = as_array(outcome.outputs[name], kind)
+            except NotPlain as problem:
+                return f"`{name}`: {problem}"
+        witness = {name: told[name] for name in self.witness}
+        return self.unfit(case.inputs, witness) or self.unshown(case, told, witness)
+
+    def unfit(self, inputs, witness):
+        """Why a witness asks for more than the job's text does; None where it does not."""
+        for name, axes in self.limits(inputs).items():
+            array = witness[name]
+            if array.ndim != len(axes):
+                return f"your witness: `{name}` has {array.ndim} axes, and the job's has {len(axes)}"
+            for size, (least, most), what in zip(array.shape, axes, ("rows", "columns"), strict=False):
+                what = what if len(axes) == 2 else "numbers"
+                if not least <= size <= most:
+                    return f"your witness: `{name}` has {size:,} {what}; the job allows {least:,} to {most:,}"
+            if not np.isfinite(array).all() or np.abs(array).max() > self.magnitude:
+                return f"your witness: a number of `{name}` is not finite, or beyond {self.magnitude:,.0f}"
+        return None
+
+    def unshown(self, case, told, witness):
+        """What of its row a witness that fits does not show; None where it shows it."""
+        inputs = case.inputs
+        if not self.broken(self.shown if self.doubt is None else self.doubt, inputs, witness):
+            return self.survives(self.shown if self.doubt is None else self.doubt)
+        if case.item == "others":
+            version = self.wrong[inputs["kernel"]]
+            return None if self.broken(version, inputs, witness) else self.survives(version)
+        if case.item == "spares":
+            version = self.right[inputs["kernel"]]
+            fault = self.broken(version, inputs, witness)
+            return f"a right kernel, which {version.told}, fails on your witness: {fault}" if fault else None
+        if case.item == "cause" and told["cause"].tolist() != self.truth:
+            return "your witness is good, and the verdict is another one"
+        if case.item == "worst" and told["worst"].tolist() != self.worst_of(inputs):
+            return f"your witness is good, and the worst case is another one than {told['worst'].tolist()}"
+        return None
+
+    def survives(self, version):
+        who = "the kernel above" if type(version) is str else f"a wrong kernel, which {version.told},"
+        return f"{who} comes through your witness: its numbers are right, and the sanitizer finds nothing"
+
+    def broken(self, version, inputs, witness):
+        """How a kernel fails on a witness, in one sentence; "" where it does not."""
+        return self.failure(self.run(version, inputs, witness), witness)
+
+    def failure(self, outcome, witness):
+        if outcome.error:
+            return outcome.error.partition("\n")[0]
+        raced = [found["text"] for found in outcome.findings if found["text"]]
+        if raced:
+            return raced[0]
+        want, tolerance = self.job(witness)
+        return difference("out", outcome.outputs["out"], want, tolerance) or ""
+
+    def run(self, version, inputs, witness):
+        """The Outcome of a kernel on a witness, from the engine."""
+        key = tuple((array.shape, array.tobytes()) for array in witness.values())
+        return _outcome(type(self), version, inputs["threads"], inputs.get("blocks", 4), key)
+
+    def order(self, version, threads, blocks, witness):
+        buffers, size = self.buffers(witness), len(next(iter(witness.values())))
+        shapes = tuple(
+            buffer.ndim if type(buffer) is np.ndarray else len(buffer.shape) for buffer in buffers.values()
+        )
+        kernel = compiled_version(version, shapes)
+        arguments = tuple(buffers)
+        grid = self.grid(size, threads)
+        if type(version) is not str:
+            grid = version.grid(size, threads)
+            arguments += tuple(("int32", n) for n in buffers["x"].shape)
+        launch = LaunchStep(0, (max(1, grid or blocks),), (threads,), 0, arguments)
+        return Order(engine_target().arch, (kernel,), buffers, (launch,), ("out",))
+
+    def grid(self, size, threads):
+        """Blocks of the shown kernel; 0: those of the launch."""
+        return size
+
+
+@functools.lru_cache(maxsize=512)
+def _outcome(audit, version, threads, blocks, key):
+    witness = {
+        name: np.frombuffer(data, np.float32).reshape(shape)
+        for name, (shape, data) in zip(audit.witness, key, strict=True)
+    }
+    with _one_at_a_time:
+        return execute(audit().order(version, threads, blocks, witness))
+
+
+def rows(worst=3, others=4, given=4):
+    """The rows of an audit: 16 points, or what is said."""
+    return (
+        Item("given", given, title="Your witness breaks the kernel above"),
+        Item("others", others, title="It breaks other kernels that are wrong in such a way"),
+        Item("spares", 2, title="It spares right kernels"),
+        Item("cause", 3, title="The verdict"),
+        Item("worst", worst, title="The worst case"),
+    )
+
+
+@task("ps14/row_sums", points=16)
+class RowSums(Audit):
+    """Sums of rows. The remainder of four steps is taken for one step: two columns a thread are left out."""
+
+    entry = "audit_row_sums"
+    returns = {"cause": "integers", "worst": "integers", "x": "float32"}
+    items = rows()
+    shown, truth = "row_sums", SIZES
+    wrong, right = machine_made.WRONG_SUMS, machine_made.RIGHT_SUMS
+
+    def limits(self, inputs):
+        return {"x": [(1, 8), (1, 6 * inputs["threads"])]}
+
+    def model(self, inputs):
+        return {"x": np.ones((3, 3 * inputs["threads"] + 1))}
+
+    def worst_of(self, inputs):
+        return 2 * inputs["threads"]
+
+    def buffers(self, witness):
+        return witness | {"out": Empty((len(witness["x"]),), "float32")}
+
+    def job(self, witness):
+        x = witness["x"].astype(np.float64)
+        return x.sum(axis=1), sum_tolerance(x.shape[1], np.abs(x).sum(axis=1))
+
+
+@task("ps14/brighten", points=16)
+class Brighten(Audit):
+    """Loads ahead of a tile that begins inside and ends outside read past the end; no number shows it."""
+
+    entry = "audit_brighten"
+    returns = {"cause": "integers", "worst": "integers", "x": "float32"}
+    items = rows()
+    shown, truth = "brighten", BOUNDS
+    wrong, right = machine_made.WRONG_BRIGHT, machine_made.RIGHT_BRIGHT
+
+    def limits(self, inputs):
+        return {"x": [(1, 6 * inputs["threads"])]}
+
+    def model(self, inputs):
+        return {"x": np.linspace(0, 1, 3 * inputs["threads"] + 1)}
+
+    def worst_of(self, inputs):
+        return inputs["threads"] - 1
+
+    def grid(self, size, threads):
+        return -(-size // (4 * threads))
+
+    def buffers(self, witness):
+        return witness | {"out": Empty(witness["x"].shape, "float32")}
+
+    def job(self, witness):
+        want = np.minimum(1, 1.5 * witness["x"].astype(np.float64))
+        return want, 2.0**-23 * np.abs(want)
+
+
+@task("ps14/centre", points=16)
+class Centre(Audit):
+    """Rows less their means. A block's second row is written where other warps may still read the first."""
+
+    entry = "audit_centre"
+    arguments = ("blocks", "threads")
+    returns = {"cause": "integers", "worst": "integers", "x": "float32"}
+    items = rows()
+    shown, truth = "centre", RACE
+    wrong, right = machine_made.WRONG_CENTRES, machine_made.RIGHT_CENTRES
+    sizes, axis = (2, 4, 8), "blocks"
+    domain = {"blocks": Choice(2, 4, 8, said=True), "threads": Choice(64, 128, 256)}
+
+    def limits(self, inputs):
+        return {"x": [(1, 4 * inputs["blocks"]), (1, 512)]}
+
+    def model(self, inputs):
+        count = inputs["blocks"] + 1
+        return {"x": np.arange(40.0 * count).reshape(count, 40)}
+
+    def worst_of(self, inputs):
+        return 100 - inputs["blocks"]
+
+    def grid(self, size, threads):
+        return 0
+
+    def buffers(self, witness):
+        return witness | {"out": Empty(witness["x"].shape, "float32")}
+
+    def job(self, witness):
+        x = witness["x"].astype(np.float64)
+        cols = x.shape[1]
+        total = np.abs(x).sum(axis=1, keepdims=True)
+        want = x - x.mean(axis=1, keepdims=True)
+        return want, sum_tolerance(cols, total) / cols + 2.0**-22 * (np.abs(x) + total / cols)
+
+
+@task("ps14/variance", points=15)
+class Variance(Audit):
+    """Welford's way with Chan's merging is right; what models otherwise write loses the digits."""
+
+    entry = "audit_variance"
+    returns = {"cause": "integers", "x": "float32"}
+    items = (
+        Item("others", 9, title="Your witness breaks kernels that lose the variance"),
+        Item("spares", 3, title="It spares right kernels"),
+        Item("cause", 3, title="The verdict"),
+    )
+    shown, truth = "variance", RIGHT
+    wrong, right = machine_made.WRONG_VARIANCES, machine_made.RIGHT_VARIANCES
+    doubt = machine_made.WRONG_VARIANCES[0]
+    SPREAD = 2000
+
+    def limits(self, inputs):
+        return {"x": [(1, 8), (2, 4 * inputs["threads"])]}
+
+    def unfit(self, inputs, witness):
+        wrong = super().unfit(inputs, witness)
+        if wrong:
+            return wrong
+        x = witness["x"].astype(np.float64)
+        if (np.abs(x).max(axis=1) > self.SPREAD * x.std(axis=1)).any():
+            return f"your witness: in a row of `x` a number is beyond {self.SPREAD:,} standard deviations"
+        return None
+
+    def model(self, inputs):
+        """Means of some 900 and -900, a spread of 0.5, and the second half higher than the first."""
+        row, col = np.ogrid[:8, : 2 * inputs["threads"]]
+        means = (900 + row) * (-1.0) ** row
+        return {"x": means + np.where(col < inputs["threads"], -0.5, 0.5) + 0.1 * np.sin(col * (row + 1))}
+
+    def buffers(self, witness):
+        return witness | {"out": Empty((len(witness["x"]),), "float32")}
+
+    def unshown(self, case, told, witness):
+        fault = self.broken(self.shown, case.inputs, witness)
+        return f"the kernel above fails: {fault}" if fault else super().unshown(case, told, witness)
+
+    def job(self, witness):
+        want = witness["x"].astype(np.float64).var(axis=1)
+        return want, 0.02 * want
+
+
+@task("ps14/smooth", points=16)
+class Smooth(Audit):
+    """Right, and each access of a warp touches as many sectors as a chunk has numbers, up to 32."""
+
+    entry = "audit_smooth"
+    returns = {"cause": "integers", "worst": "integers", "x": "float32"}
+    items = rows()
+    shown, truth = "smooth", SLOWER
+    wrong, right = machine_made.SLOW_SMOOTH, machine_made.FAST_SMOOTH
+    magnitude = 1.0
+    FACTOR = 2
+
+    def limits(self, inputs):
+        return {"x": [(1, 30 * inputs["threads"])]}
+
+    def model(self, inputs):
+        return {"x": np.linspace(0, 1, 8 * inputs["threads"])}
+
+    def worst_of(self, inputs):
+        return 28 * inputs["threads"] + 1
+
+    def grid(self, size, threads):
+        return 0
+
+    def buffers(self, witness):
+        return witness | {"out": Empty(witness["x"].shape, "float32")}
+
+    def job(self, witness):
+        v = witness["x"].astype(np.float64)
+        want = v * v * (3 - 2 * v)
+        return want, 2.0**-20 * np.abs(v) * np.abs(v)
+
+    def broken(self, version, inputs, witness):
+        """Wrong, or with at least twice the sectors of the plain kernel."""
+        outcome, plain = (self.run(one, inputs, witness) for one in (version, machine_made.PLAIN_SMOOTH))
+        fault = self.failure(outcome, witness)
+        if fault:
+            return fault
+        mine, other = (
+            one.counters["global_read.sectors"] + one.counters["global_write.sectors"]
+            for one in (outcome, plain)
+        )
+        return f"{mine:,.0f} sectors, the plain kernel {other:,.0f}" if mine >= self.FACTOR * other else ""
+
+    def survives(self, version):
+        who = "the kernel above" if type(version) is str else f"a kernel that {version.told}"
+        return f"{who} moves less than {self.FACTOR} times the sectors of the plain kernel on your witness"
+
+
+@task("ps14/energy", points=16)
+class Energy(Audit):
+    """Squares, kept between calls under a fingerprint that other tiles have, too."""
+
+    entry = "audit_energy"
+    returns = {"cause": "integers", "worst": "integers", "first": "float32", "second": "float32"}
+    items = rows()
+    shown, truth = "energy", REMEMBERS
+    wrong, right = machine_made.WRONG_ENERGIES, machine_made.RIGHT_ENERGIES
+    witness = ("first", "second")
+
+    def limits(self, inputs):
+        count = (4 * inputs["threads"], 16 * inputs["threads"])
+        return {"first": [count], "second": [count]}
+
+    def unfit(self, inputs, witness):
+        wrong = super().unfit(inputs, witness)
+        if wrong or len(witness["first"]) == len(witness["second"]):
+            return wrong
+        return "your witness: `first` and `second` have different sizes, and one buffer takes both"
+
+    def model(self, inputs):
+        """Two numbers of a tile change places."""
+        first = np.arange(5 * inputs["threads"]) % 50 + 1
+        second = first.copy()
+        second[[40, 41]] = first[[41, 40]]
+        return {"first": first, "second": second}
+
+    def worst_of(self, inputs):
+        return 4 * inputs["threads"]
+
+    def grid(self, size, threads):
+        return -(-size // threads)
+
+    def buffers(self, witness):
+        count = len(witness["first"])
+        kept = np.full(count, np.nan, np.float32)
+        return {"x": witness["first"], "out": Empty((count,), "float32"), "kept": kept}
+
+    def order(self, version, threads, blocks, witness):
+        """Two calls with one buffer, whose contents change in between."""
+        order = super().order(version, threads, blocks, witness)
+        out = order.buffers["out"]
+        buffers = order.buffers | {"second": witness["second"], "before": out}
+        (call,) = order.steps
+        steps = (call, CopyStep("before", "out"), CopyStep("x", "second"), call)
+        return replace(order, buffers=buffers, steps=steps, results=("before", "out"))
+
+    def failure(self, outcome, witness):
+        if "before" in outcome.outputs:
+            both = np.concatenate([outcome.outputs[name] for name in ("before", "out")])
+            outcome = replace(outcome, outputs={"out": both})
+        return super().failure(outcome, witness)
+
+    def job(self, witness):
+        want = np.concatenate([witness[name].astype(np.float64) ** 2 for name in self.witness])
+        return want, 2.0**-23 * want
