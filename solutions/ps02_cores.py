@@ -19,7 +19,8 @@
 # **About 3 hours** (estimated), after chapter 2. Of the 100 points 3 need a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
 # says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
-# row.
+# row. Tasks 5 and 6 are a *case*: somebody else's program fails, its symptom is told, and you find the cause with
+# the course's tools, write it down as a function, and mend the program.
 
 # %%
 import math
@@ -372,7 +373,99 @@ with when_written():
         )
 
 # %% [markdown]
-# ## 5. Predict and explain
+# ## 5. A case: more threads, more work
+#
+# A planet that passes before its star dims it by a per cent, for some hours. The program below was meant to compute
+# each star's dimming in per cent from two exposures, so that the observers know by midnight which stars to follow.
+#
+# Its author tried it with one block, and writes: "The dimmings are right, so I rented a GPU and took more blocks, to
+# share the work among them. They are still right, but the more blocks I take, the more there is to do." Here is the
+# program, and what is counted:
+
+
+# %%
+@cuda.jit
+def dimming_given(before, now, out):
+    for i in range(cuda.grid(1), now.size, cuda.blockDim.x):
+        out[i] = 100.0 * (before[i] - now[i]) / before[i]
+
+
+before = rng.uniform(200, 4000, 4096).astype(np.float32)
+now, dims = before.copy(), np.zeros_like(before)
+now[1000:1003] *= np.float32(0.99)
+for blocks in 1, 8, 32:
+    p = warplab.profile(dimming_given[blocks, 128], before, now, dims)
+    print(
+        f"{blocks:>3} blocks: {p.warp_instructions:,} instructions, {p.global_memory.sectors:,} sectors, "
+        f"{p.unit_flops.get('fp64', 0):,} operations in 64 bits"
+    )
+
+# %% [markdown]
+# Four stars and two blocks are enough to follow on paper. There are two causes, and one of them is there with one
+# block, too. Before you mend them, write what this program *does*.
+
+
+# %% solution="dimming_cause"
+def dimming_cause(stars, blocks):
+    """Return (writes, doubles), whole numbers: what the given program does with blocks of 128 threads. About 3 lines.
+
+    writes   how often all its threads together write to out
+    doubles  how many operations in 64 bits they make, as the profile counts them
+    """
+    ### BEGIN SOLUTION
+    # The stride is one block's, so that a block does all stars from its first thread's on, and the second block repeats what the
+    # first has done. 100.0 has 64 bits, and so has what is computed with it: a product and a quotient; the difference of two float32 has
+    # 32. Usual slips: stars times blocks, though block b leaves out the first 128 b; blocks that begin past the last star.
+    writes = sum(max(0, stars - 128 * block) for block in range(blocks))
+    return writes, 2 * writes
+    ### END SOLUTION
+
+
+# %% grade="ps02/dimming_cause"
+grade("ps02/dimming_cause", dimming_cause)
+
+# %%
+with when_written():
+    print("4,096 stars, 8 blocks: {:,} writes, {:,} operations in 64 bits".format(*dimming_cause(4096, 8)))
+
+# %% [markdown]
+# ## 6. The dimming, mended
+#
+# Mend the program: each star is done once, however many blocks there are, and in 32 bits.
+
+
+# %% solution="dimming"
+@cuda.jit
+def dimming(before, now, out):
+    """Compute every n-th star's dimming in per cent, where n is the number of threads. About 2 lines.
+
+    before, now, out  float32 (stars,), before above 0
+    """
+    ### BEGIN SOLUTION
+    # The same three operations. Usual slips: float32(...) around the result, when the work is done; one star for each thread.
+    for i in range(cuda.grid(1), now.size, cuda.gridsize(1)):
+        out[i] = float32(100) * (before[i] - now[i]) / before[i]
+    ### END SOLUTION
+
+
+# %% grade="ps02/dimming"
+grade("ps02/dimming", dimming)
+
+# %% [markdown]
+# The three counts again, and the stars that dimmed. The sectors stay; what a further warp costs in instructions is
+# what stands before its loop.
+
+# %%
+for blocks in 1, 8, 32:
+    p = warplab.profile(dimming[blocks, 128], before, now, dims)
+    print(
+        f"{blocks:>3} blocks: {p.warp_instructions:,} instructions, {p.global_memory.sectors:,} sectors, "
+        f"{p.unit_flops.get('fp64', 0):,} operations in 64 bits"
+    )
+print("dimmed:", np.flatnonzero(dims > 0.5))
+
+# %% [markdown]
+# ## 7. Predict and explain
 #
 # A new catalogue holds the two kinds in *random* order. This kernel serves the stars in the `order` that it
 # is given: the catalogue's own, or sorted by kind.

@@ -19,7 +19,8 @@
 # **About 4 hours** (estimated), after chapter 3. Of the 100 points 6 need a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
 # says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
-# row.
+# row. Tasks 6 and 7 are a *case*: somebody else's program fails, its symptom is told, and you find the cause with
+# the course's tools, write it down as a function, and mend the program.
 
 # %%
 import math
@@ -358,7 +359,118 @@ def fix_the_race(x, rounds, out):
 grade("ps03/fix_the_race", fix_the_race)
 
 # %% [markdown]
-# ## 6. Running totals *
+# ## 6. A case: the rain that got lost
+#
+# A dam lies below the station, and its gates are opened by the rain of each hour. The program below was meant to add up
+# intervals of any length, a block for each interval and a thread for each minute, so that the gates are open before
+# the water comes.
+#
+# Its author tried it on intervals of 64 minutes, and the sums were right. The keeper of the dam writes: "With hours of
+# 60 minutes there is too little in every one of them. In a steady rain of 1 mm a minute it says 32 mm an hour. And
+# this morning, in the middle of an hour, it stopped." Here is the program, in a steady rain:
+
+
+# %%
+@cuda.jit
+def hours_given(x, out):
+    table = cuda.shared.array(1024, float32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    if i < x.size:
+        table[t] = x[i]
+    cuda.syncthreads()
+    half = cuda.blockDim.x // 2
+    while half > 0:
+        if t < half:
+            table[t] += table[t + half]
+        cuda.syncthreads()
+        half //= 2
+    if t == 0:
+        out[cuda.blockIdx.x] = table[0]
+
+
+steady = np.ones(192, np.float32)
+for minutes, count in (64, 192), (60, 180), (64, 150):
+    sums = np.zeros(3, np.float32)
+    try:
+        hours_given[3, minutes](steady[:count], sums)
+        print(f"{count} minutes, {minutes} an interval: {sums}")
+    except warplab.LaunchError as error:
+        print(f"{count} minutes, {minutes} an interval: {error}")
+
+# %% [markdown]
+# A rain of a single minute, x zero but for one place, shows whether this minute arrives. Before you mend the program,
+# write which minutes of an interval it loses.
+
+
+# %% solution="hours_cause"
+def hours_cause(minutes):
+    """Return the minutes of a full interval that hours_given leaves out, a rising list. About 7 lines.
+
+    minutes  of an interval, 1 to 1,024; the first has the number 0
+    """
+    ### BEGIN SOLUTION
+    # Half of 15 is 7: the places 0 to 6 add 7 to 13, and place 14, with all that it holds by then, is never read again. What is left
+    # in the end are as many minutes as the largest power of two has, 32 of 60. Usual slips: only the first odd round looked at; the
+    # place that is left behind, without the minutes that it has added up before.
+    held = [[minute] for minute in range(minutes)]
+    half = minutes // 2
+    while half > 0:
+        for t in range(half):
+            held[t] += held[t + half]
+        half //= 2
+    return [minute for minute in range(minutes) if minute not in held[0]]
+    ### END SOLUTION
+
+
+# %% grade="ps03/hours_cause"
+grade("ps03/hours_cause", hours_cause)
+
+# %%
+with when_written():
+    print("of an hour:", hours_cause(60))
+
+# %% [markdown]
+# ## 7. The rain, mended
+#
+# Mend the program for intervals of any length, and for a last one that is not over: the minutes that are still to come
+# count as 0.
+
+
+# %% solution="hours"
+@cuda.jit
+def hours(x, out):
+    """Write the sum of one block's numbers to out[cuda.blockIdx.x]. About 14 lines.
+
+    x    float32 (n,), a thread for each number; the last block may have some to spare
+    out  float32 (blocks,)
+
+    Blocks have 1 to 1,024 threads. The threads of a block add up together, as a tree.
+    """
+    table = cuda.shared.array(1024, float32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    ### BEGIN SOLUTION
+    # Shared memory holds whatever was left there: each thread puts something down, 0 where it has no number. Halves are rounded up,
+    # and the place in the middle of an odd count waits for the next round. Usual slips: halves rounded up and no test of
+    # t + middle against what is left, so that places are added that lie behind it; a loop `while half > 0`, which never ends at 1.
+    table[t] = x[i] if i < x.size else float32(0)
+    cuda.syncthreads()
+    left = cuda.blockDim.x
+    while left > 1:
+        middle = (left + 1) // 2
+        if t + middle < left:
+            table[t] += table[t + middle]
+        cuda.syncthreads()
+        left = middle
+    if t == 0:
+        out[cuda.blockIdx.x] = table[0]
+    ### END SOLUTION
+
+
+# %% grade="ps03/hours"
+grade("ps03/hours", hours)
+
+# %% [markdown]
+# ## 8. Running totals *
 #
 # How much rain had fallen by each minute? `out[i] = x[0] + ... + x[i]`, and no number need wait for all
 # before it:
@@ -453,7 +565,7 @@ grade("ps03/scan", scan)
 grade("ps03/scan", scan, rubric="time")
 
 # %% [markdown]
-# ## 7. Predict and explain
+# ## 9. Predict and explain
 #
 # `reduce_atomic` gets 65,536 numbers of 0.35, so that it adds 0.1 each time, and `reduce_tree` as many of 0.1.
 # In float32 neither gets 6,553.6 exactly.

@@ -30,6 +30,7 @@ from warplab.simt.errors import (
     WarpWide,
 )
 from warplab.simt.frontends import cell_magic as _cell_magic
+from warplab.simt.frontends import mlir_hook as _mlir_hook
 from warplab.simt.frontends import numba_hook as _numba_hook
 from warplab.simt.frontends import triton_hook as _triton_hook
 from warplab.simt.frontends.cuda_cpp import cuda_kernel
@@ -116,6 +117,7 @@ def _start() -> None:
     found = device()
     if found.kind == "simt":
         _numba_hook.install(found.target)
+        _mlir_hook.install_when_imported(found.target)
         _triton_hook.install_when_imported()
     else:
         _numba_hook.ask_for_line_information()

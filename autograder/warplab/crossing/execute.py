@@ -16,7 +16,7 @@ from warplab.crossing.orders import CopyStep, FillStep, describe
 from warplab.crossing.outcome import Outcome
 from warplab.crossing.values import filled
 from warplab.hardware.target import Target
-from warplab.simt.abi import NUMBERS, c_number, numba_array, numba_number, word
+from warplab.simt.abi import NUMBERS, c_number, memref, numba_array, numba_number, word
 from warplab.simt.counters.collect import Counters
 from warplab.simt.counters.watch import Costliest
 from warplab.simt.engine.address_space import AddressSpace, as_bytes
@@ -183,8 +183,9 @@ class Memory:
 def parameters(kernel, program, arguments):
     """The kernel's parameters as bytes, in order. Raises Refused where they are not what the PTX declares."""
     declared = program.function.params
-    if kernel.abi == "numba":
-        values = [word for argument in arguments for word in _numba_words(argument)]
+    if kernel.abi in ("numba", "mlir"):
+        described = numba_array if kernel.abi == "numba" else memref
+        values = [word for argument in arguments for word in _numba_words(argument, described)]
     else:
         if len(arguments) != len(declared):
             passed = f"this task passes {len(arguments)}"
@@ -199,11 +200,11 @@ def parameters(kernel, program, arguments):
     return values
 
 
-def _numba_words(argument):
+def _numba_words(argument, described):
     first, second = argument
     if type(first) is str:
         return [numba_number(first, second).tobytes()]
-    return [word(value) for value in numba_array(first, second)]
+    return [word(value) for value in described(first, second)]
 
 
 def _c_word(argument, param, kernel):

@@ -18,6 +18,7 @@ from warplab.crossing.values import check_callable, of_form, plain_copy
 from warplab.hardware.device import device, engine_target
 from warplab.hardware.target import Target
 from warplab.simt.errors import LaunchError
+from warplab.simt.frontends import mlir_hook
 from warplab.simt.frontends.cuda_cpp import CudaKernel
 from warplab.simt.frontends.numba_hook import is_dispatcher, numba_type, ptx_of
 from warplab.simt.frontends.numba_words import does_not_compile
@@ -85,18 +86,22 @@ def compiled(entry, name, passed, target, arguments=()):
         if instruction.argval == "NotImplementedError" and instruction.positions:
             raise Refused(still_there(code.co_filename, instruction.positions.lineno or 0))
     try:
-        kernel = entry.compile(tuple(numba_type(*one) for one in passed))
-        modules = tuple(ptx_of(kernel, target))
+        if mlir_hook.is_dispatcher(entry):
+            types = tuple(mlir_hook.type_of(*one) for one in passed)
+            modules, symbol, abi = *mlir_hook.ptx_of(entry, types, target), "mlir"
+        else:
+            kernel = entry.compile(tuple(numba_type(*one) for one in passed))
+            modules, symbol, abi = ptx_of(kernel, target), kernel.entry_name, "numba"
     except LaunchError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever numba raises, it refuses the kernel
         raise Refused(does_not_compile(error, entry.py_func)) from None
-    return Kernel(entry.py_func.__name__[:80], kernel.entry_name, modules, "numba").checked()
+    return Kernel(entry.py_func.__name__[:80], symbol, modules, abi).checked()
 
 
 def check_kernel(entry, name):
     """Raise Refused unless `entry` is a launchable @cuda.jit kernel."""
-    if not is_dispatcher(entry):
+    if not (is_dispatcher(entry) or mlir_hook.is_dispatcher(entry)):
         what = "None" if entry is None else f"a {type(entry).__name__}"
         raise Refused(f"`{name}` must be a kernel, and it is {what}: put @cuda.jit above `def {name}(...)`")
     if entry.targetoptions.get("device"):

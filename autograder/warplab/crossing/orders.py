@@ -31,14 +31,14 @@ class Kernel:
     """A compiled kernel.
 
     modules: PTX texts, the first with the entry point `entry`. name: what the student calls it.
-    abi: how arguments become parameters (warplab.simt.abi): "numba" or "c"; "triton" is C's, of a kernel
-    whose threads may hold one element together (warplab.simt.sanitizer.races).
+    abi: how arguments become parameters (warplab.simt.abi): "numba", "mlir" or "c"; "triton" is C's, of a
+    kernel whose threads may hold one element together (warplab.simt.sanitizer.races).
     """
 
     name: Annotated[str, Meta(max_length=80)]
     entry: Annotated[str, Meta(max_length=4096)]
     modules: Annotated[tuple[str, ...], Meta(min_length=1, max_length=MAX_MODULES)]
-    abi: Annotated[str, Meta(pattern=r"\A(numba|c|triton)\Z")]
+    abi: Annotated[str, Meta(pattern=r"\A(numba|mlir|c|triton)\Z")]
 
     def checked(self):
         """The same kernel. Raises Refused where it is too much PTX."""

@@ -20,7 +20,7 @@ from warplab.crossing.explain import Refused
 from warplab.crossing.orders import CopyStep, FillStep
 from warplab.crossing.outcome import Outcome
 from warplab.crossing.values import filled
-from warplab.simt.abi import c_number, numba_array, numba_number
+from warplab.simt.abi import c_number, memref, numba_array, numba_number
 from warplab.simt.ptx.parser import meets_grid_wide, parse
 from warplab.timing.cuda_timer import checked, cuda_timer
 from warplab.timing.samples import Unsteady, below_floor, paired
@@ -89,9 +89,10 @@ class _Kernel:
 
     def values(self, step, buffers):
         """The launch's parameters as cuda.core takes them."""
-        if self.kernel.abi != "numba":
+        described = {"numba": numba_array, "mlir": memref}.get(self.kernel.abi)
+        if described is None:
             return [buffers.c_value(*pair) for pair in zip(step.arguments, self.declared, strict=True)]
-        return [value for argument in step.arguments for value in buffers.numba_values(argument)]
+        return [value for argument in step.arguments for value in buffers.numba_values(argument, described)]
 
 
 class _Buffers:
@@ -133,11 +134,11 @@ class _Buffers:
             checked(driver.cuMemcpyDtoH(array.ctypes.data, self.pointers[name], array.nbytes))
         return found
 
-    def numba_values(self, argument):
+    def numba_values(self, argument, described):
         """One argument's parameters for cuda.core: an int is 64 bits, a NumPy scalar its own size."""
         if type(argument) is not str:
             return [numba_number(*argument)]
-        return numba_array(int(self.pointers[argument]), self.host[argument])
+        return described(int(self.pointers[argument]), self.host[argument])
 
     def c_value(self, argument, kind):
         """A pointer, or a number as the PTX type `kind` that the kernel declares."""

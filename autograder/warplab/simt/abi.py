@@ -1,8 +1,9 @@
-"""How Python values become a kernel's parameters, in both conventions: numba's and C's.
+"""How Python values become a kernel's parameters, in the conventions of numba-cuda, its successor and C.
 
 The engine takes them as bytes, cuda.core as ints of 64 bits and NumPy scalars of other sizes.
 
 numba's passes an array as a struct of words of 64 bits, its pointer among them, and a number as its own type.
+numba-cuda-mlir's passes an array as MLIR's description of it ("memref"), in words too, and a number likewise.
 C's passes an array as its pointer, and a number as the type that the kernel declares.
 """
 
@@ -43,6 +44,15 @@ def numba_array(pointer: int, array) -> tuple[int, ...]:
     """
     size = math.prod(array.shape)
     return (0, 0, size, array.dtype.itemsize, pointer, *array.shape, *array.strides)
+
+
+def memref(pointer: int, array) -> tuple[int, ...]:
+    """The words of MLIR's description of an array: the pointer twice, an offset, shape, strides in elements.
+
+    Of records and strings the elements are bytes.
+    """
+    width = array.dtype.itemsize if array.dtype.kind not in "VSU" else 1
+    return (pointer, pointer, 0, *array.shape, *(step // width for step in array.strides))
 
 
 def numba_array_words(pointer: int, array) -> list[bytes]:

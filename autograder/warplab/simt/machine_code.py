@@ -15,9 +15,8 @@ from warplab.hardware.device import engine_target
 from warplab.hardware.target import Target
 from warplab.rendering import render
 from warplab.simt.engine.indices import SHARED_SYMBOL
-from warplab.simt.frontends import triton_hook
+from warplab.simt.frontends import mlir_hook, numba_hook, triton_hook
 from warplab.simt.frontends.cuda_cpp import ConfiguredKernel, CudaKernel
-from warplab.simt.frontends.numba_hook import compiled_for, is_configured, is_dispatcher, ptx_of
 from warplab.simt.ptx.parser import parse
 from warplab.simt.toolchain.nvdisasm import required
 
@@ -105,33 +104,35 @@ def machine_code(kernel, *args, arch: str | None = None, **constants) -> Machine
     if constants:
         raise TypeError(f"{next(iter(constants))}=...: only Triton's kernels take arguments by name")
     target = Target.of(arch) if arch else engine_target()
-    if is_configured(kernel):
+    if numba_hook.is_configured(kernel) or mlir_hook.is_configured(kernel):
         kernel = kernel.dispatcher
     if isinstance(kernel, ConfiguredKernel):
         kernel = kernel.kernel
     if isinstance(kernel, CudaKernel):
         return _side_by_side(kernel.name, *kernel.compiled(target.arch), target, kernel.source.splitlines())
-    if not is_dispatcher(kernel):
+    if not (numba_hook.is_dispatcher(kernel) or mlir_hook.is_dispatcher(kernel)):
         raise TypeError(
             "machine_code() takes what @cuda.jit, warplab.cuda_kernel or @triton.jit made, "
             f"and got {type(kernel).__name__}"
         )
-    compiled = _compiled(kernel, args)
     name = kernel.py_func.__name__  # pyright: ignore[reportAttributeAccessIssue] - a dispatcher
-    return _side_by_side(name, ptx_of(compiled, target)[0], compiled.entry_name, target)
+    return _side_by_side(name, *_ptx_of(kernel, args, target), target)
 
 
-def _compiled(dispatcher, args):
-    """numba's kernel for the types of ``args``, or the one that it compiled last."""
-    if args:
-        return compiled_for(dispatcher, args)
-    if not dispatcher.overloads:
+def _ptx_of(dispatcher, args, target: Target) -> tuple[str, str]:
+    """PTX and entry of a ``@cuda.jit`` function for the types of ``args``, or of what it compiled last."""
+    if not args and not dispatcher.overloads:
         name = dispatcher.py_func.__name__
         raise TypeError(
             f"{name} has no machine code yet, which depends on the types of its arguments: "
             f"launch it once, or write machine_code({name}, ...) with its arguments"
         )
-    return list(dispatcher.overloads.values())[-1]
+    if mlir_hook.is_dispatcher(dispatcher):
+        modules, entry = mlir_hook.ptx_of(dispatcher, args, target)
+        return modules[0], entry
+    last = list(dispatcher.overloads.values())
+    compiled = numba_hook.compiled_for(dispatcher, args) if args else last[-1]
+    return numba_hook.ptx_of(compiled, target)[0], compiled.entry_name
 
 
 def _side_by_side(

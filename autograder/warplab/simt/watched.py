@@ -9,7 +9,7 @@ from numba import cuda
 
 from warplab.hardware.device import engine_target
 from warplab.hardware.target import Target
-from warplab.simt.frontends import triton_hook
+from warplab.simt.frontends import mlir_hook, triton_hook
 from warplab.simt.frontends.cuda_cpp import ConfiguredKernel
 from warplab.simt.frontends.launch import LaunchContext
 from warplab.simt.frontends.numba_hook import compiled_for, is_configured, launch_on_engine
@@ -44,6 +44,10 @@ def watched(
         raise ProfileError(
             f"{next(iter(constants))}=...: numba and CUDA C++ take a kernel's arguments by place, not by name"
         )
+    if mlir_hook.is_configured(launcher) and not hasattr(launcher, "griddim"):
+        raise ProfileError(
+            "kernels of numba-cuda-mlir are counted where the engine runs them: WARPLAB_DEVICE=simt"
+        )
     target = Target.of(arch) if arch else engine_target()
     sample = _sample(math.prod(launcher.griddim), math.prod(launcher.blockdim), sample_blocks)
     context = LaunchContext(target, observers, sample)
@@ -51,6 +55,8 @@ def watched(
         args = tuple(_copied(a) for a in args)
     if isinstance(launcher, ConfiguredKernel):
         return launcher.run_on_engine(args, context), target
+    if mlir_hook.is_configured(launcher):
+        return mlir_hook.launch_on_engine(launcher, args, context), target
     return _run_numba(launcher, args, context), target
 
 
@@ -88,7 +94,8 @@ def _watched_triton(launcher, args, constants, arch, observers, sample_blocks):
 
 def is_launcher(value) -> bool:
     """True of ``kernel[grid, block]``, numba's and ``cuda_kernel``'s, and of Triton's ``kernel[grid]``."""
-    return is_configured(value) or isinstance(value, ConfiguredKernel) or triton_hook.is_triton_launch(value)
+    ours = is_configured(value) or mlir_hook.is_configured(value) or isinstance(value, ConfiguredKernel)
+    return ours or triton_hook.is_triton_launch(value)
 
 
 def _run_numba(launcher, args, context: LaunchContext):

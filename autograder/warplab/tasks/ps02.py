@@ -1,5 +1,5 @@
-"""Problem set 2, cores: when a trip to the hall pays, loops that stride a grid, warps that agree, and enough
-of them to hide a wait.
+"""Problem set 2, cores: when a trip to the hall pays, loops that stride a grid, warps that agree, enough
+of them to hide a wait, and a program to mend that works the more the more threads it has.
 """
 
 import functools
@@ -17,7 +17,7 @@ from warplab.tasks.rubric import Bound, Case, Item, number, so_many
 THREADS = 128
 
 
-@task("ps02/crossover", points=20)
+@task("ps02/crossover", points=16)
 class Crossover(Task):
     """The size from which on a device beats the CPU, from timings that are disturbed now and then.
 
@@ -30,8 +30,8 @@ class Crossover(Task):
     arguments = ("sizes", "cpu", "gpu")
     returns = {"size": "numbers"}
     items = (
-        Item("clean", 6, title="Quiet machines: where the two curves cross"),
-        Item("disturbed", 6, title="A few samples that took ten times as long"),
+        Item("clean", 4, title="Quiet machines: where the two curves cross"),
+        Item("disturbed", 4, title="A few samples that took ten times as long"),
         Item("lucky", 4, title="A win that does not last"),
         Item("never", 4, title="A GPU that wins always, or never"),
     )
@@ -299,7 +299,7 @@ class Undiverge(KernelTask):
         return {"uniform": Bound("warp_instructions", full, 1.3 * full, "warp instructions")}
 
 
-@task("ps02/latency_hiding", points=25)
+@task("ps02/latency_hiding", points=21)
 class LatencyHiding(Task):
     """How many blocks an SM takes, which share of its warps that is, how many loads each thread must have
     under way, and how many registers more would cost no block.
@@ -315,7 +315,7 @@ class LatencyHiding(Task):
         Item("shared", 1, title="Blocks, where shared memory is short"),
         Item("occupancy", 1, title="Occupancy"),
         Item("loads", 8, title="Loads of four bytes under way in each thread, to use all of the bandwidth"),
-        Item("spare", 11, title="Registers more for each thread, without a block fewer"),
+        Item("spare", 7, title="Registers more for each thread, without a block fewer"),
     )
     domain = {
         "registers": Whole(1, MOST_REGISTERS, says=("at most 255 in all",)),
@@ -442,3 +442,102 @@ class LatencyHiding(Task):
 
     def tolerance(self, inputs, expected):
         return {"occupancy": 1e-9}
+
+
+@task("ps02/dimming_cause", points=2)
+class DimmingCause(Task):
+    """What the given program does: a stride of one block's threads, so that a star is written by each block
+    that begins before it, and two operations in 64 bits each time.
+    """
+
+    entry = "dimming_cause"
+    arguments = ("stars", "blocks")
+    returns = {"writes": "integers", "doubles": "integers"}
+    items = (
+        Item("writes", 1, title="The results that are written, again and again"),
+        Item("doubles", 1, title="The operations in 64 bits"),
+    )
+    domain = {"stars": Whole(upto=70_000), "blocks": Whole(upto=1025)}
+
+    @staticmethod
+    def asked(item, stars, blocks):
+        name = f"{item}, {so_many(stars, 'star')}, {so_many(blocks, 'block')} of {THREADS}"
+        return Case(name, {"stars": int(stars), "blocks": int(blocks)}, item, (item,))
+
+    def make_cases(self, rng):
+        sizes = [(4096, 1), (4096, 8), (300, 2), (100, 3), (256, 2), (int(rng.integers(2000, 9000)), 5)]
+        return [self.asked(item, *size) for size in sizes for item in ("writes", "doubles")]
+
+    def at(self, rng, place):
+        return self.asked(str(rng.choice(["writes", "doubles"])), place["stars"], place["blocks"])
+
+    def reference(self, inputs):
+        writes = sum(max(0, inputs["stars"] - THREADS * block) for block in range(inputs["blocks"]))
+        return {"writes": np.array(writes), "doubles": np.array(2 * writes)}
+
+
+@task("ps02/dimming", points=6)
+class Dimming(KernelTask):
+    """out = 100 (before - now) / before for every star, by however many threads there are: a program to
+    mend.
+    """
+
+    entry = "dimming"
+    arguments = ("before", "now", "out")
+    items = (
+        Item("right", 1, title="Right for any number of stars and of blocks"),
+        Item("once", 3, "structure", "Each star is done once, however many blocks there are"),
+        Item("single", 2, "structure", "No 64-bit arithmetic"),
+    )
+    domain = {
+        "stars": Whole(upto=4200),
+        "blocks": Whole(upto=17),
+        "now": Choice("drawn", "as before", "nothing"),
+    }
+
+    @staticmethod
+    def exposures(rng, item, stars, blocks, now="drawn"):
+        before = rng.uniform(200, 4000, int(stars)).astype(np.float32)
+        share = {"drawn": rng.uniform(0.9, 1.1, int(stars)), "as before": 1, "nothing": 0}[now]
+        inputs = {"before": before, "now": (share * before).astype(np.float32), "blocks": int(blocks)}
+        return Case(
+            f"{item}, {so_many(stars, 'star')}, {so_many(blocks, 'block')} of {THREADS}", inputs, item
+        )
+
+    def make_cases(self, rng):
+        exposures = functools.partial(self.exposures, rng)
+        return [
+            exposures("right", 1024, 2),
+            exposures("right", 1, 2),
+            exposures("right", 2 * int(rng.integers(500, 1500)) + 1, 5),
+            exposures("right", 100, 4),
+            exposures("once", THREADS * 32, 8),
+            exposures("single", THREADS * 8, 1),
+        ]
+
+    def at(self, rng, place):
+        return self.exposures(rng, "right", place["stars"], place["blocks"], place["now"])
+
+    def result(self, inputs):
+        return {"out": (inputs["now"].shape, "float32")}
+
+    def plan(self, inputs):
+        return inputs["blocks"], THREADS
+
+    def reference(self, inputs):
+        before, now = (inputs[name].astype(np.float64) for name in ("before", "now"))
+        return {"out": 100 * (before - now) / before}
+
+    def tolerance(self, inputs, expected):
+        """Four roundings of numbers no larger than 100 times the quotient of the two, or 100."""
+        return {"out": sum_tolerance(4, 100 * (1 + inputs["now"] / inputs["before"].astype(np.float64)))}
+
+    def bounds(self, inputs):
+        """Two numbers are read and one is written for each star, eight to a sector; the given program asks
+        for them once for each block. It makes two operations in 64 bits for each star.
+        """
+        stars = inputs["now"].size
+        return {
+            "once": Bound("global_memory.sectors", 3 * stars / 8, 6 * stars / 8, "sectors"),
+            "single": Bound("fp64_flops", 1, stars, "operations in 64 bits"),
+        }

@@ -1,5 +1,5 @@
 """Problem set 3, serial and parallel: what must wait, and four ways to add up while waiting as little as
-possible.
+possible, and hours whose rain gets lost: a program to mend.
 """
 
 import functools
@@ -16,7 +16,7 @@ BLOCK = 256
 WARPS = BLOCK // 32
 
 
-@task("ps03/amdahl_fit", points=15)
+@task("ps03/amdahl_fit", points=11)
 class AmdahlFit(Task):
     """The serial share of a job from timings with n workers, and the speedup that no number of workers will
     pass.
@@ -29,8 +29,8 @@ class AmdahlFit(Task):
     arguments = ("workers", "seconds")
     returns = {"share": "numbers", "limit": "numbers"}
     items = (
-        Item("exact", 5, title="Timings that follow the law exactly"),
-        Item("disturbed", 5, title="Several samples each, some of them disturbed"),
+        Item("exact", 3, title="Timings that follow the law exactly"),
+        Item("disturbed", 3, title="Several samples each, some of them disturbed"),
         Item("edges", 5, title="Jobs that are all parallel, or all serial"),
     )
     domain = {"n": Whole(2, upto=33), "samples": Whole(upto=33), "workers": Choice("rising", "in any order")}
@@ -336,7 +336,7 @@ class ReduceShuffle(BlockReduction):
         }
 
 
-@task("ps03/fix_the_race", points=15)
+@task("ps03/fix_the_race", points=11)
 class FixTheRace(KernelTask):
     """Heat that spreads along a rod of one block's length: `rounds` times, each place becomes the mean of
     itself and its two neighbours.
@@ -347,8 +347,8 @@ class FixTheRace(KernelTask):
     entry = "fix_the_race"
     arguments = ("x", "rounds", "out")
     items = (
-        Item("one", 4, title="One round, and no race"),
-        Item("many", 6, title="Many rounds, and no race"),
+        Item("one", 2, title="One round, and no race"),
+        Item("many", 4, title="Many rounds, and no race"),
         Item("together", 5, "structure", "All threads still work at the same time"),
     )
     domain = {"rods": Whole(upto=9), "rounds": Whole(0, upto=17)}
@@ -477,3 +477,113 @@ class Scan(DriverTask):
             "two_passes": Bound("global_memory.sectors", 1.1 * fewest, 2 * fewest, "sectors"),
             "time": Bound("time.ratio_low", 12.0, 23.0, "times the copy's time"),
         }
+
+
+@task("ps03/hours_cause", points=2)
+class HoursCause(Task):
+    """What the given program leaves out: halves that are rounded down forget the odd place of each round."""
+
+    entry = "hours_cause"
+    arguments = ("minutes",)
+    returns = {"lost": "integers"}
+    items = (
+        Item("hour", 1, title="Hours of 60 minutes, and other even lengths"),
+        Item("any", 1, title="Any other length"),
+    )
+    domain = {"minutes": Whole(1, 1024)}
+
+    @staticmethod
+    def asked(minutes):
+        item = "any" if minutes % 2 else "hour"
+        return Case(f"{item}, {so_many(minutes, 'minute')}", {"minutes": int(minutes)}, item)
+
+    def make_cases(self, rng):
+        drawn = (2 * rng.integers(40, 500, 3)).tolist()
+        return [self.asked(minutes) for minutes in (60, 64, 96, *drawn, 1, 3, 45, drawn[0] + 1)]
+
+    def at(self, rng, place):
+        return self.asked(place["minutes"])
+
+    def reference(self, inputs):
+        """By the places' weights: what place 0 does not hold at the end is lost."""
+        holds = np.eye(inputs["minutes"], dtype=bool)
+        half = inputs["minutes"] // 2
+        while half:
+            holds[:half] |= holds[half : 2 * half]
+            half //= 2
+        return {"lost": np.flatnonzero(~holds[0])}
+
+
+@task("ps03/hours", points=6)
+class Hours(KernelTask):
+    """The sum of each block's numbers, in blocks of any length and with a last one that is not full: a
+    program to mend.
+    """
+
+    entry = "hours"
+    arguments = ("x", "out")
+    items = (
+        Item("length", 3, title="Intervals of any length"),
+        Item("last", 2, title="A last interval that is not over"),
+        Item("together", 1, "structure", "All threads of a block add up together"),
+    )
+    domain = {
+        "minutes": Whole(1, 1024),
+        "intervals": Whole(upto=9),
+        "last": Choice("full", "not full"),
+        "x": Values("float32", "plain", "zeros", "equal"),
+    }
+    # Instructions of a warp in PTX, allowed for one round and for everything else: see bounds().
+    ROUND, FIXED = 40, 80
+
+    def rain(self, rng, item, minutes, intervals, missing=0, kind="plain"):
+        count = int(minutes) * int(intervals) - int(missing)
+        x = self.domain["x"].draw(rng, kind, count)
+        told = f"{item}, {so_many(count, 'number')}, {so_many(intervals, 'interval')} of {minutes}"
+        return Case(told, {"x": x, "minutes": int(minutes), "intervals": int(intervals)}, item)
+
+    def make_cases(self, rng):
+        odd = 2 * int(rng.integers(40, 300)) + 1
+        return [
+            self.rain(rng, "length", 60, 3),
+            self.rain(rng, "length", 1, 2),
+            self.rain(rng, "length", 3, 2),
+            self.rain(rng, "length", odd, 2),
+            self.rain(rng, "last", 64, 3, 19),
+            self.rain(rng, "last", 1024, 1, 5),
+            self.rain(rng, "last", 256, 2, int(rng.integers(100, 256))),
+            self.rain(rng, "together", 500, 4),
+        ]
+
+    def at(self, rng, place):
+        minutes, intervals = place["minutes"], place["intervals"]
+        missing = int(rng.integers(1, minutes)) if place["last"] == "not full" and minutes > 1 else 0
+        item = "last" if missing and minutes & (minutes - 1) == 0 else "length"
+        return self.rain(rng, item, minutes, intervals, missing if item == "last" else 0, place["x"])
+
+    def result(self, inputs):
+        return {"out": ((inputs["intervals"],), "float32")}
+
+    def plan(self, inputs):
+        return inputs["intervals"], inputs["minutes"]
+
+    def _intervals(self, inputs):
+        """The numbers in float64, a row for each interval, 0 where there is none."""
+        whole = np.zeros(inputs["intervals"] * inputs["minutes"])
+        whole[: inputs["x"].size] = inputs["x"]
+        return whole.reshape(inputs["intervals"], -1)
+
+    def reference(self, inputs):
+        return {"out": self._intervals(inputs).sum(axis=1)}
+
+    def tolerance(self, inputs, expected):
+        return {"out": sum_tolerance(inputs["minutes"], np.abs(self._intervals(inputs)).sum(axis=1))}
+
+    def bounds(self, inputs):
+        """A round is two reads, a sum and a write, a barrier and the indices, and it halves what is left; one
+        thread that adds up for all goes round as often as there are minutes.
+        """
+        rounds = int(np.ceil(np.log2(inputs["minutes"])))
+        full = self.ROUND * rounds + self.FIXED
+        unit = "instructions issued by the busiest warp"
+        return {"together": Bound("busiest_warp_instructions", full, 2 * full, unit)}

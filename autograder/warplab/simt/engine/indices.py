@@ -14,7 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 SHARED_PREFIX = "_cudapy_smem_"  # how the symbols of numba's shared arrays begin
-SHARED_SYMBOL = re.compile(SHARED_PREFIX + r"\d+\$(\w{0,40})\$(\d{1,9}(?:x\d{1,9}){0,7})\$([a-z]+\d{0,3})")
+SHARED_SYMBOL = re.compile(
+    r"(?:_cudapy_smem|static_shared_memory)_\d+\$(\w{0,40})\$(\d{1,9}(?:x\d{1,9}){0,7})\$([a-z]+\d{0,3})"
+)
 STATIC_LOCAL = re.compile(r"_ZZ.*E(\d+)(\w+)")  # a variable inside a C++ function, as its name is mangled
 
 
@@ -86,7 +88,8 @@ def shared_array(symbol: str, start: int, size: int) -> SharedArray:
     local = STATIC_LOCAL.fullmatch(symbol)
     if local:
         return SharedArray(local[2][: int(local[1])], start, size, (), 0)
-    return SharedArray("" if symbol.startswith("_cudapy") else symbol[:40], start, size, (), 0)
+    unnamed = symbol.startswith(("_cudapy", "static_shared_memory"))  # by either compiler of numba
+    return SharedArray("" if unnamed else symbol[:40], start, size, (), 0)
 
 
 def array_at(arrays: Sequence[SharedArray], byte: int) -> SharedArray | None:

@@ -89,6 +89,24 @@ def mapped(name: str, value, space: AddressSpace) -> tuple[Region, int]:
     return region, region.base + start
 
 
+def on_device(name: str, value, space: AddressSpace):
+    """A device array, its address and the region in which it lies, which gets its name; None: an empty one.
+
+    value: any library's; the array is numba's of the same memory.
+    """
+    address = getattr(value, "device_ctypes_pointer", None)
+    if address is None:
+        value = cuda.as_cuda_array(value)
+        address = value.device_ctypes_pointer
+    pointer = int(address.value or 0)
+    region = space.find(pointer)
+    if region is not None:
+        region.holds(value, describe(name, value))
+        if pointer != region.base:  # of a slice, which begins elsewhere
+            region.shape = ()
+    return value, pointer, region
+
+
 def describe(name: str, array) -> str:
     return _described(name, array.dtype, array.shape)
 
@@ -113,23 +131,14 @@ def _array(name, value, space, out, regions):
         region, pointer = mapped(name, value, space)
         regions.append(region)
     else:
-        address = getattr(value, "device_ctypes_pointer", None)
-        if address is None:  # another library's device array
-            value = cuda.as_cuda_array(value)
-            address = value.device_ctypes_pointer
-        array, pointer = value, int(address.value or 0)
-        region = space.find(pointer)
+        array, pointer, region = on_device(name, value, space)
         if region is not None:
-            region.holds(array, describe(name, array))
-            region.shape = (
-                region.shape if pointer == region.base else ()
-            )  # of a slice, which begins elsewhere
             region.told = name, numba_array_words(pointer, array)
-            value._warplab_told = region, region.told
+            array._warplab_told = region, region.told
     out += numba_array_words(pointer, array)
 
 
-def _record(name, value, space, out, regions, after):
+def record(name, value, space, out, regions, after):
     """A record travels as a pointer.
 
     A host record is copied there, and back into ``value`` by an entry of ``after``.
@@ -181,7 +190,7 @@ def _one(name, ty, value, space, out, regions, after):
         for i, (t, v) in enumerate(zip(ty, value)):
             _one(f"{name}[{i}]", t, v, space, out, regions, after)
     elif isinstance(ty, types.Record):
-        _record(name, value, space, out, regions, after)
+        record(name, value, space, out, regions, after)
     elif isinstance(ty, types.NPDatetime | types.NPTimedelta):
         out.append(word(np.asarray(value).astype(np.int64)))
     elif isinstance(ty, types.CPointer):

@@ -1,10 +1,9 @@
 """numba.cuda without a GPU: a CUDA driver of our own under numba's own code.
 
-The one file that uses private names of numba and of cuda.core: what others need of these is here. Each name
-and its reason stand in ``tests/simt/private_names.yml``, which a test holds to this file (numba-cuda is
+The one file that uses private names of numba-cuda and of cuda.core: what others need of these is here. Each
+name and its reason stand in ``tests/simt/private_names.yml``, which a test holds to this file (numba-cuda is
 pinned). What is replaced:
-- the driver: the ``cu...`` calls that numba makes for contexts, memory and streams, on the engine's address
-  space. Contexts, device arrays, slices and memory managers stay numba's.
+- the driver, by ``engine_driver``. Contexts, device arrays, slices and memory managers stay numba's.
 - loading and launching a kernel: the engine does both, instead of cuda.core.
 - ``as_cuda_array``, ``is_cuda_array`` and, of device arrays, DLPack: CPU tensors of torch are device arrays.
 - in compiling: line information is always asked for, so that messages and counters can name source lines, and
@@ -15,7 +14,6 @@ pinned). What is replaced:
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import gc
 import inspect
@@ -26,7 +24,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from cuda.bindings import driver as binding  # pyright: ignore[reportAttributeAccessIssue] - compiled, no stubs
@@ -44,17 +42,16 @@ from numba.cuda.cudadrv import nvvm as numba_nvvm
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
 from warplab.hardware.target import Target
-from warplab.simt.engine.address_space import Region
 from warplab.simt.engine.indices import shared_symbol
 from warplab.simt.engine.machine import Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.errors import InvalidLaunch, led_here
 from warplab.simt.frontends import torch_hook
 from warplab.simt.frontends.arguments import check_signature, describe, flatten
+from warplab.simt.frontends.engine_driver import DriverCalls, EngineDevice
 from warplab.simt.frontends.launch import LaunchContext, run, translated
 from warplab.simt.frontends.linking import linked_ptx
 from warplab.simt.frontends.loaded import LoadedKernel, clear_exception, raise_exception
-from warplab.simt.frontends.managed import reserve
 from warplab.simt.frontends.numba_words import does_not_compile
 from warplab.simt.frontends.space import SPACE
 from warplab.simt.frontends.torch_hook import (
@@ -66,41 +63,8 @@ from warplab.simt.frontends.torch_hook import (
     tensor_of,
 )
 
-TOTAL_MEMORY = 8 << 30  # what cuMemGetInfo reports: host memory stands in for the card's
 MANY_OBJECTS = 200_000  # that some fifty compilations leave behind
 SHARED = 3  # NVVM's number of the address space
-
-# What numba asks beyond the architecture's limits. The engine has no bus and no watchdog, and it stands for
-# an architecture, not for a card with some number of multiprocessors: a grid that is sized by them comes out
-# small here.
-ATTRIBUTES = {
-    "WARP_SIZE": 32,
-    "CAN_MAP_HOST_MEMORY": 1,
-    "UNIFIED_ADDRESSING": 1,
-    "PCI_DOMAIN_ID": 0,
-    "PCI_BUS_ID": 0,
-    "PCI_DEVICE_ID": 0,
-    "KERNEL_EXEC_TIMEOUT": 0,
-    "TCC_DRIVER": 0,
-    "SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO": 2,
-    "MULTIPROCESSOR_COUNT": 1,
-    "MANAGED_MEMORY": 1,
-    "CONCURRENT_MANAGED_ACCESS": 1,
-    "COOPERATIVE_LAUNCH": 1,
-    "TOTAL_CONSTANT_MEMORY": 64 << 10,  # of all capabilities, says the programming guide's table
-}
-# Calls with one answer. Most have nothing to do: the one device is always current, and a launch has ended
-# when it returns, so that every stream is idle. Events order work, which the engine does anyway.
-ANSWERS: dict[str, Any] = {
-    "cuDeviceGetCount": 1,
-    "cuDriverGetVersion": 13000,
-    "cuCtxGetDevice": 0,
-    "cuDeviceCanAccessPeer": 0,
-} | dict.fromkeys(
-    "cuInit cuCtxSynchronize cuDevicePrimaryCtxRelease cuDevicePrimaryCtxReset cuStreamDestroy "
-    "cuStreamSynchronize cuStreamWaitEvent cuKernelSetCacheConfig cuKernelSetAttribute cuProfilerStart "
-    "cuProfilerStop cuEventDestroy cuEventRecord cuEventQuery cuEventSynchronize".split()
-)
 
 
 def is_dispatcher(value) -> bool:
@@ -182,196 +146,13 @@ def _ptx_of_library(library, target: Target) -> tuple[str, ...]:
     return (first, *(m for m in modules if m is not first), *linked)
 
 
-def _attributes(target: Target) -> dict[str, int]:
-    """Each CU_DEVICE_ATTRIBUTE that the engine has."""
-    limit = target.limits
-    return ATTRIBUTES | {
-        "MAX_THREADS_PER_BLOCK": limit.max_threads_per_block,
-        "MAX_BLOCK_DIM_X": limit.max_block_dim[0],
-        "MAX_BLOCK_DIM_Y": limit.max_block_dim[1],
-        "MAX_BLOCK_DIM_Z": limit.max_block_dim[2],
-        "MAX_GRID_DIM_X": limit.max_grid_dim[0],
-        "MAX_GRID_DIM_Y": limit.max_grid_dim[1],
-        "MAX_GRID_DIM_Z": limit.max_grid_dim[2],
-        "MAX_SHARED_MEMORY_PER_BLOCK": limit.max_static_shared,
-        "MAX_THREADS_PER_MULTIPROCESSOR": limit.max_threads_per_sm,
-        "MAX_REGISTERS_PER_BLOCK": limit.registers_per_sm,
-        "MAX_REGISTERS_PER_MULTIPROCESSOR": limit.registers_per_sm,
-        "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": limit.max_shared_per_block,
-        "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": limit.shared_per_sm,
-        "MAX_BLOCKS_PER_MULTIPROCESSOR": limit.max_blocks_per_sm,
-        "COMPUTE_CAPABILITY_MAJOR": target.capability[0],
-        "COMPUTE_CAPABILITY_MINOR": target.capability[1],
-    }
-
-
-class _EngineDevice:
-    """Stands in for cuda.core's Device: numba reads its number, name and compute capability."""
-
-    class _Context:
-        handle = binding.CUcontext(1)
-
-    def __init__(self, number: int = 0):
-        self.device_id, self.name, self.uuid = 0, "warplab SIMT engine", "simt-0"
-        self.compute_capability = numba_driver.driver.target.capability
-        self.context = self._Context()
-
-    def set_current(self):
-        """There is one device: it is always current."""
-
-
-class _StreamHandle(binding.CUstream):
-    """numba reads ``value`` where it adds a callback."""
-
-    @property
-    def value(self) -> int:
-        return int(self)
-
-
 _NumbasDriver: Any = type(numba_driver.driver)
 
 
-class EngineDriver(_NumbasDriver):
-    """The CUDA driver calls that numba makes, on the engine's memory."""
+class EngineDriver(DriverCalls, _NumbasDriver):
+    """In the place of numba-cuda's driver."""
 
-    def __init__(self, target: Target):
-        self.target, self._attributes = target, _attributes(target)
-        self.devices, self.is_initialized, self.initialization_error = {}, False, None
-        self._memory: dict[int, Region] = {}
-        self._host: dict[int, np.ndarray] = {}
-        self._mapped: dict[int, Region] = {}
-        self._handles = 100
-        self._contexts = threading.local()  # how often the thread has pushed the one context that there is
-        self.ensure_initialized()
-
-    def __getattr__(self, name):
-        if name in ANSWERS:
-            return lambda *given: ANSWERS[name]
-        if name.endswith("Async"):  # as at once, without the stream
-            return lambda *given: getattr(self, name.removesuffix("Async"))(*given[:-1])
-        raise NotImplementedError(f"{name} is not available on the SIMT engine; it needs a CUDA GPU")
-
-    def cuCtxGetCurrent(self):
-        """The thread's current context, the null handle before the first push and after the last pop."""
-        return binding.CUcontext(1 if getattr(self._contexts, "depth", 0) else 0)
-
-    def cuCtxPushCurrent(self, handle):
-        self._contexts.depth = getattr(self._contexts, "depth", 0) + 1
-
-    def cuCtxPopCurrent(self):
-        popped = self.cuCtxGetCurrent()
-        self._contexts.depth = max(0, getattr(self._contexts, "depth", 0) - 1)
-        return popped
-
-    def cuDeviceGetAttribute(self, code, device):
-        name = code.name.removeprefix("CU_DEVICE_ATTRIBUTE_")
-        if name not in self._attributes:
-            raise AttributeError(
-                f"the SIMT engine has no device attribute {name}: it stands for an architecture, not for a "
-                "card. warplab.specs.get('h100-sxm') has what is known of one"
-            )
-        return self._attributes[name]
-
-    def cuMemGetInfo(self):
-        return TOTAL_MEMORY - sum(r.size for r in self._memory.values()), TOTAL_MEMORY
-
-    def cuMemAlloc(self, size):
-        if size > self.cuMemGetInfo()[0]:
-            _refuse("OUT_OF_MEMORY", f"out of memory: {size} bytes asked for, the engine has {TOTAL_MEMORY}")
-        unwritten = np.full(size, 0xFF, np.uint8)  # as on a GPU not zeroed: NaN, or -1
-        region = SPACE.add(unwritten, "device array")
-        self._memory[region.base] = region
-        return binding.CUdeviceptr(region.base)
-
-    def cuMemFree(self, pointer):
-        region = self._memory.pop(int(pointer), None)
-        if region is not None:
-            SPACE.remove(region)
-
-    def cuMemAllocManaged(self, size, flags):
-        region = SPACE.add_at(*reserve(size), "managed array")
-        self._memory[region.base] = region
-        return binding.CUdeviceptr(region.base)
-
-    def cuMemHostAlloc(self, size, flags):
-        buffer = np.zeros(max(size, 1), np.uint8)
-        self._host[buffer.ctypes.data] = buffer
-        return buffer.ctypes.data
-
-    def cuMemFreeHost(self, pointer):
-        self._host.pop(int(pointer), None)
-        self.cuMemHostUnregister(pointer)
-
-    def cuMemHostRegister(self, pointer, size, flags):
-        if int(pointer) in self._host:  # the buffer is ours: a second entry would drop it
-            _refuse("HOST_MEMORY_ALREADY_REGISTERED", "this host memory is pinned already")
-        self._host[int(pointer)] = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(int(pointer)))
-
-    def cuMemHostUnregister(self, pointer):
-        self._host.pop(int(pointer), None)
-        region = self._mapped.pop(int(pointer), None)
-        if region is not None:
-            SPACE.remove(region)
-
-    def cuMemHostGetDevicePointer(self, pointer, flags):
-        if int(pointer) not in self._mapped:
-            self._mapped[int(pointer)] = SPACE.add(self._host[int(pointer)], "mapped host array")
-        return binding.CUdeviceptr(self._mapped[int(pointer)].base)
-
-    def cuMemGetAddressRange(self, pointer):
-        region = SPACE.find(int(pointer))
-        if region is None:
-            _refuse("INVALID_VALUE", f"{int(pointer):#x} is no device memory")
-        return binding.CUdeviceptr(region.base), region.size
-
-    def _bytes(self, pointer, size) -> np.ndarray:
-        region = SPACE.find(int(pointer))
-        start = int(pointer) - region.base if region else 0
-        if region is None or start + size > region.size:
-            _refuse("INVALID_VALUE", f"copy of {size} bytes outside device memory")
-        return region.data[start : start + size]
-
-    def cuMemcpyHtoD(self, to, source, size):
-        ctypes.memmove(self._bytes(to, size).ctypes.data, int(source), size)
-
-    def cuMemcpyDtoH(self, to, source, size):
-        ctypes.memmove(int(to), self._bytes(source, size).ctypes.data, size)
-
-    def cuMemcpyDtoD(self, to, source, size):
-        self._bytes(to, size)[:] = self._bytes(source, size).copy()
-
-    def cuMemsetD8(self, pointer, value, size):
-        self._bytes(pointer, size)[:] = value
-
-    def cuStreamCreate(self, flags):
-        self._handles += 1
-        return _StreamHandle(self._handles)
-
-    def cuStreamAddCallback(self, handle, callback, data, flags):
-        ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(int(callback))(None, 0, data)
-
-    def cuEventCreate(self, flags):
-        self._handles += 1
-        return binding.CUevent(self._handles)
-
-    def cuEventElapsedTime(self, start, end):
-        raise NotImplementedError(
-            "the SIMT engine has no event times: they would be this CPU's and say nothing about a GPU. "
-            "warplab.profile(kernel[grid, block], *arguments) counts what a GPU would have to do"
-        )
-
-    def cuOccupancyMaxActiveBlocksPerMultiprocessor(self, kernel, threads, dynamic_shared):
-        return kernel.blocks_per_sm(int(threads), int(dynamic_shared))
-
-    def cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(self, kernel, threads, dynamic_shared, flags):
-        return kernel.blocks_per_sm(int(threads), int(dynamic_shared))
-
-    def cuPointerGetAttribute(self, attribute, pointer):
-        return pointer
-
-
-def _refuse(status: str, message: str) -> NoReturn:
-    raise numba_driver.CudaAPIError(getattr(binding.CUresult, f"CUDA_ERROR_{status}"), message)
+    api_error = numba_driver.CudaAPIError
 
 
 class RefusedLaunch(InvalidLaunch, CUDAError):
@@ -423,7 +204,7 @@ def _loaded_kernel(library):
     return library.warplab_kernel
 
 
-def _in_place_of(owner, name: str):
+def in_place_of(owner, name: str):
     """Decorator: the function stands in the place of ``owner.name`` and is given that one first."""
 
     def put(function):
@@ -445,14 +226,14 @@ def ask_for_line_information() -> None:
     # of functions without a source, as of a lambda, numba says that their lines are unknown: nobody asked
     warnings.filterwarnings("ignore", "Could not find source for function", append=True)
 
-    @_in_place_of(numba_dispatcher.CUDADispatcher, "__init__")
+    @in_place_of(numba_dispatcher.CUDADispatcher, "__init__")
     def init(plain, self, py_func, targetoptions, *args, **kwargs):
         stub = len(py_func.__code__.co_code) <= 6  # of a docstring alone numba wants the line behind it
         if not targetoptions.get("debug") and not stub:
             targetoptions = {**targetoptions, "lineinfo": True}
         plain(self, py_func, targetoptions, *args, **kwargs)
 
-    @_in_place_of(numba_nvvm, "compile_ir")
+    @in_place_of(numba_nvvm, "compile_ir")
     def compile_ir(plain, llvmir, **options):
         # NVRTC's modules say 1 (error on a mismatch) and numba's 2 (warn): the linker refuses the mixture, as
         # of float16's functions
@@ -462,7 +243,7 @@ def ask_for_line_information() -> None:
             ]
         return plain(llvmir, **options)
 
-    @_in_place_of(numba_debuginfo.CUDADIBuilder, "_var_type")
+    @in_place_of(numba_debuginfo.CUDADIBuilder, "_var_type")
     def var_type(plain, self, lltype, size, datamodel=None):
         # for lines alone the types of variables are not looked at: one serves for all. numba cannot describe
         # each: of a tuple of empty tuples it divides by the size of one
@@ -471,7 +252,7 @@ def ask_for_line_information() -> None:
             return self.module.add_debug_info("DIBasicType", byte)
         return plain(self, lltype, size, datamodel=datamodel)
 
-    @_in_place_of(numba_cudaimpl, "_generic_array")
+    @in_place_of(numba_cudaimpl, "_generic_array")
     def generic_array(plain, context, builder, shape, dtype, symbol_name, addrspace, *args, **kwargs):
         if addrspace == SHARED:
             name = re.match(r"\s*(\w+)\s*=[^=]", _line_of(builder.debug_metadata))
@@ -501,7 +282,7 @@ def _watch_compilations() -> None:
     running, left, found_enabled, lock = 0, 0, False, threading.Lock()
     place = "", 0  # of the last line whose types were inferred; of the one made to code numba knows it
 
-    @_in_place_of(numba_errors.WarningsFixer, "catch_warnings")
+    @in_place_of(numba_errors.WarningsFixer, "catch_warnings")
     def at(plain, self, filename=None, lineno=None):
         nonlocal place
         if filename and "numba" not in filename:
@@ -531,7 +312,7 @@ def _watch_compilations() -> None:
                         gc.unfreeze()
                     gc.enable()
 
-    @_in_place_of(numba_dispatcher._Kernel, "__init__")
+    @in_place_of(numba_dispatcher._Kernel, "__init__")
     def init(plain, self, py_func, *args, **kwargs):
         nonlocal place
         place = "", 0
@@ -543,11 +324,11 @@ def _watch_compilations() -> None:
             made = numba_errors.loc_info.get("loc")
             noted = (made.filename, made.line) if made else place
             vars(error).update(warplab_place=noted, warplab_kernel=py_func)
-            _show(error, does_not_compile)
+            show(error, does_not_compile)
             raise
 
 
-def _show(error: Exception, described: Callable[[Exception], str]) -> None:
+def show(error: Exception, described: Callable[[Exception], str]) -> None:
     """Let IPython show the reader's lines that led to an error, and a description, in place of all frames."""
 
     def shown() -> list[str]:
@@ -570,7 +351,7 @@ def install(target: Target) -> None:
     vars(driver).clear()
     driver.__class__ = EngineDriver
     driver.__init__(target)
-    numba_driver.ExperimentalDevice = _EngineDevice
+    numba_driver.ExperimentalDevice = lambda number=0: EngineDevice(target)
     numba_dispatcher._Kernel.bind, numba_dispatcher._Kernel.launch = _bind, _launch
     numba_codegen.CUDACodeLibrary.get_cufunc = _loaded_kernel
     _refuse_in_words()
@@ -580,17 +361,17 @@ def install(target: Target) -> None:
 def _refuse_in_words() -> None:
     """Check what a kernel is configured and called with before numba does."""
 
-    @_in_place_of(numba_dispatcher.CUDADispatcher, "__getitem__")
+    @in_place_of(numba_dispatcher.CUDADispatcher, "__getitem__")
     def configured(plain, self, configuration):
         try:
             return plain(self, configuration)
         except (TypeError, ValueError) as error:  # tests of others want the type and the text: IPython alone
             none = isinstance(configuration, tuple) and None in configuration
             words = "" if none else "; -(-n // 256) is n / 256 rounded up, a whole number"
-            _show(error, lambda error: f"{str(error).strip()}{words}")
+            show(error, lambda error: f"{str(error).strip()}{words}")
             raise
 
-    @_in_place_of(numba_dispatcher._LaunchConfiguration, "__call__")
+    @in_place_of(numba_dispatcher._LaunchConfiguration, "__call__")
     def launch(plain, self, *args, **named):
         if named:
             raise InvalidLaunch(
@@ -601,11 +382,11 @@ def _refuse_in_words() -> None:
         try:
             return plain(self, *args)
         except Exception:
-            _check_lists(self.dispatcher, args)
+            check_lists(self.dispatcher, args)
             raise
 
 
-def _check_lists(dispatcher, args) -> None:
+def check_lists(dispatcher, args) -> None:
     """Raises InvalidLaunch for a list among the arguments: what compiles for it no launch would take."""
     for name, value in zip(inspect.signature(dispatcher.py_func).parameters, args, strict=False):
         if isinstance(value, list | set | dict):
@@ -619,16 +400,16 @@ def _check_lists(dispatcher, args) -> None:
 
 def _check_arguments(dispatcher, args) -> None:
     """Raises InvalidLaunch for a tensor that numba cannot take, or what does not fit the one signature."""
-    _check_tensors(dispatcher, args)
+    check_tensors(dispatcher, args)
     if dispatcher.specialized and not dispatcher.extensions:
-        _check_lists(dispatcher, args)
+        check_lists(dispatcher, args)
         [kernel] = dispatcher.overloads.values()
         function = dispatcher.py_func
         names = inspect.signature(function).parameters
         check_signature(function.__name__, names, kernel.argument_types, args, dispatcher.typeof_pyval)
 
 
-def _check_tensors(dispatcher, args) -> None:
+def check_tensors(dispatcher, args) -> None:
     for number, value in enumerate(args):
         if not is_tensor(value):
             continue
@@ -644,14 +425,17 @@ def _check_tensors(dispatcher, args) -> None:
             )
 
 
-def _share_with_torch() -> None:
-    """``cuda.as_cuda_array(tensor)``, ``torch.as_tensor(device_array)`` and DLPack, without a copy."""
+def share_with_torch(library, device_array) -> None:
+    """``cuda.as_cuda_array(tensor)``, ``torch.as_tensor(device_array)`` and DLPack, without a copy.
 
-    @_in_place_of(cuda, "as_cuda_array")
+    library, device_array: ``numba.cuda`` or its successor, and its class of device arrays.
+    """
+
+    @in_place_of(library, "as_cuda_array")
     def as_cuda_array(plain, obj, sync=True):
-        return _device_array_of(obj) if is_tensor(obj) else plain(obj, sync)
+        return device_array_of(obj, library, device_array) if is_tensor(obj) else plain(obj, sync)
 
-    @_in_place_of(cuda, "is_cuda_array")
+    @in_place_of(library, "is_cuda_array")
     def is_cuda_array(plain, obj):
         return is_tensor(obj) or plain(obj)
 
@@ -660,8 +444,12 @@ def _share_with_torch() -> None:
         assert array is not None
         return (tensor_of(array) if array.dtype.name in OF_ML_DTYPES else array).__dlpack__(**wanted)
 
-    DeviceNDArray.__dlpack__ = export
-    DeviceNDArray.__dlpack_device__ = lambda self: (1, 0)  # DLPack's number of the CPU
+    device_array.__dlpack__ = export
+    device_array.__dlpack_device__ = lambda self: (1, 0)  # DLPack's number of the CPU
+
+
+def _share_with_torch() -> None:
+    share_with_torch(cuda, DeviceNDArray)
     torch_hook.LAUNCHES.append((numba_dispatcher.CUDADispatcher, "__getitem__"))
     torch_hook.LAUNCHES.append((numba_dispatcher._LaunchConfiguration, "__call__"))
     torch_hook.install(_on_host)
@@ -674,20 +462,20 @@ class _Borrowed:
         self.tensor = tensor
 
 
-def _device_array_of(tensor):
+def device_array_of(tensor, library, device_array):
     """The device array on a CPU tensor's own memory."""
     array, (memory, start) = array_of(tensor, "tensor"), memory_of(tensor)
     region = SPACE.add(memory, "").holds(array, describe("tensor", array))
     region.start = start
     owner = _Borrowed(tensor)
     weakref.finalize(owner, SPACE.remove, region)
-    pointer = cuda.MemoryPointer(
-        cuda.current_context(),
+    pointer = library.MemoryPointer(
+        library.current_context(),
         binding.CUdeviceptr(region.base + start),
         size=memory.size - start,
         owner=owner,
     )
-    return DeviceNDArray(array.shape, array.strides, array.dtype, gpu_data=pointer)
+    return device_array(array.shape, array.strides, array.dtype, gpu_data=pointer)
 
 
 def _on_host(value) -> np.ndarray | None:

@@ -1,4 +1,4 @@
-"""20 points: walks down from the largest size, and lets np.interp draw the line."""
+"""16 points: walks down from the largest size, and lets np.interp draw the line."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""25 points: the four limits in a list; what is spare from the warps that a quarter has to hold."""
+"""21 points: the four limits in a list; what is spare from the warps that a quarter has to hold."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""15 points: solves the two equations of the straight line by hand."""
+"""11 points: solves the two equations of the straight line by hand."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""10 points: divides by the measured time of one worker, not by that of the fitted line."""
+"""8 points: divides by the measured time of one worker, not by that of the fitted line."""
 
 import math
 

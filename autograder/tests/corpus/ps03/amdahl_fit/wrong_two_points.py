@@ -1,4 +1,4 @@
-"""10 points: uses the first and the last number of workers only."""
+"""8 points: uses the first and the last number of workers only."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""10 points: the first warp works for all eight, and the other seven watch."""
+"""6 points: the first warp works for all eight, and the other seven watch."""
 
 from numba import cuda, float32
 

@@ -1,4 +1,4 @@
-"""15 points: places stay in registers; neighbours come by shuffles, and by a table at the edges of a warp."""
+"""11 points: places stay in registers; neighbours come by shuffles, and by a table at the edges of a warp."""
 
 from numba import cuda, float32
 

@@ -1,4 +1,4 @@
-"""15 points: two tables that swap their roles: one barrier a round."""
+"""11 points: two tables that swap their roles: one barrier a round."""
 
 from numba import cuda, float32
 

@@ -1,0 +1,369 @@
+"""numba-cuda-mlir without a GPU: its own compiler down to PTX, the engine in place of its native launcher.
+
+The one file that uses names of ``numba_cuda_mlir``, numba-cuda's successor: an extra (``warplab[mlir]``),
+pinned. It waits for the library's import, and nothing happens to who never imports it. What is replaced:
+- the driver, as of numba-cuda (``engine_driver``).
+- the native launcher: a kernel's compiled code and its flattened arguments go to the engine. What copies
+  NumPy arrays, picks an overload and flattens arguments stays the library's.
+- linking: PTX stays PTX, and the assembler does not run.
+- in compiling: lines are always asked for, and a shared array's PTX variable says its name, shape and type.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import enum
+import functools
+import inspect
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from warplab.hardware.target import Target
+from warplab.simt.abi import integer, memref, word
+from warplab.simt.engine.indices import shared_symbol
+from warplab.simt.engine.machine import Machine
+from warplab.simt.engine.program import Program
+from warplab.simt.errors import InvalidLaunch
+from warplab.simt.frontends import numba_hook, torch_hook
+from warplab.simt.frontends.arguments import on_device, record
+from warplab.simt.frontends.engine_driver import DriverCalls, EngineDevice
+from warplab.simt.frontends.launch import LaunchContext, run, translated
+from warplab.simt.frontends.loaded import LoadedKernel
+from warplab.simt.frontends.numba_hook import RefusedLaunch, check_lists, check_tensors, in_place_of
+from warplab.simt.frontends.numba_words import does_not_compile
+from warplab.simt.frontends.space import SPACE
+
+LIBRARY = "numba_cuda_mlir"
+BETWEEN = b"\0"  # the PTX modules of a kernel, which the library takes for one cubin
+ERROR = "__numba_cuda_mlir_error_code"  # a variable of each module, which a debug kernel sets
+ERRORS = {  # the native launcher's own words
+    1: (AssertionError, "Kernel assertion failed"),
+    2: (IndexError, "Index out of bounds in kernel"),
+    3: (ValueError, "Invalid value in kernel"),
+    5: (ZeroDivisionError, "Division by zero in kernel"),
+}
+
+_watching: contextvars.ContextVar = contextvars.ContextVar("watching", default=None)
+
+
+def install_when_imported(target: Target) -> None:
+    """Make ``numba_cuda_mlir.cuda`` run on the engine, compiling for ``target``, once it is imported."""
+    torch_hook.when_imported(f"{LIBRARY}.lowering.cuda", _name_shared_arrays)
+    torch_hook.when_imported(f"{LIBRARY}.cuda", lambda library: _install(library, target))
+
+
+def _loaded(name: str):
+    return sys.modules.get(f"{LIBRARY}.{name}")
+
+
+def _part(name: str):
+    return import_module(f"{LIBRARY}.{name}")
+
+
+def _driver_module():
+    return import_module(f"{LIBRARY}.numba_cuda.cudadrv.driver")
+
+
+def is_dispatcher(value) -> bool:
+    """True of what ``@cuda.jit`` of numba-cuda-mlir makes of a function."""
+    descriptor = _loaded("descriptor")
+    return descriptor is not None and isinstance(value, descriptor.MLIRDispatcher)
+
+
+def is_configured(value) -> bool:
+    """True of its ``kernel[grid, block]``."""
+    descriptor = _loaded("descriptor")
+    return descriptor is not None and isinstance(value, descriptor._ArgMarshaller)
+
+
+def launch_on_engine(launcher, args, context: LaunchContext) -> Machine:
+    """Launch ``kernel[grid, block]`` under the observers of ``context``. Raises as ``run`` does."""
+    found: list[Any] = [context]
+    told = _watching.set(found)
+    try:
+        _for_target(launcher, context.target)(*args)
+    finally:
+        _watching.reset(told)
+    return found[1]
+
+
+def ptx_of(dispatcher, args, target: Target) -> tuple[tuple[str, ...], str]:
+    """PTX modules of a dispatcher for ``args``, values or types, the first with the entry; and the entry.
+
+    Without args it is the code that was compiled last.
+    """
+    args = args or list(dispatcher.overloads)[-1]
+    found = _dispatcher_for(dispatcher, target).compile_for(*args).metadata
+    modules = (
+        _modules(found["cubin"]) if found["cubin"].isascii() else (found["ptx"],)
+    )  # on a GPU machine code
+    return modules, found["func_name"]
+
+
+def type_of(dtype: str, dimensions: int, kind: str):
+    """The library's type of a "number" or of a contiguous "array" of so many dimensions."""
+    types = _part("cuda").types
+    scalar = types.boolean if dtype == "bool" else getattr(types, dtype)
+    return types.Array(scalar, dimensions, "C") if kind == "array" else scalar
+
+
+def _for_target(launcher, target: Target):
+    """The launcher itself, or one of the same kernel that compiles for another architecture."""
+    dispatcher = _dispatcher_for(launcher.dispatcher, target)
+    if dispatcher is launcher.dispatcher:
+        return launcher
+    return dispatcher[launcher.griddim, launcher.blockdim, None, launcher.sharedmem]
+
+
+def _dispatcher_for(dispatcher, target: Target):
+    if target is vars(_driver_module().driver).get("target"):
+        return dispatcher
+    others = vars(dispatcher).setdefault("warplab_others", {})
+    if target.arch not in others:
+        options = {**dispatcher.targetoptions, "chip": target.arch}
+        others[target.arch] = type(dispatcher)(dispatcher.py_func, targetoptions=options)
+    return others[target.arch]
+
+
+def _modules(code: bytes) -> tuple[str, ...]:
+    return tuple(module.decode().rstrip("\0") for module in code.split(BETWEEN))
+
+
+class EngineKernels:
+    """In the place of the launcher's ``KernelDispatcher``: the programs of one ``@cuda.jit`` function."""
+
+    def __init__(self, compile, constants, context, debug=False, literal_arg_flags=()):
+        self.compile, self.debug = compile, debug
+        self.function = compile.__self__.py_func
+        self.names = list(inspect.signature(self.function).parameters)
+        self.programs: dict[tuple[bytes, str], Program] = {}
+
+    def program_for(self, leaves) -> Program:
+        """The program for these arguments, compiled where it is new."""
+        try:
+            code, entry, *_ = self.compile(leaves)
+        except Exception as error:
+            vars(error).update(warplab_place=("numba", 0), warplab_kernel=self.function)
+            numba_hook.show(error, does_not_compile)
+            raise
+        if (code, entry) not in self.programs:
+            self.programs[code, entry] = _program(code, entry, self.function.__name__)
+        return self.programs[code, entry]
+
+
+def _program(code: bytes, entry: str, name: str) -> Program:
+    program = translated(_modules(code), entry, name, SPACE)
+    for variable, region in program.globals.items():
+        if variable.startswith("constant_array"):  # has values, of which PTX omits zeros
+            region.unset = False
+    return program
+
+
+@dataclass
+class EngineLauncher:
+    """In the place of the launcher's ``LaunchConfiguration``: one configured kernel."""
+
+    kernels: EngineKernels
+    griddim: Any
+    blockdim: Any
+    stream: Any = None
+    sharedmem: Any = None
+    cluster: Any = None
+
+    def __call__(self, *leaves) -> None:
+        if self.cluster:
+            raise InvalidLaunch("a launch in clusters of thread blocks, which the engine does not do here")
+        program = self.kernels.program_for(leaves)
+        values, regions, after = [], [], []
+        for name, leaf in zip(self._names(len(leaves)), leaves, strict=True):
+            _leaf(name, leaf, program, values, regions, after)
+        shared, watching = int(self.sharedmem or 0), _watching.get()
+        context = watching[0] if watching else LaunchContext(_driver_module().driver.target)
+        error = program.globals.get(ERROR) if self.kernels.debug else None
+        if error is not None:
+            error.data[:] = 0
+        try:
+            machine = run(program, values, regions, self.griddim, self.blockdim, shared, SPACE, context)
+        except InvalidLaunch as refused:
+            raise RefusedLaunch(refused) from None
+        if watching:
+            watching.append(machine)
+        if error is not None and error.data.any():
+            kind, text = ERRORS.get(
+                int(error.data.view(np.int32)[0]), (RuntimeError, "Runtime error in kernel")
+            )
+            raise kind(text)
+        for call in after:
+            call()
+
+    def _names(self, count: int) -> list[str]:
+        """A name for each leaf: that of its parameter, of a tuple's with its place."""
+        names = self.kernels.names
+        if len(names) == count:
+            return names
+        passed = getattr(_part("descriptor")._compile_arg_types, "values", ())
+        found = [one for name, value in zip(names, passed) for one in _leaf_names(name, value)]
+        return found if len(found) == count else [f"argument {number}" for number in range(1, count + 1)]
+
+
+def _leaf_names(name: str, value) -> list[str]:
+    if not isinstance(value, tuple | list):
+        return [name]
+    return [one for number, part in enumerate(value) for one in _leaf_names(f"{name}[{number}]", part)]
+
+
+def _leaf(name: str, value, program: Program, out: list[bytes], regions: list, after: list) -> None:
+    """The parameters of one flattened argument, as the native launcher makes them."""
+    if isinstance(value, np.void) or type(value).__name__ == "DeviceRecord":
+        record(name, value, SPACE, out, regions, after)
+    elif hasattr(value, "__cuda_array_interface__"):
+        array, pointer, _ = on_device(name, value, SPACE)
+        out += map(word, memref(pointer, array))
+    else:
+        out.append(_number(name, value, program.function.params[len(out)].size))
+
+
+def _number(name: str, value, size: int) -> bytes:
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        value = value.view(np.int64)
+    if isinstance(value, complex | np.complexfloating):
+        return np.dtype(f"c{size}").type(value).tobytes()
+    if isinstance(value, float | np.floating):
+        return np.dtype(f"f{size}").type(value).tobytes()
+    value = getattr(value, "value", value)
+    if not isinstance(value, int | np.integer | np.bool_):
+        raise InvalidLaunch(
+            f"argument '{name}' is a {type(value).__name__}, which a kernel does not take",
+            hint="pass arrays, numbers, records, enum members and tuples of them",
+        )
+    return integer(int(value), 8 * size)
+
+
+@functools.cache
+def _install(library, target: Target) -> None:
+    descriptor: Any = _part("descriptor")
+    module: Any = _driver_module()
+    config = library.config
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = config.CUDA_WARN_ON_IMPLICIT_COPY = 0
+
+    class Driver(DriverCalls, type(module.driver)):
+        api_error = module.CudaAPIError
+
+    vars(module.driver).clear()
+    module.driver.__class__ = Driver
+    module.driver.__init__(target)
+    module.ExperimentalDevice = lambda number=0: EngineDevice(target)
+    descriptor._cext.KernelDispatcher, descriptor.LaunchConfiguration = EngineKernels, EngineLauncher
+    _stay_with_ptx(_part("linker").Linker, _part("compiler").CodeLibrary)
+    _name_what_is_compiled(descriptor)
+    _prepare_launches(descriptor)
+    numba_hook.share_with_torch(library, library.DeviceNDArray)
+
+
+def _stay_with_ptx(linker, code_library) -> None:
+    @in_place_of(linker, "complete")
+    def complete(plain, self):
+        self._materialize_pending_cu()
+        kinds = {code.code_type for code in self._object_codes}
+        if binary := kinds - {"ptx", "ltoir"}:
+            raise InvalidLaunch(
+                f"cannot link a {binary.pop()}: it holds machine code",
+                hint="link CUDA C++ (.cu) or PTX, or run on a CUDA GPU",
+            )
+        modules = [self.get_linked_ptx()] if "ltoir" in kinds else [c.code for c in self._object_codes][::-1]
+        return _Code(BETWEEN.join(bytes(one).rstrip(b"\0") for one in modules))
+
+    @in_place_of(code_library, "get_cufunc")
+    def get_cufunc(plain, self):
+        program = _program(self._cubin, self._func_name, self._func_name)
+        library = _part("cuda")
+        return LoadedKernel(program, library.current_context(), _driver_module().driver.target.limits)
+
+    @in_place_of(code_library, "get_kernel_attributes")
+    def get_kernel_attributes(plain, self):
+        found = self.get_cufunc().attributes
+        return {
+            "regs_per_thread": found.num_regs,
+            "shared_mem_per_block": found.shared_size_bytes,
+            "const_mem_size": found.const_size_bytes,
+            "local_mem_per_thread": found.local_size_bytes,
+            "max_threads_per_block": found.max_threads_per_block,
+        }
+
+
+@dataclass
+class _Code:
+    code: bytes
+
+
+def _name_what_is_compiled(descriptor) -> None:
+    @in_place_of(descriptor.MLIRDispatcher, "__init__")
+    def init(plain, self, py_func, targetoptions=None):
+        options = dict(targetoptions or {})
+        if not options.get("debug"):
+            options["lineinfo"] = True
+        plain(self, py_func, options)
+
+
+def _name_shared_arrays(lowering) -> None:
+    @in_place_of(lowering, "cuda_static_shared_memory")
+    def static_shared_memory(plain, lower, target, static_shape, dtype, alignas):
+        lowering.shmem_id = number = _Symbol(lowering.shmem_id)
+        kind = str(lower.get_numba_type(target.name).dtype)
+        number.symbol = shared_symbol(str(int(number)), target.name.partition(".")[0], static_shape, kind)
+        return plain(lower, target, static_shape, dtype, alignas)
+
+
+class _Symbol(int):
+    """The number of a shared array, which its name is made of; written it says the array too."""
+
+    symbol = ""
+
+    def __format__(self, spec) -> str:
+        return self.symbol
+
+
+def _prepare_launches(descriptor) -> None:
+    marshaller = descriptor._ArgMarshaller
+    for name in ("griddim", "blockdim", "sharedmem"):
+        setattr(marshaller, name, property(lambda self, name=name: getattr(self._launcher, name)))
+    marshaller.dispatcher = property(lambda self: self._dispatcher)
+
+    @in_place_of(marshaller, "__call__")
+    def launch(plain, self, *args, **named):
+        if named:
+            raise InvalidLaunch(
+                f"a kernel takes its arguments by their places, and {', '.join(named)} is given by name",
+                kernel=self.dispatcher.py_func.__name__,
+            )
+        check_tensors(self.dispatcher, args)
+        try:
+            return plain(self, *(_own(value) for value in args))
+        except Exception:
+            _check_count(self.dispatcher.py_func, args)
+            check_lists(self.dispatcher, args)
+            raise
+        finally:
+            self._callbacks.clear()  # of a launch that failed: they would copy back after the next one
+
+    torch_hook.LAUNCHES.append((marshaller, "__call__"))
+
+
+def _own(value):
+    """A tensor, or a device array of numba-cuda, as one of the library's on the same memory."""
+    library = _part("cuda")
+    foreign = hasattr(value, "__cuda_ndarray__") and not isinstance(value, library.DeviceNDArray)
+    return library.as_cuda_array(value) if foreign or torch_hook.is_tensor(value) else value
+
+
+def _check_count(function, args) -> None:
+    try:
+        inspect.signature(function).bind(*args)
+    except TypeError as error:
+        raise InvalidLaunch(f"the arguments do not fit: {error}", kernel=function.__name__) from None
