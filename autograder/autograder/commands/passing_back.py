@@ -77,6 +77,29 @@ def worked(
 
 
 @commands.command(rich_help_panel=PANEL)
+def oral(
+    assignment: ProblemSet,
+    student: Annotated[
+        list[str] | None, typer.Option(help="Only this student; may be given several times.")
+    ] = None,
+    grades: Grades = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="A folder (default: oral/<set>/ in that one).")
+    ] = None,
+    course: Root = None,
+) -> None:
+    """Write a sheet of questions about each student's own lines, with what to look for in the answers."""
+    from autograder.layout import GRADES, find_root, load_assignment
+    from autograder.oral import write_sheets
+
+    root = find_root(course)
+    grades = grades or root / GRADES
+    released, folder = load_assignment(root, assignment), to or grades / "oral" / assignment
+    for path in write_sheets(released, grades, student or [], folder):
+        typer.echo(f"{shown(path, root)}: written")
+
+
+@commands.command(rich_help_panel=PANEL)
 def similar(
     assignment: ProblemSet,
     grades: Grades = None,

@@ -5,6 +5,7 @@ import re
 import pytest
 from test_check import plan, swapped
 
+from autograder import cli
 from autograder.judge.judge import CellVerdict
 from autograder.report.notebook import table
 from warplab import crossing
@@ -127,3 +128,54 @@ def test_feedback_shows_the_table_of_a_cell_and_no_bar():
     )
     assert "15 of 15 points" in repr(table(cell)) and "so far" not in repr(table(cell))
     assert "progress" not in table(cell)._repr_html_()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the notebook of ps01, in which the kernel runs."""
+    (tmp_path / "ps01_pixels.ipynb").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_what_was_solved_survives_a_restart_and_is_told_apart(folder, monkeypatch, capsys):
+    monkeypatch.setattr("time.time", iter([1000.0, 1300.0, 9000.0]).__next__)
+    progress.remember(report("ps01/grayscale", 18.0, 18.0))
+    progress.remember(report("ps01/grayscale", 1.0, 2.0, "partial"), "time")
+    progress.remember(report("ps01/box_blur", 5.0, 25.0, "partial"))  # after a pause that does not count
+    bar = after(report("ps01/launch_plan", 15.0, 15.0))  # of a new kernel
+    assert bar.points >= 38 and bar.parts[0] == "launch_plan 15 of 15"
+    assert bar.parts[1].startswith("before this kernel started: grayscale 18 of 18")
+    assert "box_blur 5 of" in bar.parts[1] and "box_blur" not in bar.parts[2]
+    assert progress.solved("ps01/grayscale") and not progress.solved("ps01/box_blur")
+    ((told, minutes),) = progress.remembered_in(folder)
+    assert minutes == 5 and "not checked here yet: launch_plan" in repr(told)
+    monkeypatch.setattr("sys.argv", ["autograder", "progress", str(folder)])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert "5 minutes from the first check to the last, pauses over 20 left out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{", '{"ps01": 3}', '{"ps01": {"seconds": "x", "last": 0, "checks": {}}}', '{"no": {}}']
+    + ['{"ps01": {"seconds": 1, "last": 0, "checks": {"ps01/box_blur": ["25", 0.0], "ps01/x": [1.0, 0.0]}}}'],
+)
+def test_a_damaged_file_is_as_good_as_none(folder, text):
+    (folder / progress.FILE).write_text(text)
+    assert progress.recalled() == {}
+    progress.remember(report("ps01/grayscale", 1e9, 18.0))
+    assert progress.recalled()["ps01/grayscale", None].score == 18  # at most what the check is worth
+
+
+def test_nothing_is_written_where_no_notebook_of_the_set_is_nor_where_it_cannot_be(folder, tmp_path):
+    progress.remember(report("ps04/matmul_naive", 20.0, 20.0))
+    assert not (folder / progress.FILE).exists()
+    (folder / progress.FILE).mkdir()
+    progress.remember(report("ps01/grayscale", 18.0, 18.0))
+    assert progress.recalled() == {}
+
+
+def test_only_a_person_s_own_kernel_writes_it(folder, capsys):
+    grade("ps01/launch_plan", swapped)
+    assert not (folder / progress.FILE).exists()

@@ -1,8 +1,15 @@
 """How many points of a problem set a notebook has earned so far: the bar under each table of `grade`.
 
-Kept in this process only: after a restart of the kernel nothing has been checked, and a file that remembers
-would vouch for code that has since changed. "Run all cells" counts everything again.
+What checks gave also goes into a small file beside the notebook, on the machine that it runs on, so that a
+restart of the kernel forgets nothing: it is told apart there, since code may have changed since, and "Run all
+cells" counts everything again. `autograder progress` shows it. Nothing that grades reads it.
 """
+
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
 
 from warplab import crossing
 from warplab.rendering import render
@@ -10,6 +17,8 @@ from warplab.tasks import registry
 
 EARNED, OPEN = "#2a9d6f", "#7a869a"
 WIDTH = 40  # characters of the bar in a terminal
+FILE = ".progress.json"
+PAUSE = 20 * 60  # seconds without a check that count as a pause
 
 _latest = {}  # (task, rubric) -> Report of the last check, which may have earned less than the one before
 
@@ -28,32 +37,110 @@ def changed_attempts(report, text):
 def after(report, rubric=None):
     """Note the report of one grade cell; returns the Bar of its problem set."""
     _latest[report.task, rubric] = report
-    return Bar(report.task.partition("/")[0], _latest)
+    return Bar(report.task.partition("/")[0], _latest, recalled())
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What one check gave, as the file has it: `score` and `ungraded` as in a Report."""
+
+    score: float
+    ungraded: float
+
+
+def remember(report, rubric=None):
+    """Note a check in the folder that holds its set's notebook; anywhere else, and where nothing can be
+    written, nothing is noted.
+    """
+    folder, name = Path.cwd(), report.task.partition("/")[0]
+    if not any(folder.glob(f"{name}_*.ipynb")):
+        return
+    known, now = _read(folder), time.time()
+    mine = known.setdefault(name, {"seconds": 0.0, "last": now, "checks": {}})
+    mine["seconds"] += now - mine["last"] if 0 < now - mine["last"] <= PAUSE else 0.0
+    mine["last"] = now
+    mine["checks"][f"{report.task} {rubric or ''}".strip()] = [report.score, report.ungraded]
+    fresh = folder / f"{FILE}.{os.getpid()}"
+    try:
+        fresh.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+        os.replace(fresh, folder / FILE)
+    except OSError:
+        pass
+
+
+def recalled(folder=None):
+    """{(task, rubric): Remembered} of the file in a folder (default: this one), less what is damaged."""
+    found = {}
+    for name, mine in _read(folder or Path.cwd()).items():
+        for task in registry.names(name):
+            for rubric in (None, "time"):
+                given = mine["checks"].get(f"{task} {rubric or ''}".strip())
+                if isinstance(given, list) and [type(one) for one in given] == [float, float]:
+                    worth = registry.get(task).points_for(rubric)
+                    found[task, rubric] = Remembered(*(min(max(one, 0.0), worth) for one in given))
+    return found
+
+
+def solved(task):
+    """Whether its check has given all points here, as the file says."""
+    one = recalled().get((task, None))
+    return bool(one) and one.score >= registry.get(task).points_for(None)
+
+
+def remembered_in(folder):
+    """(Bar, minutes from the first check to the last, pauses left out) of each set with a file in or below
+    a folder."""
+    for file in sorted({*folder.glob(FILE), *folder.glob(f"*/{FILE}")}):
+        for name, mine in sorted(_read(file.parent).items()):
+            bar = Bar(name, recalled(file.parent), unchecked="not checked here yet")
+            yield bar, mine["seconds"] / 60
+
+
+def _read(folder):
+    """{set: {"seconds", "last", "checks"}} of the file in a folder; empty where it is missing or damaged."""
+    try:
+        known = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        return {
+            name: {
+                "seconds": float(mine["seconds"]),
+                "last": float(mine["last"]),
+                "checks": dict(mine["checks"]),
+            }
+            for name, mine in known.items()
+            if registry.names(name)
+        }
+    except (OSError, ValueError, TypeError, LookupError, AttributeError):
+        return {}
 
 
 class Bar:
     """The points of one problem set as HTML that inherits the page's colours, or as plain text.
 
-    reports: (task, rubric) -> Report. Timed rows count in the total; without a CUDA device their points are
+    reports: (task, rubric) -> Report. earlier: the same of what was checked before this kernel started.
+    unchecked: what is said of the rest. Timed rows count in the total; without a CUDA device their points are
     open, not lost.
     """
 
-    def __init__(self, problem_set, reports):
+    def __init__(self, problem_set, reports, earlier=None, unchecked="not checked since the kernel started"):
         self.name = problem_set
-        done, waiting, self.points, self.open, self.max = [], [], 0.0, 0.0, 0.0
+        done, before, waiting, self.points, self.open, self.max = [], [], [], 0.0, 0.0, 0.0
         for name in registry.names(problem_set):
             for rubric, label in ((None, ""), ("time", ", speed")):
                 worth, report = registry.get(name).points_for(rubric), reports.get((name, rubric))
+                old = not report
+                report = report or (earlier or {}).get((name, rubric))
                 self.max += worth
                 if rubric == "time" and (report.ungraded if report else not crossing.can_time()):
                     self.open += worth
                 elif report:
                     self.points += report.score
-                    done.append(f"{_short(name)}{label} {report.score:g} of {worth:g}")
+                    told = before if old else done
+                    told.append(f"{_short(name)}{label} {report.score:g} of {worth:g}")
                 elif worth:
                     waiting.append(_short(name) + label)
         self.parts = [", ".join(done)] if done else []
-        self.parts += [f"not checked since the kernel started: {', '.join(waiting)}"] if waiting else []
+        self.parts += [f"before this kernel started: {', '.join(before)}"] if before else []
+        self.parts += [f"{unchecked}: {', '.join(waiting)}"] if waiting else []
         self.parts += [f"left open: {self.open:g} for speed, which need a CUDA GPU"] if self.open else []
 
     def __repr__(self):

@@ -4,7 +4,8 @@
     grade("ps00/number", number)       draws what the kernel did, checks it, and opens the next
     grade("ps00/number", "show me")    shows an answer, and opens the next
 
-What is open is kept in this process: "Run all cells" opens it again.
+What a right answer has opened stays open after a restart, where the notebook's folder remembers it
+(progress.py).
 """
 
 import inspect
@@ -15,7 +16,7 @@ import numpy as np
 from warplab.crossing.kernel import answer, finish, question
 from warplab.crossing.orders import LaunchStep
 from warplab.rendering import render
-from warplab.tasks import drawn_threads, registry
+from warplab.tasks import drawn_threads, progress, registry
 from warplab.tasks.declaration import KernelTask
 from warplab.tasks.progress import EARNED, OPEN
 from warplab.tasks.rubric import Item
@@ -107,7 +108,7 @@ class WarmUp(KernelTask):
         """The first warm-up before this one that is neither right nor shown; None where all are."""
         names = registry.names(self.name.partition("/")[0])
         before = names[: names.index(self.name)]
-        return next((name for name in before if name not in _done), None)
+        return next((name for name in before if name not in _done and not progress.solved(name)), None)
 
     def _next(self):
         names = registry.names(self.name.partition("/")[0])

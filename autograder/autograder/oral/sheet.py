@@ -1,0 +1,98 @@
+"""Questions on what a student handed in: read off the judge's notebooks and counts, the same on every run.
+
+A student's text is matched by line, as text of limited length; it is never parsed.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from autograder.judge.judge import legible
+from autograder.layout import Assignment, first_lines
+from autograder.report import judged_notebooks
+from autograder.results import Results, write_atomic
+from autograder.user_error import UserError, nearest
+from warplab.rendering import render
+from warplab.tasks.rubric import number
+
+MOST, OF_A_CELL = 8, 2  # questions on a sheet, and of one cell before others have theirs
+AROUND, WIDTH = 3, 110  # lines shown on each side, characters of a line
+COMMENT = re.compile(r"\s*(?:#|//).*")
+QUESTIONS = yaml.safe_load(Path(__file__).with_name("questions.yml").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Question:
+    """listing: (number, text, whether it is asked about) of the lines around."""
+
+    cell: str
+    ask: str
+    answer: str
+    listing: list[tuple[int, str, bool]]
+
+
+def questions_for(assignment: Assignment, cells: list[Any], verdict: Mapping[str, Any]) -> list[Question]:
+    """The questions on one submission: of each kind one at first, spread over its cells, then counts."""
+    found: list[tuple[int, int, Question]] = []
+    for cell in cells:
+        name = cell["metadata"].get("nbgrader", {}).get("grade_id")
+        spec = assignment.cells.get(name)
+        if spec and spec.kind == "solution" and cell["source"].strip() != spec.source.strip():
+            asked = list(_of_lines(name, cell["source"], spec.source))
+            found += [(place // OF_A_CELL, kind, one) for place, (kind, one) in enumerate(asked)]
+    chosen: dict[int, Question] = {}
+    for _, kind, question in sorted(found, key=lambda one: one[:2]):
+        chosen.setdefault(kind, question)
+    return [*list(chosen.values())[: MOST - 2], *list(_of_counts(verdict))[:2]]
+
+
+def _of_lines(name: str, source: str, stub: str) -> Iterator[tuple[int, Question]]:
+    """(place of its kind in the list, Question) of each kind that a line of the student's has."""
+    lines = [legible(line[:WIDTH]) for line in first_lines(source)[0]]
+    taken = {line.strip() for line in stub.splitlines()}  # as handed out, or asked about already
+    for kind, about in enumerate(QUESTIONS):
+        for at, line in enumerate(lines):
+            match = re.search(about["line"], COMMENT.sub("", line).strip())
+            if match and line.strip() not in taken:
+                taken.add(line.strip())
+                near = range(max(0, at - AROUND), min(len(lines), at + AROUND + 1))
+                words = {key: text or "" for key, text in match.groupdict().items()}
+                ask = about["ask"].format(line=at + 1, **words)
+                listing = [(place + 1, lines[place], place == at) for place in near]
+                yield kind, Question(name, ask, " ".join(about["answer"].split()), listing)
+                break
+
+
+def _of_counts(verdict: Mapping[str, Any]) -> Iterator[Question]:
+    """Of the judge's counts of global memory, a case a task: what its requests touched, and by which line."""
+    for cell in (verdict.get("cells") or {}).values():
+        rows = ((line, case, of) for line in cell["lines"] for case, of in line["counters"].items())
+        known = ((line, case, of) for line, case, of in rows if of.get("global_read.requests"))
+        for line, case, of in itertools.islice(known, 1):
+            requests, sectors = of["global_read.requests"], of.get("global_read.sectors", 0)
+            ask = f"For {legible(case)} your kernel made {number(requests)} load requests to global memory. "
+            ask += "How many sectors of 32 bytes did they touch, about, and which line made the most?"
+            told = f"{number(sectors)}, {sectors / requests:.3g} a request, as the judge counted"
+            blamed = f"; it blames line {line['access']['line']}" if line["access"] else ""
+            more = f"{told}{blamed}. `warplab.profile` in the notebook counts again."
+            yield Question(cell["task"] or "", ask, more, [])
+
+
+def write_sheets(assignment: Assignment, grades: Path, students: list[str], folder: Path) -> list[Path]:
+    """One page a student (default: all who were judged). Raises UserError for a name that is not there."""
+    notebooks, records = dict(judged_notebooks(assignment, grades)), Results(grades, assignment.name).all()
+    for name in students:
+        if name not in notebooks:
+            raise UserError(f"no judged notebook of {name} in {grades}{nearest(name, notebooks)}")
+    written: list[Path] = []
+    for student in students or sorted(notebooks):
+        asked = questions_for(assignment, notebooks[student], records[student]["verdict"] or {})
+        page = render("autograder.oral", "oral.html.j2", assignment=assignment, student=student, asked=asked)
+        written.append(folder / f"{student}.html")
+        write_atomic(written[-1], page.encode())
+    return written
