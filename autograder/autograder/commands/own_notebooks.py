@@ -52,14 +52,10 @@ def progress(
 ) -> None:
     """Show what checks gave when you last ran them in your notebooks here. Nothing that grades reads it."""
     from autograder.layout import RELEASE, find_root
-    from warplab.tasks.progress import PAUSE, remembered_in
+    from warplab.tasks.progress import told_in
 
-    found = list(remembered_in(folder or find_root(course) / RELEASE))
-    for bar, minutes in found:
-        pauses = f"pauses over {PAUSE / 60:.0f} left out"
-        typer.echo(f"{bar!r}\n  {minutes:.0f} minutes from the first check to the last, {pauses}\n")
-    if not found:
-        typer.echo("no check has run in a notebook here yet")
+    for text in told_in(folder or find_root(course) / RELEASE):
+        typer.echo(text)
 
 
 @commands.command(rich_help_panel=PANEL)

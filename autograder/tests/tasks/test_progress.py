@@ -148,8 +148,8 @@ def test_what_was_solved_survives_a_restart_and_is_told_apart(folder, monkeypatc
     assert bar.parts[1].startswith("before this kernel started: grayscale 18 of 18")
     assert "box_blur 5 of" in bar.parts[1] and "box_blur" not in bar.parts[2]
     assert progress.solved("ps01/grayscale") and not progress.solved("ps01/box_blur")
-    ((told, minutes),) = progress.remembered_in(folder)
-    assert minutes == 5 and "not checked here yet: launch_plan" in repr(told)
+    (told,) = progress.told_in(folder)
+    assert "not checked here yet: launch_plan" in told
     monkeypatch.setattr("sys.argv", ["autograder", "progress", str(folder)])
     with pytest.raises(SystemExit):
         cli.main()

@@ -87,13 +87,15 @@ def solved(task):
     return bool(one) and one.score >= registry.get(task).points_for(None)
 
 
-def remembered_in(folder):
-    """(Bar, minutes from the first check to the last, pauses left out) of each set with a file in or below
-    a folder."""
+def told_in(folder: Path) -> list[str]:
+    """Of each set with a file in or below a folder its bar, and the minutes from first check to last."""
+    told = []
     for file in sorted({*folder.glob(FILE), *folder.glob(f"*/{FILE}")}):
         for name, mine in sorted(_read(file.parent).items()):
             bar = Bar(name, recalled(file.parent), unchecked="not checked here yet")
-            yield bar, mine["seconds"] / 60
+            minutes, pauses = mine["seconds"] / 60, f"pauses over {PAUSE / 60:.0f} left out"
+            told.append(f"{bar!r}\n  {minutes:.0f} minutes from the first check to the last, {pauses}\n")
+    return told or ["no check has run in a notebook here yet"]
 
 
 def _read(folder):
