@@ -29,7 +29,7 @@ from numba import cuda, float32
 
 import warplab
 from warplab import plots
-from warplab.check import grade, predict, puzzle, when_written
+from warplab.check import climb, grade, predict, puzzle, when_written
 
 # %% [markdown]
 # ## Four guesses
@@ -327,6 +327,29 @@ grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled)
 
 # %% grade="ps04/matmul_register_tiled" rubric="time"
 grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled, "time")
+
+# %% [markdown]
+# ## One product climbed
+#
+# The same product of 256 x 256 matrices goes on through sets 5, 7 and 13, one step at a time. `climb` counts a
+# version, says what binds it, keeps it in `climb.json` beside the sets' folders, and draws the stairs. A
+# step is as high as an H100 that is full permits by the counts: it is a bound, not a time. Before a version is
+# counted, put one sentence in the place of the `...`: what does it do less often than the one before?
+# There are no points; set 13 hands the log in. Which of the two steps up is the larger, and why?
+
+# %%
+n = 256 if warplab.device().kind == "simt" else 2048  # a GPU times it, too
+big = matrices(n, n, n)
+with when_written():
+    climb("naive", matmul_naive[grid_for(n, n), (TILE, TILE)], *big, note=...)
+
+# %%
+with when_written():
+    climb("tiles", matmul_tiled[grid_for(n, n), (TILE, TILE)], *big, note=...)
+
+# %%
+with when_written():
+    climb("registers", matmul_register_tiled[plan_register_tiled(n, n, n)], *big, note=...)
 
 # %% [markdown]
 # ## 4. How much work is in a network?

@@ -29,7 +29,7 @@ import numpy as np
 import warplab
 from numba import cuda, float32
 from warplab import plots, specs
-from warplab.check import grade, predict, puzzle, when_written
+from warplab.check import climb, grade, predict, puzzle, when_written
 
 # %% [markdown]
 # ## Four guesses
@@ -578,6 +578,58 @@ def flash_attention(q, k, v, out):
 
 # %% grade="ps05/flash_attention"
 grade("ps05/flash_attention", flash_attention)
+
+# %% [markdown]
+# ## One product climbed
+#
+# Two steps more for the stairs of set 4, without points. The kernel below is the one with 4 x 4 results a
+# thread, in CUDA C++, with its tables ready for the first step:
+#
+# 1. *Wide loads.* A thread's four numbers lie side by side in both tables and in B: fetch each four at once, as a
+#    `float4`, in the three lines that are marked. `*(float4*)&left[p][4 * ty]` is one.
+# 2. *Copies that run ahead.* Two pairs of tables: while the block computes with one, `cp.async` fills the
+#    other, as in chapter 5. A's tile is turned on its way and stays with plain loads. What will the counts
+#    say, and what would a clock?
+
+# %%
+source = r"""
+extern "C" __global__
+void product(const float* A, const float* B, float* C, int n)
+{
+    __shared__ __align__(16) float left[16][64], right[16][64];  // left is turned: left[p][row]
+    int tx = threadIdx.x, ty = threadIdx.y, t = 16 * ty + tx;
+    const float* a = A + (64 * blockIdx.y + t / 4) * n + 4 * (t % 4);
+    const float* b = B + ty * n + 64 * blockIdx.x + 4 * tx;
+    float sum[4][4] = {}, x[4], y[4], four[4];
+    for (int start = 0; start < n; start += 16) {
+        *(float4*)four = *(const float4*)(a + start);
+        for (int i = 0; i < 4; i++) {
+            left[4 * (t % 4) + i][t / 4] = four[i];
+            right[ty][4 * tx + i] = b[start * n + i];  // one of four
+        }
+        __syncthreads();
+        for (int p = 0; p < 16; p++) {
+            for (int i = 0; i < 4; i++) x[i] = left[p][4 * ty + i];  // one of four
+            for (int i = 0; i < 4; i++) y[i] = right[p][4 * tx + i];  // one of four
+            for (int i = 0; i < 4; i++)
+                for (int j = 0; j < 4; j++)
+                    sum[i][j] += x[i] * y[j];
+        }
+        __syncthreads();
+    }
+    for (int i = 0; i < 4; i++)
+        *(float4*)&C[(64 * blockIdx.y + 4 * ty + i) * n + 64 * blockIdx.x + 4 * tx] = *(float4*)sum[i];
+}
+"""
+wide = warplab.cuda_kernel(source, "product")
+
+n = 256 if warplab.device().kind == "simt" else 2048
+big = np.random.default_rng(0).standard_normal((3, n, n), np.float32)
+climb("wide loads", wide[(n // 64, n // 64), (16, 16)], *big, n, note=...)
+
+# %%
+ahead = wide  # until you have written it
+climb("copies that run ahead", ahead[(n // 64, n // 64), (16, 16)], *big, n, note=...)
 
 # %% [markdown]
 # ## 8. Predict and explain

@@ -27,7 +27,7 @@ import numpy as np
 import torch
 import warplab
 from warplab import models
-from warplab.check import grade, predict, puzzle, when_written
+from warplab.check import climb, grade, predict, puzzle, when_written
 
 # %% [markdown]
 # ## Four guesses
@@ -349,6 +349,17 @@ C = np.zeros((128, 128), np.float32)
 p = warplab.profile(wmma_matmul[(4, 4), 32], A, B, C, 128, 128, 128, 128, 128)
 if predict({"requests": ..., "sectors": ...}, lambda what: getattr(p.global_load, what)):
     print(f"{p.warp_instructions:,} instructions of warps, for {128**3:,} products of numbers")
+
+# %% [markdown]
+# This is also the next step of the product that set 4 began to climb. Put a sentence in the place of the
+# `...`: what does a warp ask for less often than with numbers in single registers? No points.
+
+# %%
+n = 256 if warplab.device().kind == "simt" else 2048
+big = np.random.default_rng(0).standard_normal((2, n, n), np.float32).astype(np.float16)
+with when_written():
+    grid = n // 32, n // 32
+    climb("Tensor Cores", wmma_matmul[grid, 32], *big, np.zeros((n, n), np.float32), n, n, n, n, n, note=...)
 
 # %% [markdown]
 # ## 5. Answers in integers *

@@ -36,7 +36,7 @@ def main(folder: str, fd: int) -> None:
     channel = Channel(socket.socket(fileno=fd))
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
-    check.grade, check.predict, check.puzzle = ungraded, unasked, unasked
+    check.grade, check.predict, check.puzzle, check.climb = ungraded, unasked, unasked, unasked
     try:
         channel.send(Ready())
         while True:
@@ -55,7 +55,7 @@ def ungraded(name: str, submission: object, plan: object = None, rubric: str | N
 
 
 def unasked(*asked: object, **named: object) -> None:
-    """In place of warplab.check.puzzle and predict: nobody reads here what they say."""
+    """In place of warplab.check.puzzle, predict and climb: nobody reads here what they say."""
 
 
 def execute(cell: Cell, namespace: dict[str, Any]) -> str | None:
