@@ -2,10 +2,10 @@
 
     climb("tiles", matmul_tiled[grid, block], a, b, c, note="a number is fetched once for each tile")
 
-A step is as high as the FLOP/s that arithmetic and L1 with shared memory permit: both grow with the work, so that
-a small product's counts stand for a large one's on a device that is full. It is theory; only CUDA has a time.
-The log lies beside the sets' folders, so that four sets and every restart of a kernel share it. What stands in
-it is the student's own word, and no point depends on it.
+A step is as high as the FLOP/s that arithmetic and L1 with shared memory permit: both grow with the work, so
+that a small product's counts stand for a large one's on a device that is full. It is theory; only CUDA has a
+time. The log lies beside the sets' folders, so that four sets and every restart of a kernel share it. What
+stands in it is the student's own word, and no point depends on it.
 """
 
 import json
