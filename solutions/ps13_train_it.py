@@ -1162,7 +1162,7 @@ with when_written():
 # %% [markdown]
 # ## One product climbed
 #
-# The last step is the product that your network trains with. On which tread does it stand? Count it; then, if
+# The last step is the product that your network trains with. Beside which step does it stand? Count it; then, if
 # you like, put the best of your versions in its place and count again. The second cell shows the whole log and
 # prints its table. Put the table into the cell below it: that is what is handed in, and no points depend on it.
 

@@ -1,4 +1,4 @@
-"""One product climbed: the same product of matrices in one version after another, kept in a log and drawn as stairs.
+"""One product climbed: the same product of matrices, version by version, in a log that is drawn as stairs.
 
     climb("tiles", matmul_tiled[grid, block], a, b, c, note="a number is fetched once for each tile")
 
@@ -169,7 +169,7 @@ def counted(name, note, launch, args):
 
 
 def stairs(steps):
-    """A tread for each step, as high as its bound permits; dashes at the unit's peak, a dot by the clock."""
+    """A bar for each step, as high as its bound permits; dashes at the unit's peak, a dot by the clock."""
     drawing, ax = theme.new(PHONE, 3.4)
     heights = [step.at_most / 1e12 for step in steps]
     dots = {x: step.reached / 1e12 for x, step in enumerate(steps) if step.reached}
@@ -194,8 +194,8 @@ def stairs(steps):
     if dots:
         kinds["measured"] = {"color": PALETTE["green"], "marker": "o", "linestyle": "none"}
     theme.legend(drawing, [ax.plot([], [], **look)[0] for look in kinds.values()], list(kinds))
-    treads = zip(steps, heights, strict=True)
-    told = "; ".join(f"{step.name} {high:.3g} TFLOP/s, {step.binds} binds" for step, high in treads)
+    pairs = zip(steps, heights, strict=True)
+    told = "; ".join(f"{step.name} {high:.3g} TFLOP/s, {step.binds} binds" for step, high in pairs)
     last = steps[-1]
     caption = f"Products of {last.size} on an {specs.get(last.device).short}: bounds, not times."
     alt = f"Stairs of {len(steps)} step{'s' * (len(steps) > 1)}: {told}."
