@@ -20,7 +20,8 @@ from autograder.user_error import UserError, nearest
 from warplab.rendering import render
 from warplab.tasks.rubric import number
 
-MOST, OF_A_CELL = 8, 2  # questions on a sheet, and of one cell before others have theirs
+MOST, LEAST = 8, 4  # questions on a sheet
+OF_A_CELL = 2  # before others have theirs
 AROUND, WIDTH = 3, 110  # lines shown on each side, characters of a line
 COMMENT = re.compile(r"\s*(?:#|//).*")
 QUESTIONS = yaml.safe_load(Path(__file__).with_name("questions.yml").read_text(encoding="utf-8"))
@@ -37,7 +38,7 @@ class Question:
 
 
 def questions_for(assignment: Assignment, cells: list[Any], verdict: Mapping[str, Any]) -> list[Question]:
-    """The questions on one submission: of each kind one at first, spread over its cells, then counts."""
+    """The questions on one submission: one of each kind, spread over its cells, and last about counts."""
     found: list[tuple[int, int, Question]] = []
     for cell in cells:
         name = cell["metadata"].get("nbgrader", {}).get("grade_id")
@@ -46,9 +47,12 @@ def questions_for(assignment: Assignment, cells: list[Any], verdict: Mapping[str
             asked = list(_of_lines(name, cell["source"], spec.source))
             found += [(place // OF_A_CELL, kind, one) for place, (kind, one) in enumerate(asked)]
     chosen: dict[int, Question] = {}
-    for _, kind, question in sorted(found, key=lambda one: one[:2]):
-        chosen.setdefault(kind, question)
-    return [*list(chosen.values())[: MOST - 2], *list(_of_counts(verdict))[:2]]
+    more: list[Question] = []
+    for _, kind, one in sorted(found, key=lambda one: one[:2]):
+        if chosen.setdefault(kind, one) is not one:
+            more.append(one)
+    asked = [*list(chosen.values())[: MOST - 2], *more[: max(0, LEAST - len(chosen))]]
+    return [*asked, *list(_of_counts(verdict))[:2]]
 
 
 def _of_lines(name: str, source: str, stub: str) -> Iterator[tuple[int, Question]]:
