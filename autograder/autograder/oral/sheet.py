@@ -28,7 +28,7 @@ QUESTIONS = yaml.safe_load(Path(__file__).with_name("questions.yml").read_text(e
 
 
 @dataclass(frozen=True)
-class Question:
+class OralQuestion:
     """listing: (number, text, whether it is asked about) of the lines around."""
 
     cell: str
@@ -37,17 +37,17 @@ class Question:
     listing: list[tuple[int, str, bool]]
 
 
-def questions_for(assignment: Assignment, cells: list[Any], verdict: Mapping[str, Any]) -> list[Question]:
+def questions_for(assignment: Assignment, cells: list[Any], verdict: Mapping[str, Any]) -> list[OralQuestion]:
     """The questions on one submission: one of each kind, spread over its cells, and last about counts."""
-    found: list[tuple[int, int, Question]] = []
+    found: list[tuple[int, int, OralQuestion]] = []
     for cell in cells:
         name = cell["metadata"].get("nbgrader", {}).get("grade_id")
         spec = assignment.cells.get(name)
         if spec and spec.kind == "solution" and cell["source"].strip() != spec.source.strip():
             asked = list(_of_lines(name, cell["source"], spec.source))
             found += [(place // OF_A_CELL, kind, one) for place, (kind, one) in enumerate(asked)]
-    chosen: dict[int, Question] = {}
-    more: list[Question] = []
+    chosen: dict[int, OralQuestion] = {}
+    more: list[OralQuestion] = []
     for _, kind, one in sorted(found, key=lambda one: one[:2]):
         if chosen.setdefault(kind, one) is not one:
             more.append(one)
@@ -55,8 +55,8 @@ def questions_for(assignment: Assignment, cells: list[Any], verdict: Mapping[str
     return [*asked, *list(_of_counts(verdict))[:2]]
 
 
-def _of_lines(name: str, source: str, stub: str) -> Iterator[tuple[int, Question]]:
-    """(place of its kind in the list, Question) of each kind that a line of the student's has."""
+def _of_lines(name: str, source: str, stub: str) -> Iterator[tuple[int, OralQuestion]]:
+    """(place of its kind in the list, OralQuestion) of each kind that a line of the student's has."""
     lines = [legible(line[:WIDTH]) for line in first_lines(source)[0]]
     taken = {line.strip() for line in stub.splitlines()}  # as handed out, or asked about already
     for kind, about in enumerate(QUESTIONS):
@@ -68,11 +68,11 @@ def _of_lines(name: str, source: str, stub: str) -> Iterator[tuple[int, Question
                 words = {key: text or "" for key, text in match.groupdict().items()}
                 ask = about["ask"].format(line=at + 1, **words)
                 listing = [(place + 1, lines[place], place == at) for place in near]
-                yield kind, Question(name, ask, " ".join(about["answer"].split()), listing)
+                yield kind, OralQuestion(name, ask, " ".join(about["answer"].split()), listing)
                 break
 
 
-def _of_counts(verdict: Mapping[str, Any]) -> Iterator[Question]:
+def _of_counts(verdict: Mapping[str, Any]) -> Iterator[OralQuestion]:
     """Of the judge's counts of global memory, a case a task: what its requests touched, and by which line."""
     for cell in (verdict.get("cells") or {}).values():
         rows = ((line, case, of) for line in cell["lines"] for case, of in line["counters"].items())
@@ -84,7 +84,7 @@ def _of_counts(verdict: Mapping[str, Any]) -> Iterator[Question]:
             told = f"{number(sectors)}, {sectors / requests:.3g} a request, as the judge counted"
             blamed = f"; it blames line {line['access']['line']}" if line["access"] else ""
             more = f"{told}{blamed}. `warplab.profile` in the notebook counts again."
-            yield Question(cell["task"] or "", ask, more, [])
+            yield OralQuestion(cell["task"] or "", ask, more, [])
 
 
 def write_sheets(assignment: Assignment, grades: Path, students: list[str], folder: Path) -> list[Path]:
